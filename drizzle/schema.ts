@@ -1,0 +1,244 @@
+import { sql } from 'drizzle-orm';
+import {
+  bigint,
+  bigserial,
+  type ExtraConfigColumn,
+  foreignKey,
+  index,
+  integer,
+  numeric,
+  pgTable,
+  primaryKey,
+  serial,
+  text,
+  timestamp,
+  unique,
+} from 'drizzle-orm/pg-core';
+
+// The tables of decisions 3. Other programs write them too: names and types are a contract, and every
+// column that a writer may leave out has a default. Columns that old rows hold NULL in stay nullable.
+
+const time = (name: string) => timestamp(name, { withTimezone: true, mode: 'string' });
+/** As `ORDER BY … DESC` sorts: the builder's own default, NULLS LAST, would not serve such a query. */
+const newestFirst = (column: ExtraConfigColumn) => column.desc().nullsFirst();
+const bytes = (name: string) => bigint(name, { mode: 'bigint' });
+
+export const backupRuns = pgTable(
+  'backup_runs',
+  {
+    id: serial('id').primaryKey(),
+    status: text('status').notNull().default('running'),
+    startedAt: time('started_at').notNull().defaultNow(),
+    completedAt: time('completed_at'),
+    totalRepos: integer('total_repos').default(0),
+    successful: integer('successful').default(0),
+    failed: integer('failed').default(0),
+    skipped: integer('skipped').default(0),
+    durationMs: bigint('duration_ms', { mode: 'number' }).default(0),
+    errorMessage: text('error_message').default(''),
+    heartbeatAt: time('heartbeat_at'),
+    /** Held by the one run that a worker of ours has going; null in every other row. */
+    exclusiveKey: text('exclusive_key'),
+  },
+  (table) => [
+    unique('backup_runs_exclusive_key_unique').on(table.exclusiveKey),
+    index('backup_runs_newest').on(newestFirst(table.startedAt), newestFirst(table.id)),
+    index('backup_runs_running').on(table.id).where(sql`status = 'running'`),
+  ],
+);
+
+export const backupResults = pgTable(
+  'backup_results',
+  {
+    id: serial('id').primaryKey(),
+    runId: integer('run_id').notNull(),
+    repoFullName: text('repo_full_name').notNull(),
+    status: text('status').notNull().default('completed'),
+    commitHash: text('commit_hash').default(''),
+    archiveSizeBytes: bigint('archive_size_bytes', { mode: 'number' }).default(0),
+    durationMs: bigint('duration_ms', { mode: 'number' }).default(0),
+    errorMessage: text('error_message').default(''),
+    createdAt: time('created_at').notNull().defaultNow(),
+  },
+  (table) => [
+    foreignKey({
+      name: 'backup_results_run_id_fkey',
+      columns: [table.runId],
+      foreignColumns: [backupRuns.id],
+    }).onDelete('cascade'),
+    index('backup_results_of_run').on(table.runId, table.id),
+    index('backup_results_newest_of_repo').on(
+      table.repoFullName,
+      newestFirst(table.createdAt),
+      newestFirst(table.id),
+    ),
+    index('backup_results_largest').on(
+      table.archiveSizeBytes.desc().nullsLast(),
+      newestFirst(table.id),
+    ),
+  ],
+);
+
+export const executionLogs = pgTable(
+  'execution_logs',
+  {
+    id: bigserial('id', { mode: 'bigint' }).primaryKey(),
+    runId: integer('run_id'),
+    level: text('level').notNull().default('info'),
+    message: text('message').notNull().default(''),
+    repository: text('repository'),
+    createdAt: time('created_at').notNull().defaultNow(),
+  },
+  (table) => [
+    index('execution_logs_newest').on(newestFirst(table.createdAt), newestFirst(table.id)),
+    index('execution_logs_newest_of_level').on(
+      sql`lower(level)`,
+      newestFirst(table.createdAt),
+      newestFirst(table.id),
+    ),
+    index('execution_logs_newest_of_run').on(
+      table.runId,
+      newestFirst(table.createdAt),
+      newestFirst(table.id),
+    ),
+    index('execution_logs_newest_of_run_and_level').on(
+      table.runId,
+      sql`lower(level)`,
+      newestFirst(table.createdAt),
+      newestFirst(table.id),
+    ),
+  ],
+);
+
+export const analyticsSnapshots = pgTable(
+  'analytics_snapshots',
+  {
+    id: serial('id').primaryKey(),
+    runId: integer('run_id'),
+    capturedAt: time('captured_at').notNull().defaultNow(),
+    headCommit: text('head_commit').default(''),
+    headCommitMessage: text('head_commit_message').default(''),
+    headCommitAt: time('head_commit_at'),
+    totalCommits: integer('total_commits').default(0),
+    branchCount: integer('branch_count').default(0),
+    tagCount: integer('tag_count').default(0),
+    trackedFiles: integer('tracked_files').default(0),
+    totalBlobSizeBytes: bytes('total_blob_size_bytes').default(sql`0`),
+    avgBlobSizeBytes: bytes('avg_blob_size_bytes').default(sql`0`),
+    largestBlobPath: text('largest_blob_path').default(''),
+    largestBlobSizeBytes: bytes('largest_blob_size_bytes').default(sql`0`),
+    archiveCount: integer('archive_count').default(0),
+    totalArchiveSizeBytes: bytes('total_archive_size_bytes').default(sql`0`),
+    avgArchiveSizeBytes: bytes('avg_archive_size_bytes').default(sql`0`),
+    largestArchivePath: text('largest_archive_path').default(''),
+    largestArchiveSizeBytes: bytes('largest_archive_size_bytes').default(sql`0`),
+  },
+  (table) => [
+    index('analytics_snapshots_newest').on(newestFirst(table.capturedAt), newestFirst(table.id)),
+    index('analytics_snapshots_newest_of_run').on(
+      table.runId,
+      newestFirst(table.capturedAt),
+      newestFirst(table.id),
+    ),
+  ],
+);
+
+export const backupFixes = pgTable(
+  'backup_fixes',
+  {
+    id: serial('id').primaryKey(),
+    title: text('title').notNull().default(''),
+    description: text('description').notNull().default(''),
+    commitHash: text('commit_hash').default(''),
+    author: text('author').default(''),
+    createdAt: time('created_at').notNull().defaultNow(),
+    updatedAt: time('updated_at').notNull().defaultNow(),
+  },
+  (table) => [index('backup_fixes_newest').on(newestFirst(table.createdAt), newestFirst(table.id))],
+);
+
+export const backupRunFixes = pgTable(
+  'backup_run_fixes',
+  {
+    runId: integer('run_id').notNull(),
+    fixId: integer('fix_id').notNull(),
+  },
+  (table) => [
+    primaryKey({ name: 'backup_run_fixes_pkey', columns: [table.runId, table.fixId] }),
+    foreignKey({
+      name: 'backup_run_fixes_run_id_fkey',
+      columns: [table.runId],
+      foreignColumns: [backupRuns.id],
+    }).onDelete('cascade'),
+    foreignKey({
+      name: 'backup_run_fixes_fix_id_fkey',
+      columns: [table.fixId],
+      foreignColumns: [backupFixes.id],
+    }).onDelete('cascade'),
+    index('backup_run_fixes_of_fix').on(table.fixId, table.runId),
+  ],
+);
+
+export const backupRunRequests = pgTable(
+  'backup_run_requests',
+  {
+    id: serial('id').primaryKey(),
+    status: text('status').notNull().default('pending'),
+    targetRepo: text('target_repo'),
+    requestedBy: text('requested_by').notNull().default(''),
+    reason: text('reason').notNull().default(''),
+    createdAt: time('created_at').notNull().defaultNow(),
+    claimedAt: time('claimed_at'),
+    runId: integer('run_id'),
+  },
+  (table) => [
+    index('backup_run_requests_pending').on(table.id).where(sql`status = 'pending'`),
+    index('backup_run_requests_of_run').on(table.runId),
+  ],
+);
+
+export const workerRepoState = pgTable('worker_repo_state', {
+  repoFullName: text('repo_full_name').primaryKey(),
+  archiveKey: text('archive_key').default(''),
+  archiveSha256: text('archive_sha256').default(''),
+  lastCommitHash: text('last_commit_hash').default(''),
+  updatedAt: time('updated_at').notNull().defaultNow(),
+});
+
+/** Users of the observatory beside the one from the environment (decisions 2, AUTH_USERNAME). */
+export const users = pgTable('users', {
+  username: text('username').primaryKey(),
+  passwordHash: text('password_hash').notNull(),
+  createdAt: time('created_at').notNull().defaultNow(),
+});
+
+// Summaries: kept by statement-level triggers (0001_summaries.sql), never written by the code. Several
+// rows may stand for one key; a figure is their sum.
+
+/** How many logs each run wrote at each level in each hour. */
+export const executionLogCounts = pgTable(
+  'execution_log_counts',
+  {
+    id: bigint('id', { mode: 'bigint' }).primaryKey().generatedAlwaysAsIdentity(),
+    hour: time('hour').notNull(),
+    /** The run's id, or 4294967296, which no run has, for logs of no run. */
+    runKey: bigint('run_key', { mode: 'number' }).notNull(),
+    level: text('level').notNull(),
+    logCount: bigint('log_count', { mode: 'bigint' }).notNull(),
+  },
+  (table) => [
+    index('execution_log_counts_of_run').on(table.runKey, table.level, table.hour),
+    index('execution_log_counts_of_level').on(table.level, table.hour),
+  ],
+);
+
+/** How many bytes of archives each run made. */
+export const backupResultTotals = pgTable(
+  'backup_result_totals',
+  {
+    id: bigint('id', { mode: 'bigint' }).primaryKey().generatedAlwaysAsIdentity(),
+    runKey: bigint('run_key', { mode: 'number' }).notNull(),
+    archiveSizeBytes: numeric('archive_size_bytes').notNull(),
+  },
+  (table) => [index('backup_result_totals_of_run').on(table.runKey)],
+);

@@ -1,0 +1,16 @@
+/** What the middleware of every surface leaves for the handlers behind it. */
+export interface HttpEnv {
+  Bindings: {
+    /** The node server's request, there when the app runs behind one. */
+    incoming?: { socket: { remoteAddress?: string } };
+  };
+  Variables: {
+    requestId: string;
+    /** The address that limits and logs count by. */
+    clientAddress: string;
+    /** True when the request carries the internal secret. */
+    hasInternalSecret: boolean;
+    /** Pattern of the route that serves the request, such as `/api/backups/:id`. */
+    routePattern: string;
+  };
+}

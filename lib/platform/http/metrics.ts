@@ -1,0 +1,3 @@
+export interface Metrics {
+  placeholder: true;
+}

@@ -1,0 +1,56 @@
+import type { Clock } from './clock.ts';
+import { redact } from './redaction.ts';
+
+export const logLevels = ['debug', 'info', 'warn', 'error'] as const;
+export type LogLevel = (typeof logLevels)[number];
+
+/** Facts of a record beside its message. Never arguments, credentials or bodies. */
+export type LogFields = Record<string, unknown>;
+
+export interface Log {
+  debug(message: string, fields?: LogFields): void;
+  info(message: string, fields?: LogFields): void;
+  warn(message: string, fields?: LogFields): void;
+  error(message: string, fields?: LogFields): void;
+}
+
+/** Writes one line of output, without its newline. */
+export type WriteLine = (line: string) => void;
+
+const toStderr: WriteLine = (line) => {
+  process.stderr.write(`${line}\n`);
+};
+
+/**
+ * A logger that writes one JSON object a line to stderr. Every string passes redaction, and JSON
+ * escapes line breaks, so a hostile value can neither leak a credential nor forge a record.
+ */
+export function createLog(level: LogLevel, clock: Clock, write: WriteLine = toStderr): Log {
+  const threshold = logLevels.indexOf(level);
+  const at =
+    (name: LogLevel) =>
+    (message: string, fields: LogFields = {}) => {
+      if (logLevels.indexOf(name) < threshold) return;
+      const record = { time: new Date(clock.now()).toISOString(), level: name, message, ...fields };
+      write(JSON.stringify(record, readable));
+    };
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+}
+
+function readable(_key: string, value: unknown): unknown {
+  if (typeof value === 'string') return redact(value);
+  if (typeof value === 'bigint') return value.toString();
+  if (value instanceof Error) return describeError(value);
+  return value;
+}
+
+function describeError(error: Error): Record<string, unknown> {
+  const { code } = error as { code?: unknown };
+  return {
+    name: error.name,
+    message: error.message,
+    ...(code === undefined ? {} : { code }),
+    stack: error.stack,
+    ...(error.cause === undefined ? {} : { cause: error.cause }),
+  };
+}

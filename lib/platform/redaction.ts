@@ -1,0 +1,11 @@
+const MASK = '[redacted]';
+
+/**
+ * Removes the user-info part of every URL and every bearer value from a text that comes from outside:
+ * git's error output, driver errors, headers. (spec 3, Authentication)
+ */
+export function redact(text: string): string {
+  return text
+    .replace(/([a-z][a-z0-9+.-]*:\/\/)[^\s/@'"]+@/gi, `$1${MASK}@`)
+    .replace(/\b(bearer|basic)(\s+)[\w.~+/=-]{8,}/gi, `$1$2${MASK}`);
+}
