@@ -46,47 +46,12 @@ export interface Database {
 
 export const DEFAULT_QUERY_TIMEOUT_MS = 15_000;
 
-/** Is this host one of Neon's? (decisions 2, DATABASE_URL) */
-export function isNeonHost(hostname: string): boolean {
-  return hostname === 'neon.tech' || hostname.endsWith('.neon.tech');
-}
-
 export interface OpenDatabaseOptions {
   url: string;
   fetch: typeof fetch;
   log: Log;
   /** Most connections of a pool. Default 10. */
   maxConnections?: number;
-}
-
-/**
- * Opens the database at a postgres:// URL without connecting yet. Each driver is loaded only when it is
- * used, so that a deployed function carries one.
- */
-export async function openDatabase(options: OpenDatabaseOptions): Promise<Database> {
-  if (isNeonHost(new URL(options.url).hostname)) {
-    const { openNeonDatabase } = await import('./neon.ts');
-    return openNeonDatabase(options);
-  }
-  const { openPgDatabase } = await import('./pg.ts');
-  return openPgDatabase(options);
-}
-
-/**
- * Stands in when a deployed function has no DATABASE_URL: every query is SERVICE_UNAVAILABLE, so the
- * paths that need no database still answer. (decisions 2)
- */
-export function missingDatabase(log: Log): Database {
-  log.error('DATABASE_URL is not set: paths that need the database answer 503');
-  const unavailable = async (): Promise<never> => {
-    throw databaseUnavailable(new Error('DATABASE_URL is not set'));
-  };
-  return {
-    driver: 'pg',
-    query: unavailable,
-    poolStats: () => ({ total: 0, idle: 0, waiting: 0 }),
-    close: async () => undefined,
-  };
 }
 
 /** The error of a database that does not answer. Its text holds nothing of the driver's. */

@@ -1,0 +1,42 @@
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { parseEnv } from 'node:util';
+import { ConfigError, type Environment } from './config.ts';
+
+/** What a folder and the process say, and whether the folder has a `.env` of its own. */
+export interface LoadedEnvironment {
+  environment: Environment;
+  hasEnvFile: boolean;
+  /** Where `npm start` keeps the secrets that it made. */
+  localEnvFile: string;
+}
+
+/**
+ * Reads the process environment, `.env` and `DATA_DIR/local.env`; the first that sets a variable wins.
+ * An empty value counts as unset. (decisions 2)
+ */
+export function loadEnvironment(own: Environment, folder: string): LoadedEnvironment {
+  const envFile = readEnvFile(resolve(folder, '.env'));
+  const early = merge(own, envFile ?? {});
+  const localEnvFile = resolve(folder, early.DATA_DIR ?? '.data', 'local.env');
+  return {
+    environment: merge(early, readEnvFile(localEnvFile) ?? {}),
+    hasEnvFile: envFile !== null,
+    localEnvFile,
+  };
+}
+
+function merge(first: Environment, second: Environment): Environment {
+  const merged = { ...first };
+  for (const [name, value] of Object.entries(second)) merged[name] ||= value;
+  return merged;
+}
+
+function readEnvFile(path: string): Environment | null {
+  try {
+    return parseEnv(readFileSync(path, 'utf8'));
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw new ConfigError(`cannot read ${path}: ${(cause as Error).message}`, { cause });
+  }
+}
