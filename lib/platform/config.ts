@@ -31,7 +31,6 @@ const postgresUrl = z.url({
   error: 'must be a postgres:// URL',
 });
 
-/** Every variable of a surface is in one of these groups; README and .env.example are made from them. */
 export const databaseVariables = z.object({
   DATABASE_URL: postgresUrl
     .optional()
@@ -111,6 +110,17 @@ export const workerVariables = z.object({
     .transform((path) => (path === undefined ? undefined : resolve(path)))
     .describe('folder of the archives; default `<DATA_DIR>/archives`'),
 });
+
+/** Every variable, by what it is about; the README's table and .env.example are made from these. */
+export const variableGroups = {
+  Database: databaseVariables,
+  'Service API': httpVariables,
+  'Stale runs': sweepVariables,
+  'Local server': listenVariables,
+  Worker: workerVariables,
+  Redis: redisVariables,
+  Logging: logVariables,
+} as const;
 
 export const backupsVariables = z.object({
   ...databaseVariables.shape,

@@ -1,0 +1,40 @@
+import type { Database } from '../platform/database/database.ts';
+import { AppError } from '../platform/errors.ts';
+
+const insertUser = {
+  name: 'insert_user',
+  text: `INSERT INTO users (username, password_hash) VALUES ($1, $2)
+         ON CONFLICT (username) DO NOTHING RETURNING username`,
+};
+const selectUsers = {
+  name: 'list_users',
+  text: `SELECT username, to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS created_at
+         FROM users ORDER BY username`,
+};
+const deleteUser = {
+  name: 'remove_user',
+  text: 'DELETE FROM users WHERE username = $1 RETURNING username',
+};
+
+export interface User {
+  username: string;
+  /** ISO 8601 in UTC. */
+  created_at: string;
+}
+
+/** Stores a user of the observatory. Throws CONFLICT when the name is taken. */
+export async function addUser(db: Database, username: string, passwordHash: string): Promise<void> {
+  const added = await db.query(insertUser, [username, passwordHash]);
+  if (added.length === 0) throw new AppError('CONFLICT', `user ${username} exists already`);
+}
+
+/** All stored users by name. */
+export function listUsers(db: Database): Promise<User[]> {
+  return db.query<User>(selectUsers);
+}
+
+/** Removes a user; the tokens that the user holds stop working. Throws NOT_FOUND for an unknown name. */
+export async function removeUser(db: Database, username: string): Promise<void> {
+  const removed = await db.query(deleteUser, [username]);
+  if (removed.length === 0) throw new AppError('NOT_FOUND', `there is no user ${username}`);
+}

@@ -1,0 +1,25 @@
+import { ConfigError } from '../lib/platform/config.ts';
+import { AppError, errorCodes } from '../lib/platform/errors.ts';
+import { redact } from '../lib/platform/redaction.ts';
+
+/**
+ * Runs a command and sets the exit code. An error that a person can act on is one line on stderr; any
+ * other is a fault of ours and shows its stack.
+ */
+export async function runCommand(command: () => Promise<number>): Promise<void> {
+  try {
+    process.exitCode = await command();
+  } catch (error) {
+    process.exitCode = error instanceof AppError ? errorCodes[error.code].exitCode : 1;
+    process.stderr.write(`${redact(describe(error))}\n`);
+  }
+}
+
+function describe(error: unknown): string {
+  if (error instanceof ConfigError) return error.message;
+  if (!(error instanceof AppError)) return error instanceof Error ? `${error.stack}` : `${error}`;
+  const { cause } = error;
+  return cause instanceof Error
+    ? `${error.message}: ${cause.message || cause.name}`
+    : error.message;
+}

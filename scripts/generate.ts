@@ -1,0 +1,86 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import type { z } from 'zod';
+import { createBackupsEndpoints } from '../lib/backups/app.ts';
+import { variableGroups } from '../lib/platform/config.ts';
+import { runCommand } from './command.ts';
+
+// Writes the parts of documents that the code knows: `npm run generate`. With --check it only says
+// what is out of date.
+
+interface Variable {
+  name: string;
+  default: string;
+  about: string;
+}
+
+await runCommand(async () => {
+  const stale = Object.entries(renderAll()).filter(
+    ([path, text]) => readFileSync(path, 'utf8') !== text,
+  );
+  if (!process.argv.includes('--check')) {
+    for (const [path, text] of stale) writeFileSync(path, text);
+    return 0;
+  }
+  for (const [path] of stale) process.stderr.write(`${path} is out of date: npm run generate\n`);
+  return stale.length === 0 ? 0 : 1;
+});
+
+function renderAll(): Record<string, string> {
+  const readme = readFileSync('README.md', 'utf8');
+  return {
+    '.env.example': renderEnvExample(),
+    'README.md': fill(fill(readme, 'variables', variableTable()), 'routes', routeTable()),
+  };
+}
+
+/** Replaces what stands between the two markers of a generated part. */
+function fill(document: string, part: string, text: string): string {
+  const [start, end] = [`<!-- generated: ${part} -->`, `<!-- end of ${part} -->`];
+  const [before, rest] = document.split(start);
+  const after = rest?.split(end)[1];
+  if (before === undefined || after === undefined) throw new Error(`README.md lacks ${start}`);
+  return `${before}${start}\n\n${text}\n\n${end}${after}`;
+}
+
+function variableTable(): string {
+  const rows = Object.values(variableGroups).flatMap((group) =>
+    variablesOf(group).map((it) => row(`\`${it.name}\``, it.default || 'unset', it.about)),
+  );
+  return [row('Variable', 'Default', 'Meaning'), row('---', '---', '---'), ...rows].join('\n');
+}
+
+function routeTable(): string {
+  const rows = createBackupsEndpoints().map(({ route }) =>
+    row(`\`${route.method.toUpperCase()} ${route.path}\``, route.access, route.summary),
+  );
+  return [row('Route', 'Access', 'What it answers'), row('---', '---', '---'), ...rows].join('\n');
+}
+
+function row(...cells: string[]): string {
+  return `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+}
+
+function renderEnvExample(): string {
+  const sections = Object.entries(variableGroups).map(([title, group]) => {
+    const lines = variablesOf(group).map((it) => `# ${it.about}\n#${it.name}=${it.default}`);
+    return `## ${title}\n\n${lines.join('\n\n')}`;
+  });
+  return `# Copy to .env and uncomment what you set. Everything has a default that works locally; with a\n# .env present, npm start makes up no secrets.\n\n${sections.join('\n\n')}\n`;
+}
+
+function variablesOf(group: z.ZodObject): Variable[] {
+  return Object.entries(group.shape).map(([name, schema]) => ({
+    name,
+    default: defaultOf(schema),
+    about: (schema as z.ZodType).description ?? '',
+  }));
+}
+
+/** The default as it would be written in the environment; empty when there is none. */
+function defaultOf(schema: z.core.$ZodType): string {
+  const { def } = schema._zod as {
+    def: { type: string; defaultValue?: unknown; in?: z.core.$ZodType };
+  };
+  if (def.type === 'default') return String(def.defaultValue);
+  return def.in ? defaultOf(def.in) : '';
+}
