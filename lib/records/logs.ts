@@ -1,0 +1,114 @@
+import type { Database, SqlValue, Statement } from '../platform/database/database.ts';
+import { allLogsTotal } from './log-totals.ts';
+import {
+  iso,
+  jsonArray,
+  type Page,
+  type PageRequest,
+  pageOffset,
+  pageQuery,
+  readPage,
+} from './page.ts';
+
+/** Which logs: of one level (lower case), of one run, of both, or all. */
+export interface LogFilter {
+  level?: string | undefined;
+  runId?: number | undefined;
+}
+
+/** From this offset on a page is found through the summary instead of by counting rows off. */
+const DEEP_OFFSET = 1_000;
+
+/** The fields of an ExecutionLog in their order (spec 1, Resources). */
+const logColumns = `
+  id, ${iso('created_at')} AS created_at, level, message, repository, run_id`;
+
+const newestFirst = 'ORDER BY log.created_at DESC, log.id DESC';
+
+/** The same condition over the logs and over their summary, execution_log_counts. $1 and $2 are the page. */
+interface Condition {
+  name: string;
+  ofLogs: string;
+  ofCounts: string;
+}
+
+/** Filtered totals are exact: the summary is kept by triggers on whatever is written (decisions 4). */
+const totalOf = (condition: Condition) =>
+  condition.ofLogs === 'true'
+    ? allLogsTotal
+    : `SELECT coalesce(sum(log_count), 0) FROM execution_log_counts WHERE ${condition.ofCounts}`;
+
+/** A page near the beginning: count its offset off in the index. */
+const nearPage = (condition: Condition): Statement => ({
+  name: `near_${condition.name}`,
+  text: pageQuery(
+    `SELECT ${logColumns} FROM execution_logs AS log WHERE ${condition.ofLogs}
+     ${newestFirst} LIMIT $1::bigint OFFSET $2::bigint`,
+    totalOf(condition),
+  ),
+});
+
+/**
+ * A page far down: the summary tells how many logs each hour holds, so the page starts in the hour in
+ * which their sum, newest hour first, passes the offset, and only the rest is counted off. Exact: the
+ * summary changes in the same transaction as the logs. Without such an hour the page is past the end.
+ */
+const deepPage = (condition: Condition): Statement => ({
+  name: `deep_${condition.name}`,
+  text: `WITH hours AS (
+      SELECT hour, sum(log_count) AS logs FROM execution_log_counts
+      WHERE ${condition.ofCounts} GROUP BY hour
+    ), placed AS (
+      SELECT hour, logs, sum(logs) OVER (ORDER BY hour DESC) - logs AS newer FROM hours
+    ), start AS (
+      SELECT hour + interval '59 minutes 59.999999 seconds' AS newest, $2::bigint - newer AS rest
+      FROM placed WHERE newer <= $2::bigint AND newer + logs > $2::bigint
+    )
+    SELECT ${jsonArray(`
+      SELECT ${logColumns} FROM execution_logs AS log
+      WHERE ${condition.ofLogs} AND log.created_at <= (SELECT newest FROM start)
+      ${newestFirst} LIMIT $1::bigint OFFSET (SELECT rest FROM start)`)} AS items,
+      (${totalOf(condition)})::text AS total`,
+});
+
+const statementsFor = (condition: Condition) => ({
+  near: nearPage(condition),
+  deep: deepPage(condition),
+});
+
+const all = statementsFor({ name: 'logs', ofLogs: 'true', ofCounts: 'true' });
+const ofLevel = statementsFor({
+  name: 'logs_of_level',
+  ofLogs: 'lower(log.level) = $3',
+  ofCounts: 'level = $3',
+});
+const ofRun = statementsFor({
+  name: 'logs_of_run',
+  ofLogs: 'log.run_id = $3::int',
+  ofCounts: 'run_key = $3::int',
+});
+const ofRunAndLevel = statementsFor({
+  name: 'logs_of_run_and_level',
+  ofLogs: 'log.run_id = $3::int AND lower(log.level) = $4',
+  ofCounts: 'run_key = $3::int AND level = $4',
+});
+
+/**
+ * Logs, newest first. The level matches in any letter case. Totals are exact, except that of all logs
+ * from 10,000 rows on (spec 1, GET /api/logs).
+ */
+export function listLogs(db: Database, request: PageRequest, filter: LogFilter): Promise<Page> {
+  const { statements, values } = select(filter);
+  const offset = pageOffset(request);
+  const statement = offset < DEEP_OFFSET ? statements.near : statements.deep;
+  return readPage(db, statement, [request.limit, offset, ...values]);
+}
+
+function select({ level, runId }: LogFilter): { statements: typeof all; values: SqlValue[] } {
+  if (level !== undefined && runId !== undefined) {
+    return { statements: ofRunAndLevel, values: [runId, level] };
+  }
+  if (level !== undefined) return { statements: ofLevel, values: [level] };
+  if (runId !== undefined) return { statements: ofRun, values: [runId] };
+  return { statements: all, values: [] };
+}

@@ -1,0 +1,95 @@
+import type { Database, Statement } from '../platform/database/database.ts';
+import { allLogsTotal } from './log-totals.ts';
+import { iso } from './page.ts';
+import { newestResults } from './repos.ts';
+import { runStatus } from './runs.ts';
+import { latestSnapshotQuery } from './snapshots.ts';
+
+/** The statement is given up after this long (spec 1, Limits: stats operation). */
+const STATS_TIMEOUT_MS = 15_000;
+
+/** The sums over a set of runs that both answers give. */
+const runTotals = `
+  count(*) AS total_runs, coalesce(sum(total_repos), 0) AS total_repos,
+  coalesce(sum(successful), 0) AS total_successful, coalesce(sum(failed), 0) AS total_failed,
+  coalesce(sum(skipped), 0) AS total_skipped,
+  coalesce(round(avg(duration_ms) FILTER (WHERE status <> 'running' AND duration_ms > 0)), 0)
+    AS avg_duration_ms`;
+
+/** The largest archive ever recorded; of equal ones the newest. */
+const largestResult = `
+  SELECT archive_size_bytes, repo_full_name FROM backup_results
+  WHERE archive_size_bytes > 0 ORDER BY archive_size_bytes DESC NULLS LAST, id DESC LIMIT 1`;
+
+/** The columns of all time that both answers end with, in their order. */
+const sizesAndAnalytics = `
+  (SELECT coalesce(sum(archive_size_bytes), 0) FROM backup_result_totals) AS total_size_bytes,
+  coalesce(largest.archive_size_bytes, 0) AS largest_archive_bytes,
+  coalesce(largest.repo_full_name, '') AS largest_repository,
+  (SELECT row_to_json(snapshot) FROM (${latestSnapshotQuery}) AS snapshot) AS latest_analytics`;
+
+const dashboardStats: Statement = {
+  name: 'dashboard_stats',
+  text: `WITH RECURSIVE ${newestResults},
+    totals AS (SELECT ${runTotals} FROM backup_runs),
+    last AS (
+      SELECT ${runStatus} AS status, started_at FROM backup_runs AS run
+      ORDER BY run.started_at DESC, run.id DESC LIMIT 1
+    ),
+    largest AS (${largestResult})
+    SELECT row_to_json(stats)::text AS item FROM (
+      SELECT total_runs, total_repos, total_successful, total_failed, total_skipped,
+        (SELECT count(*) FROM newest) AS distinct_repos, (${allLogsTotal}) AS total_logs,
+        CASE WHEN total_repos > 0
+          THEN greatest(0, least(100, 100 * (1 - total_failed::float8 / total_repos)))
+          ELSE 0 END AS success_rate,
+        coalesce(last.status, '') AS last_run_status, ${iso('last.started_at')} AS last_run_at,
+        avg_duration_ms, ${sizesAndAnalytics}
+      FROM totals LEFT JOIN last ON true LEFT JOIN largest ON true
+    ) AS stats`,
+};
+
+/** DashboardStats over all runs, in one statement (spec 1, Resources; formulas in decisions 4). */
+export function readDashboardStats(db: Database): Promise<string> {
+  return readStats(db, dashboardStats, []);
+}
+
+const runMetrics: Statement = {
+  name: 'run_metrics',
+  text: `WITH RECURSIVE ${newestResults},
+    runs AS (
+      SELECT id, ${runStatus} AS status, started_at, total_repos, successful, failed, skipped,
+        duration_ms
+      FROM backup_runs WHERE started_at >= $1::timestamptz
+    ),
+    totals AS (SELECT ${runTotals} FROM runs),
+    largest AS (${largestResult})
+    SELECT row_to_json(metrics)::text AS item FROM (
+      SELECT (SELECT coalesce(json_agg(run), '[]') FROM (
+          SELECT id, status, ${iso('started_at')} AS started_at,
+            coalesce(total_repos, 0) AS total_repos, coalesce(successful, 0) AS successful,
+            coalesce(failed, 0) AS failed, coalesce(skipped, 0) AS skipped,
+            coalesce(duration_ms, 0) AS duration_ms
+          FROM runs ORDER BY runs.started_at DESC, runs.id DESC
+        ) AS run) AS runs,
+        total_runs, avg_duration_ms, total_successful, total_failed, total_skipped,
+        (SELECT count(*) FROM newest) AS distinct_repos, (${allLogsTotal}) AS total_logs,
+        ${sizesAndAnalytics}
+      FROM totals LEFT JOIN largest ON true
+    ) AS metrics`,
+};
+
+/**
+ * The answer of GET /api/metrics: the runs that started at `since` (milliseconds since the epoch) or
+ * later with their totals, beside figures of all time, in one statement (spec 1; decisions 4).
+ */
+export function readRunMetrics(db: Database, since: number): Promise<string> {
+  return readStats(db, runMetrics, [new Date(since).toISOString()]);
+}
+
+async function readStats(db: Database, statement: Statement, values: string[]): Promise<string> {
+  const timeoutMs = STATS_TIMEOUT_MS;
+  const [row] = await db.query<{ item: string }>(statement, values, { timeoutMs });
+  if (!row) throw new Error(`${statement.name} answered no row`);
+  return row.item;
+}
