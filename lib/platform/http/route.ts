@@ -40,26 +40,30 @@ export interface RouteInput<Params, Query> {
   query: Query;
 }
 
-/** A route with the handler that serves it, ready to be mounted on an app. */
-export interface Endpoint {
+/**
+ * A route with the handler that serves it, ready to be mounted on an app. It holds no handle of its own:
+ * the handles come when it is mounted, so a list of endpoints is plain data that documents can read.
+ */
+export interface Endpoint<Handles> {
   route: Route;
-  mount(app: Hono<HttpEnv>): void;
+  mount(app: Hono<HttpEnv>, handles: Handles): void;
 }
 
 /**
  * Binds a handler to a route. Input that does not fit the route's schemas is answered 400 before the
  * handler runs.
  */
-export function endpoint<Params extends z.ZodObject, Query extends z.ZodObject>(
+export function endpoint<Params extends z.ZodObject, Query extends z.ZodObject, Handles = unknown>(
   route: Route<Params, Query>,
   handler: (
     input: RouteInput<z.output<Params>, z.output<Query>>,
+    handles: Handles,
     c: Context<HttpEnv>,
   ) => Response | Promise<Response>,
-): Endpoint {
+): Endpoint<Handles> {
   return {
     route,
-    mount(app) {
+    mount(app, handles) {
       const on = (handler: MiddlewareHandler<HttpEnv>) =>
         app.on([route.method.toUpperCase()], [route.path], handler);
       on(async (c, next) => {
@@ -73,7 +77,7 @@ export function endpoint<Params extends z.ZodObject, Query extends z.ZodObject>(
         const valid = c.req.valid as (target: 'param' | 'query') => unknown;
         const params = (route.params ? valid.call(c.req, 'param') : {}) as z.output<Params>;
         const query = (route.query ? valid.call(c.req, 'query') : {}) as z.output<Query>;
-        return handler({ params, query }, c);
+        return handler({ params, query }, handles, c);
       });
     },
   };
@@ -83,8 +87,12 @@ export function endpoint<Params extends z.ZodObject, Query extends z.ZodObject>(
  * Mounts endpoints, then answers every other method on their paths with 405 and the methods that are
  * allowed there.
  */
-export function mountEndpoints(app: Hono<HttpEnv>, endpoints: readonly Endpoint[]): void {
-  for (const { mount } of endpoints) mount(app);
+export function mountEndpoints<Handles>(
+  app: Hono<HttpEnv>,
+  endpoints: readonly Endpoint<Handles>[],
+  handles: Handles,
+): void {
+  for (const { mount } of endpoints) mount(app, handles);
   for (const [path, routes] of Map.groupBy(endpoints, ({ route }) => route.path)) {
     const methods = routes.flatMap(({ route }) =>
       route.method === 'get' ? ['GET', 'HEAD'] : [route.method.toUpperCase()],
