@@ -102,24 +102,24 @@ BEGIN
 END $$;
 --> statement-breakpoint
 CREATE OR REPLACE TRIGGER count_execution_logs_added AFTER INSERT ON execution_logs
-  REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_execution_logs(1);
+  REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_execution_logs('1');
 CREATE OR REPLACE TRIGGER count_execution_logs_removed AFTER DELETE ON execution_logs
-  REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_execution_logs(-1);
+  REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_execution_logs('-1');
 CREATE OR REPLACE TRIGGER count_execution_logs_changed_to AFTER UPDATE ON execution_logs
-  REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_execution_logs(1);
+  REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_execution_logs('1');
 CREATE OR REPLACE TRIGGER count_execution_logs_changed_from AFTER UPDATE ON execution_logs
-  REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_execution_logs(-1);
+  REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION count_execution_logs('-1');
 CREATE OR REPLACE TRIGGER count_execution_logs_truncated AFTER TRUNCATE ON execution_logs
   FOR EACH STATEMENT EXECUTE FUNCTION count_execution_logs();
 --> statement-breakpoint
 CREATE OR REPLACE TRIGGER sum_backup_results_added AFTER INSERT ON backup_results
-  REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION sum_backup_results(1);
+  REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION sum_backup_results('1');
 CREATE OR REPLACE TRIGGER sum_backup_results_removed AFTER DELETE ON backup_results
-  REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION sum_backup_results(-1);
+  REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION sum_backup_results('-1');
 CREATE OR REPLACE TRIGGER sum_backup_results_changed_to AFTER UPDATE ON backup_results
-  REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION sum_backup_results(1);
+  REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION sum_backup_results('1');
 CREATE OR REPLACE TRIGGER sum_backup_results_changed_from AFTER UPDATE ON backup_results
-  REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION sum_backup_results(-1);
+  REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION sum_backup_results('-1');
 CREATE OR REPLACE TRIGGER sum_backup_results_truncated AFTER TRUNCATE ON backup_results
   FOR EACH STATEMENT EXECUTE FUNCTION sum_backup_results();
 --> statement-breakpoint

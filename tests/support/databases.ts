@@ -1,0 +1,81 @@
+import { randomUUID } from 'node:crypto';
+import { inject } from 'vitest';
+import { systemClock } from '../../lib/platform/clock.ts';
+import type { Database } from '../../lib/platform/database/database.ts';
+import { openDatabase } from '../../lib/platform/database/open.ts';
+import { createLog, type Log } from '../../lib/platform/log.ts';
+import { connect, databaseUrl } from './connection.ts';
+import { NEON_HOST, startNeonEndpoint } from './neon-http.ts';
+
+export { connect } from './connection.ts';
+
+/** A database that a test file has for itself. */
+export interface TestDatabase {
+  readonly db: Database;
+  /** Where `connect` reaches the same data with plain SQL. */
+  readonly url: string;
+  /** Closes the handle and removes the database. */
+  close(): Promise<void>;
+}
+
+export interface TestDatabaseOptions {
+  /** Start with our tables (the default) or with nothing in it. */
+  migrated?: boolean;
+}
+
+/** A log for tests that do not read it. */
+export const silentLog: Log = createLog('error', systemClock, () => undefined);
+
+/** A fresh database on the shared Postgres, over the `pg` driver. */
+export async function createPostgres(options: TestDatabaseOptions = {}): Promise<TestDatabase> {
+  const { url, drop } = await createDatabase(options);
+  const db = await openDatabase({ url, fetch, log: silentLog });
+  return {
+    db,
+    url,
+    async close() {
+      await db.close();
+      await drop();
+    },
+  };
+}
+
+/** A fresh database on the shared Postgres, over the Neon HTTP driver and a stand-in of its endpoint. */
+export async function createNeon(options: TestDatabaseOptions = {}): Promise<TestDatabase> {
+  const { url, drop } = await createDatabase(options);
+  const endpoint = await startNeonEndpoint(url);
+  const neonUrl = new URL(url);
+  neonUrl.host = NEON_HOST;
+  neonUrl.port = '';
+  neonUrl.searchParams.set('sslmode', 'require');
+  const db = await openDatabase({ url: neonUrl.href, fetch: endpoint.fetch, log: silentLog });
+  return {
+    db,
+    url,
+    async close() {
+      await db.close();
+      await endpoint.close();
+      await drop();
+    },
+  };
+}
+
+async function createDatabase({ migrated = true }: TestDatabaseOptions) {
+  const serverUrl = inject('postgresUrl');
+  const name = `test_${randomUUID().replaceAll('-', '')}`;
+  const template = migrated ? inject('migratedDatabase') : 'template0';
+  await runOnServer(serverUrl, `CREATE DATABASE ${name} TEMPLATE ${template}`);
+  return {
+    url: databaseUrl(serverUrl, name),
+    drop: () => runOnServer(serverUrl, `DROP DATABASE ${name} WITH (FORCE)`),
+  };
+}
+
+async function runOnServer(serverUrl: string, sql: string): Promise<void> {
+  const client = await connect(serverUrl);
+  try {
+    await client.query(sql);
+  } finally {
+    await client.end();
+  }
+}

@@ -1,0 +1,94 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { DatabaseError, Pool, type QueryResult } from 'pg';
+import { databaseUrl } from './connection.ts';
+
+/** A stand-in of Neon's HTTP endpoint in front of a real Postgres. */
+export interface NeonEndpoint {
+  /** A `fetch` for the driver: takes what is meant for Neon to the stand-in, and refuses the rest. */
+  readonly fetch: typeof fetch;
+  /** Answers every request with this status and body, as Neon's proxy does in trouble; null ends that. */
+  failWith(failure: { status: number; body: string } | null): void;
+  close(): Promise<void>;
+}
+
+/** The host that a Neon URL in tests names. */
+export const NEON_HOST = 'ep-test.eu-central-1.aws.neon.tech';
+const ENDPOINT = 'https://api.eu-central-1.aws.neon.tech/sql';
+
+const rawText = { getTypeParser: () => (value: string) => value };
+
+/** Starts the stand-in. The databases of a Neon URL are those of the same name on the given server. */
+export async function startNeonEndpoint(serverUrl: string): Promise<NeonEndpoint> {
+  const pools = new Map<string, Pool>();
+  let failure: { status: number; body: string } | null = null;
+
+  const poolOf = (connectionString: string) => {
+    const { username, password, pathname } = new URL(connectionString);
+    const url = new URL(databaseUrl(serverUrl, pathname.slice(1)));
+    url.username = username;
+    url.password = password;
+    const pool =
+      pools.get(url.href) ?? new Pool({ connectionString: url.href, max: 10, types: rawText });
+    pools.set(url.href, pool);
+    return pool;
+  };
+
+  const server = createServer(async (request, response) => {
+    if (failure) return void response.writeHead(failure.status).end(failure.body);
+    try {
+      answer(response, 200, await runQuery(poolOf, request));
+    } catch (error) {
+      answer(response, 400, describe(error));
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('no port was given');
+  const standIn = `http://127.0.0.1:${address.port}/sql`;
+
+  return {
+    fetch(input, init) {
+      if (String(input) !== ENDPOINT) throw new Error(`not Neon's endpoint: ${String(input)}`);
+      return fetch(standIn, init);
+    },
+    failWith(next) {
+      failure = next;
+    },
+    async close() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+      await Promise.all([...pools.values()].map((pool) => pool.end()));
+    },
+  };
+}
+
+/** One statement by the extended protocol, every value as Postgres prints it. */
+async function runQuery(
+  poolOf: (connectionString: string) => Pool,
+  request: IncomingMessage,
+): Promise<Pick<QueryResult, 'fields' | 'rows' | 'rowCount' | 'command'>> {
+  const { headers } = request;
+  const connectionString = headers['neon-connection-string'];
+  if (request.method !== 'POST' || request.url !== '/sql' || typeof connectionString !== 'string') {
+    throw new Error('expected POST /sql with a connection string');
+  }
+  if (headers['neon-raw-text-output'] !== 'true' || headers['neon-array-mode'] !== 'true') {
+    throw new Error('the stand-in knows raw text in arrays only');
+  }
+  const { query, params } = JSON.parse(await text(request)) as { query: string; params: unknown[] };
+  // `queryMode` makes the driver send one statement with parameters also when there are none.
+  const config = { text: query, values: params, rowMode: 'array' as const, queryMode: 'extended' };
+  const { fields, rows, rowCount, command } = await poolOf(connectionString).query(config);
+  return { fields, rows, rowCount, command };
+}
+
+/** An error as Neon words it: Postgres's own with its fields, any other with a message and no code. */
+function describe(error: unknown): Record<string, unknown> {
+  if (error instanceof DatabaseError) return { ...error, message: error.message };
+  return { message: error instanceof Error ? error.message : String(error), code: null };
+}
+
+function answer(response: ServerResponse, status: number, body: unknown): void {
+  response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(body));
+}
