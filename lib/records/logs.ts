@@ -84,13 +84,13 @@ const ofLevel = statementsFor({
 });
 const ofRun = statementsFor({
   name: 'logs_of_run',
-  ofLogs: 'log.run_id = $3::int',
-  ofCounts: 'run_key = $3::int',
+  ofLogs: 'log.run_id = $3::bigint',
+  ofCounts: 'run_key = $3::bigint AND run_key <> 4294967296',
 });
 const ofRunAndLevel = statementsFor({
   name: 'logs_of_run_and_level',
-  ofLogs: 'log.run_id = $3::int AND lower(log.level) = $4',
-  ofCounts: 'run_key = $3::int AND level = $4',
+  ofLogs: 'log.run_id = $3::bigint AND lower(log.level) = $4',
+  ofCounts: 'run_key = $3::bigint AND run_key <> 4294967296 AND level = $4',
 });
 
 /**

@@ -53,8 +53,8 @@ export function readLatestRun(db: Database): Promise<string | null> {
 const runWithResults: Statement = {
   name: 'run_with_results',
   text: `SELECT
-    ${jsonObject(`SELECT ${runColumns} FROM backup_runs WHERE id = $1::int`)} AS run,
-    ${jsonArray(`SELECT ${resultColumns} FROM backup_results WHERE run_id = $1::int ORDER BY id`)}
+    ${jsonObject(`SELECT ${runColumns} FROM backup_runs WHERE id = $1::bigint`)} AS run,
+    ${jsonArray(`SELECT ${resultColumns} FROM backup_results WHERE run_id = $1::bigint ORDER BY id`)}
       AS results`,
 };
 

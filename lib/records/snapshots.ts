@@ -60,7 +60,7 @@ const snapshotOfRun: Statement = {
   name: 'snapshot_of_run',
   text: `SELECT ${jsonObject(`
     SELECT ${snapshotColumns} FROM analytics_snapshots AS snapshot
-    WHERE snapshot.run_id = $1::int ${newestFirst} LIMIT 1`)} AS item`,
+    WHERE snapshot.run_id = $1::bigint ${newestFirst} LIMIT 1`)} AS item`,
 };
 
 /** The newest snapshot of a run; null when it has none. */
