@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { inject } from 'vitest';
 import { systemClock } from '../../lib/platform/clock.ts';
 import type { Database } from '../../lib/platform/database/database.ts';
+import { openEmbeddedDatabase } from '../../lib/platform/database/embedded.ts';
+import { migrate } from '../../lib/platform/database/migrate.ts';
 import { openDatabase } from '../../lib/platform/database/open.ts';
 import { createLog, type Log } from '../../lib/platform/log.ts';
 import { connect, databaseUrl } from './connection.ts';
@@ -57,6 +59,27 @@ export async function createNeon(options: TestDatabaseOptions = {}): Promise<Tes
       await endpoint.close();
       await drop();
     },
+  };
+}
+
+/** A fresh embedded database in memory, listening on a free port. */
+export async function createEmbedded({
+  migrated = true,
+}: TestDatabaseOptions = {}): Promise<TestDatabase> {
+  const db = await openEmbeddedDatabase({
+    dataDir: null,
+    listen: { port: 0 },
+    log: silentLog,
+    clock: systemClock,
+  });
+  if (migrated) await migrate(db, 'drizzle');
+  return {
+    db,
+    get url() {
+      if (db.url === null) throw new Error('the embedded database does not listen');
+      return db.url;
+    },
+    close: () => db.close(),
   };
 }
 
