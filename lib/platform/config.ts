@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
-import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
 import { logLevels } from './log.ts';
+import { parseNetwork } from './network.ts';
 
 /** A variable that is missing or has a bad value. The message names the variable, never its value. */
 export class ConfigError extends Error {
@@ -24,7 +24,9 @@ const list = z.string().transform((value) =>
     .map((entry) => entry.trim())
     .filter((entry) => entry !== ''),
 );
-const network = z.string().refine(isNetwork, 'must be a list of IP addresses or CIDRs');
+const network = z
+  .string()
+  .refine((text) => parseNetwork(text) !== null, 'must be a list of IP addresses or CIDRs');
 const url = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' });
 const postgresUrl = z.url({
   protocol: /^postgres(ql)?$/,
@@ -176,8 +178,4 @@ export function archivePath(config: {
   DATA_DIR: string;
 }) {
   return config.BACKUP_ARCHIVE_PATH ?? resolve(config.DATA_DIR, 'archives');
-}
-
-function isNetwork(text: string): boolean {
-  return ipaddr.isValidCIDR(text) || ipaddr.isValid(text);
 }

@@ -1,8 +1,12 @@
 import type { Redis } from '@upstash/redis';
 import type { Clock } from './clock.ts';
+import type { RedisConfig } from './config.ts';
 import type { Database } from './database/database.ts';
-import type { Metrics } from './http/metrics.ts';
+import { type DatabaseUse, noteDatabaseUse } from './database-use.ts';
+import { createMetrics, type Metrics } from './http/metrics.ts';
 import type { Log } from './log.ts';
+import { createRateLimiter, type RateLimiter } from './rate-limiter.ts';
+import { openRedis } from './redis.ts';
 
 /**
  * Everything a surface needs from outside, built in one place and passed to its factory. Nothing is
@@ -10,12 +14,42 @@ import type { Log } from './log.ts';
  */
 export interface Deps<Config> {
   config: Config;
+  /** Every query through it is noted in `databaseUse`. */
   db: Database;
+  databaseUse: DatabaseUse;
   redis: Redis | null;
+  /** One for the process, so that its surfaces count an address together. */
+  limiter: RateLimiter;
   log: Log;
   clock: Clock;
   metrics: Metrics;
   fetch: typeof fetch;
   /** Keeps a hosted function alive until the promise settles. */
   waitUntil(work: Promise<unknown>): void;
+}
+
+/** What differs between a server of our own, a deployed function and a test. */
+export type Foundation<Config> = Pick<
+  Deps<Config>,
+  'config' | 'db' | 'log' | 'clock' | 'fetch' | 'waitUntil'
+>;
+
+/**
+ * Builds the handles of one process from its configuration and database. Throws ConfigError when only
+ * half of Redis is configured.
+ */
+export function buildDeps<Config extends RedisConfig>(
+  foundation: Foundation<Config>,
+): Deps<Config> {
+  const { config, log, clock, waitUntil } = foundation;
+  const redis = openRedis(config);
+  const metrics = createMetrics();
+  metrics.observeDatabase(foundation.db);
+  return {
+    ...foundation,
+    ...noteDatabaseUse(foundation.db, { redis, log, clock, waitUntil }),
+    redis,
+    limiter: createRateLimiter({ redis, log, clock }),
+    metrics,
+  };
 }

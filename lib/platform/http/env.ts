@@ -2,12 +2,14 @@
 export interface HttpEnv {
   Bindings: {
     /** The node server's request, there when the app runs behind one. */
-    incoming?: { socket: { remoteAddress?: string } };
+    incoming?: { socket: { remoteAddress?: string | undefined } };
   };
   Variables: {
     requestId: string;
     /** The address that limits and logs count by. */
     clientAddress: string;
+    /** The address that a bearer of the internal secret forwards; null when there is none. */
+    forwardedAddress: string | null;
     /** True when the request carries the internal secret. */
     hasInternalSecret: boolean;
     /** Pattern of the route that serves the request, such as `/api/backups/:id`. */

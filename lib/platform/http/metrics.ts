@@ -1,3 +1,112 @@
+import type { MiddlewareHandler } from 'hono';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { Database } from '../database/database.ts';
+import type { HttpEnv } from './env.ts';
+
+/** The figures of one process, in a registry of their own. */
 export interface Metrics {
-  placeholder: true;
+  /** Counts each request, its duration and those under way, keyed by route pattern. */
+  observeRequests: MiddlewareHandler<HttpEnv>;
+  /** Adds gauges of the database's connection pool. */
+  observeDatabase(database: Database): void;
+  /** Prometheus text, and its content type. */
+  render(): Promise<string>;
+  contentType: string;
+  /** The same figures for `format=json`. */
+  json(): Promise<MetricFamily[]>;
+}
+
+/** One metric with its values, as `format=json` shows it. */
+export interface MetricFamily {
+  name: string;
+  help: string;
+  type: string;
+  values: { labels: Record<string, string | number>; value: number; name?: string }[];
+}
+
+/** Route of a request that no route serves: the raw path would be a series for each guess. */
+export const UNMATCHED_ROUTE = 'unmatched';
+
+const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
+
+/** Makes the metrics of one process. (spec 1, /metrics) */
+export function createMetrics(): Metrics {
+  const registry = new Registry();
+  const registers = [registry];
+  collectDefaultMetrics({ register: registry });
+  const labelNames = ['method', 'route', 'status'] as const;
+  const requests = new Counter({
+    name: 'http_requests_total',
+    help: 'Requests that were answered.',
+    labelNames,
+    registers,
+  });
+  const durations = new Histogram({
+    name: 'http_request_duration_seconds',
+    help: 'Time from the arrival of a request to the start of its answer.',
+    labelNames,
+    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15],
+    registers,
+  });
+  const inFlight = new Gauge({
+    name: 'http_requests_in_flight',
+    help: 'Requests whose handler is running.',
+    registers,
+  });
+
+  return {
+    async observeRequests(c, next) {
+      c.set('routePattern', UNMATCHED_ROUTE);
+      const startedAt = performance.now();
+      inFlight.inc();
+      try {
+        await next();
+      } finally {
+        inFlight.dec();
+        const labels = {
+          method: methods.has(c.req.method) ? c.req.method : 'OTHER',
+          route: c.get('routePattern'),
+          status: c.res.status,
+        };
+        requests.inc(labels);
+        durations.observe(labels, (performance.now() - startedAt) / 1000);
+      }
+    },
+    observeDatabase(database) {
+      const states = {
+        total: 'Connections of the database pool.',
+        idle: 'Connections of the database pool that wait for work.',
+        waiting: 'Queries that wait for a connection of the database pool.',
+      } as const;
+      for (const state of ['total', 'idle', 'waiting'] as const) {
+        new Gauge({
+          name: `database_pool_${state}`,
+          help: states[state],
+          registers,
+          collect() {
+            this.set(database.poolStats()[state]);
+          },
+        });
+      }
+    },
+    render: () => registry.metrics(),
+    contentType: registry.contentType,
+    async json() {
+      const families = await registry.getMetricsAsJSON();
+      return families.map(({ name, help, type, values }) => ({
+        name,
+        help,
+        type: String(type),
+        values: values.map(({ labels, value, ...rest }) => ({
+          ...('metricName' in rest && typeof rest.metricName === 'string'
+            ? { name: rest.metricName }
+            : {}),
+          labels: Object.fromEntries(
+            Object.entries(labels).filter(([, label]) => label !== undefined),
+          ) as Record<string, string | number>,
+          value,
+        })),
+      }));
+    },
+  };
 }

@@ -1,0 +1,62 @@
+import type { Context, MiddlewareHandler } from 'hono';
+import { type HttpConfig, INTERNAL_SECRET_MIN_LENGTH } from '../config.ts';
+import { secretsEqual } from '../crypto.ts';
+import { AppError } from '../errors.ts';
+import type { Log } from '../log.ts';
+import type { HttpEnv } from './env.ts';
+
+/** The 401 of spec 1, Authentication 3. */
+export function unauthorized(): AppError {
+  return new AppError('UNAUTHORIZED', 'a valid secret is required', {
+    headers: { 'WWW-Authenticate': 'Bearer realm=backup-api' },
+  });
+}
+
+/** Does the request carry this bearer token in `Authorization`? Compared in constant time. */
+export function carriesBearer(c: Context, secret: string): boolean {
+  const token = /^bearer +(.+)$/i.exec(c.req.header('authorization') ?? '')?.[1];
+  return token !== undefined && secretsEqual(token, secret);
+}
+
+/**
+ * Does the request carry the internal secret, in either of its two headers? When both are there, one
+ * valid is enough. Never true while the secret is missing or too short. (spec 1, Authentication 2)
+ */
+export function carriesInternalSecret(c: Context, config: HttpConfig): boolean {
+  const secret = usableSecret(config);
+  if (secret === null) return false;
+  const header = c.req.header('x-internal-secret');
+  return (header !== undefined && secretsEqual(header, secret)) || carriesBearer(c, secret);
+}
+
+/**
+ * Lets only requests with the internal secret pass while API_REQUIRE_AUTH is true; others get 401. With
+ * no usable secret configured all get 503, and the log names the variable once. (decisions 2)
+ */
+export function requireInternalSecret({
+  config,
+  log,
+}: {
+  config: HttpConfig;
+  log: Log;
+}): MiddlewareHandler<HttpEnv> {
+  if (!config.API_REQUIRE_AUTH) return (_c, next) => next();
+  if (usableSecret(config) === null) {
+    log.error(
+      `INTERNAL_SECRET is missing or has fewer than ${INTERNAL_SECRET_MIN_LENGTH} characters: protected paths answer 503`,
+    );
+    return async () => {
+      throw new AppError('SERVICE_UNAVAILABLE', 'the service is not configured');
+    };
+  }
+  return async (c, next) => {
+    if (!c.get('hasInternalSecret')) throw unauthorized();
+    await next();
+  };
+}
+
+function usableSecret({ INTERNAL_SECRET }: HttpConfig): string | null {
+  return INTERNAL_SECRET !== undefined && INTERNAL_SECRET.length >= INTERNAL_SECRET_MIN_LENGTH
+    ? INTERNAL_SECRET
+    : null;
+}

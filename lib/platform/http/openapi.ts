@@ -1,0 +1,158 @@
+import { z } from 'zod';
+import {
+  createDocument as createZodDocument,
+  type ZodOpenApiOperationObject,
+  type ZodOpenApiPathsObject,
+  type ZodOpenApiResponsesObject,
+} from 'zod-openapi';
+import type { Access, Route } from './route.ts';
+
+/** An OpenAPI 3.1 document. */
+export type OpenApiDocument = ReturnType<typeof createZodDocument>;
+
+export interface DocumentInfo {
+  title: string;
+  version: string;
+  description: string;
+}
+
+/** Body of 400, 404 and 405 (spec 1, Errors; decisions 4). */
+export const plainError = z
+  .object({ error: z.string(), request_id: z.string() })
+  .meta({ id: 'Error' });
+
+/** Body of every other error (spec 1, Errors). */
+export const errorEnvelope = z
+  .object({
+    success: z.literal(false),
+    error: z.object({ code: z.string(), message: z.string(), request_id: z.string() }),
+    message: z.string(),
+  })
+  .meta({ id: 'ErrorEnvelope' });
+
+const requestId = z
+  .string()
+  .regex(/^[A-Za-z0-9._-]{1,64}$/)
+  .meta({
+    description: 'The id of the request: the one that the client sent, or a random one.',
+    header: { id: 'RequestId' },
+  });
+const retryAfter = z
+  .string()
+  .meta({ description: 'Seconds to wait before trying again.', header: { id: 'RetryAfter' } });
+const authenticate = z
+  .literal('Bearer realm=backup-api')
+  .meta({ description: 'How to authenticate.', header: { id: 'WwwAuthenticate' } });
+
+const securitySchemes = {
+  InternalSecret: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'X-Internal-Secret',
+    description: 'INTERNAL_SECRET of the service.',
+  },
+  InternalBearer: {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'INTERNAL_SECRET of the service.',
+  },
+  CronBearer: {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'CRON_SECRET of the service; INTERNAL_SECRET is accepted too.',
+  },
+} as const;
+
+const security: Record<Access, Record<string, string[]>[]> = {
+  public: [],
+  internal: [{ InternalSecret: [] }, { InternalBearer: [] }],
+  cron: [{ CronBearer: [] }, { InternalSecret: [] }],
+};
+
+/** Describes routes as an OpenAPI 3.1 document, from the schemas that the server validates by. */
+export function createDocument(routes: readonly Route[], info: DocumentInfo): OpenApiDocument {
+  const paths: ZodOpenApiPathsObject = {};
+  for (const route of routes) {
+    const path = route.path.replace(/:(\w+)/g, '{$1}');
+    paths[path] = { ...paths[path], [route.method]: describeRoute(route) };
+  }
+  return createZodDocument({
+    openapi: '3.1.1',
+    info,
+    paths,
+    tags: [...new Set(routes.map(({ tag }) => tag))].map((name) => ({ name })),
+    components: { securitySchemes },
+  });
+}
+
+function describeRoute(route: Route): ZodOpenApiOperationObject {
+  return {
+    operationId: operationId(route),
+    summary: route.summary,
+    ...(route.description === undefined ? {} : { description: route.description }),
+    tags: [route.tag],
+    security: security[route.access],
+    requestParams: {
+      ...(route.params ? { path: route.params } : {}),
+      ...(route.query ? { query: route.query } : {}),
+    },
+    responses: { ...successes(route), ...failures(route) },
+  };
+}
+
+/** `GET /api/backups/:id` becomes `get_api_backups_id`. */
+function operationId({ method, path }: Route): string {
+  return [method, ...path.split(/[^A-Za-z0-9]+/).filter((part) => part !== '')].join('_');
+}
+
+function successes(route: Route): ZodOpenApiResponsesObject {
+  return Object.fromEntries(
+    Object.entries(route.responses).map(([status, { description, schema, contentType }]) => [
+      status,
+      {
+        description,
+        headers: z.object({ 'X-Request-ID': requestId }),
+        content: {
+          [contentType ?? 'application/json']: { schema: schema ?? z.string() },
+        },
+      },
+    ]),
+  );
+}
+
+/** The errors that a route's access and inputs imply, where it does not describe them itself. */
+function failures(route: Route): ZodOpenApiResponsesObject {
+  const limited = route.path.startsWith('/api/');
+  const responses: ZodOpenApiResponsesObject = {
+    ...(route.params || route.query ? { 400: failure('Invalid parameter.', plainError) } : {}),
+    ...(route.access === 'public'
+      ? {}
+      : {
+          401: failure('Missing or wrong secret.', errorEnvelope, {
+            'WWW-Authenticate': authenticate,
+          }),
+        }),
+    ...(limited
+      ? { 429: failure('Too many requests.', errorEnvelope, { 'Retry-After': retryAfter }) }
+      : {}),
+    500: failure('Internal error.', errorEnvelope),
+    ...(route.access === 'public'
+      ? {}
+      : {
+          503: failure('The database or the configuration is not available.', errorEnvelope, {
+            'Retry-After': retryAfter,
+          }),
+        }),
+  };
+  return Object.fromEntries(
+    Object.entries(responses).filter(([status]) => !(Number(status) in route.responses)),
+  );
+}
+
+function failure(description: string, schema: z.ZodType, headers: z.ZodRawShape = {}) {
+  return {
+    description,
+    headers: z.object({ 'X-Request-ID': requestId, ...headers }),
+    content: { 'application/json': { schema } },
+  };
+}

@@ -1,0 +1,73 @@
+import { Hono, type MiddlewareHandler } from 'hono';
+import { except } from 'hono/combine';
+import type { HttpConfig } from '../config.ts';
+import type { Deps } from '../deps.ts';
+import { AppError } from '../errors.ts';
+import { requireInternalSecret } from './authentication.ts';
+import { limitBody, MAX_BODY_BYTES } from './body-limit.ts';
+import { identifyClient, type ReadConnection, readSocketConnection } from './client-address.ts';
+import type { HttpEnv } from './env.ts';
+import { respondToError } from './error-response.ts';
+import { limitRate } from './rate-limit.ts';
+import { assignRequestId } from './request-id.ts';
+import { setSecurityHeaders } from './security-headers.ts';
+
+export interface SurfaceOptions {
+  /** Where the peer's address comes from. Default: the socket; a deployed function has none. */
+  readConnection?: ReadConnection;
+}
+
+/**
+ * An app that has what every surface needs: request id, metrics, security headers, the client's address
+ * and one answer to every error. What a surface mounts comes behind it, `protect` first.
+ */
+export function createSurface(
+  deps: Deps<HttpConfig>,
+  { readConnection = readSocketConnection }: SurfaceOptions = {},
+): Hono<HttpEnv> {
+  const app = new Hono<HttpEnv>();
+  app.onError((error, c) => respondToError(error, c, deps.log));
+  app.notFound((c) =>
+    respondToError(new AppError('NOT_FOUND', 'there is nothing here'), c, deps.log),
+  );
+  app.use(
+    assignRequestId,
+    deps.metrics.observeRequests,
+    setSecurityHeaders,
+    catchNonErrors,
+    identifyClient(deps.config, readConnection),
+  );
+  return app;
+}
+
+export interface ProtectOptions {
+  /** Paths that are limited like the others but check access themselves. */
+  ownAccess?: string[];
+  /** Largest request body in bytes. Default 1 MiB. */
+  maxBodyBytes?: number;
+}
+
+/**
+ * Rate limit, then the internal secret, then the body's size: `app.use('/api/*', ...protect(deps))`
+ * before any route, so that an unknown path is 401 without the secret. (decisions 4, Order of checks)
+ */
+export function protect(
+  deps: Deps<HttpConfig>,
+  { ownAccess = [], maxBodyBytes = MAX_BODY_BYTES }: ProtectOptions = {},
+): MiddlewareHandler<HttpEnv>[] {
+  const requireSecret = requireInternalSecret(deps);
+  return [
+    limitRate(deps),
+    ownAccess.length === 0 ? requireSecret : except(ownAccess, requireSecret),
+    limitBody(maxBodyBytes),
+  ];
+}
+
+/** Hono passes only Errors to its error handler; anything else that is thrown becomes one here. */
+const catchNonErrors: MiddlewareHandler<HttpEnv> = async (_c, next) => {
+  try {
+    await next();
+  } catch (thrown) {
+    throw new Error('a handler threw something that is not an Error', { cause: thrown });
+  }
+};

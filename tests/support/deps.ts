@@ -1,0 +1,67 @@
+import {
+  type BackupsConfig,
+  backupsVariables,
+  type Environment,
+  readConfig,
+} from '../../lib/platform/config.ts';
+import type { Database } from '../../lib/platform/database/database.ts';
+import { missingDatabase } from '../../lib/platform/database/open.ts';
+import { buildDeps, type Deps } from '../../lib/platform/deps.ts';
+import { createLog } from '../../lib/platform/log.ts';
+import { createTestClock, type TestClock } from './clock.ts';
+
+/** The internal secret of tests, and the headers that carry it. */
+export const TEST_SECRET = 'a-secret-of-tests-with-40-characters-000';
+export const withSecret = { 'X-Internal-Secret': TEST_SECRET };
+
+/** One written log record. */
+export interface LogRecord {
+  level: string;
+  message: string;
+  [field: string]: unknown;
+}
+
+export interface TestDeps<Config = BackupsConfig> extends Deps<Config> {
+  clock: TestClock;
+  /** What was logged so far, at every level. */
+  logged: LogRecord[];
+  /** Resolves when all work that was handed to `waitUntil` so far has settled. */
+  settled(): Promise<void>;
+}
+
+export interface TestDepsOptions {
+  /** Variables over the defaults of tests: INTERNAL_SECRET is set, nothing else. */
+  environment?: Environment;
+  /** Default: a database that is not there. */
+  db?: Database;
+  clock?: TestClock;
+}
+
+/** The handles of a surface as they ship, with a clock that stands still and a log that is kept. */
+export function createTestDeps(options: TestDepsOptions = {}): TestDeps {
+  const clock = options.clock ?? createTestClock();
+  const logged: LogRecord[] = [];
+  const log = createLog('debug', clock, (line) => logged.push(JSON.parse(line)));
+  const work: Promise<unknown>[] = [];
+  const config = readConfig(backupsVariables, {
+    INTERNAL_SECRET: TEST_SECRET,
+    ...options.environment,
+  });
+  const deps = buildDeps({
+    config,
+    db: options.db ?? missingDatabase(log),
+    log,
+    clock,
+    fetch,
+    waitUntil: (promise) => work.push(promise),
+  });
+  logged.length = 0;
+  return {
+    ...deps,
+    clock,
+    logged,
+    async settled() {
+      await Promise.all(work);
+    },
+  };
+}
