@@ -19,7 +19,7 @@ export function embeddedUrl({ EMBEDDED_DB_PORT }: DatabaseConfig): string {
 export async function openConfiguredDatabase(config: DatabaseConfig, log: Log): Promise<Database> {
   const url = config.DATABASE_URL ?? (await urlOfRunningServer(config));
   if (url !== null) return openDatabase({ url, fetch, log });
-  return openEmbeddedDatabase({ dataDir: config.DATA_DIR, port: 0, log, clock: systemClock });
+  return openEmbeddedDatabase({ dataDir: config.DATA_DIR, listen: null, log, clock: systemClock });
 }
 
 /** The URL of the embedded database of a running server; null when none listens. */

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { z } from 'zod';
-import { createBackupsEndpoints } from '../lib/backups/app.ts';
+import { backupsEndpoints } from '../lib/backups/endpoints.ts';
 import { variableGroups } from '../lib/platform/config.ts';
 import { runCommand } from './command.ts';
 
@@ -50,7 +50,7 @@ function variableTable(): string {
 }
 
 function routeTable(): string {
-  const rows = createBackupsEndpoints().map(({ route }) =>
+  const rows = backupsEndpoints.map(({ route }) =>
     row(`\`${route.method.toUpperCase()} ${route.path}\``, route.access, route.summary),
   );
   return [row('Route', 'Access', 'What it answers'), row('---', '---', '---'), ...rows].join('\n');

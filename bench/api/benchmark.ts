@@ -23,10 +23,11 @@ export async function runApiBenchmark(options: string[]): Promise<void> {
   const { values } = parseArgs({ args: options, options: { scale: { type: 'string' } } });
   const scale = scaled(Number(values.scale ?? 1));
   const folder = await mkdtemp(join(tmpdir(), 'bench-api-'));
-  const postgres = await startPostgres({ settings: benchmarkSettings });
+  const postgres = await startPostgres(serverSettings);
   const servers: ServerProcess[] = [];
   try {
-    const url = await prepare(await postgres.createDatabase('bench'), scale);
+    const { url } = postgres;
+    await prepare(url, scale);
     const secret = randomBytes(32).toString('base64url');
     const environment = {
       DATABASE_URL: url,
@@ -51,15 +52,22 @@ export async function runApiBenchmark(options: string[]): Promise<void> {
   }
 }
 
-/** Enough memory that the figures are of the statements and not of the disk. */
-const benchmarkSettings = { shared_buffers: '2GB', max_wal_size: '8GB', work_mem: '64MB' };
+/** As a server in use has it, with memory enough that the figures are not of the disk. */
+const serverSettings = {
+  fsync: 'on',
+  synchronous_commit: 'on',
+  full_page_writes: 'on',
+  autovacuum: 'on',
+  shared_buffers: '2GB',
+  max_wal_size: '8GB',
+};
 
 function scaled(share: number): Scale {
   if (!(share > 0 && share <= 1)) throw new Error('--scale is above 0 and at most 1');
   return { ...fullScale, runs: Math.max(100, Math.round(fullScale.runs * share)) };
 }
 
-async function prepare(url: string, scale: Scale): Promise<string> {
+async function prepare(url: string, scale: Scale): Promise<void> {
   const log = createLog('warn', systemClock);
   const database = await openDatabase({ url, fetch, log });
   await migrate(database, 'drizzle');
@@ -67,7 +75,6 @@ async function prepare(url: string, scale: Scale): Promise<string> {
   const client = await connect(url);
   await generate(client, scale);
   await client.end();
-  return url;
 }
 
 async function connect(url: string): Promise<Client> {

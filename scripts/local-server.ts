@@ -1,0 +1,101 @@
+import { join } from 'node:path';
+import { createBackupsApp } from '../lib/backups/app.ts';
+import { startSweeping } from '../lib/backups/sweeping.ts';
+import { systemClock } from '../lib/platform/clock.ts';
+import {
+  type BackupsConfig,
+  backupsVariables,
+  ConfigError,
+  type Environment,
+  type HttpConfig,
+  INTERNAL_SECRET_MIN_LENGTH,
+  listenPort,
+  listenVariables,
+  readConfig,
+} from '../lib/platform/config.ts';
+import type { Database } from '../lib/platform/database/database.ts';
+import { openEmbeddedDatabase } from '../lib/platform/database/embedded.ts';
+import { migrate } from '../lib/platform/database/migrate.ts';
+import { openDatabase } from '../lib/platform/database/open.ts';
+import { buildDeps } from '../lib/platform/deps.ts';
+import { serveNode } from '../lib/platform/http/serve.ts';
+import { createLog, type Log } from '../lib/platform/log.ts';
+import { findSurface } from '../lib/platform/surfaces.ts';
+
+const MIGRATIONS = join(import.meta.dirname, '../drizzle');
+
+export interface LocalServer {
+  /** Address of every surface. */
+  url: string;
+  /** Where other processes reach the embedded database; null when it is hosted or does not listen. */
+  embeddedUrl: string | null;
+  /** Stops accepting, finishes what runs within 10 seconds, closes the database. */
+  close(): Promise<void>;
+}
+
+/**
+ * All surfaces in one process on one port (decisions 1). Throws ConfigError or SERVICE_UNAVAILABLE, with
+ * nothing left open, when something that it is configured with does not work.
+ */
+export async function startLocalServer(environment: Environment): Promise<LocalServer> {
+  const config = readConfig(backupsVariables, environment);
+  const listen = readConfig(listenVariables, environment);
+  refuseShortSecret(config);
+  const log = createLog(config.LOG_LEVEL, systemClock);
+  const { db, embeddedUrl } = await openLocalDatabase(config, log);
+  try {
+    await migrate(db, MIGRATIONS);
+    const deps = buildDeps({
+      config,
+      db,
+      log,
+      clock: systemClock,
+      fetch,
+      waitUntil: () => undefined,
+    });
+    const apps = { backups: createBackupsApp(deps) };
+    const server = await serveNode({
+      fetch: (request, bindings) =>
+        apps[findSurface(new URL(request.url).pathname).name].fetch(request, bindings),
+      host: listen.HOST,
+      port: listenPort(listen),
+      log,
+      clock: systemClock,
+    });
+    const sweeping = startSweeping(deps);
+    return {
+      url: server.url,
+      embeddedUrl,
+      async close() {
+        sweeping.stop();
+        await server.close();
+        await db.close();
+      },
+    };
+  } catch (error) {
+    await db.close();
+    throw error;
+  }
+}
+
+/** spec 1, Authentication 5. */
+function refuseShortSecret({ API_REQUIRE_AUTH, INTERNAL_SECRET = '' }: HttpConfig): void {
+  if (!API_REQUIRE_AUTH || INTERNAL_SECRET.length >= INTERNAL_SECRET_MIN_LENGTH) return;
+  throw new ConfigError(
+    `INTERNAL_SECRET must have at least ${INTERNAL_SECRET_MIN_LENGTH} characters while API_REQUIRE_AUTH is true`,
+  );
+}
+
+async function openLocalDatabase(
+  config: BackupsConfig,
+  log: Log,
+): Promise<{ db: Database; embeddedUrl: string | null }> {
+  if (config.DATABASE_URL !== undefined) {
+    const db = await openDatabase({ url: config.DATABASE_URL, fetch, log });
+    return { db, embeddedUrl: null };
+  }
+  const { DATA_DIR, EMBEDDED_DB_PORT } = config;
+  const listen = EMBEDDED_DB_PORT === 0 ? null : { port: EMBEDDED_DB_PORT };
+  const db = await openEmbeddedDatabase({ dataDir: DATA_DIR, listen, log, clock: systemClock });
+  return { db, embeddedUrl: db.url };
+}

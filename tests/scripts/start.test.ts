@@ -1,0 +1,159 @@
+import { readFile, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parseEnv } from 'node:util';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { emptyFolder, freePorts, startIn } from '../support/local-start.ts';
+import { type RunningScript, runScript } from '../support/script.ts';
+
+let folder: Awaited<ReturnType<typeof emptyFolder>>;
+const running: RunningScript[] = [];
+
+beforeEach(async () => {
+  folder = await emptyFolder();
+});
+afterEach(async () => {
+  for (const { child, finished } of running.splice(0)) {
+    child.kill('SIGKILL');
+    await finished;
+  }
+  await folder.remove();
+});
+
+const start = async (env?: Record<string, string>) => {
+  const script = await startIn(folder.path, env);
+  running.push(script);
+  return script;
+};
+const refused = (env: Record<string, string>) =>
+  runScript('start', { cwd: folder.path, env: { ...freePorts, ...env } });
+const localEnv = () => join(folder.path, '.data/local.env');
+const bearer = (secret: string | undefined) => ({ headers: { Authorization: `Bearer ${secret}` } });
+
+describe('npm start with nothing configured', () => {
+  it('makes secrets that only their owner can read, says so, and serves with them', async () => {
+    const { url, output } = await start();
+    const secrets = parseEnv(await readFile(localEnv(), 'utf8'));
+    expect(Object.keys(secrets)).toEqual([
+      'INTERNAL_SECRET',
+      'MCP_AUTH_TOKEN',
+      'JWT_SECRET',
+      'CREDENTIALS_ENCRYPTION_KEY',
+      'AUTH_USERNAME',
+      'AUTH_PASSWORD',
+    ]);
+    expect((await stat(localEnv())).mode & 0o777).toBe(0o600);
+    expect(output()).toContain('INTERNAL_SECRET');
+    for (const [name, value = ''] of Object.entries(secrets)) {
+      if (name !== 'AUTH_USERNAME') expect(output()).not.toContain(value);
+    }
+
+    const stats = await fetch(`${url}/api/dashboard/stats`, bearer(secrets.INTERNAL_SECRET));
+    expect(stats.status).toBe(200);
+    expect(await stats.json()).toMatchObject({ total_runs: 0, last_run_at: null });
+    expect((await fetch(`${url}/api/dashboard/stats`)).status).toBe(401);
+  });
+
+  it('stops on SIGTERM with exit code 0, and keeps its secrets and data over a restart', async () => {
+    const first = await start();
+    const secrets = await readFile(localEnv(), 'utf8');
+    first.child.kill('SIGTERM');
+    expect((await first.finished).code).toBe(0);
+
+    const second = await start();
+    expect(await readFile(localEnv(), 'utf8')).toBe(secrets);
+    expect((await fetch(`${second.url}/ready`)).status).toBe(200);
+  });
+
+  it('starts again at once after SIGKILL', async () => {
+    const first = await start();
+    first.child.kill('SIGKILL');
+    await first.finished;
+    const second = await start();
+    expect((await fetch(`${second.url}/ready`)).status).toBe(200);
+  });
+
+  it('refuses a second server on the same DATA_DIR in one line', async () => {
+    await start();
+    const { code, stderr } = await refused({});
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^[^\n]*DATA_DIR[^\n]*\n$/);
+  });
+
+  it('answers a ready-to-paste request that it prints', async () => {
+    const { output } = await start();
+    const [, command] = /^ +(curl .*)$/m.exec(output()) ?? [];
+    const { execa } = await import('execa');
+    const { stdout } = await execa(command ?? 'false', { cwd: folder.path, shell: true });
+    expect(JSON.parse(stdout)).toHaveProperty('total_runs', 0);
+  });
+});
+
+describe('npm start with a configuration', () => {
+  it('refuses an INTERNAL_SECRET below 32 characters in one line without its value', async () => {
+    const secret = 'only-thirty-one-characters-long';
+    const { code, stderr, stdout } = await refused({ INTERNAL_SECRET: secret });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^INTERNAL_SECRET [^\n]*32 characters[^\n]*\n$/);
+    expect(stdout + stderr).not.toContain(secret);
+  });
+
+  it('takes a short one, with a warning, while API_REQUIRE_AUTH is false', async () => {
+    const { url, output } = await start({ INTERNAL_SECRET: 'short', API_REQUIRE_AUTH: 'false' });
+    expect((await fetch(`${url}/api/backups`)).status).toBe(200);
+    expect(output()).toMatch(/"level":"warn".*API_REQUIRE_AUTH/);
+  });
+
+  it('makes up nothing beside a .env', async () => {
+    await writeFile(join(folder.path, '.env'), 'API_REQUIRE_AUTH=false\n');
+    await start();
+    await expect(stat(localEnv())).rejects.toThrow('ENOENT');
+  });
+
+  it('prefers the process environment to .env', async () => {
+    await writeFile(join(folder.path, '.env'), 'API_REQUIRE_AUTH=false\nLOG_LEVEL=loud\n');
+    const { url } = await start({ LOG_LEVEL: 'error' });
+    expect((await fetch(`${url}/api/backups`)).status).toBe(200);
+  });
+
+  it('refuses to start without a secret beside a .env that has none', async () => {
+    await writeFile(join(folder.path, '.env'), 'LOG_LEVEL=info\n');
+    const { code, stderr } = await refused({});
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^INTERNAL_SECRET [^\n]*\n$/);
+  });
+
+  it.each([
+    ['PORT', '70000'],
+    ['PORT', 'eighty'],
+    ['STALE_RUN_AFTER_MINUTES', '-1'],
+    ['DATABASE_URL', 'mysql://localhost/x'],
+    ['TRUSTED_PROXIES', '10.0.0.0/8,nonsense'],
+    ['LOG_LEVEL', 'loud'],
+  ])('names a bad %s in one line without its value %s', async (name, value) => {
+    const { code, stderr } = await refused({ [name]: value });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(new RegExp(`^${name} [^\\n]*\\n$`));
+    expect(stderr).not.toContain(value);
+  });
+
+  it('says in one line that a port is taken', async () => {
+    const { url } = await start();
+    const other = await emptyFolder();
+    const { code, stderr } = await runScript('start', {
+      cwd: other.path,
+      env: { ...freePorts, PORT: new URL(url).port },
+    });
+    await other.remove();
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^[^\n]*PORT[^\n]*\n$/);
+  });
+
+  it('says in one line that DATABASE_URL does not answer, without its password', async () => {
+    const { code, stderr } = await refused({
+      DATABASE_URL: 'postgres://somebody:pass-word@127.0.0.1:1/none',
+    });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^[^\n]*database[^\n]*\n$/);
+    expect(stderr).not.toContain('pass-word');
+  });
+});

@@ -1,0 +1,99 @@
+import { scryptSync } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createPostgres, type TestDatabase } from '../support/databases.ts';
+import { runScript } from '../support/script.ts';
+
+const PASSWORD = 'correct horse battery';
+let folder: string;
+let database: TestDatabase;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'users-'));
+  database = await createPostgres();
+});
+afterAll(async () => {
+  await database.close();
+  await rm(folder, { recursive: true });
+});
+
+const users = (args: string[], stdin?: string) =>
+  runScript('users', {
+    args,
+    cwd: folder,
+    env: { DATABASE_URL: database.url },
+    ...(stdin === undefined ? {} : { stdin }),
+  });
+
+const storedHash = async (name: string) => {
+  const [row] = await database.db.query<{ hash: string }>(
+    { text: 'SELECT password_hash AS hash FROM users WHERE username = $1' },
+    [name],
+  );
+  return row?.hash;
+};
+
+describe('npm run users', () => {
+  it('stores a scrypt hash of the line on stdin and prints no password', async () => {
+    const { code, stdout, stderr } = await users(['add', 'ada'], `${PASSWORD}\nmore\n`);
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'added ada\n' });
+    expect(stdout + stderr).not.toContain(PASSWORD);
+
+    const [, N, r, p, salt = '', key] = (await storedHash('ada'))?.split('$') ?? [];
+    const cost = { N: Number(N), r: Number(r), p: Number(p), maxmem: 2 ** 28 };
+    const derived = scryptSync(PASSWORD, Buffer.from(salt, 'base64'), 32, cost);
+    expect(derived.toString('base64')).toBe(key);
+  });
+
+  it('refuses a name that is taken and keeps the stored password', async () => {
+    await users(['add', 'grace'], `${PASSWORD}\n`);
+    const before = await storedHash('grace');
+    const { code, stderr } = await users(['add', 'grace'], 'another password\n');
+    expect({ code, stderr }).toEqual({ code: 1, stderr: 'user grace exists already\n' });
+    expect(await storedHash('grace')).toBe(before);
+  });
+
+  it('refuses a password below 12 characters', async () => {
+    const { code, stderr } = await users(['add', 'short'], 'eleven char\n');
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: 'a password has at least 12 characters\n',
+    });
+    expect(await storedHash('short')).toBeUndefined();
+  });
+
+  it('lists users by name, without hashes', async () => {
+    const { stdout } = await users(['list']);
+    expect(stdout).toMatch(/^ada\t\S+Z\ngrace\t\S+Z\n$/);
+  });
+
+  it('removes a user, and says when there is none', async () => {
+    expect((await users(['remove', 'ada'])).stdout).toBe('removed ada\n');
+    const { code, stderr } = await users(['remove', 'ada']);
+    expect({ code, stderr }).toEqual({ code: 1, stderr: 'there is no user ada\n' });
+  });
+
+  it.each([
+    [['frob']],
+    [['add']],
+    [['add', 'two', 'names']],
+    [['add', '-x']],
+    [['add', 'a b']],
+    [],
+  ])('answers wrong usage with exit code 2: %j', async (args = []) => {
+    expect((await users(args)).code).toBe(2);
+  });
+
+  it('says in one line that the database does not answer', async () => {
+    const { code, stderr } = await runScript('users', {
+      args: ['list'],
+      cwd: folder,
+      env: { DATABASE_URL: 'postgres://somebody:pass-word@127.0.0.1:1/none' },
+    });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^the database is unavailable: .*ECONNREFUSED.*\n$/);
+    expect(stderr).not.toContain('pass-word');
+  });
+});

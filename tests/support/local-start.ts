@@ -1,0 +1,23 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type RunningScript, startScript } from './script.ts';
+
+/** Ports that the system chooses, so that tests run beside each other and beside a real server. */
+export const freePorts = { PORT: '0', EMBEDDED_DB_PORT: '0' };
+
+/** An empty folder to start a server in, as after a fresh clone; `remove` deletes it. */
+export async function emptyFolder(): Promise<{ path: string; remove(): Promise<void> }> {
+  const path = await mkdtemp(join(tmpdir(), 'start-'));
+  return { path, remove: () => rm(path, { recursive: true, force: true }) };
+}
+
+/** `npm start` in a folder, ready to answer at `url`. */
+export async function startIn(
+  cwd: string,
+  env: Record<string, string> = {},
+): Promise<RunningScript & { url: string }> {
+  const script = startScript('start', { cwd, env: { ...freePorts, ...env } });
+  const [, url = ''] = await script.waitFor(/API +(http:\/\/\S+)\/api/);
+  return { ...script, url };
+}

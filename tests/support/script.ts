@@ -1,0 +1,77 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { resolve } from 'node:path';
+
+export interface FinishedScript {
+  code: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+/** A script of this project as a child process, with an environment of nothing but what is given. */
+export interface RunningScript {
+  child: ChildProcess;
+  /** Everything written so far, both streams. */
+  output(): string;
+  /** Resolves with the match when the output has it; rejects when the process ends without. */
+  waitFor(pattern: RegExp): Promise<RegExpExecArray>;
+  finished: Promise<FinishedScript>;
+}
+
+export interface ScriptOptions {
+  args?: string[];
+  env?: Record<string, string>;
+  /** The folder that it runs in; never the project's, so that no `.env` of a developer is read. */
+  cwd: string;
+  stdin?: string;
+}
+
+const project = resolve(import.meta.dirname, '../..');
+
+/** Starts `scripts/<name>.ts`. */
+export function startScript(name: string, options: ScriptOptions): RunningScript {
+  const { args = [], env = {}, cwd, stdin } = options;
+  const child = spawn(process.execPath, [resolve(project, 'scripts', `${name}.ts`), ...args], {
+    cwd,
+    env: { PATH: process.env.PATH, HOME: cwd, ...env },
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+  const streams = { stdout: '', stderr: '' };
+  const listeners = new Set<() => void>();
+  for (const stream of ['stdout', 'stderr'] as const) {
+    child[stream].setEncoding('utf8').on('data', (chunk: string) => {
+      streams[stream] += chunk;
+      for (const listener of listeners) listener();
+    });
+  }
+  child.stdin.end(stdin ?? '');
+  const output = () => streams.stdout + streams.stderr;
+  const finished = new Promise<FinishedScript>((done, fail) => {
+    child.once('error', fail).once('close', (code) => {
+      done({ code, ...streams });
+      for (const listener of listeners) listener();
+    });
+  });
+  return {
+    child,
+    output,
+    finished,
+    waitFor: (pattern) =>
+      new Promise((found, fail) => {
+        const look = () => {
+          const match = pattern.exec(output());
+          if (match) found(match);
+          else if (child.exitCode !== null || child.signalCode !== null) {
+            fail(new Error(`${name} ended without ${pattern}:\n${output()}`));
+          } else return;
+          listeners.delete(look);
+        };
+        listeners.add(look);
+        look();
+      }),
+  };
+}
+
+/** Runs `scripts/<name>.ts` to its end. */
+export function runScript(name: string, options: ScriptOptions): Promise<FinishedScript> {
+  return startScript(name, options).finished;
+}
