@@ -1,0 +1,46 @@
+import { STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import { chooseRequestId } from './request-id.ts';
+
+const statuses: Record<string, { status: number; error: string }> = {
+  HPE_HEADER_OVERFLOW: { status: 431, error: 'the request headers are too large' },
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: { status: 413, error: 'the chunk extensions are too large' },
+  ERR_HTTP_REQUEST_TIMEOUT: { status: 408, error: 'the request did not arrive in time' },
+};
+
+const LINGER_MS = 1_000;
+
+/**
+ * Answers a connection whose bytes are no request, or came too slowly, and ends it. Nothing is written
+ * when an answer is already on its way (`answering`), since that would corrupt it.
+ */
+export function refuseMalformed(
+  error: NodeJS.ErrnoException,
+  socket: Socket,
+  answering: boolean,
+): void {
+  if (answering || !socket.writable || error.code === 'ECONNRESET') {
+    socket.destroy(error);
+    return;
+  }
+  const { status, error: message } = statuses[error.code ?? ''] ?? {
+    status: 400,
+    error: 'malformed request',
+  };
+  const requestId = chooseRequestId(null);
+  const body = JSON.stringify({ error: message, request_id: requestId });
+  // A client that does not close its side is not waited for.
+  socket.setTimeout(LINGER_MS, () => socket.destroy());
+  socket.end(
+    [
+      `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+      'Connection: close',
+      'Content-Type: application/json',
+      `Content-Length: ${Buffer.byteLength(body)}`,
+      `X-Request-ID: ${requestId}`,
+      'X-Content-Type-Options: nosniff',
+      '',
+      body,
+    ].join('\r\n'),
+  );
+}

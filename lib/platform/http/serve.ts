@@ -1,0 +1,174 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { getRequestListener, type HttpBindings, RequestError } from '@hono/node-server';
+import type { Clock } from '../clock.ts';
+import { ConfigError } from '../config.ts';
+import { AppError } from '../errors.ts';
+import type { Log } from '../log.ts';
+import { refuseMalformed } from './client-error.ts';
+import { describeError } from './error-response.ts';
+import { chooseRequestId } from './request-id.ts';
+
+/** Limits of the connection itself. There is no write timeout. (spec 1, Limits) */
+export interface ServerLimits {
+  /** A request must have arrived whole within this. */
+  readTimeoutMs: number;
+  /** An idle connection is kept this long. */
+  keepAliveMs: number;
+  maxHeaderBytes: number;
+  /** How often connections are held against the read timeout. */
+  checkIntervalMs: number;
+}
+
+const defaultLimits: ServerLimits = {
+  readTimeoutMs: 15_000,
+  keepAliveMs: 120_000,
+  maxHeaderBytes: 16 * 1024,
+  checkIntervalMs: 1_000,
+};
+
+export interface ServeOptions {
+  fetch(request: Request, env: HttpBindings): Response | Promise<Response>;
+  host: string;
+  /** 0 lets the system choose one. */
+  port: number;
+  log: Log;
+  clock: Clock;
+  limits?: Partial<ServerLimits>;
+}
+
+export interface RunningServer {
+  /** Where it answers, without a slash at the end. */
+  url: string;
+  port: number;
+  /** For `upgrade` events. */
+  server: Server;
+  /**
+   * Stops accepting, closes idle connections, lets running requests finish within `graceMs` (default
+   * 10 seconds) and then cuts them. Resolves when every connection is gone.
+   */
+  close(graceMs?: number): Promise<void>;
+}
+
+const SHUTDOWN_GRACE_MS = 10_000;
+
+/**
+ * Serves a fetch handler over HTTP and resolves when it listens. Throws ConfigError naming PORT or HOST
+ * when it cannot.
+ */
+export async function serveNode(options: ServeOptions): Promise<RunningServer> {
+  const { host, log, clock } = options;
+  const limits = { ...defaultLimits, ...options.limits };
+  const server = createServer({
+    requestTimeout: limits.readTimeoutMs,
+    headersTimeout: limits.readTimeoutMs,
+    keepAliveTimeout: limits.keepAliveMs,
+    connectionsCheckingInterval: limits.checkIntervalMs,
+    maxHeaderSize: limits.maxHeaderBytes,
+    // Refused by the listener below instead, which gives the answer its request id.
+    requireHostHeader: false,
+  });
+  const responses = new Set<ServerResponse>();
+  const listener = getRequestListener(
+    (request, env) => options.fetch(request, env as HttpBindings),
+    { errorHandler: (error) => answerUnserved(error, log) },
+  );
+  let closing: Promise<void> | null = null;
+
+  function onRequest(request: IncomingMessage, response: ServerResponse): void {
+    responses.add(response);
+    if (closing) response.setHeader('Connection', 'close');
+    response.once('close', () => {
+      responses.delete(response);
+      if (closing) server.closeIdleConnections();
+    });
+    void listener(request, response);
+  }
+
+  async function close(graceMs: number): Promise<void> {
+    const finished = new AbortController();
+    const closed = new Promise<void>((resolve) => {
+      server.close(() => {
+        finished.abort();
+        resolve();
+      });
+    });
+    for (const response of responses) {
+      if (!response.headersSent) response.setHeader('Connection', 'close');
+    }
+    const cutWhenLate = clock.sleep(graceMs, finished.signal).then(
+      () => {
+        log.warn('requests were cut off by the shutdown', { requests: responses.size });
+        server.closeAllConnections();
+      },
+      () => undefined, // everything finished in time
+    );
+    await Promise.all([closed, cutWhenLate]);
+  }
+
+  server.on('request', onRequest);
+  server.on('checkExpectation', onRequest);
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+    const answered = [...responses].some(
+      (response) => response.socket === socket && response.headersSent,
+    );
+    refuseMalformed(error, socket, answered);
+  });
+  const port = await listen(server, host, options.port);
+  return {
+    url: `http://${addressInUrl(host)}:${port}`,
+    port,
+    server,
+    close: (graceMs = SHUTDOWN_GRACE_MS) => {
+      closing ??= close(graceMs);
+      return closing;
+    },
+  };
+}
+
+/** A request that never reached the app, or an app that failed outside of its own error handler. */
+function answerUnserved(thrown: unknown, log: Log): Response {
+  const requestId = chooseRequestId(null);
+  const malformed = thrown instanceof RequestError;
+  if (!malformed) log.error('a request failed', { request_id: requestId, error: thrown });
+  const error = malformed
+    ? new AppError('BAD_REQUEST', 'malformed request')
+    : new AppError('INTERNAL_ERROR', `internal error, request id ${requestId}`);
+  const { status, headers, body } = describeError(error, requestId);
+  return Response.json(body, { status, headers: { ...headers, 'X-Request-ID': requestId } });
+}
+
+async function listen(server: Server, host: string, port: number): Promise<number> {
+  try {
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen({ host, port }, () => {
+        server.off('error', reject);
+        resolve();
+      });
+    });
+  } catch (cause) {
+    throw new ConfigError(explainListenFailure(cause as NodeJS.ErrnoException, port), { cause });
+  }
+  return (server.address() as AddressInfo).port;
+}
+
+function explainListenFailure({ code, message }: NodeJS.ErrnoException, port: number): string {
+  switch (code) {
+    case 'EADDRINUSE':
+      return `PORT ${port} is already in use: stop what listens there or set another PORT`;
+    case 'EACCES':
+      return `PORT ${port} may not be used by this user: set a PORT above 1023`;
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return 'HOST is not an address of this machine';
+    default:
+      return `cannot listen on PORT ${port}: ${message}`;
+  }
+}
+
+function addressInUrl(host: string): string {
+  if (host === '0.0.0.0' || host === '::') return 'localhost';
+  return host.includes(':') ? `[${host}]` : host;
+}
