@@ -3,12 +3,10 @@ import { z } from 'zod';
 // The resources of specification 1, field by field and in its order. Postgres builds the answers; these
 // schemas describe them in /openapi.json, and the tests hold every answer against them.
 
-const timestamp = z.iso
-  .datetime({ precision: 6 })
-  .meta({
-    description: 'ISO 8601 in UTC, with microseconds.',
-    example: '2026-01-31T08:15:00.123456Z',
-  });
+const timestamp = z.iso.datetime({ precision: 6 }).meta({
+  description: 'ISO 8601 in UTC, with microseconds.',
+  example: '2026-01-31T08:15:00.123456Z',
+});
 const integer = z.int();
 const text = z.string();
 const bytes = integer.meta({ description: 'Bytes.' });
@@ -138,13 +136,9 @@ export const dashboardStats = z
     total_skipped: integer,
     distinct_repos: integer,
     total_logs: totalLogs,
-    success_rate: z
-      .number()
-      .min(0)
-      .max(100)
-      .meta({
-        description: '100 × (1 − failed / total_repos); 0 when there is nothing to divide.',
-      }),
+    success_rate: z.number().min(0).max(100).meta({
+      description: '100 × (1 − failed / total_repos); 0 when there is nothing to divide.',
+    }),
     last_run_status: z.enum([...runStatus.options, '']),
     last_run_at: timestamp.nullable(),
     avg_duration_ms: milliseconds,

@@ -5,30 +5,13 @@ import {
   type ZodOpenApiPathsObject,
   type ZodOpenApiResponsesObject,
 } from 'zod-openapi';
-import type { Access, Route } from './route.ts';
+import { errorEnvelope, plainError } from './error-shapes.ts';
+import type { Access, Route, RouteResponse } from './route.ts';
 
 /** An OpenAPI 3.1 document. */
 export type OpenApiDocument = ReturnType<typeof createZodDocument>;
 
-export interface DocumentInfo {
-  title: string;
-  version: string;
-  description: string;
-}
-
-/** Body of 400, 404 and 405 (spec 1, Errors; decisions 4). */
-export const plainError = z
-  .object({ error: z.string(), request_id: z.string() })
-  .meta({ id: 'Error' });
-
-/** Body of every other error (spec 1, Errors). */
-export const errorEnvelope = z
-  .object({
-    success: z.literal(false),
-    error: z.object({ code: z.string(), message: z.string(), request_id: z.string() }),
-    message: z.string(),
-  })
-  .meta({ id: 'ErrorEnvelope' });
+export type DocumentInfo = Pick<OpenApiDocument['info'], 'title' | 'version' | 'description'>;
 
 const requestId = z
   .string()
@@ -107,17 +90,22 @@ function operationId({ method, path }: Route): string {
 
 function successes(route: Route): ZodOpenApiResponsesObject {
   return Object.fromEntries(
-    Object.entries(route.responses).map(([status, { description, schema, contentType }]) => [
+    Object.entries(route.responses).map(([status, response]) => [
       status,
       {
-        description,
+        description: response.description,
         headers: z.object({ 'X-Request-ID': requestId }),
-        content: {
-          [contentType ?? 'application/json']: { schema: schema ?? z.string() },
-        },
+        content: describeContent(response),
       },
     ]),
   );
+}
+
+function describeContent({ schema, contentType }: RouteResponse) {
+  return {
+    ...(schema ? { 'application/json': { schema } } : {}),
+    ...(contentType === undefined ? {} : { [contentType]: { schema: z.string() } }),
+  };
 }
 
 /** The errors that a route's access and inputs imply, where it does not describe them itself. */

@@ -7,7 +7,7 @@ import type { HttpEnv } from './env.ts';
 /** Who may call a route. The document says it, and the access tests walk it. */
 export type Access = 'public' | 'internal' | 'cron';
 
-/** What a route answers with one status. Without a schema the body is text of `contentType`. */
+/** What a route answers with one status: JSON of `schema`, text of `contentType`, or either. */
 export interface RouteResponse {
   description: string;
   schema?: z.ZodType;
@@ -31,7 +31,7 @@ export interface Route<
   access: Access;
   params?: Params;
   query?: Query;
-  /** Successful answers. The errors that `access` and the inputs imply are added to the document. */
+  /** The answers, but for the errors that `access` and the inputs imply: the document adds those. */
   responses: Record<number, RouteResponse>;
 }
 

@@ -1,0 +1,52 @@
+import type { Hono } from 'hono';
+import type { BackupsConfig } from '../platform/config.ts';
+import type { Deps } from '../platform/deps.ts';
+import { requireInternalSecret } from '../platform/http/authentication.ts';
+import type { HttpEnv } from '../platform/http/env.ts';
+import { createDocument, type OpenApiDocument } from '../platform/http/openapi.ts';
+import { mountEndpoints, type Route } from '../platform/http/route.ts';
+import { createSurface, protect, type SurfaceOptions } from '../platform/http/surface.ts';
+import { version } from '../platform/version.ts';
+import { requireCronSecret, SWEEP_PATH } from './cron.ts';
+import { backupsEndpoints } from './endpoints.ts';
+
+export interface BackupsAppOptions extends SurfaceOptions {
+  /** Routes of other surfaces, for `/openapi.json`: one document describes them all (decisions 1). */
+  otherRoutes?: readonly Route[];
+}
+
+/** The service API of specification 1 without its live feed. */
+export function createBackupsApp(
+  deps: Deps<BackupsConfig>,
+  { otherRoutes = [], ...options }: BackupsAppOptions = {},
+): Hono<HttpEnv> {
+  if (!deps.config.API_REQUIRE_AUTH) {
+    deps.log.warn('API_REQUIRE_AUTH is false: every route is open to anyone');
+  }
+  const app = createSurface(deps, options);
+  app.use('/api/*', ...protect(deps, { ownAccess: [SWEEP_PATH] }));
+  app.use('/metrics', requireInternalSecret(deps));
+  app.use(SWEEP_PATH, requireCronSecret(deps.config));
+  mountEndpoints(app, backupsEndpoints, {
+    ...deps,
+    startedAt: deps.clock.now(),
+    document: once(() => describeService(otherRoutes)),
+  });
+  return app;
+}
+
+function describeService(otherRoutes: readonly Route[]): OpenApiDocument {
+  return createDocument([...backupsEndpoints.map(({ route }) => route), ...otherRoutes], {
+    title: 'Backup Observatory',
+    version,
+    description: 'Backup runs, results, analytics and logs of a git backup worker.',
+  });
+}
+
+function once<Value>(make: () => Value): () => Value {
+  let made: { value: Value } | null = null;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
+  };
+}

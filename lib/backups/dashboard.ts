@@ -1,0 +1,34 @@
+import { type Endpoint, endpoint } from '../platform/http/route.ts';
+import { readDashboardStats, readRunMetrics } from '../records/stats.ts';
+import type { BackupsHandles } from './handles.ts';
+import { daysInput } from './input.ts';
+import { sendJson } from './json.ts';
+import { dashboardStats, runMetrics } from './shapes.ts';
+
+const DAY_MS = 86_400_000;
+
+const common = { method: 'get', tag: 'Dashboard', access: 'internal' } as const;
+
+/** GET /api/dashboard/stats and /api/metrics. */
+export const dashboardEndpoints: readonly Endpoint<BackupsHandles>[] = [
+  endpoint(
+    {
+      ...common,
+      path: '/api/dashboard/stats',
+      summary: 'Read the figures of all runs',
+      responses: { 200: { description: 'The figures.', schema: dashboardStats } },
+    },
+    async (_input, { db }: BackupsHandles, c) => sendJson(c, await readDashboardStats(db)),
+  ),
+  endpoint(
+    {
+      ...common,
+      path: '/api/metrics',
+      summary: 'Read the runs of the last days and their figures',
+      query: daysInput,
+      responses: { 200: { description: 'Runs, newest first, and figures.', schema: runMetrics } },
+    },
+    async ({ query }, { db, clock }: BackupsHandles, c) =>
+      sendJson(c, await readRunMetrics(db, clock.now() - query.days * DAY_MS)),
+  ),
+];

@@ -1,0 +1,33 @@
+import { z } from 'zod';
+import { type Endpoint, endpoint } from '../platform/http/route.ts';
+import { docsContentSecurityPolicy, renderDocs } from './docs-page.ts';
+import type { BackupsHandles } from './handles.ts';
+
+const common = { method: 'get', tag: 'Documentation', access: 'public' } as const;
+
+/** GET /openapi.json and /docs. */
+export const docsEndpoints: readonly Endpoint<BackupsHandles>[] = [
+  endpoint(
+    {
+      ...common,
+      path: '/openapi.json',
+      summary: 'Read this description as an OpenAPI 3.1 document',
+      responses: {
+        200: { description: 'The document.', schema: z.looseObject({ openapi: z.string() }) },
+      },
+    },
+    (_input, { document }: BackupsHandles, c) => c.json(document()),
+  ),
+  endpoint(
+    {
+      ...common,
+      path: '/docs',
+      summary: 'Read this description as a page',
+      responses: { 200: { description: 'The page.', contentType: 'text/html' } },
+    },
+    (_input, { document }: BackupsHandles, c) => {
+      c.header('Content-Security-Policy', docsContentSecurityPolicy);
+      return c.html(renderDocs(document()));
+    },
+  ),
+];

@@ -1,0 +1,73 @@
+import { z } from 'zod';
+import type { Clock } from '../platform/clock.ts';
+import { type Endpoint, endpoint } from '../platform/http/route.ts';
+import { version } from '../platform/version.ts';
+import { ping } from '../records/ping.ts';
+import type { BackupsHandles } from './handles.ts';
+
+/** Longest time that /ready takes, connecting included (decisions 4). */
+const READY_WITHIN_MS = 3_000;
+
+const common = { method: 'get', tag: 'Health', access: 'public' } as const;
+
+const liveness = z
+  .object({ status: z.literal('ok'), uptime_seconds: z.int(), version: z.string() })
+  .meta({ id: 'Liveness' });
+const ready = z
+  .object({ status: z.literal('ready'), database: z.literal('connected') })
+  .meta({ id: 'Ready' });
+const notReady = z
+  .object({ status: z.literal('unavailable'), database: z.literal('disconnected') })
+  .meta({ id: 'NotReady' });
+
+/** GET /health and /ready, each with its second name. */
+export const healthEndpoints: readonly Endpoint<BackupsHandles>[] = [
+  ...['/health', '/healthz'].map((path) =>
+    endpoint(
+      {
+        ...common,
+        path,
+        summary: 'Tell that the process answers',
+        responses: { 200: { description: 'It does.', schema: liveness } },
+      },
+      (_input, { clock, startedAt }: BackupsHandles, c) => {
+        const uptime_seconds = Math.floor((clock.now() - startedAt) / 1000);
+        return c.json({ status: 'ok', uptime_seconds, version });
+      },
+    ),
+  ),
+  ...['/ready', '/readyz'].map((path) =>
+    endpoint(
+      {
+        ...common,
+        path,
+        summary: 'Tell whether the database answers, within 3 seconds',
+        responses: {
+          200: { description: 'It does.', schema: ready },
+          503: { description: 'It does not.', schema: notReady },
+        },
+      },
+      async (_input, { db, clock, log }: BackupsHandles, c) => {
+        try {
+          await within(READY_WITHIN_MS, ping(db), clock);
+          return c.json({ status: 'ready', database: 'connected' });
+        } catch (error) {
+          log.warn('the database does not answer', { error });
+          return c.json({ status: 'unavailable', database: 'disconnected' }, 503);
+        }
+      },
+    ),
+  ),
+];
+
+async function within(ms: number, work: Promise<void>, clock: Clock): Promise<void> {
+  const done = new AbortController();
+  const expiry = clock.sleep(ms, done.signal).then(() => {
+    throw new Error(`no answer within ${ms} ms`);
+  });
+  try {
+    await Promise.race([work, expiry]);
+  } finally {
+    done.abort();
+  }
+}

@@ -1,0 +1,27 @@
+import { type Endpoint, endpoint } from '../platform/http/route.ts';
+import { listLogs } from '../records/logs.ts';
+import type { BackupsHandles } from './handles.ts';
+import { logsInput } from './input.ts';
+import { sendPage } from './json.ts';
+import { listOf, log } from './shapes.ts';
+
+/** GET /api/logs. */
+export const logsEndpoints: readonly Endpoint<BackupsHandles>[] = [
+  endpoint(
+    {
+      method: 'get',
+      path: '/api/logs',
+      tag: 'Logs',
+      access: 'internal',
+      summary: 'List execution logs, newest first',
+      description:
+        "With a filter total_items is exact. Without one it is exact below 10,000; above that it is the database planner's estimate.",
+      query: logsInput,
+      responses: { 200: { description: 'A page of logs.', schema: listOf(log) } },
+    },
+    async ({ query }, { db }: BackupsHandles, c) => {
+      const filter = { level: query.level, runId: query.run_id };
+      return sendPage(c, await listLogs(db, query, filter), query);
+    },
+  ),
+];

@@ -1,0 +1,25 @@
+import { type Endpoint, endpoint } from '../platform/http/route.ts';
+import { listRepos } from '../records/repos.ts';
+import type { BackupsHandles } from './handles.ts';
+import { pageInput } from './input.ts';
+import { sendPage } from './json.ts';
+import { listOf, trackedRepository } from './shapes.ts';
+
+/** GET /api/repos. */
+export const reposEndpoints: readonly Endpoint<BackupsHandles>[] = [
+  endpoint(
+    {
+      method: 'get',
+      path: '/api/repos',
+      tag: 'Repositories',
+      access: 'internal',
+      summary: 'List tracked repositories, largest archive first',
+      description: 'One entry for each repository, from its newest result.',
+      query: pageInput,
+      responses: {
+        200: { description: 'A page of repositories.', schema: listOf(trackedRepository) },
+      },
+    },
+    async ({ query }, { db }: BackupsHandles, c) => sendPage(c, await listRepos(db, query), query),
+  ),
+];

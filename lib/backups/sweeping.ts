@@ -1,0 +1,52 @@
+import type { BackupsConfig } from '../platform/config.ts';
+import type { Deps } from '../platform/deps.ts';
+import { sweepStaleRuns } from '../records/stale-runs.ts';
+
+/** Time between two sweeps; a database unused for longer is left asleep (spec 1; decisions 3). */
+const SWEEP_INTERVAL_MS = 10 * 60_000;
+
+export type SweepOutcome = { swept: number; run_ids: number[] } | { skipped: true; reason: string };
+
+/**
+ * Fails the runs whose worker stopped, unless the database has been idle: then it is not touched, so
+ * that one that scales to zero can sleep. (decisions 3, Stale run)
+ */
+export async function sweep(deps: Deps<BackupsConfig>): Promise<SweepOutcome> {
+  const now = deps.clock.now();
+  const lastUse = await deps.databaseUse.lastUse();
+  if (lastUse === null || now - lastUse > SWEEP_INTERVAL_MS) {
+    return { skipped: true, reason: 'the database is not in use' };
+  }
+  const staleAfterMs = deps.config.STALE_RUN_AFTER_MINUTES * 60_000;
+  const runIds = await sweepStaleRuns(deps.databaseUse.unnoted, { now, staleAfterMs });
+  for (const run_id of runIds) deps.log.warn('a run was given up: its worker stopped', { run_id });
+  return { swept: runIds.length, run_ids: runIds };
+}
+
+/**
+ * Sweeps every 10 minutes until stopped, for a server that no platform's cron calls. A sweep that fails
+ * is logged; the next one comes as planned. `stop` resolves when no sweep is under way any more.
+ */
+export function startSweeping(deps: Deps<BackupsConfig>): { stop(): Promise<void> } {
+  const stopping = new AbortController();
+  const rest = () =>
+    deps.clock.sleep(SWEEP_INTERVAL_MS, stopping.signal).then(
+      () => true,
+      () => false,
+    );
+  const sweeping = (async () => {
+    while (await rest()) {
+      try {
+        await sweep(deps);
+      } catch (error) {
+        deps.log.error('stale runs could not be swept', { error });
+      }
+    }
+  })();
+  return {
+    stop() {
+      stopping.abort();
+      return sweeping;
+    },
+  };
+}

@@ -1,0 +1,15 @@
+import { z } from 'zod';
+
+/** Body of 400, 404, 405 and 413 (spec 1, Errors; decisions 4). */
+export const plainError = z
+  .object({ error: z.string(), request_id: z.string() })
+  .meta({ id: 'Error' });
+
+/** Body of every other error (spec 1, Errors). */
+export const errorEnvelope = z
+  .object({
+    success: z.literal(false),
+    error: z.object({ code: z.string(), message: z.string(), request_id: z.string() }),
+    message: z.string(),
+  })
+  .meta({ id: 'ErrorEnvelope' });
