@@ -1,0 +1,97 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { execa } from 'execa';
+import { systemClock } from '../lib/platform/clock.ts';
+import type { Environment } from '../lib/platform/config.ts';
+import { makeLocalSecrets } from '../lib/platform/local-secrets.ts';
+import { runCommand } from './command.ts';
+import { commitFile, createDemoRepositories, isWholeRepository } from './demo-repositories.ts';
+import { findFreePort } from './free-port.ts';
+import { startLocalServer } from './local-server.ts';
+
+const PROJECT = resolve(import.meta.dirname, '..');
+const WORKER = join(PROJECT, 'scripts/worker.ts');
+const MINUTE_MS = 60_000;
+
+await runCommand(async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'backup-observatory-demo-'));
+  const stop = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort());
+  try {
+    await demonstrate(folder, stop.signal);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+  return 0;
+});
+
+/** Serves, backs up and changes something each minute, until it is stopped. */
+async function demonstrate(folder: string, stop: AbortSignal): Promise<void> {
+  const secretsFile = join(folder, 'data/local.env');
+  const { environment } = makeLocalSecrets(await throwAway(folder), secretsFile);
+  const server = await startLocalServer(environment);
+  try {
+    const repositories = await createDemoRepositories(join(folder, 'repositories'));
+    const sources = (await isWholeRepository(PROJECT)) ? [...repositories, PROJECT] : repositories;
+    await backUp(sources, environment, stop);
+    process.stdout.write(describe(server.url, `${server.embeddedUrl}`, secretsFile));
+    for (let round = 1; !stop.aborted; round++) {
+      await pause(stop);
+      if (stop.aborted) break;
+      const text = `Round ${round}\n`;
+      await commitFile(join(folder, 'repositories/website'), 'news.txt', text, `News ${round}`);
+      await backUp(sources, environment, stop);
+    }
+  } finally {
+    await server.close();
+  }
+}
+
+/** An environment that shares nothing with a server that is in use, its ports included. */
+async function throwAway(folder: string): Promise<Environment> {
+  return {
+    PATH: process.env.PATH,
+    HOME: process.env.HOME,
+    DATA_DIR: join(folder, 'data'),
+    PORT: process.env.PORT || String(await findFreePort(8080)),
+    EMBEDDED_DB_PORT: process.env.EMBEDDED_DB_PORT || String(await findFreePort(54329)),
+  };
+}
+
+/** One run of the worker, as `npm run worker -- run` does it. A run that fails is something to see. */
+async function backUp(sources: string[], env: Environment, stop: AbortSignal): Promise<void> {
+  await execa(
+    process.execPath,
+    [WORKER, 'run', ...sources.flatMap((source) => ['--source', source])],
+    { env, extendEnv: false, stdio: 'inherit', cancelSignal: stop, reject: false },
+  );
+}
+
+async function pause(stop: AbortSignal): Promise<void> {
+  try {
+    await systemClock.sleep(MINUTE_MS, stop);
+  } catch (error) {
+    if (!stop.aborted) throw error;
+  }
+}
+
+function describe(url: string, databaseUrl: string, secretsFile: string): string {
+  const ask = (path: string) =>
+    `curl -s -H "Authorization: Bearer $(sed -n 's/^INTERNAL_SECRET=//p' ${secretsFile})" '${url}${path}'`;
+  return `
+The demo is running; everything is thrown away when you stop it with Ctrl-C.
+A repository changes and a run starts each minute.
+
+  API        ${url}/api
+  Documents  ${url}/docs
+  Database   ${databaseUrl}
+
+See the last run, the repositories and the log:
+
+  ${ask('/api/backups/latest')}
+  ${ask('/api/repos')}
+  ${ask('/api/logs?level=info')}
+
+`;
+}
