@@ -35,7 +35,8 @@ export function createBackupsApp(
   return app;
 }
 
-function describeService(otherRoutes: readonly Route[]): OpenApiDocument {
+/** The OpenAPI document of the service API and the routes of other surfaces. */
+export function describeService(otherRoutes: readonly Route[]): OpenApiDocument {
   return createDocument([...backupsEndpoints.map(({ route }) => route), ...otherRoutes], {
     title: 'Backup Observatory',
     version,

@@ -25,12 +25,16 @@ export async function openDatabase(options: OpenDatabaseOptions): Promise<Databa
  */
 export function missingDatabase(log: Log): Database {
   log.error('DATABASE_URL is not set: paths that need the database answer 503');
-  const unavailable = async (): Promise<never> => {
-    throw databaseUnavailable(new Error('DATABASE_URL is not set'));
-  };
+  return unavailableDatabase(new Error('DATABASE_URL is not set'));
+}
+
+/** A database that is not there: every query is SERVICE_UNAVAILABLE with this cause. */
+export function unavailableDatabase(cause: Error): Database {
   return {
     driver: 'pg',
-    query: unavailable,
+    query: async () => {
+      throw databaseUnavailable(cause);
+    },
     poolStats: () => ({ total: 0, idle: 0, waiting: 0 }),
     close: async () => undefined,
   };

@@ -1,0 +1,31 @@
+import { systemClock } from './clock.ts';
+import type { DatabaseConfig, RedisConfig } from './config.ts';
+import { missingDatabase, openDatabase } from './database/open.ts';
+import { buildDeps, type Deps } from './deps.ts';
+import type { Log } from './log.ts';
+
+/**
+ * The handles of a deployed function. Without DATABASE_URL its database answers 503, never an embedded
+ * one (decisions 2). Throws ConfigError when only half of Redis is configured.
+ */
+export async function buildHostedDeps<Config extends DatabaseConfig & RedisConfig>(
+  config: Config,
+  log: Log,
+): Promise<Deps<Config>> {
+  const url = config.DATABASE_URL;
+  const db = url === undefined ? missingDatabase(log) : await openDatabase({ url, fetch, log });
+  return buildDeps({ config, db, log, clock: systemClock, fetch, waitUntil: waitUntilOnPlatform });
+}
+
+interface PlatformContext {
+  get?: () => { waitUntil?: (work: Promise<unknown>) => void } | undefined;
+}
+
+/** Asks the platform to keep the function alive; elsewhere the work goes on by itself. */
+function waitUntilOnPlatform(work: Promise<unknown>): void {
+  const context: PlatformContext | undefined = Reflect.get(
+    globalThis,
+    Symbol.for('@vercel/request-context'),
+  );
+  context?.get?.()?.waitUntil?.(work);
+}
