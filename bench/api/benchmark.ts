@@ -79,6 +79,8 @@ async function prepare(url: string, scale: Scale): Promise<void> {
 
 async function connect(url: string): Promise<Client> {
   const client = new Client({ connectionString: url });
+  // A server that stops at the end of a failed run must not hide why it failed.
+  client.on('error', (error) => process.stderr.write(`${error.message}\n`));
   await client.connect();
   return client;
 }

@@ -1,3 +1,5 @@
+import type { Scale } from './data.ts';
+
 /** A read endpoint with the plain statements that give the same answer. */
 export interface MeasuredEndpoint {
   path: string;
@@ -15,8 +17,10 @@ const page = (table: string, order: string, where = '', offset = 0) => [
 ];
 const newestLogs = 'created_at DESC, id DESC';
 
-/** Every read endpoint, with and without its filters; `logs` is how many there are. */
-export function measuredEndpoints(logs: number): MeasuredEndpoint[] {
+/** Every read endpoint, with and without its filters. */
+export function measuredEndpoints({ runs, logsPerRun }: Scale): MeasuredEndpoint[] {
+  const run = runs / 2;
+  const logs = runs * logsPerRun;
   const infoLogs = (logs * 12) / 20;
   return [
     { path: '/api/backups', plain: page('backup_runs', 'started_at DESC, id DESC') },
@@ -26,10 +30,10 @@ export function measuredEndpoints(logs: number): MeasuredEndpoint[] {
       plain: ['SELECT * FROM backup_runs ORDER BY started_at DESC LIMIT 1'],
     },
     {
-      path: '/api/backups/1000',
+      path: `/api/backups/${run}`,
       plain: [
-        'SELECT * FROM backup_runs WHERE id = 1000',
-        'SELECT * FROM backup_results WHERE run_id = 1000 ORDER BY id',
+        `SELECT * FROM backup_runs WHERE id = ${run}`,
+        `SELECT * FROM backup_results WHERE run_id = ${run} ORDER BY id`,
       ],
     },
     { path: '/api/dashboard/stats', plain: [wholeTable], faster: 25 },
@@ -44,8 +48,8 @@ export function measuredEndpoints(logs: number): MeasuredEndpoint[] {
       plain: ['SELECT * FROM analytics_snapshots ORDER BY captured_at DESC LIMIT 1'],
     },
     {
-      path: '/api/analytics/1000',
-      plain: ['SELECT * FROM analytics_snapshots WHERE run_id = 1000'],
+      path: `/api/analytics/${run}`,
+      plain: [`SELECT * FROM analytics_snapshots WHERE run_id = ${run}`],
     },
     {
       path: '/api/repos',
@@ -66,12 +70,12 @@ export function measuredEndpoints(logs: number): MeasuredEndpoint[] {
       plain: page('execution_logs', newestLogs, "WHERE lower(level) = 'error'"),
     },
     {
-      path: '/api/logs?run_id=1000',
-      plain: page('execution_logs', newestLogs, 'WHERE run_id = 1000'),
+      path: `/api/logs?run_id=${run}`,
+      plain: page('execution_logs', newestLogs, `WHERE run_id = ${run}`),
     },
     {
-      path: '/api/logs?run_id=1000&level=error',
-      plain: page('execution_logs', newestLogs, "WHERE run_id = 1000 AND lower(level) = 'error'"),
+      path: `/api/logs?run_id=${run}&level=error`,
+      plain: page('execution_logs', newestLogs, `WHERE run_id = ${run} AND lower(level) = 'error'`),
     },
     {
       path: `/api/logs?page=${logs / 100}`,

@@ -15,7 +15,7 @@ export async function measureLatency(
   const logs = scale.runs * scale.logsPerRun;
   const medians = new Map<string, number>();
   const rows: string[][] = [];
-  for (const { path, plain, faster } of measuredEndpoints(logs)) {
+  for (const { path, plain, faster } of measuredEndpoints(scale)) {
     const asked = await time(() => ask(`${url}${path}`, secret), { runs: 100, warmUp: 10 });
     const plainly = await time(() => askPlainly(client, plain), { runs: 5, warmUp: 1 });
     medians.set(path, asked.median);
