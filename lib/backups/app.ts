@@ -24,8 +24,9 @@ export function createBackupsApp(
     deps.log.warn('API_REQUIRE_AUTH is false: every route is open to anyone');
   }
   const app = createSurface(deps, options);
-  app.use('/api/*', ...protect(deps, { ownAccess: [SWEEP_PATH] }));
-  app.use('/metrics', requireInternalSecret(deps));
+  const requireSecret = requireInternalSecret(deps);
+  app.use('/api/*', ...protect(deps, { ownAccess: [SWEEP_PATH], requireSecret }));
+  app.use('/metrics', requireSecret);
   app.use(SWEEP_PATH, requireCronSecret(deps.config));
   mountEndpoints(app, backupsEndpoints, {
     ...deps,

@@ -45,6 +45,8 @@ export interface ProtectOptions {
   ownAccess?: string[];
   /** Largest request body in bytes. Default 1 MiB. */
   maxBodyBytes?: number;
+  /** The check of the internal secret, where a surface has it on other paths too. */
+  requireSecret?: MiddlewareHandler<HttpEnv>;
 }
 
 /**
@@ -53,9 +55,12 @@ export interface ProtectOptions {
  */
 export function protect(
   deps: Deps<HttpConfig>,
-  { ownAccess = [], maxBodyBytes = MAX_BODY_BYTES }: ProtectOptions = {},
+  {
+    ownAccess = [],
+    maxBodyBytes = MAX_BODY_BYTES,
+    requireSecret = requireInternalSecret(deps),
+  }: ProtectOptions = {},
 ): MiddlewareHandler<HttpEnv>[] {
-  const requireSecret = requireInternalSecret(deps);
   return [
     limitRate(deps),
     ownAccess.length === 0 ? requireSecret : except(ownAccess, requireSecret),
