@@ -67,8 +67,9 @@ export async function startLocalServer(environment: Environment): Promise<LocalS
       url: server.url,
       embeddedUrl,
       async close() {
-        sweeping.stop();
+        const stopped = sweeping.stop();
         await server.close();
+        await stopped;
         await db.close();
       },
     };
