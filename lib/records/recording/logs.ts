@@ -1,0 +1,21 @@
+import type { Database, Statement } from '../../platform/database/database.ts';
+
+/** A line of a run's log, as the worker writes it: lower-case level (spec 1, ExecutionLog). */
+export interface NewLog {
+  runId: number;
+  level: 'info' | 'warn' | 'error';
+  message: string;
+  /** `owner/repo`; null for a line about the run. */
+  repository: string | null;
+}
+
+const insertLog: Statement = {
+  name: 'write_log',
+  text: `INSERT INTO execution_logs (run_id, level, message, repository)
+         VALUES ($1::int, $2, $3, $4)`,
+};
+
+/** Stores one line of a run's log. */
+export async function writeLog(db: Database, log: NewLog): Promise<void> {
+  await db.query(insertLog, [log.runId, log.level, log.message, log.repository]);
+}

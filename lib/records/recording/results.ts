@@ -1,0 +1,77 @@
+import type { Database, Statement } from '../../platform/database/database.ts';
+import type { RunCounters } from './runs.ts';
+
+/** The archive that a result leaves behind. */
+export interface ArchiveState {
+  /** File name in the archive folder. */
+  key: string;
+  sha256: string;
+}
+
+/** How one repository's backup ended. `too_large` comes with git destinations. */
+export interface NewResult {
+  runId: number;
+  repository: string;
+  status: 'completed' | 'failed' | 'empty';
+  /** Empty when there is none. */
+  commitHash: string;
+  archiveSizeBytes: number;
+  durationMs: number;
+  errorMessage: string;
+  /** Null leaves the repository's recorded archive as it is. */
+  archive: ArchiveState | null;
+  /** The run's counters with this result. */
+  counters: RunCounters;
+  /** How many results the run recorded before this one. */
+  position: number;
+}
+
+// A result and the archive that it speaks of are one statement, so that neither is seen without the
+// other. `position` makes it safe to repeat after a lost answer: only the run's worker adds results.
+const insertResult: Statement = {
+  name: 'record_result',
+  text: `WITH result AS (
+      INSERT INTO backup_results
+        (run_id, repo_full_name, status, commit_hash, archive_size_bytes, duration_ms, error_message)
+      SELECT $1::int, $2, $3, $4, $5::bigint, $6::bigint, $7
+      WHERE (SELECT count(*) FROM backup_results WHERE run_id = $1::int) = $8::int
+    ), other_spelling AS (
+      DELETE FROM worker_repo_state
+      WHERE $9::text IS NOT NULL AND lower(repo_full_name) = lower($2) AND repo_full_name <> $2
+    ), state AS (
+      INSERT INTO worker_repo_state
+        (repo_full_name, archive_key, archive_sha256, last_commit_hash, updated_at)
+      SELECT $2, $9::text, $10::text, $4, now() WHERE $9::text IS NOT NULL
+      ON CONFLICT (repo_full_name) DO UPDATE SET archive_key = excluded.archive_key,
+        archive_sha256 = excluded.archive_sha256, last_commit_hash = excluded.last_commit_hash,
+        updated_at = excluded.updated_at
+    )
+    UPDATE backup_runs
+    SET heartbeat_at = now(), successful = $11::int, failed = $12::int, skipped = $13::int
+    WHERE id = $1::int AND status = 'running' AND exclusive_key = 'worker'
+    RETURNING id`,
+};
+
+/**
+ * Stores a result, the state of its archive and the run's counters, and counts as a heartbeat. The
+ * statement may be repeated. False when the run is not ours any more; the result is stored all the same.
+ */
+export async function recordResult(db: Database, result: NewResult): Promise<boolean> {
+  const { archive, counters } = result;
+  const rows = await db.query(insertResult, [
+    result.runId,
+    result.repository,
+    result.status,
+    result.commitHash,
+    result.archiveSizeBytes,
+    result.durationMs,
+    result.errorMessage,
+    result.position,
+    archive?.key ?? null,
+    archive?.sha256 ?? null,
+    counters.successful,
+    counters.failed,
+    counters.skipped,
+  ]);
+  return rows.length > 0;
+}

@@ -1,0 +1,150 @@
+import type { Database, SqlValue, Statement } from '../../platform/database/database.ts';
+import { AppError } from '../../platform/errors.ts';
+import { STALE_RUN_MESSAGE } from '../stale-runs.ts';
+
+/** What a run has done so far, as its row shows it (decisions 7, Counting). */
+export interface RunCounters {
+  successful: number;
+  failed: number;
+  skipped: number;
+}
+
+/** A run that is under way, whoever's it is. */
+export interface ActiveRun {
+  id: number;
+  /** ISO 8601 in UTC. */
+  startedAt: string;
+}
+
+/** A run of ours without a heartbeat for this long has lost its worker; another may take over. */
+export const RUN_LEASE_MS = 3 * 60_000;
+
+const UNDEFINED_TABLE = '42P01';
+const UNDEFINED_COLUMN = '42703';
+
+const latestSignOfLife = `greatest(
+  started_at, heartbeat_at,
+  (SELECT max(created_at) FROM execution_logs AS log WHERE log.run_id = run.id),
+  (SELECT max(created_at) FROM backup_results AS result WHERE result.run_id = run.id)
+)`;
+const milliseconds = (parameter: string) => `${parameter}::double precision * interval '1 ms'`;
+const sinceStart = 'greatest(0, extract(epoch FROM now() - started_at) * 1000)::bigint';
+/** A run of another writer that shows signs of life: $1 is how old the newest may be. */
+const runOfAnotherWriter = `status = 'running' AND exclusive_key IS NULL
+  AND ${latestSignOfLife} >= now() - ${milliseconds('$1')}`;
+
+// One key for all our workers, and a unique index on it: of two that start at once, one inserts. The
+// insert reads `abandoned` to its end first, so that the key is free by then.
+const insertRun: Statement = {
+  name: 'start_run',
+  text: `WITH abandoned AS (
+      UPDATE backup_runs SET
+        status = CASE status WHEN 'running' THEN 'failed' ELSE status END,
+        error_message = CASE status WHEN 'running' THEN $3 ELSE error_message END,
+        duration_ms = CASE status WHEN 'running' THEN ${sinceStart} ELSE duration_ms END,
+        completed_at = coalesce(completed_at, now()), exclusive_key = NULL
+      WHERE exclusive_key = 'worker'
+        AND (status <> 'running'
+          OR coalesce(heartbeat_at, started_at) < now() - ${milliseconds('$2')})
+      RETURNING id
+    )
+    INSERT INTO backup_runs (status, started_at, heartbeat_at, exclusive_key, total_repos)
+    SELECT 'running', now(), now(), 'worker', $4::int
+    WHERE (SELECT count(*) FROM abandoned) >= 0
+      AND NOT EXISTS (SELECT FROM backup_runs AS run WHERE ${runOfAnotherWriter})
+    ON CONFLICT (exclusive_key) DO NOTHING
+    RETURNING id`,
+};
+
+const activeRun: Statement = {
+  name: 'active_run',
+  text: `SELECT id, to_char(started_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS "startedAt"
+    FROM backup_runs AS run
+    WHERE status = 'running' AND exclusive_key = 'worker' OR ${runOfAnotherWriter}
+    ORDER BY started_at DESC, id DESC LIMIT 1`,
+};
+
+/**
+ * Starts a run and returns its id, unless another is active: then `active` is that run, or null when it
+ * ended while we looked. A run of ours that lost its worker is failed and replaced; a run of another
+ * writer counts as active until it is stale (decisions 3). Throws SERVICE_UNAVAILABLE without our tables.
+ */
+export async function startRun(
+  db: Database,
+  { totalRepos, staleAfterMs }: { totalRepos: number; staleAfterMs: number },
+): Promise<{ id: number } | { active: ActiveRun | null }> {
+  const values = [staleAfterMs, RUN_LEASE_MS, STALE_RUN_MESSAGE, totalRepos];
+  const [started] = await insertWhereTablesAre(db, values);
+  if (started) return started;
+  const [active] = await db.query<ActiveRun>(activeRun, [staleAfterMs]);
+  return { active: active ?? null };
+}
+
+async function insertWhereTablesAre(db: Database, values: SqlValue[]): Promise<{ id: number }[]> {
+  try {
+    return await db.query<{ id: number }>(insertRun, values);
+  } catch (error) {
+    const { code } = error as { code?: unknown };
+    if (code !== UNDEFINED_TABLE && code !== UNDEFINED_COLUMN) throw error;
+    const message = 'the database does not have our tables yet: run `npm run migrate`';
+    throw new AppError('SERVICE_UNAVAILABLE', message);
+  }
+}
+
+const beat: Statement = {
+  name: 'beat_run',
+  text: `UPDATE backup_runs
+    SET heartbeat_at = now(), successful = $2::int, failed = $3::int, skipped = $4::int
+    WHERE id = $1::int AND status = 'running' AND exclusive_key = 'worker'
+    RETURNING id`,
+};
+
+/**
+ * Shows that the run's worker lives, and what it has done so far. False when the run is not ours any
+ * more: someone took it for stale and closed it.
+ */
+export async function beatRun(db: Database, id: number, counters: RunCounters): Promise<boolean> {
+  const { successful, failed, skipped } = counters;
+  return (await db.query(beat, [id, successful, failed, skipped])).length > 0;
+}
+
+const finish: Statement = {
+  name: 'finish_run',
+  text: `WITH finished AS (
+      UPDATE backup_runs SET status = $2, error_message = $3, exclusive_key = NULL,
+        completed_at = now(), heartbeat_at = now(), duration_ms = ${sinceStart},
+        successful = $4::int, failed = $5::int, skipped = $6::int
+      WHERE id = $1::int AND status = 'running' AND exclusive_key = 'worker'
+      RETURNING id
+    ), closed AS (
+      UPDATE backup_run_requests SET status = CASE
+        WHEN $2 = 'completed' AND EXISTS (SELECT FROM finished) AND NOT id = ANY ($7::int[])
+        THEN 'completed' ELSE 'failed' END
+      WHERE run_id = $1::int AND status = 'claimed'
+    )
+    SELECT (EXISTS (SELECT FROM finished) OR EXISTS (
+      SELECT FROM backup_runs WHERE id = $1::int AND status = $2 AND error_message = $3
+    ))::int AS ended`,
+};
+
+export interface RunEnding {
+  id: number;
+  status: 'completed' | 'failed';
+  /** Empty when nothing went wrong. */
+  errorMessage: string;
+  counters: RunCounters;
+  /** Ids of claimed requests that failed though the run may have completed. */
+  failedRequests: readonly number[];
+}
+
+/**
+ * Ends a run and closes the requests that it claimed, in one statement that may be repeated. False when
+ * someone else ended the run meanwhile; its row then stays as it is and its requests have failed.
+ */
+export async function finishRun(db: Database, ending: RunEnding): Promise<boolean> {
+  const { id, status, errorMessage, counters, failedRequests } = ending;
+  const { successful, failed, skipped } = counters;
+  const values = [id, status, errorMessage, successful, failed, skipped, failedRequests];
+  const [row] = await db.query<{ ended: number }>(finish, values);
+  return row?.ended === 1;
+}

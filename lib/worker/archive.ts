@@ -1,0 +1,105 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { chmod, mkdir, open, readFile, rename, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { repositoryFigures } from './figures.ts';
+
+/**
+ * What the worker notes beside an archive, in `<archive>.json`: what the archive is of, so that an
+ * unchanged repository is recognised and counted without a clone.
+ */
+const archiveRecord = z.object({
+  version: z.literal(1),
+  archive_sha256: z.string(),
+  archive_size_bytes: z.int(),
+  /** The branch that HEAD named; null when it was detached or unborn. */
+  head_branch: z.string().nullable(),
+  figures: repositoryFigures,
+});
+
+export type ArchiveRecord = z.output<typeof archiveRecord>;
+
+/** The archive's file name for a repository (decisions 7, Archives). */
+export function archiveKey(repository: string): string {
+  return `${repository.replace('/', '__')}.bundle`.toLowerCase();
+}
+
+/** Makes the archive folder, for its owner alone, unless it is there. */
+export async function makeArchiveFolder(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+}
+
+/** The note beside an archive; null when there is none that is of the archive as it is now. */
+export async function readArchiveRecord(
+  folder: string,
+  key: string,
+): Promise<ArchiveRecord | null> {
+  const path = join(folder, key);
+  const [note, archive] = await Promise.all([
+    whenThere(readFile(`${path}.json`, 'utf8')),
+    whenThere(stat(path)),
+  ]);
+  if (note === null || archive === null || !archive.isFile()) return null;
+  const parsed = archiveRecord.safeParse(parseJson(note));
+  const isOfArchive = parsed.success && parsed.data.archive_size_bytes === archive.size;
+  return isOfArchive ? parsed.data : null;
+}
+
+/** The size and SHA-256 of a finished bundle that was written but not yet put in its place. */
+export async function sealBundle(path: string): Promise<{ sha256: string; sizeBytes: number }> {
+  await chmod(path, 0o600);
+  await sync(path);
+  const hash = createHash('sha256');
+  let sizeBytes = 0;
+  for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {
+    hash.update(chunk);
+    sizeBytes += chunk.length;
+  }
+  return { sha256: hash.digest('hex'), sizeBytes };
+}
+
+/**
+ * Puts a sealed bundle in its place in one step, so that a reader finds the old archive or the new one.
+ * The note goes first: cut off between the two, the repository is backed up again, never skipped.
+ */
+export async function publishArchive(
+  bundle: string,
+  folder: string,
+  key: string,
+  record: ArchiveRecord,
+): Promise<void> {
+  const note = `${bundle}.json`;
+  await writeFile(note, `${JSON.stringify(record, null, 2)}\n`, { mode: 0o600 });
+  await sync(note);
+  await rename(note, join(folder, `${key}.json`));
+  await rename(bundle, join(folder, key));
+  await sync(folder);
+}
+
+async function sync(path: string): Promise<void> {
+  const handle = await open(path, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+async function whenThere<Value>(reading: Promise<Value>): Promise<Value | null> {
+  try {
+    return await reading;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw error;
+  }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // Not a note of ours: the same as none.
+    return null;
+  }
+}

@@ -1,0 +1,47 @@
+/** A terminal, or whatever stderr was directed to. */
+export interface OutputStream {
+  write(text: string): unknown;
+  /** Width of a terminal, in characters. */
+  columns?: number;
+}
+
+/** What a person sees of a run while it is under way. */
+export interface Display {
+  /** A line that stays. */
+  line(text: string): void;
+  /** How far the run is, and what it does now. Shown on a terminal only. */
+  progress(done: number, total: number, doing: string): void;
+  /** Takes the progress away, so that other output can follow. */
+  clear(): void;
+}
+
+const BAR_WIDTH = 24;
+const ERASE_LINE = '\r\u001b[2K';
+
+/**
+ * A progress bar below the lines on a terminal, plain lines otherwise. (A prompt library's bar would put
+ * the terminal in raw mode and end the process at Ctrl-C, before the run could be closed.)
+ */
+export function createDisplay(stream: OutputStream, isTerminal: boolean): Display {
+  let bar = '';
+  const show = (text: string) => {
+    if (text === bar) return;
+    stream.write(`${bar === '' ? '' : ERASE_LINE}${text}`);
+    bar = text;
+  };
+  return {
+    line(text) {
+      const below = bar;
+      show('');
+      stream.write(`${text}\n`);
+      show(below);
+    },
+    progress(done, total, doing) {
+      if (!isTerminal) return;
+      const filled = total === 0 ? 0 : Math.floor((done / total) * BAR_WIDTH);
+      const blocks = `${'█'.repeat(filled)}${'░'.repeat(BAR_WIDTH - filled)}`;
+      show(`${blocks} ${done}/${total} ${doing}`.slice(0, Math.max(1, (stream.columns ?? 80) - 1)));
+    },
+    clear: () => show(''),
+  };
+}

@@ -1,0 +1,154 @@
+import { execa } from 'execa';
+import { type Environment, variableGroups } from '../platform/config.ts';
+import { cleanText } from './text.ts';
+
+/** What git said when it failed, cleaned, or that it took too long. */
+export class GitError extends Error {
+  override readonly name = 'GitError';
+}
+
+export interface GitOptions {
+  /** What git may speak, as GIT_ALLOW_PROTOCOL lists it. Default: local files only. */
+  protocols?: string;
+  /** Milliseconds after which git is stopped. Default 10 minutes. */
+  timeoutMs?: number;
+}
+
+/** git as a child process. Every call rejects with the signal's reason when that aborts. */
+export interface Git {
+  /** Runs git for its output, of at most 64 MiB. Throws GitError. */
+  read(args: readonly string[], options?: GitOptions): Promise<string>;
+  /** Runs git for its records, each ended by `separator`, as they come. Throws GitError. */
+  stream(args: readonly string[], separator: string, options?: GitOptions): AsyncIterable<string>;
+}
+
+const MAX_OUTPUT = 64 * 2 ** 20;
+const MAX_ERROR_OUTPUT = 2 ** 20;
+const DEFAULT_TIMEOUT_MS = 10 * 60_000;
+const KILL_AFTER_MS = 5_000;
+
+/** Options that hold for every call: nothing of the repository's runs, nothing tidies up behind us. */
+const settings = [
+  'core.hooksPath=/dev/null',
+  'protocol.ext.allow=never',
+  'gc.auto=0',
+  'maintenance.auto=false',
+  'i18n.logOutputEncoding=UTF-8',
+  // A connection that brings less than 1 kB/s for two minutes is dead.
+  'http.lowSpeedLimit=1000',
+  'http.lowSpeedTime=120',
+].flatMap((setting) => ['-c', setting]);
+
+/** Variables that would point git to another repository than the one it is given. */
+const repositoryVariables = [
+  'GIT_DIR',
+  'GIT_WORK_TREE',
+  'GIT_COMMON_DIR',
+  'GIT_INDEX_FILE',
+  'GIT_OBJECT_DIRECTORY',
+  'GIT_ALTERNATE_OBJECT_DIRECTORIES',
+  'GIT_NAMESPACE',
+  'GIT_PREFIX',
+  'GIT_SHALLOW_FILE',
+  'GIT_GRAFT_FILE',
+  'GIT_REPLACE_REF_BASE',
+  'GIT_CEILING_DIRECTORIES',
+  'GIT_TEMPLATE_DIR',
+];
+
+/** How a git process ended. */
+interface Ending {
+  failed: boolean;
+  timedOut: boolean;
+  isMaxBuffer: boolean;
+  code?: string | undefined;
+  signal?: string | undefined;
+  exitCode?: number | undefined;
+  stderr?: unknown;
+}
+
+/** git with the environment of this process, without what is ours: no secret reaches it. */
+export function createGit(environment: Environment, signal: AbortSignal): Git {
+  const env = gitEnvironment(environment);
+  const start = (args: readonly string[], options: GitOptions, buffered: boolean) =>
+    execa('git', [...settings, ...args], {
+      env: { ...env, GIT_ALLOW_PROTOCOL: options.protocols ?? 'file' },
+      extendEnv: false,
+      stdin: 'ignore',
+      buffer: { stdout: buffered, stderr: true },
+      maxBuffer: { stdout: MAX_OUTPUT, stderr: MAX_ERROR_OUTPUT },
+      stripFinalNewline: false,
+      reject: false,
+      cancelSignal: signal,
+      timeout: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
+      forceKillAfterDelay: KILL_AFTER_MS,
+    });
+  const check = (result: Ending, command: string | undefined) => {
+    signal.throwIfAborted();
+    if (result.failed) throw new GitError(describeFailure(result, command));
+  };
+
+  return {
+    async read(args, options = {}) {
+      signal.throwIfAborted();
+      const result = await start(args, options, true);
+      check(result, commandOf(args));
+      return result.stdout ?? '';
+    },
+    async *stream(args, separator, options = {}) {
+      signal.throwIfAborted();
+      const child = start(args, options, false);
+      let drained = false;
+      try {
+        let rest = '';
+        for await (const text of child.stdout.setEncoding('utf8') as AsyncIterable<string>) {
+          const records = (rest + text).split(separator);
+          rest = records.pop() ?? '';
+          yield* records;
+        }
+        drained = true;
+        if (rest !== '') yield rest;
+      } finally {
+        // A reader that has enough, or a stream that broke, leaves no process behind.
+        if (!drained) child.kill();
+        await child;
+        signal.throwIfAborted();
+      }
+      check(await child, commandOf(args));
+    },
+  };
+}
+
+function gitEnvironment(environment: Environment): Environment {
+  const ours = Object.values(variableGroups).flatMap((group) => Object.keys(group.shape));
+  const removed = new Set([...ours, ...repositoryVariables]);
+  const kept = Object.entries(environment).filter(
+    ([name]) => !removed.has(name) && !name.startsWith('GIT_TRACE'),
+  );
+  return {
+    ...Object.fromEntries(kept),
+    LC_ALL: 'C',
+    GIT_TERMINAL_PROMPT: '0',
+    GCM_INTERACTIVE: 'never',
+    // What is archived is what is stored: not replaced objects, not what another remote could add.
+    GIT_NO_REPLACE_OBJECTS: '1',
+    GIT_NO_LAZY_FETCH: '1',
+    GIT_OPTIONAL_LOCKS: '0',
+  };
+}
+
+function describeFailure(result: Ending, command = ''): string {
+  if (result.code === 'ENOENT') return 'git is not installed, or not on the PATH';
+  if (result.timedOut) return `git ${command} did not end in time and was stopped`;
+  if (result.isMaxBuffer) return `git ${command} wrote more than is accepted and was stopped`;
+  const said = cleanText(typeof result.stderr === 'string' ? result.stderr : '');
+  const ending = result.signal
+    ? `was stopped by ${result.signal}`
+    : `ended with ${result.exitCode}`;
+  return said === '' ? `git ${command} ${ending}` : said;
+}
+
+/** The command's own word, without the options and paths before it. */
+function commandOf(args: readonly string[]): string | undefined {
+  return args.find((argument) => !argument.startsWith('-'));
+}

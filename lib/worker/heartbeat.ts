@@ -1,0 +1,47 @@
+import type { Clock } from '../platform/clock.ts';
+
+export const HEARTBEAT_INTERVAL_MS = 30_000;
+/** Below the lease after which another worker takes over, so that two never work at once. */
+const GIVE_UP_AFTER_MS = 100_000;
+
+export interface HeartbeatOptions {
+  clock: Clock;
+  /** Shows a sign of life; false when the run is not ours any more. */
+  beat(): Promise<boolean>;
+  /** Called once, when the run was lost or the database did not answer for too long. */
+  onLost(reason: 'taken' | 'unreachable', cause?: unknown): void;
+}
+
+/** Shows a sign of life every 30 seconds until it is stopped; `stop` resolves when none is under way. */
+export function startHeartbeat({ clock, beat, onLost }: HeartbeatOptions): {
+  stop(): Promise<void>;
+} {
+  const stopping = new AbortController();
+  const beating = (async () => {
+    let lastSign = clock.now();
+    while (await pause(clock, stopping.signal)) {
+      try {
+        if (!(await beat())) return onLost('taken');
+        lastSign = clock.now();
+      } catch (error) {
+        if (clock.now() - lastSign >= GIVE_UP_AFTER_MS) return onLost('unreachable', error);
+      }
+    }
+  })();
+  return {
+    async stop() {
+      stopping.abort();
+      await beating;
+    },
+  };
+}
+
+async function pause(clock: Clock, signal: AbortSignal): Promise<boolean> {
+  try {
+    await clock.sleep(HEARTBEAT_INTERVAL_MS, signal);
+    return true;
+  } catch (error) {
+    if (signal.aborted) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,73 @@
+import type { Clock } from '../platform/clock.ts';
+import type { Database } from '../platform/database/database.ts';
+import { type NewLog, writeLog } from '../records/recording/logs.ts';
+import { type NewResult, recordResult } from '../records/recording/results.ts';
+import { beatRun, type RunCounters } from '../records/recording/runs.ts';
+import type { Display } from './display.ts';
+import { retryWhileUnavailable } from './retry.ts';
+import { RunStopped, stopMessages } from './stop.ts';
+import { cleanText } from './text.ts';
+
+/** How long a run waits for a database that went away. */
+const PATIENCE_MS = 60_000;
+
+/** What a result says, but for what the journal adds itself. */
+export type JournalResult = Omit<NewResult, 'runId' | 'counters' | 'position'>;
+
+/**
+ * Writes a run down while it happens: logs (also shown to the person), results and counters. Every write
+ * is repeated while the database is away for up to a minute.
+ */
+export interface Journal {
+  /** Log line of the run, or of one repository. The message is cleaned. */
+  note(level: NewLog['level'], message: string, repository?: string): Promise<void>;
+  /** Throws RunStopped when the run is not ours any more. */
+  record(result: JournalResult): Promise<void>;
+  /** Counts a repository without changes. */
+  skip(): void;
+  /** Shows a sign of life; false when the run is not ours any more. */
+  beat(): Promise<boolean>;
+  counters(): RunCounters;
+  /** Repeats other work on the database, which must be safe to repeat, in the same way. */
+  persist<Value>(work: () => Promise<Value>): Promise<Value>;
+}
+
+export interface JournalOptions {
+  db: Database;
+  clock: Clock;
+  display: Display;
+  runId: number;
+  /** Ends waiting for the database. */
+  signal: AbortSignal;
+}
+
+export function openJournal({ db, clock, display, runId, signal }: JournalOptions): Journal {
+  const counters: RunCounters = { successful: 0, failed: 0, skipped: 0 };
+  let recorded = 0;
+  const persist = <Value>(work: () => Promise<Value>) =>
+    retryWhileUnavailable(work, { clock, forMs: PATIENCE_MS, signal });
+
+  return {
+    async note(level, text, repository) {
+      const message = cleanText(text);
+      const prefix = level === 'info' ? '' : `${level}: `;
+      display.line(`${repository === undefined ? '' : `${repository}: `}${prefix}${message}`);
+      await persist(() => writeLog(db, { runId, level, message, repository: repository ?? null }));
+    },
+    async record(result) {
+      const counted = result.status === 'failed' ? 'failed' : 'successful';
+      const next = { ...counters, [counted]: counters[counted] + 1 };
+      const entry = { ...result, runId, counters: next, position: recorded };
+      const isOurs = await persist(() => recordResult(db, entry));
+      Object.assign(counters, next);
+      recorded++;
+      if (!isOurs) throw new RunStopped(stopMessages.taken);
+    },
+    skip() {
+      counters.skipped++;
+    },
+    beat: () => beatRun(db, runId, counters),
+    counters: () => ({ ...counters }),
+    persist,
+  };
+}

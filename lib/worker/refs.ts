@@ -1,0 +1,52 @@
+import type { Git } from './git.ts';
+import type { Source } from './source.ts';
+
+/** Refs by name, `HEAD` among them when it has a commit, to their object ids. */
+export type Refs = ReadonlyMap<string, string>;
+
+/** What a repository holds now. */
+export interface RemoteRefs {
+  refs: Refs;
+  /** The branch that HEAD names; null when it names none or the server does not say. */
+  headBranch: string | null;
+}
+
+const LIST_TIMEOUT_MS = 5 * 60_000;
+
+/** Asks a repository for its refs, peeled tags left out. Throws GitError. */
+export async function readRemoteRefs(git: Git, source: Source): Promise<RemoteRefs> {
+  const options = { protocols: source.protocols, timeoutMs: LIST_TIMEOUT_MS };
+  const refs = new Map<string, string>();
+  let headBranch: string | null = null;
+  const lines = git.stream(['ls-remote', '--symref', '--', source.location], '\n', options);
+  for await (const line of lines) {
+    const [value = '', name = ''] = line.split('\t');
+    if (!value.startsWith('ref: ')) {
+      if (!name.endsWith('^{}')) refs.set(name, value);
+    } else if (name === 'HEAD') headBranch = value.slice('ref: '.length);
+  }
+  return { refs, headBranch };
+}
+
+/** The refs of a clone in `gitDir`. Throws GitError. */
+export async function readCloneRefs(git: Git, gitDir: string): Promise<Refs> {
+  // `show-ref` fails where there is none, which is not so for a clone of a repository that has refs.
+  return parseRefs(await git.read([`--git-dir=${gitDir}`, 'show-ref', '--head']));
+}
+
+/** The refs that a bundle file holds. Throws GitError, also for a file that is no bundle. */
+export async function readBundleRefs(git: Git, path: string): Promise<Refs> {
+  return parseRefs(await git.read(['bundle', 'list-heads', path]));
+}
+
+/** Do both hold the same refs at the same objects? */
+export function sameRefs(some: Refs, others: Refs): boolean {
+  return some.size === others.size && [...some].every(([name, id]) => others.get(name) === id);
+}
+
+function parseRefs(text: string): Refs {
+  const lines = text.split('\n').filter((line) => line !== '');
+  return new Map(
+    lines.map((line) => [line.slice(line.indexOf(' ') + 1), line.slice(0, line.indexOf(' '))]),
+  );
+}

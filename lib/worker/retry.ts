@@ -1,0 +1,25 @@
+import type { Clock } from '../platform/clock.ts';
+import { AppError } from '../platform/errors.ts';
+
+const FIRST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 10_000;
+
+/**
+ * Repeats `work` while the database is unavailable, with growing pauses, for `forMs` milliseconds; then
+ * throws its error. `work` must be safe to repeat. Throws the signal's reason when it aborts.
+ */
+export async function retryWhileUnavailable<Value>(
+  work: () => Promise<Value>,
+  { clock, forMs, signal }: { clock: Clock; forMs: number; signal?: AbortSignal },
+): Promise<Value> {
+  const end = clock.now() + forMs;
+  for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
+    try {
+      return await work();
+    } catch (error) {
+      const isUnavailable = error instanceof AppError && error.code === 'SERVICE_UNAVAILABLE';
+      if (!isUnavailable || clock.now() + pause > end) throw error;
+    }
+    await clock.sleep(pause, signal);
+  }
+}

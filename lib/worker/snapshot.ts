@@ -1,0 +1,96 @@
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { NewSnapshot } from '../records/recording/snapshots.ts';
+import { archiveKey, readArchiveRecord } from './archive.ts';
+import type { RepositoryFigures } from './figures.ts';
+import type { Source } from './source.ts';
+import { cleanText } from './text.ts';
+
+const INT4_MAX = 2_147_483_647;
+const archiveName = /\.(bundle|tar\.gz)$/i;
+
+/**
+ * The analytics snapshot of a run without a destination repository (decisions 7): git figures summed
+ * over the sources that have an archive, `head_*` of the newest commit, the largest blob as
+ * `owner/repo:path`; archive figures of everything in the archive folder.
+ */
+export async function takeSnapshot(
+  folder: string,
+  sources: readonly Source[],
+): Promise<NewSnapshot> {
+  const names = new Map(sources.map(({ name }) => [archiveKey(name), name]));
+  const measured: { name: string; figures: RepositoryFigures }[] = [];
+  for (const [key, name] of names) {
+    const record = await readArchiveRecord(folder, key);
+    if (record) measured.push({ name, figures: record.figures });
+  }
+  return { ...sumFigures(measured), ...(await measureArchives(folder)) };
+}
+
+function sumFigures(measured: readonly { name: string; figures: RepositoryFigures }[]) {
+  const sum = (field: CountField) =>
+    measured.reduce((total, { figures }) => total + figures[field], 0);
+  const newest = measured.reduce<RepositoryFigures | null>(
+    (best, { figures }) => (commitTime(figures) > commitTime(best) ? figures : best),
+    null,
+  );
+  const largest = measured.reduce<(typeof measured)[number] | null>((best, entry) => {
+    const bytes = entry.figures.largest_blob_size_bytes;
+    const isFile = entry.figures.largest_blob_path !== '';
+    return isFile && bytes > (best?.figures.largest_blob_size_bytes ?? -1) ? entry : best;
+  }, null);
+  const files = sum('tracked_files');
+  const blobBytes = sum('total_blob_size_bytes');
+  return {
+    head_commit: newest?.head_commit ?? '',
+    head_commit_message: newest?.head_commit_message ?? '',
+    head_commit_at: newest?.head_commit_at ?? null,
+    total_commits: Math.min(sum('total_commits'), INT4_MAX),
+    branch_count: sum('branch_count'),
+    tag_count: sum('tag_count'),
+    tracked_files: Math.min(files, INT4_MAX),
+    total_blob_size_bytes: blobBytes,
+    avg_blob_size_bytes: average(blobBytes, files),
+    largest_blob_path: largest ? `${largest.name}:${largest.figures.largest_blob_path}` : '',
+    largest_blob_size_bytes: largest?.figures.largest_blob_size_bytes ?? 0,
+  };
+}
+
+type CountField = {
+  [Field in keyof RepositoryFigures]: RepositoryFigures[Field] extends number ? Field : never;
+}[keyof RepositoryFigures];
+
+function commitTime(figures: RepositoryFigures | null): number {
+  if (figures === null || figures.head_commit === '') return Number.NEGATIVE_INFINITY;
+  return figures.head_commit_at === null ? -Number.MAX_VALUE : Date.parse(figures.head_commit_at);
+}
+
+async function measureArchives(folder: string) {
+  let count = 0;
+  let total = 0;
+  let largestPath = '';
+  let largest = 0;
+  const entries = await readdir(folder, { withFileTypes: true });
+  for (const { name } of entries.filter(
+    (entry) => entry.isFile() && archiveName.test(entry.name),
+  )) {
+    const { size } = await stat(join(folder, name));
+    count++;
+    total += size;
+    if (largestPath === '' || size > largest) {
+      largestPath = cleanText(name);
+      largest = size;
+    }
+  }
+  return {
+    archive_count: count,
+    total_archive_size_bytes: total,
+    avg_archive_size_bytes: average(total, count),
+    largest_archive_path: largestPath,
+    largest_archive_size_bytes: largest,
+  };
+}
+
+function average(total: number, count: number): number {
+  return count === 0 ? 0 : Math.round(total / count);
+}

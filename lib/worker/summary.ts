@@ -1,0 +1,22 @@
+import type { RunReport } from './run.ts';
+import { countRepositories } from './text.ts';
+
+/** One line about a run, for stdout. */
+export function describeReport(report: RunReport): string {
+  if (report.status === 'refused') {
+    const { active } = report;
+    return active === null
+      ? 'No run: another one was starting or ending.'
+      : `No run: run ${active.id} is active since ${active.startedAt}.`;
+  }
+  const { id, status, total, counters, empty, errorMessage, durationMs } = report;
+  const parts = [
+    `${counters.successful - empty} backed up`,
+    `${counters.skipped} unchanged`,
+    ...(empty > 0 ? [`${empty} empty`] : []),
+    `${counters.failed} failed`,
+  ];
+  const why = status === 'failed' ? ` (${errorMessage})` : '';
+  const seconds = (durationMs / 1_000).toFixed(1);
+  return `Run ${id} ${status}${why}: ${countRepositories(total)}, ${parts.join(', ')}, in ${seconds} s.`;
+}

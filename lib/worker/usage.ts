@@ -1,0 +1,23 @@
+/** What `worker --help` prints. */
+export const workerUsage = `The backup worker.
+
+  npm run worker -- run --source PATH|URL [--source …]   back git repositories up
+
+Every command takes --help.`;
+
+/** What `worker run --help` prints. */
+export const runUsage = `Backs git repositories up: one archive a repository, skipped while no ref of it has changed.
+
+  npm run worker -- run --source PATH|URL [--source …] [--once | --every MINUTES]
+
+  --source PATH|URL   a repository: a folder, or an https://, ssh://, file:// or user@host:path
+                      address; may be given several times. Credentials come from git's credential
+                      helper or the ssh agent, never from the address.
+  --once              one run, then exit (the default)
+  --every MINUTES     a run now and every so many minutes, until Ctrl-C
+  --help              this text
+
+Archives go to BACKUP_ARCHIVE_PATH as <owner>__<repo>.bundle; \`git clone\` restores one. A folder is
+backed up as local/<folder name>. The database is DATABASE_URL, else that of a running \`npm start\`.
+
+Exit codes: 0 done, or another run is active; 1 failed, or a repository failed; 2 wrong usage.`;

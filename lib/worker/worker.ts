@@ -1,0 +1,124 @@
+import { z } from 'zod';
+import type { Clock } from '../platform/clock.ts';
+import {
+  archivePath,
+  type DatabaseConfig,
+  databaseVariables,
+  type Environment,
+  logVariables,
+  readConfig,
+  sweepVariables,
+  workerVariables,
+} from '../platform/config.ts';
+import type { Database } from '../platform/database/database.ts';
+import { AppError } from '../platform/errors.ts';
+import { createLog, type Log } from '../platform/log.ts';
+import { parseCommand } from './arguments.ts';
+import { createDisplay, type Display, type OutputStream } from './display.ts';
+import { checkGit } from './git-version.ts';
+import { performRun, type RunDeps } from './run.ts';
+import type { Source } from './source.ts';
+import { RunStopped } from './stop.ts';
+import { describeReport } from './summary.ts';
+
+const runVariables = z.object({
+  ...databaseVariables.shape,
+  ...logVariables.shape,
+  ...workerVariables.shape,
+  STALE_RUN_AFTER_MINUTES: sweepVariables.shape.STALE_RUN_AFTER_MINUTES,
+});
+
+export interface WorkerOptions {
+  /** The command line, without the program. */
+  args: readonly string[];
+  environment: Environment;
+  /** What relative paths of the command line are relative to. */
+  folder: string;
+  clock: Clock;
+  /** `stdout` gets results, `stderr` progress and notices (decisions 7). */
+  io: { stdout: OutputStream; stderr: OutputStream; isTerminal: boolean };
+  /** Aborts with a RunStopped that says why. */
+  signal: AbortSignal;
+  /** Opens the database of the configuration. Throws AppError SERVICE_UNAVAILABLE when there is none. */
+  openDatabase(config: DatabaseConfig, log: Log): Promise<Database>;
+}
+
+/**
+ * Runs one command of the worker and returns its exit code: 0 done, also when another run is active; 1
+ * failed, also when a repository did. Throws AppError or ConfigError for what a person can mend: wrong
+ * usage, a bad variable, no database.
+ */
+export async function runWorker(options: WorkerOptions): Promise<number> {
+  const { args, folder, environment, clock, io, signal } = options;
+  const command = parseCommand(args, folder);
+  if (command.name === 'help') {
+    io.stdout.write(`${command.text}\n`);
+    return 0;
+  }
+  const config = readConfig(runVariables, environment);
+  const display = createDisplay(io.stderr, io.isTerminal);
+  const log = createLog(config.LOG_LEVEL, clock, display.line);
+  try {
+    await checkGit(environment, signal);
+    const db = await options.openDatabase(config, log);
+    try {
+      const archiveFolder = archivePath(config);
+      const staleAfterMs = config.STALE_RUN_AFTER_MINUTES * 60_000;
+      const deps = { db, clock, log, display, environment, archiveFolder, staleAfterMs, signal };
+      if (command.everyMs === null) return await runOnce(deps, command.sources, io.stdout);
+      return await runRepeatedly(deps, command.sources, io.stdout, command.everyMs);
+    } finally {
+      display.clear();
+      await db.close();
+    }
+  } catch (error) {
+    if (!(error instanceof RunStopped)) throw error;
+    display.line(error.message);
+    return 1;
+  }
+}
+
+async function runOnce(
+  deps: RunDeps,
+  sources: readonly Source[],
+  stdout: OutputStream,
+): Promise<number> {
+  deps.signal.throwIfAborted();
+  const report = await performRun(deps, sources);
+  deps.display.clear();
+  stdout.write(`${describeReport(report)}\n`);
+  if (report.status === 'refused') return 0;
+  return report.status === 'failed' || report.counters.failed > 0 ? 1 : 0;
+}
+
+/** Until the signal aborts. Between runs that is the ordinary end; within one it fails the run. */
+async function runRepeatedly(
+  deps: RunDeps,
+  sources: readonly Source[],
+  stdout: OutputStream,
+  everyMs: number,
+): Promise<number> {
+  const { clock, display, signal } = deps;
+  for (;;) {
+    const next = clock.now() + everyMs;
+    const code = await attempt(() => runOnce(deps, sources, stdout), display);
+    if (signal.aborted) return code;
+    try {
+      await clock.sleep(Math.max(0, next - clock.now()), signal);
+    } catch (error) {
+      if (signal.aborted) return 0;
+      throw error;
+    }
+  }
+}
+
+/** A database that is away now may be back at the next run. */
+async function attempt(run: () => Promise<number>, display: Display): Promise<number> {
+  try {
+    return await run();
+  } catch (error) {
+    if (!(error instanceof AppError && error.code === 'SERVICE_UNAVAILABLE')) throw error;
+    display.line(`no run: ${error.message}`);
+    return 1;
+  }
+}
