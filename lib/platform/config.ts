@@ -12,7 +12,11 @@ export class ConfigError extends Error {
 export type Environment = Record<string, string | undefined>;
 
 const portFault = 'must be a port number, 0 to 65535';
-const port = z.coerce.number(portFault).int(portFault).min(0, portFault).max(65535, portFault);
+const port = z
+  .string()
+  .regex(/^\d{1,5}$/, portFault)
+  .transform(Number)
+  .refine((number) => number <= 65535, portFault);
 const flag = (fallback: boolean) =>
   z
     .enum(['true', 'false'], 'must be true or false')

@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import type { Clock } from './clock.ts';
 import { redact } from './redaction.ts';
 
@@ -31,10 +32,23 @@ export function createLog(level: LogLevel, clock: Clock, write: WriteLine = toSt
     (name: LogLevel) =>
     (message: string, fields: LogFields = {}) => {
       if (logLevels.indexOf(name) < threshold) return;
-      const record = { time: new Date(clock.now()).toISOString(), level: name, message, ...fields };
-      write(JSON.stringify(record, readable));
+      const head = { time: new Date(clock.now()).toISOString(), level: name, message };
+      write(writeRecord(head, fields));
     };
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+}
+
+function writeRecord(head: LogFields, fields: LogFields): string {
+  try {
+    return JSON.stringify({ ...head, ...fields }, readable);
+  } catch {
+    // A value that JSON cannot hold, such as a circular one. Logging must not fail what it reports.
+    const texts = Object.entries(fields).map(([name, value]) => [
+      name,
+      typeof value === 'object' ? inspect(value, { breakLength: Number.POSITIVE_INFINITY }) : value,
+    ]);
+    return JSON.stringify({ ...head, ...Object.fromEntries(texts) }, readable);
+  }
 }
 
 function readable(_key: string, value: unknown): unknown {
@@ -52,5 +66,6 @@ function describeError(error: Error): Record<string, unknown> {
     ...(code === undefined ? {} : { code }),
     stack: error.stack,
     ...(error.cause === undefined ? {} : { cause: error.cause }),
+    ...(error instanceof AggregateError ? { errors: error.errors } : {}),
   };
 }

@@ -42,6 +42,11 @@ describe.skipIf(!hasRedisServer)('the Redis client', () => {
     expect(await redis.get('kept')).toEqual({ text: 'ünï', count: 3 });
   });
 
+  it('runs a transaction', async () => {
+    const replies = await open(rest.environment).multi().set('counted', 1).incr('counted').exec();
+    expect(replies).toEqual(['OK', 2]);
+  });
+
   it('is also configured by the names of the platform', async () => {
     const redis = open({
       KV_REST_API_URL: rest.environment.UPSTASH_REDIS_REST_URL,

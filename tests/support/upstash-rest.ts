@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -25,11 +26,12 @@ export interface UpstashRest {
 /** Starts a Redis and its REST bridge: `POST /`, `/pipeline` and `/multi-exec`, bearer token, base64. */
 export async function startUpstashRest(): Promise<UpstashRest> {
   const redis = await startRedisServer();
+  const plain = { ...redis, send: sendScriptsPlain(redis.send) };
   const server = createServer((request, response) => {
     bridge.requests += 1;
     if (bridge.mode === 'hang') return;
     if (bridge.mode === 'fail') return reply(response, 500, { error: 'ERR the bridge is down' });
-    answer(request, redis).then(
+    answer(request, plain).then(
       ({ status, body }) => reply(response, status, body),
       (error: unknown) => reply(response, 500, { error: String(error) }),
     );
@@ -53,6 +55,28 @@ export async function startUpstashRest(): Promise<UpstashRest> {
     },
   };
   return bridge;
+}
+
+/** The flag of scripts that only this service's Redis knows; a plain one refuses the script. */
+const OWN_FLAG = /^#!lua flags=allow-key-locking/;
+
+/** Sends scripts without that flag, and finds them again by the digest that the client knows. */
+function sendScriptsPlain(send: RedisServer['send']): RedisServer['send'] {
+  const digests = new Map<string, string>();
+  return (command) => {
+    const [name, script, ...rest] = command.map(String);
+    if (name?.toLowerCase() === 'evalsha') {
+      return send([name, digests.get(script ?? '') ?? script, ...rest]);
+    }
+    if (name?.toLowerCase() !== 'eval' || script === undefined) return send(command);
+    const plain = script.replace(OWN_FLAG, '#!lua');
+    digests.set(sha1(script), sha1(plain));
+    return send([name, plain, ...rest]);
+  };
+}
+
+function sha1(text: string): string {
+  return createHash('sha1').update(text).digest('hex');
 }
 
 async function answer(request: IncomingMessage, redis: RedisServer) {

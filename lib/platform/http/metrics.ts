@@ -21,8 +21,12 @@ export interface MetricFamily {
   name: string;
   help: string;
   type: string;
-  values: { labels: Record<string, string | number>; value: number; name?: string }[];
+  /** `name` is there where it differs from the family's, as for the parts of a histogram. */
+  values: { name?: string; labels: Partial<Record<string, string | number>>; value: number }[];
 }
+
+/** A value as the library gives it; the name is missing in its types. */
+type NamedValue = MetricFamily['values'][number] & { metricName?: string };
 
 /** Route of a request that no route serves: the raw path would be a series for each guess. */
 export const UNMATCHED_ROUTE = 'unmatched';
@@ -66,7 +70,7 @@ export function createMetrics(): Metrics {
         const labels = {
           method: methods.has(c.req.method) ? c.req.method : 'OTHER',
           route: c.get('routePattern'),
-          status: c.res.status,
+          status: String(c.res.status),
         };
         requests.inc(labels);
         durations.observe(labels, (performance.now() - startedAt) / 1000);
@@ -97,13 +101,9 @@ export function createMetrics(): Metrics {
         name,
         help,
         type: String(type),
-        values: values.map(({ labels, value, ...rest }) => ({
-          ...('metricName' in rest && typeof rest.metricName === 'string'
-            ? { name: rest.metricName }
-            : {}),
-          labels: Object.fromEntries(
-            Object.entries(labels).filter(([, label]) => label !== undefined),
-          ) as Record<string, string | number>,
+        values: values.map(({ labels, value, metricName }: NamedValue) => ({
+          ...(metricName === undefined ? {} : { name: metricName }),
+          labels,
           value,
         })),
       }));
