@@ -1,0 +1,55 @@
+import type { Database, SqlValue } from '../../lib/platform/database/database.ts';
+
+type Row = Record<string, SqlValue>;
+
+/** Inserts one row with plain SQL, as another program would, and returns its id. */
+export async function insert(db: Database, table: string, row: Row = {}): Promise<number> {
+  const columns = Object.keys(row);
+  const values = columns.map((_, index) => `$${index + 1}`);
+  const content =
+    columns.length === 0
+      ? 'DEFAULT VALUES'
+      : `(${columns.join(', ')}) VALUES (${values.join(', ')})`;
+  const [inserted] = await db.query<{ id: string }>(
+    { text: `INSERT INTO ${table} ${content} RETURNING id::text` },
+    Object.values(row),
+  );
+  return Number(inserted?.id);
+}
+
+export const insertRun = (db: Database, row: Row = {}) => insert(db, 'backup_runs', row);
+export const insertLog = (db: Database, row: Row = {}) => insert(db, 'execution_logs', row);
+export const insertSnapshot = (db: Database, row: Row = {}) =>
+  insert(db, 'analytics_snapshots', row);
+
+/** Inserts the result of one repository in a run. */
+export const insertResult = (db: Database, runId: number, repository: string, row: Row = {}) =>
+  insert(db, 'backup_results', { run_id: runId, repo_full_name: repository, ...row });
+
+/** Inserts a fix and links it to runs. */
+export async function insertFix(db: Database, runIds: number[], row: Row = {}): Promise<number> {
+  const fixId = await insert(db, 'backup_fixes', row);
+  for (const runId of runIds) {
+    const text = 'INSERT INTO backup_run_fixes (run_id, fix_id) VALUES ($1, $2)';
+    await db.query({ text }, [runId, fixId]);
+  }
+  return fixId;
+}
+
+/** Runs plain SQL and returns its rows. */
+export function sql<Result>(
+  db: Database,
+  text: string,
+  values: SqlValue[] = [],
+): Promise<Result[]> {
+  return db.query<Result>({ text }, values, { timeoutMs: 60_000 });
+}
+
+/** Removes every row of backup data; ids start at 1 again. */
+export async function empty(db: Database): Promise<void> {
+  await sql(
+    db,
+    `TRUNCATE backup_runs, backup_results, execution_logs, analytics_snapshots, backup_fixes,
+       backup_run_fixes, backup_run_requests, worker_repo_state RESTART IDENTITY CASCADE`,
+  );
+}
