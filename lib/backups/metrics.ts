@@ -13,7 +13,7 @@ const families = z
         z.object({
           name: z.string().optional(),
           labels: z.record(z.string(), z.union([z.string(), z.number()])),
-          value: z.number(),
+          value: z.number().nullable().meta({ description: 'Null when nothing was measured.' }),
         }),
       ),
     }),

@@ -1,0 +1,129 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { backupsEndpoints } from '../../lib/backups/endpoints.ts';
+import type { Database } from '../../lib/platform/database/database.ts';
+import { openDatabase } from '../../lib/platform/database/open.ts';
+import type { Route } from '../../lib/platform/http/route.ts';
+import { createClient } from '../support/client.ts';
+import { silentLog } from '../support/databases.ts';
+import { withSecret } from '../support/deps.ts';
+
+// Every route of the table, walked through by the same suite, with a database that is down.
+
+const routes = backupsEndpoints.map(({ route }) => route);
+const named = (list: readonly Route[]) =>
+  list.map((route) => [`${route.method.toUpperCase()} ${route.path}`, route] as const);
+const pathOf = (route: Route) => route.path.replace(':id', '1');
+const needsDatabase = (route: Route) => route.path.startsWith('/api/');
+
+let down: Database;
+
+/** A port that was free a moment ago: nothing listens there. */
+async function closedPort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return address.port;
+}
+
+beforeAll(async () => {
+  const url = `postgres://nobody:hunter2@127.0.0.1:${await closedPort()}/nothing`;
+  down = await openDatabase({ url, fetch, log: silentLog });
+});
+afterAll(() => down.close());
+
+describe.each(named(routes.filter(({ access }) => access !== 'public')))('%s', (_name, route) => {
+  const wrong: [string, Record<string, string>][] = [
+    ['no secret', {}],
+    ['a wrong secret', { 'X-Internal-Secret': 'wrong' }],
+    ['a wrong bearer', { Authorization: 'Bearer wrong' }],
+    ['an empty secret', { 'X-Internal-Secret': '', Authorization: 'Bearer ' }],
+  ];
+
+  it.each(wrong)('answers 401 to %s', async (_case, headers) => {
+    const client = createClient({ db: down });
+    const answer = await client.send(route.method.toUpperCase(), pathOf(route), headers);
+    expect(answer.status).toBe(401);
+    expect(answer.headers.get('www-authenticate')).toBe('Bearer realm=backup-api');
+    expect(answer.body).toMatchObject({ success: false, error: { code: 'UNAUTHORIZED' } });
+  });
+
+  it('checks the secret before the parameters', async () => {
+    const path = `${route.path.replace(':id', 'x')}?page=x&days=x&format=x`;
+    const client = createClient({ db: down });
+    expect((await client.send(route.method.toUpperCase(), path, {})).status).toBe(401);
+  });
+
+  it('answers 503 when no usable secret is configured', async () => {
+    const client = createClient({ db: down, environment: { INTERNAL_SECRET: 'too short' } });
+    const secret = { 'X-Internal-Secret': 'too short' };
+    const { status } = await client.send(route.method.toUpperCase(), pathOf(route), secret);
+    expect(status).toBe(503);
+  });
+});
+
+describe.each(named(routes.filter(needsDatabase)))('%s without its database', (_name, route) => {
+  it('answers 503 with nothing of the driver', async () => {
+    const client = createClient({ db: down });
+    // The sweep asks nothing of a database that nobody used.
+    client.deps.db.query({ text: 'SELECT 1' }).catch(() => undefined);
+    const answer = await client.send(route.method.toUpperCase(), pathOf(route), withSecret);
+    expect(answer.status).toBe(503);
+    expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
+    expect(answer.body).toMatchObject({
+      success: false,
+      error: { code: 'SERVICE_UNAVAILABLE', request_id: answer.headers.get('x-request-id') },
+    });
+    expect(answer.text).not.toMatch(/ECONN|127\.0\.0\.1|hunter2|nobody|nothing/);
+  });
+});
+
+describe.each(named(routes.filter((route) => !needsDatabase(route))))(
+  '%s without its database',
+  (_name, route) => {
+    it('answers all the same', async () => {
+      const { status } = await createClient({ db: down }).get(route.path, withSecret);
+      expect(status).toBe(route.path.startsWith('/ready') ? 503 : 200);
+    });
+  },
+);
+
+describe.each(named(routes.filter(({ access }) => access === 'public')))('%s', (_name, route) => {
+  it('is open to anyone', async () => {
+    expect((await createClient({ db: down }).get(route.path, {})).status).not.toBe(401);
+  });
+});
+
+describe('API_REQUIRE_AUTH=false', () => {
+  const environment = { API_REQUIRE_AUTH: 'false', INTERNAL_SECRET: undefined };
+
+  it.each(named(routes.filter(({ access }) => access === 'internal')))(
+    'opens %s',
+    async (_name, route) => {
+      const { status } = await createClient({ db: down, environment }).get(pathOf(route), {});
+      expect(status).toBe(needsDatabase(route) ? 503 : 200);
+    },
+  );
+
+  it('is warned of once, when the app is created', () => {
+    const { deps } = createClient({ db: down, environment });
+    expect(deps.logged.filter(({ level }) => level === 'warn')).toMatchObject([
+      { message: expect.stringContaining('API_REQUIRE_AUTH') },
+    ]);
+  });
+});
+
+it('answers 401 for an unknown path under /api without the secret', async () => {
+  expect((await createClient({ db: down }).get('/api/nope', {})).status).toBe(401);
+});
+
+it('limits the rate before it asks for the secret', async () => {
+  const client = createClient({ db: down });
+  for (let n = 0; n < 100; n++) await client.get('/api/nope', {});
+  expect((await client.get('/api/backups', {})).status).toBe(429);
+  expect((await client.get('/health', {})).status).toBe(200);
+});

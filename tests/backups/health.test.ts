@@ -1,0 +1,72 @@
+import { describe, expect, it } from 'vitest';
+import type { Database } from '../../lib/platform/database/database.ts';
+import manifest from '../../package.json' with { type: 'json' };
+import { createClient } from '../support/client.ts';
+import { createTestClock } from '../support/clock.ts';
+import { createPostgres } from '../support/databases.ts';
+
+describe.each(['/health', '/healthz'])('GET %s', (path) => {
+  it('tells the version and the seconds since the start', async () => {
+    const client = createClient();
+    client.deps.clock.advance(61_999);
+    const { status, body } = await client.get(path, {});
+    expect(status).toBe(200);
+    expect(body).toEqual({ status: 'ok', uptime_seconds: 61, version: manifest.version });
+  });
+});
+
+describe.each(['/ready', '/readyz'])('GET %s', (path) => {
+  it('tells that the database answers', async () => {
+    const { db, close } = await createPostgres();
+    const { status, body } = await createClient({ db }).get(path, {});
+    expect(status).toBe(200);
+    expect(body).toEqual({ status: 'ready', database: 'connected' });
+    await close();
+  });
+
+  it('tells that the database does not answer, and nothing more', async () => {
+    const { status, body } = await createClient().get(path, {});
+    expect(status).toBe(503);
+    expect(body).toEqual({ status: 'unavailable', database: 'disconnected' });
+  });
+
+  it('gives up on a database that hangs after 3 seconds', async () => {
+    const clock = createTestClock();
+    const hanging: Database = {
+      driver: 'pg',
+      query: () => new Promise(() => undefined),
+      poolStats: () => ({ total: 1, idle: 0, waiting: 0 }),
+      close: async () => undefined,
+    };
+    const client = createClient({ db: hanging, clock });
+    const answer = client.get(path, {});
+    clock.advance(3_000);
+    expect((await answer).status).toBe(503);
+  });
+});
+
+describe('GET /metrics', () => {
+  it('shows requests by the pattern of their route', async () => {
+    const client = createClient();
+    await client.get('/api/backups/7');
+    await client.get('/api/backups/8');
+    await client.get('/api/guess');
+    const { text, headers } = await client.get('/metrics');
+    expect(headers.get('content-type')).toMatch(/^text\/plain/);
+    const series = 'http_requests_total{method="GET",route=';
+    expect(text).toContain(`${series}"/api/backups/:id",status="503"} 2`);
+    expect(text).toContain(`${series}"unmatched",status="404"} 1`);
+    expect(text).not.toContain('guess');
+  });
+
+  it('shows the same as JSON with format=json', async () => {
+    const client = createClient();
+    await client.get('/api/backups/7');
+    expect((await client.get('/metrics?format=json')).body).toContainEqual(
+      expect.objectContaining({
+        name: 'http_requests_total',
+        values: [{ labels: { method: 'GET', route: '/api/backups/:id', status: '503' }, value: 1 }],
+      }),
+    );
+  });
+});

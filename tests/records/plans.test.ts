@@ -1,0 +1,156 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Database, SqlValue, Statement } from '../../lib/platform/database/database.ts';
+import { listLogs } from '../../lib/records/logs.ts';
+import { listRepos } from '../../lib/records/repos.ts';
+import { listRuns, readLatestRun, readRun } from '../../lib/records/runs.ts';
+import {
+  listSnapshots,
+  readLatestSnapshot,
+  readSnapshotOfRun,
+} from '../../lib/records/snapshots.ts';
+import { sweepStaleRuns } from '../../lib/records/stale-runs.ts';
+import { readDashboardStats, readRunMetrics } from '../../lib/records/stats.ts';
+import { createPostgres, type TestDatabase } from '../support/databases.ts';
+import { sql } from '../support/records.ts';
+
+// What the planner of a real Postgres makes of the statements over tables that are filled and analysed.
+// A scan of a whole large table is found here and not in production.
+
+let database: TestDatabase;
+
+beforeAll(async () => {
+  database = await createPostgres();
+  await sql(
+    database.db,
+    `INSERT INTO backup_runs (status, started_at, total_repos, successful)
+     SELECT CASE WHEN n > 1998 THEN 'running' ELSE 'completed' END,
+       now() - (2000 - n) * interval '1 hour', 25, 25 FROM generate_series(1, 2000) AS n`,
+  );
+  await sql(
+    database.db,
+    `INSERT INTO backup_results (run_id, repo_full_name, archive_size_bytes, created_at)
+     SELECT 1 + n / 25, 'owner/repo-' || n % 250, n, now() - (50000 - n) * interval '1 minute'
+     FROM generate_series(0, 49999) AS n`,
+  );
+  await sql(
+    database.db,
+    `INSERT INTO execution_logs (run_id, level, message, created_at)
+     SELECT 1 + n / 100, (ARRAY['info', 'info', 'warn', 'ERROR'])[1 + n % 4], 'message ' || n,
+       now() - (200000 - n) * interval '30 seconds' FROM generate_series(0, 199999) AS n`,
+  );
+  await sql(
+    database.db,
+    `INSERT INTO analytics_snapshots (run_id, captured_at)
+     SELECT n, now() - (20000 - n) * interval '1 hour' FROM generate_series(1, 20000) AS n`,
+  );
+  await sql(database.db, 'VACUUM ANALYZE');
+}, 120_000);
+afterAll(() => database.close());
+
+interface Plan {
+  'Node Type': string;
+  'Relation Name'?: string;
+  'Actual Rows': number;
+  'Actual Loops': number;
+  'Rows Removed by Filter'?: number;
+  Plans?: Plan[];
+}
+
+/** Rows that each table was asked for, by the deepest nodes of a plan. */
+function rowsRead(plan: Plan, found: Record<string, number> = {}): Record<string, number> {
+  const table = plan['Relation Name'];
+  if (table !== undefined) {
+    const rows = plan['Actual Rows'] + (plan['Rows Removed by Filter'] ?? 0);
+    found[table] = (found[table] ?? 0) + rows * plan['Actual Loops'];
+  }
+  for (const child of plan.Plans ?? []) rowsRead(child, found);
+  return found;
+}
+
+/** Runs a read as it ships, and returns what its one statement read, and from where. */
+async function explain(read: (db: Database) => Promise<unknown>, generic: boolean) {
+  const sent: { statement: Statement; values: readonly SqlValue[] }[] = [];
+  const recording: Database = {
+    ...database.db,
+    query(statement, values = [], options = {}) {
+      sent.push({ statement, values });
+      return database.db.query(statement, values, options);
+    },
+  };
+  await read(recording);
+  const [only] = sent;
+  if (only === undefined || sent.length > 1) throw new Error(`${sent.length} round trips`);
+  return explainStatement(only.statement, only.values, generic);
+}
+
+async function explainStatement(
+  { text }: Statement,
+  values: readonly SqlValue[],
+  generic: boolean,
+): Promise<Record<string, number>> {
+  const { connect } = await import('../support/databases.ts');
+  const client = await connect(database.url);
+  try {
+    await client.query(`SET plan_cache_mode = force_${generic ? 'generic' : 'custom'}_plan`);
+    await client.query(`PREPARE read AS ${text}`);
+    const literals = values.map((value) => client.escapeLiteral(String(value))).join(', ');
+    const { rows } = await client.query(
+      `EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE read${literals === '' ? '' : `(${literals})`}`,
+    );
+    return rowsRead(rows[0]['QUERY PLAN'][0].Plan);
+  } finally {
+    await client.end();
+  }
+}
+
+const page = { page: 1, limit: 50 };
+const lastPage = { page: 4_000, limit: 50 };
+const filters = { level: 'info', runId: 700 };
+
+describe.each([
+  ['the plan for its values', false],
+  ['the plan for any values', true],
+])('%s', (_name, generic) => {
+  const reads: [string, (db: Database) => Promise<unknown>, Record<string, number>][] = [
+    ['runs', (db) => listRuns(db, page), { backup_runs: 2_050 }],
+    ['the latest run', readLatestRun, { backup_runs: 1 }],
+    ['a run', (db) => readRun(db, 700), { backup_runs: 1, backup_results: 25 }],
+    ['repositories', (db) => listRepos(db, page), { backup_results: 252 }],
+    ['snapshots', (db) => listSnapshots(db, page), { analytics_snapshots: 20_050 }],
+    ['the latest snapshot', readLatestSnapshot, { analytics_snapshots: 1 }],
+    ['the snapshot of a run', (db) => readSnapshotOfRun(db, 7), { analytics_snapshots: 1 }],
+    ['logs', (db) => listLogs(db, page, {}), { execution_logs: 10_050 }],
+    ['logs of a level', (db) => listLogs(db, page, { level: 'info' }), { execution_logs: 50 }],
+    ['logs of a run', (db) => listLogs(db, page, { runId: 700 }), { execution_logs: 50 }],
+    ['logs of a level in a run', (db) => listLogs(db, page, filters), { execution_logs: 50 }],
+    ['the last logs', (db) => listLogs(db, lastPage, {}), { execution_logs: 10_170 }],
+    [
+      'the last logs of a level',
+      (db) => listLogs(db, { page: 2_000, limit: 50 }, { level: 'info' }),
+      { execution_logs: 170 },
+    ],
+    [
+      'stats',
+      readDashboardStats,
+      { backup_runs: 2_001, backup_results: 252, execution_logs: 10_000, analytics_snapshots: 1 },
+    ],
+    [
+      'metrics',
+      (db) => readRunMetrics(db, Date.now() - 864e5),
+      { backup_runs: 2_000, backup_results: 252, execution_logs: 10_000, analytics_snapshots: 1 },
+    ],
+    [
+      'stale runs',
+      (db) => sweepStaleRuns(db, { now: 864e5, staleAfterMs: 1 }),
+      { backup_runs: 2, execution_logs: 2, backup_results: 50 },
+    ],
+  ];
+
+  it.each(reads)('reads few rows for %s', async (_what, read, most) => {
+    const counted = await explain(read, generic);
+    for (const [table, rows] of Object.entries(counted)) {
+      if (table.endsWith('_counts') || table.endsWith('_totals') || table === 'pg_class') continue;
+      expect(rows, `rows of ${table}`).toBeLessThanOrEqual(most[table] ?? 0);
+    }
+  });
+});
