@@ -1,0 +1,45 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+
+/** A TCP client that says what a test says, byte for byte. */
+export interface RawClient {
+  socket: Socket;
+  send(text: string): void;
+  /** What arrived so far. */
+  received(): string;
+  /** Resolves with what arrived once it matches. */
+  until(pattern: RegExp): Promise<string>;
+  /** Resolves with everything when the server has ended the connection. */
+  ended(): Promise<string>;
+}
+
+/** Connects to a port on this machine. */
+export async function connectRaw(port: number): Promise<RawClient> {
+  const socket = connect(port, '127.0.0.1');
+  let text = '';
+  socket.setEncoding('latin1');
+  socket.on('data', (chunk) => {
+    text += String(chunk);
+  });
+  // A cut connection may show as a reset; what arrived before is what counts.
+  socket.on('error', () => socket.destroy());
+  await once(socket, 'connect');
+  return {
+    socket,
+    send: (bytes) => {
+      socket.write(bytes, 'latin1');
+    },
+    received: () => text,
+    async until(pattern) {
+      while (!pattern.test(text)) {
+        if (socket.closed) throw new Error(`the connection closed after: ${text}`);
+        await Promise.race([once(socket, 'data'), once(socket, 'close')]);
+      }
+      return text;
+    },
+    async ended() {
+      if (!socket.closed) await once(socket, 'close');
+      return text;
+    },
+  };
+}
