@@ -148,12 +148,11 @@ interface Clone {
 }
 
 async function createBundle(git: Git, { gitDir, bundle, refs, headBranch }: Clone): Promise<void> {
-  // A bundle does not say which branch HEAD names: `git clone` takes the first at its commit.
-  const first = headBranch === null ? [] : [headBranch];
-  await git.read(
-    [`--git-dir=${gitDir}`, 'bundle', 'create', '--quiet', bundle, ...first, '--all'],
-    { timeoutMs: CLONE_TIMEOUT_MS },
-  );
+  // A bundle does not say which branch HEAD names: `git clone` takes the last one at HEAD's commit.
+  const revisions =
+    headBranch === null ? ['--all'] : [`--exclude=${headBranch}`, '--all', headBranch];
+  const args = [`--git-dir=${gitDir}`, 'bundle', 'create', '--quiet', bundle, ...revisions];
+  await git.read(args, { timeoutMs: CLONE_TIMEOUT_MS });
   if (!sameRefs(await readBundleRefs(git, bundle), refs)) {
     throw new GitError('the archive that git wrote does not hold all refs of the clone');
   }

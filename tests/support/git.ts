@@ -1,0 +1,66 @@
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+
+const execute = promisify(execFile);
+
+/** What git would otherwise take from the machine: a person's name, settings, the time. */
+const env = {
+  PATH: process.env.PATH,
+  HOME: '/nonexistent',
+  GIT_CONFIG_NOSYSTEM: '1',
+  GIT_AUTHOR_NAME: 'Ada',
+  GIT_AUTHOR_EMAIL: 'ada@example.org',
+  GIT_COMMITTER_NAME: 'Ada',
+  GIT_COMMITTER_EMAIL: 'ada@example.org',
+};
+
+/** Runs git in a folder and returns its output without the last newline. */
+export async function git(folder: string, ...args: string[]): Promise<string> {
+  const { stdout } = await execute('git', args, { cwd: folder, env, maxBuffer: 2 ** 26 });
+  return stdout.replace(/\n$/, '');
+}
+
+/** A small repository with a work tree. */
+export interface TestRepository {
+  path: string;
+  git(...args: string[]): Promise<string>;
+  /** Writes files and commits them; returns the commit's id. */
+  commit(files: Record<string, string>, message?: string, at?: string): Promise<string>;
+}
+
+/** Makes a repository without commits on branch `main`. */
+export async function createRepository(path: string): Promise<TestRepository> {
+  await mkdir(path, { recursive: true });
+  const run = (...args: string[]) => git(path, ...args);
+  await run('init', '--quiet', '--initial-branch=main');
+  return {
+    path,
+    git: run,
+    async commit(files, message = 'change', at = '2026-01-02T03:04:05Z') {
+      for (const [name, text] of Object.entries(files)) {
+        await mkdir(dirname(join(path, name)), { recursive: true });
+        await writeFile(join(path, name), text);
+      }
+      await run('add', '--all');
+      const dated = { ...env, GIT_AUTHOR_DATE: at, GIT_COMMITTER_DATE: at };
+      const args = ['commit', '--quiet', '--allow-empty', '--message', message];
+      await execute('git', args, { cwd: path, env: dated });
+      return run('rev-parse', 'HEAD');
+    },
+  };
+}
+
+/** All refs of a repository or bundle as `git ls-remote` prints them, without peeled tags. */
+export async function listRefs(location: string): Promise<string[]> {
+  const lines = (await git(tmpdir(), 'ls-remote', location)).split('\n');
+  return lines.filter((line) => line !== '' && !line.endsWith('^{}')).sort();
+}
+
+/** A folder of its own for a test, and how to remove it. */
+export async function temporaryFolder(): Promise<{ path: string; remove(): Promise<void> }> {
+  const path = await mkdtemp(join(tmpdir(), 'worker-'));
+  return { path, remove: () => rm(path, { recursive: true, force: true, maxRetries: 5 }) };
+}

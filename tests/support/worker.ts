@@ -1,0 +1,64 @@
+import type { Clock } from '../../lib/platform/clock.ts';
+import { systemClock } from '../../lib/platform/clock.ts';
+import type { Database } from '../../lib/platform/database/database.ts';
+import { openDatabase } from '../../lib/platform/database/open.ts';
+import { runWorker } from '../../lib/worker/worker.ts';
+import { silentLog } from './databases.ts';
+
+export interface WorkerCall {
+  databaseUrl: string;
+  archives: string;
+  args: string[];
+  folder?: string;
+  clock?: Clock;
+  signal?: AbortSignal;
+  isTerminal?: boolean;
+  /** Variables beside PATH and HOME. */
+  env?: Record<string, string>;
+  /** Stands between the worker and its database. */
+  wrap?(db: Database): Database;
+  /** Sees each text written to stderr at once. */
+  onStderr?(text: string): void;
+}
+
+/** Runs the worker in this process with a database of its own connections. */
+export async function callWorker(call: WorkerCall) {
+  const { databaseUrl, archives, args, wrap = (db) => db } = call;
+  const written = { stdout: '', stderr: '' };
+  const code = await runWorker({
+    args,
+    folder: call.folder ?? archives,
+    environment: {
+      PATH: process.env.PATH,
+      HOME: '/nonexistent',
+      BACKUP_ARCHIVE_PATH: archives,
+      ...call.env,
+    },
+    clock: call.clock ?? systemClock,
+    signal: call.signal ?? new AbortController().signal,
+    io: {
+      isTerminal: call.isTerminal ?? false,
+      stdout: { write: (text) => (written.stdout += text) },
+      stderr: {
+        columns: 80,
+        write: (text) => {
+          written.stderr += text;
+          call.onStderr?.(text);
+        },
+      },
+    },
+    openDatabase: async () =>
+      wrap(await openDatabase({ url: databaseUrl, fetch, log: silentLog, maxConnections: 2 })),
+  });
+  return { code, ...written };
+}
+
+/** Rows of a statement, with its columns as JSON has them. */
+export async function rowsOf<Row = Record<string, unknown>>(
+  db: Database,
+  select: string,
+): Promise<Row[]> {
+  const text = `SELECT coalesce(json_agg(row), '[]')::text AS rows FROM (${select}) AS row`;
+  const [found] = await db.query<{ rows: string }>({ text });
+  return JSON.parse(found?.rows ?? '[]') as Row[];
+}

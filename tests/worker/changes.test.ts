@@ -1,0 +1,124 @@
+import { readFile, rm, truncate, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createPostgres, type TestDatabase } from '../support/databases.ts';
+import {
+  createRepository,
+  listRefs,
+  type TestRepository,
+  temporaryFolder,
+} from '../support/git.ts';
+import { callWorker, rowsOf } from '../support/worker.ts';
+
+let database: TestDatabase;
+let folder: string;
+let archives: string;
+let archive: string;
+let app: TestRepository;
+let remove: () => Promise<void>;
+
+beforeAll(async () => {
+  database = await createPostgres();
+});
+afterAll(() => database.close());
+beforeEach(async () => {
+  ({ path: folder, remove } = await temporaryFolder());
+  archives = join(folder, 'archives');
+  archive = join(archives, 'local__app.bundle');
+  app = await createRepository(join(folder, 'app'));
+  await app.commit({ 'a.txt': 'first' });
+  await app.commit({ 'a.txt': 'second' });
+  await app.git('branch', 'topic');
+  await app.git('tag', '--annotate', '--message', 'one', 'v1');
+});
+afterEach(() => remove());
+
+const backUp = () =>
+  callWorker({ databaseUrl: database.url, archives, args: ['run', '--source', app.path] });
+const countResults = async () => (await rowsOf(database.db, 'SELECT 1 FROM backup_results')).length;
+
+describe('a repository whose refs are those of its archive', () => {
+  it('is skipped: counted, logged, without a result, its archive untouched', async () => {
+    await backUp();
+    const [before, results] = [await readFile(archive), await countResults()];
+
+    const { code, stdout, stderr } = await backUp();
+
+    expect({ code, stdout }).toEqual({
+      code: 0,
+      stdout: expect.stringContaining('1 repository, 0 backed up, 1 unchanged, 0 failed'),
+    });
+    expect(stderr).toContain('local/app: unchanged, skipped\n');
+    expect(await countResults()).toBe(results);
+    expect(await readFile(archive)).toEqual(before);
+    const [run] = await rowsOf(
+      database.db,
+      'SELECT successful, failed, skipped FROM backup_runs ORDER BY id DESC LIMIT 1',
+    );
+    expect(run).toEqual({ successful: 0, failed: 0, skipped: 1 });
+  });
+
+  it('still counts in the figures of the run', async () => {
+    const figures = `SELECT head_commit, total_commits, branch_count, tag_count, tracked_files,
+      total_blob_size_bytes, largest_blob_path, archive_count, total_archive_size_bytes
+      FROM analytics_snapshots ORDER BY id DESC LIMIT 1`;
+    await backUp();
+    const [first] = await rowsOf(database.db, figures);
+    await backUp();
+    expect(first).toMatchObject({ total_commits: 2, branch_count: 2, archive_count: 1 });
+    expect(await rowsOf(database.db, figures)).toEqual([first]);
+  });
+});
+
+describe('a repository is backed up again when', () => {
+  it.each<[string, () => Promise<unknown>]>([
+    ['a commit was added', () => app.commit({ 'a.txt': 'third' })],
+    ['a branch was deleted', () => app.git('branch', '--delete', 'topic')],
+    ['a branch was moved back', () => app.git('update-ref', 'refs/heads/topic', 'main~1')],
+    ['a branch was added at a known commit', () => app.git('branch', 'another')],
+    ['a tag was moved', () => app.git('tag', '--force', 'v1', 'main~1')],
+    ['HEAD names another branch at the same commit', () => app.git('checkout', '-q', 'topic')],
+    ['HEAD was detached', () => app.git('checkout', '-q', '--detach', 'main~1')],
+  ])('%s', async (_, change) => {
+    await backUp();
+    await change();
+    expect((await backUp()).stdout).toContain('1 backed up, 0 unchanged');
+    expect(await listRefs(archive)).toEqual(await listRefs(app.path));
+    expect((await backUp()).stdout).toContain('0 backed up, 1 unchanged');
+  });
+
+  it.each<[string, () => Promise<unknown>]>([
+    ['its archive is missing', () => rm(archive)],
+    ['its archive was cut short', () => truncate(archive, 40)],
+    [
+      'its archive is no bundle of the same size',
+      async () => writeFile(archive, Buffer.alloc((await readFile(archive)).length)),
+    ],
+    ['the note beside its archive is missing', () => rm(`${archive}.json`)],
+    ['the note beside its archive is damaged', () => writeFile(`${archive}.json`, '{"version":1')],
+    [
+      'its archive was never recorded',
+      () => database.db.query({ text: 'DELETE FROM worker_repo_state' }),
+    ],
+    [
+      'the recorded archive is another one',
+      () => database.db.query({ text: `UPDATE worker_repo_state SET archive_sha256 = 'other'` }),
+    ],
+  ])('%s', async (_, damage) => {
+    await backUp();
+    await damage();
+    expect((await backUp()).stdout).toContain('1 backed up, 0 unchanged');
+    expect(await listRefs(archive)).toEqual(await listRefs(app.path));
+    expect((await backUp()).stdout).toContain('0 backed up, 1 unchanged');
+  });
+});
+
+it('keeps the archive of a repository that lost all its refs', async () => {
+  await backUp();
+  const before = await readFile(archive);
+  for (const ref of ['refs/heads/main', 'refs/heads/topic', 'refs/tags/v1']) {
+    await app.git('update-ref', '-d', ref);
+  }
+  expect((await backUp()).stdout).toContain('0 backed up, 0 unchanged, 1 empty');
+  expect(await readFile(archive)).toEqual(before);
+});

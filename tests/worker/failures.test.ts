@@ -1,0 +1,178 @@
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import { createPostgres, type TestDatabase } from '../support/databases.ts';
+import { createRepository, git, type TestRepository, temporaryFolder } from '../support/git.ts';
+import { startGitServer } from '../support/git-server.ts';
+import { callWorker, rowsOf } from '../support/worker.ts';
+
+let database: TestDatabase;
+let folder: string;
+let archives: string;
+let app: TestRepository;
+let remove: () => Promise<void>;
+
+beforeAll(async () => {
+  database = await createPostgres();
+});
+afterAll(() => database.close());
+beforeEach(async () => {
+  ({ path: folder, remove } = await temporaryFolder());
+  archives = join(folder, 'archives');
+  app = await createRepository(join(folder, 'app'));
+  await app.commit({ 'a.txt': 'a' });
+});
+afterEach(() => remove());
+
+const backUp = (...sources: string[]) =>
+  callWorker({
+    databaseUrl: database.url,
+    archives,
+    args: ['run', ...sources.flatMap((source) => ['--source', source])],
+  });
+const lastResults = () =>
+  rowsOf<{ repo_full_name: string; status: string; error_message: string }>(
+    database.db,
+    `SELECT repo_full_name, status, error_message FROM backup_results
+     WHERE run_id = (SELECT max(id) FROM backup_runs) ORDER BY id`,
+  );
+
+it('goes on after a repository that failed, and ends completed with exit code 1', async () => {
+  await mkdir(join(folder, 'plain'));
+  const { code } = await backUp(join(folder, 'plain'), app.path);
+  expect(code).toBe(1);
+  expect(await lastResults()).toEqual([
+    {
+      repo_full_name: 'local/plain',
+      status: 'failed',
+      error_message: expect.stringContaining('does not appear to be a git repository'),
+    },
+    { repo_full_name: 'local/app', status: 'completed', error_message: '' },
+  ]);
+  const runs = 'SELECT status, error_message FROM backup_runs ORDER BY id DESC LIMIT 1';
+  expect(await rowsOf(database.db, runs)).toEqual([
+    { status: 'completed', error_message: '1 repository failed' },
+  ]);
+});
+
+it('refuses a shallow repository, whose history is incomplete', async () => {
+  await app.commit({ 'a.txt': 'b' });
+  await git(folder, 'clone', '--quiet', '--depth=1', `file://${app.path}`, 'shallow');
+  expect((await backUp(join(folder, 'shallow'))).code).toBe(1);
+  const [result] = await lastResults();
+  expect(result?.error_message).toMatch(/is shallow.*`git fetch --unshallow`/);
+  expect(await readdir(archives)).toEqual([]);
+});
+
+it('refuses a repository with a missing object and keeps the archive of before', async () => {
+  await backUp(app.path);
+  const before = await readFile(join(archives, 'local__app.bundle'));
+  await app.commit({ 'a.txt': 'to be lost' });
+  const blob = await app.git('rev-parse', 'HEAD:a.txt');
+  await rm(join(app.path, '.git', 'objects', blob.slice(0, 2), blob.slice(2)));
+
+  expect((await backUp(app.path)).code).toBe(1);
+  expect((await lastResults())[0]).toMatchObject({ status: 'failed' });
+  expect(await readFile(join(archives, 'local__app.bundle'))).toEqual(before);
+  expect((await readdir(archives)).sort()).toEqual(['local__app.bundle', 'local__app.bundle.json']);
+});
+
+it('refuses the second of two sources of one name in one run', async () => {
+  const other = await createRepository(join(folder, 'other', 'APP'));
+  await other.commit({ 'b.txt': 'b' });
+  expect((await backUp(app.path, other.path)).code).toBe(1);
+  expect(await lastResults()).toEqual([
+    { repo_full_name: 'local/app', status: 'completed', error_message: '' },
+    {
+      repo_full_name: 'local/APP',
+      status: 'failed',
+      error_message: 'another source of this run is called local/app too, and has the same archive',
+    },
+  ]);
+});
+
+it('refuses a repository whose archive would be that of another one', async () => {
+  await database.db.query({
+    text: `INSERT INTO worker_repo_state (repo_full_name, archive_key)
+           VALUES ('local__a/b', 'local__a__b.bundle')`,
+  });
+  const other = await createRepository(join(folder, 'a__b'));
+  await other.commit({ 'b.txt': 'b' });
+  await backUp(other.path);
+  expect((await lastResults())[0]?.error_message).toBe(
+    'the archive local__a__b.bundle is that of local__a/b',
+  );
+});
+
+it("stores and shows a hostile server's words without credentials or control characters", async () => {
+  const server = await startGitServer();
+  server.refuse(
+    `\u001b[31mno\u0001 https://ada:pass-word@example.org/x \u202eevil ${'x'.repeat(3_000)}`,
+  );
+  const { code, stderr } = await backUp(`${server.url}/team/app.git`).finally(server.close);
+  const [result] = await lastResults();
+  expect({ code, name: result?.repo_full_name }).toEqual({ code: 1, name: 'team/app' });
+  for (const text of [stderr.replaceAll('\n', ''), result?.error_message]) {
+    expect(text).toContain('example.org');
+    expect(text).not.toMatch(/[\p{Cc}\u202e]|pass-word/u);
+  }
+  expect(result?.error_message).toHaveLength(2_000);
+});
+
+it('stores hostile commit messages and file names without control characters', async () => {
+  const name = 'evil\u001b]0;title\u0007\nname';
+  await app.commit({ [name]: 'x'.repeat(100) }, 'subject \u001b[2J\u202e https://a:secret-1@b.c/');
+  expect((await backUp(app.path)).code).toBe(0);
+  const [snapshot] = await rowsOf<Record<string, string>>(
+    database.db,
+    `SELECT head_commit_message, largest_blob_path FROM analytics_snapshots
+     ORDER BY id DESC LIMIT 1`,
+  );
+  expect(snapshot).toEqual({
+    head_commit_message: 'subject [2J https://[redacted]@b.c/',
+    largest_blob_path: 'local/app:evil]0;title name',
+  });
+});
+
+it('fails the run when the archive folder cannot be used', async () => {
+  await writeFile(archives, 'a file');
+  const { code, stdout } = await backUp(app.path);
+  expect({ code, stdout }).toEqual({
+    code: 1,
+    stdout: expect.stringMatching(/^Run \d+ failed \(the archive folder cannot be used: /),
+  });
+  const runs = `SELECT status, error_message, exclusive_key FROM backup_runs ORDER BY id DESC LIMIT 1`;
+  expect(await rowsOf(database.db, runs)).toEqual([
+    {
+      status: 'failed',
+      error_message: expect.stringMatching(
+        /^the archive folder cannot be used: .*(EEXIST|ENOTDIR)/,
+      ),
+      exclusive_key: null,
+    },
+  ]);
+});
+
+it('removes what a killed worker left in the archive folder, and nothing of a living one', async () => {
+  // No process has the highest id that Linux gives; the parent of this one runs.
+  const left = `.scratch-${hostname()}-4194304-aaaaaa`;
+  const living = `.scratch-${hostname()}-${process.ppid}-bbbbbb`;
+  const foreign = '.scratch-another-machine-1-cccccc';
+  for (const name of [left, living, foreign]) {
+    await mkdir(join(archives, name, 'clone.git'), { recursive: true });
+  }
+  await backUp(app.path);
+  const names = await readdir(archives);
+  expect(names).not.toContain(left);
+  expect(names).toEqual(expect.arrayContaining([living, foreign]));
+});
+
+it('says in one line that the database has no tables', async () => {
+  const bare = await createPostgres({ migrated: false });
+  const args = ['run', '--source', app.path];
+  await expect(callWorker({ databaseUrl: bare.url, archives, args })).rejects.toThrow(
+    'the database does not have our tables yet: run `npm run migrate`',
+  );
+  await bare.close();
+});
