@@ -4,14 +4,11 @@ import type { Database } from '../lib/platform/database/database.ts';
 import { openDatabase } from '../lib/platform/database/open.ts';
 import { AppError } from '../lib/platform/errors.ts';
 import type { Log } from '../lib/platform/log.ts';
-import { RunStopped } from '../lib/worker/stop.ts';
+import { listenForInterrupt } from '../lib/worker/interrupt.ts';
 import { runWorker } from '../lib/worker/worker.ts';
 import { runCommand } from './command.ts';
 import { urlOfRunningServer } from './database.ts';
 import { loadEnvironment } from './environment.ts';
-
-/** npm passes a Ctrl-C on that the terminal sent us already; a person's second one comes later. */
-const SAME_INTERRUPT_MS = 500;
 
 await runCommand(async () => {
   ignoreClosedPipes();
@@ -25,7 +22,7 @@ await runCommand(async () => {
       stderr: process.stderr,
       isTerminal: process.stderr.isTTY ?? false,
     },
-    signal: listenForInterrupt(),
+    signal: listenForInterrupt({ signals: process, clock: systemClock, exit: process.exit }),
     openDatabase: openWorkerDatabase,
   });
 });
@@ -37,20 +34,6 @@ async function openWorkerDatabase(config: DatabaseConfig, log: Log): Promise<Dat
     'SERVICE_UNAVAILABLE',
     'there is no database: start the server with `npm start`, or set DATABASE_URL',
   );
-}
-
-/** The first SIGINT or SIGTERM lets the run close itself; a second one ends the process at once. */
-function listenForInterrupt(): AbortSignal {
-  const interrupt = new AbortController();
-  let firstAt = 0;
-  const stop = (signal: NodeJS.Signals) => {
-    if (!interrupt.signal.aborted) {
-      firstAt = systemClock.now();
-      interrupt.abort(new RunStopped(`interrupted by ${signal}`));
-    } else if (systemClock.now() - firstAt > SAME_INTERRUPT_MS) process.exit(1);
-  };
-  process.on('SIGINT', stop).on('SIGTERM', stop);
-  return interrupt.signal;
 }
 
 /** A reader that went away, such as `head`, must not end a run half-way. */

@@ -17,8 +17,6 @@ export interface WorkerCall {
   env?: Record<string, string>;
   /** Stands between the worker and its database. */
   wrap?(db: Database): Database;
-  /** Sees each text written to stderr at once. */
-  onStderr?(text: string): void;
 }
 
 /** Runs the worker in this process with a database of its own connections. */
@@ -41,10 +39,7 @@ export async function callWorker(call: WorkerCall) {
       stdout: { write: (text) => (written.stdout += text) },
       stderr: {
         columns: 80,
-        write: (text) => {
-          written.stderr += text;
-          call.onStderr?.(text);
-        },
+        write: (text) => (written.stderr += text),
       },
     },
     openDatabase: async () =>

@@ -1,0 +1,31 @@
+import { expect, it } from 'vitest';
+import { createDisplay } from '../../lib/worker/display.ts';
+
+function display(isTerminal: boolean, columns = 80) {
+  const written: string[] = [];
+  const stream = { columns, write: (text: string) => written.push(text) };
+  return { written, ...createDisplay(stream, isTerminal) };
+}
+
+it('shows a bar on a terminal, keeps it below the lines, and takes it away', () => {
+  const { written, line, progress, clear } = display(true);
+  progress(1, 2, 'local/app: cloning');
+  line('a line');
+  clear();
+  const bar = `${'█'.repeat(12)}${'░'.repeat(12)} 1/2 local/app: cloning`;
+  expect(written).toEqual([bar, '\r\u001b[2K', 'a line\n', bar, '\r\u001b[2K']);
+});
+
+it('never lets the bar wrap into a second line', () => {
+  const { written, progress } = display(true, 20);
+  progress(0, 1, 'a long name');
+  expect(written).toEqual(['░'.repeat(19)]);
+});
+
+it('writes plain lines elsewhere', () => {
+  const { written, line, progress, clear } = display(false);
+  progress(1, 2, 'local/app: cloning');
+  line('a line');
+  clear();
+  expect(written.join('')).toBe('a line\n');
+});

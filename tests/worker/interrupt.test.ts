@@ -1,0 +1,35 @@
+import { EventEmitter } from 'node:events';
+import { expect, it } from 'vitest';
+import { listenForInterrupt } from '../../lib/worker/interrupt.ts';
+import { createTestClock } from '../support/clock.ts';
+
+function listen() {
+  const signals = new EventEmitter();
+  const clock = createTestClock();
+  const exits: number[] = [];
+  const signal = listenForInterrupt({ signals, clock, exit: (code) => exits.push(code) });
+  return { signals, clock, exits, signal };
+}
+
+it.each(['SIGINT', 'SIGTERM'])('the first %s aborts with its name and lets the run end', (name) => {
+  const { signals, exits, signal } = listen();
+  signals.emit(name, name);
+  expect(signal.reason).toMatchObject({ message: `interrupted by ${name}` });
+  expect(exits).toEqual([]);
+});
+
+it('a second one ends the process at once', () => {
+  const { signals, clock, exits } = listen();
+  signals.emit('SIGINT', 'SIGINT');
+  clock.advance(501);
+  signals.emit('SIGINT', 'SIGINT');
+  expect(exits).toEqual([1]);
+});
+
+it('the echo of the first one that npm passes on is none', () => {
+  const { signals, clock, exits } = listen();
+  signals.emit('SIGINT', 'SIGINT');
+  clock.advance(100);
+  signals.emit('SIGINT', 'SIGINT');
+  expect(exits).toEqual([]);
+});
