@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { hash, timingSafeEqual } from 'node:crypto';
 
 /**
  * Compares two secrets in a time that depends on neither. Both are hashed first, so that their lengths
@@ -9,5 +9,5 @@ export function secretsEqual(given: string, expected: string): boolean {
 }
 
 function digest(text: string): Buffer {
-  return createHash('sha256').update(text, 'utf8').digest();
+  return hash('sha256', text, 'buffer');
 }
