@@ -33,13 +33,13 @@ describe('npm start with nothing configured', () => {
   it('makes secrets that only their owner can read, says so, and serves with them', async () => {
     const { url, output } = await start();
     const secrets = parseEnv(await readFile(localEnv(), 'utf8'));
-    expect(Object.keys(secrets)).toEqual([
-      'INTERNAL_SECRET',
-      'MCP_AUTH_TOKEN',
-      'JWT_SECRET',
-      'CREDENTIALS_ENCRYPTION_KEY',
-      'AUTH_USERNAME',
+    expect(Object.keys(secrets).toSorted()).toEqual([
       'AUTH_PASSWORD',
+      'AUTH_USERNAME',
+      'CREDENTIALS_ENCRYPTION_KEY',
+      'INTERNAL_SECRET',
+      'JWT_SECRET',
+      'MCP_AUTH_TOKEN',
     ]);
     expect((await stat(localEnv())).mode & 0o777).toBe(0o600);
     expect(output()).toContain('INTERNAL_SECRET');
