@@ -286,7 +286,7 @@ CREATE INDEX IF NOT EXISTS "backup_run_requests_of_run" ON "backup_run_requests"
 CREATE INDEX IF NOT EXISTS "backup_runs_newest" ON "backup_runs" ("started_at" DESC NULLS FIRST,"id" DESC NULLS FIRST);
 CREATE INDEX IF NOT EXISTS "backup_runs_running" ON "backup_runs" ("id") WHERE status = 'running';
 CREATE INDEX IF NOT EXISTS "execution_log_counts_of_run" ON "execution_log_counts" ("run_key","level","hour");
-CREATE INDEX IF NOT EXISTS "execution_log_counts_of_level" ON "execution_log_counts" ("level","hour");
+CREATE INDEX IF NOT EXISTS "execution_log_counts_of_level" ON "execution_log_counts" ("level","hour","run_key");
 CREATE INDEX IF NOT EXISTS "execution_logs_newest" ON "execution_logs" ("created_at" DESC NULLS FIRST,"id" DESC NULLS FIRST);
 CREATE INDEX IF NOT EXISTS "execution_logs_newest_of_level" ON "execution_logs" (lower(level),"created_at" DESC NULLS FIRST,"id" DESC NULLS FIRST);
 CREATE INDEX IF NOT EXISTS "execution_logs_newest_of_run" ON "execution_logs" ("run_id","created_at" DESC NULLS FIRST,"id" DESC NULLS FIRST);

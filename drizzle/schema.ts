@@ -228,7 +228,7 @@ export const executionLogCounts = pgTable(
   },
   (table) => [
     index('execution_log_counts_of_run').on(table.runKey, table.level, table.hour),
-    index('execution_log_counts_of_level').on(table.level, table.hour),
+    index('execution_log_counts_of_level').on(table.level, table.hour, table.runKey),
   ],
 );
 
