@@ -5,7 +5,7 @@ const EXACT_BELOW = 10_000;
  * How many rows the planner of Postgres supposes on a page of execution_logs when nothing was ever
  * analysed: it derives the width of a row from the types of the columns.
  */
-const ROWS_PER_UNKNOWN_PAGE = 55;
+const ROWS_PER_UNKNOWN_PAGE = 56;
 
 /**
  * SQL for the number of all logs: exact below 10,000, above that the planner's row estimate, worked out

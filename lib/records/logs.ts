@@ -33,10 +33,8 @@ interface Condition {
 }
 
 /** Filtered totals are exact: the summary is kept by triggers on whatever is written (decisions 4). */
-const totalOf = (condition: Condition) =>
-  condition.ofLogs === 'true'
-    ? allLogsTotal
-    : `SELECT coalesce(sum(log_count), 0) FROM execution_log_counts WHERE ${condition.ofCounts}`;
+const totalOf = (condition: Condition, filteredTotal: string) =>
+  condition.ofLogs === 'true' ? allLogsTotal : filteredTotal;
 
 /** A page near the beginning: count its offset off in the index. */
 const nearPage = (condition: Condition): Statement => ({
@@ -44,7 +42,10 @@ const nearPage = (condition: Condition): Statement => ({
   text: pageQuery(
     `SELECT ${logColumns} FROM execution_logs AS log WHERE ${condition.ofLogs}
      ${newestFirst} LIMIT $1::bigint OFFSET $2::bigint`,
-    totalOf(condition),
+    totalOf(
+      condition,
+      `SELECT coalesce(sum(log_count), 0) FROM execution_log_counts WHERE ${condition.ofCounts}`,
+    ),
   ),
 });
 
@@ -68,7 +69,7 @@ const deepPage = (condition: Condition): Statement => ({
       SELECT ${logColumns} FROM execution_logs AS log
       WHERE ${condition.ofLogs} AND log.created_at <= (SELECT newest FROM start)
       ${newestFirst} LIMIT $1::bigint OFFSET (SELECT rest FROM start)`)} AS items,
-      (${totalOf(condition)})::text AS total`,
+      (${totalOf(condition, 'SELECT coalesce(sum(logs), 0) FROM hours')})::text AS total`,
 });
 
 const statementsFor = (condition: Condition) => ({

@@ -10,7 +10,7 @@ import {
 } from '../../lib/records/snapshots.ts';
 import { sweepStaleRuns } from '../../lib/records/stale-runs.ts';
 import { readDashboardStats, readRunMetrics } from '../../lib/records/stats.ts';
-import { createPostgres, type TestDatabase } from '../support/databases.ts';
+import { connect, createPostgres, type TestDatabase } from '../support/databases.ts';
 import { sql } from '../support/records.ts';
 
 // What the planner of a real Postgres makes of the statements over tables that are filled and analysed.
@@ -88,7 +88,6 @@ async function explainStatement(
   values: readonly SqlValue[],
   generic: boolean,
 ): Promise<Record<string, number>> {
-  const { connect } = await import('../support/databases.ts');
   const client = await connect(database.url);
   try {
     await client.query(`SET plan_cache_mode = force_${generic ? 'generic' : 'custom'}_plan`);

@@ -53,3 +53,15 @@ export async function empty(db: Database): Promise<void> {
        backup_run_fixes, backup_run_requests, worker_repo_state RESTART IDENTITY CASCADE`,
   );
 }
+
+/** How many logs the planner of the database itself supposes. */
+export async function plannersEstimate(db: Database): Promise<number> {
+  type Explained = [{ Plan: { 'Plan Rows': number } }];
+  const [row] = await sql<{ 'QUERY PLAN': string | Explained }>(
+    db,
+    'EXPLAIN (FORMAT JSON) SELECT FROM execution_logs',
+  );
+  const plan = row?.['QUERY PLAN'] ?? '[]';
+  const [explained]: Explained = typeof plan === 'string' ? JSON.parse(plan) : plan;
+  return explained.Plan['Plan Rows'];
+}

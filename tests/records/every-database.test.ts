@@ -1,0 +1,180 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Database } from '../../lib/platform/database/database.ts';
+import { listLogs } from '../../lib/records/logs.ts';
+import { ping } from '../../lib/records/ping.ts';
+import { listRepos } from '../../lib/records/repos.ts';
+import { listRuns, readLatestRun, readRun } from '../../lib/records/runs.ts';
+import {
+  listSnapshots,
+  readLatestSnapshot,
+  readSnapshotOfRun,
+} from '../../lib/records/snapshots.ts';
+import { STALE_RUN_MESSAGE, sweepStaleRuns } from '../../lib/records/stale-runs.ts';
+import { readDashboardStats, readRunMetrics } from '../../lib/records/stats.ts';
+import {
+  createEmbedded,
+  createNeon,
+  createPostgres,
+  type TestDatabase,
+} from '../support/databases.ts';
+import {
+  empty,
+  insertFix,
+  insertResult,
+  insertRun,
+  insertSnapshot,
+  plannersEstimate,
+  sql,
+} from '../support/records.ts';
+
+// Every query over backup data, over each driver: their types differ, and so do their servers.
+
+const firstPage = { page: 1, limit: 10 };
+const HUGE = '9223372036854775807';
+
+describe.each([
+  ['the embedded database', createEmbedded],
+  ['Postgres', createPostgres],
+  ['Neon', createNeon],
+])('over %s', (_name, create) => {
+  let database: TestDatabase;
+  let db: Database;
+
+  beforeAll(async () => {
+    database = await create();
+    db = database.db;
+  });
+  afterAll(() => database.close());
+  beforeEach(() => empty(db));
+
+  it('everything answers on an empty database', async () => {
+    const nothing = { items: '[]', totalItems: 0 };
+    expect(await listRuns(db, firstPage)).toEqual(nothing);
+    expect(await listRepos(db, firstPage)).toEqual(nothing);
+    expect(await listSnapshots(db, firstPage)).toEqual(nothing);
+    expect(await listLogs(db, firstPage, {})).toEqual(nothing);
+    expect(await listLogs(db, { page: 500, limit: 10 }, { level: 'info', runId: 1 })).toEqual(
+      nothing,
+    );
+    expect(await readLatestRun(db)).toBeNull();
+    expect(await readRun(db, 1)).toBeNull();
+    expect(await readLatestSnapshot(db)).toBeNull();
+    expect(await readSnapshotOfRun(db, 1)).toBeNull();
+    expect(JSON.parse(await readDashboardStats(db))).toMatchObject({ total_runs: 0 });
+    expect(JSON.parse(await readRunMetrics(db, 0))).toMatchObject({ runs: [] });
+    expect(await sweepStaleRuns(db, { now: Date.now(), staleAfterMs: 0 })).toEqual([]);
+    await ping(db);
+  });
+
+  it('a page is JSON text and its total a number', async () => {
+    const id = await insertRun(db, { started_at: '2026-03-01T10:00:00.123456+05:30' });
+    const { items, totalItems } = await listRuns(db, firstPage);
+    expect(JSON.parse(items)).toMatchObject([{ id, started_at: '2026-03-01T04:30:00.123456Z' }]);
+    expect(totalItems).toBe(1);
+  });
+
+  it('a run comes with its results and fixes', async () => {
+    const run = await insertRun(db);
+    const result = await insertResult(db, run, 'owner/a/b');
+    const fix = await insertFix(db, [run]);
+    const found = await readRun(db, run);
+    expect(JSON.parse(found?.run ?? '')).toMatchObject({ id: run });
+    expect(JSON.parse(found?.results ?? '')).toMatchObject([{ id: result }]);
+    expect(JSON.parse((await readLatestRun(db)) ?? '')).toMatchObject({ fixes: [{ id: fix }] });
+  });
+
+  it('64-bit sizes and their sums stay digit for digit', async () => {
+    const run = await insertRun(db);
+    await insertResult(db, run, 'owner/a', { archive_size_bytes: HUGE });
+    await insertResult(db, run, 'owner/b', { archive_size_bytes: HUGE });
+    expect((await listRepos(db, firstPage)).items).toContain(`"archive_size_bytes":${HUGE},`);
+    expect((await readRun(db, run))?.results).toContain(`"archive_size_bytes":${HUGE},`);
+    const stats = await readDashboardStats(db);
+    expect(stats).toContain('"total_size_bytes":18446744073709551614,');
+    expect(stats).toContain(`"largest_archive_bytes":${HUGE},`);
+  });
+
+  it('the newest result of each repository is found', async () => {
+    const run = await insertRun(db);
+    for (const name of ['z', 'owner/a', 'Owner/A', 'ö/ü', 'owner/a/b', '']) {
+      await insertResult(db, run, name, { created_at: '2026-03-01T00:00:00Z', commit_hash: 'old' });
+      await insertResult(db, run, name, { created_at: '2026-03-02T00:00:00Z', commit_hash: 'new' });
+    }
+    const { items, totalItems } = await listRepos(db, firstPage);
+    const repos: { full_name: string; last_commit_hash: string }[] = JSON.parse(items);
+    expect(totalItems).toBe(6);
+    expect(new Set(repos.map(({ full_name }) => full_name)).size).toBe(6);
+    expect(new Set(repos.map(({ last_commit_hash }) => last_commit_hash))).toEqual(
+      new Set(['new']),
+    );
+  });
+
+  it('snapshots are found by run', async () => {
+    const id = await insertSnapshot(db, { run_id: 3, total_blob_size_bytes: HUGE });
+    await insertSnapshot(db, { run_id: null, captured_at: '2026-01-01T00:00:00Z' });
+    expect(await readSnapshotOfRun(db, 3)).toContain(`"total_blob_size_bytes":${HUGE},`);
+    expect(JSON.parse((await readLatestSnapshot(db)) ?? '')).toMatchObject({ id, run_id: 3 });
+    expect((await listSnapshots(db, firstPage)).totalItems).toBe(2);
+  });
+
+  it('totals of logs are exact below 10,000 and the estimate of the planner above', async () => {
+    const fill = (count: number) =>
+      sql(db, `INSERT INTO execution_logs (level) SELECT 'warn' FROM generate_series(1, ${count})`);
+    const total = async (filter = {}) => (await listLogs(db, firstPage, filter)).totalItems;
+    await fill(9_999);
+    expect(await total()).toBe(9_999);
+    await fill(5_001);
+    await sql(db, 'ANALYZE execution_logs');
+    expect(await total()).toBe(await plannersEstimate(db));
+    expect(await total({ level: 'warn' })).toBe(15_000);
+    expect(await total({ level: 'info' })).toBe(0);
+    await sql(db, 'DELETE FROM execution_logs WHERE id > 12000');
+    expect(await total({ level: 'warn' })).toBe(12_000);
+    expect(JSON.parse(await readDashboardStats(db))).toMatchObject({
+      total_logs: await plannersEstimate(db),
+    });
+  });
+
+  it('a deep page equals the same rows of a plain ORDER BY', async () => {
+    await sql(
+      db,
+      `INSERT INTO execution_logs (run_id, level, created_at)
+       SELECT n % 2, (ARRAY['info', 'INFO', 'warn'])[1 + n % 3],
+         timestamptz '2026-03-01 10:00:00Z' + n / 700 * interval '20 minutes'
+       FROM generate_series(1, 4000) AS n`,
+    );
+    for (const page of [100, 101, 150, 333, 400, 401]) {
+      const rows = await sql<{ id: string }>(
+        db,
+        `SELECT log.id::text FROM execution_logs AS log ORDER BY log.created_at DESC, log.id DESC
+         LIMIT 10 OFFSET ${(page - 1) * 10}`,
+      );
+      const { items } = await listLogs(db, { page, limit: 10 }, {});
+      expect(JSON.parse(items).map((log: { id: number }) => String(log.id))).toEqual(
+        rows.map(({ id }) => id),
+      );
+    }
+    expect((await listLogs(db, { page: 160, limit: 10 }, { level: 'info', runId: 1 })).items).toBe(
+      '[]',
+    );
+  });
+
+  it('a stale run fails with its reason, and gives up its place', async () => {
+    const now = Date.parse('2026-03-01T11:00:00Z');
+    const stale = await insertRun(db, {
+      status: 'running',
+      started_at: '2026-03-01T10:00:00Z',
+      exclusive_key: 'worker',
+    });
+    await insertRun(db, { status: 'running', started_at: '2026-03-01T10:45:00Z' });
+    expect(await sweepStaleRuns(db, { now, staleAfterMs: 1_800_000 })).toEqual([stale]);
+    expect(JSON.parse((await readRun(db, stale))?.run ?? '')).toMatchObject({
+      status: 'failed',
+      completed_at: '2026-03-01T11:00:00.000000Z',
+      duration_ms: 3_600_000,
+      error_message: STALE_RUN_MESSAGE,
+    });
+    const held = await sql(db, 'SELECT id FROM backup_runs WHERE exclusive_key IS NOT NULL');
+    expect(held).toEqual([]);
+  });
+});
