@@ -10,7 +10,7 @@ const SQLITE_BUSY = 5;
 function holdLock(file: string): LockAnswer {
   try {
     const database = new DatabaseSync(file);
-    database.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE');
+    database.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE');
     parentPort?.once('message', () => database.close());
     return null;
   } catch (error) {

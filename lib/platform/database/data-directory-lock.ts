@@ -36,6 +36,7 @@ export async function lockDataDirectory(dataDir: string): Promise<DataDirectoryL
   thread.unref();
   return {
     async release() {
+      thread.ref();
       thread.postMessage(null);
       await exit;
     },

@@ -1,11 +1,23 @@
 import type { PGlite } from '@electric-sql/pglite';
-import { copyFailMessage, FatalError, queryMessage, readError, readRow } from './wire-messages.ts';
+import type { Log } from '../log.ts';
+import {
+  copyFailMessage,
+  errorMessage,
+  FatalError,
+  queryMessage,
+  readError,
+  readRow,
+} from './wire-messages.ts';
 import { AnswerReader, splitMessages } from './wire-readers.ts';
 
-/** Types of message after which the server must say that it is ready. */
+/** Types of message after which the server says that it is ready. */
 const SYNC = 0x53;
 const QUERY = 0x51;
+const FUNCTION_CALL = 0x46;
 const FLUSH = 0x48;
+
+/** How PGlite's main loop says that Postgres has handled an error, in place of a jump. */
+const ERROR_HANDLED = 100;
 
 /**
  * PGlite reads a COPY's data from the batch it was given and exits the whole database at its end. So
@@ -13,7 +25,18 @@ const FLUSH = 0x48;
  */
 const copyGuard = copyFailMessage('COPY FROM STDIN must be a simple query of one statement here');
 
-export interface BackendAnswer {
+const crashed = { code: '57P02', message: 'the statement crashed the embedded database' };
+
+export interface BackendOptions {
+  start: () => Promise<PGlite>;
+  /** Does what is committed outlive a crash, so that it can be started again? */
+  restartable: boolean;
+  /** Called once when the database has stopped for good. */
+  onStopped(): void;
+  log: Log;
+}
+
+export interface BackendOutput {
   /** Types of message that `pass` does not get. */
   withhold: string;
   /** Gets the answer piece by piece, while the statement runs. */
@@ -23,27 +46,38 @@ export interface BackendAnswer {
 /**
  * The one Postgres session there is. Whoever calls it holds the turn. Running a batch blocks the event
  * loop until it has ended, so it cannot be cancelled and `statement_timeout` has no effect.
+ *
+ * A statement can crash the WebAssembly that Postgres runs in, by overflowing its stack. Then the
+ * database is started again, as a Postgres server does, and the statement fails with 57P02.
  */
 export class EmbeddedBackend {
   /** Whose Parse the session's unnamed statement is. A simple query drops that statement. */
   unnamedOwner: object | null = null;
-  /** Changes whenever a client dropped the prepared statements of all. */
+  /** Changes whenever the prepared statements of all clients were dropped. */
   statementsEpoch = 0;
-  readonly #pglite: PGlite;
-  readonly #onBroken: (error: Error) => void;
-  #broken: Error | null = null;
+  /** Changes whenever the session is a new one, with default settings. */
+  sessionEpoch = 0;
+  readonly #options: BackendOptions;
+  #pglite: PGlite;
+  #crash: unknown = null;
+  #stopped = false;
 
-  constructor(pglite: PGlite, onBroken: (error: Error) => void) {
+  private constructor(options: BackendOptions, pglite: PGlite) {
+    this.#options = options;
     this.#pglite = pglite;
-    this.#onBroken = onBroken;
+    this.#watch();
+  }
+
+  static async start(options: BackendOptions): Promise<EmbeddedBackend> {
+    return new EmbeddedBackend(options, await options.start());
   }
 
   /**
    * Runs messages that end with Sync, Flush or a simple query, and returns the reader of their answer.
-   * Throws FatalError 57P02 when the database itself has stopped.
+   * Throws FatalError 57P02 when the database has stopped.
    */
-  async run(messages: readonly Buffer[], { withhold, pass }: BackendAnswer): Promise<AnswerReader> {
-    if (this.#broken !== null) throw stopped();
+  async run(messages: readonly Buffer[], { withhold, pass }: BackendOutput): Promise<AnswerReader> {
+    if (this.#stopped) throw new FatalError(crashed.code, 'the embedded database has stopped');
     const last = messages.at(-1)?.[0];
     const guarded =
       last === SYNC || last === FLUSH
@@ -55,15 +89,20 @@ export class EmbeddedBackend {
         onRawData: (piece) => answer.push(piece),
       });
     } catch (error) {
-      throw this.#break(error);
+      this.#crash = error;
     }
-    if (last === SYNC && answer.status === null) {
-      throw this.#break(new Error('the embedded database did not get ready again'));
+    if (last === SYNC && answer.status === null) this.#crash ??= new Error('it is not ready');
+    if (this.#crash !== null) {
+      await this.#startAgain(this.#crash);
+      if (last !== SYNC && last !== QUERY && last !== FUNCTION_CALL) {
+        throw new FatalError(crashed.code, crashed.message);
+      }
+      pass(errorMessage('ERROR', crashed));
+      answer.status = 'I';
     }
     if (last === QUERY) this.unnamedOwner = null;
     if (answer.tags.some((tag) => tag === 'DEALLOCATE ALL' || tag === 'DISCARD ALL')) {
-      this.statementsEpoch++;
-      this.unnamedOwner = null;
+      this.#forgetStatements();
     }
     return answer;
   }
@@ -81,15 +120,49 @@ export class EmbeddedBackend {
     return messages.filter(({ type }) => type === 'D').map(({ body }) => readRow(body));
   }
 
-  #break(cause: unknown): FatalError {
-    this.#broken = new Error('the embedded database stopped', { cause });
-    this.#onBroken(this.#broken);
-    return stopped();
+  /** Shuts Postgres down. */
+  async close(): Promise<void> {
+    if (!this.#stopped) await this.#pglite.close();
   }
-}
 
-function stopped(): FatalError {
-  return new FatalError('57P02', 'the embedded database stopped');
+  /** PGlite itself goes on after a crash as if nothing had happened, in memory that nobody vouches for. */
+  #watch(): void {
+    const module = this.#pglite.Module;
+    const step = module._PostgresMainLoopOnce;
+    module._PostgresMainLoopOnce = () => {
+      try {
+        step();
+      } catch (error) {
+        if ((error as { status?: unknown }).status !== ERROR_HANDLED) this.#crash = error;
+        throw error;
+      }
+    };
+  }
+
+  async #startAgain(cause: unknown): Promise<void> {
+    const { log, restartable, start, onStopped } = this.#options;
+    this.#stopped = true;
+    log.error('a statement crashed the embedded database', { error: cause });
+    if (!restartable) return onStopped();
+    try {
+      await this.#pglite.fs?.closeFs();
+      this.#pglite = await start();
+    } catch (error) {
+      log.error('the embedded database does not start again', { error });
+      return onStopped();
+    }
+    this.#watch();
+    this.#crash = null;
+    this.#stopped = false;
+    this.#forgetStatements();
+    this.sessionEpoch++;
+    log.warn('the embedded database was started again');
+  }
+
+  #forgetStatements(): void {
+    this.statementsEpoch++;
+    this.unnamedOwner = null;
+  }
 }
 
 /** A text as an SQL literal, whatever the settings in force say about backslashes. */

@@ -7,7 +7,6 @@ import { type DataDirectory, openDataDirectory } from './data-directory.ts';
 import { type Database, databaseUnavailable } from './database.ts';
 import { EmbeddedBackend } from './embedded-backend.ts';
 import { InProcessClient } from './in-process-client.ts';
-import type { SharedSession } from './session-client.ts';
 import { SessionLeftovers } from './session-leftovers.ts';
 import { TurnQueue } from './turn-queue.ts';
 import { FatalError } from './wire-messages.ts';
@@ -37,10 +36,12 @@ export interface EmbeddedDatabase extends Database {
  *
  * Throws ConfigError with one line when the port is taken or the data directory cannot be used.
  */
-export async function openEmbeddedDatabase(
-  options: EmbeddedDatabaseOptions,
-): Promise<EmbeddedDatabase> {
-  const { dataDir, listen } = options;
+export async function openEmbeddedDatabase({
+  dataDir,
+  listen,
+  log,
+  clock,
+}: EmbeddedDatabaseOptions): Promise<EmbeddedDatabase> {
   const closers: (() => Promise<void>)[] = [];
   const closeAll = async () => {
     for (const close of closers.splice(0).reverse()) await close();
@@ -50,12 +51,18 @@ export async function openEmbeddedDatabase(
     if (directory !== null) closers.push(directory.release);
     const server = listen === null ? null : await WireServer.listen(listen.port);
     if (server !== null) closers.push(() => server.close());
-    const pglite = await startPGlite(directory);
-    closers.push(() => pglite.close());
-    const shared = await shareSession(pglite, server, options);
+    const backend = await EmbeddedBackend.start({
+      start: () => startPGlite(directory),
+      restartable: directory !== null,
+      onStopped: () => server?.endClients(new FatalError('57P02', 'the embedded database stopped')),
+      log,
+    });
+    closers.push(() => backend.close());
+    const settings = await SharedSettings.read(backend);
+    const turns = new TurnQueue();
+    const shared = { backend, settings, turns, leftovers: new SessionLeftovers(), log, clock };
     const client = await InProcessClient.connect(shared);
     server?.serve(shared);
-    const { turns } = shared;
     let closing: Promise<void> | null = null;
     return {
       driver: 'embedded',
@@ -82,12 +89,18 @@ export async function openEmbeddedDatabase(
   }
 }
 
+/**
+ * WebAssembly's own stack ends long before the 2 MB that Postgres counts on: a function that calls
+ * itself for ever would break the database in place of failing.
+ */
+const startParams = [...PGlite.defaultStartParams, '-c', 'max_stack_depth=200kB'];
+
 /** PGlite in its folder, or in memory. Throws ConfigError when what the folder holds does not start. */
 async function startPGlite(directory: DataDirectory | null): Promise<PGlite> {
-  const extensions = { vector };
-  if (directory === null) return PGlite.create({ extensions });
+  const options = { extensions: { vector }, startParams };
+  if (directory === null) return PGlite.create(options);
   try {
-    const pglite = await PGlite.create(directory.folder, { extensions });
+    const pglite = await PGlite.create(directory.folder, options);
     await directory.confirm();
     return pglite;
   } catch (error) {
@@ -98,23 +111,4 @@ async function startPGlite(directory: DataDirectory | null): Promise<PGlite> {
       },
     );
   }
-}
-
-async function shareSession(
-  pglite: PGlite,
-  server: WireServer | null,
-  { log, clock }: EmbeddedDatabaseOptions,
-): Promise<SharedSession> {
-  const backend = new EmbeddedBackend(pglite, (error) => {
-    log.error('the embedded database stopped; it must be started again', { error });
-    server?.endClients(new FatalError('57P02', 'the embedded database stopped'));
-  });
-  return {
-    backend,
-    settings: await SharedSettings.read(backend),
-    leftovers: new SessionLeftovers(),
-    turns: new TurnQueue(),
-    log,
-    clock,
-  };
 }

@@ -70,7 +70,6 @@ export class AnswerReader {
   status: TransactionStatus | null = null;
   /** Command tags, such as `SET` and `INSERT 0 1`. */
   readonly tags: string[] = [];
-  failed = false;
   parsed = 0;
   closed = 0;
   #carry: Buffer = Buffer.alloc(0);
@@ -112,7 +111,6 @@ export class AnswerReader {
 
   #note(type: string, body: Buffer): void {
     if (type === 'C') this.tags.push(body.toString('latin1', 0, body.length - 1));
-    else if (type === 'E') this.failed = true;
     else if (type === '1') this.parsed++;
     else if (type === '3') this.closed++;
     else if (type === 'Z') this.status = toStatus(body.toString('latin1', 0, 1));

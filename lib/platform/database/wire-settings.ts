@@ -38,6 +38,7 @@ export class SharedSettings {
   readonly #backend: EmbeddedBackend;
   #appliedBy: ClientSettings | null = null;
   #areDefault = true;
+  #sessionEpoch = 0;
 
   private constructor(backend: EmbeddedBackend, defaults: ReadonlyMap<string, string>) {
     this.#backend = backend;
@@ -55,6 +56,11 @@ export class SharedSettings {
 
   /** Makes a client's settings the ones in force. Throws FatalError when one of them is refused. */
   async enter(client: ClientSettings): Promise<void> {
+    if (this.#sessionEpoch !== this.#backend.sessionEpoch) {
+      this.#sessionEpoch = this.#backend.sessionEpoch;
+      this.#appliedBy = null;
+      this.#areDefault = true;
+    }
     if (this.#appliedBy === client) return;
     this.#appliedBy = null;
     if (!this.#areDefault) await this.#backend.ask(resetAll);
