@@ -1,5 +1,6 @@
 import { execa } from 'execa';
 import { type Environment, variableGroups } from '../platform/config.ts';
+import { superviseGroup } from './process-group.ts';
 import { cleanText } from './text.ts';
 
 /** What git said when it failed, cleaned, or that it took too long. */
@@ -25,7 +26,6 @@ export interface Git {
 const MAX_OUTPUT = 64 * 2 ** 20;
 const MAX_ERROR_OUTPUT = 2 ** 20;
 const DEFAULT_TIMEOUT_MS = 10 * 60_000;
-const KILL_AFTER_MS = 5_000;
 
 /** Options that hold for every call: nothing of the repository's runs, nothing tidies up behind us. */
 const settings = [
@@ -59,7 +59,6 @@ const repositoryVariables = [
 /** How a git process ended. */
 interface Ending {
   failed: boolean;
-  timedOut: boolean;
   isMaxBuffer: boolean;
   code?: string | undefined;
   signal?: string | undefined;
@@ -70,34 +69,36 @@ interface Ending {
 /** git with the environment of this process, without what is ours: no secret reaches it. */
 export function createGit(environment: Environment, signal: AbortSignal): Git {
   const env = gitEnvironment(environment);
-  const start = (args: readonly string[], options: GitOptions, buffered: boolean) =>
-    execa('git', [...settings, ...args], {
+  const start = (args: readonly string[], options: GitOptions, buffered: boolean) => {
+    signal.throwIfAborted();
+    const child = execa('git', [...settings, ...args], {
       env: { ...env, GIT_ALLOW_PROTOCOL: options.protocols ?? 'file' },
       extendEnv: false,
+      detached: process.platform !== 'win32',
       stdin: 'ignore',
       buffer: { stdout: buffered, stderr: true },
       maxBuffer: { stdout: MAX_OUTPUT, stderr: MAX_ERROR_OUTPUT },
       stripFinalNewline: false,
       reject: false,
-      cancelSignal: signal,
-      timeout: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
-      forceKillAfterDelay: KILL_AFTER_MS,
     });
-  const check = (result: Ending, command: string | undefined) => {
+    const timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
+    const group = superviseGroup(child, { signal, timeoutMs });
+    return { child, group, ended: child.finally(group.release) };
+  };
+  const check = (ending: Ending, timedOut: boolean, args: readonly string[]) => {
     signal.throwIfAborted();
-    if (result.failed) throw new GitError(describeFailure(result, command));
+    if (timedOut || ending.failed) throw new GitError(describeFailure(ending, timedOut, args));
   };
 
   return {
     async read(args, options = {}) {
-      signal.throwIfAborted();
-      const result = await start(args, options, true);
-      check(result, commandOf(args));
+      const { group, ended } = start(args, options, true);
+      const result = await ended;
+      check(result, group.timedOut(), args);
       return result.stdout ?? '';
     },
     async *stream(args, separator, options = {}) {
-      signal.throwIfAborted();
-      const child = start(args, options, false);
+      const { child, group, ended } = start(args, options, false);
       let drained = false;
       try {
         let rest = '';
@@ -110,11 +111,11 @@ export function createGit(environment: Environment, signal: AbortSignal): Git {
         if (rest !== '') yield rest;
       } finally {
         // A reader that has enough, or a stream that broke, leaves no process behind.
-        if (!drained) child.kill();
-        await child;
+        if (!drained) group.stop();
+        await ended;
         signal.throwIfAborted();
       }
-      check(await child, commandOf(args));
+      check(await ended, group.timedOut(), args);
     },
   };
 }
@@ -137,18 +138,13 @@ function gitEnvironment(environment: Environment): Environment {
   };
 }
 
-function describeFailure(result: Ending, command = ''): string {
-  if (result.code === 'ENOENT') return 'git is not installed, or not on the PATH';
-  if (result.timedOut) return `git ${command} did not end in time and was stopped`;
-  if (result.isMaxBuffer) return `git ${command} wrote more than is accepted and was stopped`;
-  const said = cleanText(typeof result.stderr === 'string' ? result.stderr : '');
-  const ending = result.signal
-    ? `was stopped by ${result.signal}`
-    : `ended with ${result.exitCode}`;
-  return said === '' ? `git ${command} ${ending}` : said;
-}
-
-/** The command's own word, without the options and paths before it. */
-function commandOf(args: readonly string[]): string | undefined {
-  return args.find((argument) => !argument.startsWith('-'));
+function describeFailure(ending: Ending, timedOut: boolean, args: readonly string[]): string {
+  // The command's own word stands after the options that hold for git itself.
+  const command = args.find((argument) => !argument.startsWith('-')) ?? '';
+  if (ending.code === 'ENOENT') return 'git is not installed, or not on the PATH';
+  if (timedOut) return `git ${command} did not end in time and was stopped`;
+  if (ending.isMaxBuffer) return `git ${command} wrote more than is accepted and was stopped`;
+  const said = cleanText(typeof ending.stderr === 'string' ? ending.stderr : '');
+  const end = ending.signal ? `was stopped by ${ending.signal}` : `ended with ${ending.exitCode}`;
+  return said === '' ? `git ${command} ${end}` : said;
 }

@@ -1,0 +1,58 @@
+const KILL_AFTER_MS = 5_000;
+
+/** A child process that leads a group of its own (`detached`), so that its helpers end with it. */
+export interface ProcessGroup {
+  /** Asks the group to end, and ends it by force after five seconds. */
+  stop(): void;
+  /** True once it was stopped because its time was over. */
+  timedOut(): boolean;
+  /** Call when the child has ended. */
+  release(): void;
+}
+
+/**
+ * Stops a group when the signal aborts, after `timeoutMs` milliseconds, and when this process exits. To
+ * end git alone is not enough: its transport helper would stay, waiting for the network.
+ */
+export function superviseGroup(
+  leader: { pid?: number | undefined; kill(signal: NodeJS.Signals): boolean },
+  { signal, timeoutMs }: { signal: AbortSignal; timeoutMs: number },
+): ProcessGroup {
+  let isOver = false;
+  let force: NodeJS.Timeout | undefined;
+  const send = (name: NodeJS.Signals) => {
+    if (leader.pid === undefined) return;
+    if (process.platform === 'win32') leader.kill(name);
+    else signalGroup(leader.pid, name);
+  };
+  const stop = () => {
+    send('SIGTERM');
+    force ??= setTimeout(() => send('SIGKILL'), KILL_AFTER_MS);
+  };
+  const killNow = () => send('SIGKILL');
+  const timer = setTimeout(() => {
+    isOver = true;
+    stop();
+  }, timeoutMs);
+  signal.addEventListener('abort', stop, { once: true });
+  process.once('exit', killNow);
+  return {
+    stop,
+    timedOut: () => isOver,
+    release() {
+      clearTimeout(timer);
+      clearTimeout(force);
+      signal.removeEventListener('abort', stop);
+      process.removeListener('exit', killNow);
+    },
+  };
+}
+
+function signalGroup(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(-pid, name);
+  } catch (error) {
+    // It ended by itself in the meantime.
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}

@@ -1,0 +1,133 @@
+import { once } from 'node:events';
+import { readdir } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createPostgres, type TestDatabase } from '../support/databases.ts';
+import { createRepository, type TestRepository, temporaryFolder } from '../support/git.ts';
+import { type GitServer, startGitServer } from '../support/git-server.ts';
+import { startIn } from '../support/local-start.ts';
+import { runScript, startScript } from '../support/script.ts';
+import { rowsOf } from '../support/worker.ts';
+
+let folder: string;
+let app: TestRepository;
+let remove: () => Promise<void>;
+
+beforeEach(async () => {
+  ({ path: folder, remove } = await temporaryFolder());
+  app = await createRepository(join(folder, 'app'));
+  await app.commit({ 'a.txt': 'a' });
+});
+afterEach(() => remove());
+
+async function freePort(): Promise<string> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  return String(typeof address === 'object' ? address?.port : address);
+}
+
+describe('npm run worker', () => {
+  let database: TestDatabase;
+  let server: GitServer;
+  beforeAll(async () => {
+    database = await createPostgres();
+    server = await startGitServer();
+  });
+  afterAll(async () => {
+    await server.close();
+    await database.close();
+  });
+
+  it('backs a relative path up, results to stdout and progress to stderr', async () => {
+    const args = ['run', '--source', 'app'];
+    const env = { DATABASE_URL: database.url };
+    const { code, stdout, stderr } = await runScript('worker', { args, env, cwd: folder });
+    expect({ code, stdout, stderr }).toEqual({
+      code: 0,
+      stdout: expect.stringMatching(/^Run \d+ completed: 1 repository, 1 backed up, .*\n$/),
+      stderr: expect.stringMatching(
+        /^run \d+ started.*\nlocal\/app: .*\nlocal\/app: archived 1 comm/,
+      ),
+    });
+    expect(await readdir(join(folder, '.data', 'archives'))).toContain('local__app.bundle');
+  });
+
+  it.each(['SIGINT', 'SIGTERM'] as const)(
+    'closes its run at %s in the middle of a clone',
+    async (name) => {
+      server.serve('team/app.git', app.path);
+      const held = server.holdFetch();
+      const worker = startScript('worker', {
+        args: ['run', '--source', `${server.url}/team/app.git`],
+        env: { DATABASE_URL: database.url },
+        cwd: folder,
+      });
+      await held.came;
+      worker.child.kill(name);
+      const { code, stdout } = await worker.finished;
+      held.release();
+      expect({ code, stdout }).toEqual({
+        code: 1,
+        stdout: expect.stringContaining(`failed (interrupted by ${name})`),
+      });
+      const runs = 'SELECT status, error_message FROM backup_runs ORDER BY id DESC LIMIT 1';
+      expect(await rowsOf(database.db, runs)).toEqual([
+        { status: 'failed', error_message: `interrupted by ${name}` },
+      ]);
+      expect(await readdir(join(folder, '.data', 'archives'))).toEqual([]);
+    },
+  );
+});
+
+it.each([
+  [['--help'], 0, /^The backup worker/, /^$/],
+  [['run', '--help'], 0, /^Backs git repositories up/, /^$/],
+  [['rnu'], 2, /^$/, /^unknown command rnu; did you mean run\?\n$/],
+  [['run', '--sorce', 'a'], 2, /^$/, /^unknown option --sorce; did you mean --source\?\n$/],
+  [['run'], 2, /^$/, /discovery is not configured/],
+])('worker %j ends with %d', async (args, code, stdout, stderr) => {
+  expect(await runScript('worker', { args, cwd: folder })).toEqual({
+    code,
+    stdout: expect.stringMatching(stdout),
+    stderr: expect.stringMatching(stderr),
+  });
+});
+
+it('says in one line that there is no database', async () => {
+  const env = { EMBEDDED_DB_PORT: await freePort() };
+  expect(await runScript('worker', { args: ['run', '--source', 'app'], env, cwd: folder })).toEqual(
+    {
+      code: 1,
+      stdout: '',
+      stderr: 'there is no database: start the server with `npm start`, or set DATABASE_URL\n',
+    },
+  );
+});
+
+it('says in one line that git is missing', async () => {
+  const env = { PATH: folder };
+  const args = ['run', '--source', 'app'];
+  const { code, stderr } = await runScript('worker', { args, env, cwd: folder });
+  expect({ code, stderr }).toEqual({
+    code: 1,
+    stderr: 'git is not installed, or not on the PATH\n',
+  });
+});
+
+it('writes to the embedded database of a running server, which shows it at once', async () => {
+  const env = { EMBEDDED_DB_PORT: await freePort(), API_REQUIRE_AUTH: 'false' };
+  const server = await startIn(folder, env);
+  const args = ['run', '--source', 'app'];
+  const { code, stdout } = await runScript('worker', { args, env, cwd: folder });
+  expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('1 backed up') });
+  const answer = await fetch(`${server.url}/api/repos`);
+  expect(await answer.json()).toMatchObject({
+    data: [{ full_name: 'local/app', last_status: 'completed' }],
+  });
+  server.child.kill('SIGTERM');
+  await server.finished;
+});
