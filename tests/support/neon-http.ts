@@ -37,7 +37,7 @@ export async function startNeonEndpoint(serverUrl: string): Promise<NeonEndpoint
   const server = createServer(async (request, response) => {
     if (failure) return void response.writeHead(failure.status).end(failure.body);
     try {
-      answer(response, 200, await runQuery(poolOf, request));
+      answer(response, 200, await runQuery(poolOf, request, response));
     } catch (error) {
       answer(response, 400, describe(error));
     }
@@ -67,6 +67,7 @@ export async function startNeonEndpoint(serverUrl: string): Promise<NeonEndpoint
 async function runQuery(
   poolOf: (connectionString: string) => Pool,
   request: IncomingMessage,
+  response: ServerResponse,
 ): Promise<Pick<QueryResult, 'fields' | 'rows' | 'rowCount' | 'command'>> {
   const { headers } = request;
   const connectionString = headers['neon-connection-string'];
@@ -79,7 +80,10 @@ async function runQuery(
   const { query, params } = JSON.parse(await text(request)) as { query: string; params: unknown[] };
   // `queryMode` makes the driver send one statement with parameters also when there are none.
   const config = { text: query, values: params, rowMode: 'array' as const, queryMode: 'extended' };
-  const { fields, rows, rowCount, command } = await poolOf(connectionString).query(config);
+  const client = await poolOf(connectionString).connect();
+  // A requester who leaves early takes the connection along, with what it still runs.
+  response.once('close', () => client.release(!response.writableFinished));
+  const { fields, rows, rowCount, command } = await client.query(config);
   return { fields, rows, rowCount, command };
 }
 

@@ -1,19 +1,38 @@
 import { databaseUnavailable } from './database.ts';
 
-/** SQLSTATE classes and codes that say the server cannot serve now, whatever was asked of it. */
+/** SQLSTATEs that say the server cannot serve now, whatever was asked of it. */
 const unavailableStates = [
-  /^08/, // connection exception
-  /^53/, // insufficient resources
-  /^57P/, // shutdown, crash, cannot connect now
-  /^57014$/, // canceled by a timeout
-  /^58/, // system error, such as a full disk
+  /^08(?!P01)/, // connection exception; 08P01 is a malformed request of ours
   /^28/, // wrong credentials
   /^3D000$/, // no such database
-  /^25P0[23]$/, // an aborted or idle transaction of another client
+  /^53/, // insufficient resources
+  /^57P/, // shutdown, crash, cannot connect now
+  /^57014$/, // canceled, as by a timeout
+  /^58(000|030)$/, // system error, such as a full disk
+  /^25P0[234]$/, // a transaction that was aborted or timed out
 ];
 
-const unavailableMessages =
-  /connection terminated|timeout exceeded when trying to connect|query read timeout|connection ended|server closed the connection|fetch failed|error connecting to database/i;
+/** What drivers and proxies say without a SQLSTATE, or with one of no meaning. */
+const unavailableMessages = new RegExp(
+  [
+    'connection terminated',
+    'connection ended',
+    'server closed the connection',
+    'not queryable',
+    'query read timeout',
+    'timeout exceeded when trying to connect',
+    'cannot use a pool after calling end',
+    'fetch failed',
+    'error connecting to database',
+    "couldn't connect to compute node",
+    'control plane request failed',
+  ].join('|'),
+  'i',
+);
+
+/** Codes of sockets and name look-ups: ECONNREFUSED, ENOTFOUND, EPIPE; not Node's own ERR_… */
+const socketCode = /^E(?!RR_)[A-Z_]+$/;
+const sqlState = /^[0-9A-Z]{5}$/;
 
 /**
  * Tells a database that does not answer from a statement that failed. The first becomes
@@ -25,12 +44,20 @@ export function translateDatabaseError(error: unknown): unknown {
 
 function isUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
-  const { code, sourceError } = error as { code?: unknown; sourceError?: unknown };
-  // Errors of sockets and name look-ups: ECONNREFUSED, ECONNRESET, ENOTFOUND, EPIPE …
-  if (typeof code === 'string' && /^E(?!RR_)[A-Z_]+$/.test(code)) return true;
-  if (typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code)) {
-    return unavailableStates.some((state) => state.test(code));
-  }
+  const { code, severity, sourceError } = error as {
+    code?: unknown;
+    severity?: unknown;
+    sourceError?: unknown;
+  };
+  // After either the server has ended the connection, whatever the code.
+  if (severity === 'FATAL' || severity === 'PANIC') return true;
   if (error.name === 'TimeoutError' || error.name === 'AbortError') return true;
+  if (typeof code === 'string') {
+    if (socketCode.test(code)) return true;
+    // XX000, an internal error, is also what proxies send for all that is wrong with them.
+    if (sqlState.test(code) && code !== 'XX000') {
+      return unavailableStates.some((state) => state.test(code));
+    }
+  }
   return unavailableMessages.test(error.message) || isUnavailable(sourceError);
 }

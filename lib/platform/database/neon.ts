@@ -1,16 +1,22 @@
-import { neon, neonConfig } from '@neondatabase/serverless';
+import { NeonDbError, neon, neonConfig } from '@neondatabase/serverless';
 import {
   type Database,
   DEFAULT_QUERY_TIMEOUT_MS,
+  databaseUnavailable,
   type OpenDatabaseOptions,
   type Statement,
 } from './database.ts';
 import { translateDatabaseError } from './failure.ts';
 
+/** Options of one request; `send` is ours, and says which `fetch` makes it. */
+interface RequestOptions extends RequestInit {
+  send: typeof fetch;
+}
+
 /** Neon over HTTP: one request a statement, no connection to keep. */
-export function openNeonDatabase({ url, fetch }: OpenDatabaseOptions): Database {
-  // The driver knows no other place for it; every database of a process uses the same one.
-  neonConfig.fetchFunction = fetch;
+export function openNeonDatabase({ url, fetch: send }: OpenDatabaseOptions): Database {
+  // The driver has one function for a whole process, so the handle's own travels with each request.
+  neonConfig.fetchFunction = sendRequest;
   const sql = neon(url);
   let underWay = 0;
 
@@ -23,9 +29,11 @@ export function openNeonDatabase({ url, fetch }: OpenDatabaseOptions): Database 
     ) {
       underWay++;
       try {
-        const fetchOptions = { signal: AbortSignal.timeout(timeoutMs) };
+        const fetchOptions: RequestOptions = { signal: AbortSignal.timeout(timeoutMs), send };
         return (await sql.query(text, [...values], { fetchOptions })) as Row[];
       } catch (error) {
+        // Whatever Postgres says has a SQLSTATE. What has none comes from Neon's proxy or the network.
+        if (error instanceof NeonDbError && !error.code) throw databaseUnavailable(error);
         throw translateDatabaseError(error);
       } finally {
         underWay--;
@@ -34,4 +42,8 @@ export function openNeonDatabase({ url, fetch }: OpenDatabaseOptions): Database 
     poolStats: () => ({ total: underWay, idle: 0, waiting: 0 }),
     close: async () => undefined,
   };
+}
+
+function sendRequest(endpoint: string, { send, ...request }: RequestOptions): Promise<Response> {
+  return send(endpoint, request);
 }
