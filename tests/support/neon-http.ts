@@ -82,7 +82,12 @@ async function runQuery(
   const config = { text: query, values: params, rowMode: 'array' as const, queryMode: 'extended' };
   const client = await poolOf(connectionString).connect();
   // A requester who leaves early takes the connection along, with what it still runs.
-  response.once('close', () => client.release(!response.writableFinished));
+  const release = () => client.release(!response.writableFinished);
+  if (response.closed) {
+    release();
+    throw new Error('the requester left');
+  }
+  response.once('close', release);
   const { fields, rows, rowCount, command } = await client.query(config);
   return { fields, rows, rowCount, command };
 }
