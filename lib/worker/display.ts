@@ -1,7 +1,7 @@
 /** A terminal, or whatever stderr was directed to. */
 export interface OutputStream {
   write(text: string): unknown;
-  /** Width of a terminal, in characters. */
+  /** Width of a terminal, in characters; 0 when it is not known. */
   columns?: number;
 }
 
@@ -40,7 +40,9 @@ export function createDisplay(stream: OutputStream, isTerminal: boolean): Displa
       if (!isTerminal) return;
       const filled = total === 0 ? 0 : Math.floor((done / total) * BAR_WIDTH);
       const blocks = `${'█'.repeat(filled)}${'░'.repeat(BAR_WIDTH - filled)}`;
-      show(`${blocks} ${done}/${total} ${doing}`.slice(0, Math.max(1, (stream.columns ?? 80) - 1)));
+      // A terminal that does not know its width says 0.
+      const width = stream.columns || 80;
+      show(`${blocks} ${done}/${total} ${doing}`.slice(0, width - 1));
     },
     clear: () => show(''),
   };

@@ -22,6 +22,12 @@ it('never lets the bar wrap into a second line', () => {
   expect(written).toEqual(['░'.repeat(19)]);
 });
 
+it('takes a terminal that does not know its width for 80 characters wide', () => {
+  const { written, progress } = display(true, 0);
+  progress(0, 1, 'x'.repeat(100));
+  expect(written[0]).toHaveLength(79);
+});
+
 it('writes plain lines elsewhere', () => {
   const { written, line, progress, clear } = display(false);
   progress(1, 2, 'local/app: cloning');
