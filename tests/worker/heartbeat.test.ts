@@ -1,0 +1,53 @@
+import { expect, it } from 'vitest';
+import { HEARTBEAT_INTERVAL_MS, startHeartbeat } from '../../lib/worker/heartbeat.ts';
+import { createTestClock } from '../support/clock.ts';
+
+/** A heartbeat whose beats end as `answers` say, one after the other; after the last it lives. */
+function start(answers: (boolean | Error)[]) {
+  const clock = createTestClock();
+  const lost: string[] = [];
+  const heartbeat = startHeartbeat({
+    clock,
+    async beat() {
+      const answer = answers.shift() ?? true;
+      if (answer instanceof Error) throw answer;
+      return answer;
+    },
+    onLost: (reason) => lost.push(reason),
+  });
+  return {
+    lost,
+    stop: heartbeat.stop,
+    async advance(beats: number) {
+      for (let beat = 0; beat < beats && lost.length === 0; beat++) {
+        while (clock.sleepers() === 0) await new Promise(setImmediate);
+        clock.advance(HEARTBEAT_INTERVAL_MS);
+        while (clock.sleepers() === 0 && lost.length === 0) await new Promise(setImmediate);
+      }
+    },
+  };
+}
+const away = () => new Error('the database is away');
+
+it('gives the run up before another worker may take it over', async () => {
+  const { lost, advance, stop } = start(Array.from({ length: 10 }, away));
+  await advance(3);
+  expect(lost).toEqual([]);
+  await advance(1);
+  expect(lost).toEqual(['unreachable']);
+  await stop();
+});
+
+it('forgives a database that comes back', async () => {
+  const { lost, advance, stop } = start([away(), away(), away(), true, away(), away(), away()]);
+  await advance(10);
+  expect(lost).toEqual([]);
+  await stop();
+});
+
+it('gives a run up that is not ours any more', async () => {
+  const { lost, advance, stop } = start([true, false]);
+  await advance(2);
+  expect(lost).toEqual(['taken']);
+  await stop();
+});
