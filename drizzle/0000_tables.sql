@@ -255,20 +255,30 @@ ALTER TABLE "execution_logs" ALTER COLUMN "created_at" SET NOT NULL;
 ALTER TABLE "analytics_snapshots" ALTER COLUMN "captured_at" SET NOT NULL;
 ALTER TABLE "backup_fixes" ALTER COLUMN "created_at" SET NOT NULL;
 --> statement-breakpoint
--- Older writers made log ids of type int. The column's sequence has a limit of its own.
+-- Older writers made log ids of type int. Their sequence, owned by the column or not, has a limit of its
+-- own.
 DO $$
+DECLARE
+  numbers regclass;
 BEGIN
   IF (SELECT atttypid FROM pg_attribute WHERE attrelid = 'execution_logs'::regclass AND attname = 'id') <> 'bigint'::regtype THEN
     ALTER TABLE "execution_logs" ALTER COLUMN "id" TYPE bigint;
-    IF pg_get_serial_sequence('execution_logs', 'id') IS NOT NULL THEN
-      EXECUTE 'ALTER SEQUENCE ' || pg_get_serial_sequence('execution_logs', 'id') || ' AS bigint';
-    END IF;
   END IF;
+  FOR numbers IN
+    SELECT sequence.seqrelid FROM pg_attribute AS id
+    JOIN pg_attrdef AS fallback ON fallback.adrelid = id.attrelid AND fallback.adnum = id.attnum
+    JOIN pg_depend AS used ON used.classid = 'pg_attrdef'::regclass AND used.objid = fallback.oid
+    JOIN pg_sequence AS sequence ON used.refclassid = 'pg_class'::regclass AND sequence.seqrelid = used.refobjid
+    WHERE id.attrelid = 'execution_logs'::regclass AND id.attname = 'id'
+      AND sequence.seqtypid <> 'bigint'::regtype
+  LOOP
+    EXECUTE 'ALTER SEQUENCE ' || numbers || ' AS bigint';
+  END LOOP;
 END $$;
 --> statement-breakpoint
 DO $$
 BEGIN
-  IF NOT EXISTS (SELECT FROM pg_constraint WHERE conname = 'backup_runs_exclusive_key_unique') THEN
+  IF NOT EXISTS (SELECT FROM pg_constraint WHERE conrelid = 'backup_runs'::regclass AND conname = 'backup_runs_exclusive_key_unique') THEN
     ALTER TABLE "backup_runs" ADD CONSTRAINT "backup_runs_exclusive_key_unique" UNIQUE ("exclusive_key");
   END IF;
 END $$;

@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm';
 import {
   bigint,
+  boolean,
   bigserial,
   type ExtraConfigColumn,
   foreignKey,
@@ -212,7 +213,7 @@ export const users = pgTable('users', {
   createdAt: time('created_at').notNull().defaultNow(),
 });
 
-// Summaries: kept by statement-level triggers (0001_summaries.sql), never written by the code. Several
+// Summaries: kept by statement-level triggers (0001_summaries.sql, 0002_newest_results.sql), never written by the code. Several
 // rows may stand for one key; a figure is their sum.
 
 /** How many logs each run wrote at each level in each hour. */
@@ -241,4 +242,24 @@ export const backupResultTotals = pgTable(
     archiveSizeBytes: numeric('archive_size_bytes').notNull(),
   },
   (table) => [index('backup_result_totals_of_run').on(table.runKey)],
+);
+
+/**
+ * The newest result of each repository. Of several rows for one repository that with the newest
+ * (created_at, result_id) counts; a stale one says that its result was changed or deleted, so that
+ * backup_results itself has to be asked.
+ */
+export const newestResults = pgTable(
+  'newest_results',
+  {
+    id: bigint('id', { mode: 'bigint' }).primaryKey().generatedAlwaysAsIdentity(),
+    repoFullName: text('repo_full_name').notNull(),
+    createdAt: time('created_at').notNull(),
+    resultId: bigint('result_id', { mode: 'bigint' }).notNull(),
+    status: text('status'),
+    commitHash: text('commit_hash'),
+    archiveSizeBytes: bigint('archive_size_bytes', { mode: 'bigint' }),
+    stale: boolean('stale').notNull().default(false),
+  },
+  (table) => [index('newest_results_of_repo').on(table.repoFullName)],
 );
