@@ -1,8 +1,8 @@
 import { sql } from 'drizzle-orm';
 import {
   bigint,
-  boolean,
   bigserial,
+  boolean,
   type ExtraConfigColumn,
   foreignKey,
   index,

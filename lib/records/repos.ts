@@ -2,25 +2,29 @@ import type { Database, Statement } from '../platform/database/database.ts';
 import { iso, jsonArray, type Page, type PageRequest, pageOffset, readPage } from './page.ts';
 
 /**
- * A recursive query `newest` with the newest result of each repository. It jumps from one repository to
- * the next in the index backup_results_newest_of_repo, so it reads one row for each repository, however
- * many results there are.
+ * A query `newest` with the newest result of each repository, one row for each repository, however many
+ * results there are: the summary newest_results holds them. Where its row is stale, because that result
+ * was changed or deleted, the newest one left is looked up in the index.
  */
 export const newestResults = `
   newest AS (
-    (SELECT repo_full_name, status, commit_hash, archive_size_bytes, created_at
-     FROM backup_results ORDER BY repo_full_name, created_at DESC, id DESC LIMIT 1)
-    UNION ALL
-    SELECT next.* FROM newest CROSS JOIN LATERAL (
-      SELECT repo_full_name, status, commit_hash, archive_size_bytes, created_at
-      FROM backup_results AS result WHERE result.repo_full_name > newest.repo_full_name
-      ORDER BY result.repo_full_name, result.created_at DESC, result.id DESC LIMIT 1
-    ) AS next
+    SELECT kept.repo_full_name, found.* FROM (
+      SELECT DISTINCT ON (repo_full_name) * FROM newest_results
+      ORDER BY repo_full_name, created_at DESC, result_id DESC, stale DESC
+    ) AS kept CROSS JOIN LATERAL (
+      SELECT kept.status, kept.commit_hash, kept.archive_size_bytes, kept.created_at
+      WHERE NOT kept.stale
+      UNION ALL (
+        SELECT status, commit_hash, archive_size_bytes, created_at FROM backup_results AS result
+        WHERE kept.stale AND result.repo_full_name = kept.repo_full_name
+        ORDER BY result.created_at DESC, result.id DESC LIMIT 1
+      )
+    ) AS found
   )`;
 
 const reposPage: Statement = {
   name: 'repos_page',
-  text: `WITH RECURSIVE ${newestResults}
+  text: `WITH ${newestResults}
     SELECT ${jsonArray(`
       SELECT repo_full_name AS full_name, status AS last_status,
         coalesce(commit_hash, '') AS last_commit_hash,

@@ -30,7 +30,7 @@ const sizesAndAnalytics = `
 
 const dashboardStats: Statement = {
   name: 'dashboard_stats',
-  text: `WITH RECURSIVE ${newestResults},
+  text: `WITH ${newestResults},
     totals AS (SELECT ${runTotals} FROM backup_runs),
     last AS (
       SELECT ${runStatus} AS status, started_at FROM backup_runs AS run
@@ -56,7 +56,7 @@ export function readDashboardStats(db: Database): Promise<string> {
 
 const runMetrics: Statement = {
   name: 'run_metrics',
-  text: `WITH RECURSIVE ${newestResults},
+  text: `WITH ${newestResults},
     runs AS (
       SELECT id, ${runStatus} AS status, started_at, total_repos, successful, failed, skipped,
         duration_ms
