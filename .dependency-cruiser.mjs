@@ -15,7 +15,7 @@ const neighbours = ['backups', 'live', 'observatory', 'mcp', 'worker'];
 
 /** Drivers are loaded by the one file that wraps each, so that a function carries only what it uses. */
 const drivers = [
-  { driver: '^node_modules/pg/', owner: '^lib/platform/database/pg\\.ts$' },
+  { driver: '^node_modules/pg/', owner: '^lib/platform/database/' },
   { driver: '^node_modules/@neondatabase/', owner: '^lib/platform/database/neon\\.ts$' },
   { driver: '^node_modules/@electric-sql/', owner: '^lib/platform/database/' },
 ];

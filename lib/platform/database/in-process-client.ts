@@ -1,5 +1,5 @@
 import { type Duplex, duplexPair } from 'node:stream';
-import { Client } from 'pg';
+import { Client, type QueryResultRow } from 'pg';
 import { DEFAULT_QUERY_TIMEOUT_MS, type QueryOptions, type Statement } from './database.ts';
 import { translateDatabaseError } from './failure.ts';
 import type { SharedSession } from './session-client.ts';
@@ -51,8 +51,10 @@ export class InProcessClient {
       const turn = await this.#takeTurn(timeoutMs);
       try {
         const config = { text, values: [...values] };
-        const result = await this.#client.query(name === undefined ? config : { ...config, name });
-        return result.rows as Row[];
+        const result = await this.#client.query<Row & QueryResultRow>(
+          name === undefined ? config : { ...config, name },
+        );
+        return result.rows;
       } finally {
         turn.release();
       }

@@ -29,7 +29,7 @@ const changed = `
   SELECT name, setting FROM pg_settings WHERE source = 'session' AND name NOT LIKE 'transaction_%'
   UNION ALL
   SELECT name, current_setting(name) FROM (VALUES ('session_authorization', 'postgres'), ('role', 'none'))
-    AS special (name, usual) WHERE current_setting(name) <> usual`;
+    AS special (name, usual) WHERE current_setting(name) NOT IN (usual, '')`;
 
 /** The settings of the one session, passed between the clients that share it. */
 export class SharedSettings {
