@@ -49,7 +49,7 @@ export async function openEmbeddedDatabase({
   try {
     const directory = dataDir === null ? null : await openDataDirectory(dataDir);
     if (directory !== null) closers.push(directory.release);
-    const server = listen === null ? null : await WireServer.listen(listen.port);
+    const server = listen === null ? null : await WireServer.listen(listen.port, log);
     if (server !== null) closers.push(() => server.close());
     const backend = await EmbeddedBackend.start({
       start: () => startPGlite(directory),

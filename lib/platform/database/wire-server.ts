@@ -1,12 +1,13 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import { ConfigError } from '../config.ts';
+import type { Log } from '../log.ts';
 import type { SharedSession } from './session-client.ts';
 import { FatalError } from './wire-messages.ts';
 import { WireSession } from './wire-session.ts';
 
 const HOST = '127.0.0.1';
 /** Most clients at a time; more are refused with 53300. */
-export const CLIENT_LIMIT = 100;
+const CLIENT_LIMIT = 100;
 /** How long a client that was told its end may take to close, in milliseconds. */
 const LINGER_MS = 5_000;
 
@@ -21,20 +22,21 @@ export class WireServer {
   #shared: SharedSession | null = null;
   #nextId = 1;
 
-  private constructor(server: Server) {
+  private constructor(server: Server, log: Log) {
     this.#server = server;
     server.on('connection', (socket) => this.#accept(socket));
+    server.on('error', (error) => log.warn('a database client was not let in', { error }));
   }
 
   /** Port 0 takes any free one. Throws ConfigError when the port cannot be had. */
-  static async listen(port: number): Promise<WireServer> {
+  static async listen(port: number, log: Log): Promise<WireServer> {
     const server = createServer({ noDelay: true });
     await new Promise<void>((resolve, reject) => {
       server.once('error', (error) => reject(portFault(port, error)));
       server.listen({ port, host: HOST }, resolve);
     });
     server.removeAllListeners('error');
-    return new WireServer(server);
+    return new WireServer(server, log);
   }
 
   get url(): string {
@@ -51,7 +53,6 @@ export class WireServer {
   /** Begins to serve, also those who came while the database was starting. */
   serve(shared: SharedSession): void {
     this.#shared = shared;
-    this.#server.on('error', (error) => shared.log.warn('a database client was lost', { error }));
     for (const socket of this.#sockets) this.#open(socket, shared);
   }
 

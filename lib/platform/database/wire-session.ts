@@ -13,7 +13,7 @@ import { acceptStartup, receiveStartup } from './wire-startup.ts';
 import { ClientGone, WireStream } from './wire-stream.ts';
 
 /** How long a client may do nothing in an open transaction while others wait, in milliseconds. */
-export const IDLE_TRANSACTION_LIMIT_MS = 30_000;
+const IDLE_TRANSACTION_LIMIT_MS = 30_000;
 /** How long a connection may take to say who it is, in milliseconds. */
 const STARTUP_LIMIT_MS = 60_000;
 /** A batch that grows beyond this runs before its Sync has come, in bytes. */
@@ -68,12 +68,13 @@ export class WireSession {
     } catch (error) {
       last = this.#farewell(this.#stream.signal.aborted ? this.#stream.signal.reason : error);
     }
+    // First, so that a client that goes does not wait for a turn to be cleaned up after.
+    this.#stream.end(last);
     try {
       await this.#client.leave();
     } catch (error) {
       this.#shared.log.warn('a database client was not cleaned up after', { error });
     }
-    this.#stream.end(last);
   }
 
   /** Ends the client with this reason as soon as its running statement has ended. */
