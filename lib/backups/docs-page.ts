@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { html, raw } from 'hono/html';
 import type { OpenApiDocument } from '../platform/http/openapi.ts';
 import { docsStyle } from './docs-style.ts';
-import { anchor, type Html, isReference, renderType, type Schema } from './docs-types.ts';
+import { anchor, type Html, isDescribed, renderType, type Schema } from './docs-types.ts';
 
 type Paths = NonNullable<OpenApiDocument['paths']>;
 type Operation = NonNullable<Paths[string]['get']>;
@@ -93,15 +93,15 @@ function renderContent(content: Record<string, { schema?: Schema }>): Html[] {
 }
 
 function renderSchema(name: string, schema: Schema): Html {
-  const properties = isReference(schema) ? {} : schema.properties;
+  const { properties, description } = isDescribed(schema) ? schema : {};
   const rows = Object.entries(properties ?? {}).map(([field, type]) => [
     html`<code>${field}</code>`,
     renderType(type),
-    type.description ?? '',
+    isDescribed(type) ? (type.description ?? '') : '',
   ]);
   return html`<details id="${anchor(name)}">
 <summary><code>${name}</code></summary>
-<p>${schema.description ?? ''}</p>
+<p>${description ?? ''}</p>
 ${rows.length ? renderTable(['Field', 'Type', 'Meaning'], rows) : renderType(schema)}
 </details>`;
 }

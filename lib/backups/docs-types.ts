@@ -4,7 +4,7 @@ import type { OpenApiDocument } from '../platform/http/openapi.ts';
 export type Html = ReturnType<typeof html>;
 export type Schema = NonNullable<NonNullable<OpenApiDocument['components']>['schemas']>[string];
 type Reference = Extract<Schema, { $ref: string }>;
-type Described = Exclude<Schema, Reference>;
+type Described = Exclude<Schema, boolean | Reference>;
 
 /** Where the description of a schema or a group stands on the page. */
 export const anchor = (name: string): string => encodeURIComponent(name.toLowerCase());
@@ -15,6 +15,8 @@ export function renderType(schema: Schema): Html {
     const name = schema.$ref.split('/').at(-1) ?? '';
     return html`<a href="#${anchor(name)}"><code>${name}</code></a>`;
   }
+  // In JSON Schema 2020-12 true stands for anything and false for nothing.
+  if (!isDescribed(schema)) return html`${schema ? 'anything' : 'nothing'}`;
   const choices = schema.anyOf ?? schema.oneOf;
   if (choices) return join(choices.map(renderType), ' or ');
   if (schema.enum) {
@@ -46,7 +48,11 @@ function join(parts: Html[], separator: string): Html {
   return html`${parts.map((part, index) => (index === 0 ? part : html`${separator}${part}`))}`;
 }
 
-/** Is it only a link to a schema that is described elsewhere? */
-export function isReference(schema: Schema): schema is Reference {
-  return schema.$ref !== undefined;
+/** Is it more than a link to a schema that is described elsewhere? */
+export function isDescribed(schema: Schema): schema is Described {
+  return typeof schema === 'object' && !isReference(schema);
+}
+
+function isReference(schema: Schema): schema is Reference {
+  return typeof schema === 'object' && '$ref' in schema && schema.$ref !== undefined;
 }
