@@ -17,6 +17,7 @@ import type { Database } from '../lib/platform/database/database.ts';
 import { openEmbeddedDatabase } from '../lib/platform/database/embedded.ts';
 import { migrate } from '../lib/platform/database/migrate.ts';
 import { openDatabase } from '../lib/platform/database/open.ts';
+import { startUpkeep } from '../lib/platform/database/upkeep.ts';
 import { buildDeps } from '../lib/platform/deps.ts';
 import { serveNode } from '../lib/platform/http/serve.ts';
 import { createLog, type Log } from '../lib/platform/log.ts';
@@ -62,14 +63,13 @@ export async function startLocalServer(environment: Environment): Promise<LocalS
       log,
       clock: systemClock,
     });
-    const sweeping = startSweeping(deps);
+    const repeating = [startSweeping(deps)];
+    if (db.driver === 'embedded') repeating.push(startUpkeep(db, deps));
     return {
       url: server.url,
       embeddedUrl,
       async close() {
-        const stopped = sweeping.stop();
-        await server.close();
-        await stopped;
+        await Promise.all([server.close(), ...repeating.map((work) => work.stop())]);
         await db.close();
       },
     };

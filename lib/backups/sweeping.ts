@@ -1,5 +1,6 @@
 import type { BackupsConfig } from '../platform/config.ts';
 import type { Deps } from '../platform/deps.ts';
+import { type Repeating, repeat } from '../platform/repeat.ts';
 import { sweepStaleRuns } from '../records/stale-runs.ts';
 
 /** Time between two sweeps; a database unused for longer is left asleep (spec 1; decisions 3). */
@@ -23,30 +24,13 @@ export async function sweep(deps: Deps<BackupsConfig>): Promise<SweepOutcome> {
   return { swept: runIds.length, run_ids: runIds };
 }
 
-/**
- * Sweeps every 10 minutes until stopped, for a server that no platform's cron calls. A sweep that fails
- * is logged; the next one comes as planned. `stop` resolves when no sweep is under way any more.
- */
-export function startSweeping(deps: Deps<BackupsConfig>): { stop(): Promise<void> } {
-  const stopping = new AbortController();
-  const rest = () =>
-    deps.clock.sleep(SWEEP_INTERVAL_MS, stopping.signal).then(
-      () => true,
-      () => false,
-    );
-  const sweeping = (async () => {
-    while (await rest()) {
-      try {
-        await sweep(deps);
-      } catch (error) {
-        deps.log.error('stale runs could not be swept', { error });
-      }
-    }
-  })();
-  return {
-    stop() {
-      stopping.abort();
-      return sweeping;
-    },
-  };
+/** Sweeps every 10 minutes until stopped, for a server that no platform's cron calls. */
+export function startSweeping(deps: Deps<BackupsConfig>): Repeating {
+  const { clock, log } = deps;
+  return repeat(() => sweep(deps), {
+    what: 'the sweep of stale runs',
+    intervalMs: SWEEP_INTERVAL_MS,
+    clock,
+    log,
+  });
 }

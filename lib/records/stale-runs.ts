@@ -7,15 +7,22 @@ export const STALE_RUN_MESSAGE = 'The backup worker stopped without finishing th
 // commits first keeps the run, and of two sweeps at once one changes it.
 const failStaleRuns: Statement = {
   name: 'fail_stale_runs',
-  text: `UPDATE backup_runs AS run
-    SET status = 'failed', completed_at = $1::timestamptz, error_message = $3, exclusive_key = NULL,
-      duration_ms = greatest(0, extract(epoch FROM $1::timestamptz - started_at) * 1000)::bigint
-    WHERE status = 'running' AND greatest(
-      started_at, heartbeat_at,
-      (SELECT max(created_at) FROM execution_logs AS log WHERE log.run_id = run.id),
-      (SELECT max(created_at) FROM backup_results AS result WHERE result.run_id = run.id)
-    ) < $2::timestamptz
-    RETURNING id`,
+  text: `WITH stale AS (
+      UPDATE backup_runs AS run
+      SET status = 'failed', completed_at = $1::timestamptz, error_message = $3,
+        exclusive_key = NULL,
+        duration_ms = greatest(0, extract(epoch FROM $1::timestamptz - started_at) * 1000)::bigint
+      WHERE status = 'running' AND greatest(
+        started_at, heartbeat_at,
+        (SELECT max(created_at) FROM execution_logs AS log WHERE log.run_id = run.id),
+        (SELECT max(created_at) FROM backup_results AS result WHERE result.run_id = run.id)
+      ) < $2::timestamptz
+      RETURNING id
+    ), closed AS (
+      UPDATE backup_run_requests AS request SET status = 'failed'
+      FROM stale WHERE request.run_id = stale.id AND request.status = 'claimed'
+    )
+    SELECT id FROM stale ORDER BY id`,
 };
 
 export interface StaleRunRule {
@@ -26,7 +33,8 @@ export interface StaleRunRule {
 }
 
 /**
- * Marks the running runs whose worker stopped as failed and returns their ids, ascending. The latest
+ * Marks the running runs whose worker stopped as failed, with the requests that they had claimed, and
+ * returns their ids, ascending. The latest
  * sign of life is the newest of started_at, heartbeat_at, the run's logs and results (decisions 3).
  */
 export async function sweepStaleRuns(
@@ -38,5 +46,5 @@ export async function sweepStaleRuns(
     new Date(now - staleAfterMs).toISOString(),
     STALE_RUN_MESSAGE,
   ]);
-  return rows.map(({ id }) => id).sort((a, b) => a - b);
+  return rows.map(({ id }) => id);
 }

@@ -53,6 +53,19 @@ describe('the latest sign of life of a running run is', () => {
   });
 });
 
+it('the requests that a stale run had claimed fail with it, and no others', async () => {
+  const stale = await insertRun(database.db, old);
+  const alive = await insertRun(database.db, { status: 'running', started_at: recent });
+  await other.query(
+    `INSERT INTO backup_run_requests (status, run_id)
+     VALUES ('claimed', $1), ('completed', $1), ('claimed', $2), ('pending', NULL)`,
+    [stale, alive],
+  );
+  await sweep();
+  const { rows } = await other.query('SELECT status FROM backup_run_requests ORDER BY id');
+  expect(rows.map((row) => row.status)).toEqual(['failed', 'completed', 'claimed', 'pending']);
+});
+
 it('a run that ended is left as it is', async () => {
   await insertRun(database.db, { ...old, status: 'completed' });
   await insertRun(database.db, { ...old, status: 'failed', error_message: 'its own reason' });
