@@ -62,15 +62,20 @@ CREATE OR REPLACE FUNCTION add_to_log_counts(
   runs bigint[], levels text[], hours timestamptz[], changes bigint[]
 ) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-  is_shared CONSTANT boolean := current_setting('transaction_isolation') LIKE 'read %';
   emptied bigint[];
 BEGIN
+  IF current_setting('transaction_isolation') NOT LIKE 'read %' THEN
+    INSERT INTO execution_log_counts (run_key, level, hour, log_count)
+    SELECT * FROM unnest(runs, levels, hours, changes);
+    RETURN;
+  END IF;
+
   WITH placed AS MATERIALIZED (
     SELECT changed.*, free.id
     FROM unnest(runs, levels, hours, changes) AS changed (run_key, level, hour, change)
     LEFT JOIN LATERAL (
       SELECT summary.id FROM execution_log_counts AS summary
-      WHERE is_shared AND summary.run_key = changed.run_key AND summary.level = changed.level
+      WHERE summary.run_key = changed.run_key AND summary.level = changed.level
         AND summary.hour = changed.hour
       LIMIT 1 FOR UPDATE SKIP LOCKED
     ) AS free ON true
@@ -182,15 +187,20 @@ END $$;
 CREATE OR REPLACE FUNCTION add_to_result_totals(runs bigint[], changes numeric[])
 RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-  is_shared CONSTANT boolean := current_setting('transaction_isolation') LIKE 'read %';
   emptied bigint[];
 BEGIN
+  IF current_setting('transaction_isolation') NOT LIKE 'read %' THEN
+    INSERT INTO backup_result_totals (run_key, archive_size_bytes)
+    SELECT * FROM unnest(runs, changes);
+    RETURN;
+  END IF;
+
   WITH placed AS MATERIALIZED (
     SELECT changed.*, free.id
     FROM unnest(runs, changes) AS changed (run_key, change)
     LEFT JOIN LATERAL (
       SELECT summary.id FROM backup_result_totals AS summary
-      WHERE is_shared AND summary.run_key = changed.run_key
+      WHERE summary.run_key = changed.run_key
       LIMIT 1 FOR UPDATE SKIP LOCKED
     ) AS free ON true
   ), started AS (
