@@ -63,7 +63,9 @@ describe('writers with open transactions', () => {
 
   it('read no summary under SERIALIZABLE, so that they conflict with nobody', async () => {
     const writer = await connectOther();
-    await writer.query(`${runs}; BEGIN ISOLATION LEVEL SERIALIZABLE; ${everything}; ${everything}`);
+    await writer.query(runs);
+    await writer.query('BEGIN ISOLATION LEVEL SERIALIZABLE');
+    await writer.query(`${everything}; ${everything}`);
     const { rows } = await writer.query(`
       SELECT relation::regclass::text FROM pg_locks WHERE mode = 'SIReadLock'
         AND relation::regclass::text ~ 'execution_log_counts|backup_result_totals'`);
