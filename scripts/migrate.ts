@@ -1,0 +1,52 @@
+import { relative, resolve } from 'node:path';
+import { systemClock } from '../lib/platform/clock.ts';
+import {
+  type DatabaseConfig,
+  databaseVariables,
+  logVariables,
+  readConfig,
+} from '../lib/platform/config.ts';
+import type { Database } from '../lib/platform/database/database.ts';
+import { migrate } from '../lib/platform/database/migrate.ts';
+import { AppError } from '../lib/platform/errors.ts';
+import { createLog } from '../lib/platform/log.ts';
+import { runCommand } from './command.ts';
+import { openConfiguredDatabase } from './database.ts';
+import { loadEnvironment } from './environment.ts';
+
+const usage = `usage: npm run migrate
+
+Applies the migrations that the database lacks: the one of DATABASE_URL, else the embedded one of a
+running server, else the embedded one in DATA_DIR. It may run twice, and beside other processes.
+`;
+
+await runCommand(async () => {
+  const [option] = process.argv.slice(2);
+  if (option === '--help' || option === '-h') {
+    process.stdout.write(usage);
+    return 0;
+  }
+  if (option !== undefined) throw new AppError('BAD_REQUEST', usage);
+
+  const environment = loadEnvironment();
+  const config = readConfig(databaseVariables, environment);
+  const log = createLog(readConfig(logVariables, environment).LOG_LEVEL, systemClock);
+  const db = await openConfiguredDatabase(config, log);
+  try {
+    const applied = await migrate(db, resolve(import.meta.dirname, '../drizzle'));
+    const done =
+      applied === 0
+        ? 'has every migration already'
+        : `has ${applied} more ${applied === 1 ? 'migration' : 'migrations'}`;
+    process.stdout.write(`${describe(db, config)} ${done}\n`);
+    return 0;
+  } finally {
+    await db.close();
+  }
+});
+
+function describe(db: Database, config: DatabaseConfig): string {
+  if (config.DATABASE_URL !== undefined) return 'the database of DATABASE_URL';
+  if (db.driver === 'embedded') return `the embedded database in ${relative('.', config.DATA_DIR)}`;
+  return 'the embedded database of the running server';
+}

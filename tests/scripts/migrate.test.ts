@@ -1,0 +1,90 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { systemClock } from '../../lib/platform/clock.ts';
+import { openEmbeddedDatabase } from '../../lib/platform/database/embedded.ts';
+import { createPostgres, silentLog } from '../support/databases.ts';
+import { runScript } from '../support/script.ts';
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'migrate-'));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+const runMigrate = (env: Record<string, string>, args: string[] = []) =>
+  runScript('migrate', { args, cwd: folder, env });
+
+const applied = /has \d+ more migrations\n$/;
+
+describe('npm run migrate', () => {
+  it('migrates the database of DATABASE_URL, and says when there is nothing to do', async () => {
+    const database = await createPostgres({ migrated: false });
+    const env = { DATABASE_URL: database.url };
+    const first = await runMigrate(env);
+    expect(first).toMatchObject({ code: 0, stderr: '' });
+    expect(first.stdout).toMatch(applied);
+    expect(first.stdout).toMatch(/^the database of DATABASE_URL /);
+    const rows = await database.db.query({
+      text: 'SELECT count(*)::int AS count FROM backup_runs',
+    });
+    expect(rows).toEqual([{ count: 0 }]);
+    expect(await runMigrate(env)).toEqual({
+      code: 0,
+      stdout: 'the database of DATABASE_URL has every migration already\n',
+      stderr: '',
+    });
+    await database.close();
+  });
+
+  it('migrates the embedded database in DATA_DIR when no server runs', async () => {
+    const env = { DATA_DIR: join(folder, 'data'), EMBEDDED_DB_PORT: '0' };
+    const first = await runMigrate(env);
+    expect(first).toMatchObject({ code: 0, stderr: '' });
+    expect(first.stdout).toMatch(applied);
+    expect((await runMigrate(env)).stdout).toBe(
+      'the embedded database in data has every migration already\n',
+    );
+  });
+
+  it('migrates the embedded database of a running server through its port', async () => {
+    const running = await openEmbeddedDatabase({
+      dataDir: join(folder, 'running'),
+      listen: { port: 0 },
+      log: silentLog,
+      clock: systemClock,
+    });
+    const { port } = new URL(running.url ?? '');
+    const result = await runMigrate({ DATA_DIR: join(folder, 'running'), EMBEDDED_DB_PORT: port });
+    expect(result).toMatchObject({ code: 0, stderr: '' });
+    expect(result.stdout).toMatch(/^the embedded database of the running server /);
+    const rows = await running.query({ text: 'SELECT count(*)::int AS count FROM backup_runs' });
+    expect(rows).toEqual([{ count: 0 }]);
+    await running.close();
+  });
+
+  it.each([
+    {
+      fault: 'a database that does not answer',
+      env: { DATABASE_URL: 'postgres://someone:hidden@127.0.0.1:1/postgres' },
+      line: /^the database is unavailable: .*ECONNREFUSED.*\n$/,
+    },
+    {
+      fault: 'a bad value',
+      env: { DATABASE_URL: 'mysql://someone:hidden@127.0.0.1/db' },
+      line: /^DATABASE_URL must be a postgres:\/\/ URL\n$/,
+    },
+  ])('ends $fault with one line on stderr and exit code 1', async ({ env, line }) => {
+    const { code, stdout, stderr } = await runMigrate(env);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toMatch(line);
+    expect(stderr).not.toContain('hidden');
+  });
+
+  it('refuses arguments that it does not know with exit code 2', async () => {
+    const { code, stderr } = await runMigrate({}, ['--down']);
+    expect(code).toBe(2);
+    expect(stderr).toContain('usage: npm run migrate');
+  });
+});
