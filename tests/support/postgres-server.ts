@@ -1,3 +1,4 @@
+import { rmSync } from 'node:fs';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -35,6 +36,9 @@ export async function startPostgres(
   settings: Record<string, string> = {},
 ): Promise<PostgresServer> {
   const directory = await mkdtemp(join(tmpdir(), 'postgres-for-tests-'));
+  // A process that is told to end stops its server, but does not come to `stop`.
+  const removeAtExit = () => rmSync(directory, { recursive: true, force: true });
+  process.once('exit', removeAtExit);
   const port = await findFreePort();
   const output: string[] = [];
   const keep = (message: unknown) => output.push(String(message));
@@ -88,6 +92,7 @@ export async function startPostgres(
     async stop() {
       await server.stop();
       await rm(directory, { recursive: true, force: true });
+      process.off('exit', removeAtExit);
     },
   };
 }
