@@ -23,7 +23,7 @@ CREATE INDEX IF NOT EXISTS "newest_results_of_repo" ON "newest_results" ("repo_f
 CREATE OR REPLACE FUNCTION keep_newest_results() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 DECLARE
-  -- A transaction of a stricter level cannot lock what was written since it began.
+  -- A transaction of a stricter level cannot lock what was written since it began, and only adds.
   takes_over CONSTANT boolean := current_setting('transaction_isolation') LIKE 'read %';
 BEGIN
   IF TG_OP = 'TRUNCATE' THEN
@@ -38,7 +38,8 @@ BEGIN
         archive_size_bytes
       FROM added_rows ORDER BY repo_full_name, created_at DESC, id DESC
     ), newer AS MATERIALIZED (
-      SELECT * FROM newest WHERE NOT EXISTS (
+      -- A stricter level would make a conflict of what it reads here.
+      SELECT * FROM newest WHERE NOT takes_over OR NOT EXISTS (
         SELECT FROM newest_results AS kept WHERE kept.repo_full_name = newest.repo_full_name
           AND (kept.created_at, kept.result_id) >= (newest.created_at, newest.id)
       )

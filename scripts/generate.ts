@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import type { z } from 'zod';
 import { backupsEndpoints } from '../lib/backups/endpoints.ts';
 import { variableGroups } from '../lib/platform/config.ts';
@@ -15,7 +15,7 @@ interface Variable {
 
 await runCommand(async () => {
   const stale = Object.entries(renderAll()).filter(
-    ([path, text]) => readFileSync(path, 'utf8') !== text,
+    ([path, text]) => !existsSync(path) || readFileSync(path, 'utf8') !== text,
   );
   if (!process.argv.includes('--check')) {
     for (const [path, text] of stale) writeFileSync(path, text);

@@ -77,7 +77,7 @@ export const httpVariables = z.object({
   INTERNAL_SECRET: z
     .string()
     .optional()
-    .describe('secret of /api, /metrics and /ws/live, at least 32 characters'),
+    .describe('secret of every internal path, at least 32 characters'),
   TRUSTED_PROXIES: list
     .pipe(z.array(network))
     .default([])
@@ -109,6 +109,18 @@ export const listenVariables = z.object({
   SERVER_PORT: port.optional().describe('read when PORT is unset'),
 });
 
+/** Secrets that `npm start` makes beside INTERNAL_SECRET, for the observatory and the MCP server. */
+export const madeSecretVariables = z.object({
+  AUTH_USERNAME: z.string().optional().describe('a user of the observatory; made: admin'),
+  AUTH_PASSWORD: z.string().optional().describe('the password of AUTH_USERNAME'),
+  JWT_SECRET: z.string().optional().describe('signs access tokens, at least 32 characters'),
+  CREDENTIALS_ENCRYPTION_KEY: z
+    .string()
+    .optional()
+    .describe("encrypts users' gateway keys: 32 bytes, base64 or hex"),
+  MCP_AUTH_TOKEN: z.string().optional().describe('bearer token of the MCP server'),
+});
+
 export const workerVariables = z.object({
   BACKUP_ARCHIVE_PATH: z
     .string()
@@ -126,6 +138,7 @@ export const variableGroups = {
   Worker: workerVariables,
   Redis: redisVariables,
   Logging: logVariables,
+  'Observatory and MCP server': madeSecretVariables,
 } as const;
 
 export const backupsVariables = z.object({

@@ -157,6 +157,15 @@ describe('newest_results', () => {
     expect(await kept()).toMatchObject([{ status: 'third' }]);
   });
 
+  it('gives SERIALIZABLE writers that only insert no conflict', async () => {
+    await insert(reader, 'a/a', 1);
+    for (const n of [0, 1]) await writer(n).query('BEGIN ISOLATION LEVEL SERIALIZABLE');
+    await insert(writer(0), 'a/a', 2);
+    await insert(writer(1), 'a/a', 3, 'newest');
+    for (const n of [0, 1]) await writer(n).query('COMMIT');
+    expect(await kept()).toMatchObject([{ status: 'newest' }]);
+  });
+
   it('needs no right of a writer on the summary', async () => {
     await reader.query(`DROP ROLE IF EXISTS plain_writer; CREATE ROLE plain_writer;
       GRANT SELECT, INSERT, DELETE ON backup_results TO plain_writer;

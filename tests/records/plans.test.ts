@@ -24,24 +24,24 @@ beforeAll(async () => {
     database.db,
     `INSERT INTO backup_runs (status, started_at, total_repos, successful)
      SELECT CASE WHEN n > 1998 THEN 'running' ELSE 'completed' END,
-       now() - (2000 - n) * interval '1 hour', 25, 25 FROM generate_series(1, 2000) AS n`,
+       date_trunc('hour', now()) - (2000 - n) * interval '1 hour', 25, 25 FROM generate_series(1, 2000) AS n`,
   );
   await sql(
     database.db,
     `INSERT INTO backup_results (run_id, repo_full_name, archive_size_bytes, created_at)
-     SELECT 1 + n / 25, 'owner/repo-' || n % 250, n, now() - (50000 - n) * interval '1 minute'
+     SELECT 1 + n / 25, 'owner/repo-' || n % 250, n, date_trunc('hour', now()) - (50000 - n) * interval '1 minute'
      FROM generate_series(0, 49999) AS n`,
   );
   await sql(
     database.db,
     `INSERT INTO execution_logs (run_id, level, message, created_at)
      SELECT 1 + n / 100, (ARRAY['info', 'info', 'warn', 'ERROR'])[1 + n % 4], 'message ' || n,
-       now() - (200000 - n) * interval '30 seconds' FROM generate_series(0, 199999) AS n`,
+       date_trunc('hour', now()) - (200000 - n) * interval '30 seconds' FROM generate_series(0, 199999) AS n`,
   );
   await sql(
     database.db,
     `INSERT INTO analytics_snapshots (run_id, captured_at)
-     SELECT n, now() - (20000 - n) * interval '1 hour' FROM generate_series(1, 20000) AS n`,
+     SELECT n, date_trunc('hour', now()) - (20000 - n) * interval '1 hour' FROM generate_series(1, 20000) AS n`,
   );
   await sql(database.db, 'VACUUM ANALYZE');
 }, 120_000);
@@ -104,6 +104,12 @@ async function explainStatement(
 
 const page = { page: 1, limit: 50 };
 const lastPage = { page: 4_000, limit: 50 };
+const figures = {
+  newest_results: 250,
+  backup_results: 1,
+  execution_logs: 10_000,
+  analytics_snapshots: 1,
+};
 const filters = { level: 'info', runId: 700 };
 
 describe.each([
@@ -114,7 +120,7 @@ describe.each([
     ['runs', (db) => listRuns(db, page), { backup_runs: 2_050 }],
     ['the latest run', readLatestRun, { backup_runs: 1 }],
     ['a run', (db) => readRun(db, 700), { backup_runs: 1, backup_results: 25 }],
-    ['repositories', (db) => listRepos(db, page), { backup_results: 252 }],
+    ['repositories', (db) => listRepos(db, page), { newest_results: 250 }],
     ['snapshots', (db) => listSnapshots(db, page), { analytics_snapshots: 20_050 }],
     ['the latest snapshot', readLatestSnapshot, { analytics_snapshots: 1 }],
     ['the snapshot of a run', (db) => readSnapshotOfRun(db, 7), { analytics_snapshots: 1 }],
@@ -126,18 +132,11 @@ describe.each([
     [
       'the last logs of a level',
       (db) => listLogs(db, { page: 2_000, limit: 50 }, { level: 'info' }),
-      { execution_logs: 170 },
+      // Half of all logs have this level, so the index of all logs may serve as well.
+      { execution_logs: 220 },
     ],
-    [
-      'stats',
-      readDashboardStats,
-      { backup_runs: 2_001, backup_results: 252, execution_logs: 10_000, analytics_snapshots: 1 },
-    ],
-    [
-      'metrics',
-      (db) => readRunMetrics(db, Date.now() - 864e5),
-      { backup_runs: 2_000, backup_results: 252, execution_logs: 10_000, analytics_snapshots: 1 },
-    ],
+    ['stats', readDashboardStats, { ...figures, backup_runs: 2_001 }],
+    ['metrics', (db) => readRunMetrics(db, Date.now() - 864e5), { ...figures, backup_runs: 2_000 }],
     [
       'stale runs',
       (db) => sweepStaleRuns(db, { now: 864e5, staleAfterMs: 1 }),
