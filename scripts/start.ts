@@ -19,10 +19,12 @@ await runCommand(async () => {
   const { environment, made } = loaded.hasEnvFile
     ? { environment: loaded.environment, made: [] }
     : makeLocalSecrets(loaded.environment, loaded.localEnvFile);
+  // From the beginning: a signal while it starts stops it in order too.
+  const stopped = Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
   const server = await startLocalServer(environment);
   const secretsFile = loaded.hasEnvFile ? '.env' : here(loaded.localEnvFile);
   process.stdout.write(describe(server, { environment, made, secretsFile }));
-  await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
+  await stopped;
   await server.close();
   return 0;
 });
