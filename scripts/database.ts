@@ -2,7 +2,7 @@ import { connect } from 'node:net';
 import { systemClock } from '../lib/platform/clock.ts';
 import type { DatabaseConfig } from '../lib/platform/config.ts';
 import type { Database } from '../lib/platform/database/database.ts';
-import { openEmbeddedDatabase } from '../lib/platform/database/embedded.ts';
+import { openEmbeddedDatabase } from '../lib/platform/database/embedded/open.ts';
 import { openDatabase } from '../lib/platform/database/open.ts';
 import type { Log } from '../lib/platform/log.ts';
 

@@ -14,10 +14,10 @@ import {
   readConfig,
 } from '../lib/platform/config.ts';
 import type { Database } from '../lib/platform/database/database.ts';
-import { openEmbeddedDatabase } from '../lib/platform/database/embedded.ts';
+import { openEmbeddedDatabase } from '../lib/platform/database/embedded/open.ts';
+import { startUpkeep } from '../lib/platform/database/embedded/upkeep.ts';
 import { migrate } from '../lib/platform/database/migrate.ts';
 import { openDatabase } from '../lib/platform/database/open.ts';
-import { startUpkeep } from '../lib/platform/database/upkeep.ts';
 import { buildDeps } from '../lib/platform/deps.ts';
 import { serveNode } from '../lib/platform/http/serve.ts';
 import { createLog, type Log } from '../lib/platform/log.ts';

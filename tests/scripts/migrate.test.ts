@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../lib/platform/clock.ts';
-import { openEmbeddedDatabase } from '../../lib/platform/database/embedded.ts';
+import { openEmbeddedDatabase } from '../../lib/platform/database/embedded/open.ts';
 import { createPostgres, silentLog } from '../support/databases.ts';
 import { runScript } from '../support/script.ts';
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { inject } from 'vitest';
 import { systemClock } from '../../lib/platform/clock.ts';
 import type { Database } from '../../lib/platform/database/database.ts';
-import { openEmbeddedDatabase } from '../../lib/platform/database/embedded.ts';
+import { openEmbeddedDatabase } from '../../lib/platform/database/embedded/open.ts';
 import { migrate } from '../../lib/platform/database/migrate.ts';
 import { openDatabase } from '../../lib/platform/database/open.ts';
 import { createLog, type Log } from '../../lib/platform/log.ts';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { EmbeddedBackend } from './embedded-backend.ts';
+import type { EmbeddedBackend } from './backend.ts';
 import { closeStatementMessage, cstrings, frame, readCstring } from './wire-messages.ts';
 import type { AnswerReader } from './wire-readers.ts';
 

@@ -1,6 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { cstrings, frame, readyMessage } from '../../../lib/platform/database/wire-messages.ts';
-import { AnswerReader, FrontendReader } from '../../../lib/platform/database/wire-readers.ts';
+import {
+  cstrings,
+  frame,
+  readyMessage,
+} from '../../../../lib/platform/database/embedded/wire-messages.ts';
+import {
+  AnswerReader,
+  FrontendReader,
+} from '../../../../lib/platform/database/embedded/wire-readers.ts';
 
 const row = frame('D', Buffer.from('some columns'));
 const answer = Buffer.concat([

@@ -4,9 +4,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import {
   type EmbeddedDatabase,
   openEmbeddedDatabase,
-} from '../../../lib/platform/database/embedded.ts';
-import { createTestClock } from '../../support/clock.ts';
-import { silentLog } from '../../support/databases.ts';
+} from '../../../../lib/platform/database/embedded/open.ts';
+import { createTestClock } from '../../../support/clock.ts';
+import { silentLog } from '../../../support/databases.ts';
 
 const clock = createTestClock();
 let db: EmbeddedDatabase;

@@ -1,7 +1,7 @@
 import { type Duplex, duplexPair } from 'node:stream';
 import { Client, type QueryResultRow } from 'pg';
-import { DEFAULT_QUERY_TIMEOUT_MS, type QueryOptions, type Statement } from './database.ts';
-import { translateDatabaseError } from './failure.ts';
+import { DEFAULT_QUERY_TIMEOUT_MS, type QueryOptions, type Statement } from '../database.ts';
+import { translateDatabaseError } from '../failure.ts';
 import type { SharedSession } from './session-client.ts';
 import type { Turn } from './turn-queue.ts';
 import { WireSession } from './wire-session.ts';

@@ -3,9 +3,9 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import {
   type EmbeddedDatabase,
   openEmbeddedDatabase,
-} from '../../../lib/platform/database/embedded.ts';
-import { createTestClock } from '../../support/clock.ts';
-import { connect, silentLog } from '../../support/databases.ts';
+} from '../../../../lib/platform/database/embedded/open.ts';
+import { createTestClock } from '../../../support/clock.ts';
+import { connect, silentLog } from '../../../support/databases.ts';
 
 const clock = createTestClock();
 let db: EmbeddedDatabase;

@@ -1,5 +1,5 @@
 import type { PGlite } from '@electric-sql/pglite';
-import type { Log } from '../log.ts';
+import type { Log } from '../../log.ts';
 import {
   copyFailMessage,
   errorMessage,

@@ -1,11 +1,11 @@
 import { PGlite } from '@electric-sql/pglite';
 import { vector } from '@electric-sql/pglite-pgvector';
-import type { Clock } from '../clock.ts';
-import { ConfigError } from '../config.ts';
-import type { Log } from '../log.ts';
+import type { Clock } from '../../clock.ts';
+import { ConfigError } from '../../config.ts';
+import type { Log } from '../../log.ts';
+import { type Database, databaseUnavailable } from '../database.ts';
+import { EmbeddedBackend } from './backend.ts';
 import { type DataDirectory, openDataDirectory } from './data-directory.ts';
-import { type Database, databaseUnavailable } from './database.ts';
-import { EmbeddedBackend } from './embedded-backend.ts';
 import { InProcessClient } from './in-process-client.ts';
 import { SessionLeftovers } from './session-leftovers.ts';
 import { TurnQueue } from './turn-queue.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { startUpkeep } from '../../../lib/platform/database/upkeep.ts';
-import { createTestClock } from '../../support/clock.ts';
-import { createEmbedded, silentLog, type TestDatabase } from '../../support/databases.ts';
+import { startUpkeep } from '../../../../lib/platform/database/embedded/upkeep.ts';
+import { createTestClock } from '../../../support/clock.ts';
+import { createEmbedded, silentLog, type TestDatabase } from '../../../support/databases.ts';
 
 let database: TestDatabase;
 beforeAll(async () => {

@@ -4,11 +4,11 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import {
   type EmbeddedDatabase,
   openEmbeddedDatabase,
-} from '../../../lib/platform/database/embedded.ts';
-import { cstrings, frame } from '../../../lib/platform/database/wire-messages.ts';
-import { createTestClock } from '../../support/clock.ts';
-import { silentLog } from '../../support/databases.ts';
-import { connectRaw } from '../../support/raw-client.ts';
+} from '../../../../lib/platform/database/embedded/open.ts';
+import { cstrings, frame } from '../../../../lib/platform/database/embedded/wire-messages.ts';
+import { createTestClock } from '../../../support/clock.ts';
+import { silentLog } from '../../../support/databases.ts';
+import { connectRaw } from '../../../support/raw-client.ts';
 import { Copy } from './copy-client.ts';
 
 let db: EmbeddedDatabase;

@@ -6,13 +6,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { systemClock } from '../../../lib/platform/clock.ts';
-import { ConfigError } from '../../../lib/platform/config.ts';
+import { systemClock } from '../../../../lib/platform/clock.ts';
+import { ConfigError } from '../../../../lib/platform/config.ts';
 import {
   type EmbeddedDatabase,
   openEmbeddedDatabase,
-} from '../../../lib/platform/database/embedded.ts';
-import { silentLog } from '../../support/databases.ts';
+} from '../../../../lib/platform/database/embedded/open.ts';
+import { silentLog } from '../../../support/databases.ts';
 
 let parent: string;
 let dataDir: string;

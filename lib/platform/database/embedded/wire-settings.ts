@@ -1,4 +1,4 @@
-import { type EmbeddedBackend, quoteLiteral } from './embedded-backend.ts';
+import { type EmbeddedBackend, quoteLiteral } from './backend.ts';
 
 /** Settings that the protocol reports to a client, at the start and when they change. */
 const reported = [

@@ -1,6 +1,6 @@
-import type { Clock } from '../clock.ts';
-import type { Log } from '../log.ts';
-import type { EmbeddedBackend } from './embedded-backend.ts';
+import type { Clock } from '../../clock.ts';
+import type { Log } from '../../log.ts';
+import type { EmbeddedBackend } from './backend.ts';
 import type { SessionLeftovers } from './session-leftovers.ts';
 import type { Turn, TurnQueue } from './turn-queue.ts';
 import { parameterMessage, queryMessage, readyMessage, syncMessage } from './wire-messages.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { TurnQueue } from '../../../lib/platform/database/turn-queue.ts';
+import { TurnQueue } from '../../../../lib/platform/database/embedded/turn-queue.ts';
 
 it('gives turns in the order in which they were asked for', async () => {
   const turns = new TurnQueue();

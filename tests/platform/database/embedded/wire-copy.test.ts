@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { copyInResponse, isCopyFromClient } from '../../../lib/platform/database/wire-copy.ts';
+import {
+  copyInResponse,
+  isCopyFromClient,
+} from '../../../../lib/platform/database/embedded/wire-copy.ts';
 
 describe('isCopyFromClient', () => {
   it.each([

@@ -1,7 +1,7 @@
-import type { Clock } from '../clock.ts';
-import type { Log } from '../log.ts';
-import { type Repeating, repeat } from '../repeat.ts';
-import type { Database } from './database.ts';
+import type { Clock } from '../../clock.ts';
+import type { Log } from '../../log.ts';
+import { type Repeating, repeat } from '../../repeat.ts';
+import type { Database } from '../database.ts';
 
 const UPKEEP_INTERVAL_MS = 60 * 60_000;
 

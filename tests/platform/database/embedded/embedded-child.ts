@@ -1,6 +1,6 @@
-import { systemClock } from '../../../lib/platform/clock.ts';
-import { openEmbeddedDatabase } from '../../../lib/platform/database/embedded.ts';
-import { createLog } from '../../../lib/platform/log.ts';
+import { systemClock } from '../../../../lib/platform/clock.ts';
+import { openEmbeddedDatabase } from '../../../../lib/platform/database/embedded/open.ts';
+import { createLog } from '../../../../lib/platform/log.ts';
 
 // Opens the database in the directory that it is given, stores a row, says so, and stays.
 const db = await openEmbeddedDatabase({

@@ -1,6 +1,6 @@
 import { createServer, type Server, type Socket } from 'node:net';
-import { ConfigError } from '../config.ts';
-import type { Log } from '../log.ts';
+import { ConfigError } from '../../config.ts';
+import type { Log } from '../../log.ts';
 import type { SharedSession } from './session-client.ts';
 import { FatalError } from './wire-messages.ts';
 import { WireSession } from './wire-session.ts';
