@@ -8,7 +8,8 @@ export default defineConfig({
     // Most of a file's time is its database's, which is another process or WebAssembly on the same cores.
     pool: 'forks',
     maxWorkers: 2,
-    testTimeout: 20_000,
-    hookTimeout: 40_000,
+    // Generous: a slow machine is no failure.
+    testTimeout: 90_000,
+    hookTimeout: 120_000,
   },
 });
