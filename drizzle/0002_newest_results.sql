@@ -5,7 +5,9 @@
 -- holds locked or else starts a new one, so a repository may have several; keys (created_at, result_id)
 -- only grow, so the highest is at least as new as every result there is. A writer that changes or deletes
 -- a result that a row holds marks it stale, in place or with a new row of the same key. So the highest
--- row either holds the newest result or is stale, and then the reader asks backup_results.
+-- row either holds the newest result or is stale, and then the reader asks backup_results. Thousands of
+-- results of one repository, one by one in one transaction, are slow, because each leaves a dead version of
+-- its row behind; no worker writes so.
 SELECT set_config('search_path', quote_ident(current_schema()) || ', pg_temp', true);
 --> statement-breakpoint
 CREATE TABLE IF NOT EXISTS "newest_results" (
@@ -36,7 +38,8 @@ BEGIN
     WITH newest AS (
       SELECT DISTINCT ON (repo_full_name) repo_full_name, created_at, id, status, commit_hash,
         archive_size_bytes
-      FROM added_rows ORDER BY repo_full_name, created_at DESC, id DESC
+      FROM added_rows WHERE repo_full_name IS NOT NULL -- as old tables allow
+      ORDER BY repo_full_name, created_at DESC, id DESC
     ), newer AS MATERIALIZED (
       -- A stricter level would make a conflict of what it reads here.
       SELECT * FROM newest WHERE NOT takes_over OR NOT EXISTS (

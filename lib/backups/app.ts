@@ -4,7 +4,7 @@ import type { Deps } from '../platform/deps.ts';
 import { requireInternalSecret } from '../platform/http/authentication.ts';
 import type { HttpEnv } from '../platform/http/env.ts';
 import { createDocument, type OpenApiDocument } from '../platform/http/openapi.ts';
-import { mountEndpoints, type Route } from '../platform/http/route.ts';
+import { mountEndpoints, nameRoutes, type Route } from '../platform/http/route.ts';
 import { createSurface, protect, type SurfaceOptions } from '../platform/http/surface.ts';
 import { version } from '../platform/version.ts';
 import { requireCronSecret, SWEEP_PATH } from './cron.ts';
@@ -21,10 +21,11 @@ export function createBackupsApp(
   { otherRoutes = [], ...options }: BackupsAppOptions = {},
 ): Hono<HttpEnv> {
   if (!deps.config.API_REQUIRE_AUTH) {
-    deps.log.warn('API_REQUIRE_AUTH is false: every route is open to anyone');
+    deps.log.warn('API_REQUIRE_AUTH is false: every route but /api/cron/* is open to anyone');
   }
   const app = createSurface(deps, options);
   const requireSecret = requireInternalSecret(deps);
+  nameRoutes(app, backupsEndpoints);
   app.use('/api/*', ...protect(deps, { ownAccess: [SWEEP_PATH], requireSecret }));
   app.use('/metrics', requireSecret);
   app.use(SWEEP_PATH, requireCronSecret(deps.config));

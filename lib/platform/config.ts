@@ -73,7 +73,9 @@ export const logVariables = z.object({
 });
 
 export const httpVariables = z.object({
-  API_REQUIRE_AUTH: flag(true).describe('false opens every route; a warning is logged'),
+  API_REQUIRE_AUTH: flag(true).describe(
+    'false opens every route but /api/cron/*; a warning is logged',
+  ),
   INTERNAL_SECRET: z
     .string()
     .optional()
@@ -92,7 +94,6 @@ export const httpVariables = z.object({
 export const sweepVariables = z.object({
   CRON_SECRET: z
     .string()
-    .min(16, 'must have at least 16 characters')
     .optional()
     .describe('bearer secret of /api/cron/*; INTERNAL_SECRET is accepted too'),
   STALE_RUN_AFTER_MINUTES: z.coerce

@@ -12,10 +12,12 @@ export const newestResults = `
       SELECT DISTINCT ON (repo_full_name) * FROM newest_results
       ORDER BY repo_full_name, created_at DESC, result_id DESC, stale DESC
     ) AS kept CROSS JOIN LATERAL (
-      SELECT kept.status, kept.commit_hash, kept.archive_size_bytes, kept.created_at
+      SELECT kept.status, kept.commit_hash, kept.archive_size_bytes, kept.created_at,
+        kept.result_id
       WHERE NOT kept.stale
       UNION ALL (
-        SELECT status, commit_hash, archive_size_bytes, created_at FROM backup_results AS result
+        SELECT status, commit_hash, archive_size_bytes, created_at, id
+        FROM backup_results AS result
         WHERE kept.stale AND result.repo_full_name = kept.repo_full_name
         ORDER BY result.created_at DESC, result.id DESC LIMIT 1
       )
@@ -29,13 +31,13 @@ const reposPage: Statement = {
       SELECT repo_full_name AS full_name, status AS last_status,
         coalesce(commit_hash, '') AS last_commit_hash,
         coalesce(archive_size_bytes, 0) AS archive_size_bytes, ${iso('created_at')} AS last_backed_up
-      FROM newest ORDER BY coalesce(archive_size_bytes, 0) DESC, repo_full_name
+      FROM newest ORDER BY coalesce(archive_size_bytes, 0) DESC, newest.created_at DESC, result_id DESC
       LIMIT $1::bigint OFFSET $2::bigint`)} AS items,
       (SELECT count(*) FROM newest)::text AS total`,
 };
 
 /**
- * Tracked repositories, one entry each from its newest result, largest archive first, then by name
+ * Tracked repositories, one entry each from its newest result, largest archive first, then newest
  * (spec 1, GET /api/repos).
  */
 export function listRepos(db: Database, request: PageRequest): Promise<Page> {

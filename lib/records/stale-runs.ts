@@ -11,7 +11,9 @@ const failStaleRuns: Statement = {
       UPDATE backup_runs AS run
       SET status = 'failed', completed_at = $1::timestamptz, error_message = $3,
         exclusive_key = NULL,
-        duration_ms = greatest(0, extract(epoch FROM $1::timestamptz - started_at) * 1000)::bigint
+        duration_ms = CASE WHEN isfinite(started_at)
+          THEN greatest(0, extract(epoch FROM $1::timestamptz - started_at) * 1000)::bigint
+          ELSE 0 END
       WHERE status = 'running' AND greatest(
         started_at, heartbeat_at,
         (SELECT max(created_at) FROM execution_logs AS log WHERE log.run_id = run.id),

@@ -59,6 +59,17 @@ describe('GET /metrics', () => {
     expect(text).not.toContain('guess');
   });
 
+  it('counts a refused request for the route that it asked for', async () => {
+    const client = createClient();
+    for (const path of ['/api/backups/7', '/api/backups/latest', '/metrics']) {
+      expect((await client.get(path, {})).status).toBe(401);
+    }
+    const { text } = await client.get('/metrics');
+    for (const route of ['/api/backups/:id', '/api/backups/latest', '/metrics']) {
+      expect(text).toContain(`{method="GET",route="${route}",status="401"} 1`);
+    }
+  });
+
   it('shows the same as JSON with format=json', async () => {
     const client = createClient();
     await client.get('/api/backups/7');

@@ -67,7 +67,6 @@ describe('a bad value', () => {
     ['TRUSTED_PROXIES', '10.1'],
     ['TRUSTED_PROXIES', '010.0.0.1'],
     ['TRUST_PROXY_HEADER', 'X Forwarded: hunter2'],
-    ['CRON_SECRET', 'hunter2'],
     ['STALE_RUN_AFTER_MINUTES', '0'],
     ['STALE_RUN_AFTER_MINUTES', '-5'],
     ['STALE_RUN_AFTER_MINUTES', 'hunter2'],

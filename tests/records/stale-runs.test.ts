@@ -85,6 +85,14 @@ it('a start in the future of the clock gives no negative duration', async () => 
   expect(row?.ms).toBe('0');
 });
 
+it('a start without a time does not keep the others from being swept', async () => {
+  const ids = [
+    await insertRun(database.db, { status: 'running', started_at: '-infinity' }),
+    await insertRun(database.db, old),
+  ];
+  expect(await sweep()).toEqual(ids);
+});
+
 it('two sweeps at once fail each run once', async () => {
   const ids: number[] = [];
   for (let n = 0; n < 20; n++) ids.push(await insertRun(database.db, old));

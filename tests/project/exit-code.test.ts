@@ -1,0 +1,34 @@
+import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { execa } from 'execa';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+
+// The package that brings Postgres into the tests ends a process with exit code 0, whatever happened.
+
+const project = resolve(import.meta.dirname, '../..');
+let folder: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'exit-code-'));
+  await symlink(join(project, 'node_modules'), join(folder, 'node_modules'));
+  await writeFile(
+    join(folder, 'vitest.config.mjs'),
+    `export default { test: { globalSetup: '${join(project, 'tests/support/shared-postgres.ts')}' } };\n`,
+  );
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+it.each([
+  ['0 when all is well', 'expect(1).toBe(1)', 0],
+  ['1 when a test fails', 'expect(1).toBe(2)', 1],
+])('npm test ends with %s', async (_what, body, code) => {
+  const text = `import { expect, it } from 'vitest';\nit('is tried', () => ${body});\n`;
+  await writeFile(join(folder, 'one.test.ts'), text);
+  const run = await execa('vitest', ['run', '--root', folder], {
+    cwd: project,
+    preferLocal: true,
+    reject: false,
+  });
+  expect(run.exitCode, run.stdout + run.stderr).toBe(code);
+});
