@@ -2,7 +2,6 @@ import { connect } from 'node:net';
 import { systemClock } from '../lib/platform/clock.ts';
 import type { DatabaseConfig } from '../lib/platform/config.ts';
 import type { Database } from '../lib/platform/database/database.ts';
-import { openEmbeddedDatabase } from '../lib/platform/database/embedded/open.ts';
 import { openDatabase } from '../lib/platform/database/open.ts';
 import type { Log } from '../lib/platform/log.ts';
 
@@ -19,6 +18,8 @@ export function embeddedUrl({ EMBEDDED_DB_PORT }: DatabaseConfig): string {
 export async function openConfiguredDatabase(config: DatabaseConfig, log: Log): Promise<Database> {
   const url = config.DATABASE_URL ?? (await urlOfRunningServer(config));
   if (url !== null) return openDatabase({ url, fetch, log });
+  // Loaded only where it is used: the worker, say, never needs it.
+  const { openEmbeddedDatabase } = await import('../lib/platform/database/embedded/open.ts');
   return openEmbeddedDatabase({ dataDir: config.DATA_DIR, listen: null, log, clock: systemClock });
 }
 

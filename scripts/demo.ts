@@ -9,6 +9,7 @@ import { runCommand } from './command.ts';
 import { commitFile, createDemoRepositories, isWholeRepository } from './demo-repositories.ts';
 import { findFreePort } from './free-port.ts';
 import { startLocalServer } from './local-server.ts';
+import { secretFrom } from './secret-from.ts';
 
 const PROJECT = resolve(import.meta.dirname, '..');
 const WORKER = join(PROJECT, 'scripts/worker.ts');
@@ -17,7 +18,7 @@ const MINUTE_MS = 60_000;
 await runCommand(async () => {
   const folder = await mkdtemp(join(tmpdir(), 'backup-observatory-demo-'));
   const stop = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort());
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stop.abort());
   try {
     await demonstrate(folder, stop.signal);
   } finally {
@@ -33,7 +34,9 @@ async function demonstrate(folder: string, stop: AbortSignal): Promise<void> {
   const server = await startLocalServer(environment);
   try {
     const repositories = await createDemoRepositories(join(folder, 'repositories'));
-    const sources = (await isWholeRepository(PROJECT)) ? [...repositories, PROJECT] : repositories;
+    const sources = [...repositories];
+    if (await isWholeRepository(PROJECT)) sources.push(PROJECT);
+    else process.stderr.write('this project is no whole git repository here, so it is left out\n');
     await backUp(sources, environment, stop);
     process.stdout.write(describe(server.url, `${server.embeddedUrl}`, secretsFile));
     for (let round = 1; !stop.aborted; round++) {
@@ -78,7 +81,7 @@ async function pause(stop: AbortSignal): Promise<void> {
 
 function describe(url: string, databaseUrl: string, secretsFile: string): string {
   const ask = (path: string) =>
-    `curl -s -H "Authorization: Bearer $(sed -n 's/^INTERNAL_SECRET=//p' ${secretsFile})" '${url}${path}'`;
+    `curl -s -H "Authorization: Bearer ${secretFrom(secretsFile)}" '${url}${path}'`;
   return `
 The demo is running; everything is thrown away when you stop it with Ctrl-C.
 A repository changes and a run starts each minute.

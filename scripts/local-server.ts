@@ -14,7 +14,6 @@ import {
   readConfig,
 } from '../lib/platform/config.ts';
 import type { Database } from '../lib/platform/database/database.ts';
-import { openEmbeddedDatabase } from '../lib/platform/database/embedded/open.ts';
 import { startUpkeep } from '../lib/platform/database/embedded/upkeep.ts';
 import { migrate } from '../lib/platform/database/migrate.ts';
 import { openDatabase } from '../lib/platform/database/open.ts';
@@ -97,6 +96,7 @@ async function openLocalDatabase(
   }
   const { DATA_DIR, EMBEDDED_DB_PORT } = config;
   const listen = EMBEDDED_DB_PORT === 0 ? null : { port: EMBEDDED_DB_PORT };
+  const { openEmbeddedDatabase } = await import('../lib/platform/database/embedded/open.ts');
   const db = await openEmbeddedDatabase({ dataDir: DATA_DIR, listen, log, clock: systemClock });
   return { db, embeddedUrl: db.url };
 }

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { relative } from 'node:path';
 import {
   archivePath,
@@ -13,17 +12,17 @@ import { makeLocalSecrets } from '../lib/platform/local-secrets.ts';
 import { version } from '../lib/platform/version.ts';
 import { runCommand } from './command.ts';
 import { type LocalServer, startLocalServer } from './local-server.ts';
+import { secretFrom } from './secret-from.ts';
 
 await runCommand(async () => {
   const loaded = loadEnvironment(process.env, process.cwd());
   const { environment, made } = loaded.hasEnvFile
     ? { environment: loaded.environment, made: [] }
     : makeLocalSecrets(loaded.environment, loaded.localEnvFile);
-  // From the beginning: a signal while it starts stops it in order too.
-  const stopped = Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
+  const stopped = nextSignal();
   const server = await startLocalServer(environment);
-  const secretsFile = loaded.hasEnvFile ? '.env' : here(loaded.localEnvFile);
-  process.stdout.write(describe(server, { environment, made, secretsFile }));
+  const secretFile = loaded.fileOf('INTERNAL_SECRET');
+  process.stdout.write(describe(server, { environment, made, secretFile }));
   await stopped;
   await server.close();
   return 0;
@@ -33,19 +32,31 @@ interface Start {
   environment: Environment;
   /** Names of the secrets that this start made up. */
   made: string[];
-  secretsFile: string;
+  /** The file that INTERNAL_SECRET is in; null when it is in the environment. */
+  secretFile: string | null;
+}
+
+/**
+ * Resolves at the first SIGINT or SIGTERM, also while the server starts. Later ones change nothing: npm
+ * passes a Ctrl-C on that the terminal has sent already, and the end has a limit of its own.
+ */
+function nextSignal(): Promise<void> {
+  return new Promise((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => resolve());
+  });
 }
 
 function describe(
   { url, embeddedUrl }: LocalServer,
-  { environment, made, secretsFile }: Start,
+  { environment, made, secretFile }: Start,
 ): string {
   const config = readConfig(databaseVariables, environment);
   const archives = here(archivePath({ ...config, ...readConfig(workerVariables, environment) }));
   const database = config.DATABASE_URL
     ? 'the Postgres of DATABASE_URL'
     : `embedded, in ${here(config.DATA_DIR)}${embeddedUrl ? ` and at ${embeddedUrl}` : ''}`;
-  const secrets = made.length > 0 ? `${secretsFile}, made now: ${made.join(', ')}` : secretsFile;
+  const place = secretFile === null ? 'the environment' : here(secretFile);
+  const secrets = made.length > 0 ? `${place}, made now: ${made.join(', ')}` : place;
   return `
 Backup Observatory ${version} is running. Ctrl-C stops it.
 
@@ -57,7 +68,7 @@ Backup Observatory ${version} is running. Ctrl-C stops it.
 
 Ask it something:
 
-  curl ${authorization(environment, secretsFile)}${url}/api/dashboard/stats
+  curl ${authorization(environment, secretFile)}${url}/api/dashboard/stats
 
 Back a repository up, in another terminal:
 
@@ -66,12 +77,10 @@ Back a repository up, in another terminal:
 `;
 }
 
-/** The header of a request that can be pasted as it is and still shows no secret. */
-function authorization(environment: Environment, secretsFile: string): string {
-  if (!readConfig(httpVariables, environment).API_REQUIRE_AUTH) return '';
-  const secret = process.env.INTERNAL_SECRET
-    ? '$INTERNAL_SECRET'
-    : `$(sed -n 's/^INTERNAL_SECRET=//p' ${secretsFile})`;
+/** The options of a request that can be pasted as it is and still shows no secret. */
+function authorization(environment: Environment, secretFile: string | null): string {
+  if (!readConfig(httpVariables, environment).API_REQUIRE_AUTH) return '-s ';
+  const secret = secretFile === null ? '$INTERNAL_SECRET' : secretFrom(here(secretFile));
   return `-s -H "Authorization: Bearer ${secret}" `;
 }
 

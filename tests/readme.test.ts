@@ -46,7 +46,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 /** A line of the README with the ports of this test. */
 const here = (line: string) => line.replaceAll('8080', ports.PORT);
 
-function start(command: string, env: Record<string, string>) {
+function start(command: string, env: Record<string, string>, until = lasting[command]) {
   const child = execa('bash', ['-c', `exec ${command}`], {
     cwd: checkout,
     env,
@@ -57,7 +57,7 @@ function start(command: string, env: Record<string, string>) {
     let output = '';
     const read = (chunk: Buffer) => {
       output += chunk;
-      if (lasting[command]?.test(output)) resolve();
+      if (until?.test(output)) resolve();
     };
     child.stdout?.on('data', read);
     child.stderr?.on('data', read);
@@ -108,17 +108,20 @@ describe('the commands of the README', () => {
     expect(await stat(join(checkout, 'restored/README.md'))).toBeTruthy();
   });
 
-  it('show the demo, which leaves nothing behind', { timeout: 120_000 }, async () => {
+  it.each([
+    ['while it waits', lasting['npm run demo']],
+    ['in the middle of a run', /cloning/],
+  ])('show the demo, which leaves nothing behind when it is stopped %s', async (_when, until) => {
     expect(commands).toContain('npm run demo');
     const scratch = await mkdtemp(join(folder, 'scratch-'));
+    const left = async () =>
+      (await readdir(scratch)).filter((name) => name.startsWith('backup-observatory'));
     const free = { PORT: '18782', EMBEDDED_DB_PORT: '18783', TMPDIR: scratch };
-    const demo = start('npm run demo', free);
+    const demo = start('npm run demo', free, until);
     await demo.ready;
-    const made = await readdir(scratch);
-    expect(made.filter((name) => name.startsWith('backup-observatory'))).toHaveLength(1);
+    expect(await left()).toHaveLength(1);
     await demo.interrupt();
-    const left = await readdir(scratch);
-    expect(left.filter((name) => name.startsWith('backup-observatory'))).toEqual([]);
+    expect(await left()).toEqual([]);
   });
 
   it('name only files that are there', async () => {

@@ -26,9 +26,9 @@ export function createBackupsApp(
   const app = createSurface(deps, options);
   const requireSecret = requireInternalSecret(deps);
   nameRoutes(app, backupsEndpoints);
-  app.use('/api/*', ...protect(deps, { ownAccess: [SWEEP_PATH], requireSecret }));
+  const ownAccess = { [SWEEP_PATH]: requireCronSecret(deps.config) };
+  app.use('/api/*', ...protect(deps, { ownAccess, requireSecret }));
   app.use('/metrics', requireSecret);
-  app.use(SWEEP_PATH, requireCronSecret(deps.config));
   mountEndpoints(app, backupsEndpoints, {
     ...deps,
     startedAt: deps.clock.now(),

@@ -7,6 +7,8 @@ import { ConfigError, type Environment } from './config.ts';
 export interface LoadedEnvironment {
   environment: Environment;
   hasEnvFile: boolean;
+  /** The file that a variable came from; null when the process itself has it. */
+  fileOf(name: string): string | null;
   /** Where `npm start` keeps the secrets that it made. */
   localEnvFile: string;
 }
@@ -16,13 +18,18 @@ export interface LoadedEnvironment {
  * An empty value counts as unset. (decisions 2)
  */
 export function loadEnvironment(own: Environment, folder: string): LoadedEnvironment {
-  const envFile = readEnvFile(resolve(folder, '.env'));
-  const early = merge(own, envFile ?? {});
-  const localEnvFile = resolve(folder, early.DATA_DIR ?? '.data', 'local.env');
+  const envFile = resolve(folder, '.env');
+  const fromEnvFile = readEnvFile(envFile);
+  const early = merge(own, fromEnvFile ?? {});
+  const localEnvFile = resolve(folder, early.DATA_DIR || '.data', 'local.env');
   return {
     environment: merge(early, readEnvFile(localEnvFile) ?? {}),
-    hasEnvFile: envFile !== null,
+    hasEnvFile: fromEnvFile !== null,
     localEnvFile,
+    fileOf(name) {
+      if (own[name]) return null;
+      return fromEnvFile?.[name] ? envFile : localEnvFile;
+    },
   };
 }
 

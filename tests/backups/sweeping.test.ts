@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { createBackupsApp } from '../../lib/backups/app.ts';
 import { startSweeping } from '../../lib/backups/sweeping.ts';
 import { type Client, createClient } from '../support/client.ts';
 import { createEmbedded, type TestDatabase } from '../support/databases.ts';
@@ -50,6 +51,15 @@ describe.each(['GET', 'POST'])('%s /api/cron/sweep-stale-runs', (method) => {
     const { status } = await client.send(method, PATH, { 'X-Internal-Secret': CRON_SECRET });
     expect(status).toBe(401);
   });
+});
+
+it('a body without the secret is refused before it is read', async () => {
+  const { client } = await withStaleRun();
+  const response = await createBackupsApp(client.deps).request(PATH, {
+    method: 'POST',
+    body: 'x'.repeat(2 ** 21),
+  });
+  expect(response.status).toBe(401);
 });
 
 describe('the sweep', () => {

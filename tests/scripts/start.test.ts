@@ -1,6 +1,7 @@
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
+import { execa } from 'execa';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { emptyFolder, freePorts, startIn } from '../support/local-start.ts';
 import { type RunningScript, runScript } from '../support/script.ts';
@@ -78,14 +79,6 @@ describe('npm start with nothing configured', () => {
     expect(code).toBe(1);
     expect(stderr).toMatch(/^[^\n]*DATA_DIR[^\n]*\n$/);
   });
-
-  it('answers a ready-to-paste request that it prints', async () => {
-    const { output } = await start();
-    const [, command] = /^ +(curl .*)$/m.exec(output()) ?? [];
-    const { execa } = await import('execa');
-    const { stdout } = await execa(command ?? 'false', { cwd: folder.path, shell: true });
-    expect(JSON.parse(stdout)).toHaveProperty('total_runs', 0);
-  });
 });
 
 describe('npm start with a configuration', () => {
@@ -155,5 +148,36 @@ describe('npm start with a configuration', () => {
     expect(code).toBe(1);
     expect(stderr).toMatch(/^[^\n]*database[^\n]*\n$/);
     expect(stderr).not.toContain('pass-word');
+  });
+});
+
+describe('the request that npm start prints can be pasted', () => {
+  const secret = 'a-secret-that-is-long-enough-for-anyone';
+  const paste = async (output: string, env: Record<string, string> = {}) => {
+    const [, command = 'false'] = /^ +(curl .*)$/m.exec(output) ?? [];
+    expect(command).not.toContain(secret);
+    const { stdout } = await execa(command, { cwd: folder.path, shell: true, env });
+    return JSON.parse(stdout);
+  };
+
+  it.each<[string, string | null, Record<string, string>]>([
+    ['after a first start', null, {}],
+    ['with a secret of the environment', null, { INTERNAL_SECRET: secret }],
+    ['with a DATA_DIR that needs quotes', null, { DATA_DIR: "it's mine" }],
+    ['with a secret in .env', `INTERNAL_SECRET="${secret}"\n`, {}],
+    ['with no secret at all', 'API_REQUIRE_AUTH=false\n', {}],
+  ])('%s', async (_when, dotEnv, env) => {
+    if (dotEnv !== null) await writeFile(join(folder.path, '.env'), dotEnv);
+    const { output } = await start(env);
+    expect(await paste(output(), env)).toHaveProperty('total_runs', 0);
+  });
+
+  it('beside a .env that came after the secrets were made', async () => {
+    const first = await start();
+    first.child.kill('SIGTERM');
+    await first.finished;
+    await writeFile(join(folder.path, '.env'), 'LOG_LEVEL=info\n');
+    const { output } = await start();
+    expect(await paste(output())).toHaveProperty('total_runs', 0);
   });
 });

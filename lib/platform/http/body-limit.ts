@@ -14,6 +14,15 @@ export function limitBody(maxBytes: number): MiddlewareHandler<HttpEnv> {
       throw new AppError('PAYLOAD_TOO_LARGE', `the request body is larger than ${maxBytes} bytes`);
     },
   });
-  // A request without a body is not even asked for one: that would build a whole Request object.
-  return (c, next) => (c.req.method === 'GET' || c.req.method === 'HEAD' ? next() : limit(c, next));
+  return async (c, next) => {
+    // A request without a body is not even asked for one: that would build a whole Request object.
+    if (c.req.method === 'GET' || c.req.method === 'HEAD') return next();
+    try {
+      return await limit(c, next);
+    } catch (cause) {
+      // What a handler throws is answered before it comes here: this is a client that stopped sending.
+      if (!(cause instanceof Error) || cause instanceof AppError) throw cause;
+      throw new AppError('BAD_REQUEST', 'the request body could not be read', { cause });
+    }
+  };
 }

@@ -1,13 +1,11 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { getRequestListener, type HttpBindings, RequestError } from '@hono/node-server';
+import { getRequestListener, type HttpBindings } from '@hono/node-server';
 import type { Clock } from '../clock.ts';
 import { ConfigError } from '../config.ts';
-import { AppError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import { refuseMalformed } from './client-error.ts';
-import { describeError } from './error-response.ts';
-import { chooseRequestId } from './request-id.ts';
+import { answerUnserved, hasUsableHost, refuseHost } from './unserved.ts';
 
 /** Limits of the connection itself. There is no write timeout. (spec 1, Limits) */
 export interface ServerLimits {
@@ -82,7 +80,8 @@ export async function serveNode(options: ServeOptions): Promise<RunningServer> {
       responses.delete(response);
       if (closing) server.closeIdleConnections();
     });
-    void listener(request, response);
+    if (hasUsableHost(request)) void listener(request, response);
+    else refuseHost(request, response);
   }
 
   async function close(graceMs: number): Promise<void> {
@@ -124,18 +123,6 @@ export async function serveNode(options: ServeOptions): Promise<RunningServer> {
       return closing;
     },
   };
-}
-
-/** A request that never reached the app, or an app that failed outside of its own error handler. */
-function answerUnserved(thrown: unknown, log: Log): Response {
-  const requestId = chooseRequestId(null);
-  const malformed = thrown instanceof RequestError;
-  if (!malformed) log.error('a request failed', { request_id: requestId, error: thrown });
-  const error = malformed
-    ? new AppError('BAD_REQUEST', 'malformed request')
-    : new AppError('INTERNAL_ERROR', `internal error, request id ${requestId}`);
-  const { status, headers, body } = describeError(error, requestId);
-  return Response.json(body, { status, headers: { ...headers, 'X-Request-ID': requestId } });
 }
 
 async function listen(server: Server, host: string, port: number): Promise<number> {

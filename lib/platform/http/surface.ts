@@ -1,5 +1,4 @@
 import { Hono, type MiddlewareHandler } from 'hono';
-import { except } from 'hono/combine';
 import type { HttpConfig } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
@@ -41,8 +40,8 @@ export function createSurface(
 }
 
 export interface ProtectOptions {
-  /** Paths that are limited like the others but check access themselves. */
-  ownAccess?: string[];
+  /** Paths that are limited like the others but have a check of access of their own. */
+  ownAccess?: Record<string, MiddlewareHandler<HttpEnv>>;
   /** Largest request body in bytes. Default 1 MiB. */
   maxBodyBytes?: number;
   /** The check of the internal secret, where a surface has it on other paths too. */
@@ -50,20 +49,20 @@ export interface ProtectOptions {
 }
 
 /**
- * Rate limit, then the internal secret, then the body's size: `app.use('/api/*', ...protect(deps))`
+ * Rate limit, then access by the internal secret, then the body's size: `app.use('/api/*', ...protect(deps))`
  * before any route, so that an unknown path is 401 without the secret. (decisions 4, Order of checks)
  */
 export function protect(
   deps: Deps<HttpConfig>,
   {
-    ownAccess = [],
+    ownAccess = {},
     maxBodyBytes = MAX_BODY_BYTES,
     requireSecret = requireInternalSecret(deps),
   }: ProtectOptions = {},
 ): MiddlewareHandler<HttpEnv>[] {
   return [
     limitRate(deps),
-    ownAccess.length === 0 ? requireSecret : except(ownAccess, requireSecret),
+    (c, next) => (ownAccess[c.req.path] ?? requireSecret)(c, next),
     limitBody(maxBodyBytes),
   ];
 }

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import {
   type RunningServer,
   type ServeOptions,
@@ -180,6 +180,7 @@ describe('malformed bytes', () => {
     ],
     ['no host', 'GET / HTTP/1.1\r\nConnection: close\r\n\r\n'],
     ['a malformed host', 'GET / HTTP/1.1\r\nHost: a b/c\r\nConnection: close\r\n\r\n'],
+    ['a host of numbers that are no address', 'GET / HTTP/1.1\r\nHost: 999.1.1.1\r\n\r\n'],
     ['an address that is none', 'GET x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'],
     ['a backslash', 'GET /\\..\\x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'],
     [
@@ -192,6 +193,23 @@ describe('malformed bytes', () => {
     expect(answer).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
     expect(bodyOf(answer).error).toBe('malformed request');
     expect((await fetch(`${url}/who`)).status).toBe(200);
+  });
+
+  it('keep the request id that came with them', async () => {
+    const { port } = await serve();
+    const head = 'GET / HTTP/1.1\r\nHost: 1.2.3.4.5\r\nX-Request-ID: mine\r\n\r\n';
+    expect(bodyOf(await exchange(port, head)).request_id).toBe('mine');
+  });
+
+  it('in a body are the client’s fault, in the metrics and the log too', async () => {
+    const { port, deps } = await serve();
+    const head = 'POST /api/things HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n';
+    const secret = `X-Internal-Secret: ${withSecret['X-Internal-Secret']}\r\n\r\n`;
+    const client = await connectRaw(port);
+    client.send(`${head}${secret}5\r\nhello\r\n`);
+    client.socket.destroy();
+    await vi.waitFor(async () => expect(await deps.metrics.render()).toContain('status="400"} 1'));
+    expect(deps.logged.filter(({ level }) => level === 'error')).toEqual([]);
   });
 
   it.each<[string, number]>([

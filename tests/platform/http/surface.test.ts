@@ -10,7 +10,10 @@ import {
 function createApp(options: TestDepsOptions = {}) {
   const deps = createTestDeps(options);
   const app = createSurface(deps);
-  app.use('/api/*', ...protect(deps, { ownAccess: ['/api/own'], maxBodyBytes: 1000 }));
+  app.use(
+    '/api/*',
+    ...protect(deps, { ownAccess: { '/api/own': (_c, next) => next() }, maxBodyBytes: 1000 }),
+  );
   app.get('/open', (c) => c.text('open'));
   app.get('/page', (c) => c.html('<p>', 200, { 'Content-Security-Policy': 'style-src *' }));
   app.get('/api/own', (c) => c.text('own'));

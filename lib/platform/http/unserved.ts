@@ -1,0 +1,40 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { RequestError } from '@hono/node-server';
+import { AppError } from '../errors.ts';
+import type { Log } from '../log.ts';
+import { describeError } from './error-response.ts';
+import { chooseRequestId } from './request-id.ts';
+
+/** Can an address be made of the Host header? Without one the app could not tell what was asked. */
+export function hasUsableHost({ headers: { host } }: IncomingMessage): boolean {
+  return host !== undefined && URL.canParse(`http://${host}/`);
+}
+
+/** Answers 400 and closes the connection; a request id of the client's is kept. */
+export function refuseHost(request: IncomingMessage, response: ServerResponse): void {
+  const given = request.headers['x-request-id'];
+  const requestId = chooseRequestId(typeof given === 'string' ? given : null);
+  const error = new AppError('BAD_REQUEST', 'malformed request');
+  const { status, headers, body } = describeError(error, requestId);
+  const text = JSON.stringify(body);
+  response.writeHead(status, {
+    ...headers,
+    'X-Request-ID': requestId,
+    'Content-Type': 'application/json',
+    'Content-Length': Buffer.byteLength(text),
+    Connection: 'close',
+  });
+  response.end(text);
+}
+
+/** A request that never reached the app, or an app that failed outside of its own error handler. */
+export function answerUnserved(thrown: unknown, log: Log): Response {
+  const requestId = chooseRequestId(null);
+  const malformed = thrown instanceof RequestError;
+  if (!malformed) log.error('a request failed', { request_id: requestId, error: thrown });
+  const error = malformed
+    ? new AppError('BAD_REQUEST', 'malformed request')
+    : new AppError('INTERNAL_ERROR', `internal error, request id ${requestId}`);
+  const { status, headers, body } = describeError(error, requestId);
+  return Response.json(body, { status, headers: { ...headers, 'X-Request-ID': requestId } });
+}
