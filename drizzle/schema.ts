@@ -213,8 +213,8 @@ export const users = pgTable('users', {
   createdAt: time('created_at').notNull().defaultNow(),
 });
 
-// Summaries: kept by statement-level triggers (0001_summaries.sql, 0002_newest_results.sql), never written by the code. Several
-// rows may stand for one key; a figure is their sum.
+// Summaries: kept by statement-level triggers (0001_summaries.sql, 0002_newest_results.sql), never
+// written by the code. Several rows may stand for one key; a figure is their sum.
 
 /** How many logs each run wrote at each level in each hour. */
 export const executionLogCounts = pgTable(

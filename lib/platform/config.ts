@@ -37,6 +37,7 @@ const postgresUrl = z.url({
   error: 'must be a postgres:// URL',
 });
 
+/** Where the data is (decisions 2). */
 export const databaseVariables = z.object({
   DATABASE_URL: postgresUrl
     .optional()
@@ -55,6 +56,7 @@ export const databaseVariables = z.object({
     ),
 });
 
+/** Redis over REST, shared by several processes (decisions 2). */
 export const redisVariables = z.object({
   UPSTASH_REDIS_REST_URL: url
     .optional()
@@ -65,6 +67,7 @@ export const redisVariables = z.object({
     .describe('its token (also read as KV_REST_API_TOKEN)'),
 });
 
+/** How much is logged. */
 export const logVariables = z.object({
   LOG_LEVEL: z
     .enum(logLevels, 'must be debug, info, warn or error')
@@ -72,6 +75,7 @@ export const logVariables = z.object({
     .describe('least level that is written'),
 });
 
+/** Access to the HTTP surfaces and who their clients are (spec 1, Authentication and Limits). */
 export const httpVariables = z.object({
   API_REQUIRE_AUTH: flag(true).describe(
     'false opens every route but /api/cron/*; a warning is logged',
@@ -91,6 +95,7 @@ export const httpVariables = z.object({
     .describe('the header that a trusted proxy sets'),
 });
 
+/** The sweep of stale runs (decisions 3). */
 export const sweepVariables = z.object({
   CRON_SECRET: z
     .string()
@@ -104,6 +109,7 @@ export const sweepVariables = z.object({
     .describe('a running run without a sign of life for this long is marked failed'),
 });
 
+/** Where `npm start` listens (decisions 1). */
 export const listenVariables = z.object({
   HOST: z.string().default('127.0.0.1').describe('address that `npm start` binds'),
   PORT: port.optional().describe('port that `npm start` listens on; default 8080'),
@@ -111,7 +117,7 @@ export const listenVariables = z.object({
 });
 
 /** Secrets that `npm start` makes beside INTERNAL_SECRET, for the observatory and the MCP server. */
-export const madeSecretVariables = z.object({
+const madeSecretVariables = z.object({
   AUTH_USERNAME: z.string().optional().describe('a user of the observatory; made: admin'),
   AUTH_PASSWORD: z.string().optional().describe('the password of AUTH_USERNAME'),
   JWT_SECRET: z.string().optional().describe('signs access tokens, at least 32 characters'),
@@ -122,6 +128,7 @@ export const madeSecretVariables = z.object({
   MCP_AUTH_TOKEN: z.string().optional().describe('bearer token of the MCP server'),
 });
 
+/** What the worker needs beside the database. */
 export const workerVariables = z.object({
   BACKUP_ARCHIVE_PATH: z
     .string()
@@ -142,6 +149,7 @@ export const variableGroups = {
   'Observatory and MCP server': madeSecretVariables,
 } as const;
 
+/** What the service API is configured by. */
 export const backupsVariables = z.object({
   ...databaseVariables.shape,
   ...redisVariables.shape,
@@ -150,11 +158,15 @@ export const backupsVariables = z.object({
   ...sweepVariables.shape,
 });
 
+/** `databaseVariables` as they were read. */
 export type DatabaseConfig = z.output<typeof databaseVariables>;
+/** `redisVariables` as they were read. */
 export type RedisConfig = z.output<typeof redisVariables>;
+/** `httpVariables` as they were read. */
 export type HttpConfig = z.output<typeof httpVariables>;
+/** `listenVariables` as they were read. */
 export type ListenConfig = z.output<typeof listenVariables>;
-/** What the service API is configured by. */
+/** `backupsVariables` as they were read. */
 export type BackupsConfig = z.output<typeof backupsVariables>;
 
 /** Names that a platform's integration gives to a variable of ours. */

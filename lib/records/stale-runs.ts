@@ -36,8 +36,8 @@ export interface StaleRunRule {
 
 /**
  * Marks the running runs whose worker stopped as failed, with the requests that they had claimed, and
- * returns their ids, ascending. The latest
- * sign of life is the newest of started_at, heartbeat_at, the run's logs and results (decisions 3).
+ * returns their ids, ascending. The latest sign of life is the newest of started_at, heartbeat_at, the
+ * run's logs and results (decisions 3).
  */
 export async function sweepStaleRuns(
   db: Database,

@@ -1,5 +1,5 @@
-import type { PGlite } from '@electric-sql/pglite';
 import type { Log } from '../../log.ts';
+import type { RunningPostgres } from './start-postgres.ts';
 import {
   copyFailMessage,
   errorMessage,
@@ -28,7 +28,7 @@ const copyGuard = copyFailMessage('COPY FROM STDIN must be a simple query of one
 const crashed = { code: '57P02', message: 'the statement crashed the embedded database' };
 
 export interface BackendOptions {
-  start: () => Promise<PGlite>;
+  start: () => Promise<RunningPostgres>;
   /** Does what is committed outlive a crash, so that it can be started again? */
   restartable: boolean;
   /** Called once when the database has stopped for good. */
@@ -58,13 +58,13 @@ export class EmbeddedBackend {
   /** Changes whenever the session is a new one, with default settings. */
   sessionEpoch = 0;
   readonly #options: BackendOptions;
-  #pglite: PGlite;
+  #postgres: RunningPostgres;
   #crash: unknown = null;
   #stopped = false;
 
-  private constructor(options: BackendOptions, pglite: PGlite) {
+  private constructor(options: BackendOptions, postgres: RunningPostgres) {
     this.#options = options;
-    this.#pglite = pglite;
+    this.#postgres = postgres;
     this.#watch();
   }
 
@@ -85,7 +85,7 @@ export class EmbeddedBackend {
         : [...messages, copyGuard];
     const answer = new AnswerReader(withhold, pass);
     try {
-      await this.#pglite.execProtocolRawStream(Buffer.concat(guarded), {
+      await this.#postgres.pglite.execProtocolRawStream(Buffer.concat(guarded), {
         onRawData: (piece) => answer.push(piece),
       });
     } catch (error) {
@@ -122,12 +122,17 @@ export class EmbeddedBackend {
 
   /** Shuts Postgres down. */
   async close(): Promise<void> {
-    if (!this.#stopped) await this.#pglite.close();
+    const { pglite, timers } = this.#postgres;
+    try {
+      if (!this.#stopped) await pglite.close();
+    } finally {
+      timers.disarm();
+    }
   }
 
   /** PGlite itself goes on after a crash as if nothing had happened, in memory that nobody vouches for. */
   #watch(): void {
-    const module = this.#pglite.Module;
+    const module = this.#postgres.pglite.Module;
     const step = module._PostgresMainLoopOnce;
     module._PostgresMainLoopOnce = () => {
       try {
@@ -142,11 +147,12 @@ export class EmbeddedBackend {
   async #startAgain(cause: unknown): Promise<void> {
     const { log, restartable, start, onStopped } = this.#options;
     this.#stopped = true;
+    this.#postgres.timers.disarm();
     log.error('a statement crashed the embedded database', { error: cause });
     if (!restartable) return onStopped();
     try {
-      await this.#pglite.fs?.closeFs();
-      this.#pglite = await start();
+      await this.#postgres.pglite.fs?.closeFs();
+      this.#postgres = await start();
     } catch (error) {
       log.error('the embedded database does not start again', { error });
       return onStopped();

@@ -1,13 +1,11 @@
-import { PGlite } from '@electric-sql/pglite';
-import { vector } from '@electric-sql/pglite-pgvector';
 import type { Clock } from '../../clock.ts';
-import { ConfigError } from '../../config.ts';
 import type { Log } from '../../log.ts';
 import { type Database, databaseUnavailable } from '../database.ts';
 import { EmbeddedBackend } from './backend.ts';
-import { type DataDirectory, openDataDirectory } from './data-directory.ts';
+import { openDataDirectory } from './data-directory.ts';
 import { InProcessClient } from './in-process-client.ts';
 import { SessionLeftovers } from './session-leftovers.ts';
+import { startPostgres } from './start-postgres.ts';
 import { TurnQueue } from './turn-queue.ts';
 import { FatalError } from './wire-messages.ts';
 import { WireServer } from './wire-server.ts';
@@ -52,7 +50,7 @@ export async function openEmbeddedDatabase({
     const server = listen === null ? null : await WireServer.listen(listen.port, log);
     if (server !== null) closers.push(() => server.close());
     const backend = await EmbeddedBackend.start({
-      start: () => startPGlite(directory),
+      start: () => startPostgres(directory),
       restartable: directory !== null,
       onStopped: () => server?.endClients(new FatalError('57P02', 'the embedded database stopped')),
       log,
@@ -86,29 +84,5 @@ export async function openEmbeddedDatabase({
   } catch (error) {
     await closeAll();
     throw error;
-  }
-}
-
-/**
- * WebAssembly's own stack ends long before the 2 MB that Postgres counts on: a function that calls
- * itself for ever would break the database in place of failing.
- */
-const startParams = [...PGlite.defaultStartParams, '-c', 'max_stack_depth=200kB'];
-
-/** PGlite in its folder, or in memory. Throws ConfigError when what the folder holds does not start. */
-async function startPGlite(directory: DataDirectory | null): Promise<PGlite> {
-  const options = { extensions: { vector }, startParams };
-  if (directory === null) return PGlite.create(options);
-  try {
-    const pglite = await PGlite.create(directory.folder, options);
-    await directory.confirm();
-    return pglite;
-  } catch (error) {
-    throw new ConfigError(
-      'DATA_DIR holds an embedded database that does not start; it is damaged',
-      {
-        cause: error,
-      },
-    );
   }
 }

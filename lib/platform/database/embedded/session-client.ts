@@ -2,8 +2,15 @@ import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { EmbeddedBackend } from './backend.ts';
 import type { SessionLeftovers } from './session-leftovers.ts';
+import { startTimeLimit } from './time-limit.ts';
 import type { Turn, TurnQueue } from './turn-queue.ts';
-import { parameterMessage, queryMessage, readyMessage, syncMessage } from './wire-messages.ts';
+import {
+  FatalError,
+  parameterMessage,
+  queryMessage,
+  readyMessage,
+  syncMessage,
+} from './wire-messages.ts';
 import type { TransactionStatus } from './wire-readers.ts';
 import { ClientSettings, type SharedSettings } from './wire-settings.ts';
 import { ClientStatements } from './wire-statements.ts';
@@ -18,11 +25,16 @@ export interface SharedSession {
   clock: Clock;
 }
 
-/** Where a batch's answer goes, and what ends the wait for a turn. */
+/** Where a batch's answer goes, and what ends the wait for a turn and the client. */
 export interface BatchOutlet {
   write(output: Buffer): void;
+  /** Ends the client with this reason once its running statement has ended. */
+  abort(reason: Error): void;
   readonly signal: AbortSignal;
 }
+
+/** How long a client may keep its turn while others wait, in milliseconds. */
+const TURN_LIMIT_MS = 5 * 60_000;
 
 const silent = { withhold: '', pass: () => undefined };
 
@@ -38,6 +50,7 @@ export class SessionClient {
   readonly #inProcess: boolean;
   #settings = new ClientSettings(new Map());
   #turn: Turn | null = null;
+  #liftLimit: (() => void) | null = null;
 
   constructor(shared: SharedSession, id: number, inProcess: boolean) {
     this.#shared = shared;
@@ -71,6 +84,7 @@ export class SessionClient {
     if (this.#inProcess) await settings.enter(this.#settings);
     else if (this.#turn === null) {
       this.#turn = await this.#shared.turns.acquire(outlet.signal);
+      this.#limitTurn(outlet);
       await settings.enter(this.#settings);
     }
     const pass = (output: Buffer) => outlet.write(output);
@@ -131,7 +145,19 @@ export class SessionClient {
     await this.#shared.backend.run([rollback, syncMessage, rollback, syncMessage], silent);
   }
 
+  #limitTurn(outlet: BatchOutlet): void {
+    this.#liftLimit = startTimeLimit({
+      clock: this.#shared.clock,
+      limitMs: TURN_LIMIT_MS,
+      reason: new FatalError('25P04', 'the transaction took too long while others wait'),
+      end: (reason) => outlet.abort(reason),
+      condition: (signal) => this.#shared.turns.whenWanted(signal),
+    });
+  }
+
   #endTurn(): void {
+    this.#liftLimit?.();
+    this.#liftLimit = null;
     this.#turn?.release();
     this.#turn = null;
   }

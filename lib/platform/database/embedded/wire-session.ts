@@ -1,5 +1,6 @@
 import type { Duplex } from 'node:stream';
 import { SessionClient, type SharedSession } from './session-client.ts';
+import { startTimeLimit } from './time-limit.ts';
 import { COPY_LIMIT, copyInResponse, isCopyFromClient } from './wire-copy.ts';
 import {
   copyFailMessage,
@@ -12,10 +13,13 @@ import { readStartupSettings } from './wire-settings.ts';
 import { acceptStartup, receiveStartup } from './wire-startup.ts';
 import { ClientGone, WireStream } from './wire-stream.ts';
 
-/** How long a client may do nothing in an open transaction while others wait, in milliseconds. */
+/**
+ * How long a client in an open transaction may do nothing, or not read what it asked for, while others
+ * wait, in milliseconds.
+ */
 const IDLE_TRANSACTION_LIMIT_MS = 30_000;
 /** How long a connection may take to say who it is, in milliseconds. */
-const STARTUP_LIMIT_MS = 60_000;
+const STARTUP_LIMIT_MS = 5_000;
 /** A batch that grows beyond this runs before its Sync has come, in bytes. */
 const BATCH_LIMIT = 1024 * 1024;
 
@@ -96,13 +100,15 @@ export class WireSession {
 
   /** The next message, or the end of a client that is idle in a transaction that others wait for. */
   #nextMessage(): Promise<WireMessage> {
-    const next = this.#stream.nextMessage();
-    if (!this.#client.holdsTurn) return next;
-    return this.#within(
-      IDLE_TRANSACTION_LIMIT_MS,
-      new FatalError('25P03', 'idle in a transaction while others wait'),
-      next,
-      (signal) => this.#shared.turns.whenWanted(signal),
+    return this.#limitTurn(this.#stream.nextMessage(), 'idle in a transaction while others wait');
+  }
+
+  /** Ends the client when it holds the turn, others wait, and the work that is up to it takes too long. */
+  #limitTurn<Result>(work: Promise<Result>, message: string): Promise<Result> {
+    if (!this.#client.holdsTurn) return work;
+    const reason = new FatalError('25P03', message);
+    return this.#within(IDLE_TRANSACTION_LIMIT_MS, reason, work, (signal) =>
+      this.#shared.turns.whenWanted(signal),
     );
   }
 
@@ -111,22 +117,19 @@ export class WireSession {
     limitMs: number,
     reason: FatalError,
     work: Promise<Result>,
-    condition: (signal: AbortSignal) => Promise<void> = async () => undefined,
+    condition?: (signal: AbortSignal) => Promise<void>,
   ): Promise<Result> {
-    const done = new AbortController();
-    this.#shared.clock
-      .sleep(limitMs, done.signal)
-      .then(() => condition(done.signal))
-      .then(
-        () => this.#stream.abort(reason),
-        (error: unknown) => {
-          if (!done.signal.aborted) this.#stream.abort(new Error('no clock', { cause: error }));
-        },
-      );
+    const lift = startTimeLimit({
+      clock: this.#shared.clock,
+      limitMs,
+      reason,
+      end: (cause) => this.#stream.abort(cause),
+      ...(condition && { condition }),
+    });
     try {
       return await work;
     } finally {
-      done.abort();
+      lift();
     }
   }
 
@@ -209,7 +212,7 @@ export class WireSession {
     this.#batch = [];
     this.#batchBytes = 0;
     await this.#client.run(batch, withhold, this.#stream);
-    await this.#stream.drained();
+    await this.#limitTurn(this.#stream.drained(), 'an answer was not read while others wait');
   }
 
   /** What the client is told at the end. */
