@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { chmod, mkdir, open, readFile, rename, stat, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { repositoryFigures } from './figures.ts';
 
@@ -10,9 +10,11 @@ import { repositoryFigures } from './figures.ts';
  * unchanged repository is recognised and counted without a clone.
  */
 const archiveRecord = z.object({
-  version: z.literal(1),
+  version: z.literal(2),
   archive_sha256: z.string(),
   archive_size_bytes: z.int(),
+  /** When the archive was last written to, in whole milliseconds since the epoch. */
+  archive_modified_ms: z.int(),
   /** The branch that HEAD named; null when it was detached or unborn. */
   head_branch: z.string().nullable(),
   figures: repositoryFigures,
@@ -25,12 +27,32 @@ export function archiveKey(repository: string): string {
   return `${repository.replace('/', '__')}.bundle`.toLowerCase();
 }
 
-/** Makes the archive folder, for its owner alone, unless it is there. */
+/** Makes the archive folder, for its owner alone, unless it is there. Throws Error of the file system. */
 export async function makeArchiveFolder(folder: string): Promise<void> {
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  // Step by step: Node's recursive mkdir never ends where the system says ENOENT below a folder that
+  // is there, as /proc does.
+  if (await isMade(folder)) return;
+  await makeArchiveFolder(dirname(folder));
+  if (!(await isMade(folder))) await mkdir(folder, { mode: 0o700 });
 }
 
-/** The note beside an archive; null when there is none that is of the archive as it is now. */
+/** False when the folder above is missing. */
+async function isMade(folder: string): Promise<boolean> {
+  try {
+    await mkdir(folder, { mode: 0o700 });
+    return true;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' && dirname(folder) !== folder) return false;
+    if ((await whenThere(stat(folder)))?.isDirectory()) return true;
+    throw error;
+  }
+}
+
+/**
+ * The note beside an archive; null when there is none, or the archive's size or time of change is not
+ * what the note says. What changes neither, such as decay of the disk, is not noticed.
+ */
 export async function readArchiveRecord(
   folder: string,
   key: string,
@@ -42,12 +64,16 @@ export async function readArchiveRecord(
   ]);
   if (note === null || archive === null || !archive.isFile()) return null;
   const parsed = archiveRecord.safeParse(parseJson(note));
-  const isOfArchive = parsed.success && parsed.data.archive_size_bytes === archive.size;
+  if (!parsed.success) return null;
+  const { archive_size_bytes: size, archive_modified_ms: modifiedMs } = parsed.data;
+  const isOfArchive = size === archive.size && modifiedMs === Math.floor(archive.mtimeMs);
   return isOfArchive ? parsed.data : null;
 }
 
-/** The size and SHA-256 of a finished bundle that was written but not yet put in its place. */
-export async function sealBundle(path: string): Promise<{ sha256: string; sizeBytes: number }> {
+/** The figures of a finished bundle that was written but not yet put in its place. */
+export async function sealBundle(
+  path: string,
+): Promise<{ sha256: string; sizeBytes: number; modifiedMs: number }> {
   await chmod(path, 0o600);
   await sync(path);
   const hash = createHash('sha256');
@@ -56,7 +82,8 @@ export async function sealBundle(path: string): Promise<{ sha256: string; sizeBy
     hash.update(chunk);
     sizeBytes += chunk.length;
   }
-  return { sha256: hash.digest('hex'), sizeBytes };
+  const { mtimeMs } = await stat(path);
+  return { sha256: hash.digest('hex'), sizeBytes, modifiedMs: Math.floor(mtimeMs) };
 }
 
 /**

@@ -10,6 +10,8 @@ import { cleanText } from './text.ts';
 
 /** How long a run waits for a database that went away. */
 const PATIENCE_MS = 60_000;
+/** How long the last line waits, also after Ctrl-C. */
+const LAST_PATIENCE_MS = 2_000;
 
 /** What a result says, but for what the journal adds itself. */
 export type JournalResult = Omit<NewResult, 'runId' | 'counters' | 'position'>;
@@ -21,6 +23,8 @@ export type JournalResult = Omit<NewResult, 'runId' | 'counters' | 'position'>;
 export interface Journal {
   /** Log line of the run, or of one repository. The message is cleaned. */
   note(level: NewLog['level'], message: string, repository?: string): Promise<void>;
+  /** The run's last line, which waits a moment only, and also when the signal has aborted. */
+  conclude(level: NewLog['level'], message: string): Promise<void>;
   /** Throws RunStopped when the run is not ours any more. */
   record(result: JournalResult): Promise<void>;
   /** Counts a repository without changes. */
@@ -47,13 +51,18 @@ export function openJournal({ db, clock, display, runId, signal }: JournalOption
   const persist = <Value>(work: () => Promise<Value>) =>
     retryWhileUnavailable(work, { clock, forMs: PATIENCE_MS, signal });
 
+  /** Shows a line and returns how it is written. */
+  const show = (level: NewLog['level'], text: string, repository: string | null = null) => {
+    const message = cleanText(text);
+    const prefix = level === 'info' ? '' : `${level}: `;
+    display.line(`${repository === null ? '' : `${repository}: `}${prefix}${message}`);
+    return () => writeLog(db, { runId, level, message, repository });
+  };
+
   return {
-    async note(level, text, repository) {
-      const message = cleanText(text);
-      const prefix = level === 'info' ? '' : `${level}: `;
-      display.line(`${repository === undefined ? '' : `${repository}: `}${prefix}${message}`);
-      await persist(() => writeLog(db, { runId, level, message, repository: repository ?? null }));
-    },
+    note: (level, text, repository) => persist(show(level, text, repository)),
+    conclude: (level, text) =>
+      retryWhileUnavailable(show(level, text), { clock, forMs: LAST_PATIENCE_MS }),
     async record(result) {
       const counted = result.status === 'failed' ? 'failed' : 'successful';
       const next = { ...counters, [counted]: counters[counted] + 1 };

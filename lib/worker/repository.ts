@@ -20,7 +20,10 @@ import {
 import { makeScratch, removeScratch } from './scratch.ts';
 import type { Source } from './source.ts';
 
-/** How the backup of one repository ended, when it did not fail. */
+/**
+ * How the backup of one repository ended, when it did not fail. `empty` has no ref at all: one whose
+ * only commits are at a detached HEAD has no branch or tag either, but is archived, not lost (spec 1).
+ */
 export type RepositoryOutcome =
   | { status: 'unchanged' }
   | { status: 'empty' }
@@ -65,11 +68,12 @@ export async function backUpRepository(backup: RepositoryBackup): Promise<Reposi
     const figures = await measureClone(git, gitDir, refs);
     await onStep('writing the archive');
     await createBundle(git, { gitDir, bundle, refs, headBranch });
-    const { sha256, sizeBytes } = await sealBundle(bundle);
+    const { sha256, sizeBytes, modifiedMs } = await sealBundle(bundle);
     const record: ArchiveRecord = {
-      version: 1,
+      version: 2,
       archive_sha256: sha256,
       archive_size_bytes: sizeBytes,
+      archive_modified_ms: modifiedMs,
       head_branch: headBranch,
       figures,
     };
@@ -89,7 +93,10 @@ async function checkFolder({ isLocal, location }: Source): Promise<void> {
   if (found === null) throw new GitError(`there is no folder ${location}`);
 }
 
-/** The archive is kept only when it is the recorded one and has these refs, and HEAD's branch. */
+/**
+ * The archive is kept only when its note is that of the recorded one, it was not written to since, and
+ * its header has these refs, and HEAD's branch. Its objects are not read again.
+ */
 async function isUnchanged(
   { git, archiveFolder, recordedSha256 }: RepositoryBackup,
   key: string,

@@ -22,7 +22,7 @@ import { sweepScratch } from './scratch.ts';
 import { takeSnapshot } from './snapshot.ts';
 import type { Source } from './source.ts';
 import { backUpSources } from './sources.ts';
-import { describeStop, RunStopped, stopMessages } from './stop.ts';
+import { describeStop, RunStopped, stopMessages, untilAborted } from './stop.ts';
 import { cleanText, countRepositories } from './text.ts';
 
 /** What a run needs from outside. */
@@ -130,11 +130,12 @@ async function backUp(
   await journal.persist(() => writeSnapshot(db, id, snapshot));
 }
 
-async function prepareArchiveFolder({ archiveFolder, clock }: RunDeps): Promise<void> {
+async function prepareArchiveFolder({ archiveFolder, clock, signal }: RunDeps): Promise<void> {
   try {
-    await makeArchiveFolder(archiveFolder);
-    await sweepScratch(archiveFolder, clock.now());
+    await untilAborted(makeArchiveFolder(archiveFolder), signal);
+    await untilAborted(sweepScratch(archiveFolder, clock.now()), signal);
   } catch (cause) {
+    signal.throwIfAborted();
     const fault = cause instanceof Error ? cause.message : String(cause);
     throw new RunStopped(cleanText(`the archive folder cannot be used: ${fault}`), { cause });
   }
@@ -147,19 +148,27 @@ async function endRun(
   ending: RunEnding,
 ): Promise<Pick<RunEnding, 'status' | 'errorMessage'>> {
   const { id, status, errorMessage } = ending;
+  let ended: boolean;
   try {
-    if (status === 'failed') await journal.note('error', `run ${id} failed: ${errorMessage}`);
-    else await journal.note('info', `run ${id} completed${errorMessage && `: ${errorMessage}`}`);
-    const ended = await retryWhileUnavailable(() => finishRun(db, ending), {
+    // Without the run's signal, which may have aborted already; and before all else that may fail.
+    ended = await retryWhileUnavailable(() => finishRun(db, ending), {
       clock,
       forMs: LAST_PATIENCE_MS,
     });
-    return ended
-      ? { status, errorMessage }
-      : { status: 'failed', errorMessage: stopMessages.taken };
   } catch (error) {
     log.error('the end of a run could not be stored', { run_id: id, error });
     display.line(`run ${id} stays open until it is taken for stale: its end could not be stored`);
     return { status: 'failed', errorMessage: errorMessage || stopMessages.unreachable };
   }
+  const end: Pick<RunEnding, 'status' | 'errorMessage'> = ended
+    ? { status, errorMessage }
+    : { status: 'failed', errorMessage: stopMessages.taken };
+  try {
+    const level = end.status === 'failed' ? 'error' : 'info';
+    const why = end.errorMessage && `: ${end.errorMessage}`;
+    await journal.conclude(level, `run ${id} ${end.status}${why}`);
+  } catch (error) {
+    log.warn('the last line of a run could not be stored', { run_id: id, error });
+  }
+  return end;
 }

@@ -12,6 +12,25 @@ export const stopMessages = {
   unreachable: 'the database was lost while the run was under way',
 } as const;
 
+/**
+ * The outcome of `work`, or a rejection with the signal's reason when that aborts first: for work that
+ * cannot be told to stop, such as a call to a file system that does not answer.
+ */
+export async function untilAborted<Value>(
+  work: Promise<Value>,
+  signal: AbortSignal,
+): Promise<Value> {
+  const aborted = Promise.withResolvers<never>();
+  const abort = () => aborted.reject(signal.reason);
+  if (signal.aborted) abort();
+  signal.addEventListener('abort', abort, { once: true });
+  try {
+    return await Promise.race([work, aborted.promise]);
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
+}
+
 /** The error_message of a run that could not go on. A fault of ours is logged with its stack. */
 export function describeStop(error: unknown, signal: AbortSignal, log: Log): string {
   const cause = signal.aborted ? signal.reason : error;

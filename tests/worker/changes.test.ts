@@ -1,4 +1,4 @@
-import { readFile, rm, truncate, writeFile } from 'node:fs/promises';
+import { readFile, rm, stat, truncate, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createPostgres, type TestDatabase } from '../support/databases.ts';
@@ -70,6 +70,15 @@ describe('a repository whose refs are those of its archive', () => {
   });
 });
 
+async function damageInPlace(): Promise<void> {
+  const { mtimeMs } = await stat(archive);
+  const bytes = await readFile(archive);
+  bytes.fill(0, bytes.length - 40);
+  await writeFile(archive, bytes);
+  // As if it came later: a coarse file system may give both the same time.
+  await utimes(archive, new Date(), new Date(mtimeMs + 5_000));
+}
+
 describe('a repository is backed up again when', () => {
   it.each<[string, () => Promise<unknown>]>([
     ['a commit was added', () => app.commit({ 'a.txt': 'third' })],
@@ -94,6 +103,7 @@ describe('a repository is backed up again when', () => {
       'its archive is no bundle of the same size',
       async () => writeFile(archive, Buffer.alloc((await readFile(archive)).length)),
     ],
+    ['its archive was damaged in place behind its header', damageInPlace],
     ['the note beside its archive is missing', () => rm(`${archive}.json`)],
     ['the note beside its archive is damaged', () => writeFile(`${archive}.json`, '{"version":1')],
     [
@@ -111,6 +121,15 @@ describe('a repository is backed up again when', () => {
     expect(await listRefs(archive)).toEqual(await listRefs(app.path));
     expect((await backUp()).stdout).toContain('0 backed up, 1 unchanged');
   });
+});
+
+it('archives a repository whose only commits are at a detached HEAD', async () => {
+  await app.git('checkout', '-q', '--detach');
+  for (const ref of ['refs/heads/main', 'refs/heads/topic', 'refs/tags/v1']) {
+    await app.git('update-ref', '-d', ref);
+  }
+  expect((await backUp()).stdout).toContain('1 backed up');
+  expect(await listRefs(archive)).toEqual([expect.stringMatching(/\tHEAD$/)]);
 });
 
 it('keeps the archive of a repository that lost all its refs', async () => {

@@ -1,0 +1,193 @@
+import { execFile } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type Database, databaseUnavailable } from '../../lib/platform/database/database.ts';
+import { RunStopped } from '../../lib/worker/stop.ts';
+import { createTestClock, type TestClock } from '../support/clock.ts';
+import { createPostgres, type TestDatabase } from '../support/databases.ts';
+import { createRepository, temporaryFolder } from '../support/git.ts';
+import { type GitServer, startGitServer } from '../support/git-server.ts';
+import { callWorker, rowsOf, type WorkerCall } from '../support/worker.ts';
+
+let server: GitServer;
+let database: TestDatabase;
+let folder: string;
+let remove: () => Promise<void>;
+
+beforeAll(async () => {
+  server = await startGitServer();
+});
+afterAll(() => server.close());
+beforeEach(async () => {
+  database = await createPostgres();
+  ({ path: folder, remove } = await temporaryFolder());
+  const app = await createRepository(join(folder, 'app'));
+  await app.commit({ 'a.txt': 'a' });
+  server.serve('team/app.git', app.path);
+});
+afterEach(async () => {
+  await database.close();
+  await remove();
+});
+
+const backUp = (call: Partial<WorkerCall> = {}) =>
+  callWorker({
+    databaseUrl: database.url,
+    archives: join(folder, 'archives'),
+    args: ['run', '--source', `${server.url}/team/app.git`],
+    ...call,
+  });
+const runs = () =>
+  rowsOf(database.db, 'SELECT status, error_message, exclusive_key FROM backup_runs');
+
+/** Time passes at once where the run waits for the database; the heartbeat waits for the test. */
+function impatient(): TestClock {
+  const clock = createTestClock();
+  return {
+    ...clock,
+    sleep(ms, signal) {
+      const slept = clock.sleep(ms, signal);
+      if (ms < 30_000) clock.advance(ms);
+      return slept;
+    },
+  };
+}
+
+/** A database for which some statements are away; `isAway` may count. */
+function losing(isAway: (name: string | undefined) => boolean): (db: Database) => Database {
+  return (db: Database) => ({
+    ...db,
+    async query<Row>(...args: Parameters<Database['query']>) {
+      if (isAway(args[0].name)) throw databaseUnavailable(new Error('lost'));
+      return db.query<Row>(...args);
+    },
+  });
+}
+
+describe('the end of a run is stored', () => {
+  const interrupt = () => {
+    const controller = new AbortController();
+    return {
+      signal: controller.signal,
+      abort: () => controller.abort(new RunStopped('interrupted by SIGINT')),
+    };
+  };
+
+  it('after an interrupt, though no log line can be written any more', async () => {
+    const held = server.holdFetch();
+    const { signal, abort } = interrupt();
+    const wrap = losing((name) => signal.aborted && name === 'write_log');
+    const run = backUp({ signal, clock: impatient(), wrap });
+    await held.came;
+    abort();
+    const { code, stdout, stderr } = await run;
+    held.release();
+    expect({ code, stdout, stderr }).toEqual({
+      code: 1,
+      stdout: expect.stringContaining('Run 1 failed (interrupted by SIGINT)'),
+      stderr: expect.stringContaining('the last line of a run could not be stored'),
+    });
+    expect(await runs()).toEqual([
+      { status: 'failed', error_message: 'interrupted by SIGINT', exclusive_key: null },
+    ]);
+  });
+
+  it('after an interrupt, when the database comes back within five seconds', async () => {
+    const held = server.holdFetch();
+    const { signal, abort } = interrupt();
+    let losses = 3;
+    const wrap = losing(() => signal.aborted && losses-- > 0);
+    const run = backUp({ signal, clock: impatient(), wrap });
+    await held.came;
+    abort();
+    await run;
+    held.release();
+    expect(await runs()).toEqual([
+      { status: 'failed', error_message: 'interrupted by SIGINT', exclusive_key: null },
+    ]);
+    const lines = `SELECT level, message FROM execution_logs ORDER BY id DESC LIMIT 1`;
+    expect(await rowsOf(database.db, lines)).toEqual([
+      { level: 'error', message: 'run 1 failed: interrupted by SIGINT' },
+    ]);
+  });
+
+  it('after the database did not answer for too long', async () => {
+    const held = server.holdFetch();
+    const clock = impatient();
+    let isAway = false;
+    const run = backUp({
+      clock,
+      wrap: losing((name) => isAway && (name === 'beat_run' || name === 'write_log')),
+    });
+    await held.came;
+    isAway = true;
+    for (let beat = 0; beat < 4; beat++) {
+      while (clock.sleepers() === 0) await new Promise(setImmediate);
+      clock.advance(30_000);
+    }
+    expect((await run).code).toBe(1);
+    held.release();
+    expect(await runs()).toEqual([
+      {
+        status: 'failed',
+        error_message: 'the database was lost while the run was under way',
+        exclusive_key: null,
+      },
+    ]);
+  });
+
+  it('as completed, though its last log line is lost', async () => {
+    const wrap = (db: Database): Database => ({
+      ...db,
+      async query<Row>(...args: Parameters<Database['query']>) {
+        if (`${args[1]?.[2]}`.startsWith('run 1 completed'))
+          throw databaseUnavailable(new Error('lost'));
+        return db.query<Row>(...args);
+      },
+    });
+    expect(await backUp({ clock: impatient(), wrap })).toMatchObject({ code: 0 });
+    expect(await runs()).toEqual([{ status: 'completed', error_message: '', exclusive_key: null }]);
+  });
+
+  it.runIf(process.platform !== 'win32')(
+    'after an interrupt while the file system does not answer',
+    async () => {
+      const pipe = join(folder, 'pipe');
+      await promisify(execFile)('mkfifo', [pipe]);
+      const { signal, abort } = interrupt();
+      // Each waits for a writer, and all threads that Node has for files wait with them.
+      const blocked: Promise<void>[] = [];
+      const wrap = (db: Database): Database => ({
+        ...db,
+        async query<Row>(...args: Parameters<Database['query']>) {
+          const rows = await db.query<Row>(...args);
+          if (args[0].name === 'claim_requests') {
+            for (let thread = 0; thread < 64; thread++) blocked.push(readNothing(pipe));
+            setImmediate(abort);
+          }
+          return rows;
+        },
+      });
+      const { stdout } = await backUp({ signal, wrap });
+      await release(pipe, blocked);
+      expect(stdout).toContain('Run 1 failed (interrupted by SIGINT)');
+      expect(await runs()).toEqual([
+        { status: 'failed', error_message: 'interrupted by SIGINT', exclusive_key: null },
+      ]);
+    },
+  );
+});
+
+async function readNothing(pipe: string): Promise<void> {
+  await (await open(pipe, 'r')).close();
+}
+
+/** Keeps the pipe open for writing until all readers came. */
+async function release(pipe: string, blocked: Promise<void>[]): Promise<void> {
+  const writer = openSync(pipe, 'r+');
+  await Promise.all(blocked);
+  closeSync(writer);
+}
