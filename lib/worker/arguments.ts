@@ -1,7 +1,9 @@
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
 import { AppError } from '../platform/errors.ts';
+import { archiveKey } from './archive.ts';
 import { nearestWord } from './nearest.ts';
 import { parseSource, type Source } from './source.ts';
+import { cleanText } from './text.ts';
 import { runUsage, workerUsage } from './usage.ts';
 
 /** What a command line of the worker asks for. */
@@ -62,9 +64,11 @@ function parseRun(args: string[], folder: string): WorkerCommand {
       'no repository is given: discovery is not configured, so name each with --source PATH|URL',
     );
   }
+  const sources = given.map((source) => parseSource(source, folder));
+  checkNames(sources);
   return {
     name: 'run',
-    sources: given.map((source) => parseSource(source, folder)),
+    sources,
     everyMs: typeof values.every === 'string' ? parseMinutes(values.every) : null,
   };
 }
@@ -73,18 +77,38 @@ function checkOption({
   name,
   rawName,
   value,
+  inlineValue,
 }: {
   name: string;
   rawName: string;
   value?: string | undefined;
+  inlineValue?: boolean | undefined;
 }) {
-  if (!(name in runOptions)) {
+  if (!Object.hasOwn(runOptions, name)) {
     const words = Object.keys(runOptions).map((option) => `--${option}`);
     throw wrongUsage(`unknown option ${withoutUserInfo(rawName)}${suggestion(rawName, words)}`);
   }
   const takesValue = runOptions[name as keyof typeof runOptions].type === 'string';
   if (takesValue && !value) throw wrongUsage(`${rawName} needs a value`);
+  if (takesValue && !inlineValue && value?.startsWith('-')) {
+    throw wrongUsage(`${rawName} needs a value; one that begins with - is given as ${rawName}=…`);
+  }
   if (!takesValue && value !== undefined) throw wrongUsage(`${rawName} takes no value`);
+}
+
+/** One name is one archive and one repository in the records (decisions 7, Archives). */
+function checkNames(sources: readonly Source[]): void {
+  const names = new Map<string, string>();
+  for (const { name } of sources) {
+    const key = archiveKey(name);
+    const namesake = names.get(key);
+    names.set(key, name);
+    if (namesake === undefined) continue;
+    const called = namesake === name ? name : `${namesake} and ${name}`;
+    throw wrongUsage(
+      cleanText(`two sources are called ${called}, which would be one archive; give one of them`),
+    );
+  }
 }
 
 function parseMinutes(text: string): number {
@@ -99,7 +123,8 @@ function suggestion(typed: string, words: readonly string[]): string {
 }
 
 function withoutUserInfo(text: string): string {
-  return text.replace(/[^/\s]*@/g, '…@');
+  // Only from where a part begins: from each character on, it would take quadratic time.
+  return text.replace(/(?<![^/\s])[^/\s]*@/g, '…@');
 }
 
 function wrongUsage(message: string): AppError {

@@ -20,6 +20,9 @@ const LOOPBACK_PROTOCOLS = `${SAFE_PROTOCOLS}:http:git`;
 
 const address = /^[a-z][a-z0-9+.-]*:\/\//i;
 const shortAddress = /^(?:([^@:/\s]+)@)?([a-z0-9][a-z0-9.-]*|\[[0-9a-f:]+\]):(?!:)([^\s].*)$/i;
+/** An address without its two slashes; as a host of ssh or a path it would keep its credentials. */
+const brokenAddress =
+  /^[\s"'<(]*(?:https?|ssh|git|file|ftps?|sftp|rsync|svn|(?:git|svn)\+[a-z]+)\s*:/i;
 const drivePath = /^[a-z]:[\\/]/i;
 const loopbackHost = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/i;
 
@@ -33,8 +36,14 @@ export function parseSource(text: string, folder: string): Source {
   if (address.test(text)) return parseAddress(text);
   if (/^[a-z0-9+.-]+::/i.test(text))
     throw refused('names a transport helper, which is not allowed');
-  const short = drivePath.test(text) ? null : shortAddress.exec(text);
-  return short ? parseShortAddress(text, short) : localSource(resolve(folder, text));
+  if (brokenAddress.test(text)) {
+    throw refused('begins like an address, but not with a protocol and two slashes');
+  }
+  if (drivePath.test(text)) return localSource(resolve(folder, text));
+  const short = shortAddress.exec(text);
+  if (short) return parseShortAddress(text, short);
+  if (/:\/+[^/]*@/.test(text)) throw refused('looks like an address with credentials in it');
+  return localSource(resolve(folder, text));
 }
 
 function parseAddress(text: string): Source {
@@ -65,7 +74,7 @@ function parseAddress(text: string): Source {
 
 function parseShortAddress(text: string, [, user = '', host = '', path = '']: string[]): Source {
   if (user.startsWith('-')) throw refused('names no host');
-  if (/^[^/]*@/.test(path))
+  if (/^\/*[^/]*@/.test(path))
     throw refused('has credentials in it; leave them out, ssh uses its keys');
   return { name: nameFrom(host, path), location: text, isLocal: false, protocols: SAFE_PROTOCOLS };
 }

@@ -25,8 +25,8 @@ export interface SourcesContext {
 type Outcome = RepositoryOutcome | { status: 'failed'; errorMessage: string };
 
 /**
- * Backs the sources up one after the other and writes each down, yielding how each ended. A repository
- * that fails is a result; thrown is only what stops the run: its signal's reason, or the database's
+ * Backs the sources up one after the other and writes each down, yielding how each ended. No two may
+ * have the same archive. A repository that fails is a result; thrown is only what stops the run: its signal's reason, or the database's
  * absence.
  */
 export async function* backUpSources(
@@ -34,19 +34,12 @@ export async function* backUpSources(
   sources: readonly Source[],
 ): AsyncGenerator<{ source: Source; status: Outcome['status'] }> {
   const { clock, display, journal, signal } = context;
-  const names = new Map<string, string>();
   for (const [index, source] of sources.entries()) {
     signal.throwIfAborted();
     const show = (doing: string) =>
       display.progress(index, sources.length, `${cleanText(source.name)}: ${doing}`);
     const began = clock.now();
-    const key = archiveKey(source.name);
-    const namesake = names.get(key);
-    const outcome =
-      namesake === undefined
-        ? await backUpSource(context, source, show)
-        : failure(`another source of this run is called ${namesake} too, and has the same archive`);
-    names.set(key, namesake ?? source.name);
+    const outcome = await backUpSource(context, source, show);
     await writeDown(journal, source, outcome, clock.now() - began);
     yield { source, status: outcome.status };
   }
@@ -77,7 +70,7 @@ async function backUpSource(
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof AppError) throw error;
-    if (error instanceof GitError) return failure(error.message);
+    if (error instanceof GitError || isSystemError(error)) return failure(error.message);
     log.error('a repository could not be backed up', { repository: source.name, error });
     return failure(error instanceof Error ? error.message : String(error));
   }
@@ -115,6 +108,11 @@ async function writeDown(
       return journal.note('info', `archived ${commits}, ${size} in ${key}`, source.name);
     }
   }
+}
+
+/** What the system refused, such as EACCES or ENOSPC: for a person to mend, no fault of ours. */
+function isSystemError(error: unknown): error is NodeJS.ErrnoException {
+  return error instanceof Error && 'syscall' in error && 'code' in error;
 }
 
 function failure(text: string): Outcome {

@@ -48,6 +48,14 @@ describe('a command line', () => {
     [['run', '--sorce', 'a'], 'unknown option --sorce; did you mean --source?'],
     [['run', '--source', 'a', '--evry=5'], 'unknown option --evry; did you mean --every?'],
     [['run', '-x'], 'unknown option -x'],
+    [['run', '--constructor'], 'unknown option --constructor'],
+    [['run', '--toString', 'a'], 'unknown option --toString'],
+    [['run', '--source', '--once'], '--source needs a value; one that begins with - is given as'],
+    [['run', '--source', '-x'], '--source needs a value; one that begins with - is given as'],
+    [['run', '--every', '--once', '--source', 'a'], '--every needs a value'],
+    [['run', '--source', 'a', '--source', './a'], 'two sources are called local/a, which would be'],
+    [['run', '--source', 'a', '--source', '/b/A'], 'two sources are called local/a and local/A'],
+    [['run', '--source', 'h:a__b/c', '--source', 'h:a/b__c'], 'called a__b/c and a/b__c, which'],
     [['run', '--source'], '--source needs a value'],
     [['run', '--source='], '--source needs a value'],
     [['run', '--source', 'a', '--once=yes'], '--once takes no value'],
@@ -61,6 +69,11 @@ describe('a command line', () => {
   ])('%j is wrong usage', (args, fault) => {
     expect(faultOf(() => parse(...args))).toContain(fault);
   });
+});
+
+// Quadratic time would be hours, and the test would not end.
+it('a very long wrong argument is refused in linear time', () => {
+  expect(faultOf(() => parse('run', 'x'.repeat(2 ** 21)))).toContain('unexpected argument');
 });
 
 describe('a source', () => {
@@ -78,6 +91,9 @@ describe('a source', () => {
     ['/srv/git/app.git/', 'local/app', '/srv/git/app.git'],
     ['/srv/app/.git', 'local/app', '/srv/app'],
     ['./-dash', 'local/-dash', '/home/ada/-dash'],
+    ['git@git:team/app', 'team/app', 'git@git:team/app'],
+    ['./https:app', 'local/https:app', '/home/ada/https:app'],
+    ['/srv/team@home/app', 'local/app', '/srv/team@home/app'],
     ['.', 'local/ada', '/home/ada'],
     ['./odd:name', 'local/odd:name', '/home/ada/odd:name'],
   ])('%s is called %s', (text, name, location) => {
@@ -93,6 +109,19 @@ describe('a source', () => {
     ['https://hunter-2@example.org/team/app', 'credentials'],
     ['ssh://git:hunter-2@example.org/team/app', 'credentials'],
     ['ada:hunter-2@example.org:team/app', 'credentials'],
+    ['https:/ada:hunter-2@example.org/team/app', 'begins like an address'],
+    ['HTTPS:ada:hunter-2@example.org/team/app', 'begins like an address'],
+    [' https://ada:hunter-2@example.org/team/app', 'begins like an address'],
+    ['"https://ada:hunter-2@example.org/team/app"', 'begins like an address'],
+    ['http:/hunter-2@example.org/team/app', 'begins like an address'],
+    ['ssh:/git:hunter-2@example.org/team/app', 'begins like an address'],
+    ['git:/hunter-2/app', 'begins like an address'],
+    ['file:/home/hunter-2', 'begins like an address'],
+    ['ftp:/ada:hunter-2@example.org/team/app', 'begins like an address'],
+    ['svn+ssh:/ada:hunter-2@example.org/team/app', 'begins like an address'],
+    ['htps:/ada:hunter-2@example.org/team/app', 'credentials'],
+    ['git@example.org://ada:hunter-2@example.org/team/app', 'credentials'],
+    ['see https://ada:hunter-2@example.org/team/app', 'credentials'],
     ['https://example.org/team/app?token=hunter-2', 'a query'],
     ['http://example.org/team/app', 'unencrypted protocol http'],
     ['git://example.org/team/app', 'unencrypted protocol git'],
@@ -112,6 +141,12 @@ describe('a source', () => {
     const message = faultOf(() => parseSource(text, '/home/ada'));
     expect(message).toContain(fault);
     expect(message).not.toContain('hunter-2');
+  });
+
+  it('given with an equals sign may begin with a dash', () => {
+    expect(parse('run', '--source=-x')).toMatchObject({
+      sources: [{ name: 'local/-x', location: '/home/ada/-x' }],
+    });
   });
 
   it('may only speak encrypted or local protocols, but for loopback', () => {

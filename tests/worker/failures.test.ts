@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
@@ -78,17 +78,30 @@ it('refuses a repository with a missing object and keeps the archive of before',
   expect((await readdir(archives)).sort()).toEqual(['local__app.bundle', 'local__app.bundle.json']);
 });
 
-it('refuses the second of two sources of one name in one run', async () => {
-  const other = await createRepository(join(folder, 'other', 'APP'));
-  await other.commit({ 'b.txt': 'b' });
-  expect((await backUp(app.path, other.path)).code).toBe(1);
+it('refuses two sources of one name before a run begins, so that no result is spoiled', async () => {
+  await backUp(app.path);
+  const before = await lastResults();
+  await expect(backUp(app.path, app.path)).rejects.toMatchObject({
+    code: 'BAD_REQUEST',
+    message: expect.stringContaining('two sources are called local/app'),
+  });
+  expect(await lastResults()).toEqual(before);
+});
+
+it('tells what the system refused in one plain line', async () => {
+  const file = join(folder, 'file');
+  await writeFile(file, '');
+  const { code, stderr } = await backUp(join(file, 'app'));
+  expect(code).toBe(1);
   expect(await lastResults()).toEqual([
-    { repo_full_name: 'local/app', status: 'completed', error_message: '' },
     {
-      repo_full_name: 'local/APP',
+      repo_full_name: 'local/app',
       status: 'failed',
-      error_message: 'another source of this run is called local/app too, and has the same archive',
+      error_message: expect.stringMatching(/^ENOTDIR: not a directory/),
     },
+  ]);
+  expect(stderr.split('\n').filter((line) => line.includes('ENOTDIR'))).toEqual([
+    expect.stringMatching(/^local\/app: error: ENOTDIR: not a directory/),
   ]);
 });
 
@@ -152,6 +165,22 @@ it('fails the run when the archive folder cannot be used', async () => {
       exclusive_key: null,
     },
   ]);
+});
+
+// There mkdir says ENOENT though the folder above is there, at which Node's recursive mkdir loops.
+it.runIf(process.platform === 'linux')(
+  'fails the run when the archive folder is in /proc',
+  async () => {
+    archives = '/proc/archives/of/ada';
+    expect((await backUp(app.path)).stdout).toMatch(/the archive folder cannot be used: ENOENT/);
+  },
+);
+
+it('makes an archive folder and those above it for their owner alone', async () => {
+  archives = join(folder, 'some', 'where');
+  expect((await backUp(app.path)).code).toBe(0);
+  expect((await stat(join(folder, 'some'))).mode & 0o777).toBe(0o700);
+  expect((await stat(archives)).mode & 0o777).toBe(0o700);
 });
 
 it('removes what a killed worker left in the archive folder, and nothing of a living one', async () => {
