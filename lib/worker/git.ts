@@ -19,12 +19,13 @@ export interface GitOptions {
 export interface Git {
   /** Runs git for its output, of at most 64 MiB. Throws GitError. */
   read(args: readonly string[], options?: GitOptions): Promise<string>;
-  /** Runs git for its records, each ended by `separator`, as they come. Throws GitError. */
+  /** Runs git for its records of at most 1 MiB, each ended by `separator`, as they come. Throws GitError. */
   stream(args: readonly string[], separator: string, options?: GitOptions): AsyncIterable<string>;
 }
 
 const MAX_OUTPUT = 64 * 2 ** 20;
 const MAX_ERROR_OUTPUT = 2 ** 20;
+const MAX_RECORD = 2 ** 20;
 const DEFAULT_TIMEOUT_MS = 10 * 60_000;
 
 /** Options that hold for every call: nothing of the repository's runs, nothing tidies up behind us. */
@@ -105,6 +106,8 @@ export function createGit(environment: Environment, signal: AbortSignal): Git {
         for await (const text of child.stdout.setEncoding('utf8') as AsyncIterable<string>) {
           const records = (rest + text).split(separator);
           rest = records.pop() ?? '';
+          // Also because to look for its end again with each piece takes quadratic time.
+          if (rest.length > MAX_RECORD) throw new GitError('git wrote a line that is too long');
           yield* records;
         }
         drained = true;

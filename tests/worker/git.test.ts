@@ -85,3 +85,8 @@ it('rejects with the reason of its signal', async () => {
   const git = createGit(environment, AbortSignal.abort(reason));
   await expect(git.read([`--git-dir=${path}/.git`, 'status'])).rejects.toBe(reason);
 });
+
+it('is stopped when it streams a record that is too long', async () => {
+  const records = createGit(environment, signal).stream(alias('yes | tr -d "\\n"'), '\n');
+  await expect(records[Symbol.asyncIterator]().next()).rejects.toThrow('a line that is too long');
+});
