@@ -284,6 +284,9 @@ CREATE OR REPLACE TRIGGER sum_no_results AFTER TRUNCATE ON backup_results
 --> statement-breakpoint
 -- The triggers above hold writers off until this migration commits, so nothing is missed or counted
 -- twice.
+-- (0003_summary_guards.sql makes guards that would ignore these rows, where this runs a second time.)
+DROP TRIGGER IF EXISTS ignore_counts_of_others ON execution_log_counts;
+DROP TRIGGER IF EXISTS ignore_totals_of_others ON backup_result_totals;
 DELETE FROM execution_log_counts;
 INSERT INTO execution_log_counts (run_key, level, hour, log_count)
 SELECT coalesce(run_id::bigint, 4294967296), lower(coalesce(level, '')),

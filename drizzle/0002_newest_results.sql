@@ -102,6 +102,7 @@ CREATE OR REPLACE TRIGGER keep_newest_results_truncated AFTER TRUNCATE ON backup
   FOR EACH STATEMENT EXECUTE FUNCTION keep_newest_results();
 --> statement-breakpoint
 -- The triggers hold writers off until this migration commits, so nothing is missed.
+DROP TRIGGER IF EXISTS ignore_newest_of_others ON newest_results;
 DELETE FROM newest_results;
 INSERT INTO newest_results
   (repo_full_name, created_at, result_id, status, commit_hash, archive_size_bytes)

@@ -15,8 +15,14 @@ export async function runCommand(command: () => Promise<number>): Promise<void> 
   }
 }
 
+/** SQLSTATEs of a table and a column that are not there. */
+const MISSING_SCHEMA = ['42P01', '42703'];
+
 function describe(error: unknown): string {
   if (error instanceof ConfigError) return error.message;
+  if (MISSING_SCHEMA.includes(String((error as { code?: unknown } | null)?.code))) {
+    return 'the database does not have our tables yet: run `npm run migrate`';
+  }
   if (!(error instanceof AppError)) return error instanceof Error ? `${error.stack}` : `${error}`;
   const { cause } = error;
   return cause instanceof Error

@@ -18,7 +18,8 @@ const MINUTE_MS = 60_000;
 await runCommand(async () => {
   const folder = await mkdtemp(join(tmpdir(), 'backup-observatory-demo-'));
   const stop = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stop.abort());
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+    process.on(signal, () => stop.abort());
   try {
     await demonstrate(folder, stop.signal);
   } finally {
@@ -58,7 +59,11 @@ async function throwAway(folder: string): Promise<Environment> {
     HOME: process.env.HOME,
     DATA_DIR: join(folder, 'data'),
     PORT: process.env.PORT || String(await findFreePort(8080)),
-    EMBEDDED_DB_PORT: process.env.EMBEDDED_DB_PORT || String(await findFreePort(54329)),
+    // 0 would keep the worker out.
+    EMBEDDED_DB_PORT:
+      Number(process.env.EMBEDDED_DB_PORT || 0) === 0
+        ? String(await findFreePort(54329))
+        : process.env.EMBEDDED_DB_PORT,
   };
 }
 

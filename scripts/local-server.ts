@@ -11,6 +11,7 @@ import {
   INTERNAL_SECRET_MIN_LENGTH,
   listenPort,
   listenVariables,
+  madeSecretVariables,
   readConfig,
 } from '../lib/platform/config.ts';
 import type { Database } from '../lib/platform/database/database.ts';
@@ -40,6 +41,8 @@ export interface LocalServer {
 export async function startLocalServer(environment: Environment): Promise<LocalServer> {
   const config = readConfig(backupsVariables, environment);
   const listen = readConfig(listenVariables, environment);
+  // A secret that is set but unusable stops the start, whatever uses it.
+  readConfig(madeSecretVariables, environment);
   refuseShortSecret(config);
   const log = createLog(config.LOG_LEVEL, systemClock);
   const { db, embeddedUrl } = await openLocalDatabase(config, log);

@@ -26,7 +26,9 @@ await runCommand(async () => {
     process.stdout.write(usage);
     return 0;
   }
-  if (option !== undefined) throw new AppError('BAD_REQUEST', usage);
+  if (option !== undefined) {
+    throw new AppError('BAD_REQUEST', `unexpected argument ${option}\n\n${usage.trimEnd()}`);
+  }
 
   const environment = loadEnvironment();
   const config = readConfig(databaseVariables, environment);
@@ -37,7 +39,7 @@ await runCommand(async () => {
     const done =
       applied === 0
         ? 'has every migration already'
-        : `has ${applied} more ${applied === 1 ? 'migration' : 'migrations'}`;
+        : `was given ${applied} ${applied === 1 ? 'migration' : 'migrations'}`;
     process.stdout.write(`${describe(db, config)} ${done}\n`);
     return 0;
   } finally {

@@ -37,12 +37,13 @@ interface Start {
 }
 
 /**
- * Resolves at the first SIGINT or SIGTERM, also while the server starts. Later ones change nothing: npm
+ * Resolves at the first SIGINT, SIGTERM or SIGHUP, also while the server starts. Later ones change nothing: npm
  * passes a Ctrl-C on that the terminal has sent already, and the end has a limit of its own.
  */
 function nextSignal(): Promise<void> {
   return new Promise((resolve) => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => resolve());
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+      process.on(signal, () => resolve());
   });
 }
 

@@ -35,7 +35,8 @@ await runCommand(async () => {
       return print(`removed ${name}`);
     });
   }
-  throw new AppError('BAD_REQUEST', usage);
+  // Not repeated: somebody may have typed a password there.
+  throw new AppError('BAD_REQUEST', `the arguments are not understood\n\n${usage}`);
 });
 
 function isName(name: string | undefined): name is string {

@@ -32,7 +32,9 @@ async function openWorkerDatabase(config: DatabaseConfig, log: Log): Promise<Dat
   if (url !== null) return openDatabase({ url, fetch, log, maxConnections: 2 });
   throw new AppError(
     'SERVICE_UNAVAILABLE',
-    'there is no database: start the server with `npm start`, or set DATABASE_URL',
+    config.EMBEDDED_DB_PORT === 0
+      ? 'EMBEDDED_DB_PORT is 0, which keeps the worker from the database of `npm start`'
+      : 'there is no database: start the server with `npm start`, or set DATABASE_URL',
   );
 }
 

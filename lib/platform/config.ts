@@ -117,12 +117,17 @@ export const listenVariables = z.object({
 });
 
 /** Secrets that `npm start` makes beside INTERNAL_SECRET, for the observatory and the MCP server. */
-const madeSecretVariables = z.object({
+export const madeSecretVariables = z.object({
   AUTH_USERNAME: z.string().optional().describe('a user of the observatory; made: admin'),
   AUTH_PASSWORD: z.string().optional().describe('the password of AUTH_USERNAME'),
-  JWT_SECRET: z.string().optional().describe('signs access tokens, at least 32 characters'),
+  JWT_SECRET: z
+    .string()
+    .min(32, 'must have at least 32 characters')
+    .optional()
+    .describe('signs access tokens, at least 32 characters'),
   CREDENTIALS_ENCRYPTION_KEY: z
     .string()
+    .refine(isKey, 'must be 32 bytes, base64 or hex')
     .optional()
     .describe("encrypts users' gateway keys: 32 bytes, base64 or hex"),
   MCP_AUTH_TOKEN: z.string().optional().describe('bearer token of the MCP server'),
@@ -208,4 +213,9 @@ export function archivePath(config: {
   DATA_DIR: string;
 }) {
   return config.BACKUP_ARCHIVE_PATH ?? resolve(config.DATA_DIR, 'archives');
+}
+
+/** Is a text 32 bytes in hex or base64, or a list of such keys, the new one first? */
+function isKey(text: string): boolean {
+  return text.split(',').every((key) => /^([0-9a-f]{64}|[\w+/-]{43}=?)$/i.test(key.trim()));
 }

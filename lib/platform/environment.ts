@@ -43,7 +43,8 @@ function readEnvFile(path: string): Environment | null {
   try {
     return parseEnv(readFileSync(path, 'utf8'));
   } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    const { code } = cause as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ENOTDIR') return null;
     throw new ConfigError(`cannot read ${path}: ${(cause as Error).message}`, { cause });
   }
 }

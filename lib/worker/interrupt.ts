@@ -6,14 +6,14 @@ import { RunStopped } from './stop.ts';
 const SAME_INTERRUPT_MS = 500;
 
 export interface InterruptOptions {
-  /** The process: emits SIGINT and SIGTERM with their names. */
+  /** The process: emits SIGINT, SIGTERM and SIGHUP with their names. */
   signals: Pick<EventEmitter, 'on'>;
   clock: Clock;
   exit(code: number): void;
 }
 
 /**
- * The first SIGINT or SIGTERM aborts the returned signal with a RunStopped that says so, and the run
+ * The first SIGINT, SIGTERM or SIGHUP (the terminal was closed) aborts the returned signal with a RunStopped that says so, and the run
  * closes itself; a second one ends the process at once with code 1.
  */
 export function listenForInterrupt({ signals, clock, exit }: InterruptOptions): AbortSignal {
@@ -25,7 +25,6 @@ export function listenForInterrupt({ signals, clock, exit }: InterruptOptions): 
       interrupt.abort(new RunStopped(`interrupted by ${name}`));
     } else if (clock.now() - firstAt > SAME_INTERRUPT_MS) exit(1);
   };
-  signals.on('SIGINT', stop);
-  signals.on('SIGTERM', stop);
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) signals.on(name, stop);
   return interrupt.signal;
 }

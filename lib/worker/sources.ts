@@ -104,7 +104,8 @@ async function writeDown(
         archive: { key, sha256: record.archive_sha256 },
       });
       const size = formatBytes(record.archive_size_bytes);
-      const commits = `${record.figures.total_commits} commits`;
+      const total = record.figures.total_commits;
+      const commits = `${total} ${total === 1 ? 'commit' : 'commits'}`;
       return journal.note('info', `archived ${commits}, ${size} in ${key}`, source.name);
     }
   }

@@ -122,6 +122,8 @@ describe('npm start with a configuration', () => {
     ['DATABASE_URL', 'mysql://localhost/x'],
     ['TRUSTED_PROXIES', '10.0.0.0/8,nonsense'],
     ['LOG_LEVEL', 'loud'],
+    ['JWT_SECRET', 'too-short'],
+    ['CREDENTIALS_ENCRYPTION_KEY', 'no-key'],
   ])('names a bad %s in one line without its value %s', async (name, value) => {
     const { code, stderr } = await refused({ [name]: value });
     expect(code).toBe(1);

@@ -86,6 +86,20 @@ describe('npm run users', () => {
     expect((await users(args)).code).toBe(2);
   });
 
+  it('says in one line that there are no tables yet', async () => {
+    const empty = await createPostgres({ migrated: false });
+    const { code, stderr } = await runScript('users', {
+      args: ['list'],
+      cwd: folder,
+      env: { DATABASE_URL: empty.url },
+    });
+    await empty.close();
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: 'the database does not have our tables yet: run `npm run migrate`\n',
+    });
+  });
+
   it('says in one line that the database does not answer', async () => {
     const { code, stderr } = await runScript('users', {
       args: ['list'],

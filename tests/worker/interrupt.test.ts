@@ -11,7 +11,7 @@ function listen() {
   return { signals, clock, exits, signal };
 }
 
-it.each(['SIGINT', 'SIGTERM'])('the first %s aborts with its name and lets the run end', (name) => {
+it.each(['SIGINT', 'SIGTERM', 'SIGHUP'])('the first %s aborts with its name and lets the run end', (name) => {
   const { signals, exits, signal } = listen();
   signals.emit(name, name);
   expect(signal.reason).toMatchObject({ message: `interrupted by ${name}` });

@@ -1,4 +1,5 @@
 import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
+import { AppError } from '../errors.ts';
 import type { Database } from './database.ts';
 
 /** Any number that nothing else in the database locks. */
@@ -18,9 +19,20 @@ const createJournal = `
  * Applies the migrations of a folder that the database does not have yet, and returns how many it has
  * gained meanwhile. Each is one statement, so it happens whole or not at all over every driver, and it
  * first takes a lock, so that two processes apply it once. The journal is drizzle's own. (decisions 3)
+ * Throws SERVICE_UNAVAILABLE when the database does not answer, INTERNAL_ERROR when it refuses.
  */
 export async function migrate(database: Database, folder: string): Promise<number> {
   const migrations = readMigrationFiles({ migrationsFolder: folder });
+  try {
+    return await applyMissing(database, migrations);
+  } catch (cause) {
+    if (cause instanceof AppError) throw cause;
+    // Rights that the role lacks, or a table of another program with one of our names.
+    throw new AppError('INTERNAL_ERROR', 'the migrations could not be applied', { cause });
+  }
+}
+
+async function applyMissing(database: Database, migrations: MigrationMeta[]): Promise<number> {
   const missing = await listMissing(database, migrations);
   for (const { sql, hash, folderMillis } of missing) {
     await runInLock(

@@ -29,7 +29,9 @@ export function openPgDatabase({ url, log, maxConnections = 10 }: OpenDatabaseOp
     keepAlive: true,
   });
   // A connection that dies while idle is dropped from the pool; the next query opens another.
-  pool.on('error', (error) => log.warn('an idle database connection was lost', { error }));
+  pool.on('error', ({ message }) =>
+    log.warn('an idle database connection was lost', { reason: message }),
+  );
   pool.on('connect', (client: PoolClient) => {
     client.on('error', (error) => log.debug('a database connection failed', { error }));
   });

@@ -83,7 +83,10 @@ describe('migrations', () => {
   it('leave nothing of one that fails, and are applied when the fault is gone', async () => {
     const { db } = await createEmpty(createPostgres);
     await db.query({ text: 'CREATE VIEW execution_log_counts AS SELECT 1 AS id' });
-    await expect(migrate(db, 'drizzle')).rejects.toMatchObject({ code: '42809' });
+    await expect(migrate(db, 'drizzle')).rejects.toMatchObject({
+      message: 'the migrations could not be applied',
+      cause: { code: '42809' },
+    });
     const tables = { text: "SELECT to_regclass('backup_runs')::text AS made" };
     expect(await db.query(tables)).toEqual([{ made: null }]);
     await db.query({ text: 'DROP VIEW execution_log_counts' });
