@@ -1,4 +1,5 @@
 import type { Duplex } from 'node:stream';
+import { setImmediate as nextRound } from 'node:timers/promises';
 import { SessionClient, type SharedSession } from './session-client.ts';
 import { startTimeLimit } from './time-limit.ts';
 import { COPY_LIMIT, copyInResponse, isCopyFromClient } from './wire-copy.ts';
@@ -213,6 +214,8 @@ export class WireSession {
     this.#batchBytes = 0;
     await this.#client.run(batch, withhold, this.#stream);
     await this.#limitTurn(this.#stream.drained(), 'an answer was not read while others wait');
+    // Statements that came together would else run without a break, unheard by timers and other sockets.
+    if (this.#stream.hasMore) await nextRound();
   }
 
   /** What the client is told at the end. */

@@ -34,6 +34,11 @@ export class WireStream {
     return this.#over.signal;
   }
 
+  /** Has something come that was not read yet? */
+  get hasMore(): boolean {
+    return this.#reader.pending > 0;
+  }
+
   /** Makes whatever waits for the client fail with this reason. The first reason counts. */
   abort(reason: Error): void {
     this.#over.abort(reason);
