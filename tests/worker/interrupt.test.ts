@@ -11,12 +11,15 @@ function listen() {
   return { signals, clock, exits, signal };
 }
 
-it.each(['SIGINT', 'SIGTERM', 'SIGHUP'])('the first %s aborts with its name and lets the run end', (name) => {
-  const { signals, exits, signal } = listen();
-  signals.emit(name, name);
-  expect(signal.reason).toMatchObject({ message: `interrupted by ${name}` });
-  expect(exits).toEqual([]);
-});
+it.each(['SIGINT', 'SIGTERM', 'SIGHUP'])(
+  'the first %s aborts with its name and lets the run end',
+  (name) => {
+    const { signals, exits, signal } = listen();
+    signals.emit(name, name);
+    expect(signal.reason).toMatchObject({ message: `interrupted by ${name}` });
+    expect(exits).toEqual([]);
+  },
+);
 
 it('a second one ends the process at once', () => {
   const { signals, clock, exits } = listen();
