@@ -7,6 +7,7 @@ import {
   foreignKey,
   index,
   integer,
+  jsonb,
   numeric,
   pgTable,
   primaryKey,
@@ -14,6 +15,8 @@ import {
   text,
   timestamp,
   unique,
+  uniqueIndex,
+  uuid,
 } from 'drizzle-orm/pg-core';
 
 // The tables of decisions 3. Other programs write them too: names and types are a contract, and every
@@ -191,9 +194,15 @@ export const backupRunRequests = pgTable(
     createdAt: time('created_at').notNull().defaultNow(),
     claimedAt: time('claimed_at'),
     runId: integer('run_id'),
+    /**
+     * What a request of ours is for, so that two callers at once queue one: the repository, or an empty
+     * text for all of them. Null in other writers' rows, which may queue what they like.
+     */
+    queueKey: text('queue_key'),
   },
   (table) => [
     index('backup_run_requests_pending').on(table.id).where(sql`status = 'pending'`),
+    uniqueIndex('backup_run_requests_queued').on(table.queueKey).where(sql`status = 'pending'`),
     index('backup_run_requests_of_run').on(table.runId),
   ],
 );
@@ -212,6 +221,63 @@ export const users = pgTable('users', {
   passwordHash: text('password_hash').notNull(),
   createdAt: time('created_at').notNull().defaultNow(),
 });
+
+/** A user's own key of the model gateway, encrypted (spec 2, Gateway connection status). */
+export const gatewayConnections = pgTable('gateway_connections', {
+  username: text('username').primaryKey(),
+  /** AES-256-GCM, bound to the username. */
+  encryptedKey: text('encrypted_key').notNull(),
+  keyHint: text('key_hint').notNull(),
+  connectedAt: time('connected_at').notNull().defaultNow(),
+  lastUsedAt: time('last_used_at'),
+  /** The gateway refused the key with 401; it stays so until the user reconnects. */
+  invalid: boolean('invalid').notNull().default(false),
+});
+
+/** A conversation of one user (spec 2, Chat session). */
+export const chatSessions = pgTable(
+  'chat_sessions',
+  {
+    id: uuid('id').primaryKey().defaultRandom(),
+    username: text('username').notNull(),
+    sessionName: text('session_name').notNull().default(''),
+    createdAt: time('created_at').notNull().defaultNow(),
+    updatedAt: time('updated_at').notNull().defaultNow(),
+  },
+  (table) => [
+    index('chat_sessions_of_user').on(
+      table.username,
+      newestFirst(table.updatedAt),
+      newestFirst(table.id),
+    ),
+  ],
+);
+
+/** Questions and answers, also those outside any session (spec 2, Chat turn status). */
+export const chatMessages = pgTable(
+  'chat_messages',
+  {
+    id: bigint('id', { mode: 'bigint' }).primaryKey().generatedAlwaysAsIdentity(),
+    sessionId: uuid('session_id'),
+    username: text('username').notNull(),
+    /** user or assistant */
+    role: text('role').notNull(),
+    content: text('content').notNull(),
+    requestId: text('request_id').notNull(),
+    /** completed or failed for an answer; null for a question */
+    status: text('status'),
+    toolCalls: jsonb('tool_calls').notNull().default([]),
+    createdAt: time('created_at').notNull().defaultNow(),
+  },
+  (table) => [
+    foreignKey({
+      name: 'chat_messages_session_id_fkey',
+      columns: [table.sessionId],
+      foreignColumns: [chatSessions.id],
+    }).onDelete('cascade'),
+    index('chat_messages_of_session').on(table.sessionId, table.id),
+  ],
+);
 
 // Summaries: kept by statement-level triggers (0001_summaries.sql, 0002_newest_results.sql), never
 // written by the code. Several rows may stand for one key; a figure is their sum.

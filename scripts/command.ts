@@ -1,4 +1,4 @@
-import { ConfigError } from '../lib/platform/config.ts';
+import { ConfigError } from '../lib/platform/config/read.ts';
 import { AppError, errorCodes } from '../lib/platform/errors.ts';
 import { redact } from '../lib/platform/redaction.ts';
 

@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import { systemClock } from '../lib/platform/clock.ts';
-import type { DatabaseConfig } from '../lib/platform/config.ts';
+import type { DatabaseConfig } from '../lib/platform/config/database.ts';
 import type { Database } from '../lib/platform/database/database.ts';
 import { openDatabase } from '../lib/platform/database/open.ts';
 import type { Log } from '../lib/platform/log.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { execa } from 'execa';
 import { systemClock } from '../lib/platform/clock.ts';
-import type { Environment } from '../lib/platform/config.ts';
+import type { Environment } from '../lib/platform/config/read.ts';
 import { makeLocalSecrets } from '../lib/platform/local-secrets.ts';
 import { runCommand } from './command.ts';
 import { commitFile, createDemoRepositories, isWholeRepository } from './demo-repositories.ts';

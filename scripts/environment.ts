@@ -1,4 +1,4 @@
-import type { Environment } from '../lib/platform/config.ts';
+import type { Environment } from '../lib/platform/config/read.ts';
 import { loadEnvironment as loadFrom } from '../lib/platform/environment.ts';
 
 /** The environment of a command: the process's own, then `.env`, then `DATA_DIR/local.env`. */

@@ -1,7 +1,8 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import type { z } from 'zod';
 import { backupsEndpoints } from '../lib/backups/endpoints.ts';
-import { variableGroups } from '../lib/platform/config.ts';
+import { variableGroups } from '../lib/platform/config/groups.ts';
+import { otherRoutes } from '../lib/routes.ts';
 import { runCommand } from './command.ts';
 
 // Writes the parts of documents that the code knows: `npm run generate`. With --check it only says
@@ -50,7 +51,7 @@ function variableTable(): string {
 }
 
 function routeTable(): string {
-  const rows = backupsEndpoints.map(({ route }) =>
+  const rows = [...backupsEndpoints.map(({ route }) => route), ...otherRoutes].map((route) =>
     row(`\`${route.method.toUpperCase()} ${route.path}\``, route.access, route.summary),
   );
   return [row('Route', 'Access', 'What it answers'), row('---', '---', '---'), ...rows].join('\n');

@@ -1,19 +1,15 @@
 import { join } from 'node:path';
 import { createBackupsApp } from '../lib/backups/app.ts';
 import { startSweeping } from '../lib/backups/sweeping.ts';
+import { createLiveApp } from '../lib/live/app.ts';
+import { createMcpApp } from '../lib/mcp/app.ts';
+import { createObservatoryApp } from '../lib/observatory/app.ts';
 import { systemClock } from '../lib/platform/clock.ts';
-import {
-  type BackupsConfig,
-  backupsVariables,
-  ConfigError,
-  type Environment,
-  type HttpConfig,
-  INTERNAL_SECRET_MIN_LENGTH,
-  listenPort,
-  listenVariables,
-  madeSecretVariables,
-  readConfig,
-} from '../lib/platform/config.ts';
+import type { DatabaseConfig } from '../lib/platform/config/database.ts';
+import { type HttpConfig, INTERNAL_SECRET_MIN_LENGTH } from '../lib/platform/config/http.ts';
+import { listenPort, listenVariables } from '../lib/platform/config/listen.ts';
+import { localVariables } from '../lib/platform/config/local.ts';
+import { ConfigError, type Environment, readConfig } from '../lib/platform/config/read.ts';
 import type { Database } from '../lib/platform/database/database.ts';
 import { startUpkeep } from '../lib/platform/database/embedded/upkeep.ts';
 import { migrate } from '../lib/platform/database/migrate.ts';
@@ -22,6 +18,7 @@ import { buildDeps } from '../lib/platform/deps.ts';
 import { serveNode } from '../lib/platform/http/serve.ts';
 import { createLog, type Log } from '../lib/platform/log.ts';
 import { findSurface } from '../lib/platform/surfaces.ts';
+import { otherRoutes } from '../lib/routes.ts';
 
 const MIGRATIONS = join(import.meta.dirname, '../drizzle');
 
@@ -39,10 +36,8 @@ export interface LocalServer {
  * nothing left open, when something that it is configured with does not work.
  */
 export async function startLocalServer(environment: Environment): Promise<LocalServer> {
-  const config = readConfig(backupsVariables, environment);
+  const config = readConfig(localVariables, environment);
   const listen = readConfig(listenVariables, environment);
-  // A secret that is set but unusable stops the start, whatever uses it.
-  readConfig(madeSecretVariables, environment);
   refuseShortSecret(config);
   const log = createLog(config.LOG_LEVEL, systemClock);
   const { db, embeddedUrl } = await openLocalDatabase(config, log);
@@ -56,7 +51,12 @@ export async function startLocalServer(environment: Environment): Promise<LocalS
       fetch,
       waitUntil: () => undefined,
     });
-    const apps = { backups: createBackupsApp(deps) };
+    const apps = {
+      backups: createBackupsApp(deps, { otherRoutes }),
+      live: createLiveApp(deps),
+      observatory: createObservatoryApp(deps),
+      mcp: createMcpApp(deps),
+    };
     const server = await serveNode({
       fetch: (request, bindings) =>
         apps[findSurface(new URL(request.url).pathname).name].fetch(request, bindings),
@@ -90,7 +90,7 @@ function refuseShortSecret({ API_REQUIRE_AUTH, INTERNAL_SECRET = '' }: HttpConfi
 }
 
 async function openLocalDatabase(
-  config: BackupsConfig,
+  config: DatabaseConfig,
   log: Log,
 ): Promise<{ db: Database; embeddedUrl: string | null }> {
   if (config.DATABASE_URL !== undefined) {

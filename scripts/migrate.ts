@@ -1,11 +1,8 @@
 import { relative, resolve } from 'node:path';
 import { systemClock } from '../lib/platform/clock.ts';
-import {
-  type DatabaseConfig,
-  databaseVariables,
-  logVariables,
-  readConfig,
-} from '../lib/platform/config.ts';
+import { type DatabaseConfig, databaseVariables } from '../lib/platform/config/database.ts';
+import { logVariables } from '../lib/platform/config/log.ts';
+import { readConfig } from '../lib/platform/config/read.ts';
 import type { Database } from '../lib/platform/database/database.ts';
 import { migrate } from '../lib/platform/database/migrate.ts';
 import { AppError } from '../lib/platform/errors.ts';

@@ -1,12 +1,8 @@
 import { relative } from 'node:path';
-import {
-  archivePath,
-  databaseVariables,
-  type Environment,
-  httpVariables,
-  readConfig,
-  workerVariables,
-} from '../lib/platform/config.ts';
+import { databaseVariables } from '../lib/platform/config/database.ts';
+import { httpVariables } from '../lib/platform/config/http.ts';
+import { type Environment, readConfig } from '../lib/platform/config/read.ts';
+import { archivePath, workerVariables } from '../lib/platform/config/worker.ts';
 import { loadEnvironment } from '../lib/platform/environment.ts';
 import { makeLocalSecrets } from '../lib/platform/local-secrets.ts';
 import { version } from '../lib/platform/version.ts';

@@ -1,7 +1,9 @@
 import { createInterface } from 'node:readline/promises';
 import { isCancel, password } from '@clack/prompts';
 import { systemClock } from '../lib/platform/clock.ts';
-import { databaseVariables, logVariables, readConfig } from '../lib/platform/config.ts';
+import { databaseVariables } from '../lib/platform/config/database.ts';
+import { logVariables } from '../lib/platform/config/log.ts';
+import { readConfig } from '../lib/platform/config/read.ts';
 import { AppError } from '../lib/platform/errors.ts';
 import { createLog } from '../lib/platform/log.ts';
 import { hashPassword, PASSWORD_MIN_LENGTH } from '../lib/platform/password.ts';

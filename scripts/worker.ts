@@ -1,5 +1,5 @@
 import { systemClock } from '../lib/platform/clock.ts';
-import type { DatabaseConfig } from '../lib/platform/config.ts';
+import type { DatabaseConfig } from '../lib/platform/config/database.ts';
 import type { Database } from '../lib/platform/database/database.ts';
 import { openDatabase } from '../lib/platform/database/open.ts';
 import { AppError } from '../lib/platform/errors.ts';

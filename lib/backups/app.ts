@@ -1,5 +1,5 @@
 import type { Hono } from 'hono';
-import type { BackupsConfig } from '../platform/config.ts';
+import type { BackupsConfig } from '../platform/config/backups.ts';
 import type { Deps } from '../platform/deps.ts';
 import { requireInternalSecret } from '../platform/http/authentication.ts';
 import type { HttpEnv } from '../platform/http/env.ts';

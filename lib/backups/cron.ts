@@ -1,6 +1,7 @@
 import type { MiddlewareHandler } from 'hono';
 import { z } from 'zod';
-import { type BackupsConfig, INTERNAL_SECRET_MIN_LENGTH } from '../platform/config.ts';
+import type { BackupsConfig } from '../platform/config/backups.ts';
+import { INTERNAL_SECRET_MIN_LENGTH } from '../platform/config/http.ts';
 import { AppError } from '../platform/errors.ts';
 import { carriesBearer, unauthorized } from '../platform/http/authentication.ts';
 import type { HttpEnv } from '../platform/http/env.ts';

@@ -1,4 +1,4 @@
-import type { BackupsConfig } from '../platform/config.ts';
+import type { BackupsConfig } from '../platform/config/backups.ts';
 import type { Deps } from '../platform/deps.ts';
 import type { OpenApiDocument } from '../platform/http/openapi.ts';
 

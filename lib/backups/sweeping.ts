@@ -1,4 +1,4 @@
-import type { BackupsConfig } from '../platform/config.ts';
+import type { BackupsConfig } from '../platform/config/backups.ts';
 import type { Deps } from '../platform/deps.ts';
 import { type Repeating, repeat } from '../platform/repeat.ts';
 import { sweepStaleRuns } from '../records/stale-runs.ts';

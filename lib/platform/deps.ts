@@ -1,6 +1,6 @@
 import type { Redis } from '@upstash/redis';
 import type { Clock } from './clock.ts';
-import type { RedisConfig } from './config.ts';
+import type { RedisConfig } from './config/redis.ts';
 import type { Database } from './database/database.ts';
 import { type DatabaseUse, noteDatabaseUse } from './database-use.ts';
 import { createMetrics, type Metrics } from './http/metrics.ts';

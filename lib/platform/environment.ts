@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseEnv } from 'node:util';
-import { ConfigError, type Environment } from './config.ts';
+import { ConfigError, type Environment } from './config/read.ts';
 
 /** What a folder and the process say, and whether the folder has a `.env` of its own. */
 export interface LoadedEnvironment {

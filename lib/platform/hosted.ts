@@ -1,5 +1,6 @@
 import { systemClock } from './clock.ts';
-import type { DatabaseConfig, RedisConfig } from './config.ts';
+import type { DatabaseConfig } from './config/database.ts';
+import type { RedisConfig } from './config/redis.ts';
 import { missingDatabase, openDatabase } from './database/open.ts';
 import { buildDeps, type Deps } from './deps.ts';
 import type { Log } from './log.ts';

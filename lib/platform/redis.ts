@@ -1,5 +1,6 @@
 import { Redis } from '@upstash/redis';
-import { ConfigError, type RedisConfig } from './config.ts';
+import { ConfigError } from './config/read.ts';
+import type { RedisConfig } from './config/redis.ts';
 
 /** After this a command is given up. What Redis does for us has a fallback, so nobody waits for long. */
 const REDIS_TIMEOUT_MS = 1_000;

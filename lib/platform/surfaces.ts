@@ -1,6 +1,6 @@
 /** A deployed function and the paths that it answers (decisions 1). */
 export interface Surface {
-  name: 'backups';
+  name: 'backups' | 'live' | 'observatory' | 'mcp';
   /** The file of the function, from the root of the project. */
   entry: string;
   /** Seconds after which the platform ends a request. */
@@ -30,6 +30,40 @@ export const surfaces: readonly Surface[] = [
       // What nobody owns is answered there with 404.
       '/*',
     ],
+  },
+  {
+    name: 'live',
+    entry: 'api/live.ts',
+    maxDuration: 300,
+    paths: ['/api/logs/stream', '/ws/live'],
+  },
+  {
+    name: 'observatory',
+    entry: 'api/observatory.ts',
+    maxDuration: 300,
+    paths: [
+      '/observatory/*',
+      '/auth/*',
+      '/me/*',
+      '/search',
+      '/embeddings/*',
+      '/sessions',
+      '/sessions/*',
+      '/chat',
+      '/chat/*',
+      '/reports',
+      '/reports/*',
+      '/api/embedding-models',
+      '/api/reranking-models',
+      '/api/tools/execute',
+    ],
+  },
+  {
+    name: 'mcp',
+    entry: 'api/mcp.ts',
+    maxDuration: 300,
+    // The platform routes by path alone, so the function itself refuses other methods on `/`.
+    paths: ['/', '/mcp', '/rpc', '/sse', '/message'],
   },
 ];
 

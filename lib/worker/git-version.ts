@@ -1,4 +1,4 @@
-import type { Environment } from '../platform/config.ts';
+import type { Environment } from '../platform/config/read.ts';
 import { AppError } from '../platform/errors.ts';
 import { createGit, GitError } from './git.ts';
 

@@ -1,5 +1,6 @@
 import { execa } from 'execa';
-import { type Environment, variableGroups } from '../platform/config.ts';
+import { variableGroups } from '../platform/config/groups.ts';
+import type { Environment } from '../platform/config/read.ts';
 import { superviseGroup } from './process-group.ts';
 import { cleanText } from './text.ts';
 

@@ -1,5 +1,5 @@
 import type { Clock } from '../platform/clock.ts';
-import type { Environment } from '../platform/config.ts';
+import type { Environment } from '../platform/config/read.ts';
 import type { Database } from '../platform/database/database.ts';
 import type { Log } from '../platform/log.ts';
 import { type ClaimedRequest, claimRequests } from '../records/recording/requests.ts';

@@ -1,15 +1,10 @@
 import { z } from 'zod';
 import type { Clock } from '../platform/clock.ts';
-import {
-  archivePath,
-  type DatabaseConfig,
-  databaseVariables,
-  type Environment,
-  logVariables,
-  readConfig,
-  sweepVariables,
-  workerVariables,
-} from '../platform/config.ts';
+import { sweepVariables } from '../platform/config/backups.ts';
+import { type DatabaseConfig, databaseVariables } from '../platform/config/database.ts';
+import { logVariables } from '../platform/config/log.ts';
+import { type Environment, readConfig } from '../platform/config/read.ts';
+import { archivePath, workerVariables } from '../platform/config/worker.ts';
 import type { Database } from '../platform/database/database.ts';
 import { AppError } from '../platform/errors.ts';
 import { createLog, type Log } from '../platform/log.ts';

@@ -1,15 +1,9 @@
 import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import {
-  archivePath,
-  backupsVariables,
-  ConfigError,
-  type Environment,
-  listenPort,
-  listenVariables,
-  readConfig,
-  workerVariables,
-} from '../../lib/platform/config.ts';
+import { backupsVariables } from '../../lib/platform/config/backups.ts';
+import { listenPort, listenVariables } from '../../lib/platform/config/listen.ts';
+import { ConfigError, type Environment, readConfig } from '../../lib/platform/config/read.ts';
+import { archivePath, workerVariables } from '../../lib/platform/config/worker.ts';
 
 const read = (environment: Environment) => readConfig(backupsVariables, environment);
 

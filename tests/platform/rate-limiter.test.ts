@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { readConfig, redisVariables } from '../../lib/platform/config.ts';
+import { readConfig } from '../../lib/platform/config/read.ts';
+import { redisVariables } from '../../lib/platform/config/redis.ts';
 import { createLog } from '../../lib/platform/log.ts';
 import { createRateLimiter, type RateLimiter } from '../../lib/platform/rate-limiter.ts';
 import { openRedis } from '../../lib/platform/redis.ts';

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { ConfigError, readConfig, redisVariables } from '../../lib/platform/config.ts';
+import { ConfigError, readConfig } from '../../lib/platform/config/read.ts';
+import { redisVariables } from '../../lib/platform/config/redis.ts';
 import { openRedis } from '../../lib/platform/redis.ts';
 import { hasRedisServer } from '../support/redis-server.ts';
 import { startUpstashRest, type UpstashRest } from '../support/upstash-rest.ts';

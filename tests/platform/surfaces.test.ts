@@ -24,7 +24,7 @@ it.each(backupsEndpoints.map(({ route }) => [route.path.replace(':id', '7')]))(
   },
 );
 
-it.each(['/', '/nowhere', '/api/nowhere', '/docs/', '/apis'])(
+it.each(['/nowhere', '/api/nowhere', '/docs/', '/apis'])(
   'routes %s, which nobody owns, to the service API',
   (path) => {
     expect(findSurface(path).name).toBe('backups');
@@ -34,4 +34,33 @@ it.each(['/', '/nowhere', '/api/nowhere', '/docs/', '/apis'])(
 it('has cron jobs that a route serves', () => {
   const paths = backupsEndpoints.map(({ route }) => route.path);
   for (const { path } of cronJobs) expect(paths).toContain(path);
+});
+
+// decisions 1
+it.each([
+  ['/api/logs/stream', 'live'],
+  ['/ws/live', 'live'],
+  ['/', 'mcp'],
+  ['/mcp', 'mcp'],
+  ['/rpc', 'mcp'],
+  ['/sse', 'mcp'],
+  ['/message', 'mcp'],
+  ['/observatory/ready', 'observatory'],
+  ['/observatory/api/embedding-models', 'observatory'],
+  ['/auth/login', 'observatory'],
+  ['/me/gateway/exchange', 'observatory'],
+  ['/search', 'observatory'],
+  ['/api/embedding-models', 'observatory'],
+  ['/api/reranking-models', 'observatory'],
+  ['/api/tools/execute', 'observatory'],
+  ['/embeddings/process-batch', 'observatory'],
+  ['/sessions', 'observatory'],
+  ['/sessions/7/messages', 'observatory'],
+  ['/chat', 'observatory'],
+  ['/chat/stream', 'observatory'],
+  ['/reports', 'observatory'],
+  ['/reports/send', 'observatory'],
+  ['/ready', 'backups'],
+])('routes %s to the surface %s', (path, name) => {
+  expect(findSurface(path).name).toBe(name);
 });

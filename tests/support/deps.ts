@@ -1,9 +1,5 @@
-import {
-  type BackupsConfig,
-  backupsVariables,
-  type Environment,
-  readConfig,
-} from '../../lib/platform/config.ts';
+import { type LocalConfig, localVariables } from '../../lib/platform/config/local.ts';
+import { type Environment, readConfig } from '../../lib/platform/config/read.ts';
 import type { Database } from '../../lib/platform/database/database.ts';
 import { missingDatabase } from '../../lib/platform/database/open.ts';
 import { buildDeps, type Deps } from '../../lib/platform/deps.ts';
@@ -21,7 +17,7 @@ export interface LogRecord {
   [field: string]: unknown;
 }
 
-export interface TestDeps<Config = BackupsConfig> extends Deps<Config> {
+export interface TestDeps<Config = LocalConfig> extends Deps<Config> {
   clock: TestClock;
   /** What was logged so far, at every level. */
   logged: LogRecord[];
@@ -43,7 +39,7 @@ export function createTestDeps(options: TestDepsOptions = {}): TestDeps {
   const logged: LogRecord[] = [];
   const log = createLog('debug', clock, (line) => logged.push(JSON.parse(line)));
   const work: Promise<unknown>[] = [];
-  const config = readConfig(backupsVariables, {
+  const config = readConfig(localVariables, {
     INTERNAL_SECRET: TEST_SECRET,
     ...options.environment,
   });

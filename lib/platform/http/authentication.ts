@@ -1,5 +1,5 @@
 import type { Context, MiddlewareHandler } from 'hono';
-import { type HttpConfig, INTERNAL_SECRET_MIN_LENGTH } from '../config.ts';
+import { type HttpConfig, INTERNAL_SECRET_MIN_LENGTH } from '../config/http.ts';
 import { secretsEqual } from '../crypto.ts';
 import { AppError } from '../errors.ts';
 import type { Log } from '../log.ts';

@@ -1,5 +1,5 @@
 import type { Context, MiddlewareHandler } from 'hono';
-import type { HttpConfig } from '../config.ts';
+import type { HttpConfig } from '../config/http.ts';
 import { isInNetworks, type Network, parseAddress, parseNetworks } from '../network.ts';
 import { carriesInternalSecret } from './authentication.ts';
 import type { HttpEnv } from './env.ts';

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net';
 import { getRequestListener, type HttpBindings } from '@hono/node-server';
 import type { Clock } from '../clock.ts';
-import { ConfigError } from '../config.ts';
+import { ConfigError } from '../config/read.ts';
 import type { Log } from '../log.ts';
 import { refuseMalformed } from './client-error.ts';
 import { answerUnserved, hasUsableHost, refuseHost } from './unserved.ts';

@@ -1,5 +1,5 @@
 import { Hono, type MiddlewareHandler } from 'hono';
-import type { HttpConfig } from '../config.ts';
+import type { HttpConfig } from '../config/http.ts';
 import type { Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
 import { requireInternalSecret } from './authentication.ts';

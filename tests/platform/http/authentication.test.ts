@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Environment } from '../../../lib/platform/config.ts';
+import type { Environment } from '../../../lib/platform/config/read.ts';
 import { createSurface, protect } from '../../../lib/platform/http/surface.ts';
 import { createTestDeps, TEST_SECRET } from '../../support/deps.ts';
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { ConfigError } from '../../config.ts';
+import { ConfigError } from '../../config/read.ts';
 import type { LockAnswer } from './data-directory-lock-thread.ts';
 
 export interface DataDirectoryLock {

@@ -1,6 +1,6 @@
 import { access, constants, mkdir, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ConfigError } from '../../config.ts';
+import { ConfigError } from '../../config/read.ts';
 import { lockDataDirectory } from './data-directory-lock.ts';
 
 /** The place of the embedded database's files, for this process alone. */

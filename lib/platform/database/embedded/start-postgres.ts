@@ -1,6 +1,6 @@
 import { PGlite } from '@electric-sql/pglite';
 import { vector } from '@electric-sql/pglite-pgvector';
-import { ConfigError } from '../../config.ts';
+import { ConfigError } from '../../config/read.ts';
 import type { DataDirectory } from './data-directory.ts';
 import { PostgresTimers } from './postgres-timers.ts';
 

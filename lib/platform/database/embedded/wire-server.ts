@@ -1,5 +1,5 @@
 import { createServer, type Server, type Socket } from 'node:net';
-import { ConfigError } from '../../config.ts';
+import { ConfigError } from '../../config/read.ts';
 import type { Log } from '../../log.ts';
 import type { SharedSession } from './session-client.ts';
 import { FatalError } from './wire-messages.ts';

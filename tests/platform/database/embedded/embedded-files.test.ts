@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { systemClock } from '../../../../lib/platform/clock.ts';
-import { ConfigError } from '../../../../lib/platform/config.ts';
+import { ConfigError } from '../../../../lib/platform/config/read.ts';
 import {
   type EmbeddedDatabase,
   openEmbeddedDatabase,

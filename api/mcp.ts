@@ -1,0 +1,5 @@
+import { createHostedMcpApp } from '../lib/mcp/hosted.ts';
+
+const app = await createHostedMcpApp(process.env);
+
+export default { fetch: (request: Request) => app.fetch(request) };

@@ -1,0 +1,4 @@
+import type { Route } from '../platform/http/route.ts';
+
+/** Every route of this surface, without its handlers: for documents. */
+export const observatoryRoutes: readonly Route[] = [];

@@ -1,0 +1,29 @@
+import { sweepVariables } from './backups.ts';
+import { databaseVariables } from './database.ts';
+import { gatewayVariables } from './gateway.ts';
+import { httpVariables } from './http.ts';
+import { identityVariables } from './identity.ts';
+import { listenVariables } from './listen.ts';
+import { liveVariables } from './live.ts';
+import { logVariables } from './log.ts';
+import { backendVariables, mcpVariables } from './mcp.ts';
+import { redisVariables } from './redis.ts';
+import { searchVariables } from './search.ts';
+import { workerVariables } from './worker.ts';
+
+/** Every variable, by what it is about; the README's table and .env.example are made from these. */
+export const variableGroups = {
+  Database: databaseVariables,
+  'Service API': httpVariables,
+  'Stale runs': sweepVariables,
+  'Live feed': liveVariables,
+  'Local server': listenVariables,
+  Worker: workerVariables,
+  Redis: redisVariables,
+  Logging: logVariables,
+  Observatory: identityVariables,
+  'Model gateway': gatewayVariables,
+  Search: searchVariables,
+  'MCP server': mcpVariables,
+  'Other services': backendVariables,
+} as const;

@@ -1,0 +1,24 @@
+import { z } from 'zod';
+import { seconds, wholeNumber } from './values.ts';
+
+/** Who may log in to the observatory and how its tokens are made (spec 2, Authentication). */
+export const identityVariables = z.object({
+  AUTH_USERNAME: z.string().optional().describe('a user of the observatory; made: admin'),
+  AUTH_PASSWORD: z.string().optional().describe('the password of AUTH_USERNAME'),
+  JWT_SECRET: z
+    .string()
+    .min(32, 'must have at least 32 characters')
+    .optional()
+    .describe('signs access tokens, at least 32 characters'),
+  JWT_ISSUER: z.string().default('backup').describe('issuer of access tokens'),
+  JWT_AUDIENCE: z.string().default('backup').describe('audience of access tokens'),
+  JWT_EXPIRES_MINUTES: wholeNumber(1, 525_600)
+    .default(720)
+    .describe('minutes for which an access token is valid'),
+  LOGIN_MAX_FAILURES: wholeNumber(1, 1_000)
+    .default(5)
+    .describe('failed logins of one address after which it is locked out'),
+  LOGIN_FAILURE_WINDOW_SECONDS: seconds(86_400)
+    .default(300)
+    .describe('seconds from the first failed login until they are forgotten'),
+});

@@ -1,0 +1,17 @@
+import { z } from 'zod';
+import { port } from './values.ts';
+
+/** Where `npm start` listens (decisions 1). */
+export const listenVariables = z.object({
+  HOST: z.string().default('127.0.0.1').describe('address that `npm start` binds'),
+  PORT: port.optional().describe('port that `npm start` listens on; default 8080'),
+  SERVER_PORT: port.optional().describe('read when PORT is unset'),
+});
+
+/** `listenVariables` as they were read. */
+export type ListenConfig = z.output<typeof listenVariables>;
+
+/** The port to listen on: PORT, else SERVER_PORT, else 8080 (decisions 1). */
+export function listenPort(config: ListenConfig): number {
+  return config.PORT ?? config.SERVER_PORT ?? 8080;
+}

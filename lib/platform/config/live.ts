@@ -1,0 +1,28 @@
+import { z } from 'zod';
+import { databaseVariables } from './database.ts';
+import { httpVariables } from './http.ts';
+import { logVariables } from './log.ts';
+import { redisVariables } from './redis.ts';
+import { list, seconds } from './values.ts';
+
+/** The live feed (spec 1, Events; decisions 4). */
+export const liveVariables = z.object({
+  WS_ALLOWED_ORIGINS: list
+    .default(['http://localhost:3000', 'http://localhost:8080'])
+    .describe('comma-separated origins whose pages may open /ws/live; * allows any'),
+  SSE_MAX_DURATION_SECONDS: seconds(86_400)
+    .default(300)
+    .describe("a log stream is closed after this; lower it where a platform's limit is lower"),
+});
+
+/** What the live feed is configured by. */
+export const liveSurfaceVariables = z.object({
+  ...databaseVariables.shape,
+  ...redisVariables.shape,
+  ...logVariables.shape,
+  ...httpVariables.shape,
+  ...liveVariables.shape,
+});
+
+/** `liveSurfaceVariables` as they were read. */
+export type LiveConfig = z.output<typeof liveSurfaceVariables>;

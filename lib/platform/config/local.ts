@@ -1,0 +1,18 @@
+import { z } from 'zod';
+import { sweepVariables } from './backups.ts';
+import { liveSurfaceVariables } from './live.ts';
+import { mcpSurfaceVariables } from './mcp.ts';
+import { observatoryVariables } from './observatory.ts';
+import { workerVariables } from './worker.ts';
+
+/** Everything that the surfaces of `npm start` are configured by. */
+export const localVariables = z.object({
+  ...sweepVariables.shape,
+  ...liveSurfaceVariables.shape,
+  ...mcpSurfaceVariables.shape,
+  ...observatoryVariables.shape,
+  ...workerVariables.shape,
+});
+
+/** `localVariables` as they were read. */
+export type LocalConfig = z.output<typeof localVariables>;

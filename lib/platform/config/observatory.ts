@@ -1,0 +1,24 @@
+import { z } from 'zod';
+import { databaseVariables } from './database.ts';
+import { gatewayVariables } from './gateway.ts';
+import { httpVariables } from './http.ts';
+import { identityVariables } from './identity.ts';
+import { logVariables } from './log.ts';
+import { backendVariables } from './mcp.ts';
+import { redisVariables } from './redis.ts';
+import { searchVariables } from './search.ts';
+
+/** What the observatory is configured by. */
+export const observatoryVariables = z.object({
+  ...databaseVariables.shape,
+  ...redisVariables.shape,
+  ...logVariables.shape,
+  ...httpVariables.shape,
+  ...identityVariables.shape,
+  ...gatewayVariables.shape,
+  ...searchVariables.shape,
+  BACKEND_URL: backendVariables.shape.BACKEND_URL,
+});
+
+/** `observatoryVariables` as they were read. */
+export type ObservatoryConfig = z.output<typeof observatoryVariables>;

@@ -1,0 +1,12 @@
+import { z } from 'zod';
+import { seconds } from './values.ts';
+
+/** Embedding generations (spec 2, Limits). */
+export const searchVariables = z.object({
+  EMBEDDING_BATCH_TIME_BUDGET_SECONDS: seconds(3_600)
+    .default(25)
+    .describe('seconds after which one call of process-batch starts no further batch'),
+});
+
+/** `searchVariables` as they were read. */
+export type SearchConfig = z.output<typeof searchVariables>;

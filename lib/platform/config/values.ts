@@ -1,0 +1,46 @@
+import { z } from 'zod';
+import { parseNetwork } from '../network.ts';
+
+const portFault = 'must be a port number, 0 to 65535';
+
+/** A port number. */
+export const port = z
+  .string()
+  .regex(/^\d{1,5}$/, portFault)
+  .transform(Number)
+  .refine((number) => number <= 65535, portFault);
+
+/** `true` or `false`. */
+export const flag = (fallback: boolean) =>
+  z
+    .enum(['true', 'false'], 'must be true or false')
+    .default(fallback ? 'true' : 'false')
+    .transform((value) => value === 'true');
+
+/** Comma-separated entries, without the empty ones. */
+export const list = z.string().transform((value) =>
+  value
+    .split(',')
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== ''),
+);
+
+/** An IP address or CIDR. */
+export const network = z
+  .string()
+  .refine((text) => parseNetwork(text) !== null, 'must be a list of IP addresses or CIDRs');
+
+/** An http or https address. */
+export const url = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' });
+
+/** A whole number of something, at least `least` and at most `most`. */
+export const wholeNumber = (least: number, most: number) => {
+  const fault = `must be a whole number, ${least} to ${most}`;
+  return z.coerce.number(fault).int(fault).min(least, fault).max(most, fault);
+};
+
+/** A number of seconds above 0 and at most `most`, fractions allowed. */
+export const seconds = (most: number) => {
+  const fault = `must be a number of seconds above 0, at most ${most}`;
+  return z.coerce.number(fault).positive(fault).max(most, fault);
+};
