@@ -1,0 +1,112 @@
+import type { z } from 'zod';
+import type { PageRequest } from '../records/page.ts';
+import type {
+  dashboardSummary,
+  failureFacts,
+  fixOfRun,
+  log,
+  metricsHistory,
+  pageOf,
+  recordedFix,
+  result,
+  run,
+  runRequest,
+  trackedRepository,
+} from './shapes.ts';
+
+export type Run = z.infer<typeof run>;
+export type BackupResult = z.infer<typeof result>;
+export type RunFix = z.infer<typeof fixOfRun>;
+export type ExecutionLog = z.infer<typeof log>;
+export type TrackedRepository = z.infer<typeof trackedRepository>;
+export type DashboardSummary = z.infer<typeof dashboardSummary>;
+export type MetricsHistory = z.infer<typeof metricsHistory>;
+export type FailureFacts = z.infer<typeof failureFacts>;
+export type RunRequest = z.infer<typeof runRequest>;
+export type RecordedFix = z.infer<typeof recordedFix>;
+
+/** One page of a list as the service API answers it. */
+export type PageOf<Item extends z.ZodType> = z.infer<ReturnType<typeof pageOf<Item>>>;
+
+/** A run with the results of its repositories, by id, and the fixes that are linked to it. */
+export interface RunDetails {
+  run: Run;
+  results: BackupResult[];
+  fixes: RunFix[];
+  /** What this data source could not find out. */
+  note?: string;
+}
+
+/** Which logs. The level is in lower case, the repository in any case. */
+export interface LogSelection {
+  runId?: number | undefined;
+  repository?: string | undefined;
+  level?: string | undefined;
+  limit: number;
+}
+
+/** Logs, newest first. `truncated`: there are, or may be, more that fit. */
+export interface SelectedLogs {
+  logs: ExecutionLog[];
+  truncated: boolean;
+}
+
+/** How the database does. `latency_ms` is null when it does not answer. */
+export interface DatabaseHealth {
+  status: 'connected' | 'disconnected';
+  latency_ms: number | null;
+  /** Null when another process has the connections. */
+  pool_open_connections: number | null;
+}
+
+/** A fix as it is stored (spec 3, Records written by tools). */
+export interface NewFix {
+  title: string;
+  description: string;
+  author: string;
+  commitHash?: string | undefined;
+  affectedRunId?: number | undefined;
+}
+
+/** What worker_repo_state holds of an archive; empty texts where the worker recorded none. */
+export interface ArchiveRecord {
+  archive_key: string;
+  archive_sha256: string;
+}
+
+/**
+ * All reads and writes of backup data that tools need. Two implementations hold the same contract: the
+ * database, and the service API at BACKEND_URL. Throws AppError with a message that a client may read.
+ */
+export interface BackupSource {
+  readDashboard(signal: AbortSignal): Promise<DashboardSummary>;
+  /** Figures of the runs that started in the last `days` days, by UTC day, newest first. */
+  readMetrics(days: number, signal: AbortSignal): Promise<MetricsHistory>;
+  listRepositories(
+    page: PageRequest,
+    signal: AbortSignal,
+  ): Promise<PageOf<typeof trackedRepository>>;
+  /** Runs, newest first, of one status when it is given. */
+  listRuns(
+    page: PageRequest,
+    status: string | undefined,
+    signal: AbortSignal,
+  ): Promise<PageOf<typeof run>>;
+  readRun(id: number, signal: AbortSignal): Promise<RunDetails | null>;
+  /** The run that started last; null when there is none. */
+  readLatestRun(signal: AbortSignal): Promise<(Run & { fixes: RunFix[] }) | null>;
+  selectLogs(selection: LogSelection, signal: AbortSignal): Promise<SelectedLogs>;
+  /** What is known of a failed run, by default the latest; null when there is no such run. */
+  readFailure(runId: number | undefined, signal: AbortSignal): Promise<FailureFacts | null>;
+  /** Queues a run, or finds the pending request for the same target. */
+  requestRun(
+    request: { target: string | null; reason: string },
+    signal: AbortSignal,
+  ): Promise<RunRequest>;
+  /** Stores a fix. Throws NOT_FOUND, and stores nothing, when the affected run does not exist. */
+  recordFix(fix: NewFix, signal: AbortSignal): Promise<RecordedFix>;
+  /** Never throws: a database that does not answer is `disconnected`. */
+  checkDatabase(signal: AbortSignal): Promise<DatabaseHealth>;
+  /** The recorded archive of `owner/name`, null when none is. */
+  findArchive(repository: string, signal: AbortSignal): Promise<ArchiveRecord | null>;
+}

@@ -1,0 +1,17 @@
+import type { Clock } from '../platform/clock.ts';
+import type { ArchiveReader } from './archive-reader.ts';
+import type { BackupSource } from './backup-source.ts';
+import type { KnowledgeSearch } from './knowledge.ts';
+import type { ReportSender } from './reports.ts';
+import type { SystemFacts } from './system.ts';
+
+/** Everything that the handlers of tools reach the world through. Built once, shared by all calls. */
+export interface ToolHandles {
+  backups: BackupSource;
+  archives: ArchiveReader;
+  /** Null without a database. */
+  knowledge: KnowledgeSearch | null;
+  reports: ReportSender;
+  system: SystemFacts;
+  clock: Clock;
+}
