@@ -14,5 +14,7 @@ export interface HttpEnv {
     hasInternalSecret: boolean;
     /** Pattern of the route that serves the request, such as `/api/backups/:id`. */
     routePattern: string;
+    /** Name of the user whose token the request carries, there on routes of access `user`. */
+    user: string;
   };
 }

@@ -14,23 +14,43 @@ const enveloped: ReadonlySet<ErrorCode> = new Set([
 
 const RETRY_AFTER_SECONDS = '5';
 
-/** What the service answers to an error: the status, the headers and the body of spec 1, Errors. */
-export function describeError(error: AppError, requestId: string) {
+/** An error as a client gets it. */
+export interface ErrorAnswer {
+  status: (typeof errorCodes)[ErrorCode]['status'];
+  headers: Record<string, string>;
+  body: object;
+}
+
+/** How a surface puts errors into words: each has a body shape of its own. */
+export type DescribeError = (error: AppError, requestId: string) => ErrorAnswer;
+
+/** The status of an error and its headers, which are the same on every surface. */
+export function describeErrorHead(error: AppError): Pick<ErrorAnswer, 'status' | 'headers'> {
   const { status } = errorCodes[error.code];
   const headers: Record<string, string> =
     status === 503 ? { 'Retry-After': RETRY_AFTER_SECONDS, ...error.headers } : error.headers;
+  return { status, headers };
+}
+
+/** What the service API answers to an error: the body of spec 1, Errors. */
+export function describeError(error: AppError, requestId: string): ErrorAnswer {
   const { code, message } = error;
   const body = enveloped.has(code)
     ? { success: false, error: { code, message, request_id: requestId }, message }
     : { error: message, request_id: requestId };
-  return { status, headers, body };
+  return { ...describeErrorHead(error), body };
 }
 
 /**
  * Answers a request with the error that ended it. What is not an AppError is unknown: logged with its
  * cause, and answered 500 with a text that holds the request id and nothing else.
  */
-export function respondToError(thrown: unknown, c: Context<HttpEnv>, log: Log): Response {
+export function respondToError(
+  thrown: unknown,
+  c: Context<HttpEnv>,
+  log: Log,
+  describe: DescribeError = describeError,
+): Response {
   const requestId = c.get('requestId');
   const error = asAppError(thrown, requestId);
   if (errorCodes[error.code].status >= 500) {
@@ -43,7 +63,7 @@ export function respondToError(thrown: unknown, c: Context<HttpEnv>, log: Log): 
     if (error.code === 'INTERNAL_ERROR') log.error('a request failed', fields);
     else log.warn('a request could not be served', fields);
   }
-  const { status, headers, body } = describeError(error, requestId);
+  const { status, headers, body } = describe(error, requestId);
   return c.json(body, status, headers);
 }
 

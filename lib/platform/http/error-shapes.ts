@@ -13,3 +13,19 @@ export const errorEnvelope = z
     message: z.string(),
   })
   .meta({ id: 'ErrorEnvelope' });
+
+/** Body of every error of the observatory (spec 2, Error envelope; decisions 5). */
+export const observatoryError = z
+  .object({
+    success: z.literal(false),
+    error: z.object({
+      code: z.string(),
+      message: z.string(),
+      details: z
+        .array(z.object({ path: z.string(), message: z.string() }))
+        .optional()
+        .meta({ description: 'The faults of an input; only with code VALIDATION_ERROR.' }),
+    }),
+    request_id: z.string(),
+  })
+  .meta({ id: 'ObservatoryError' });

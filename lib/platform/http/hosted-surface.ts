@@ -12,6 +12,7 @@ import { buildHostedDeps } from '../hosted.ts';
 import { createLog, type LogLevel, type WriteLine } from '../log.ts';
 import { readPlatformConnection } from './client-address.ts';
 import type { HttpEnv } from './env.ts';
+import type { DescribeError } from './error-response.ts';
 import { createSurface, type SurfaceOptions } from './surface.ts';
 
 /** What every deployed function is configured by, whatever else it reads. */
@@ -26,6 +27,8 @@ export interface HostedSurface<Config> {
   createApp(deps: Deps<Config>, options: SurfaceOptions): Hono<HttpEnv>;
   /** Mounts what goes on answering without a configuration, such as /health. */
   mountUnconfigured?(app: Hono<HttpEnv>, deps: Deps<Config>): void;
+  /** The body of its errors. Default: the service API's. */
+  describeError?: DescribeError;
 }
 
 /**
@@ -63,7 +66,10 @@ function createUnconfiguredApp<Config extends SurfaceConfig>(
     fetch,
     waitUntil: () => undefined,
   });
-  const app = createSurface(deps, { readConnection: readPlatformConnection });
+  const app = createSurface(deps, {
+    readConnection: readPlatformConnection,
+    ...(surface.describeError ? { describeError: surface.describeError } : {}),
+  });
   surface.mountUnconfigured?.(app, deps);
   app.all('*', () => {
     throw new AppError('SERVICE_UNAVAILABLE', 'the service is not configured', { cause: error });

@@ -6,6 +6,7 @@ import {
   type ZodOpenApiResponsesObject,
 } from 'zod-openapi';
 import { errorEnvelope, plainError } from './error-shapes.ts';
+import { mediaTypes } from './request-body.ts';
 import type { Access, Route, RouteResponse } from './route.ts';
 
 /** An OpenAPI 3.1 document. */
@@ -23,9 +24,12 @@ const requestId = z
 const retryAfter = z
   .string()
   .meta({ description: 'Seconds to wait before trying again.', header: { id: 'RetryAfter' } });
-const authenticate = z
+const secretChallenge = z
   .literal('Bearer realm=backup-api')
   .meta({ description: 'How to authenticate.', header: { id: 'WwwAuthenticate' } });
+const userChallenge = z
+  .string()
+  .meta({ description: 'How to authenticate.', header: { id: 'WwwAuthenticateUser' } });
 
 const securitySchemes = {
   InternalSecret: {
@@ -44,12 +48,19 @@ const securitySchemes = {
     scheme: 'bearer',
     description: 'CRON_SECRET of the service; INTERNAL_SECRET is accepted too.',
   },
+  UserToken: {
+    type: 'http',
+    scheme: 'bearer',
+    bearerFormat: 'JWT',
+    description: 'The access_token of POST /auth/login.',
+  },
 } as const;
 
 const security: Record<Access, Record<string, string[]>[]> = {
   public: [],
   internal: [{ InternalSecret: [] }, { InternalBearer: [] }],
   cron: [{ CronBearer: [] }, { InternalSecret: [] }],
+  user: [{ UserToken: [] }],
 };
 
 /** Describes routes as an OpenAPI 3.1 document, from the schemas that the server validates by. */
@@ -57,7 +68,12 @@ export function createDocument(routes: readonly Route[], info: DocumentInfo): Op
   const paths: ZodOpenApiPathsObject = {};
   for (const route of routes) {
     const path = route.path.replace(/:(\w+)/g, '{$1}');
-    paths[path] = { ...paths[path], [route.method]: describeRoute(route) };
+    const servers = route.servers?.map((url) => ({ url }));
+    paths[path] = {
+      ...paths[path],
+      ...(servers ? { servers } : {}),
+      [route.method]: describeRoute(route),
+    };
   }
   return createZodDocument({
     openapi: '3.1.1',
@@ -79,8 +95,14 @@ function describeRoute(route: Route): ZodOpenApiOperationObject {
       ...(route.params ? { path: route.params } : {}),
       ...(route.query ? { query: route.query } : {}),
     },
+    ...(route.body ? { requestBody: describeBody(route.body) } : {}),
     responses: { ...successes(route), ...failures(route) },
   };
+}
+
+function describeBody({ encoding, schema }: NonNullable<Route['body']>) {
+  const required = !schema.safeParse({}).success;
+  return { required, content: { [mediaTypes[encoding]]: { schema } } };
 }
 
 /** `GET /api/backups/:id` becomes `get_api_backups_id`. */
@@ -110,27 +132,29 @@ function describeContent({ schema, contentType }: RouteResponse) {
 
 /** The errors that a route's access and inputs imply, where it does not describe them itself. */
 function failures(route: Route): ZodOpenApiResponsesObject {
-  const limited = route.path.startsWith('/api/');
+  const plain = route.errorSchema ?? plainError;
+  const envelope = route.errorSchema ?? errorEnvelope;
+  const isGuarded = route.access !== 'public';
+  const limited = route.rateLimited ?? route.path.startsWith('/api/');
+  const challenge = route.access === 'user' ? userChallenge : secretChallenge;
+  const wait = { 'Retry-After': retryAfter };
   const responses: ZodOpenApiResponsesObject = {
-    ...(route.params || route.query ? { 400: failure('Invalid parameter.', plainError) } : {}),
-    ...(route.access === 'public'
-      ? {}
-      : {
-          401: failure('Missing or wrong secret.', errorEnvelope, {
-            'WWW-Authenticate': authenticate,
-          }),
-        }),
-    ...(limited
-      ? { 429: failure('Too many requests.', errorEnvelope, { 'Retry-After': retryAfter }) }
+    ...(route.params || route.query || route.body ? { 400: failure('Invalid input.', plain) } : {}),
+    ...(isGuarded
+      ? {
+          401: failure(
+            route.access === 'user' ? 'Missing or invalid token.' : 'Missing or wrong secret.',
+            envelope,
+            { 'WWW-Authenticate': challenge },
+          ),
+        }
       : {}),
-    500: failure('Internal error.', errorEnvelope),
-    ...(route.access === 'public'
-      ? {}
-      : {
-          503: failure('The database or the configuration is not available.', errorEnvelope, {
-            'Retry-After': retryAfter,
-          }),
-        }),
+    ...(route.idFields ? { 422: failure('Malformed id.', plain) } : {}),
+    ...(limited ? { 429: failure('Too many requests.', envelope, wait) } : {}),
+    500: failure('Internal error.', envelope),
+    ...(isGuarded
+      ? { 503: failure('The database or the configuration is not available.', envelope, wait) }
+      : {}),
   };
   return Object.fromEntries(
     Object.entries(responses).filter(([status]) => !(Number(status) in route.responses)),

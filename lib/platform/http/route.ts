@@ -3,9 +3,10 @@ import type { Context, Hono, MiddlewareHandler } from 'hono';
 import type { z } from 'zod';
 import { AppError } from '../errors.ts';
 import type { HttpEnv } from './env.ts';
+import { type BodyEncoding, readBody } from './request-body.ts';
 
 /** Who may call a route. The document says it, and the access tests walk it. */
-export type Access = 'public' | 'internal' | 'cron';
+export type Access = 'public' | 'internal' | 'cron' | 'user';
 
 /** What a route answers with one status: JSON of `schema`, text of `contentType`, or either. */
 export interface RouteResponse {
@@ -21,6 +22,7 @@ export interface RouteResponse {
 export interface Route<
   Params extends z.ZodObject = z.ZodObject,
   Query extends z.ZodObject = z.ZodObject,
+  Body extends z.ZodType = z.ZodType,
 > {
   method: 'get' | 'post' | 'put' | 'patch' | 'delete';
   /** Hono's pattern: `/api/backups/:id`. */
@@ -31,13 +33,23 @@ export interface Route<
   access: Access;
   params?: Params;
   query?: Query;
+  body?: { encoding: BodyEncoding; schema: Body };
+  /** Fields whose value is an id: a malformed one is 422, where other input is 400 (decisions 5). */
+  idFields?: readonly string[];
+  /** The body of every error, where it is not one of the service API's. */
+  errorSchema?: z.ZodType;
+  /** Where the path is found, as addresses in front of it. Default: only at the origin. */
+  servers?: readonly string[];
+  /** Is the route limited by client address? Default: when it is below /api. */
+  rateLimited?: boolean;
   /** The answers, but for the errors that `access` and the inputs imply: the document adds those. */
   responses: Record<number, RouteResponse>;
 }
 
-export interface RouteInput<Params, Query> {
+export interface RouteInput<Params, Query, Body = unknown> {
   params: Params;
   query: Query;
+  body: Body;
 }
 
 /**
@@ -50,13 +62,18 @@ export interface Endpoint<Handles> {
 }
 
 /**
- * Binds a handler to a route. Input that does not fit the route's schemas is answered 400 before the
- * handler runs.
+ * Binds a handler to a route. Input that does not fit the route's schemas is answered 400 (422 for a
+ * malformed id of `idFields`) before the handler runs.
  */
-export function endpoint<Params extends z.ZodObject, Query extends z.ZodObject, Handles = unknown>(
-  route: Route<Params, Query>,
+export function endpoint<
+  Params extends z.ZodObject,
+  Query extends z.ZodObject,
+  Body extends z.ZodType,
+  Handles = unknown,
+>(
+  route: Route<Params, Query, Body>,
   handler: (
-    input: RouteInput<z.output<Params>, z.output<Query>>,
+    input: RouteInput<z.output<Params>, z.output<Query>, z.output<Body>>,
     handles: Handles,
     c: Context<HttpEnv>,
   ) => Response | Promise<Response>,
@@ -66,14 +83,16 @@ export function endpoint<Params extends z.ZodObject, Query extends z.ZodObject, 
     mount(app, handles) {
       const on = (handler: MiddlewareHandler<HttpEnv>) =>
         app.on([route.method.toUpperCase()], [route.path], handler);
-      if (route.params) on(zValidator('param', route.params, refuseInvalid));
-      if (route.query) on(zValidator('query', route.query, refuseInvalid));
+      const refuse = refuseInvalid(route.idFields ?? []);
+      if (route.params) on(zValidator('param', route.params, refuse));
+      if (route.query) on(zValidator('query', route.query, refuse));
       on(async (c) => {
         // The validators above put the parsed values there; Hono cannot type an optional validator.
         const valid = c.req.valid as (target: 'param' | 'query') => unknown;
         const params = (route.params ? valid.call(c.req, 'param') : {}) as z.output<Params>;
         const query = (route.query ? valid.call(c.req, 'query') : {}) as z.output<Query>;
-        return handler({ params, query }, handles, c);
+        const body = (route.body ? await parseBody(c, route.body, refuse) : {}) as z.output<Body>;
+        return handler({ params, query, body }, handles, c);
       });
     },
   };
@@ -115,11 +134,37 @@ export function mountEndpoints<Handles>(
   }
 }
 
-function refuseInvalid(result: {
-  success: boolean;
-  error?: { issues: readonly z.core.$ZodIssue[] };
-}): undefined {
-  if (result.success || !result.error) return;
-  const faults = result.error.issues.map(({ path, message }) => `${path.join('.')} ${message}`);
-  throw new AppError('BAD_REQUEST', faults.join('; '));
+type Refuse = ReturnType<typeof refuseInvalid>;
+
+async function parseBody(
+  c: Context<HttpEnv>,
+  { encoding, schema }: NonNullable<Route['body']>,
+  refuse: Refuse,
+): Promise<unknown> {
+  const data = await readBody(c, encoding);
+  const parsed = await schema.safeParseAsync(data);
+  refuse({ ...parsed, data });
+  return parsed.data;
+}
+
+/** Throws what is wrong with an input: MALFORMED_ID when an id that was given is, else VALIDATION_ERROR. */
+function refuseInvalid(idFields: readonly string[]) {
+  return (result: {
+    success: boolean;
+    data?: unknown;
+    error?: { issues: readonly z.core.$ZodIssue[] } | undefined;
+  }): undefined => {
+    if (result.success || !result.error) return;
+    const given = new Set(Object.keys(Object(result.data)));
+    const details = result.error.issues.map(({ path, message }) => ({
+      path: path.join('.'),
+      message,
+    }));
+    const malformedId = details.some(({ path }) => idFields.includes(path) && given.has(path));
+    throw new AppError(
+      malformedId ? 'MALFORMED_ID' : 'VALIDATION_ERROR',
+      details.map(({ path, message }) => `${path} ${message}`.trim()).join('; '),
+      { details },
+    );
+  };
 }

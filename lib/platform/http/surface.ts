@@ -6,7 +6,7 @@ import { requireInternalSecret } from './authentication.ts';
 import { limitBody, MAX_BODY_BYTES } from './body-limit.ts';
 import { identifyClient, type ReadConnection, readSocketConnection } from './client-address.ts';
 import type { HttpEnv } from './env.ts';
-import { respondToError } from './error-response.ts';
+import { type DescribeError, respondToError } from './error-response.ts';
 import { limitRate } from './rate-limit.ts';
 import { assignRequestId } from './request-id.ts';
 import { setSecurityHeaders } from './security-headers.ts';
@@ -14,6 +14,10 @@ import { setSecurityHeaders } from './security-headers.ts';
 export interface SurfaceOptions {
   /** Where the peer's address comes from. Default: the socket; a deployed function has none. */
   readConnection?: ReadConnection;
+  /** The body of errors. Default: the service API's. */
+  describeError?: DescribeError;
+  /** The path that a request is routed by. Default: its URL's. */
+  getPath?: (request: Request) => string;
 }
 
 /**
@@ -22,13 +26,14 @@ export interface SurfaceOptions {
  */
 export function createSurface(
   deps: Deps<HttpConfig>,
-  { readConnection = readSocketConnection }: SurfaceOptions = {},
+  { readConnection = readSocketConnection, describeError, getPath }: SurfaceOptions = {},
 ): Hono<HttpEnv> {
-  const app = new Hono<HttpEnv>();
-  app.onError((error, c) => respondToError(error, c, deps.log));
-  app.notFound((c) =>
-    respondToError(new AppError('NOT_FOUND', 'there is nothing here'), c, deps.log),
-  );
+  const app = new Hono<HttpEnv>(getPath ? { getPath } : {});
+  app.onError((error, c) => respondToError(error, c, deps.log, describeError));
+  app.notFound((c) => {
+    const error = new AppError('NOT_FOUND', 'there is nothing here');
+    return respondToError(error, c, deps.log, describeError);
+  });
   app.use(
     assignRequestId,
     deps.metrics.observeRequests,
