@@ -3,6 +3,7 @@ import {
   bigint,
   bigserial,
   boolean,
+  check,
   type ExtraConfigColumn,
   foreignKey,
   index,
@@ -276,6 +277,114 @@ export const chatMessages = pgTable(
       foreignColumns: [chatSessions.id],
     }).onDelete('cascade'),
     index('chat_messages_of_session').on(table.sessionId, table.id),
+  ],
+);
+
+/**
+ * One version of the vector index, built with one embedding model (spec 2, Embedding generation). At most
+ * one is BUILDING and one ACTIVE.
+ */
+export const embeddingGenerations = pgTable(
+  'embedding_generations',
+  {
+    id: serial('id').primaryKey(),
+    modelId: text('model_id').notNull(),
+    dimensions: integer('dimensions').notNull(),
+    status: text('status').notNull().default('BUILDING'),
+    createdAt: time('created_at').notNull().defaultNow(),
+    activatedAt: time('activated_at'),
+  },
+  (table) => [
+    check(
+      'embedding_generations_status_check',
+      sql`status IN ('BUILDING', 'READY', 'ACTIVE', 'RETIRED', 'FAILED')`,
+    ),
+    uniqueIndex('embedding_generations_building').on(table.status).where(sql`status = 'BUILDING'`),
+    uniqueIndex('embedding_generations_active').on(table.status).where(sql`status = 'ACTIVE'`),
+  ],
+);
+
+/**
+ * One source record that a generation embeds. No foreign key: checking it for millions of jobs at once
+ * would take longer than making them.
+ */
+export const embeddingJobs = pgTable(
+  'embedding_jobs',
+  {
+    id: bigserial('id', { mode: 'bigint' }).primaryKey(),
+    generationId: integer('generation_id').notNull(),
+    /** execution_log, backup_result or investigation */
+    sourceType: text('source_type').notNull(),
+    sourceId: text('source_id').notNull(),
+    status: text('status').notNull().default('pending'),
+    /** Attempts that failed. */
+    attempts: integer('attempts').notNull().default(0),
+    /** Who works on it while it is processing: the batch that claimed it. */
+    leasedBy: text('leased_by'),
+    leasedUntil: time('leased_until'),
+    errorMessage: text('error_message'),
+  },
+  (table) => [
+    check(
+      'embedding_jobs_status_check',
+      sql`status IN ('pending', 'processing', 'completed', 'failed')`,
+    ),
+    uniqueIndex('embedding_jobs_of_source').on(
+      table.generationId,
+      table.sourceType,
+      table.sourceId,
+    ),
+    index('embedding_jobs_open')
+      .on(table.generationId, table.id)
+      .where(sql`status IN ('pending', 'processing')`),
+    index('embedding_jobs_failed').on(table.generationId).where(sql`status = 'failed'`),
+  ],
+);
+
+/**
+ * A piece of a source's text, redacted. Its vector is the column `embedding`, which only a database that
+ * has the vector extension has: 0005_embeddings.sql.
+ */
+export const embeddingChunks = pgTable(
+  'embedding_chunks',
+  {
+    id: bigserial('id', { mode: 'bigint' }).primaryKey(),
+    generationId: integer('generation_id').notNull(),
+    sourceType: text('source_type').notNull(),
+    sourceId: text('source_id').notNull(),
+    /** From 0. */
+    chunkIndex: integer('chunk_index').notNull(),
+    content: text('content').notNull(),
+    metadata: jsonb('metadata').notNull().default({}),
+    sourceCreatedAt: time('source_created_at').notNull(),
+  },
+  (table) => [
+    uniqueIndex('embedding_chunks_of_source').on(
+      table.generationId,
+      table.sourceType,
+      table.sourceId,
+      table.chunkIndex,
+    ),
+  ],
+);
+
+/** How far a generation has seen each kind of source (lib/search/new-sources.ts). */
+export const embeddingWatermarks = pgTable(
+  'embedding_watermarks',
+  {
+    generationId: integer('generation_id').notNull(),
+    sourceType: text('source_type').notNull(),
+    /** Whatever will ever have an id up to this one has its job. */
+    settledId: bigint('settled_id', { mode: 'bigint' }).notNull(),
+    /** The highest id when it was looked last, and the first transaction that began after that. */
+    seenId: bigint('seen_id', { mode: 'bigint' }).notNull(),
+    seenBefore: bigint('seen_before', { mode: 'bigint' }).notNull(),
+  },
+  (table) => [
+    primaryKey({
+      name: 'embedding_watermarks_pkey',
+      columns: [table.generationId, table.sourceType],
+    }),
   ],
 );
 
