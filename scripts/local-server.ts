@@ -10,6 +10,7 @@ import { type HttpConfig, INTERNAL_SECRET_MIN_LENGTH } from '../lib/platform/con
 import { listenPort, listenVariables } from '../lib/platform/config/listen.ts';
 import { localVariables } from '../lib/platform/config/local.ts';
 import { ConfigError, type Environment, readConfig } from '../lib/platform/config/read.ts';
+import { configuredSecrets } from '../lib/platform/config/secrets.ts';
 import type { Database } from '../lib/platform/database/database.ts';
 import { startUpkeep } from '../lib/platform/database/embedded/upkeep.ts';
 import { migrate } from '../lib/platform/database/migrate.ts';
@@ -17,6 +18,7 @@ import { openDatabase } from '../lib/platform/database/open.ts';
 import { buildDeps } from '../lib/platform/deps.ts';
 import { serveNode } from '../lib/platform/http/serve.ts';
 import { createLog, type Log } from '../lib/platform/log.ts';
+import { createRedactor } from '../lib/platform/redaction.ts';
 import { findSurface } from '../lib/platform/surfaces.ts';
 import { otherRoutes } from '../lib/routes.ts';
 
@@ -39,7 +41,8 @@ export async function startLocalServer(environment: Environment): Promise<LocalS
   const config = readConfig(localVariables, environment);
   const listen = readConfig(listenVariables, environment);
   refuseShortSecret(config);
-  const log = createLog(config.LOG_LEVEL, systemClock);
+  const redactor = createRedactor(configuredSecrets(environment));
+  const log = createLog(config.LOG_LEVEL, systemClock, undefined, redactor);
   const { db, embeddedUrl } = await openLocalDatabase(config, log);
   try {
     await migrate(db, MIGRATIONS);
@@ -47,6 +50,7 @@ export async function startLocalServer(environment: Environment): Promise<LocalS
       config,
       db,
       log,
+      redactor,
       clock: systemClock,
       fetch,
       waitUntil: () => undefined,

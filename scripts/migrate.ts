@@ -3,10 +3,12 @@ import { systemClock } from '../lib/platform/clock.ts';
 import { type DatabaseConfig, databaseVariables } from '../lib/platform/config/database.ts';
 import { logVariables } from '../lib/platform/config/log.ts';
 import { readConfig } from '../lib/platform/config/read.ts';
+import { configuredSecrets } from '../lib/platform/config/secrets.ts';
 import type { Database } from '../lib/platform/database/database.ts';
 import { migrate } from '../lib/platform/database/migrate.ts';
 import { AppError } from '../lib/platform/errors.ts';
 import { createLog } from '../lib/platform/log.ts';
+import { createRedactor } from '../lib/platform/redaction.ts';
 import { runCommand } from './command.ts';
 import { openConfiguredDatabase } from './database.ts';
 import { loadEnvironment } from './environment.ts';
@@ -29,7 +31,12 @@ await runCommand(async () => {
 
   const environment = loadEnvironment();
   const config = readConfig(databaseVariables, environment);
-  const log = createLog(readConfig(logVariables, environment).LOG_LEVEL, systemClock);
+  const log = createLog(
+    readConfig(logVariables, environment).LOG_LEVEL,
+    systemClock,
+    undefined,
+    createRedactor(configuredSecrets(environment)),
+  );
   const db = await openConfiguredDatabase(config, log);
   try {
     const applied = await migrate(db, resolve(import.meta.dirname, '../drizzle'));

@@ -4,9 +4,11 @@ import { systemClock } from '../lib/platform/clock.ts';
 import { databaseVariables } from '../lib/platform/config/database.ts';
 import { logVariables } from '../lib/platform/config/log.ts';
 import { readConfig } from '../lib/platform/config/read.ts';
+import { configuredSecrets } from '../lib/platform/config/secrets.ts';
 import { AppError } from '../lib/platform/errors.ts';
 import { createLog } from '../lib/platform/log.ts';
 import { hashPassword, PASSWORD_MIN_LENGTH } from '../lib/platform/password.ts';
+import { createRedactor } from '../lib/platform/redaction.ts';
 import { addUser, listUsers, removeUser } from '../lib/records/users.ts';
 import { runCommand } from './command.ts';
 import { openConfiguredDatabase } from './database.ts';
@@ -69,7 +71,12 @@ async function withDatabase(
 ): Promise<number> {
   const environment = loadEnvironment();
   const config = readConfig(databaseVariables, environment);
-  const log = createLog(readConfig(logVariables, environment).LOG_LEVEL, systemClock);
+  const log = createLog(
+    readConfig(logVariables, environment).LOG_LEVEL,
+    systemClock,
+    undefined,
+    createRedactor(configuredSecrets(environment)),
+  );
   const db = await openConfiguredDatabase(config, log);
   try {
     return await act(db);

@@ -6,6 +6,7 @@ import { type DatabaseUse, noteDatabaseUse } from './database-use.ts';
 import { createMetrics, type Metrics } from './http/metrics.ts';
 import type { Log } from './log.ts';
 import { createRateLimiter, type RateLimiter } from './rate-limiter.ts';
+import type { Redactor } from './redaction.ts';
 import { openRedis } from './redis.ts';
 
 /**
@@ -21,6 +22,8 @@ export interface Deps<Config> {
   /** One for the process, so that its surfaces count an address together. */
   limiter: RateLimiter;
   log: Log;
+  /** Knows the secrets that the process is configured with. */
+  redactor: Redactor;
   clock: Clock;
   metrics: Metrics;
   fetch: typeof fetch;
@@ -31,7 +34,7 @@ export interface Deps<Config> {
 /** What differs between a server of our own, a deployed function and a test. */
 export type Foundation<Config> = Pick<
   Deps<Config>,
-  'config' | 'db' | 'log' | 'clock' | 'fetch' | 'waitUntil'
+  'config' | 'db' | 'log' | 'redactor' | 'clock' | 'fetch' | 'waitUntil'
 >;
 
 /**

@@ -4,6 +4,7 @@ import type { RedisConfig } from './config/redis.ts';
 import { missingDatabase, openDatabase } from './database/open.ts';
 import { buildDeps, type Deps } from './deps.ts';
 import type { Log } from './log.ts';
+import type { Redactor } from './redaction.ts';
 
 /**
  * The handles of a deployed function. Without DATABASE_URL its database answers 503, never an embedded
@@ -11,11 +12,19 @@ import type { Log } from './log.ts';
  */
 export async function buildHostedDeps<Config extends DatabaseConfig & RedisConfig>(
   config: Config,
-  log: Log,
+  { log, redactor }: { log: Log; redactor: Redactor },
 ): Promise<Deps<Config>> {
   const url = config.DATABASE_URL;
   const db = url === undefined ? missingDatabase(log) : await openDatabase({ url, fetch, log });
-  return buildDeps({ config, db, log, clock: systemClock, fetch, waitUntil: waitUntilOnPlatform });
+  return buildDeps({
+    config,
+    db,
+    log,
+    redactor,
+    clock: systemClock,
+    fetch,
+    waitUntil: waitUntilOnPlatform,
+  });
 }
 
 interface PlatformContext {

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import type { Clock } from './clock.ts';
-import { redact } from './redaction.ts';
+import { createRedactor, type Redactor } from './redaction.ts';
 
 export const logLevels = ['debug', 'info', 'warn', 'error'] as const;
 export type LogLevel = (typeof logLevels)[number];
@@ -23,22 +23,29 @@ const toStderr: WriteLine = (line) => {
 };
 
 /**
- * A logger that writes one JSON object a line to stderr. Every string passes redaction, and JSON
- * escapes line breaks, so a hostile value can neither leak a credential nor forge a record.
+ * A logger that writes one JSON object a line to stderr. Every string passes redaction, by default of
+ * what has the form of a credential alone, and JSON escapes line breaks, so a hostile value can neither
+ * leak a credential nor forge a record.
  */
-export function createLog(level: LogLevel, clock: Clock, write: WriteLine = toStderr): Log {
+export function createLog(
+  level: LogLevel,
+  clock: Clock,
+  write: WriteLine = toStderr,
+  redactor: Redactor = createRedactor([]),
+): Log {
   const threshold = logLevels.indexOf(level);
   const at =
     (name: LogLevel) =>
     (message: string, fields: LogFields = {}) => {
       if (logLevels.indexOf(name) < threshold) return;
       const head = { time: new Date(clock.now()).toISOString(), level: name, message };
-      write(writeRecord(head, fields));
+      write(writeRecord(head, fields, redactor));
     };
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }
 
-function writeRecord(head: LogFields, fields: LogFields): string {
+function writeRecord(head: LogFields, fields: LogFields, redactor: Redactor): string {
+  const readable = (_key: string, value: unknown) => makeReadable(value, redactor);
   try {
     return JSON.stringify({ ...head, ...fields }, readable);
   } catch {
@@ -51,8 +58,8 @@ function writeRecord(head: LogFields, fields: LogFields): string {
   }
 }
 
-function readable(_key: string, value: unknown): unknown {
-  if (typeof value === 'string') return redact(value);
+function makeReadable(value: unknown, redactor: Redactor): unknown {
+  if (typeof value === 'string') return redactor.text(value);
   if (typeof value === 'bigint') return value.toString();
   if (value instanceof Error) return describeError(value);
   return value;

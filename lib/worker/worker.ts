@@ -4,10 +4,12 @@ import { sweepVariables } from '../platform/config/backups.ts';
 import { type DatabaseConfig, databaseVariables } from '../platform/config/database.ts';
 import { logVariables } from '../platform/config/log.ts';
 import { type Environment, readConfig } from '../platform/config/read.ts';
+import { configuredSecrets } from '../platform/config/secrets.ts';
 import { archivePath, workerVariables } from '../platform/config/worker.ts';
 import type { Database } from '../platform/database/database.ts';
 import { AppError } from '../platform/errors.ts';
 import { createLog, type Log } from '../platform/log.ts';
+import { createRedactor } from '../platform/redaction.ts';
 import { parseCommand } from './arguments.ts';
 import { createDisplay, type Display, type OutputStream } from './display.ts';
 import { checkGit } from './git-version.ts';
@@ -52,7 +54,12 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
   }
   const config = readConfig(runVariables, environment);
   const display = createDisplay(io.stderr, io.isTerminal);
-  const log = createLog(config.LOG_LEVEL, clock, display.line);
+  const log = createLog(
+    config.LOG_LEVEL,
+    clock,
+    display.line,
+    createRedactor(configuredSecrets(environment)),
+  );
   try {
     await checkGit(environment, signal);
     const db = await options.openDatabase(config, log);

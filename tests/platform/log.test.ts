@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createLog, type LogLevel } from '../../lib/platform/log.ts';
+import { createRedactor } from '../../lib/platform/redaction.ts';
 import { createTestClock } from '../support/clock.ts';
 
 function createTestLog(level: LogLevel = 'debug') {
@@ -35,6 +36,14 @@ describe('a log record', () => {
     log.error('git failed for ssh://git:hunter2@host', { error, list: ['http://a:hunter2@b'] });
     expect(lines[0]).not.toContain('hunter2');
     expect(lines[0]).not.toContain('abcdefghijkl');
+  });
+
+  it('holds no configured secret', () => {
+    const lines: string[] = [];
+    const redactor = createRedactor(['a configured secret']);
+    const log = createLog('info', createTestClock(), (line) => lines.push(line), redactor);
+    log.info('with a configured secret', { list: ['a configured secret'] });
+    expect(lines[0]).not.toContain('a configured secret');
   });
 
   it('describes an error with its code, its causes and its parts', () => {

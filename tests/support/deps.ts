@@ -1,9 +1,11 @@
 import { type LocalConfig, localVariables } from '../../lib/platform/config/local.ts';
 import { type Environment, readConfig } from '../../lib/platform/config/read.ts';
+import { configuredSecrets } from '../../lib/platform/config/secrets.ts';
 import type { Database } from '../../lib/platform/database/database.ts';
 import { missingDatabase } from '../../lib/platform/database/open.ts';
 import { buildDeps, type Deps } from '../../lib/platform/deps.ts';
 import { createLog } from '../../lib/platform/log.ts';
+import { createRedactor } from '../../lib/platform/redaction.ts';
 import { createTestClock, type TestClock } from './clock.ts';
 
 /** The internal secret of tests, and the headers that carry it. */
@@ -37,16 +39,16 @@ export interface TestDepsOptions {
 export function createTestDeps(options: TestDepsOptions = {}): TestDeps {
   const clock = options.clock ?? createTestClock();
   const logged: LogRecord[] = [];
-  const log = createLog('debug', clock, (line) => logged.push(JSON.parse(line)));
+  const environment = { INTERNAL_SECRET: TEST_SECRET, ...options.environment };
+  const redactor = createRedactor(configuredSecrets(environment));
+  const log = createLog('debug', clock, (line) => logged.push(JSON.parse(line)), redactor);
   const work: Promise<unknown>[] = [];
-  const config = readConfig(localVariables, {
-    INTERNAL_SECRET: TEST_SECRET,
-    ...options.environment,
-  });
+  const config = readConfig(localVariables, environment);
   const deps = buildDeps({
     config,
     db: options.db ?? missingDatabase(log),
     log,
+    redactor,
     clock,
     fetch,
     waitUntil: (promise) => work.push(promise),

@@ -5,11 +5,13 @@ import type { DatabaseConfig } from '../config/database.ts';
 import type { HttpConfig } from '../config/http.ts';
 import { ConfigError, type Environment, readConfig } from '../config/read.ts';
 import type { RedisConfig } from '../config/redis.ts';
+import { configuredSecrets } from '../config/secrets.ts';
 import { unavailableDatabase } from '../database/open.ts';
 import { buildDeps, type Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
 import { buildHostedDeps } from '../hosted.ts';
 import { createLog, type LogLevel, type WriteLine } from '../log.ts';
+import { createRedactor } from '../redaction.ts';
 import { readPlatformConnection } from './client-address.ts';
 import type { HttpEnv } from './env.ts';
 import type { DescribeError } from './error-response.ts';
@@ -42,10 +44,14 @@ export async function createHostedSurface<Config extends SurfaceConfig>(
 ): Promise<Hono<HttpEnv>> {
   try {
     const config = surface.readConfig(environment);
-    const deps = await buildHostedDeps(config, createLog(config.LOG_LEVEL, systemClock, write));
+    const redactor = createRedactor(configuredSecrets(environment));
+    const log = createLog(config.LOG_LEVEL, systemClock, write, redactor);
+    const deps = await buildHostedDeps(config, { log, redactor });
     return surface.createApp(deps, { readConnection: readPlatformConnection });
   } catch (error) {
-    if (error instanceof ConfigError) return createUnconfiguredApp(surface, error, write);
+    if (error instanceof ConfigError) {
+      return createUnconfiguredApp(surface, environment, error, write);
+    }
     throw error;
   }
 }
@@ -53,15 +59,18 @@ export async function createHostedSurface<Config extends SurfaceConfig>(
 /** What stands in while the configuration is bad: it has the defaults, and no database. */
 function createUnconfiguredApp<Config extends SurfaceConfig>(
   surface: HostedSurface<Config>,
+  environment: Environment,
   error: ConfigError,
   write?: WriteLine,
 ): Hono<HttpEnv> {
-  const log = createLog('info', systemClock, write);
+  const redactor = createRedactor(configuredSecrets(environment));
+  const log = createLog('info', systemClock, write, redactor);
   log.error(`${surface.name} is not configured: ${error.message}`);
   const deps = buildDeps({
     config: surface.readConfig({}),
     db: unavailableDatabase(error),
     log,
+    redactor,
     clock: systemClock,
     fetch,
     waitUntil: () => undefined,

@@ -1,0 +1,49 @@
+import { MASK } from './mask.ts';
+
+/** Git host tokens: classic, OAuth, user-to-server, installation and refresh ones, and fine-grained ones. */
+const gitHostToken = /gh[pousr]_\w{36,}(?:\.[\w-]+){0,2}|github_pat_\w{22,}/g;
+/** Keys of model gateways. Words such as `task-…` and `sk-learn-…` are no keys. */
+const gatewayKey = /(?<![A-Za-z\d])sk-[\w-]{8,}/g;
+const authorization =
+  /(?<![A-Za-z\d])(bearer|basic)((?:\s|%20)+)([\w.~+/=-]{8,}(?:%[\dA-F]{2}[\w.~+/=-]*)*)/gi;
+/** A secret in the query of an address: `?access_token=…`, `&X-Amz-Signature=…`. */
+const querySecret =
+  /([?&;][\w.%-]*(?:token|secret|password|passwd|pwd|api[_-]?key|signature|credential)|[?&;](?:sig|jwt))=[^\s&;#"'<>`\\]+/gi;
+
+/** Words that follow `bearer` in plain language. */
+const bearerWords =
+  /^(?:authenti\w+|authori[sz]\w+|credentials?|security|requests?|required?|headers?|transport|schemes?|methods?|challenges?)[.]?$/i;
+
+/**
+ * Replaces everything in a text that has the form of a token: those of git hosts and model gateways,
+ * bearer and basic values, secrets in queries. Takes time in proportion to the text. (spec 3,
+ * Authentication)
+ */
+export function maskTokens(text: string): string {
+  return text
+    .replace(gitHostToken, MASK)
+    .replace(gatewayKey, (found) => (isGatewayKey(found) ? MASK : found))
+    .replace(authorization, (found, scheme: string, space: string, value: string) =>
+      isCredential(scheme, value) ? `${scheme}${space}${MASK}` : found,
+    )
+    .replace(querySecret, `$1=${MASK}`);
+}
+
+/** A key has a long part without a hyphen, or says whose it is, or is not made of letters alone. */
+function isGatewayKey(text: string): boolean {
+  return /[A-Za-z\d]{16}|^sk-(?:or|ant|proj|svcacct)-|\d/.test(text);
+}
+
+function isCredential(scheme: string, value: string): boolean {
+  if (scheme.toLowerCase() === 'basic') {
+    return Buffer.from(decodePercent(value), 'base64').includes(':');
+  }
+  const isParameter = /^\w+=[^=]/.test(value);
+  return !isParameter && !bearerWords.test(value);
+}
+
+function decodePercent(text: string): string {
+  return text.replace(/%([\dA-F]{2})/gi, (_, hex: string) =>
+    String.fromCharCode(Number.parseInt(hex, 16)),
+  );
+}
