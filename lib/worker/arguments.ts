@@ -1,9 +1,9 @@
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
+import { cleanText } from '../platform/clean-text.ts';
 import { AppError } from '../platform/errors.ts';
 import { archiveKey } from './archive.ts';
 import { nearestWord } from './nearest.ts';
 import { parseSource, type Source } from './source.ts';
-import { cleanText } from './text.ts';
 import { runUsage, workerUsage } from './usage.ts';
 
 /** What a command line of the worker asks for. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { Git } from './git.ts';
+import { cleanText } from '../platform/clean-text.ts';
+import type { Git } from '../platform/git.ts';
 import type { Refs } from './refs.ts';
-import { cleanText } from './text.ts';
 
 /** The git figures of one repository, in the words of RepoAnalyticsSnapshot (spec 1). */
 export const repositoryFigures = z.object({

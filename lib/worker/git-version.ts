@@ -1,6 +1,6 @@
 import type { Environment } from '../platform/config/read.ts';
 import { AppError } from '../platform/errors.ts';
-import { createGit, GitError } from './git.ts';
+import { createGit, GitError } from '../platform/git.ts';
 
 /** The first with `clone --reject-shallow`. */
 const OLDEST_GIT = [2, 32] as const;

@@ -1,3 +1,4 @@
+import { cleanText } from '../platform/clean-text.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Database } from '../platform/database/database.ts';
 import { type NewLog, writeLog } from '../records/recording/logs.ts';
@@ -6,7 +7,6 @@ import { beatRun, type RunCounters } from '../records/recording/runs.ts';
 import type { Display } from './display.ts';
 import { retryWhileUnavailable } from './retry.ts';
 import { RunStopped, stopMessages } from './stop.ts';
-import { cleanText } from './text.ts';
 
 /** How long a run waits for a database that went away. */
 const PATIENCE_MS = 60_000;

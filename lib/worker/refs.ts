@@ -1,4 +1,4 @@
-import type { Git } from './git.ts';
+import type { Git } from '../platform/git.ts';
 import type { Source } from './source.ts';
 
 /** Refs by name, `HEAD` among them when it has a commit, to their object ids. */

@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { type Git, GitError } from '../platform/git.ts';
 import {
   type ArchiveRecord,
   archiveKey,
@@ -8,7 +9,6 @@ import {
   sealBundle,
 } from './archive.ts';
 import { measureClone } from './figures.ts';
-import { type Git, GitError } from './git.ts';
 import {
   type Refs,
   type RemoteRefs,

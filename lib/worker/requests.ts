@@ -1,7 +1,7 @@
+import { cleanText } from '../platform/clean-text.ts';
 import type { ClaimedRequest } from '../records/recording/requests.ts';
 import type { Journal } from './journal.ts';
 import type { Source } from './source.ts';
-import { cleanText } from './text.ts';
 
 const isFor = (source: Source, { target }: ClaimedRequest) =>
   target !== null && source.name.toLowerCase() === target.toLowerCase();

@@ -1,6 +1,8 @@
+import { cleanText } from '../platform/clean-text.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Environment } from '../platform/config/read.ts';
 import type { Database } from '../platform/database/database.ts';
+import { createGit } from '../platform/git.ts';
 import type { Log } from '../platform/log.ts';
 import { type ClaimedRequest, claimRequests } from '../records/recording/requests.ts';
 import {
@@ -13,7 +15,6 @@ import {
 import { writeSnapshot } from '../records/recording/snapshots.ts';
 import { makeArchiveFolder } from './archive.ts';
 import type { Display } from './display.ts';
-import { createGit } from './git.ts';
 import { startHeartbeat } from './heartbeat.ts';
 import { type Journal, openJournal } from './journal.ts';
 import { findFailedRequests, noteRequests } from './requests.ts';
@@ -23,7 +24,7 @@ import { takeSnapshot } from './snapshot.ts';
 import type { Source } from './source.ts';
 import { backUpSources } from './sources.ts';
 import { describeStop, RunStopped, stopMessages, untilAborted } from './stop.ts';
-import { cleanText, countRepositories } from './text.ts';
+import { countRepositories } from './text.ts';
 
 /** What a run needs from outside. */
 export interface RunDeps {

@@ -1,10 +1,10 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { cleanText } from '../platform/clean-text.ts';
 import type { NewSnapshot } from '../records/recording/snapshots.ts';
 import { archiveKey, readArchiveRecord } from './archive.ts';
 import type { RepositoryFigures } from './figures.ts';
 import type { Source } from './source.ts';
-import { cleanText } from './text.ts';
 
 const INT4_MAX = 2_147_483_647;
 const archiveName = /\.(bundle|tar\.gz)$/i;

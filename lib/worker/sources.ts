@@ -1,15 +1,16 @@
+import { cleanText } from '../platform/clean-text.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Database } from '../platform/database/database.ts';
 import { AppError } from '../platform/errors.ts';
+import { type Git, GitError } from '../platform/git.ts';
 import type { Log } from '../platform/log.ts';
 import { type RepoState, readRepoState } from '../records/recording/repo-state.ts';
 import { archiveKey } from './archive.ts';
 import type { Display } from './display.ts';
-import { type Git, GitError } from './git.ts';
 import type { Journal } from './journal.ts';
 import { backUpRepository, type RepositoryOutcome } from './repository.ts';
 import type { Source } from './source.ts';
-import { cleanText, formatBytes } from './text.ts';
+import { formatBytes } from './text.ts';
 
 export interface SourcesContext {
   db: Database;

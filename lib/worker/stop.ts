@@ -1,6 +1,6 @@
+import { cleanText } from '../platform/clean-text.ts';
 import { AppError } from '../platform/errors.ts';
 import type { Log } from '../platform/log.ts';
-import { cleanText } from './text.ts';
 
 /** Why a run cannot go on, in words for its error_message. */
 export class RunStopped extends Error {

@@ -1,5 +1,5 @@
 import { afterEach, expect, it } from 'vitest';
-import { createGit, GitError } from '../../lib/worker/git.ts';
+import { createGit, GitError } from '../../lib/platform/git.ts';
 import { createRepository, temporaryFolder } from '../support/git.ts';
 
 const { signal } = new AbortController();

@@ -35,7 +35,8 @@ export function superviseGroup(
     stop();
   }, timeoutMs);
   signal.addEventListener('abort', stop, { once: true });
-  process.once('exit', killNow);
+  // Before other exit listeners, which may remove the folder that it writes to.
+  process.prependOnceListener('exit', killNow);
   return {
     stop,
     timedOut: () => isOver,

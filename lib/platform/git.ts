@@ -1,12 +1,21 @@
 import { execa } from 'execa';
-import { variableGroups } from '../platform/config/groups.ts';
-import type { Environment } from '../platform/config/read.ts';
+import { cleanText } from './clean-text.ts';
+import { variableGroups } from './config/groups.ts';
+import type { Environment } from './config/read.ts';
 import { superviseGroup } from './process-group.ts';
-import { cleanText } from './text.ts';
+
+/** `failed`: git itself said no. The others: it is not there, or was stopped before it could say anything. */
+export type GitFault = 'failed' | 'missing' | 'timeout' | 'stopped' | 'output';
 
 /** What git said when it failed, cleaned, or that it took too long. */
 export class GitError extends Error {
   override readonly name = 'GitError';
+  readonly fault: GitFault;
+
+  constructor(message: string, fault: GitFault = 'failed') {
+    super(message);
+    this.fault = fault;
+  }
 }
 
 export interface GitOptions {
@@ -14,12 +23,16 @@ export interface GitOptions {
   protocols?: string;
   /** Milliseconds after which git is stopped. Default 10 minutes. */
   timeoutMs?: number;
+  /** What git reads: a text, or an open file from where it stands. Default: nothing. */
+  stdin?: string | { fd: number };
 }
 
 /** git as a child process. Every call rejects with the signal's reason when that aborts. */
 export interface Git {
   /** Runs git for its output, of at most 64 MiB. Throws GitError. */
   read(args: readonly string[], options?: GitOptions): Promise<string>;
+  /** Runs git for its output as it is, of at most 64 MiB. Throws GitError. */
+  readBytes(args: readonly string[], options?: GitOptions): Promise<Uint8Array>;
   /** Runs git for its records of at most 1 MiB, each ended by `separator`, as they come. Throws GitError. */
   stream(args: readonly string[], separator: string, options?: GitOptions): AsyncIterable<string>;
 }
@@ -65,7 +78,7 @@ interface Ending {
   code?: string | undefined;
   signal?: string | undefined;
   exitCode?: number | undefined;
-  stderr?: unknown;
+  stderr?: Uint8Array | undefined;
 }
 
 /** git with the environment of this process, without what is ours: no secret reaches it. */
@@ -74,10 +87,11 @@ export function createGit(environment: Environment, signal: AbortSignal): Git {
   const start = (args: readonly string[], options: GitOptions, buffered: boolean) => {
     signal.throwIfAborted();
     const child = execa('git', [...settings, ...args], {
+      encoding: 'buffer',
       env: { ...env, GIT_ALLOW_PROTOCOL: options.protocols ?? 'file' },
       extendEnv: false,
       detached: process.platform !== 'win32',
-      stdin: 'ignore',
+      ...readsFrom(options.stdin),
       buffer: { stdout: buffered, stderr: true },
       maxBuffer: { stdout: MAX_OUTPUT, stderr: MAX_ERROR_OUTPUT },
       stripFinalNewline: false,
@@ -89,16 +103,21 @@ export function createGit(environment: Environment, signal: AbortSignal): Git {
   };
   const check = (ending: Ending, timedOut: boolean, args: readonly string[]) => {
     signal.throwIfAborted();
-    if (timedOut || ending.failed) throw new GitError(describeFailure(ending, timedOut, args));
+    if (timedOut || ending.failed) throw describeFailure(ending, timedOut, args);
+  };
+
+  const readBytes = async (args: readonly string[], options: GitOptions = {}) => {
+    const { group, ended } = start(args, options, true);
+    const result = await ended;
+    check(result, group.timedOut(), args);
+    return result.stdout ?? new Uint8Array();
   };
 
   return {
     async read(args, options = {}) {
-      const { group, ended } = start(args, options, true);
-      const result = await ended;
-      check(result, group.timedOut(), args);
-      return result.stdout ?? '';
+      return Buffer.from(await readBytes(args, options)).toString();
     },
+    readBytes,
     async *stream(args, separator, options = {}) {
       const { child, group, ended } = start(args, options, false);
       let drained = false;
@@ -108,7 +127,8 @@ export function createGit(environment: Environment, signal: AbortSignal): Git {
           const records = (rest + text).split(separator);
           rest = records.pop() ?? '';
           // Also because to look for its end again with each piece takes quadratic time.
-          if (rest.length > MAX_RECORD) throw new GitError('git wrote a line that is too long');
+          if (rest.length > MAX_RECORD)
+            throw new GitError('git wrote a line that is too long', 'output');
           yield* records;
         }
         drained = true;
@@ -122,6 +142,12 @@ export function createGit(environment: Environment, signal: AbortSignal): Git {
       check(await ended, group.timedOut(), args);
     },
   };
+}
+
+function readsFrom(stdin: GitOptions['stdin']) {
+  if (typeof stdin === 'string') return { input: stdin };
+  // Any number is passed on, though the type names only the first few.
+  return { stdin: stdin === undefined ? ('ignore' as const) : (stdin.fd as 3) };
 }
 
 function gitEnvironment(environment: Environment): Environment {
@@ -142,13 +168,20 @@ function gitEnvironment(environment: Environment): Environment {
   };
 }
 
-function describeFailure(ending: Ending, timedOut: boolean, args: readonly string[]): string {
+function describeFailure(ending: Ending, timedOut: boolean, args: readonly string[]): GitError {
   // The command's own word stands after the options that hold for git itself.
   const command = args.find((argument) => !argument.startsWith('-')) ?? '';
-  if (ending.code === 'ENOENT') return 'git is not installed, or not on the PATH';
-  if (timedOut) return `git ${command} did not end in time and was stopped`;
-  if (ending.isMaxBuffer) return `git ${command} wrote more than is accepted and was stopped`;
-  const said = cleanText(typeof ending.stderr === 'string' ? ending.stderr : '');
+  if (ending.code === 'ENOENT') {
+    return new GitError('git is not installed, or not on the PATH', 'missing');
+  }
+  if (timedOut) {
+    return new GitError(`git ${command} did not end in time and was stopped`, 'timeout');
+  }
+  if (ending.isMaxBuffer) {
+    return new GitError(`git ${command} wrote more than is accepted and was stopped`, 'output');
+  }
+  const said = cleanText(Buffer.from(ending.stderr ?? []).toString());
   const end = ending.signal ? `was stopped by ${ending.signal}` : `ended with ${ending.exitCode}`;
-  return said === '' ? `git ${command} ${end}` : said;
+  const fault = ending.signal ? 'stopped' : 'failed';
+  return new GitError(said === '' ? `git ${command} ${end}` : said, fault);
 }
