@@ -1,13 +1,70 @@
 import type { Hono } from 'hono';
+import { getPath } from 'hono/utils/url';
 import type { ObservatoryConfig } from '../platform/config/observatory.ts';
 import type { Deps } from '../platform/deps.ts';
+import { limitBody, MAX_BODY_BYTES } from '../platform/http/body-limit.ts';
 import type { HttpEnv } from '../platform/http/env.ts';
+import { limitRate } from '../platform/http/rate-limit.ts';
+import { mountEndpoints, nameRoutes } from '../platform/http/route.ts';
 import { createSurface, type SurfaceOptions } from '../platform/http/surface.ts';
+import { describeObservatoryError } from './answers.ts';
+import { createUserCheck } from './authentication.ts';
+import { PREFIX } from './declare.ts';
+import { observatoryEndpoints } from './endpoints.ts';
+import type { ObservatoryHandles } from './handles.ts';
+import { createLoginLockout } from './login-lockout.ts';
+import { createPasswordCheck } from './password-check.ts';
+import { createTokens } from './tokens.ts';
 
 /** The observatory of specification 2. */
 export function createObservatoryApp(
   deps: Deps<ObservatoryConfig>,
   options: SurfaceOptions = {},
 ): Hono<HttpEnv> {
-  return createSurface(deps, options);
+  const handles = buildHandles(deps);
+  const app = createSurface(deps, {
+    ...options,
+    describeError: describeObservatoryError,
+    getPath: pathWithoutPrefix,
+  });
+  const publicPaths = new Set(
+    observatoryEndpoints
+      .filter(({ route }) => route.access === 'public')
+      .map(({ route }) => route.path),
+  );
+  const limit = limitRate(deps);
+  nameRoutes(app, observatoryEndpoints);
+  // An unknown path is 401 without a token, like the paths of the service API.
+  app.use(
+    (c, next) => (c.req.path === READY_PATH ? next() : limit(c, next)),
+    (c, next) => (publicPaths.has(c.req.path) ? next() : handles.users.requireUser(c, next)),
+    limitBody(MAX_BODY_BYTES),
+  );
+  mountEndpoints(app, observatoryEndpoints, handles);
+  return app;
+}
+
+function buildHandles(deps: Deps<ObservatoryConfig>): ObservatoryHandles {
+  const { config, db, clock, log } = deps;
+  if (config.JWT_SECRET === undefined) {
+    log.error('JWT_SECRET is not set: the observatory answers 503');
+  }
+  const tokens =
+    config.JWT_SECRET === undefined ? null : createTokens(config.JWT_SECRET, config, clock);
+  return {
+    ...deps,
+    tokens,
+    users: createUserCheck(deps, tokens),
+    lockout: createLoginLockout(deps),
+    checkPassword: createPasswordCheck(config, db),
+  };
+}
+
+/** The service API has a /ready of its own, so this one keeps its prefix (decisions 1). */
+const READY_PATH = `${PREFIX}/ready`;
+
+/** Routes a request by its path without the prefix. */
+function pathWithoutPrefix(request: Request): string {
+  const path = getPath(request);
+  return path.startsWith(`${PREFIX}/`) && path !== READY_PATH ? path.slice(PREFIX.length) : path;
 }

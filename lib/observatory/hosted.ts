@@ -4,6 +4,7 @@ import type { Environment } from '../platform/config/read.ts';
 import type { HttpEnv } from '../platform/http/env.ts';
 import { configReader, createHostedSurface } from '../platform/http/hosted-surface.ts';
 import type { WriteLine } from '../platform/log.ts';
+import { describeObservatoryError } from './answers.ts';
 import { createObservatoryApp } from './app.ts';
 
 /** The observatory as a deployed function (decisions 2). */
@@ -16,6 +17,7 @@ export function createHostedObservatoryApp(
       name: 'the observatory',
       readConfig: configReader(observatoryVariables),
       createApp: createObservatoryApp,
+      describeError: describeObservatoryError,
     },
     environment,
     write,

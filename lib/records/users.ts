@@ -15,6 +15,18 @@ const deleteUser = {
   name: 'remove_user',
   text: 'DELETE FROM users WHERE username = $1 RETURNING username',
 };
+const selectPasswordHash = {
+  name: 'find_password_hash',
+  text: 'SELECT password_hash FROM users WHERE username = $1',
+};
+const selectUserSince = {
+  name: 'find_user_since',
+  text: `SELECT username FROM users WHERE username = $1
+         AND ($2::double precision IS NULL OR created_at <= to_timestamp($2::double precision))`,
+};
+
+/** Seconds by which the clocks of the service and of its database may differ. */
+const CLOCK_TOLERANCE_SECONDS = 60;
 
 export interface User {
   username: string;
@@ -37,4 +49,23 @@ export function listUsers(db: Database): Promise<User[]> {
 export async function removeUser(db: Database, username: string): Promise<void> {
   const removed = await db.query(deleteUser, [username]);
   if (removed.length === 0) throw new AppError('NOT_FOUND', `there is no user ${username}`);
+}
+
+/** The scrypt hash of a user's password, null for an unknown name. */
+export async function findPasswordHash(db: Database, username: string): Promise<string | null> {
+  const [found] = await db.query<{ password_hash: string }>(selectPasswordHash, [username]);
+  return found?.password_hash ?? null;
+}
+
+/**
+ * Is there a user of this name, who was there at `since` already (seconds since the epoch)? A name that
+ * was given away again does not bring the tokens of its former owner back.
+ */
+export async function isUser(
+  db: Database,
+  username: string,
+  since: number | null,
+): Promise<boolean> {
+  const latest = since === null ? null : since + CLOCK_TOLERANCE_SECONDS;
+  return (await db.query(selectUserSince, [username, latest])).length > 0;
 }

@@ -22,3 +22,6 @@ export const identityVariables = z.object({
     .default(300)
     .describe('seconds from the first failed login until they are forgotten'),
 });
+
+/** `identityVariables` as they were read. */
+export type IdentityConfig = z.output<typeof identityVariables>;

@@ -24,9 +24,14 @@ export function carriesBearer(c: Context, secret: string): boolean {
  */
 export function carriesInternalSecret(c: Context, config: HttpConfig): boolean {
   const secret = usableSecret(config);
-  if (secret === null) return false;
+  return secret !== null && (carriesSecretHeader(c, config) || carriesBearer(c, secret));
+}
+
+/** Does the request carry the internal secret in X-Internal-Secret? (spec 2, Authentication) */
+export function carriesSecretHeader(c: Context, config: HttpConfig): boolean {
+  const secret = usableSecret(config);
   const header = c.req.header('x-internal-secret');
-  return (header !== undefined && secretsEqual(header, secret)) || carriesBearer(c, secret);
+  return secret !== null && header !== undefined && secretsEqual(header, secret);
 }
 
 /**

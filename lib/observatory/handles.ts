@@ -1,0 +1,15 @@
+import type { ObservatoryConfig } from '../platform/config/observatory.ts';
+import type { Deps } from '../platform/deps.ts';
+import type { UserCheck } from './authentication.ts';
+import type { LoginLockout } from './login-lockout.ts';
+import type { CheckPassword } from './password-check.ts';
+import type { Tokens } from './tokens.ts';
+
+/** What the endpoints of the observatory are mounted with. */
+export interface ObservatoryHandles extends Deps<ObservatoryConfig> {
+  /** Null while JWT_SECRET is unset. */
+  tokens: Tokens | null;
+  users: UserCheck;
+  lockout: LoginLockout;
+  checkPassword: CheckPassword;
+}

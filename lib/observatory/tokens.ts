@@ -1,0 +1,54 @@
+import { jwtVerify, SignJWT } from 'jose';
+import { JOSEError } from 'jose/errors';
+import type { Clock } from '../platform/clock.ts';
+import type { IdentityConfig } from '../platform/config/identity.ts';
+
+/** What an access token says. */
+export interface TokenClaims {
+  username: string;
+  /** Seconds since the epoch; null in a token that does not say when it was made. */
+  issuedAt: number | null;
+}
+
+/** Makes and reads access tokens (spec 2, Authentication). */
+export interface Tokens {
+  issue(username: string): Promise<string>;
+  /** Null for a token that is expired, malformed, of another key, algorithm, issuer or audience. */
+  read(token: string): Promise<TokenClaims | null>;
+}
+
+const ALGORITHM = 'HS256';
+
+/** Tokens signed with `secret`, its UTF-8 bytes being the key (decisions 5). */
+export function createTokens(secret: string, config: IdentityConfig, clock: Clock): Tokens {
+  const key = new TextEncoder().encode(secret);
+  const { JWT_ISSUER: issuer, JWT_AUDIENCE: audience, JWT_EXPIRES_MINUTES } = config;
+  return {
+    issue(username) {
+      const now = Math.floor(clock.now() / 1000);
+      return new SignJWT()
+        .setProtectedHeader({ alg: ALGORITHM, typ: 'JWT' })
+        .setSubject(username)
+        .setIssuer(issuer)
+        .setAudience(audience)
+        .setIssuedAt(now)
+        .setExpirationTime(now + JWT_EXPIRES_MINUTES * 60)
+        .sign(key);
+    },
+    async read(token) {
+      try {
+        const { payload } = await jwtVerify(token, key, {
+          algorithms: [ALGORITHM],
+          issuer,
+          audience,
+          requiredClaims: ['sub', 'exp'],
+          currentDate: new Date(clock.now()),
+        });
+        return payload.sub ? { username: payload.sub, issuedAt: payload.iat ?? null } : null;
+      } catch (error) {
+        if (error instanceof JOSEError) return null;
+        throw error;
+      }
+    },
+  };
+}
