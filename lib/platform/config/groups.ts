@@ -9,7 +9,7 @@ import { logVariables } from './log.ts';
 import { backendVariables, mcpVariables } from './mcp.ts';
 import { redisVariables } from './redis.ts';
 import { searchVariables } from './search.ts';
-import { workerVariables } from './worker.ts';
+import { gitHostVariables, workerVariables } from './worker.ts';
 
 /** Every variable, by what it is about; the README's table and .env.example are made from these. */
 export const variableGroups = {
@@ -19,6 +19,7 @@ export const variableGroups = {
   'Live feed': liveVariables,
   'Local server': listenVariables,
   Worker: workerVariables,
+  'Git host': gitHostVariables,
   Redis: redisVariables,
   Logging: logVariables,
   Observatory: identityVariables,

@@ -3,7 +3,7 @@ import { sweepVariables } from './backups.ts';
 import { liveSurfaceVariables } from './live.ts';
 import { mcpSurfaceVariables } from './mcp.ts';
 import { observatoryVariables } from './observatory.ts';
-import { workerVariables } from './worker.ts';
+import { gitHostVariables, workerVariables } from './worker.ts';
 
 /** Everything that the surfaces of `npm start` are configured by. */
 export const localVariables = z.object({
@@ -12,6 +12,7 @@ export const localVariables = z.object({
   ...mcpSurfaceVariables.shape,
   ...observatoryVariables.shape,
   ...workerVariables.shape,
+  ...gitHostVariables.shape,
 });
 
 /** `localVariables` as they were read. */

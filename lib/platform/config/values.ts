@@ -33,6 +33,21 @@ export const network = z
 /** An http or https address. */
 export const url = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' });
 
+/** A host name of this machine alone. */
+const loopbackHost = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/i;
+
+/** An address that secrets are sent to: https, or http to loopback. */
+export const secureUrl = z
+  .string()
+  .refine(isSecureUrl, 'must be an https URL without credentials (http to loopback only)');
+
+function isSecureUrl(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { protocol, hostname, username, password } = new URL(text);
+  const isPrivate = protocol === 'https:' || (protocol === 'http:' && loopbackHost.test(hostname));
+  return isPrivate && username === '' && password === '';
+}
+
 /** A whole number of something, at least `least` and at most `most`. */
 export const wholeNumber = (least: number, most: number) => {
   const fault = `must be a whole number, ${least} to ${most}`;
