@@ -20,7 +20,7 @@ export interface LogFilter {
 const DEEP_OFFSET = 1_000;
 
 /** The fields of an ExecutionLog in their order (spec 1, Resources). */
-const logColumns = `
+export const logColumns = `
   id, ${iso('created_at')} AS created_at, level, message, repository, run_id`;
 
 const newestFirst = 'ORDER BY log.created_at DESC, log.id DESC';

@@ -33,9 +33,20 @@ const runsPage: Statement = {
   ),
 };
 
-/** Runs, newest first. */
-export function listRuns(db: Database, request: PageRequest): Promise<Page> {
-  return readPage(db, runsPage, [request.limit, pageOffset(request)]);
+const runsPageOfStatus: Statement = {
+  name: 'runs_page_of_status',
+  text: pageQuery(
+    `SELECT ${runColumns} FROM backup_runs AS run WHERE ${runStatus} = $3
+     ORDER BY run.started_at DESC, run.id DESC LIMIT $1::bigint OFFSET $2::bigint`,
+    `SELECT count(*) FROM backup_runs WHERE ${runStatus} = $3`,
+  ),
+};
+
+/** Runs, newest first, of one status when it is given. */
+export function listRuns(db: Database, request: PageRequest, status?: string): Promise<Page> {
+  const page = [request.limit, pageOffset(request)];
+  if (status !== undefined) return readPage(db, runsPageOfStatus, [...page, status]);
+  return readPage(db, runsPage, page);
 }
 
 const latestRun: Statement = {
@@ -48,6 +59,20 @@ const latestRun: Statement = {
 /** The run that started last, with its `fixes`; null when there is no run. */
 export function readLatestRun(db: Database): Promise<string | null> {
   return readObject(db, latestRun);
+}
+
+const runWithResultsAndFixes: Statement = {
+  name: 'run_with_results_and_fixes',
+  text: `SELECT ${jsonObject(`
+    SELECT row_to_json(run) AS run, (SELECT coalesce(json_agg(result ORDER BY result.id), '[]') FROM (
+        SELECT ${resultColumns} FROM backup_results WHERE run_id = $1::bigint
+      ) AS result) AS results, ${fixesOfRun('run.id')} AS fixes
+    FROM (SELECT ${runColumns} FROM backup_runs WHERE id = $1::bigint) AS run`)} AS item`,
+};
+
+/** One run, its results by id and the fixes linked to it; null when there is no such run. */
+export function readRunWithFixes(db: Database, id: number): Promise<string | null> {
+  return readObject(db, runWithResultsAndFixes, [id]);
 }
 
 const runWithResults: Statement = {

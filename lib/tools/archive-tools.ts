@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { AppError } from '../platform/errors.ts';
-import { archiveListing, archiveVerification, extractedFile } from './archive-reader.ts';
+import { archiveListing, archiveVerification, extractedFile } from './archive-shapes.ts';
 import { limitParameter, textParameter } from './input.ts';
 import { readTool } from './tool.ts';
 

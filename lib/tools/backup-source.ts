@@ -1,5 +1,8 @@
 import type { z } from 'zod';
+import type { RecordedArchive } from '../archives/archives.ts';
+import type { NewFix } from '../records/fixes.ts';
 import type { PageRequest } from '../records/page.ts';
+import type { LogSelection } from '../records/selected-logs.ts';
 import type {
   dashboardSummary,
   failureFacts,
@@ -37,14 +40,6 @@ export interface RunDetails {
   note?: string;
 }
 
-/** Which logs. The level is in lower case, the repository in any case. */
-export interface LogSelection {
-  runId?: number | undefined;
-  repository?: string | undefined;
-  level?: string | undefined;
-  limit: number;
-}
-
 /** Logs, newest first. `truncated`: there are, or may be, more that fit. */
 export interface SelectedLogs {
   logs: ExecutionLog[];
@@ -57,21 +52,6 @@ export interface DatabaseHealth {
   latency_ms: number | null;
   /** Null when another process has the connections. */
   pool_open_connections: number | null;
-}
-
-/** A fix as it is stored (spec 3, Records written by tools). */
-export interface NewFix {
-  title: string;
-  description: string;
-  author: string;
-  commitHash?: string | undefined;
-  affectedRunId?: number | undefined;
-}
-
-/** What worker_repo_state holds of an archive; empty texts where the worker recorded none. */
-export interface ArchiveRecord {
-  archive_key: string;
-  archive_sha256: string;
 }
 
 /**
@@ -95,7 +75,8 @@ export interface BackupSource {
   readRun(id: number, signal: AbortSignal): Promise<RunDetails | null>;
   /** The run that started last; null when there is none. */
   readLatestRun(signal: AbortSignal): Promise<(Run & { fixes: RunFix[] }) | null>;
-  selectLogs(selection: LogSelection, signal: AbortSignal): Promise<SelectedLogs>;
+  /** The newest logs that fit, at most `limit`. */
+  selectLogs(selection: LogSelection, limit: number, signal: AbortSignal): Promise<SelectedLogs>;
   /** What is known of a failed run, by default the latest; null when there is no such run. */
   readFailure(runId: number | undefined, signal: AbortSignal): Promise<FailureFacts | null>;
   /** Queues a run, or finds the pending request for the same target. */
@@ -108,5 +89,5 @@ export interface BackupSource {
   /** Never throws: a database that does not answer is `disconnected`. */
   checkDatabase(signal: AbortSignal): Promise<DatabaseHealth>;
   /** The recorded archive of `owner/name`, null when none is. */
-  findArchive(repository: string, signal: AbortSignal): Promise<ArchiveRecord | null>;
+  findArchive(repository: string, signal: AbortSignal): Promise<RecordedArchive | null>;
 }

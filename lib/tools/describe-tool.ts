@@ -35,7 +35,10 @@ export function describeTool(tool: Tool): ToolDescription {
 function toObjectSchema(schema: z.ZodObject, io: 'input' | 'output'): ObjectSchema {
   const { $schema, ...described } = z.toJSONSchema(schema, {
     io,
-    override: ({ jsonSchema }) => {
+    override: ({ zodSchema, jsonSchema }) => {
+      const { def } = zodSchema._zod;
+      // zod leaves the default of a parameter out when its text is read as a number.
+      if (io === 'input' && def.type === 'default') jsonSchema.default = def.defaultValue;
       if (io === 'output') delete jsonSchema.additionalProperties;
     },
   });

@@ -1,5 +1,5 @@
+import type { ArchiveReader } from '../archives/archives.ts';
 import type { Clock } from '../platform/clock.ts';
-import type { ArchiveReader } from './archive-reader.ts';
 import type { BackupSource } from './backup-source.ts';
 import type { KnowledgeSearch } from './knowledge.ts';
 import type { ReportSender } from './reports.ts';

@@ -1,8 +1,14 @@
+import { recordBackupFix, sendBackupReport, triggerBackupRun } from './action-tools.ts';
 import {
   extractBackupFile,
   inspectArchiveContents,
   verifyArchiveIntegrity,
 } from './archive-tools.ts';
+import {
+  diagnoseBackupFailure,
+  getExecutionLogs,
+  searchBackupKnowledge,
+} from './diagnosis-tools.ts';
 import { getBackupMetrics, getDashboardSummary, getSystemHealth } from './overview-tools.ts';
 import { getBackupRunDetails, listBackupRuns, listTrackedRepositories } from './run-tools.ts';
 import type { Tool } from './tool.ts';
@@ -20,7 +26,13 @@ export const tools: readonly Tool[] = [
   listTrackedRepositories,
   listBackupRuns,
   getBackupRunDetails,
+  getExecutionLogs,
+  diagnoseBackupFailure,
+  searchBackupKnowledge,
   verifyArchiveIntegrity,
   inspectArchiveContents,
   extractBackupFile,
+  triggerBackupRun,
+  recordBackupFix,
+  sendBackupReport,
 ];

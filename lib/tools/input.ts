@@ -25,7 +25,7 @@ function integerParameter({ description, min, max }: IntegerParameter) {
 /** An integer parameter that may be left out. */
 export function integerWithDefault(parameter: IntegerParameter & { default: number }) {
   const { default: fallback, description } = parameter;
-  return integerParameter(parameter).default(fallback).meta({ description, default: fallback });
+  return integerParameter(parameter).default(fallback).meta({ description });
 }
 
 /** `page` and `limit` of a list. */
@@ -53,4 +53,5 @@ export const textParameter = (description: string, max: number) =>
     .string()
     .max(max)
     .refine((text) => text.trim() !== '', 'must not be empty')
+    .refine((text) => !text.includes('\0'), 'must not contain NUL')
     .meta({ description });

@@ -1,9 +1,10 @@
-/** Room on the disk of the archives, in bytes. */
+import { statfs } from 'node:fs/promises';
+import type { Log } from '../platform/log.ts';
+
+/** Room on the disk of the archives, in bytes; null when their folder cannot be reached. */
 export interface StorageFacts {
   archive_path: string;
-  /** Null when the folder of the archives cannot be reached. */
   total_disk_bytes: number | null;
-  /** Null when the folder of the archives cannot be reached. */
   available_disk_bytes: number | null;
 }
 
@@ -17,4 +18,62 @@ export interface BackendFacts {
 export interface SystemFacts {
   checkStorage(): Promise<StorageFacts>;
   checkBackend(signal: AbortSignal): Promise<BackendFacts>;
+}
+
+/** Longest wait for the service API (decisions 5, /ready). */
+const BACKEND_WITHIN_MS = 2_000;
+
+export interface SystemFactsHandles {
+  /** Folder of the archives. */
+  archivePath: string;
+  /** Address of the service API, whose `/health` is asked. */
+  backendUrl: string;
+  fetch: typeof fetch;
+  log: Log;
+}
+
+/** Looks at the disk of the archives and at the service API (spec 3, Tool behaviour 1). */
+export function createSystemFacts({
+  archivePath,
+  backendUrl,
+  fetch,
+  log,
+}: SystemFactsHandles): SystemFacts {
+  const url = withoutCredentials(backendUrl);
+  return {
+    async checkStorage() {
+      try {
+        const { bsize, blocks, bavail } = await statfs(archivePath);
+        return {
+          archive_path: archivePath,
+          total_disk_bytes: blocks * bsize,
+          available_disk_bytes: bavail * bsize,
+        };
+      } catch (error) {
+        log.warn('the folder of the archives cannot be reached', { error });
+        return { archive_path: archivePath, total_disk_bytes: null, available_disk_bytes: null };
+      }
+    },
+    async checkBackend(signal) {
+      try {
+        const response = await fetch(`${backendUrl}/health`, {
+          redirect: 'error',
+          signal: AbortSignal.any([signal, AbortSignal.timeout(BACKEND_WITHIN_MS)]),
+        });
+        await response.body?.cancel();
+        if (!response.ok) throw new Error(`/health answered ${response.status}`);
+        return { status: 'ok', url };
+      } catch (error) {
+        log.warn('the service API does not answer', { error });
+        return { status: 'unreachable', url };
+      }
+    },
+  };
+}
+
+function withoutCredentials(address: string): string {
+  const url = new URL(address);
+  url.username = '';
+  url.password = '';
+  return url.href.replace(/\/+$/, '');
 }

@@ -1,4 +1,7 @@
 import { z } from 'zod';
+import { truncated } from './shapes.ts';
+
+// What lib/archives answers, as the protocol publishes it.
 
 const archive = {
   repository: z.string(),
@@ -16,6 +19,7 @@ export const archiveVerification = z.object({
   sha256_checksum: z.string(),
   expected_sha256: z.string().nullable(),
   refs: z.array(z.object({ name: z.string(), commit: z.string() })),
+  truncated,
   pack_verified: z.boolean(),
   integrity_status: z.string(),
   proof: z.object({
@@ -46,18 +50,3 @@ export const extractedFile = z.object({
   encoding: z.enum(['utf-8', 'base64']),
   content: z.string(),
 });
-
-/** Reads archives (lib/archives). Throws AppError with a message that a client may read. */
-export interface ArchiveReader {
-  verify(repoName: string, signal: AbortSignal): Promise<z.infer<typeof archiveVerification>>;
-  inspect(
-    repoName: string,
-    request: { prefix: string | undefined; limit: number },
-    signal: AbortSignal,
-  ): Promise<z.infer<typeof archiveListing>>;
-  extract(
-    repoName: string,
-    filePath: string,
-    signal: AbortSignal,
-  ): Promise<z.infer<typeof extractedFile>>;
-}
