@@ -103,17 +103,18 @@ BEGIN
     WHERE chunk.generation_id = generation.id AND chunk.source_type = type
       AND chunk.source_id = gone.id::text;
   ELSE
-    WITH redone AS (
-      UPDATE embedding_jobs AS job
-      SET status = 'pending', attempts = 0, leased_by = NULL, leased_until = NULL, error_message = NULL
-      FROM embedding_generations AS generation, removed_rows AS was JOIN added_rows AS is_now USING (id)
+    -- A new job in place of the old one: a batch that claims the old one now, with the text of before,
+    -- finds it gone.
+    WITH undone AS (
+      DELETE FROM embedding_jobs AS job USING embedding_generations AS generation, removed_rows AS gone
       WHERE job.generation_id = generation.id AND job.source_type = type
-        AND job.source_id = was.id::text AND was IS DISTINCT FROM is_now
+        AND job.source_id = gone.id::text
+        AND NOT EXISTS (SELECT FROM added_rows AS kept WHERE kept = gone)
+      RETURNING job.generation_id, job.source_id
     )
-    -- An id that was changed leaves a source that is not there any more.
-    DELETE FROM embedding_jobs AS job USING embedding_generations AS generation, removed_rows AS gone
-    WHERE job.generation_id = generation.id AND job.source_type = type
-      AND job.source_id = gone.id::text AND NOT EXISTS (SELECT FROM added_rows WHERE id = gone.id);
+    INSERT INTO embedding_jobs (generation_id, source_type, source_id)
+    SELECT generation_id, type, source_id FROM undone
+    WHERE source_id IN (SELECT id::text FROM added_rows);
     DELETE FROM embedding_chunks AS chunk USING embedding_generations AS generation, removed_rows AS gone
     WHERE chunk.generation_id = generation.id AND chunk.source_type = type
       AND chunk.source_id = gone.id::text

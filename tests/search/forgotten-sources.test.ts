@@ -84,7 +84,7 @@ describe.each([
        SET message = CASE id WHEN ${changed} THEN 'scrubbed' ELSE message END`,
     );
     expect(await readLeft(db)).toEqual({
-      jobs: [`execution_log ${changed} pending`, `execution_log ${same} completed`],
+      jobs: [`execution_log ${same} completed`, `execution_log ${changed} pending`],
       chunks: [`execution_log ${same} text`],
     });
   });
