@@ -1,0 +1,50 @@
+import { z } from 'zod';
+import type { GitHostClient } from './client.ts';
+import { listPages } from './pages.ts';
+
+/** Where an app is installed. */
+export interface Installation {
+  id: number;
+  account: string;
+  /** `User` or `Organization`, as the host says it. */
+  accountType: string;
+  /** Whether the app may read all repositories of the account or only those that were chosen. */
+  selection: string;
+}
+
+const user = z.object({ login: z.string().min(1) });
+const installationPage = z.object({
+  installations: z.array(
+    z.object({
+      id: z.int(),
+      account: z.object({
+        login: z.string().optional(),
+        slug: z.string().optional(),
+        type: z.string().optional(),
+      }),
+      repository_selection: z.string().default('all'),
+    }),
+  ),
+});
+
+/** The account that the client's token belongs to. Throws RequestError, ZodError. */
+export async function readAccount(client: GitHostClient): Promise<string> {
+  const { data } = await client.request('GET /user');
+  return user.parse(data).login;
+}
+
+/** The installations of the app that the person can reach. Throws RequestError, ZodError. */
+export async function listInstallations(client: GitHostClient): Promise<Installation[]> {
+  const installations: Installation[] = [];
+  for await (const page of listPages(client, 'GET /user/installations', {}, installationPage)) {
+    for (const { id, account, repository_selection } of page.installations) {
+      installations.push({
+        id,
+        account: account.login ?? account.slug ?? String(id),
+        accountType: account.type ?? 'Enterprise',
+        selection: repository_selection,
+      });
+    }
+  }
+  return installations;
+}

@@ -1,0 +1,68 @@
+import { Octokit } from '@octokit/core';
+import { retry } from '@octokit/plugin-retry';
+import { throttling } from '@octokit/plugin-throttling';
+import { fetchWithin, type GitHostConnection, userAgent } from './connection.ts';
+
+/** A client of the git host's API: `request('GET /user')`. Throws RequestError. */
+export type GitHostClient = Pick<Octokit, 'request'>;
+
+export interface GitHostClientOptions {
+  connection: GitHostConnection;
+  /** The token for the next request; null for none. Asked each time, because tokens expire. */
+  token(): Promise<string | null>;
+  notify(text: string): void;
+  /** Milliseconds before the first repetition of a request that failed by the host's fault. */
+  retryPauseMs?: number;
+}
+
+/** A limit that is still there after so many waits is no limit that passes. */
+const MOST_WAITS = 20;
+
+const ApiClient = Octokit.plugin(retry, throttling);
+
+/**
+ * Makes a client that repeats what failed by the host's fault or the network's, up to 3 times, and that
+ * waits rate limits out, saying until when.
+ */
+export function createGitHostClient(options: GitHostClientOptions): GitHostClient {
+  const { connection, token, notify, retryPauseMs = 1_000 } = options;
+  const { clock, signal } = connection;
+
+  const waitOut = async (seconds: number, _request: object, _client: object, waits: number) => {
+    if (waits >= MOST_WAITS) return false;
+    const end = new Date(clock.now() + seconds * 1_000);
+    notify(
+      `rate limit of the git host: waiting ${describeSeconds(seconds)}, until ${end.toISOString().slice(11, 19)} UTC`,
+    );
+    await clock.sleep(seconds * 1_000, signal);
+    return true;
+  };
+
+  const client = new ApiClient({
+    baseUrl: connection.apiUrl,
+    userAgent,
+    request: { fetch: fetchWithin(connection) },
+    log: { debug: ignore, info: ignore, warn: ignore, error: ignore },
+    retry: { retryAfterBaseValue: retryPauseMs },
+    // The wait is ours, by our clock, so that it can be shown and interrupted.
+    throttle: { onRateLimit: waitOut, onSecondaryRateLimit: waitOut, retryAfterBaseValue: 0 },
+  });
+  client.hook.before('request', async (request) => {
+    const value = await token();
+    request.headers['x-github-api-version'] = '2022-11-28';
+    if (value !== null) request.headers.authorization = `Bearer ${value}`;
+  });
+  client.hook.error('request', (error) => {
+    signal.throwIfAborted();
+    throw error;
+  });
+  return client;
+}
+
+/** What the plugins would log is either shown by `waitOut` or thrown. */
+const ignore = () => undefined;
+
+/** `45 s`, `12 min`. */
+function describeSeconds(seconds: number): string {
+  return seconds < 120 ? `${seconds} s` : `${Math.ceil(seconds / 60)} min`;
+}

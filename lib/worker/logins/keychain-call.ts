@@ -1,0 +1,37 @@
+import { AsyncEntry } from '@napi-rs/keyring';
+
+// Carries out one call to the keychain, in a process of its own. The call comes over the channel to the
+// parent, so that no secret is among the arguments or in the environment.
+
+/** One call: what to do with the entry of a name. */
+export type KeychainCall =
+  | { act: 'read' | 'remove'; name: string }
+  | { act: 'write'; name: string; secret: string };
+
+/** `ready` first, then one of the others. */
+export type KeychainAnswer = { ready: true } | { value: string | null } | { error: string };
+
+const SERVICE = 'backup-observatory';
+
+async function carryOut(call: KeychainCall): Promise<string | null> {
+  // Only the Secret Service: the kernel's keyring, which would stand in for it, forgets at a reboot.
+  const entry = new AsyncEntry(SERVICE, call.name, { linux: { store: 'secret-service' } });
+  if (call.act === 'read') return (await entry.getPassword()) ?? null;
+  if (call.act === 'write') await entry.setPassword(call.secret);
+  else await entry.deleteCredential();
+  return null;
+}
+
+function answer(message: KeychainAnswer): void {
+  process.send?.(message);
+}
+
+process.once('message', async (call: KeychainCall) => {
+  try {
+    answer({ value: await carryOut(call) });
+  } catch (error) {
+    answer({ error: error instanceof Error ? error.message : String(error) });
+  }
+  process.disconnect();
+});
+answer({ ready: true });

@@ -1,0 +1,79 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { cleanText } from '../../platform/clean-text.ts';
+import type { Clock } from '../../platform/clock.ts';
+import type { Environment } from '../../platform/config/read.ts';
+import type { KeychainAnswer, KeychainCall } from './keychain-call.ts';
+
+/** Why the keychain could not be used, in words that can follow a colon. */
+export class KeychainError extends Error {
+  override readonly name = 'KeychainError';
+}
+
+/** The keychain of the operating system. Every call may throw KeychainError. */
+export interface Keychain {
+  read(name: string): Promise<string | null>;
+  write(name: string, secret: string): Promise<void>;
+  /** Does nothing when there is no such entry. */
+  remove(name: string): Promise<void>;
+}
+
+/** How long one call may take. */
+const CALL_LIMIT_MS = 3_000;
+/** How long the process that makes it may take to start, on a busy machine. */
+const START_LIMIT_MS = 15_000;
+
+/**
+ * The system's keychain: the Secret Service on Linux, Keychain on macOS, Credential Manager on Windows.
+ * Each call is made by a process of its own, which is ended after 3 seconds: a D-Bus that hangs holds its
+ * thread, and with it the end of a process, for as long as it likes.
+ */
+export function createKeychain(environment: Environment, clock: Clock): Keychain {
+  const call = (request: KeychainCall) => carryOut(request, environment, clock);
+  return {
+    read: (name) => call({ act: 'read', name }),
+    write: async (name, secret) => void (await call({ act: 'write', name, secret })),
+    remove: async (name) => void (await call({ act: 'remove', name })),
+  };
+}
+
+async function carryOut(
+  request: KeychainCall,
+  environment: Environment,
+  clock: Clock,
+): Promise<string | null> {
+  const child = fork(new URL('./keychain-call.ts', import.meta.url), {
+    execArgv: [],
+    env: environment as NodeJS.ProcessEnv,
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+  });
+  const end = () => child.kill('SIGKILL');
+  process.once('exit', end);
+  try {
+    await nextAnswer(child, clock, START_LIMIT_MS, 'it did not start');
+    child.send(request);
+    const answer = await nextAnswer(child, clock, CALL_LIMIT_MS, 'it did not answer in 3 seconds');
+    if ('error' in answer) throw new KeychainError(cleanText(answer.error, 200));
+    return 'value' in answer ? answer.value : null;
+  } finally {
+    process.removeListener('exit', end);
+    end();
+  }
+}
+
+function nextAnswer(
+  child: ChildProcess,
+  clock: Clock,
+  limitMs: number,
+  late: string,
+): Promise<KeychainAnswer> {
+  const answered = new AbortController();
+  return new Promise<KeychainAnswer>((resolve, reject) => {
+    child.once('message', (message) => resolve(message as KeychainAnswer));
+    child.once('error', (error) => reject(new KeychainError(error.message)));
+    child.once('exit', () => reject(new KeychainError('the call to it ended early')));
+    clock.sleep(limitMs, answered.signal).then(
+      () => reject(new KeychainError(late)),
+      () => undefined, // the answer came in time
+    );
+  }).finally(() => answered.abort());
+}

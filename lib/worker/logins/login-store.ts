@@ -1,0 +1,174 @@
+import { AppError } from '../../platform/errors.ts';
+import {
+  type CredentialsFile,
+  type HeldCredentials,
+  openCredentialsFile,
+} from './credentials-file.ts';
+import { type Keychain, KeychainError } from './keychain.ts';
+import {
+  type LoginFacts,
+  type LoginName,
+  type LoginSecrets,
+  type Logins,
+  loginSecrets,
+  type StoredLogin,
+  type StoreName,
+} from './login.ts';
+import type { Notify } from './private-file.ts';
+
+/** Where logins are kept: the keychain or credentials.json, which lists all of them. */
+export interface LoginStore {
+  /** Path of credentials.json. */
+  readonly path: string;
+  /** Every login that is stored, without a look at the keychain. */
+  list(): Promise<Logins>;
+  find(name: LoginName): Promise<StoredLogin | null>;
+  /** The secrets of a login that was found. Throws KeychainError. */
+  secretsOf(name: LoginName, login: StoredLogin): Promise<LoginSecrets>;
+  /** Throws when nothing could be stored, before anything is asked for that would then be lost. */
+  rehearse(): Promise<void>;
+  /**
+   * Stores a login in the first of the stores that gives it back, and says so when that is not the first.
+   * Throws CREDENTIAL_STORAGE_UNAVAILABLE when none does.
+   */
+  save(name: LoginName, login: NewLogin, stores: readonly StoreName[]): Promise<StoreName>;
+  /** Removes a login and its secrets; false when there was none. Throws KeychainError, and keeps it. */
+  remove(name: LoginName): Promise<boolean>;
+  /** Runs `work` while no other process changes a login; `save` there is part of it. */
+  locked<Value>(
+    work: (held: Pick<LoginStore, 'find' | 'save' | 'rehearse'>) => Promise<Value>,
+  ): Promise<Value>;
+}
+
+export interface NewLogin {
+  facts: LoginFacts;
+  secrets: LoginSecrets;
+}
+
+export interface LoginStoreOptions {
+  /** The configuration folder. */
+  folder: string;
+  keychain: Keychain;
+  notify: Notify;
+}
+
+/** The stores that are tried, in their order: `file` forces the file (spec 3, Options). */
+export function storesFor(choice: 'auto' | 'file'): StoreName[] {
+  return choice === 'file' ? ['file'] : ['keychain', 'file'];
+}
+
+/** Name of a login's entry in the keychain, which several configuration folders of a person share. */
+export function keychainEntry(name: LoginName, folder: string): string {
+  return `${name} ${folder}`;
+}
+
+/** Opens the store of a configuration folder. Nothing is made or read yet. */
+export function openLoginStore({ folder, keychain, notify }: LoginStoreOptions): LoginStore {
+  const file: CredentialsFile = openCredentialsFile(folder, notify);
+  const entryOf = (name: LoginName) => keychainEntry(name, folder);
+
+  async function put(
+    held: HeldCredentials,
+    name: LoginName,
+    { facts, secrets }: NewLogin,
+    store: StoreName,
+  ): Promise<void> {
+    if (store === 'keychain') {
+      const value = JSON.stringify(secrets);
+      await keychain.write(entryOf(name), value);
+      if ((await keychain.read(entryOf(name))) !== value) {
+        throw new KeychainError('it does not give back what was stored');
+      }
+    }
+    const login = store === 'keychain' ? { ...facts, store } : { ...facts, store, ...secrets };
+    await held.write({ ...(await held.read()), [name]: login });
+  }
+
+  async function save(
+    held: HeldCredentials,
+    name: LoginName,
+    login: NewLogin,
+    stores: readonly StoreName[],
+  ): Promise<StoreName> {
+    const before = (await held.read())[name];
+    const faults: string[] = [];
+    for (const store of stores) {
+      try {
+        await put(held, name, login, store);
+      } catch (error) {
+        faults.push(`${describeStore(store, file.path)}: ${faultOf(error)}`);
+        continue;
+      }
+      if (faults.length > 0) {
+        notify(
+          `The login is stored in ${describeStore(store, file.path)}, because not in ${faults.join('; ')}`,
+        );
+      }
+      if (store === 'file' && before?.store === 'keychain') await forgetEntry(name);
+      return store;
+    }
+    throw new AppError(
+      'CREDENTIAL_STORAGE_UNAVAILABLE',
+      `the login could not be stored in ${faults.join('; nor in ')}`,
+    );
+  }
+
+  /** An entry that nothing refers to any more. */
+  async function forgetEntry(name: LoginName): Promise<void> {
+    try {
+      await keychain.remove(entryOf(name));
+    } catch (error) {
+      notify(`warning: the keychain keeps an old entry "${entryOf(name)}": ${faultOf(error)}`);
+    }
+  }
+
+  const find = async (name: LoginName) => (await file.read())[name] ?? null;
+  return {
+    path: file.path,
+    list: file.read,
+    find,
+    async secretsOf(name, login) {
+      if (login.store === 'file') return loginSecrets.parse(login);
+      const value = await keychain.read(entryOf(name));
+      if (value === null) throw new KeychainError('it has no entry for this login');
+      return parseSecrets(value);
+    },
+    rehearse: () => file.locked((held) => held.rehearse()),
+    save: (name, login, stores) => file.locked((held) => save(held, name, login, stores)),
+    remove: (name) =>
+      file.locked(async (held) => {
+        const { [name]: login, ...rest } = await held.read();
+        if (login === undefined) return false;
+        if (login.store === 'keychain') await keychain.remove(entryOf(name));
+        await held.write(rest);
+        return true;
+      }),
+    locked: (work) =>
+      file.locked((held) =>
+        work({
+          find: async (name) => (await held.read())[name] ?? null,
+          save: (name, login, stores) => save(held, name, login, stores),
+          rehearse: held.rehearse,
+        }),
+      ),
+  };
+}
+
+/** A store in words. */
+export function describeStore(store: StoreName, path: string): string {
+  return store === 'keychain' ? 'the keychain' : path;
+}
+
+function parseSecrets(value: string): LoginSecrets {
+  try {
+    return loginSecrets.parse(JSON.parse(value));
+  } catch {
+    // Not the parser's words: they repeat what it read.
+    throw new KeychainError('its entry for this login is not ours');
+  }
+}
+
+function faultOf(error: unknown): string {
+  if (error instanceof KeychainError || error instanceof AppError) return error.message;
+  throw error;
+}

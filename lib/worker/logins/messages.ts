@@ -1,0 +1,34 @@
+import { AppError } from '../../platform/errors.ts';
+import type { LoginName } from './login.ts';
+
+/** The command that makes a login. */
+export function loginCommand(name: LoginName): string {
+  switch (name) {
+    case 'github:source':
+      return 'npm run worker -- login github';
+    case 'github:destination':
+      return 'npm run worker -- login github --profile destination --import-token';
+    case 'gateway:default':
+      return 'npm run worker -- login gateway';
+  }
+}
+
+/** A login in words. */
+export function describeLogin(name: LoginName): string {
+  switch (name) {
+    case 'github:source':
+      return 'source login';
+    case 'github:destination':
+      return 'destination login';
+    case 'gateway:default':
+      return 'gateway login';
+  }
+}
+
+/** What to do when a login cannot be used any more; exit code 4 (decisions 7). */
+export function logInAgain(name: LoginName, why: string): AppError {
+  return new AppError(
+    'UNAUTHORIZED',
+    `the ${describeLogin(name)} cannot be used: ${why}. Log in again: ${loginCommand(name)}`,
+  );
+}

@@ -1,0 +1,103 @@
+import type { GitHostConfig } from '../../platform/config/worker.ts';
+import { AppError } from '../../platform/errors.ts';
+import type { GitHostConnection } from '../git-host/connection.ts';
+import type { LoginName, StoredLogin } from './login.ts';
+import type { LoginStore } from './login-store.ts';
+import { logInAgain, loginCommand } from './messages.ts';
+import { isEnding, readValidToken, type ValidToken } from './refresh.ts';
+
+/** What a source token is for; only tokens of the environment differ by it. */
+export type SourceUse = 'project' | 'organization' | 'private';
+
+/** The tokens of a worker run. Ask again for each use: a run may last longer than a token. */
+export interface TokenSource {
+  /** Where source tokens come from: the stored login, else the environment (spec 3, Discovery). */
+  readonly origin: 'login' | 'environment';
+  /** How repositories are found: `auto` takes the login of an app. */
+  readonly discovery: 'auto' | 'accounts';
+  /** The account of the source login; null when it is not known or there is none. */
+  readonly account: string | null;
+  /**
+   * A token that is valid now. Throws UNAUTHORIZED when one has to log in again,
+   * CREDENTIAL_STORAGE_UNAVAILABLE when the login cannot be read: never a token of the environment then.
+   */
+  source(use: SourceUse): Promise<string>;
+  /** The token of the destination login; null when none is stored. Throws as `source`. */
+  destination(): Promise<string | null>;
+}
+
+export interface TokenSourceOptions {
+  config: GitHostConfig;
+  store: LoginStore;
+  connection: GitHostConnection;
+}
+
+/**
+ * Finds out where a run's tokens come from. Throws UNAUTHORIZED when there is neither a source login nor
+ * a token in the environment, CREDENTIAL_STORAGE_UNAVAILABLE when credentials.json cannot be read.
+ */
+export async function openTokenSource(options: TokenSourceOptions): Promise<TokenSource> {
+  const { config, store, connection } = options;
+  const known = new Map<LoginName, Promise<ValidToken>>();
+  const login = await store.find('github:source');
+
+  /** Read once for as long as it is valid: a run's repositories ask side by side, again and again. */
+  async function tokenOf(name: LoginName, stored: StoredLogin): Promise<string> {
+    if (stored.host !== config.GIT_HOST_URL) {
+      throw logInAgain(name, `it is for ${stored.host}, and GIT_HOST_URL names another host`);
+    }
+    const before = known.get(name);
+    if (before === undefined) return (await readAnew(name)).token;
+    const valid = await before;
+    if (!isEnding(valid, connection.clock.now())) return valid.token;
+    // The first to notice reads anew; the others wait with it.
+    if (known.get(name) === before) readAnew(name);
+    return (await (known.get(name) ?? readAnew(name))).token;
+  }
+
+  function readAnew(name: LoginName): Promise<ValidToken> {
+    const read = readValidToken(name, { store, connection });
+    known.set(name, read);
+    // What failed once may succeed later, say when a keychain is unlocked.
+    read.catch(() => {
+      if (known.get(name) === read) known.delete(name);
+    });
+    return read;
+  }
+
+  const destination = async () => {
+    const stored = await store.find('github:destination');
+    return stored === null ? null : tokenOf('github:destination', stored);
+  };
+  if (login !== null) {
+    return {
+      origin: 'login',
+      discovery: login.kind === 'app' ? config.GIT_DISCOVERY : 'accounts',
+      account: login.account,
+      source: async () => tokenOf('github:source', login),
+      destination,
+    };
+  }
+  const tokens = environmentTokens(config);
+  return {
+    origin: 'environment',
+    discovery: 'accounts',
+    account: null,
+    source: async (use) => tokens[use],
+    destination,
+  };
+}
+
+/** Each of the two stands in for the other when only one is set (decisions 7). */
+function environmentTokens(config: GitHostConfig): Record<SourceUse, string> {
+  const { GIT_TOKEN_PERSONAL: personal, GIT_TOKEN_PRIVATE: privateOne } = config;
+  const project = personal ?? privateOne;
+  const others = privateOne ?? personal;
+  if (project === undefined || others === undefined) {
+    throw new AppError(
+      'UNAUTHORIZED',
+      `not logged in to the git host: ${loginCommand('github:source')}, or set GIT_TOKEN_PERSONAL or GIT_TOKEN_PRIVATE`,
+    );
+  }
+  return { project, organization: others, private: others };
+}

@@ -1,0 +1,34 @@
+import { type Keychain, KeychainError } from '../../lib/worker/logins/keychain.ts';
+
+/** A keychain in memory, which can be made to fail as real ones do. */
+export interface MemoryKeychain extends Keychain {
+  entries: Map<string, string>;
+  /** Why each call fails; null while it works. */
+  fault: string | null;
+  /** Takes values and gives back something else, as a keychain does that forgets. */
+  forgets: boolean;
+}
+
+export function createMemoryKeychain(): MemoryKeychain {
+  const work = () => {
+    if (keychain.fault !== null) throw new KeychainError(keychain.fault);
+  };
+  const keychain: MemoryKeychain = {
+    entries: new Map(),
+    fault: null,
+    forgets: false,
+    async read(name) {
+      work();
+      return keychain.entries.get(name) ?? null;
+    },
+    async write(name, secret) {
+      work();
+      if (!keychain.forgets) keychain.entries.set(name, secret);
+    },
+    async remove(name) {
+      work();
+      keychain.entries.delete(name);
+    },
+  };
+  return keychain;
+}

@@ -1,0 +1,153 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { listInstallations, readAccount } from '../../../lib/worker/git-host/account.ts';
+import { createGitHostClient } from '../../../lib/worker/git-host/client.ts';
+import { explainHostFault } from '../../../lib/worker/git-host/faults.ts';
+import { grantAppToken } from '../../support/git-host/state.ts';
+import { createLoginBench, type LoginBench } from '../../support/logins.ts';
+
+let bench: LoginBench;
+let token: string;
+beforeEach(async () => {
+  bench = await createLoginBench();
+  token = grantAppToken(bench.host.state, 'ada', 'Iv1.standin').access_token;
+});
+afterEach(() => bench.remove());
+
+const clientOf = (signal = new AbortController().signal) =>
+  createGitHostClient({
+    connection: { ...bench.connection, signal },
+    token: async () => token,
+    notify: (text) => bench.notices.push(text),
+    retryPauseMs: 1,
+  });
+
+/** Resolves when something sleeps on the bench's clock. */
+async function untilSleeping(): Promise<void> {
+  while (bench.clock.sleepers() === 0) await new Promise((done) => setImmediate(done));
+}
+
+describe('the client of the git host', () => {
+  it.each([500, 502, 503, 429])('repeats a request that was answered %d', async (status) => {
+    bench.host.state.apiAnswers.push({ status }, { status });
+    expect(await readAccount(clientOf())).toBe('ada');
+    expect(bench.host.state.requests).toHaveLength(3);
+  });
+
+  it('asks for the token anew for each request', async () => {
+    const client = clientOf();
+    await readAccount(client);
+    token = grantAppToken(bench.host.state, 'ada', 'Iv1.standin').access_token;
+    await readAccount(client);
+    const sent = bench.host.state.requests.map(({ authorization }) => authorization);
+    expect(new Set(sent).size).toBe(2);
+    expect(sent[1]).toBe(`Bearer ${token}`);
+  });
+
+  it.each([
+    [
+      { limit: 'primary', resetInSeconds: 600 } as const,
+      /waiting 1[01] min, until 05:1[67]:\d\d UTC/,
+    ],
+    [{ limit: 'secondary', retryAfter: 42 } as const, /waiting 42 s, until 05:06:42 UTC/],
+  ])('waits a limit out and says until when: %j', async (limit, notice) => {
+    bench.host.state.apiAnswers.push(limit);
+    const account = readAccount(clientOf());
+    await untilSleeping();
+    expect(bench.notices).toEqual([expect.stringMatching(notice)]);
+    expect(bench.host.state.requests).toHaveLength(1);
+    bench.clock.advance(700_000);
+    expect(await account).toBe('ada');
+  });
+
+  it('ends a wait at once when the run is interrupted, with its reason', async () => {
+    bench.host.state.apiAnswers.push({ limit: 'secondary', retryAfter: 3_600 });
+    const interrupt = new AbortController();
+    const account = readAccount(clientOf(interrupt.signal));
+    await untilSleeping();
+    interrupt.abort(new Error('interrupted by SIGINT'));
+    await expect(account).rejects.toThrow('interrupted by SIGINT');
+  });
+
+  it('reads every page of a list', async () => {
+    bench.host.state.pageSize = 2;
+    for (const id of [1, 2, 3, 4, 5]) {
+      const one = { id, account: `team${id}`, repositories: [] };
+      bench.host.state.installations.push({
+        ...one,
+        accountType: 'Organization',
+        selection: 'all',
+      });
+    }
+    const found = await listInstallations(clientOf());
+    expect(found.map(({ account }) => account)).toEqual([
+      'team1',
+      'team2',
+      'team3',
+      'team4',
+      'team5',
+    ]);
+    expect(bench.host.state.requests).toHaveLength(3);
+  });
+});
+
+it('no page of a list is fetched from an address in the answer', async () => {
+  const visited: string[] = [];
+  const server = createServer((request, response) => {
+    visited.push(`${request.headers.host}${request.url}`);
+    const { port } = server.address() as AddressInfo;
+    const last = request.url?.includes('page=2');
+    // Another host name of the same machine stands for a host of somebody else's.
+    const link = last ? {} : { Link: `<http://localhost:${port}/elsewhere>; rel="next"` };
+    response.writeHead(200, { 'Content-Type': 'application/json', ...link });
+    response.end('{"installations": []}');
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const connection = { ...bench.connection, apiUrl: `http://127.0.0.1:${port}` };
+  const client = createGitHostClient({
+    connection,
+    token: async () => token,
+    notify: () => undefined,
+  });
+  expect(await listInstallations(client)).toEqual([]);
+  expect(visited.map((address) => address.split('?')[0])).toEqual([
+    `127.0.0.1:${port}/user/installations`,
+    `127.0.0.1:${port}/user/installations`,
+  ]);
+  server.closeAllConnections();
+  server.close();
+});
+
+describe('a fault of the git host', () => {
+  it('names the host and its answer, and carries neither token nor request', async () => {
+    bench.host.state.tokens.clear();
+    const fault = await readAccount(clientOf()).then(
+      () => null,
+      (error) => explainHostFault(error, bench.host.url),
+    );
+    expect(fault?.message).toMatch(/^127\.0\.0\.1:\d+ answered 401: Bad credentials/);
+    expect(fault?.cause).toBeUndefined();
+    expect(JSON.stringify({ ...fault, stack: fault?.stack })).not.toContain(token);
+  });
+
+  it('says why there was no answer', async () => {
+    const connection = { ...bench.connection, apiUrl: 'http://127.0.0.1:1' };
+    const client = createGitHostClient({
+      connection,
+      token: async () => token,
+      notify: () => undefined,
+      retryPauseMs: 1,
+    });
+    const fault = await readAccount(client).then(
+      () => null,
+      (error) => explainHostFault(error, connection.apiUrl),
+    );
+    expect(fault).toMatchObject({
+      code: 'SERVICE_UNAVAILABLE',
+      message: expect.stringMatching(/^127\.0\.0\.1:1 does not answer: .*(ECONNREFUSED|bad port)/),
+    });
+  });
+});

@@ -1,0 +1,210 @@
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { readConfig } from '../../../lib/platform/config/read.ts';
+import { gitHostVariables } from '../../../lib/platform/config/worker.ts';
+import { loginSecrets } from '../../../lib/worker/logins/login.ts';
+import { openLoginStore } from '../../../lib/worker/logins/login-store.ts';
+import { openTokenSource } from '../../../lib/worker/logins/token-source.ts';
+import { makeToken } from '../../support/git-host/state.ts';
+import { createLoginBench, factsAt, type LoginBench, storeAppLogin } from '../../support/logins.ts';
+
+const HOURS = 3_600_000;
+let bench: LoginBench;
+beforeEach(async () => {
+  bench = await createLoginBench();
+});
+afterEach(() => bench.remove());
+
+const open = (env: Record<string, string> = {}) =>
+  openTokenSource({
+    ...bench,
+    config: readConfig(gitHostVariables, { GIT_HOST_URL: bench.host.url, ...env }),
+  });
+const refreshes = () =>
+  bench.host.state.requests.filter(({ body }) => body.grant_type === 'refresh_token');
+const isValid = (token: string) => {
+  const grant = bench.host.state.tokens.get(token);
+  return grant !== undefined && (grant.endsAt ?? 0) > bench.clock.now();
+};
+
+describe('the tokens of a run with a source login', () => {
+  it('are those of the login, whatever the environment has', async () => {
+    const { token } = await storeAppLogin(bench);
+    const source = await open({ GIT_TOKEN_PERSONAL: makeToken('ghp') });
+    expect(await source.source('project')).toBe(token);
+    expect(source).toMatchObject({ origin: 'login', discovery: 'auto', account: 'ada' });
+    expect(refreshes()).toEqual([]);
+  });
+
+  it('are renewed shortly before they end, for as long as the run lasts', async () => {
+    const first = await storeAppLogin(bench);
+    const source = await open();
+    bench.clock.advance(8 * HOURS - 6 * 60_000);
+    expect(await source.source('private')).toBe(first.token);
+    bench.clock.advance(2 * 60_000);
+    const second = await source.source('private');
+    bench.clock.advance(8 * HOURS);
+    const third = await source.source('private');
+    expect(new Set([first.token, second, third]).size).toBe(3);
+    expect(isValid(third)).toBe(true);
+    expect(refreshes()).toHaveLength(2);
+    expect(refreshes()[0]?.body).toMatchObject({
+      client_id: 'Iv1.standin',
+      refresh_token: first.refreshToken,
+    });
+    expect(refreshes()[0]?.body).not.toHaveProperty('client_secret');
+  });
+
+  it('are stored with the rotated refresh token before they are used', async () => {
+    await storeAppLogin(bench);
+    bench.clock.advance(8 * HOURS);
+    const token = await (await open()).source('project');
+    const stored = await bench.store.find('github:source');
+    const secrets = stored && (await bench.store.secretsOf('github:source', stored));
+    expect(secrets?.token).toBe(token);
+    expect(bench.host.state.refreshTokens.has(secrets?.refresh_token ?? '')).toBe(true);
+    expect(Date.parse(stored?.expires_at ?? '')).toBe(bench.clock.now() + 8 * HOURS);
+  });
+
+  it('are not used when they could not be stored: the refresh token is not spent then', async () => {
+    const { refreshToken } = await storeAppLogin(bench, 'github:source', ['file']);
+    bench.clock.advance(8 * HOURS);
+    const source = await open();
+    // A folder that cannot be written fails root too when it is gone and a file in its place.
+    await rm(bench.folder, { recursive: true });
+    await writeFile(bench.folder, '');
+    await expect(source.source('project')).rejects.toMatchObject({
+      code: 'CREDENTIAL_STORAGE_UNAVAILABLE',
+    });
+    expect(bench.host.state.refreshTokens.has(refreshToken)).toBe(true);
+  });
+
+  it('are renewed once when many ask at the same time, in this process and in others', async () => {
+    await storeAppLogin(bench, 'github:source', ['file']);
+    bench.clock.advance(8 * HOURS);
+    // Each store stands for a process: they share nothing but the files and their lock.
+    const others = await Promise.all(
+      [1, 2, 3].map(() =>
+        openTokenSource({ ...bench, store: openLoginStore({ ...bench, notify: () => undefined }) }),
+      ),
+    );
+    const tokens = await Promise.all(
+      others.flatMap((source) => [source.source('project'), source.source('private')]),
+    );
+    expect(new Set(tokens).size).toBe(1);
+    expect(refreshes()).toHaveLength(1);
+  });
+
+  it('end with a request to log in again when the refresh token is refused', async () => {
+    const { refreshToken } = await storeAppLogin(bench);
+    bench.clock.advance(8 * HOURS);
+    bench.host.state.refreshTokens.delete(refreshToken);
+    await expect((await open()).source('project')).rejects.toMatchObject({
+      code: 'UNAUTHORIZED',
+      message: expect.stringMatching(
+        /bad_refresh_token.*Log in again: npm run worker -- login github$/,
+      ),
+    });
+  });
+
+  it('end with a request to log in again when the refresh token has expired, without asking', async () => {
+    await storeAppLogin(bench);
+    bench.clock.advance(184 * 24 * HOURS);
+    await expect((await open()).source('project')).rejects.toMatchObject({
+      code: 'UNAUTHORIZED',
+      message: expect.stringContaining('it has expired'),
+    });
+    expect(refreshes()).toEqual([]);
+  });
+
+  it('move to the file, aloud, when the keychain fails after a refresh', async () => {
+    await storeAppLogin(bench);
+    bench.clock.advance(8 * HOURS);
+    const write = bench.keychain.write;
+    bench.keychain.write = async (name, secret) => {
+      bench.keychain.fault = 'it is locked';
+      await write(name, secret);
+    };
+    const token = await (await open()).source('project');
+    const stored = await bench.store.find('github:source');
+    expect(stored?.store).toBe('file');
+    expect(loginSecrets.parse(stored).token).toBe(token);
+    expect(bench.notices[0]).toMatch(
+      /credentials\.json, because not in the keychain: it is locked/,
+    );
+  });
+
+  it('are never those of the environment when the keychain cannot be read', async () => {
+    await storeAppLogin(bench);
+    bench.keychain.fault = 'no bus';
+    const source = await open({ GIT_TOKEN_PERSONAL: makeToken('ghp') });
+    await expect(source.source('project')).rejects.toMatchObject({
+      code: 'CREDENTIAL_STORAGE_UNAVAILABLE',
+      message: 'the keychain could not be read (no bus): log in again with --store file',
+    });
+    bench.keychain.fault = null;
+    expect(isValid(await source.source('project'))).toBe(true);
+  });
+
+  it('are never those of the environment when credentials.json is invalid', async () => {
+    await mkdir(bench.folder, { mode: 0o700 });
+    await writeFile(join(bench.folder, 'credentials.json'), '{"version": 1, "logi');
+    await expect(open({ GIT_TOKEN_PERSONAL: makeToken('ghp') })).rejects.toMatchObject({
+      code: 'CREDENTIAL_STORAGE_UNAVAILABLE',
+      message: expect.stringMatching(
+        /credentials\.json is not valid: move it away and log in again$/,
+      ),
+    });
+  });
+
+  it('never go to another host than the login is for', async () => {
+    await storeAppLogin(bench);
+    const source = await open({ GIT_HOST_URL: 'https://git.example.org' });
+    await expect(source.source('project')).rejects.toMatchObject({
+      code: 'UNAUTHORIZED',
+      message: expect.stringContaining('GIT_HOST_URL names another host'),
+    });
+  });
+
+  it('find repositories by accounts when the token was imported', async () => {
+    const login = {
+      facts: factsAt(bench.host, { kind: 'token', client_id: null }),
+      secrets: { token: makeToken('gho'), refresh_token: null },
+    };
+    await bench.store.save('github:source', login, ['file']);
+    expect((await open()).discovery).toBe('accounts');
+    await storeAppLogin(bench);
+    expect((await open({ GIT_DISCOVERY: 'accounts' })).discovery).toBe('accounts');
+  });
+});
+
+describe('the tokens of a run without a source login', () => {
+  const [personal, other] = [makeToken('ghp'), makeToken('ghp')];
+  it.each([
+    [{ GIT_TOKEN_PERSONAL: personal, GIT_TOKEN_PRIVATE: other }, [personal, other, other]],
+    [{ GIT_TOKEN_PERSONAL: personal }, [personal, personal, personal]],
+    [{ GIT_TOKEN_PRIVATE: other }, [other, other, other]],
+  ])('come from the environment, one standing in for the other %#', async (env, expected) => {
+    const source = await open(env as Record<string, string>);
+    const uses = ['project', 'organization', 'private'] as const;
+    expect(await Promise.all(uses.map((use) => source.source(use)))).toEqual(expected);
+    expect(source).toMatchObject({ origin: 'environment', discovery: 'accounts' });
+  });
+
+  it('are missing with a request to log in when nothing is set', async () => {
+    await expect(open()).rejects.toMatchObject({
+      code: 'UNAUTHORIZED',
+      message: expect.stringContaining('npm run worker -- login github'),
+    });
+  });
+});
+
+it('the destination has a token of its own, or none', async () => {
+  await storeAppLogin(bench);
+  const source = await open();
+  expect(await source.destination()).toBeNull();
+  const { token } = await storeAppLogin(bench, 'github:destination');
+  expect(await source.destination()).toBe(token);
+  expect(await source.source('project')).not.toBe(token);
+});
