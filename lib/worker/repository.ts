@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Git, GitError } from '../platform/git.ts';
+import { makeScratch, removeScratch } from '../platform/scratch.ts';
 import {
   type ArchiveRecord,
   archiveKey,
@@ -17,7 +18,6 @@ import {
   readRemoteRefs,
   sameRefs,
 } from './refs.ts';
-import { makeScratch, removeScratch } from './scratch.ts';
 import type { Source } from './source.ts';
 
 /**

@@ -4,6 +4,7 @@ import type { Environment } from '../platform/config/read.ts';
 import type { Database } from '../platform/database/database.ts';
 import { createGit } from '../platform/git.ts';
 import type { Log } from '../platform/log.ts';
+import { sweepScratch } from '../platform/scratch.ts';
 import { type ClaimedRequest, claimRequests } from '../records/recording/requests.ts';
 import {
   type ActiveRun,
@@ -19,7 +20,6 @@ import { startHeartbeat } from './heartbeat.ts';
 import { type Journal, openJournal } from './journal.ts';
 import { findFailedRequests, noteRequests } from './requests.ts';
 import { retryWhileUnavailable } from './retry.ts';
-import { sweepScratch } from './scratch.ts';
 import { takeSnapshot } from './snapshot.ts';
 import type { Source } from './source.ts';
 import { backUpSources } from './sources.ts';

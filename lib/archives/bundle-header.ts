@@ -1,0 +1,88 @@
+import type { FileHandle } from 'node:fs/promises';
+import { corrupt } from './fault.ts';
+
+/** What stands before the pack in a git bundle (gitformat-bundle). */
+export interface BundleHeader {
+  /** Bytes before the pack. */
+  length: number;
+  objectFormat: 'sha1' | 'sha256';
+  /** A filter with which objects were left out, null for none. */
+  filter: string | null;
+  /** Commits that are not in the bundle but needed, by their ids. */
+  prerequisites: string[];
+  /** In the bundle's order, by the id that the bundle gives, which may be a tag's. */
+  refs: { name: string; id: string }[];
+  /** How many objects the pack says that it holds. */
+  objects: number;
+}
+
+/** That of a mirror with half a million refs. */
+const MAX_HEADER_BYTES = 64 * 2 ** 20;
+const FIRST_READ_BYTES = 2 ** 16;
+const PACK_HEADER_BYTES = 12;
+const signatures = new Set(['# v2 git bundle', '# v3 git bundle']);
+
+/** Reads the header of an open bundle. Throws ArchiveFault where it is none. */
+export async function readBundleHeader(handle: FileHandle): Promise<BundleHeader> {
+  const bytes = await readToBlankLine(handle);
+  const [signature = '', ...lines] = bytes.toString('utf8').split('\n');
+  if (!signatures.has(signature)) throw corrupt('the file does not begin as a git bundle');
+  const length = bytes.length + 2;
+  const header: BundleHeader = {
+    length,
+    objectFormat: 'sha1',
+    filter: null,
+    prerequisites: [],
+    refs: [],
+    objects: await readObjectCount(handle, length),
+  };
+  for (const line of lines) {
+    if (line.startsWith('@')) readCapability(header, line.slice(1));
+    else readLine(header, line);
+  }
+  if (header.refs.length === 0) throw corrupt('the bundle names no ref');
+  return header;
+}
+
+/** The text before the first blank line. */
+async function readToBlankLine(handle: FileHandle): Promise<Buffer> {
+  // Longer and longer beginnings, so that a short header costs little and a long one linear time.
+  for (let size = FIRST_READ_BYTES; size <= MAX_HEADER_BYTES; size *= 4) {
+    const { buffer, bytesRead } = await handle.read(Buffer.allocUnsafe(size), 0, size, 0);
+    const beginning = buffer.subarray(0, bytesRead);
+    if (bytesRead === 0) throw corrupt('the file is empty');
+    if (beginning.toString('latin1', 0, 3) !== '# v') break;
+    const end = beginning.indexOf('\n\n');
+    if (end !== -1) return beginning.subarray(0, end);
+    if (bytesRead < size) throw corrupt("the bundle's header does not end");
+  }
+  throw corrupt('the file does not begin as a git bundle');
+}
+
+function readLine(header: BundleHeader, line: string): void {
+  const [, mark, id = '', rest = ''] = /^(-?)([0-9a-f]+)(?: (.*))?$/.exec(line) ?? [];
+  const isId = id.length === (header.objectFormat === 'sha1' ? 40 : 64);
+  if (!isId || (mark === '' && rest === '')) throw corrupt("the bundle's header is malformed");
+  if (mark === '-') header.prerequisites.push(id);
+  else header.refs.push({ name: rest, id });
+}
+
+function readCapability(header: BundleHeader, capability: string): void {
+  const [name, value = ''] = capability.split('=', 2);
+  if (name === 'object-format' && (value === 'sha1' || value === 'sha256')) {
+    header.objectFormat = value;
+  } else if (name === 'filter') header.filter = value;
+  else throw corrupt("the bundle's header asks for something that is not known");
+}
+
+async function readObjectCount(handle: FileHandle, position: number): Promise<number> {
+  const { buffer, bytesRead } = await handle.read(
+    Buffer.alloc(PACK_HEADER_BYTES),
+    0,
+    PACK_HEADER_BYTES,
+    position,
+  );
+  const isPack = bytesRead === PACK_HEADER_BYTES && buffer.toString('latin1', 0, 4) === 'PACK';
+  if (!isPack) throw corrupt('no pack follows the header of the bundle');
+  return buffer.readUInt32BE(8);
+}

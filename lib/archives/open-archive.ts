@@ -1,0 +1,147 @@
+import { constants } from 'node:fs';
+import { type FileHandle, open, readdir, realpath, stat } from 'node:fs/promises';
+import { isAbsolute, join, relative, resolve, sep } from 'node:path';
+import { AppError } from '../platform/errors.ts';
+import { whenThere } from '../platform/when-there.ts';
+import type { ArchiveFormat, ResolvedBy } from './answers.ts';
+
+/** What is recorded of a repository's archive; empty texts where nothing is. */
+export interface RecordedArchive {
+  archive_key: string;
+  archive_sha256: string;
+}
+
+/** An archive, opened: all of it is read through the one handle, so that nothing can be swapped in. */
+export interface OpenArchive {
+  /** Its name below the archive folder. */
+  name: string;
+  /** Its absolute path, without links. */
+  path: string;
+  format: ArchiveFormat;
+  resolvedBy: ResolvedBy;
+  handle: FileHandle;
+  sizeBytes: number;
+}
+
+interface Candidate {
+  name: string;
+  resolvedBy: ResolvedBy;
+}
+
+/** A name of one part, which as a file name can mean nothing else. */
+const part = /^(?!\.{1,2}$)[^/\\\p{Cc}]{1,200}$/u;
+
+/**
+ * Finds and opens a repository's archive (spec 3, Archive resolution). Throws BAD_REQUEST for a name that
+ * is none, NOT_FOUND where no candidate is a file inside `root`, SERVICE_UNAVAILABLE without `root`.
+ */
+export async function openArchive(
+  root: string,
+  repository: string,
+  recorded: RecordedArchive | null,
+): Promise<OpenArchive> {
+  const parts = repository.split('/');
+  if (parts.length > 2 || !parts.every((name) => part.test(name))) {
+    throw new AppError('BAD_REQUEST', 'repo_name must be owner/name, or a bare name');
+  }
+  const realRoot = await whenThere(realpath(root));
+  if (realRoot === null) {
+    throw new AppError(
+      'SERVICE_UNAVAILABLE',
+      'the archive folder (BACKUP_ARCHIVE_PATH) is missing',
+    );
+  }
+  for (const candidate of listCandidates(parts, recorded)) {
+    const archive = await openCandidate(realRoot, candidate);
+    if (archive !== null) return archive;
+  }
+  const legacy = await findLegacyName(realRoot, `${parts.at(-1)}.tar.gz`);
+  const archive =
+    legacy && (await openCandidate(realRoot, { name: legacy, resolvedBy: 'legacy_name_any_case' }));
+  if (archive) return archive;
+  throw new AppError('NOT_FOUND', `there is no archive of ${repository} in the archive folder`);
+}
+
+function listCandidates(parts: string[], recorded: RecordedArchive | null): Candidate[] {
+  const candidates: Candidate[] = [];
+  const key = recorded?.archive_key ?? '';
+  if (key !== '') candidates.push({ name: key, resolvedBy: 'worker_repo_state' });
+  if (parts.length === 2) {
+    const name = parts.join('__').toLowerCase();
+    candidates.push(
+      { name: `${name}.bundle`, resolvedBy: 'canonical_name' },
+      { name: `${name}.tar.gz`, resolvedBy: 'canonical_name' },
+    );
+  }
+  return [...candidates, { name: `${parts.at(-1)}.tar.gz`, resolvedBy: 'legacy_name' }];
+}
+
+/** The one file that has this name in any case. Throws CONFLICT where there are several. */
+async function findLegacyName(root: string, name: string): Promise<string | null> {
+  const names = (await readdir(root)).filter((one) => one.toLowerCase() === name.toLowerCase());
+  if (names.length > 1) {
+    throw new AppError(
+      'CONFLICT',
+      `${names.length} archives are named ${name} but for upper and lower case: give the exact name`,
+    );
+  }
+  return names[0] ?? null;
+}
+
+/** Null for a candidate that is missing, is not a file, leaves the root, or has no format that we read. */
+async function openCandidate(root: string, candidate: Candidate): Promise<OpenArchive | null> {
+  const { name, resolvedBy } = candidate;
+  const format = formatOf(name);
+  if (format === null || name.includes('\0') || isAbsolute(name)) return null;
+  if (!isInside(root, resolve(root, name))) return null;
+  const path = await findInside(root, join(root, name));
+  if (path === null) return null;
+  // Not to wait for a writer, should it be a pipe.
+  const handle = await whenThere(open(path, constants.O_RDONLY | constants.O_NONBLOCK));
+  if (handle === null) return null;
+  try {
+    const opened = await handle.stat({ bigint: true });
+    if (opened.isFile() && (await isStillInside(root, path, opened))) {
+      return { name, path, format, resolvedBy, handle, sizeBytes: Number(opened.size) };
+    }
+  } catch (error) {
+    await handle.close();
+    throw error;
+  }
+  await handle.close();
+  return null;
+}
+
+/** Was what was opened reached without a link that was put in the way after the path was looked at? */
+async function isStillInside(
+  root: string,
+  path: string,
+  opened: { dev: bigint; ino: bigint },
+): Promise<boolean> {
+  const now = await findInside(root, path);
+  const found = now === null ? null : await whenThere(stat(now, { bigint: true }));
+  return found !== null && found.dev === opened.dev && found.ino === opened.ino;
+}
+
+/** The path without links, null where it is missing or leads out of the root. */
+async function findInside(root: string, path: string): Promise<string | null> {
+  try {
+    const real = await realpath(path);
+    return isInside(root, real) ? real : null;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    // Links in a circle, a file where a folder is meant, a name that no file can have.
+    if (['ENOENT', 'ELOOP', 'ENOTDIR', 'ENAMETOOLONG'].includes(code ?? '')) return null;
+    throw error;
+  }
+}
+
+function isInside(root: string, path: string): boolean {
+  const way = relative(root, path);
+  return way !== '' && way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way);
+}
+
+function formatOf(name: string): ArchiveFormat | null {
+  if (name.endsWith('.bundle')) return 'bundle';
+  return name.toLowerCase().endsWith('.tar.gz') ? 'tar.gz' : null;
+}

@@ -1,0 +1,144 @@
+import type { FileHandle } from 'node:fs/promises';
+import { pipeline } from 'node:stream/promises';
+import { createGunzip } from 'node:zlib';
+import { extract, type Header } from 'tar-stream';
+import type { ArchiveEntry, EntryType } from './answers.ts';
+import { ArchiveFault, corrupt } from './fault.ts';
+import type { ArchiveLimits } from './limits.ts';
+
+/** What a reader of a tar.gz does with an entry: go on, go on after its content, or stop. */
+export type Visit = 'next' | 'stop' | { read(chunk: Buffer): void };
+
+export interface TarballReading {
+  limits: ArchiveLimits;
+  signal: AbortSignal;
+  /** Called with every entry in order. Nothing is ever written or followed. */
+  visit(entry: ArchiveEntry): Visit;
+}
+
+const BLOCK_BYTES = 512;
+/** No file system has a longer path. */
+const MAX_NAME_LENGTH = 4_096;
+const READ_BYTES = 2 ** 20;
+const INFLATE_BYTES = 2 ** 18;
+
+/**
+ * Reads a tar.gz from its beginning, each header and each byte of it, until a visit stops it. Throws
+ * ArchiveFault for one that is damaged, cut short, followed by something else, or beyond the limits.
+ */
+export async function readTarball(handle: FileHandle, reading: TarballReading): Promise<void> {
+  const { limits, signal, visit } = reading;
+  const stopped = new AbortController();
+  const ending = followEnd(limits.inflatedBytes);
+  const tar = extract();
+  let entries = 0;
+  tar.on('entry', (header, stream, next) => {
+    entries++;
+    const fault = findFault(header, entries, limits);
+    if (fault) return next(fault);
+    const entry = describeEntry(header);
+    ending.expectAfter(header, entry);
+    const visited = visit(entry);
+    if (visited === 'stop') return stopped.abort();
+    stream.on('end', next);
+    if (visited === 'next') stream.resume();
+    else stream.on('data', (chunk) => visited.read(chunk as Buffer));
+  });
+  try {
+    await pipeline(
+      handle.createReadStream({ start: 0, autoClose: false, highWaterMark: READ_BYTES }),
+      createGunzip({ chunkSize: INFLATE_BYTES }),
+      ending.follow,
+      tar,
+      { signal: AbortSignal.any([signal, stopped.signal]) },
+    );
+  } catch (error) {
+    signal.throwIfAborted();
+    if (stopped.signal.aborted) return;
+    throw explain(error);
+  }
+  ending.check();
+}
+
+/** Counts what is inflated and looks at how it ends: a tar ends with two blocks of zeros, or more. */
+function followEnd(maxBytes: number) {
+  let total = 0;
+  let zerosAtEnd = 0;
+  let lastEntryEnd = 0;
+  return {
+    async *follow(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+      for await (const chunk of chunks) {
+        total += chunk.length;
+        if (total > maxBytes) {
+          throw corrupt(`it inflates to more than ${maxBytes} bytes and is not read further`);
+        }
+        const zeros = countZerosAtEnd(chunk);
+        zerosAtEnd = zeros === chunk.length ? zerosAtEnd + zeros : zeros;
+        yield chunk;
+      }
+    },
+    expectAfter(header: Header, { type, size }: ArchiveEntry) {
+      // Where the content begins: set by tar-stream, though its types do not say so.
+      const { byteOffset } = header as Header & { byteOffset: number };
+      const blocks = type === 'directory' ? 0 : Math.ceil(size / BLOCK_BYTES);
+      lastEntryEnd = byteOffset + blocks * BLOCK_BYTES;
+    },
+    check() {
+      const after = total - lastEntryEnd;
+      if (after < 2 * BLOCK_BYTES) throw corrupt('the tar has no end: it was cut short');
+      if (zerosAtEnd < after) throw corrupt('something else follows the last entry of the tar');
+    },
+  };
+}
+
+function countZerosAtEnd(chunk: Buffer): number {
+  let end = chunk.length;
+  while (end > 0 && chunk[end - 1] === 0) end--;
+  return chunk.length - end;
+}
+
+function findFault(
+  { name, linkname }: Header,
+  entries: number,
+  limits: ArchiveLimits,
+): ArchiveFault | null {
+  if (entries > limits.entries) {
+    return corrupt(`it has more than ${limits.entries} entries and is not read further`);
+  }
+  const longest = Math.max(name.length, linkname?.length ?? 0);
+  return longest > MAX_NAME_LENGTH
+    ? corrupt(`an entry's name is longer than ${MAX_NAME_LENGTH} characters`)
+    : null;
+}
+
+/** zlib's and tar-stream's errors are about the bytes; the file system's are not. */
+function explain(error: unknown): unknown {
+  if (!(error instanceof Error) || error instanceof ArchiveFault) return error;
+  const { code = '', syscall } = error as NodeJS.ErrnoException;
+  if (syscall !== undefined) return error;
+  if (code === 'Z_MEM_ERROR') return error;
+  if (code === 'Z_BUF_ERROR') return corrupt('the gzip stream ends too early: it was cut short');
+  if (code.startsWith('Z_')) return corrupt(`the gzip stream is damaged: ${error.message}`);
+  return corrupt(`the tar is damaged: ${error.message}`);
+}
+
+const types: Record<Header['type'], EntryType> = {
+  file: 'file',
+  'contiguous-file': 'file',
+  directory: 'directory',
+  symlink: 'symlink',
+  link: 'link',
+  'character-device': 'character-device',
+  'block-device': 'block-device',
+  fifo: 'fifo',
+};
+
+function describeEntry({ name, size, mode, type }: Header): ArchiveEntry {
+  return {
+    path: name,
+    size,
+    mode: (mode & 0o7777).toString(8).padStart(4, '0'),
+    // Null for a kind that only one program knows, such as a sparse file.
+    type: types[type] ?? 'unknown',
+  };
+}

@@ -1,0 +1,78 @@
+import { statfs } from 'node:fs/promises';
+import { join } from 'node:path';
+import { AppError } from '../platform/errors.ts';
+import type { BundleHeader } from './bundle-header.ts';
+import type { Workspace } from './git-workspace.ts';
+import type { ArchiveLimits } from './limits.ts';
+import type { OpenArchive } from './open-archive.ts';
+
+/** An opened bundle whose header was read. */
+export interface Bundle {
+  archive: OpenArchive;
+  header: BundleHeader;
+  limits: ArchiveLimits;
+}
+
+/** Why a bundle is too large to be unpacked, null when it is not (spec 3, Limits). */
+export function whyNotUnpacked({ archive, header, limits }: Bundle): string | null {
+  const { unpackedBundleBytes: bytes, entries } = limits;
+  if (archive.sizeBytes > bytes) return `it is larger than ${bytes / 2 ** 30} GiB`;
+  return header.objects > entries ? `it holds more than ${entries} objects` : null;
+}
+
+/** Makes an empty repository for the bundle's objects in a workspace and returns its folder. */
+export async function makeRepository(
+  { git, folder }: Workspace,
+  { header, limits }: Bundle,
+): Promise<string> {
+  const gitDir = join(folder, 'scratch.git');
+  const options = [`--object-format=${header.objectFormat}`, '--initial-branch=main'];
+  await git.read(['init', '--quiet', '--bare', '--template=', ...options, '--', gitDir], {
+    timeoutMs: limits.gitTimeoutMs,
+  });
+  return gitDir;
+}
+
+/**
+ * Stores the bundle's objects in `gitDir`, which reads each of them and the pack's own checksum. With
+ * `links` everything that an object names must be there too. Throws GitError, and SERVICE_UNAVAILABLE
+ * without room for it.
+ */
+export async function unpackBundle(
+  { git, folder }: Workspace,
+  gitDir: string,
+  { archive, header, limits }: Bundle,
+  { links }: { links: boolean },
+): Promise<void> {
+  await checkRoom(folder, archive.sizeBytes);
+  // Not `--strict`: that also refuses old commits with, say, an odd time zone, which are no damage.
+  const checks = links ? ['--check-self-contained-and-connected'] : [];
+  const bound = `--max-input-size=${limits.unpackedBundleBytes}`;
+  // git reads the open file itself, from the pack on.
+  await skip(archive, header.length);
+  await git.read([`--git-dir=${gitDir}`, 'index-pack', '--stdin', bound, ...checks], {
+    timeoutMs: limits.gitTimeoutMs,
+    stdin: { fd: archive.handle.fd },
+  });
+}
+
+async function checkRoom(folder: string, sizeBytes: number): Promise<void> {
+  const { bavail, bsize } = await statfs(folder);
+  // The pack and its index.
+  if (bavail * bsize > sizeBytes * 1.2) return;
+  throw new AppError(
+    'SERVICE_UNAVAILABLE',
+    'the folder for temporary files has no room to unpack the bundle',
+  );
+}
+
+/** Moves the handle's own position, which a child process shares. */
+async function skip({ handle }: OpenArchive, length: number): Promise<void> {
+  const buffer = Buffer.allocUnsafe(Math.min(length, 2 ** 20));
+  let left = length;
+  while (left > 0) {
+    const { bytesRead } = await handle.read(buffer, 0, Math.min(left, buffer.length), null);
+    if (bytesRead === 0) throw new Error('the header is longer than the file');
+    left -= bytesRead;
+  }
+}

@@ -1,0 +1,171 @@
+import type { ArchivedRef, Proof } from './answers.ts';
+import { readBundleHeader } from './bundle-header.ts';
+import { ArchiveFault, corrupt, incomplete } from './fault.ts';
+import { hashFile } from './file-hash.ts';
+import { isRefusal, type Workspace, type Workspaces } from './git-workspace.ts';
+import type { ArchiveLimits } from './limits.ts';
+import type { OpenArchive } from './open-archive.ts';
+import { type Bundle, makeRepository, unpackBundle, whyNotUnpacked } from './unpack-bundle.ts';
+
+/** What was found out about an archive, its checksum aside. */
+export interface Findings {
+  proof: Omit<Proof, 'checksum'>;
+  /** Null when the archive is whole. */
+  fault: ArchiveFault | null;
+  refs: ArchivedRef[];
+  /** Were there more refs than are listed? */
+  truncated: boolean;
+}
+
+export interface BundleChecks {
+  workspaces: Workspaces;
+  limits: ArchiveLimits;
+  signal: AbortSignal;
+}
+
+const MAX_REFS = 1_000;
+
+/**
+ * Checks a bundle: its header, by us and by `git bundle verify`, which accepts a damaged pack and a
+ * shallow history; then the pack, unpacked by git with every object and every link between them; then
+ * that its refs name objects of the pack (decisions 6). Throws what is not the bundle's fault.
+ */
+export async function verifyBundle(archive: OpenArchive, checks: BundleChecks): Promise<Findings> {
+  const findings: Findings = {
+    proof: {
+      header: 'not_checked',
+      pack_checksum: 'not_checked',
+      objects: 'not_checked',
+      history: 'not_checked',
+    },
+    fault: null,
+    refs: [],
+    truncated: false,
+  };
+  try {
+    await findOut(findings, archive, checks);
+  } catch (error) {
+    if (!(error instanceof ArchiveFault)) throw error;
+    findings.fault = error;
+  }
+  return findings;
+}
+
+async function findOut(findings: Findings, archive: OpenArchive, checks: BundleChecks) {
+  const { workspaces, limits, signal } = checks;
+  const { proof } = findings;
+  proof.header = 'failed';
+  const bundle = { archive, limits, header: await readBundleHeader(archive.handle) };
+  const known = whyNotComplete(bundle);
+  if (known !== null) {
+    proof.header = 'passed';
+    await checkPackChecksum(findings, bundle, signal);
+    // Of one that is merely too large the history may be complete.
+    if (whyNotUnpacked(bundle) === null) proof.history = 'failed';
+    throw incomplete(known);
+  }
+  await workspaces.use(signal, async (workspace) => {
+    const gitDir = await makeRepository(workspace, bundle);
+    await checkHeader(workspace, gitDir, bundle);
+    proof.header = 'passed';
+    await checkPack(findings, workspace, gitDir, bundle, signal);
+    proof.history = 'failed';
+    const refs = await readRefs(workspace, gitDir, bundle);
+    proof.history = 'passed';
+    findings.refs = refs.slice(0, MAX_REFS);
+    findings.truncated = refs.length > MAX_REFS;
+  });
+}
+
+/** What is wrong with the history already by the header, or why that cannot be found out. */
+function whyNotComplete(bundle: Bundle): string | null {
+  const { prerequisites, filter } = bundle.header;
+  if (prerequisites.length > 0) {
+    return `the bundle is incremental: it needs ${prerequisites.length} commits that it does not hold, such as ${prerequisites[0]}`;
+  }
+  if (filter !== null) return 'the bundle was made with a filter, which left objects out';
+  const why = whyNotUnpacked(bundle);
+  if (why === null) return null;
+  return `the bundle was not unpacked because ${why}, so that neither its objects nor its history are proved; that is no sign of damage`;
+}
+
+async function checkHeader({ git }: Workspace, gitDir: string, bundle: Bundle): Promise<void> {
+  const { archive, limits } = bundle;
+  try {
+    const args = [`--git-dir=${gitDir}`, 'bundle', 'verify', '--quiet', archive.path];
+    await git.read(args, { timeoutMs: limits.gitTimeoutMs });
+  } catch (error) {
+    if (isRefusal(error)) throw corrupt(`git bundle verify says: ${error.message}`);
+    throw error;
+  }
+}
+
+async function checkPack(
+  findings: Findings,
+  workspace: Workspace,
+  gitDir: string,
+  bundle: Bundle,
+  signal: AbortSignal,
+): Promise<void> {
+  const { proof } = findings;
+  try {
+    await unpackBundle(workspace, gitDir, bundle, { links: true });
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+    await checkPackChecksum(findings, bundle, signal);
+    const fault = describeRefusal(error.message);
+    proof.objects = fault.kind === 'CORRUPT_ARCHIVE' ? 'failed' : 'passed';
+    if (fault.kind === 'INCOMPLETE_HISTORY') proof.history = 'failed';
+    throw fault;
+  }
+  proof.pack_checksum = 'passed';
+  proof.objects = 'passed';
+}
+
+/** For a pack that git did not read, or not to its end. Throws where it is not what its checksum says. */
+async function checkPackChecksum(
+  { proof }: Findings,
+  { archive, header }: Bundle,
+  signal: AbortSignal,
+): Promise<void> {
+  const { objectFormat, length } = header;
+  const trailer = Buffer.alloc(objectFormat === 'sha1' ? 20 : 32);
+  const end = archive.sizeBytes - trailer.length;
+  await archive.handle.read(trailer, 0, trailer.length, Math.max(end, 0));
+  const computed = await hashFile(archive.handle, objectFormat, { start: length, end, signal });
+  proof.pack_checksum = computed.equals(trailer) ? 'passed' : 'failed';
+  if (proof.pack_checksum === 'failed') {
+    throw corrupt(
+      "the pack's bytes are not those of its own checksum: it was changed or cut short",
+    );
+  }
+}
+
+function describeRefusal(said: string): ArchiveFault {
+  // Of a link to what is not there, and of a delta against what is not there.
+  const missing = /did not receive expected object ([0-9a-f]+)/.exec(said);
+  if (missing) return incomplete(`the bundle needs the object ${missing[1]} and does not hold it`);
+  if (/unresolved deltas?/.test(said)) {
+    return incomplete('the bundle holds changes to objects that it does not hold');
+  }
+  return corrupt(`git could not read the pack: ${said}`);
+}
+
+/** The bundle's refs at their commits. Throws INCOMPLETE_HISTORY where one names what is not there. */
+async function readRefs(
+  { git }: Workspace,
+  gitDir: string,
+  { header, limits }: Bundle,
+): Promise<ArchivedRef[]> {
+  const asked = header.refs.map(({ id }) => `${id}^{}\n`).join('');
+  const args = [`--git-dir=${gitDir}`, 'cat-file', '--batch-check=%(objectname)', '--buffer'];
+  const said = await git.read(args, { stdin: asked, timeoutMs: limits.gitTimeoutMs });
+  const commits = said.split('\n');
+  return header.refs.map(({ name, id }, index) => {
+    const commit = commits[index] ?? '';
+    if (!/^[0-9a-f]+$/.test(commit)) {
+      throw incomplete(`a ref names the object ${id}, which the bundle does not hold`);
+    }
+    return { name, commit };
+  });
+}
