@@ -55,10 +55,13 @@ export async function startLocalServer(environment: Environment): Promise<LocalS
       fetch,
       waitUntil: () => undefined,
     });
+    const backups = createBackupsApp(deps, { otherRoutes });
     const apps = {
-      backups: createBackupsApp(deps, { otherRoutes }),
+      backups,
       live: createLiveApp(deps),
-      observatory: createObservatoryApp(deps),
+      observatory: createObservatoryApp(deps, {
+        askServiceApi: async (signal) => backups.request('/health', { signal }),
+      }),
       mcp: createMcpApp(deps),
     };
     const server = await serveNode({

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { Clock } from '../platform/clock.ts';
 import { type Endpoint, endpoint } from '../platform/http/route.ts';
 import { version } from '../platform/version.ts';
+import { within } from '../platform/within.ts';
 import { ping } from '../records/ping.ts';
 import type { BackupsHandles } from './handles.ts';
 
@@ -59,15 +59,3 @@ export const healthEndpoints: readonly Endpoint<BackupsHandles>[] = [
     ),
   ),
 ];
-
-async function within(ms: number, work: Promise<void>, clock: Clock): Promise<void> {
-  const done = new AbortController();
-  const expiry = clock.sleep(ms, done.signal).then(() => {
-    throw new Error(`no answer within ${ms} ms`);
-  });
-  try {
-    await Promise.race([work, expiry]);
-  } finally {
-    done.abort();
-  }
-}

@@ -1,5 +1,6 @@
 import type { Hono } from 'hono';
 import { getPath } from 'hono/utils/url';
+import { createGateway } from '../gateway/gateway.ts';
 import type { ObservatoryConfig } from '../platform/config/observatory.ts';
 import type { Deps } from '../platform/deps.ts';
 import { limitBody, MAX_BODY_BYTES } from '../platform/http/body-limit.ts';
@@ -7,21 +8,27 @@ import type { HttpEnv } from '../platform/http/env.ts';
 import { limitRate } from '../platform/http/rate-limit.ts';
 import { mountEndpoints, nameRoutes } from '../platform/http/route.ts';
 import { createSurface, type SurfaceOptions } from '../platform/http/surface.ts';
+import { hashingModel } from '../search/embedders/hashing.ts';
 import { describeObservatoryError } from './answers.ts';
 import { createUserCheck } from './authentication.ts';
 import { PREFIX } from './declare.ts';
 import { observatoryEndpoints } from './endpoints.ts';
-import type { ObservatoryHandles } from './handles.ts';
+import type { AskServiceApi, ObservatoryHandles } from './handles.ts';
 import { createLoginLockout } from './login-lockout.ts';
 import { createPasswordCheck } from './password-check.ts';
 import { createTokens } from './tokens.ts';
 
+export interface ObservatoryAppOptions extends SurfaceOptions {
+  /** How the service API of the same deployment is reached, for /observatory/ready. */
+  askServiceApi?: AskServiceApi;
+}
+
 /** The observatory of specification 2. */
 export function createObservatoryApp(
   deps: Deps<ObservatoryConfig>,
-  options: SurfaceOptions = {},
+  { askServiceApi = askNobody, ...options }: ObservatoryAppOptions = {},
 ): Hono<HttpEnv> {
-  const handles = buildHandles(deps);
+  const handles = buildHandles(deps, askServiceApi);
   const app = createSurface(deps, {
     ...options,
     describeError: describeObservatoryError,
@@ -44,7 +51,14 @@ export function createObservatoryApp(
   return app;
 }
 
-function buildHandles(deps: Deps<ObservatoryConfig>): ObservatoryHandles {
+const askNobody: AskServiceApi = async () => {
+  throw new Error('BACKEND_URL is not set');
+};
+
+function buildHandles(
+  deps: Deps<ObservatoryConfig>,
+  askServiceApi: AskServiceApi,
+): ObservatoryHandles {
   const { config, db, clock, log } = deps;
   if (config.JWT_SECRET === undefined) {
     log.error('JWT_SECRET is not set: the observatory answers 503');
@@ -57,6 +71,8 @@ function buildHandles(deps: Deps<ObservatoryConfig>): ObservatoryHandles {
     users: createUserCheck(deps, tokens),
     lockout: createLoginLockout(deps),
     checkPassword: createPasswordCheck(config, db),
+    gateway: createGateway(deps, [hashingModel]),
+    askServiceApi,
   };
 }
 

@@ -1,6 +1,16 @@
 import type { Endpoint } from '../platform/http/route.ts';
 import { authEndpoints } from './auth.ts';
+import { gatewayEndpoints } from './gateway.ts';
 import type { ObservatoryHandles } from './handles.ts';
+import { modelsEndpoints } from './models.ts';
+import { readyEndpoints } from './ready.ts';
+import { sessionsEndpoints } from './sessions.ts';
 
 /** Every endpoint of the observatory: this is where a new list is joined. Exact paths come first. */
-export const observatoryEndpoints: readonly Endpoint<ObservatoryHandles>[] = [...authEndpoints];
+export const observatoryEndpoints: readonly Endpoint<ObservatoryHandles>[] = [
+  ...authEndpoints,
+  ...gatewayEndpoints,
+  ...modelsEndpoints,
+  ...sessionsEndpoints,
+  ...readyEndpoints,
+];

@@ -1,22 +1,29 @@
 import type { Hono } from 'hono';
-import { observatoryVariables } from '../platform/config/observatory.ts';
+import { type ObservatoryConfig, observatoryVariables } from '../platform/config/observatory.ts';
 import type { Environment } from '../platform/config/read.ts';
 import type { HttpEnv } from '../platform/http/env.ts';
 import { configReader, createHostedSurface } from '../platform/http/hosted-surface.ts';
 import type { WriteLine } from '../platform/log.ts';
 import { describeObservatoryError } from './answers.ts';
 import { createObservatoryApp } from './app.ts';
+import type { AskServiceApi } from './handles.ts';
 
 /** The observatory as a deployed function (decisions 2). */
 export function createHostedObservatoryApp(
   environment: Environment,
   write?: WriteLine,
 ): Promise<Hono<HttpEnv>> {
-  return createHostedSurface(
+  return createHostedSurface<ObservatoryConfig>(
     {
       name: 'the observatory',
       readConfig: configReader(observatoryVariables),
-      createApp: createObservatoryApp,
+      createApp: (deps, options) => {
+        const { VERCEL_URL: host } = deps.config;
+        if (host === undefined) return createObservatoryApp(deps, options);
+        const askServiceApi: AskServiceApi = (signal) =>
+          deps.fetch(`https://${host}/health`, { signal, redirect: 'manual' });
+        return createObservatoryApp(deps, { ...options, askServiceApi });
+      },
       describeError: describeObservatoryError,
     },
     environment,

@@ -1,5 +1,34 @@
 import type { Route } from '../platform/http/route.ts';
 import { loginRoute, meRoute } from './routes/auth.ts';
+import { disconnectRoute, exchangeRoute, readConnectionRoute } from './routes/gateway.ts';
+import { embeddingModelsRoute, rerankingModelsRoute } from './routes/models.ts';
+import { readyRoute } from './routes/ready.ts';
+import {
+  createSessionRoute,
+  deleteSessionRoute,
+  listMessagesRoute,
+  listSessionsRoute,
+  readSessionRoute,
+  renameSessionRoute,
+} from './routes/sessions.ts';
 
-/** Every route of this surface, without its handlers: for documents. */
-export const observatoryRoutes: readonly Route[] = [loginRoute, meRoute];
+/**
+ * Every route of this surface, without its handlers: for documents. A test compares it with the
+ * endpoints.
+ */
+export const observatoryRoutes: readonly Route[] = [
+  loginRoute,
+  meRoute,
+  readConnectionRoute,
+  exchangeRoute,
+  disconnectRoute,
+  embeddingModelsRoute,
+  rerankingModelsRoute,
+  listSessionsRoute,
+  createSessionRoute,
+  readSessionRoute,
+  renameSessionRoute,
+  deleteSessionRoute,
+  listMessagesRoute,
+  readyRoute,
+];

@@ -1,20 +1,32 @@
 import { z } from 'zod';
 import { flag, list, seconds, url } from './values.ts';
 
+/** An address that keys are sent to: user-info in it would be a second credential, and reach the logs. */
+const gatewayUrl = url.refine(
+  (address) => !/^https?:\/\/[^/?#]*@/i.test(address),
+  'must not hold a user name or password',
+);
+
+/** A key stands in a header, so it has printable characters alone. */
+const key = z.string().regex(/^[\x21-\x7e]{1,512}$/, 'must be a list of keys without spaces');
+
 /** The model gateway: any OpenAI-compatible one (decisions 2). */
 export const gatewayVariables = z.object({
-  GATEWAY_BASE_URL: url
+  GATEWAY_BASE_URL: gatewayUrl
     .default('https://openrouter.ai/api/v1')
     .transform((address) => address.replace(/\/+$/, ''))
     .describe('the model gateway, any OpenAI-compatible one'),
-  GATEWAY_AUTH_URL: url
+  GATEWAY_AUTH_URL: gatewayUrl
     .optional()
     .describe('where a code becomes a key; default `<GATEWAY_BASE_URL>/auth/keys`'),
   GATEWAY_AUTHORIZE_URL: url
     .default('https://openrouter.ai/auth')
     .describe('the page on which a user allows a key'),
   GATEWAY_MODEL: z.string().optional().describe('the default chat model'),
-  GATEWAY_API_KEYS: list.default([]).describe('comma-separated keys of the server, tried in turn'),
+  GATEWAY_API_KEYS: list
+    .pipe(z.array(key))
+    .default([])
+    .describe('comma-separated keys of the server, tried in turn'),
   GATEWAY_ALLOW_SERVER_KEYS: flag(true).describe(
     "whether a user without a key of their own may use the server's",
   ),

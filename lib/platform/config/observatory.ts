@@ -18,6 +18,11 @@ export const observatoryVariables = z.object({
   ...gatewayVariables.shape,
   ...searchVariables.shape,
   BACKEND_URL: backendVariables.shape.BACKEND_URL,
+  VERCEL_URL: z
+    .string()
+    .regex(/^[a-z0-9.-]+$/i, 'must be a host name')
+    .optional()
+    .describe("set by the platform: the deployment's host name, where its service API answers"),
 });
 
 /** `observatoryVariables` as they were read. */

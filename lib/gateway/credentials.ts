@@ -1,0 +1,163 @@
+import type { GatewayConfig } from '../platform/config/gateway.ts';
+import type { Deps } from '../platform/deps.ts';
+import { AppError } from '../platform/errors.ts';
+import {
+  findGatewayConnection,
+  type GatewayConnection,
+  markGatewayKeyInvalid,
+  noteGatewayKeyUse,
+  removeGatewayConnection,
+  replaceEncryptedGatewayKey,
+  storeGatewayConnection,
+} from '../records/gateway-connections.ts';
+import {
+  createServerKeyRing,
+  createUserKeyRing,
+  type KeyRing,
+  keyInvalid,
+  notConfigured,
+} from './keys.ts';
+import { createSealing, type Sealing } from './sealing.ts';
+
+/** How a user stands to the gateway (spec 2, Gateway connection status). */
+export interface ConnectionStatus {
+  connected: boolean;
+  source: 'user' | 'server' | 'none';
+  key_hint: string | null;
+  connected_at: string | null;
+  last_used_at: string | null;
+  invalid: boolean;
+}
+
+/**
+ * Users' own gateway keys and the server's pool. Methods throw SERVICE_UNAVAILABLE without the database
+ * and CREDENTIAL_STORAGE_UNAVAILABLE without CREDENTIALS_ENCRYPTION_KEY or the table.
+ */
+export interface GatewayCredentials {
+  /** Throws when a key could not be stored: asked before a code, which works once, is spent. */
+  requireStorage(username: string): Promise<void>;
+  connect(username: string, key: string): Promise<ConnectionStatus>;
+  disconnect(username: string): Promise<ConnectionStatus>;
+  readStatus(username: string): Promise<ConnectionStatus>;
+  /**
+   * The keys for a user's requests: the user's own when there is one, else the server's; null is nobody,
+   * who has the server's. Throws GATEWAY_KEY_INVALID or GATEWAY_NOT_CONFIGURED.
+   */
+  resolveKeys(username: string | null): Promise<KeyRing>;
+}
+
+type CredentialHandles = Pick<Deps<GatewayConfig>, 'config' | 'db' | 'log' | 'waitUntil'>;
+
+/** Credentials as `config` has them. Keys are decrypted for the request that uses them only. */
+export function createGatewayCredentials(handles: CredentialHandles): GatewayCredentials {
+  const { config, db, log, waitUntil } = handles;
+  const sealing =
+    config.CREDENTIALS_ENCRYPTION_KEY === undefined
+      ? null
+      : createSealing(config.CREDENTIALS_ENCRYPTION_KEY);
+  const serverKeys = createServerKeyRing(config.GATEWAY_API_KEYS);
+  const hasServerKeys = config.GATEWAY_API_KEYS.length > 0;
+
+  const find = (username: string) => orStorageError(findGatewayConnection(db, username));
+
+  function describe(connection: GatewayConnection | null): ConnectionStatus {
+    if (connection === null) {
+      const source = hasServerKeys && config.GATEWAY_ALLOW_SERVER_KEYS ? 'server' : 'none';
+      const none = { key_hint: null, connected_at: null, last_used_at: null, invalid: false };
+      return { connected: false, source, ...none };
+    }
+    const { encrypted_key: _, ...rest } = connection;
+    return { connected: true, source: 'user', ...rest };
+  }
+
+  /** Work on the side: its failure is no failure of the request. */
+  function inBackground(what: string, work: Promise<void>): void {
+    waitUntil(work.catch((error: unknown) => log.warn(`${what} was not stored`, { error })));
+  }
+
+  function openUserKeys(username: string, connection: GatewayConnection): KeyRing {
+    if (connection.invalid) throw keyInvalid();
+    const stored = connection.encrypted_key;
+    const opened = requireSealing(sealing).unseal(stored, username);
+    if (opened === null) throw unreadableKey(username, handles);
+    if (!opened.isCurrent) {
+      const to = requireSealing(sealing).seal(opened.text, username);
+      const rewritten = replaceEncryptedGatewayKey(db, username, { from: stored, to });
+      inBackground('a gateway key under its new encryption', rewritten);
+    }
+    return createUserKeyRing(opened.text, {
+      used: () => inBackground('the use of a key', noteGatewayKeyUse(db, username, stored)),
+      refused: async () => {
+        try {
+          await markGatewayKeyInvalid(db, username, stored);
+        } catch (error) {
+          log.error('an invalid gateway key was not marked', { username, error });
+        }
+      },
+    });
+  }
+
+  return {
+    async requireStorage(username) {
+      requireSealing(sealing);
+      await find(username);
+    },
+    async connect(username, key) {
+      const encryptedKey = requireSealing(sealing).seal(key, username);
+      const connection = { encryptedKey, keyHint: hintOf(key) };
+      return describe(await orStorageError(storeGatewayConnection(db, username, connection)));
+    },
+    async disconnect(username) {
+      requireSealing(sealing);
+      await orStorageError(removeGatewayConnection(db, username));
+      return describe(null);
+    },
+    async readStatus(username) {
+      requireSealing(sealing);
+      return describe(await find(username));
+    },
+    async resolveKeys(username) {
+      const connection = username === null ? null : await find(username);
+      if (username !== null && connection !== null) return openUserKeys(username, connection);
+      const mayUseServerKeys = username === null || config.GATEWAY_ALLOW_SERVER_KEYS;
+      if (!hasServerKeys || !mayUseServerKeys) throw notConfigured();
+      return serverKeys;
+    },
+  };
+}
+
+/** The end of a key that is long enough not to be given away by it. */
+function hintOf(key: string): string {
+  return `…${key.length >= 20 ? key.slice(-4) : ''}`;
+}
+
+function requireSealing(sealing: Sealing | null): Sealing {
+  if (sealing === null) throw storageUnavailable('CREDENTIALS_ENCRYPTION_KEY is not set');
+  return sealing;
+}
+
+function unreadableKey(username: string, { log }: CredentialHandles): AppError {
+  log.error(
+    'a stored gateway key cannot be decrypted: is CREDENTIALS_ENCRYPTION_KEY the right one?',
+    {
+      username,
+    },
+  );
+  return storageUnavailable('your stored key cannot be read: connect it again');
+}
+
+/** A missing table or column is a database that was not migrated. */
+const missingRelation = new Set(['42P01', '42703']);
+
+async function orStorageError<Value>(work: Promise<Value>): Promise<Value> {
+  try {
+    return await work;
+  } catch (cause) {
+    if (!missingRelation.has((cause as { code?: string }).code ?? '')) throw cause;
+    throw storageUnavailable('the database lacks the table of gateway keys', cause);
+  }
+}
+
+function storageUnavailable(message: string, cause?: unknown): AppError {
+  return new AppError('CREDENTIAL_STORAGE_UNAVAILABLE', message, { cause });
+}

@@ -1,0 +1,99 @@
+import type { Database } from '../platform/database/database.ts';
+import { iso } from './page.ts';
+
+/** A user's own gateway key as it is stored. Timestamps are ISO 8601 in UTC. */
+export interface GatewayConnection {
+  encrypted_key: string;
+  key_hint: string;
+  connected_at: string;
+  last_used_at: string | null;
+  /** The gateway refused the key; so it stays until the user reconnects. */
+  invalid: boolean;
+}
+
+const columns = `encrypted_key, key_hint, ${iso('connected_at')} AS connected_at,
+  ${iso('last_used_at')} AS last_used_at, invalid`;
+
+const selectConnection = {
+  name: 'find_gateway_connection',
+  text: `SELECT ${columns} FROM gateway_connections WHERE username = $1`,
+};
+const upsertConnection = {
+  name: 'store_gateway_connection',
+  text: `INSERT INTO gateway_connections (username, encrypted_key, key_hint) VALUES ($1, $2, $3)
+         ON CONFLICT (username) DO UPDATE SET encrypted_key = EXCLUDED.encrypted_key,
+           key_hint = EXCLUDED.key_hint, connected_at = now(), last_used_at = NULL, invalid = false
+         RETURNING ${columns}`,
+};
+const deleteConnection = {
+  name: 'remove_gateway_connection',
+  text: 'DELETE FROM gateway_connections WHERE username = $1',
+};
+// The three below name the stored key too: what became of an old one does not touch its successor.
+const updateInvalid = {
+  name: 'mark_gateway_key_invalid',
+  text: `UPDATE gateway_connections SET invalid = true WHERE username = $1 AND encrypted_key = $2`,
+};
+const updateLastUsed = {
+  name: 'note_gateway_key_use',
+  text: `UPDATE gateway_connections SET last_used_at = now()
+         WHERE username = $1 AND encrypted_key = $2`,
+};
+const updateEncryptedKey = {
+  name: 'replace_encrypted_gateway_key',
+  text: `UPDATE gateway_connections SET encrypted_key = $3
+         WHERE username = $1 AND encrypted_key = $2`,
+};
+
+/** A user's connection, null when there is none. */
+export async function findGatewayConnection(
+  db: Database,
+  username: string,
+): Promise<GatewayConnection | null> {
+  const [found] = await db.query<GatewayConnection>(selectConnection, [username]);
+  return found ?? null;
+}
+
+/** Stores a user's key in place of the one before it. */
+export async function storeGatewayConnection(
+  db: Database,
+  username: string,
+  { encryptedKey, keyHint }: { encryptedKey: string; keyHint: string },
+): Promise<GatewayConnection> {
+  const values = [username, encryptedKey, keyHint];
+  const [stored] = await db.query<GatewayConnection>(upsertConnection, values);
+  if (!stored) throw new Error('the gateway connection was not stored');
+  return stored;
+}
+
+/** Forgets a user's key. */
+export async function removeGatewayConnection(db: Database, username: string): Promise<void> {
+  await db.query(deleteConnection, [username]);
+}
+
+/** Notes that the gateway refused a key. */
+export async function markGatewayKeyInvalid(
+  db: Database,
+  username: string,
+  encryptedKey: string,
+): Promise<void> {
+  await db.query(updateInvalid, [username, encryptedKey]);
+}
+
+/** Notes that the gateway took a key. */
+export async function noteGatewayKeyUse(
+  db: Database,
+  username: string,
+  encryptedKey: string,
+): Promise<void> {
+  await db.query(updateLastUsed, [username, encryptedKey]);
+}
+
+/** Stores the same key under another encryption. */
+export async function replaceEncryptedGatewayKey(
+  db: Database,
+  username: string,
+  { from, to }: { from: string; to: string },
+): Promise<void> {
+  await db.query(updateEncryptedKey, [username, from, to]);
+}
