@@ -1,7 +1,7 @@
 import type { Database, Statement } from '../platform/database/database.ts';
 
 /** What the worker recorded of a repository's archive; empty texts where it recorded nothing. */
-export interface ArchiveState {
+export interface RecordedArchive {
   archive_key: string;
   archive_sha256: string;
 }
@@ -17,7 +17,7 @@ const selectArchive: Statement = {
 export async function findRecordedArchive(
   db: Database,
   repository: string,
-): Promise<ArchiveState | null> {
-  const [row] = await db.query<ArchiveState>(selectArchive, [repository]);
+): Promise<RecordedArchive | null> {
+  const [row] = await db.query<RecordedArchive>(selectArchive, [repository]);
   return row ?? null;
 }

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { RecordedArchive } from '../archives/archives.ts';
+import type { RecordedArchive } from '../archives/open-archive.ts';
 import type { NewFix } from '../records/fixes.ts';
 import type { PageRequest } from '../records/page.ts';
 import type { LogSelection } from '../records/selected-logs.ts';

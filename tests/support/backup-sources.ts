@@ -1,0 +1,57 @@
+import { createBackupsApp } from '../../lib/backups/app.ts';
+import { createRemoteSource } from '../../lib/mcp/remote-source.ts';
+import { systemClock } from '../../lib/platform/clock.ts';
+import { serveNode } from '../../lib/platform/http/serve.ts';
+import type { BackupSource } from '../../lib/tools/backup-source.ts';
+import { createDatabaseSource } from '../../lib/tools/database-source.ts';
+import { createTestClock, type TestClock } from './clock.ts';
+import { createPostgres, silentLog, type TestDatabase } from './databases.ts';
+import { createTestDeps, TEST_SECRET } from './deps.ts';
+
+/** A data source of tools over a database that a test fills. */
+export interface TestSource {
+  source: BackupSource;
+  database: TestDatabase;
+  clock: TestClock;
+  close(): Promise<void>;
+}
+
+/** Straight from a real Postgres. */
+export async function openDatabaseSource(): Promise<TestSource> {
+  const database = await createPostgres();
+  const clock = createTestClock();
+  return {
+    source: createDatabaseSource({ db: database.db, clock, log: silentLog }),
+    database,
+    clock,
+    close: () => database.close(),
+  };
+}
+
+/** Through the service API as it ships, on a server that listens, over a real Postgres. */
+export async function openRemoteSource(): Promise<TestSource> {
+  const database = await createPostgres();
+  const deps = createTestDeps({ db: database.db });
+  const server = await serveNode({
+    fetch: createBackupsApp(deps).fetch,
+    host: '127.0.0.1',
+    port: 0,
+    log: silentLog,
+    clock: systemClock,
+  });
+  return {
+    source: createRemoteSource({
+      url: server.url,
+      secret: TEST_SECRET,
+      fetch,
+      clock: deps.clock,
+      log: silentLog,
+    }),
+    database,
+    clock: deps.clock,
+    async close() {
+      await server.close();
+      await database.close();
+    },
+  };
+}

@@ -1,0 +1,204 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { ToolHandles } from '../../lib/tools/index.ts';
+import {
+  openDatabaseSource,
+  openRemoteSource,
+  type TestSource,
+} from '../support/backup-sources.ts';
+import { empty, insertFix, insertResult, insertRun } from '../support/records.ts';
+import { answerOf, createTestHandles, faultOf } from '../support/tools.ts';
+
+// One contract for both data sources: the same rows give the same answers of the tools (decisions 6).
+
+describe.each([
+  ['the database', openDatabaseSource],
+  ['the service API', openRemoteSource],
+])('from %s', (_name, open) => {
+  let opened: TestSource;
+  let handles: ToolHandles;
+  const db = () => opened.database.db;
+
+  beforeAll(async () => {
+    opened = await open();
+    handles = createTestHandles({ backups: opened.source });
+  });
+  afterAll(() => opened.close());
+  beforeEach(() => empty(db()));
+
+  it('get_dashboard_summary answers the figures of all runs', async () => {
+    expect(await answerOf(handles, 'get_dashboard_summary')).toEqual({
+      total_runs: 0,
+      total_repos: 0,
+      total_successful: 0,
+      total_failed: 0,
+      success_rate: '0.00%',
+      last_run_status: '',
+      last_run_at: null,
+      total_size_bytes: 0,
+      largest_repository: '',
+    });
+    await insertRun(db(), { total_repos: 3, successful: 2, failed: 1, started_at: '2026-03-01Z' });
+    const last = await insertRun(db(), { status: 'failed', started_at: '2026-03-02T03:04:05Z' });
+    await insertResult(db(), last, 'owner/big', { archive_size_bytes: 5_000_000_000 });
+    expect(await answerOf(handles, 'get_dashboard_summary')).toEqual({
+      total_runs: 2,
+      total_repos: 3,
+      total_successful: 2,
+      total_failed: 1,
+      success_rate: '66.67%',
+      last_run_status: 'failed',
+      last_run_at: '2026-03-02T03:04:05.000000Z',
+      total_size_bytes: 5_000_000_000,
+      largest_repository: 'owner/big',
+    });
+  });
+
+  it('get_backup_metrics answers the window by UTC day, newest first', async () => {
+    const ended = { status: 'completed', total_repos: 4, successful: 3, failed: 1 };
+    await insertRun(db(), { ...ended, started_at: '2026-03-03T23:59:59Z', duration_ms: 100 });
+    await insertRun(db(), { ...ended, started_at: '2026-03-04T00:30:00+01:00', duration_ms: 301 });
+    await insertRun(db(), { ...ended, started_at: '2026-03-01T12:00:00Z', duration_ms: 0 });
+    await insertRun(db(), {
+      started_at: '2026-03-04T01:00:00Z',
+      duration_ms: 9,
+      total_repos: null,
+    });
+    await insertRun(db(), { ...ended, started_at: '2026-02-25T00:00:00Z' });
+    expect(await answerOf(handles, 'get_backup_metrics', { days: 7 })).toEqual({
+      period_days: 7,
+      average_run_duration_ms: 201,
+      aggregated_success_rate: 0.75,
+      history: [
+        { date: '2026-03-04', runs: 1, successful: 0, failed: 0, avg_duration_ms: 0 },
+        { date: '2026-03-03', runs: 2, successful: 6, failed: 2, avg_duration_ms: 201 },
+        { date: '2026-03-01', runs: 1, successful: 3, failed: 1, avg_duration_ms: 0 },
+      ],
+    });
+    expect(await answerOf(handles, 'get_backup_metrics')).toMatchObject({ period_days: 30 });
+  });
+
+  it('get_backup_metrics answers zeros when nothing ran', async () => {
+    expect(await answerOf(handles, 'get_backup_metrics', { days: '3650' })).toEqual({
+      period_days: 3650,
+      average_run_duration_ms: 0,
+      aggregated_success_rate: 0,
+      history: [],
+    });
+  });
+
+  it('list_tracked_repositories answers a page, largest archive first', async () => {
+    const run = await insertRun(db());
+    await insertResult(db(), run, 'owner/small', { archive_size_bytes: 1 });
+    await insertResult(db(), run, 'owner/big', {
+      archive_size_bytes: 9,
+      commit_hash: 'c0ffee',
+      created_at: '2026-03-01T00:00:00Z',
+    });
+    expect(await answerOf(handles, 'list_tracked_repositories', { limit: 1 })).toEqual({
+      data: [
+        {
+          full_name: 'owner/big',
+          last_status: 'completed',
+          last_commit_hash: 'c0ffee',
+          archive_size_bytes: 9,
+          last_backed_up: '2026-03-01T00:00:00.000000Z',
+        },
+      ],
+      pagination: { page: 1, limit: 1, total_items: 2, total_pages: 2 },
+    });
+    expect(await answerOf(handles, 'list_tracked_repositories', { page: 9 })).toMatchObject({
+      data: [],
+      pagination: { page: 9, limit: 50 },
+    });
+  });
+
+  it('list_backup_runs answers runs newest first, of a status when it is given', async () => {
+    const at = (day: number) => ({ started_at: `2026-03-0${day}T00:00:00Z` });
+    const old = await insertRun(db(), { status: 'success', ...at(1) });
+    const failed = await insertRun(db(), { status: 'failed', error_message: 'no', ...at(2) });
+    const done = await insertRun(db(), {
+      status: 'completed',
+      ...at(3),
+      completed_at: '2026-03-03Z',
+    });
+    const ids = async (given: object) => {
+      const { data, pagination } = await answerOf(handles, 'list_backup_runs', given);
+      return [(data as { id: number }[]).map(({ id }) => id), pagination];
+    };
+    expect(await ids({})).toEqual([
+      [done, failed, old],
+      { page: 1, limit: 20, total_items: 3, total_pages: 1 },
+    ]);
+    expect(await ids({ status: 'completed', limit: 1, page: 2 })).toEqual([
+      [old],
+      { page: 2, limit: 1, total_items: 2, total_pages: 2 },
+    ]);
+    const { data } = await answerOf(handles, 'list_backup_runs', { status: 'failed' });
+    expect(data).toEqual([
+      {
+        id: failed,
+        started_at: '2026-03-02T00:00:00.000000Z',
+        completed_at: null,
+        status: 'failed',
+        duration_ms: 0,
+        total_repos: 0,
+        successful: 0,
+        failed: 0,
+        skipped: 0,
+        error_message: 'no',
+      },
+    ]);
+    expect(await ids({ status: 'running' })).toMatchObject([[], { total_items: 0 }]);
+  });
+
+  it('get_backup_run_details answers the run, its results and its fixes', async () => {
+    const run = await insertRun(db(), { status: 'completed' });
+    const first = await insertResult(db(), run, 'owner/b', { created_at: '2026-03-01T00:00:00Z' });
+    const second = await insertResult(db(), run, 'owner/a', { status: 'failed' });
+    const fix = await insertFix(db(), [run], { title: 'Renew the token', author: 'me' });
+    const answer = await answerOf(handles, 'get_backup_run_details', { run_id: String(run) });
+    expect(answer).toMatchObject({
+      run: { id: run, status: 'completed' },
+      results: [{ id: first }, { id: second }],
+      fixes: [
+        { id: fix, title: 'Renew the token', commit_hash: '', author: 'me', affected_runs: [run] },
+      ],
+    });
+    expect((answer.results as unknown[])[0]).toEqual({
+      id: first,
+      run_id: run,
+      repo_full_name: 'owner/b',
+      status: 'completed',
+      created_at: '2026-03-01T00:00:00.000000Z',
+      duration_ms: 0,
+      commit_hash: '',
+      archive_size_bytes: 0,
+      error_message: '',
+    });
+  });
+
+  it('get_backup_run_details fails for a run that does not exist', async () => {
+    expect(await faultOf(handles, 'get_backup_run_details', { run_id: 2_147_483_647 })).toBe(
+      'backup run 2147483647 does not exist',
+    );
+  });
+
+  it('the latest run comes with its fixes', async () => {
+    const { signal } = new AbortController();
+    expect(await handles.backups.readLatestRun(signal)).toBeNull();
+    await insertRun(db(), { started_at: '2026-03-01T00:00:00Z' });
+    const latest = await insertRun(db(), { started_at: '2026-03-02T00:00:00Z' });
+    const fix = await insertFix(db(), [latest]);
+    expect(await handles.backups.readLatestRun(signal)).toMatchObject({
+      id: latest,
+      fixes: [{ id: fix }],
+    });
+  });
+
+  it('the database answers, after some time', async () => {
+    expect(await handles.backups.checkDatabase(new AbortController().signal)).toMatchObject({
+      status: 'connected',
+      latency_ms: 0,
+    });
+  });
+});
