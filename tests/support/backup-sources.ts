@@ -5,7 +5,12 @@ import { serveNode } from '../../lib/platform/http/serve.ts';
 import type { BackupSource } from '../../lib/tools/backup-source.ts';
 import { createDatabaseSource } from '../../lib/tools/database-source.ts';
 import { createTestClock, type TestClock } from './clock.ts';
-import { createPostgres, silentLog, type TestDatabase } from './databases.ts';
+import {
+  createPostgres,
+  silentLog,
+  type TestDatabase,
+  type TestDatabaseOptions,
+} from './databases.ts';
 import { createTestDeps, TEST_SECRET } from './deps.ts';
 
 /** A data source of tools over a database that a test fills. */
@@ -17,8 +22,8 @@ export interface TestSource {
 }
 
 /** Straight from a real Postgres. */
-export async function openDatabaseSource(): Promise<TestSource> {
-  const database = await createPostgres();
+export async function openDatabaseSource(options?: TestDatabaseOptions): Promise<TestSource> {
+  const database = await createPostgres(options);
   const clock = createTestClock();
   return {
     source: createDatabaseSource({ db: database.db, clock, log: silentLog }),

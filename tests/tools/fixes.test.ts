@@ -1,0 +1,93 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { ToolHandles } from '../../lib/tools/index.ts';
+import { openDatabaseSource, type TestSource } from '../support/backup-sources.ts';
+import { empty, insertFix, insertResult, insertRun, sql } from '../support/records.ts';
+import { answerOf, createTestHandles, faultOf } from '../support/tools.ts';
+
+let opened: TestSource;
+let handles: ToolHandles;
+const db = () => opened.database.db;
+
+beforeAll(async () => {
+  opened = await openDatabaseSource();
+  handles = createTestHandles({ backups: opened.source });
+});
+afterAll(() => opened.close());
+beforeEach(() => empty(db()));
+
+const fix = { title: 'Renew the token', description: 'It had expired.', author: 'me' };
+
+describe('record_backup_fix', () => {
+  it('stores the fix and links it to the run', async () => {
+    const run = await insertRun(db());
+    const given = { ...fix, commit_hash: 'c0ffee', affected_run_id: String(run) };
+    expect(await answerOf(handles, 'record_backup_fix', given)).toEqual({
+      id: 1,
+      ...fix,
+      commit_hash: 'c0ffee',
+      affected_run_id: run,
+      created_at: expect.stringMatching(/Z$/),
+      status: 'RECORDED_IN_DATABASE',
+    });
+    expect(await answerOf(handles, 'get_backup_run_details', { run_id: run })).toMatchObject({
+      fixes: [{ id: 1, title: fix.title, affected_runs: [run] }],
+    });
+  });
+
+  it('stores a fix of no run and no commit', async () => {
+    expect(await answerOf(handles, 'record_backup_fix', fix)).toMatchObject({
+      commit_hash: '',
+      affected_run_id: null,
+    });
+    expect(await sql(db(), 'SELECT title FROM backup_fixes')).toEqual([{ title: fix.title }]);
+    expect(await sql(db(), 'SELECT * FROM backup_run_fixes')).toEqual([]);
+  });
+
+  it('stores nothing for a run that does not exist', async () => {
+    expect(await faultOf(handles, 'record_backup_fix', { ...fix, affected_run_id: 99 })).toBe(
+      'backup run 99 does not exist',
+    );
+    expect(await sql(db(), 'SELECT * FROM backup_fixes')).toEqual([]);
+  });
+
+  it.each([
+    [{ title: ' ' }, 'title: must not be empty'],
+    [{ description: 'a\0b' }, 'description: must not contain NUL'],
+    [{ author: '' }, 'author: must not be empty'],
+    [{ affected_run_id: 0 }, 'affected_run_id: must be an integer, 1 to 2147483647'],
+    [{ titel: 'x' }, 'Unrecognized key: "titel"'],
+  ])('refuses %j', async (change, message) => {
+    expect(await faultOf(handles, 'record_backup_fix', { ...fix, ...change })).toBe(
+      `invalid arguments: ${message}`,
+    );
+  });
+});
+
+describe('a recorded fix', () => {
+  it('is a past incident of the next failure, whatever run it was of', async () => {
+    const old = await insertRun(db(), { started_at: '2026-03-01T00:00:00Z' });
+    await insertFix(db(), [old], { title: 't', description: 'd', created_at: '2026-03-01Z' });
+    await answerOf(handles, 'record_backup_fix', fix);
+    const run = await insertRun(db(), { status: 'failed' });
+    await insertResult(db(), run, 'owner/a', { status: 'failed' });
+    expect(await answerOf(handles, 'diagnose_backup_failure')).toMatchObject({
+      failures: [
+        {
+          similar_past_incidents: [
+            { run_id: null, resolution: 'Renew the token: It had expired.' },
+            { run_id: old, resolution: 't: d' },
+          ],
+        },
+      ],
+    });
+  });
+
+  it('comes with the details of a run that is not the latest', async () => {
+    const old = await insertRun(db(), { started_at: '2026-03-01T00:00:00Z' });
+    const id = await insertFix(db(), [old]);
+    await insertRun(db());
+    const answer = await answerOf(handles, 'get_backup_run_details', { run_id: old });
+    expect(answer).toMatchObject({ fixes: [{ id }] });
+    expect(answer).not.toHaveProperty('note');
+  });
+});
