@@ -27,6 +27,12 @@ const time = (name: string) => timestamp(name, { withTimezone: true, mode: 'stri
 /** As `ORDER BY … DESC` sorts: the builder's own default, NULLS LAST, would not serve such a query. */
 const newestFirst = (column: ExtraConfigColumn) => column.desc().nullsFirst();
 const bytes = (name: string) => bigint(name, { mode: 'bigint' });
+/** What a row is found by: search_document of 0006_search.sql, over the text that its content makes. */
+const documentIndex = (name: string, content: string) =>
+  index(name).using('gin', sql.raw(`search_document(id, ${content})`));
+/** SQL for some columns as one text. */
+const textOf = (...columns: string[]) =>
+  columns.map((column) => `coalesce(${column}, '')`).join(" || ' ' || ");
 
 export const backupRuns = pgTable(
   'backup_runs',
@@ -81,6 +87,10 @@ export const backupResults = pgTable(
       table.archiveSizeBytes.desc().nullsLast(),
       newestFirst(table.id),
     ),
+    documentIndex(
+      'backup_results_document',
+      textOf('repo_full_name', 'status', 'commit_hash', 'error_message'),
+    ),
   ],
 );
 
@@ -112,6 +122,7 @@ export const executionLogs = pgTable(
       newestFirst(table.createdAt),
       newestFirst(table.id),
     ),
+    documentIndex('execution_logs_document', textOf('message', 'repository')),
   ],
 );
 
@@ -159,7 +170,10 @@ export const backupFixes = pgTable(
     createdAt: time('created_at').notNull().defaultNow(),
     updatedAt: time('updated_at').notNull().defaultNow(),
   },
-  (table) => [index('backup_fixes_newest').on(newestFirst(table.createdAt), newestFirst(table.id))],
+  (table) => [
+    index('backup_fixes_newest').on(newestFirst(table.createdAt), newestFirst(table.id)),
+    documentIndex('backup_fixes_document', textOf('title', 'description', 'commit_hash', 'author')),
+  ],
 );
 
 export const backupRunFixes = pgTable(
@@ -277,6 +291,7 @@ export const chatMessages = pgTable(
       foreignColumns: [chatSessions.id],
     }).onDelete('cascade'),
     index('chat_messages_of_session').on(table.sessionId, table.id),
+    documentIndex('chat_messages_document', 'content'),
   ],
 );
 
@@ -365,6 +380,7 @@ export const embeddingChunks = pgTable(
       table.sourceId,
       table.chunkIndex,
     ),
+    documentIndex('embedding_chunks_document', 'content'),
   ],
 );
 
