@@ -1,13 +1,10 @@
-import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { backupsEndpoints } from '../../lib/backups/endpoints.ts';
 import type { Database } from '../../lib/platform/database/database.ts';
-import { openDatabase } from '../../lib/platform/database/open.ts';
 import type { Route } from '../../lib/platform/http/route.ts';
 import { createClient } from '../support/client.ts';
-import { silentLog } from '../support/databases.ts';
 import { withSecret } from '../support/deps.ts';
+import { downDatabaseWords, openDownDatabase } from '../support/down-database.ts';
 
 // Every route of the table, walked through by the same suite, with a database that is down.
 
@@ -19,20 +16,8 @@ const needsDatabase = (route: Route) => route.path.startsWith('/api/');
 
 let down: Database;
 
-/** A port that was free a moment ago: nothing listens there. */
-async function closedPort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
-}
-
 beforeAll(async () => {
-  const url = `postgres://nobody:hunter2@127.0.0.1:${await closedPort()}/nothing`;
-  down = await openDatabase({ url, fetch, log: silentLog });
+  down = await openDownDatabase();
 });
 afterAll(() => down.close());
 
@@ -78,7 +63,7 @@ describe.each(named(routes.filter(needsDatabase)))('%s without its database', (_
       success: false,
       error: { code: 'SERVICE_UNAVAILABLE', request_id: answer.headers.get('x-request-id') },
     });
-    expect(answer.text).not.toMatch(/ECONN|127\.0\.0\.1|hunter2|nobody|nothing/);
+    expect(answer.text).not.toMatch(downDatabaseWords);
   });
 });
 

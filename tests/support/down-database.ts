@@ -1,0 +1,25 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import type { Database } from '../../lib/platform/database/database.ts';
+import { openDatabase } from '../../lib/platform/database/open.ts';
+import { silentLog } from './databases.ts';
+
+/** A database whose server does not listen. Its address holds words that no answer may show. */
+export async function openDownDatabase(): Promise<Database> {
+  const url = `postgres://nobody:hunter2@127.0.0.1:${await findClosedPort()}/nothing`;
+  return openDatabase({ url, fetch, log: silentLog });
+}
+
+/** What an answer must not show of the database above. */
+export const downDatabaseWords = /ECONN|127\.0\.0\.1|hunter2|nobody|nothing/;
+
+/** A port that was free a moment ago: nothing listens there. */
+export async function findClosedPort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return address.port;
+}

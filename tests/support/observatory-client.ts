@@ -1,0 +1,131 @@
+import { SignJWT } from 'jose';
+import { createObservatoryApp, type ObservatoryAppOptions } from '../../lib/observatory/app.ts';
+import { observatoryEndpoints } from '../../lib/observatory/endpoints.ts';
+import type { Environment } from '../../lib/platform/config/read.ts';
+import { observatoryError } from '../../lib/platform/http/error-shapes.ts';
+import type { Route } from '../../lib/platform/http/route.ts';
+import { createTestDeps, type TestDeps, type TestDepsOptions } from './deps.ts';
+import { checkShape } from './shape.ts';
+
+/** The signing key of tests, and the user who is in the environment and in no table. */
+export const TEST_JWT_SECRET = 'a-signing-key-of-tests-with-40-letters-0';
+export const ADA = { username: 'ada', password: 'the password of ada' };
+
+const environment: Environment = {
+  JWT_SECRET: TEST_JWT_SECRET,
+  AUTH_USERNAME: ADA.username,
+  AUTH_PASSWORD: ADA.password,
+  CREDENTIALS_ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64'),
+};
+
+export interface ObservatoryAnswer {
+  status: number;
+  headers: Headers;
+  text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: every JSON answer is held against its route's schema.
+  body: any;
+}
+
+export interface ObservatoryRequest {
+  /** Default: ada's token; null sends none. */
+  token?: string | null;
+  /** Sent as JSON. */
+  json?: unknown;
+  form?: Record<string, string>;
+  /** Sent as it is. */
+  text?: string;
+  headers?: Record<string, string>;
+  /** The connection's peer address. */
+  peer?: string;
+}
+
+export interface ObservatoryClient {
+  deps: TestDeps;
+  send(method: string, path: string, request?: ObservatoryRequest): Promise<ObservatoryAnswer>;
+  get(path: string, request?: ObservatoryRequest): Promise<ObservatoryAnswer>;
+  post(path: string, json: unknown, request?: ObservatoryRequest): Promise<ObservatoryAnswer>;
+  login(
+    username: string,
+    password: string,
+    request?: ObservatoryRequest,
+  ): Promise<ObservatoryAnswer>;
+  /** A token as the service makes it, or with other claims, key or algorithm. */
+  signToken(username: string, changes?: TokenChanges): Promise<string>;
+}
+
+export interface TokenChanges {
+  claims?: Record<string, unknown>;
+  algorithm?: string;
+  secret?: string;
+}
+
+/**
+ * Calls the observatory as it ships. Every JSON answer is held against the schema of its route, or that
+ * of an error's body.
+ */
+export function createObservatoryClient(
+  options: TestDepsOptions & ObservatoryAppOptions = {},
+): ObservatoryClient {
+  const { askServiceApi, ...rest } = options;
+  const deps = createTestDeps({ ...rest, environment: { ...environment, ...rest.environment } });
+  const app = createObservatoryApp(deps, askServiceApi ? { askServiceApi } : {});
+
+  const signToken: ObservatoryClient['signToken'] = (username, changes = {}) => {
+    const { claims, algorithm = 'HS256', secret = TEST_JWT_SECRET } = changes;
+    const now = Math.floor(deps.clock.now() / 1000);
+    const own = { sub: username, iss: 'backup', aud: 'backup', iat: now, exp: now + 3600 };
+    return new SignJWT({ ...own, ...claims })
+      .setProtectedHeader({ alg: algorithm })
+      .sign(new TextEncoder().encode(secret));
+  };
+
+  const send: ObservatoryClient['send'] = async (method, path, request = {}) => {
+    const { json, form, headers = {}, peer = '192.0.2.1' } = request;
+    const token = request.token === undefined ? await signToken(ADA.username) : request.token;
+    const response = await app.request(
+      path,
+      {
+        method,
+        headers: {
+          ...(token === null ? {} : { Authorization: `Bearer ${token}` }),
+          ...(json === undefined ? {} : { 'Content-Type': 'application/json' }),
+          ...headers,
+        },
+        ...(json === undefined ? {} : { body: JSON.stringify(json) }),
+        ...(form === undefined ? {} : { body: new URLSearchParams(form) }),
+        ...(request.text === undefined ? {} : { body: request.text }),
+      },
+      { incoming: { socket: { remoteAddress: peer } } },
+    );
+    const text = await response.text();
+    const isJson = response.headers.get('content-type')?.startsWith('application/json') ?? false;
+    const body = isJson && text !== '' ? JSON.parse(text) : null;
+    if (body !== null) checkShape(schemaOf(method, path, response.status), body);
+    return { status: response.status, headers: response.headers, text, body };
+  };
+  return {
+    deps,
+    send,
+    signToken,
+    get: (path, request) => send('GET', path, request),
+    post: (path, json, request) => send('POST', path, { ...request, json }),
+    login: (username, password, request) =>
+      send('POST', '/auth/login', { token: null, ...request, form: { username, password } }),
+  };
+}
+
+function schemaOf(method: string, path: string, status: number) {
+  const { pathname } = new URL(path, 'http://localhost');
+  const route = observatoryEndpoints
+    .map((endpoint) => endpoint.route)
+    .find((it) => it.method === method.toLowerCase() && fits(it, pathname));
+  const schema = route?.responses[status]?.schema;
+  if (schema) return schema;
+  if (status < 400)
+    throw new Error(`${method} ${path} answered ${status}, which no route describes`);
+  return observatoryError;
+}
+
+function fits({ path }: Route, pathname: string): boolean {
+  return new RegExp(`^(/observatory)?${path.replace(/:\w+/g, '[^/]+')}$`).test(pathname);
+}
