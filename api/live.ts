@@ -1,5 +1,7 @@
-import { createHostedLiveApp } from '../lib/live/hosted.ts';
+import { createHostedLiveServer } from '../lib/live/hosted.ts';
 
-const app = await createHostedLiveApp(process.env);
+const { server, close } = await createHostedLiveServer(process.env);
 
-export default { fetch: (request: Request) => app.fetch(request) };
+process.once('SIGTERM', () => void close());
+
+export default server;

@@ -56,9 +56,10 @@ export async function startLocalServer(environment: Environment): Promise<LocalS
       waitUntil: () => undefined,
     });
     const backups = createBackupsApp(deps, { otherRoutes });
+    const live = createLiveApp(deps);
     const apps = {
       backups,
-      live: createLiveApp(deps),
+      live: live.app,
       observatory: createObservatoryApp(deps, {
         askServiceApi: async (signal) => backups.request('/health', { signal }),
       }),
@@ -78,7 +79,7 @@ export async function startLocalServer(environment: Environment): Promise<LocalS
       url: server.url,
       embeddedUrl,
       async close() {
-        await Promise.all([server.close(), ...repeating.map((work) => work.stop())]);
+        await Promise.all([live.close(), server.close(), ...repeating.map((work) => work.stop())]);
         await db.close();
       },
     };

@@ -1,10 +1,62 @@
 import type { Hono } from 'hono';
 import type { LiveConfig } from '../platform/config/live.ts';
 import type { Deps } from '../platform/deps.ts';
+import { requireInternalSecret } from '../platform/http/authentication.ts';
 import type { HttpEnv } from '../platform/http/env.ts';
-import { createSurface, type SurfaceOptions } from '../platform/http/surface.ts';
+import { mountEndpoints, nameRoutes } from '../platform/http/route.ts';
+import { createSurface, protect, type SurfaceOptions } from '../platform/http/surface.ts';
+import { handOverConnection } from '../platform/http/take-over.ts';
+import { LiveClients } from './client.ts';
+import { createLogFeed } from './feed.ts';
+import { Handshakes } from './handshakes.ts';
+import { socketEndpoint } from './socket.ts';
+import { streamEndpoint } from './stream.ts';
 
-/** The live feed of specification 1, Events. */
-export function createLiveApp(deps: Deps<LiveConfig>, options: SurfaceOptions = {}): Hono<HttpEnv> {
-  return createSurface(deps, options);
+export interface LiveAppOptions extends SurfaceOptions {
+  /** The platform cuts a connection after this: it is ended a few seconds before. Default: never. */
+  platformLimitMs?: number;
+}
+
+export interface LiveApp {
+  /** To be served by `createNodeServer`, which gives it the connections. */
+  app: Hono<HttpEnv>;
+  /**
+   * Refuses new clients with 503 and ends the others: streams at once, WebSockets with 1001. Resolves
+   * when their connections are gone, those that do not answer after 10 seconds.
+   */
+  close(): Promise<void>;
+}
+
+/** So much time before the platform's limit a connection is ended, so that its client sees an end. */
+const BEFORE_LIMIT_MS = 5_000;
+
+const endpoints = [streamEndpoint, socketEndpoint];
+
+/** The live feed of specification 1, Events: one poller for all clients of the process. */
+export function createLiveApp(
+  deps: Deps<LiveConfig>,
+  { platformLimitMs = Number.POSITIVE_INFINITY, ...options }: LiveAppOptions = {},
+): LiveApp {
+  const app = createSurface(deps, { ...options, outermost: [handOverConnection] });
+  const requireSecret = requireInternalSecret(deps);
+  const feed = createLogFeed(deps);
+  const clients = new LiveClients();
+  const socketMs = platformLimitMs - BEFORE_LIMIT_MS;
+  nameRoutes(app, endpoints);
+  for (const path of ['/api/*', '/ws/live']) app.use(path, ...protect(deps, { requireSecret }));
+  mountEndpoints(app, endpoints, {
+    ...deps,
+    feed,
+    clients,
+    handshakes: new Handshakes(),
+    streamMs: Math.min(deps.config.SSE_MAX_DURATION_SECONDS * 1_000, socketMs),
+    socketMs,
+  });
+  return {
+    app,
+    close() {
+      feed.close();
+      return clients.shutDown();
+    },
+  };
 }

@@ -1,23 +1,43 @@
-import type { Hono } from 'hono';
-import { liveSurfaceVariables } from '../platform/config/live.ts';
+import { systemClock } from '../platform/clock.ts';
+import { type LiveConfig, liveSurfaceVariables } from '../platform/config/live.ts';
 import type { Environment } from '../platform/config/read.ts';
-import type { HttpEnv } from '../platform/http/env.ts';
 import { configReader, createHostedSurface } from '../platform/http/hosted-surface.ts';
-import type { WriteLine } from '../platform/log.ts';
-import { createLiveApp } from './app.ts';
+import { createNodeServer, type NodeServer } from '../platform/http/serve.ts';
+import { createLog, type WriteLine } from '../platform/log.ts';
+import { surfaces } from '../platform/surfaces.ts';
+import { createLiveApp, type LiveApp } from './app.ts';
 
-/** The live feed as a deployed function (decisions 2). */
-export function createHostedLiveApp(
+/**
+ * The live feed as a deployed function: a server that does not listen, because the platform hands it
+ * requests and upgrades. (decisions 2)
+ */
+export async function createHostedLiveServer(
   environment: Environment,
   write?: WriteLine,
-): Promise<Hono<HttpEnv>> {
-  return createHostedSurface(
+): Promise<NodeServer> {
+  const { maxDuration = 300 } = surfaces.find(({ name }) => name === 'live') ?? {};
+  let live: LiveApp | null = null;
+  const app = await createHostedSurface<LiveConfig>(
     {
       name: 'the live feed',
       readConfig: configReader(liveSurfaceVariables),
-      createApp: createLiveApp,
+      createApp(deps, options) {
+        live = createLiveApp(deps, { ...options, platformLimitMs: maxDuration * 1_000 });
+        return live.app;
+      },
     },
     environment,
     write,
   );
+  const { server, close } = createNodeServer({
+    fetch: app.fetch,
+    log: createLog('info', systemClock, write),
+    clock: systemClock,
+  });
+  return {
+    server,
+    async close(graceMs) {
+      await Promise.all([live?.close(), close(graceMs)]);
+    },
+  };
 }

@@ -17,12 +17,15 @@ export const errorCodes = {
   GATEWAY_KEY_INVALID: { status: 403, exitCode: 4 },
   /** A tool that a person has to confirm was called where nobody can. */
   CONFIRMATION_REQUIRED: { status: 403, exitCode: 1 },
+  /** An origin, or the name of a host, that may not ask. */
+  FORBIDDEN: { status: 403, exitCode: 1 },
   NOT_FOUND: { status: 404, exitCode: 1 },
   METHOD_NOT_ALLOWED: { status: 405, exitCode: 1 },
   CONFLICT: { status: 409, exitCode: 1 },
   PAYLOAD_TOO_LARGE: { status: 413, exitCode: 1 },
   /** A malformed session_id, confirm_id or report_id: sent as VALIDATION_ERROR. */
   MALFORMED_ID: { status: 422, exitCode: 2 },
+  UPGRADE_REQUIRED: { status: 426, exitCode: 1 },
   RATE_LIMITED: { status: 429, exitCode: 1 },
   LOGIN_LOCKED: { status: 429, exitCode: 1 },
   GATEWAY_RATE_LIMITED: { status: 429, exitCode: 1 },

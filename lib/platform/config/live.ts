@@ -5,9 +5,19 @@ import { logVariables } from './log.ts';
 import { redisVariables } from './redis.ts';
 import { list, seconds } from './values.ts';
 
+/** An origin as browsers send it; the slash at its end is a common slip. Or `*`. */
+const origin = z
+  .string()
+  .regex(
+    /^(\*|[a-z][a-z0-9+.-]*:\/\/[^/?#\s]+\/?)$/i,
+    'must be a list of origins such as https://dashboard.example',
+  )
+  .transform((text) => text.toLowerCase().replace(/\/$/, ''));
+
 /** The live feed (spec 1, Events; decisions 4). */
 export const liveVariables = z.object({
   WS_ALLOWED_ORIGINS: list
+    .pipe(z.array(origin))
     .default(['http://localhost:3000', 'http://localhost:8080'])
     .describe('comma-separated origins whose pages may open /ws/live; * allows any'),
   SSE_MAX_DURATION_SECONDS: seconds(86_400)

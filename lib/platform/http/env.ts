@@ -1,8 +1,13 @@
+import type { ServerResponse } from 'node:http';
+import type { TakeOver } from './take-over.ts';
+
 /** What the middleware of every surface leaves for the handlers behind it. */
 export interface HttpEnv {
   Bindings: {
     /** The node server's request, there when the app runs behind one. */
     incoming?: { socket: { remoteAddress?: string | undefined } };
+    /** Its answer, for a handler that takes the connection over. */
+    outgoing?: ServerResponse;
   };
   Variables: {
     requestId: string;
@@ -14,6 +19,8 @@ export interface HttpEnv {
     hasInternalSecret: boolean;
     /** Pattern of the route that serves the request, such as `/api/backups/:id`. */
     routePattern: string;
+    /** Set by a handler that takes the connection over. */
+    takeOver?: TakeOver;
     /** Name of the user whose token the request carries, there on routes of access `user`. */
     user: string;
   };

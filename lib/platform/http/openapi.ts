@@ -48,6 +48,11 @@ const securitySchemes = {
     scheme: 'bearer',
     description: 'CRON_SECRET of the service; INTERNAL_SECRET is accepted too.',
   },
+  McpBearer: {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'MCP_AUTH_TOKEN of the service.',
+  },
   UserToken: {
     type: 'http',
     scheme: 'bearer',
@@ -61,6 +66,7 @@ const security: Record<Access, Record<string, string[]>[]> = {
   internal: [{ InternalSecret: [] }, { InternalBearer: [] }],
   cron: [{ CronBearer: [] }, { InternalSecret: [] }],
   user: [{ UserToken: [] }],
+  mcp: [{ McpBearer: [] }],
 };
 
 /** Describes routes as an OpenAPI 3.1 document, from the schemas that the server validates by. */
@@ -94,6 +100,7 @@ function describeRoute(route: Route): ZodOpenApiOperationObject {
     requestParams: {
       ...(route.params ? { path: route.params } : {}),
       ...(route.query ? { query: route.query } : {}),
+      ...(route.headers ? { header: route.headers } : {}),
     },
     ...(route.body ? { requestBody: describeBody(route.body) } : {}),
     responses: { ...successes(route), ...failures(route) },

@@ -6,7 +6,7 @@ import type { HttpEnv } from './env.ts';
 import { type BodyEncoding, readBody } from './request-body.ts';
 
 /** Who may call a route. The document says it, and the access tests walk it. */
-export type Access = 'public' | 'internal' | 'cron' | 'user';
+export type Access = 'public' | 'internal' | 'cron' | 'user' | 'mcp';
 
 /** What a route answers with one status: JSON of `schema`, text of `contentType`, or either. */
 export interface RouteResponse {
@@ -23,6 +23,7 @@ export interface Route<
   Params extends z.ZodObject = z.ZodObject,
   Query extends z.ZodObject = z.ZodObject,
   Body extends z.ZodType = z.ZodType,
+  Headers extends z.ZodObject = z.ZodObject,
 > {
   method: 'get' | 'post' | 'put' | 'patch' | 'delete';
   /** Hono's pattern: `/api/backups/:id`. */
@@ -33,6 +34,8 @@ export interface Route<
   access: Access;
   params?: Params;
   query?: Query;
+  /** Request headers, by their names in lower case. */
+  headers?: Headers;
   body?: { encoding: BodyEncoding; schema: Body };
   /** Fields whose value is an id: a malformed one is 422, where other input is 400 (decisions 5). */
   idFields?: readonly string[];
@@ -46,10 +49,11 @@ export interface Route<
   responses: Record<number, RouteResponse>;
 }
 
-export interface RouteInput<Params, Query, Body = unknown> {
+export interface RouteInput<Params, Query, Body = unknown, Headers = unknown> {
   params: Params;
   query: Query;
   body: Body;
+  headers: Headers;
 }
 
 /**
@@ -69,11 +73,12 @@ export function endpoint<
   Params extends z.ZodObject,
   Query extends z.ZodObject,
   Body extends z.ZodType,
+  Headers extends z.ZodObject,
   Handles = unknown,
 >(
-  route: Route<Params, Query, Body>,
+  route: Route<Params, Query, Body, Headers>,
   handler: (
-    input: RouteInput<z.output<Params>, z.output<Query>, z.output<Body>>,
+    input: RouteInput<z.output<Params>, z.output<Query>, z.output<Body>, z.output<Headers>>,
     handles: Handles,
     c: Context<HttpEnv>,
   ) => Response | Promise<Response>,
@@ -86,13 +91,15 @@ export function endpoint<
       const refuse = refuseInvalid(route.idFields ?? []);
       if (route.params) on(zValidator('param', route.params, refuse));
       if (route.query) on(zValidator('query', route.query, refuse));
+      if (route.headers) on(zValidator('header', route.headers, refuse));
       on(async (c) => {
         // The validators above put the parsed values there; Hono cannot type an optional validator.
-        const valid = c.req.valid as (target: 'param' | 'query') => unknown;
+        const valid = c.req.valid as (target: 'param' | 'query' | 'header') => unknown;
         const params = (route.params ? valid.call(c.req, 'param') : {}) as z.output<Params>;
         const query = (route.query ? valid.call(c.req, 'query') : {}) as z.output<Query>;
+        const headers = (route.headers ? valid.call(c.req, 'header') : {}) as z.output<Headers>;
         const body = (route.body ? await parseBody(c, route.body, refuse) : {}) as z.output<Body>;
-        return handler({ params, query, body }, handles, c);
+        return handler({ params, query, body, headers }, handles, c);
       });
     },
   };

@@ -1,11 +1,13 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { getRequestListener, type HttpBindings } from '@hono/node-server';
 import type { Clock } from '../clock.ts';
 import { ConfigError } from '../config/read.ts';
 import type { Log } from '../log.ts';
 import { refuseMalformed } from './client-error.ts';
 import { answerUnserved, hasUsableHost, refuseHost } from './unserved.ts';
+import { asksForWebSocket, UpgradeResponse } from './upgrade.ts';
 
 /** Limits of the connection itself. There is no write timeout. (spec 1, Limits) */
 export interface ServerLimits {
@@ -25,25 +27,36 @@ const defaultLimits: ServerLimits = {
   checkIntervalMs: 1_000,
 };
 
-export interface ServeOptions {
+export interface ServerOptions {
   fetch(request: Request, env: HttpBindings): Response | Promise<Response>;
-  host: string;
-  /** 0 lets the system choose one. */
-  port: number;
   log: Log;
   clock: Clock;
   limits?: Partial<ServerLimits>;
+}
+
+export interface ServeOptions extends ServerOptions {
+  host: string;
+  /** 0 lets the system choose one. */
+  port: number;
+  /** The variable that errors name. Default: PORT. */
+  portVariable?: string;
+}
+
+/** A server that does not listen yet. */
+export interface NodeServer {
+  server: Server;
+  /** See `RunningServer`. */
+  close(graceMs?: number): Promise<void>;
 }
 
 export interface RunningServer {
   /** Where it answers, without a slash at the end. */
   url: string;
   port: number;
-  /** For `upgrade` events. */
-  server: Server;
   /**
    * Stops accepting, closes idle connections, lets running requests finish within `graceMs` (default
-   * 10 seconds) and then cuts them. Resolves when every connection is gone.
+   * 10 seconds) and then cuts them. Resolves when every connection is gone, also those that were taken
+   * over, which whoever took them ends.
    */
   close(graceMs?: number): Promise<void>;
 }
@@ -51,11 +64,11 @@ export interface RunningServer {
 const SHUTDOWN_GRACE_MS = 10_000;
 
 /**
- * Serves a fetch handler over HTTP and resolves when it listens. Throws ConfigError naming PORT or HOST
- * when it cannot.
+ * A fetch handler as an HTTP server. The handshake of a WebSocket goes through the handler like any GET,
+ * with an `UpgradeResponse` as its answer.
  */
-export async function serveNode(options: ServeOptions): Promise<RunningServer> {
-  const { host, log, clock } = options;
+export function createNodeServer(options: ServerOptions): NodeServer {
+  const { log, clock } = options;
   const limits = { ...defaultLimits, ...options.limits };
   const server = createServer({
     requestTimeout: limits.readTimeoutMs,
@@ -65,6 +78,7 @@ export async function serveNode(options: ServeOptions): Promise<RunningServer> {
     maxHeaderSize: limits.maxHeaderBytes,
     // Refused by the listener below instead, which gives the answer its request id.
     requireHostHeader: false,
+    shouldUpgradeCallback: asksForWebSocket,
   });
   const responses = new Set<ServerResponse>();
   const listener = getRequestListener(
@@ -82,6 +96,15 @@ export async function serveNode(options: ServeOptions): Promise<RunningServer> {
     });
     if (hasUsableHost(request)) void listener(request, response);
     else refuseHost(request, response);
+  }
+
+  function onUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    // The server has let go of it. A connection that fails is closed, which its owner sees.
+    socket.on('error', () => socket.destroy());
+    const response: UpgradeResponse = new UpgradeResponse({ request, socket, head }, () =>
+      responses.delete(response),
+    );
+    onRequest(request, response);
   }
 
   async function close(graceMs: number): Promise<void> {
@@ -107,16 +130,14 @@ export async function serveNode(options: ServeOptions): Promise<RunningServer> {
 
   server.on('request', onRequest);
   server.on('checkExpectation', onRequest);
+  server.on('upgrade', onUpgrade);
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     const answered = [...responses].some(
       (response) => response.socket === socket && response.headersSent,
     );
     refuseMalformed(error, socket, answered);
   });
-  const port = await listen(server, host, options.port);
   return {
-    url: `http://${addressInUrl(host)}:${port}`,
-    port,
     server,
     close: (graceMs = SHUTDOWN_GRACE_MS) => {
       closing ??= close(graceMs);
@@ -125,7 +146,21 @@ export async function serveNode(options: ServeOptions): Promise<RunningServer> {
   };
 }
 
-async function listen(server: Server, host: string, port: number): Promise<number> {
+/**
+ * Serves a fetch handler over HTTP and resolves when it listens. Throws ConfigError naming PORT or HOST
+ * when it cannot.
+ */
+export async function serveNode({ host, ...options }: ServeOptions): Promise<RunningServer> {
+  const { server, close } = createNodeServer(options);
+  const port = await listen(server, host, options);
+  return { url: `http://${addressInUrl(host)}:${port}`, port, close };
+}
+
+async function listen(
+  server: Server,
+  host: string,
+  { port, portVariable = 'PORT' }: Pick<ServeOptions, 'port' | 'portVariable'>,
+): Promise<number> {
   try {
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
@@ -135,23 +170,30 @@ async function listen(server: Server, host: string, port: number): Promise<numbe
       });
     });
   } catch (cause) {
-    throw new ConfigError(explainListenFailure(cause as NodeJS.ErrnoException, port), { cause });
+    throw new ConfigError(
+      explainListenFailure(cause as NodeJS.ErrnoException, port, portVariable),
+      { cause },
+    );
   }
   return (server.address() as AddressInfo).port;
 }
 
-function explainListenFailure({ code, message }: NodeJS.ErrnoException, port: number): string {
+function explainListenFailure(
+  { code, message }: NodeJS.ErrnoException,
+  port: number,
+  variable: string,
+): string {
   switch (code) {
     case 'EADDRINUSE':
-      return `PORT ${port} is already in use: stop what listens there or set another PORT`;
+      return `${variable} ${port} is already in use: stop what listens there or set another ${variable}`;
     case 'EACCES':
-      return `PORT ${port} may not be used by this user: set a PORT above 1023`;
+      return `${variable} ${port} may not be used by this user: set a ${variable} above 1023`;
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
       return 'HOST is not an address of this machine';
     default:
-      return `cannot listen on PORT ${port}: ${message}`;
+      return `cannot listen on ${variable} ${port}: ${message}`;
   }
 }
 

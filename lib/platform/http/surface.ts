@@ -18,6 +18,8 @@ export interface SurfaceOptions {
   describeError?: DescribeError;
   /** The path that a request is routed by. Default: its URL's. */
   getPath?: (request: Request) => string;
+  /** Goes before everything else. */
+  outermost?: MiddlewareHandler<HttpEnv>[];
 }
 
 /**
@@ -26,7 +28,12 @@ export interface SurfaceOptions {
  */
 export function createSurface(
   deps: Deps<HttpConfig>,
-  { readConnection = readSocketConnection, describeError, getPath }: SurfaceOptions = {},
+  {
+    readConnection = readSocketConnection,
+    describeError,
+    getPath,
+    outermost = [],
+  }: SurfaceOptions = {},
 ): Hono<HttpEnv> {
   const app = new Hono<HttpEnv>(getPath ? { getPath } : {});
   app.onError((error, c) => respondToError(error, c, deps.log, describeError));
@@ -35,6 +42,7 @@ export function createSurface(
     return respondToError(error, c, deps.log, describeError);
   });
   app.use(
+    ...outermost,
     assignRequestId,
     deps.metrics.observeRequests,
     setSecurityHeaders,

@@ -1,0 +1,15 @@
+import type { LiveConfig } from '../platform/config/live.ts';
+import type { Deps } from '../platform/deps.ts';
+import type { LiveClients } from './client.ts';
+import type { LogFeed } from './feed.ts';
+import type { Handshakes } from './handshakes.ts';
+
+/** What the endpoints of the live feed are mounted with. */
+export interface LiveHandles extends Deps<LiveConfig> {
+  feed: LogFeed;
+  clients: LiveClients;
+  handshakes: Handshakes;
+  /** How long a stream and a WebSocket last. */
+  streamMs: number;
+  socketMs: number;
+}

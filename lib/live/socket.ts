@@ -1,0 +1,51 @@
+import { AppError } from '../platform/errors.ts';
+import { type Endpoint, endpoint } from '../platform/http/route.ts';
+import { takeOverConnection } from '../platform/http/take-over.ts';
+import { UpgradeResponse } from '../platform/http/upgrade.ts';
+import type { LiveHandles } from './handles.ts';
+import { checkHandshake, upgradeRequired } from './handshakes.ts';
+import { socketRoute } from './routes.ts';
+import { SocketClient } from './socket-client.ts';
+
+/** GET /ws/live. */
+export const socketEndpoint: Endpoint<LiveHandles> = endpoint(
+  socketRoute,
+  async (_input, handles: LiveHandles, c) => {
+    const { feed, clients, handshakes, clock, log, socketMs, config } = handles;
+    const origin = c.req.header('origin');
+    if (origin !== undefined && !allowsOrigin(config.WS_ALLOWED_ORIGINS, origin)) {
+      throw new AppError('FORBIDDEN', 'pages of this origin may not open a WebSocket here');
+    }
+    const { outgoing } = c.env;
+    if (!(outgoing instanceof UpgradeResponse)) throw upgradeRequired();
+    checkHandshake((name) => c.req.header(name));
+    const client = new SocketClient({
+      clock,
+      durationMs: socketMs,
+      onSlow: () => log.info('a WebSocket was closed: its client reads too slowly'),
+    });
+    outgoing.once('close', () => client.abandon());
+    const history = await feed.subscribe((batch) => client.push(batch), {
+      after: null,
+      signal: client.left,
+    });
+    takeOverConnection(c, (headers) => {
+      const connection = outgoing.takeConnection();
+      const ws = handshakes.complete(connection, headers);
+      if (!ws) return client.abandon();
+      client.open(ws, connection.socket, history);
+      clients.add(client);
+    });
+    return switchingProtocols();
+  },
+);
+
+/** Is an Origin header in the list? Schemes and hosts are the same in any letter case. */
+export function allowsOrigin(allowed: readonly string[], origin: string): boolean {
+  return allowed.includes('*') || allowed.includes(origin.toLowerCase());
+}
+
+/** Only for the metrics: a Response of the standard cannot have this status. */
+function switchingProtocols(): Response {
+  return Object.defineProperty(new Response(null), 'status', { value: 101 });
+}
