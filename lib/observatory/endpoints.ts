@@ -1,5 +1,6 @@
 import type { Endpoint } from '../platform/http/route.ts';
 import { authEndpoints } from './auth.ts';
+import { embeddingsEndpoints } from './embeddings.ts';
 import { gatewayEndpoints } from './gateway.ts';
 import type { ObservatoryHandles } from './handles.ts';
 import { modelsEndpoints } from './models.ts';
@@ -11,6 +12,7 @@ export const observatoryEndpoints: readonly Endpoint<ObservatoryHandles>[] = [
   ...authEndpoints,
   ...gatewayEndpoints,
   ...modelsEndpoints,
+  ...embeddingsEndpoints,
   ...sessionsEndpoints,
   ...readyEndpoints,
 ];

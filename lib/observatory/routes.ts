@@ -1,5 +1,12 @@
 import type { Route } from '../platform/http/route.ts';
 import { loginRoute, meRoute } from './routes/auth.ts';
+import {
+  activateRoute,
+  embeddingStatusRoute,
+  processBatchRoute,
+  pruneRoute,
+  switchModelRoute,
+} from './routes/embeddings.ts';
 import { disconnectRoute, exchangeRoute, readConnectionRoute } from './routes/gateway.ts';
 import { embeddingModelsRoute, rerankingModelsRoute } from './routes/models.ts';
 import { readyRoute } from './routes/ready.ts';
@@ -24,6 +31,11 @@ export const observatoryRoutes: readonly Route[] = [
   disconnectRoute,
   embeddingModelsRoute,
   rerankingModelsRoute,
+  embeddingStatusRoute,
+  switchModelRoute,
+  processBatchRoute,
+  activateRoute,
+  pruneRoute,
   listSessionsRoute,
   createSessionRoute,
   readSessionRoute,

@@ -1,4 +1,5 @@
-import { AppError } from '../../platform/errors.ts';
+import { GatewayFailure, translateFailure } from '../../gateway/failure.ts';
+import type { AppError } from '../../platform/errors.ts';
 import { embedByHashing, hashingModel, normalize } from './hashing.ts';
 
 /** Turns texts into vectors with one embedding model. */
@@ -55,5 +56,5 @@ function toUnitVector(vector: readonly number[], dimensions: number): Float32Arr
 }
 
 function unusable(what: string): AppError {
-  return new AppError('GATEWAY_ERROR', `the model gateway answered ${what}`);
+  return translateFailure(new GatewayFailure('malformed', `the model gateway answered ${what}`));
 }

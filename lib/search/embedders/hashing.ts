@@ -58,10 +58,10 @@ export function normalize(vector: Float32Array): Float32Array {
 function addTerm(vector: Float32Array, spelling: string, term: Term): void {
   const weight = term.weight * (1 + Math.log(term.count));
   const feature = hash(spelling, 0, spelling.length, seeds.term);
-  if (commonWords.has(spelling)) return add(vector, feature, weight * WEIGHT_OF_COMMON_WORD);
-  add(vector, feature, weight);
-  // The words of a compound have these themselves.
-  if (term.isCompound) return;
+  const isCommon = commonWords.has(spelling);
+  add(vector, feature, isCommon ? weight * WEIGHT_OF_COMMON_WORD : weight);
+  // The words of a compound have the rest themselves.
+  if (isCommon || term.isCompound) return;
   const lengths = prefixLengths.filter((length) => length <= spelling.length);
   for (const length of lengths) {
     const weightOfPrefix = (weight * WEIGHT_OF_PREFIXES) / Math.sqrt(lengths.length);

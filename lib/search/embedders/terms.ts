@@ -34,7 +34,7 @@ export function findTerms(text: string): Map<string, Term> {
   };
   for (const [found] of text.normalize('NFKC').matchAll(run)) {
     const compound = found.slice(0, LONGEST_TERM).replace(edges, '');
-    const words = compound.match(word) ?? [];
+    const words: string[] = compound.match(word) ?? [];
     for (const spelling of words) {
       add(spelling, weightOf(spelling));
       if (!hasHumps.test(spelling)) continue;

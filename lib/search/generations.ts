@@ -1,0 +1,250 @@
+import type { Database, Statement } from '../platform/database/database.ts';
+import { AppError } from '../platform/errors.ts';
+import { searchableTypes } from './source-types.ts';
+import { type EmbeddedType, sourceKinds } from './sources.ts';
+import { dropIndexesOfNobody, indexName } from './vector-index.ts';
+
+export type GenerationStatus = 'BUILDING' | 'READY' | 'ACTIVE' | 'RETIRED' | 'FAILED';
+
+/** A generation as process-batch sees it. */
+export interface Generation {
+  id: number;
+  model_id: string;
+  dimensions: number;
+  status: GenerationStatus;
+  /** Are there jobs that are not finished? */
+  has_open_jobs: boolean;
+  has_index: boolean;
+}
+
+/** An embedding model: what a generation is built with. */
+export interface GenerationModel {
+  id: string;
+  dimensions: number;
+}
+
+/** Millions of jobs take a minute; a function has five. */
+const ENQUEUE_TIMEOUT_MS = 280_000;
+
+/**
+ * Makes room for vectors where the database has come to have the extension since. Throws
+ * SERVICE_UNAVAILABLE with the reason when it has not (decisions 5).
+ */
+export async function requireVectors(db: Database): Promise<void> {
+  const reason = await explainMissingVectors(db);
+  if (reason === null) return;
+  throw new AppError('SERVICE_UNAVAILABLE', `embeddings are not available: ${reason}`);
+}
+
+/** Why the database cannot hold vectors, null when it can. */
+export async function explainMissingVectors(db: Database): Promise<string | null> {
+  const [row] = await db.query<{ reason: string | null }>({
+    name: 'enable_embedding_vectors',
+    text: 'SELECT enable_embedding_vectors() AS reason',
+  });
+  return row?.reason ?? null;
+}
+
+const read: Statement = {
+  name: 'read_embedding_generation',
+  text: `SELECT id, model_id, dimensions, status,
+      EXISTS (
+        SELECT FROM embedding_jobs AS job
+        WHERE job.generation_id = generation.id AND job.status IN ('pending', 'processing')
+      ) AS has_open_jobs,
+      to_regclass('${indexName(0).replace(/0$/, '')}' || id) IS NOT NULL AS has_index
+    FROM embedding_generations AS generation WHERE id = $1::int`,
+};
+
+/** One generation; null when there is none. */
+export async function readGeneration(db: Database, id: number): Promise<Generation | null> {
+  const [generation] = await db.query<Generation>(read, [id]);
+  return generation ?? null;
+}
+
+/** The generation that is being built, else the one that is in use; null when there is neither. */
+export async function findCurrentGeneration(db: Database): Promise<number | null> {
+  const [row] = await db.query<{ id: number }>({
+    name: 'find_current_embedding_generation',
+    text: `SELECT id FROM embedding_generations WHERE status IN ('BUILDING', 'ACTIVE')
+      ORDER BY status = 'ACTIVE' LIMIT 1`,
+  });
+  return row?.id ?? null;
+}
+
+/** SQL: the ids of all records of a type. */
+const idsOf = (type: EmbeddedType) =>
+  `SELECT '${type}' AS source_type, source.id::text AS source_id
+   FROM ${sourceKinds[type].table} AS source WHERE ${sourceKinds[type].condition}`;
+
+// The watermark of lib/search/new-sources.ts: with no other transaction under way, nothing can still
+// appear below the highest id.
+const start: Statement = {
+  name: 'start_embedding_generation',
+  text: `WITH generation AS (
+      INSERT INTO embedding_generations (model_id, dimensions, status)
+      VALUES ($1, $2::int, 'BUILDING') ON CONFLICT DO NOTHING RETURNING id
+    ), enqueued AS (
+      INSERT INTO embedding_jobs (generation_id, source_type, source_id)
+      SELECT generation.id, found.source_type, found.source_id
+      FROM generation, (${searchableTypes.map(idsOf).join(' UNION ALL ')}) AS found
+      RETURNING 1
+    ), watermarked AS (
+      INSERT INTO embedding_watermarks
+        (generation_id, source_type, settled_id, seen_id, seen_before)
+      SELECT generation.id, highest.source_type,
+        CASE WHEN pg_snapshot_xmin(now_visible) = pg_snapshot_xmax(now_visible)
+          THEN highest.id ELSE 0 END,
+        highest.id, pg_snapshot_xmax(now_visible)::text::bigint
+      FROM generation, pg_current_snapshot() AS now_visible, (VALUES ${searchableTypes
+        .map((type) => `('${type}', coalesce((SELECT max(id) FROM ${sourceKinds[type].table}), 0))`)
+        .join(', ')}) AS highest (source_type, id)
+    )
+    SELECT id, (SELECT count(*) FROM enqueued)::int AS jobs FROM generation`,
+};
+
+/**
+ * Starts a generation with a job for every record there is, all in one statement, and returns its id and
+ * the number of jobs. Throws CONFLICT while another one is BUILDING.
+ */
+export async function startGeneration(
+  db: Database,
+  model: GenerationModel,
+): Promise<{ id: number; jobs: number }> {
+  const [started] = await db.query<{ id: number; jobs: number }>(
+    start,
+    [model.id, model.dimensions],
+    { timeoutMs: ENQUEUE_TIMEOUT_MS },
+  );
+  if (started) return started;
+  throw new AppError(
+    'CONFLICT',
+    'a generation is being built already: finish it with /embeddings/process-batch first',
+  );
+}
+
+const finish: Statement = {
+  name: 'finish_embedding_generation',
+  text: `UPDATE embedding_generations SET status = CASE
+        WHEN EXISTS (
+          SELECT FROM embedding_jobs WHERE generation_id = $1::int AND status = 'failed'
+        ) AND NOT EXISTS (
+          SELECT FROM embedding_jobs WHERE generation_id = $1::int AND status = 'completed'
+        ) THEN 'FAILED' ELSE 'READY' END
+    WHERE id = $1::int AND status = 'BUILDING' AND NOT EXISTS (
+      SELECT FROM embedding_jobs
+      WHERE generation_id = $1::int AND status IN ('pending', 'processing')
+    )`,
+};
+
+/** BUILDING becomes READY when its last job is done, FAILED when every job failed (spec 2, States). */
+export async function finishGeneration(db: Database, id: number): Promise<void> {
+  await db.query(finish, [id]);
+}
+
+// The one that was ACTIVE goes first, or the unique index would refuse the second: the last UPDATE waits
+// for the count of the one before.
+const activate: Statement = {
+  name: 'activate_embedding_generation',
+  text: `WITH target AS (
+      SELECT id, status FROM embedding_generations WHERE id = $1::bigint FOR UPDATE
+    ), promoted AS (
+      SELECT id FROM target
+      WHERE status = 'READY' OR status = 'BUILDING' AND NOT EXISTS (
+          SELECT FROM embedding_jobs
+          WHERE generation_id = $1::bigint AND status IN ('pending', 'processing')
+        ) AND (
+          NOT EXISTS (SELECT FROM embedding_jobs WHERE generation_id = $1::bigint)
+          OR EXISTS (
+            SELECT FROM embedding_jobs WHERE generation_id = $1::bigint AND status = 'completed'
+          )
+        )
+    ), retired AS (
+      UPDATE embedding_generations SET status = 'RETIRED'
+      WHERE status = 'ACTIVE' AND EXISTS (SELECT FROM promoted) RETURNING id
+    ), activated AS (
+      UPDATE embedding_generations AS generation SET status = 'ACTIVE', activated_at = now()
+      FROM promoted
+      WHERE generation.id = promoted.id AND (SELECT count(*) FROM retired) >= 0
+      RETURNING generation.id
+    )
+    SELECT target.status, EXISTS (SELECT FROM activated) AS is_activated,
+      coalesce((SELECT json_agg(id ORDER BY id) FROM retired), '[]')::text AS retired
+    FROM target`,
+};
+
+interface Activation {
+  status: GenerationStatus;
+  is_activated: boolean;
+  /** JSON: ids. */
+  retired: string;
+}
+
+/**
+ * Makes a READY generation, or one whose last job is done, the ACTIVE one and returns the ids of those
+ * that it retired; nothing changes when it is ACTIVE already. All at once: searches see the old one or the
+ * new one. Throws NOT_FOUND, or CONFLICT when it is not READY. (spec 2, States)
+ */
+export async function activateGeneration(db: Database, id: number): Promise<number[]> {
+  const [found] = await activateOnce(db, id);
+  if (!found) throw new AppError('NOT_FOUND', `there is no generation ${id}`);
+  if (found.is_activated || found.status === 'ACTIVE') return JSON.parse(found.retired);
+  throw new AppError(
+    'CONFLICT',
+    found.status === 'BUILDING'
+      ? `generation ${id} is still BUILDING: it has jobs that are not done, or none that succeeded`
+      : `generation ${id} is ${found.status}, not READY`,
+  );
+}
+
+const UNIQUE_VIOLATION = '23505';
+
+/** Of two that are activated at once the one that comes second sees the first when it asks again. */
+async function activateOnce(db: Database, id: number): Promise<Activation[]> {
+  try {
+    return await db.query<Activation>(activate, [id]);
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== UNIQUE_VIOLATION) throw error;
+    return db.query<Activation>(activate, [id]);
+  }
+}
+
+const prune: Statement = {
+  name: 'prune_embedding_generations',
+  text: `WITH doomed AS (
+      DELETE FROM embedding_generations WHERE status IN ('RETIRED', 'FAILED') RETURNING id
+    ), jobs AS (
+      DELETE FROM embedding_jobs WHERE generation_id IN (SELECT id FROM doomed) RETURNING 1
+    ), chunks AS (
+      DELETE FROM embedding_chunks WHERE generation_id IN (SELECT id FROM doomed)
+    ), watermarks AS (
+      DELETE FROM embedding_watermarks WHERE generation_id IN (SELECT id FROM doomed)
+    )
+    SELECT (SELECT count(*) FROM doomed)::int AS deleted_generations,
+           (SELECT count(*) FROM jobs)::int AS deleted_jobs`,
+};
+
+/** Deletes the RETIRED and FAILED generations with their jobs, chunks and indexes (spec 2, States). */
+export async function pruneGenerations(
+  db: Database,
+): Promise<{ deleted_generations: number; deleted_jobs: number }> {
+  const [pruned] = await db.query<{ deleted_generations: number; deleted_jobs: number }>(
+    prune,
+    [],
+    { timeoutMs: ENQUEUE_TIMEOUT_MS },
+  );
+  await dropIndexesOfNobody(db);
+  return pruned ?? { deleted_generations: 0, deleted_jobs: 0 };
+}
+
+/**
+ * Gives up the generation that is being built, so that it can be pruned: for one whose model has gone
+ * away. Returns its id, null when none is.
+ */
+export async function abandonGeneration(db: Database): Promise<number | null> {
+  const [row] = await db.query<{ id: number }>({
+    name: 'abandon_embedding_generation',
+    text: `UPDATE embedding_generations SET status = 'FAILED' WHERE status = 'BUILDING' RETURNING id`,
+  });
+  return row?.id ?? null;
+}
