@@ -1,9 +1,11 @@
 import { z } from 'zod';
 import { databaseVariables } from './database.ts';
+import { gatewayVariables } from './gateway.ts';
 import { httpVariables } from './http.ts';
 import { logVariables } from './log.ts';
 import { redisVariables } from './redis.ts';
 import { port, url } from './values.ts';
+import { workerVariables } from './worker.ts';
 
 /** Other services of the product, as the MCP server reaches them (decisions 2). */
 export const backendVariables = z.object({
@@ -19,9 +21,16 @@ export const backendVariables = z.object({
     .describe('the observatory; default `<BACKEND_URL>/observatory`, empty: none'),
 });
 
+/** How `npm run mcp` talks to its client (spec 3, Transports). */
+export const mcpTransports = ['stdio', 'http', 'sse'] as const;
+export type McpTransport = (typeof mcpTransports)[number];
+
 /** The MCP server (spec 3, Transports). */
 export const mcpVariables = z.object({
-  MCP_TRANSPORT: z.string().default('stdio').describe('stdio, http or sse'),
+  MCP_TRANSPORT: z
+    .enum(mcpTransports, 'must be stdio, http or sse')
+    .default('stdio')
+    .describe('stdio, http or sse'),
   MCP_PORT: port.default(8090).describe('port of the http and sse transports'),
   MCP_AUTH_TOKEN: z.string().optional().describe('bearer token of the MCP server over the network'),
 });
@@ -33,7 +42,11 @@ export const mcpSurfaceVariables = z.object({
   ...logVariables.shape,
   ...httpVariables.shape,
   ...backendVariables.shape,
+  ...gatewayVariables.shape,
   ...mcpVariables.shape,
+  BACKUP_ARCHIVE_PATH: workerVariables.shape.BACKUP_ARCHIVE_PATH,
+  // Of the system, not of ours: where git is found.
+  PATH: z.string().optional(),
 });
 
 /** The service API's address (decisions 2, BACKEND_URL). */

@@ -1,0 +1,28 @@
+import type { PromptMessage } from '@modelcontextprotocol/sdk/types.js';
+import type { Tool, ToolHandles } from '../tools/index.ts';
+
+/** A resource at a fixed address. Its content is JSON. */
+export interface Resource {
+  uri: string;
+  name: string;
+  title: string;
+  description: string;
+  /** Throws AppError with a message that a client may read. */
+  read(handles: ToolHandles, signal: AbortSignal): Promise<unknown>;
+}
+
+/** A prompt without arguments. */
+export interface Prompt {
+  name: string;
+  title: string;
+  description: string;
+  /** Throws AppError with a message that a client may read. */
+  write(handles: ToolHandles, signal: AbortSignal): Promise<PromptMessage[]>;
+}
+
+/** Everything that a server offers. */
+export interface Catalogue {
+  tools: readonly Tool[];
+  resources: readonly Resource[];
+  prompts: readonly Prompt[];
+}

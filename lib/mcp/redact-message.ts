@@ -1,0 +1,43 @@
+import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
+import type { Redactor } from '../platform/redaction.ts';
+
+type JsonObject = Record<string, unknown>;
+
+/**
+ * Takes the secrets out of a message that leaves the server, whatever it is. What stands in a message as
+ * JSON text stays JSON, equal to its structured form: it is written here, after redaction. (spec 3,
+ * Authentication; decisions 6)
+ */
+export function redactMessage(message: JSONRPCMessage, redactor: Redactor): JSONRPCMessage {
+  if (!('result' in message)) return redactor.value(message);
+  return { ...message, result: redactResult(message.result, redactor) };
+}
+
+function redactResult(result: JsonObject, redactor: Redactor): JsonObject {
+  const { structuredContent, contents, ...rest } = result;
+  const redacted: JsonObject = redactor.value(rest);
+  if (isObject(structuredContent)) {
+    const structured = redactor.value(structuredContent);
+    redacted.content = [{ type: 'text', text: JSON.stringify(structured) }];
+    redacted.structuredContent = structured;
+  }
+  if (Array.isArray(contents)) {
+    redacted.contents = redactor.value(contents.map(readJson)).map(writeJson);
+  }
+  return redacted;
+}
+
+/** Content of a resource with its JSON text as the value that it holds. */
+function readJson(content: unknown): unknown {
+  if (!isObject(content) || content.mimeType !== 'application/json') return content;
+  return { ...content, text: JSON.parse(String(content.text)) };
+}
+
+function writeJson(content: unknown): unknown {
+  if (!isObject(content) || content.mimeType !== 'application/json') return content;
+  return { ...content, text: JSON.stringify(content.text) };
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,128 @@
+import { randomBytes } from 'node:crypto';
+import { type JSONRPCMessage, JSONRPCMessageSchema } from '@modelcontextprotocol/sdk/types.js';
+import type { Clock } from '../platform/clock.ts';
+import { AppError } from '../platform/errors.ts';
+import type { Log } from '../platform/log.ts';
+import { warnOccasionally } from '../platform/occasional-log.ts';
+import { type GuardOptions, guardTransport } from './guarded-transport.ts';
+import type { CreateMcpServer } from './server.ts';
+import type { Delivery, SessionRelay } from './session-relay.ts';
+import { createSseTransport, type SseTransport } from './sse-transport.ts';
+
+export interface SseSessionsOptions {
+  createServer: CreateMcpServer;
+  guard: GuardOptions;
+  /** Null: sessions in this process alone. */
+  relay: SessionRelay | null;
+  clock: Clock;
+  log: Log;
+  /** Aborts when the process is about to end. */
+  stopping: AbortSignal;
+}
+
+/** The sessions of the protocol's first HTTP transport that have their stream in this process. */
+export interface SseSessions {
+  /**
+   * Starts a session and returns the body of its stream, which ends it when it is canceled. Throws
+   * SERVICE_UNAVAILABLE when there are too many.
+   */
+  open(endpoint: string): Promise<ReadableStream<Uint8Array>>;
+  /** Hands a message to a session here or, with a relay, anywhere. Throws SERVICE_UNAVAILABLE without Redis. */
+  deliver(sessionId: string, message: JSONRPCMessage): Promise<Delivery>;
+}
+
+/** Sessions that one process holds at a time. */
+export const MAX_SESSIONS = 200;
+const KEEP_ALIVE_MS = 15_000;
+/** How often waiting messages are looked for: soon after the last one, then less and less often. */
+const POLL_MS = { first: 100, growth: 1.3, most: 2_000 };
+const RENEW_MS = 30_000;
+const WARN_INTERVAL_MS = 60_000;
+
+/** Keeps the sessions of one process (spec 3, Transports; sessions are relayed where Redis is). */
+export function createSseSessions(options: SseSessionsOptions): SseSessions {
+  const { createServer, guard, relay, clock, log, stopping } = options;
+  const sessions = new Map<string, SseTransport>();
+  const warn = warnOccasionally({ log, clock }, WARN_INTERVAL_MS);
+
+  return {
+    async open(endpoint) {
+      if (sessions.size >= MAX_SESSIONS) {
+        throw new AppError('SERVICE_UNAVAILABLE', 'too many sessions are open');
+      }
+      const sessionId = randomBytes(32).toString('base64url');
+      const transport = createSseTransport(endpoint, sessionId);
+      const ended = new AbortController();
+      const server = createServer();
+      sessions.set(sessionId, transport);
+      server.onclose = () => {
+        sessions.delete(sessionId);
+        ended.abort();
+      };
+      stopping.addEventListener('abort', () => void server.close(), { signal: ended.signal });
+      if (relay) await startRelaying(relay, transport, ended.signal);
+      await server.connect(guardTransport(transport, guard));
+      void every(KEEP_ALIVE_MS, () => transport.keepAlive(), ended.signal);
+      return transport.stream;
+    },
+    async deliver(sessionId, message) {
+      const here = sessions.get(sessionId);
+      if (here) {
+        here.receive(message);
+        return 'accepted';
+      }
+      if (!relay) return 'unknown';
+      try {
+        return await relay.post(sessionId, message);
+      } catch (cause) {
+        throw new AppError('SERVICE_UNAVAILABLE', 'the session cannot be reached now', { cause });
+      }
+    },
+  };
+
+  /** A session whose relay cannot be opened serves this process alone; the log says so. */
+  async function startRelaying(
+    relay: SessionRelay,
+    transport: SseTransport,
+    ended: AbortSignal,
+  ): Promise<void> {
+    const { sessionId } = transport;
+    try {
+      await relay.open(sessionId);
+    } catch (error) {
+      warn('Redis does not answer: an MCP session can be reached through one instance alone', {
+        error,
+      });
+      return;
+    }
+    const attempt = (work: Promise<unknown>) =>
+      work.catch((error) => warn('Redis does not answer: MCP messages may be late', { error }));
+    ended.addEventListener('abort', () => void attempt(relay.close(sessionId)), { once: true });
+    void every(RENEW_MS, () => attempt(relay.renew(sessionId)), ended);
+    let pause = POLL_MS.first;
+    const poll = async () => {
+      const messages = await relay.take(sessionId);
+      pause = messages.length > 0 ? POLL_MS.first : Math.min(pause * POLL_MS.growth, POLL_MS.most);
+      for (const message of messages) transport.receive(JSONRPCMessageSchema.parse(message));
+    };
+    void every(
+      () => pause,
+      () => attempt(poll()),
+      ended,
+    );
+  }
+
+  /** Does something again and again until the signal aborts. */
+  async function every(
+    pauseMs: number | (() => number),
+    work: () => unknown,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const rest = () =>
+      clock.sleep(typeof pauseMs === 'number' ? pauseMs : pauseMs(), signal).then(
+        () => !signal.aborted,
+        () => false, // the session has ended
+      );
+    while (await rest()) await work();
+  }
+}

@@ -1,0 +1,53 @@
+import { tmpdir } from 'node:os';
+import { createArchiveReader } from '../archives/archives.ts';
+import { backendUrl, type McpConfig, observatoryUrl } from '../platform/config/mcp.ts';
+import { archivePath } from '../platform/config/worker.ts';
+import type { Deps } from '../platform/deps.ts';
+import type { BackupSource } from '../tools/backup-source.ts';
+import { createDatabaseSource } from '../tools/database-source.ts';
+import type { ToolHandles } from '../tools/index.ts';
+import { createReportSender } from '../tools/reports.ts';
+import { createSystemFacts } from '../tools/system.ts';
+import { createKnowledgeSearch } from './knowledge-search.ts';
+import { createRemoteSource } from './remote-source.ts';
+
+/** Where backup data comes from: the database, or the service API at BACKEND_URL. */
+export type DataSource = 'database' | 'backend';
+
+/**
+ * The database when DATABASE_URL is set or the process has a database of its own, else the service API
+ * when BACKEND_URL is set (spec 3, What the service does). With neither, tools fail naming DATABASE_URL.
+ */
+export function chooseDataSource({ config, db }: Deps<McpConfig>): DataSource {
+  const hasDatabase = config.DATABASE_URL !== undefined || db.driver === 'embedded';
+  return hasDatabase || config.BACKEND_URL === undefined ? 'database' : 'backend';
+}
+
+/** What the tools reach the world through, shared by every connection of a process. */
+export function createToolHandles(
+  deps: Deps<McpConfig>,
+  source: DataSource = chooseDataSource(deps),
+): ToolHandles {
+  const { config, log, clock, fetch } = deps;
+  const secret = config.INTERNAL_SECRET;
+  const backend = backendUrl(config);
+  const folder = archivePath(config);
+  const backups: BackupSource =
+    source === 'database'
+      ? createDatabaseSource(deps)
+      : createRemoteSource({ url: backend, secret, fetch, clock, log });
+  return {
+    backups,
+    archives: createArchiveReader({
+      root: folder,
+      findRecord: (repository, signal) => backups.findArchive(repository, signal),
+      scratchFolder: tmpdir(),
+      environment: { PATH: config.PATH },
+      clock,
+    }),
+    knowledge: source === 'database' ? createKnowledgeSearch(deps) : null,
+    reports: createReportSender({ url: observatoryUrl(config), secret, fetch }),
+    system: createSystemFacts({ archivePath: folder, backendUrl: backend, fetch, log }),
+    clock,
+  };
+}
