@@ -209,7 +209,7 @@ BEGIN
     WHEN 'investigation' THEN
       relation := 'chat_messages';
       content := 'content';
-      condition := format('role = %L', 'assistant');
+      condition := $sql$role = 'assistant' AND status = 'completed'$sql$;
       IF owner IS NOT NULL THEN condition := condition || format(' AND username = %L', owner); END IF;
     WHEN 'backup_fix' THEN
       relation := 'backup_fixes';

@@ -5,6 +5,7 @@ import { gatewayEndpoints } from './gateway.ts';
 import type { ObservatoryHandles } from './handles.ts';
 import { modelsEndpoints } from './models.ts';
 import { readyEndpoints } from './ready.ts';
+import { searchEndpoints } from './search.ts';
 import { sessionsEndpoints } from './sessions.ts';
 
 /** Every endpoint of the observatory: this is where a new list is joined. Exact paths come first. */
@@ -13,6 +14,7 @@ export const observatoryEndpoints: readonly Endpoint<ObservatoryHandles>[] = [
   ...gatewayEndpoints,
   ...modelsEndpoints,
   ...embeddingsEndpoints,
+  ...searchEndpoints,
   ...sessionsEndpoints,
   ...readyEndpoints,
 ];

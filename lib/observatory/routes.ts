@@ -10,6 +10,7 @@ import {
 import { disconnectRoute, exchangeRoute, readConnectionRoute } from './routes/gateway.ts';
 import { embeddingModelsRoute, rerankingModelsRoute } from './routes/models.ts';
 import { readyRoute } from './routes/ready.ts';
+import { searchRoute } from './routes/search.ts';
 import {
   createSessionRoute,
   deleteSessionRoute,
@@ -36,6 +37,7 @@ export const observatoryRoutes: readonly Route[] = [
   processBatchRoute,
   activateRoute,
   pruneRoute,
+  searchRoute,
   listSessionsRoute,
   createSessionRoute,
   readSessionRoute,

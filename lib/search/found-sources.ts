@@ -64,7 +64,8 @@ const createdAt = `
     WHEN 'backup_fix' THEN (SELECT created_at FROM backup_fixes WHERE id = source_id)
     WHEN 'investigation' THEN (
       SELECT created_at FROM chat_messages
-      WHERE id = source_id AND ($8::text IS NULL OR username = $8::text))
+      WHERE id = source_id AND role = 'assistant' AND status = 'completed'
+        AND ($8::text IS NULL OR username = $8::text))
   END`;
 
 /** What is shown of a source. Of a long answer the passage that was found. */

@@ -1,0 +1,81 @@
+import { z } from 'zod';
+import { searchableTypes } from '../../search/source-types.ts';
+import { declareRoute, refused, wrapped } from '../declare.ts';
+
+const weight = z.number().min(0).max(1_000).default(1);
+
+const searchBody = z
+  .object({
+    query: z
+      .string()
+      .trim()
+      .min(1)
+      .max(1_000)
+      .meta({ description: 'Words, "a phrase", -excluded, this or that. Any text is safe.' }),
+    source_types: z
+      .array(z.enum(searchableTypes))
+      .min(1)
+      .max(searchableTypes.length)
+      .default([...searchableTypes])
+      .meta({ description: 'What to find; everything by default.' }),
+    limit: z.int().min(1).max(50).default(10),
+    fts_weight: weight.meta({ description: 'Weight of the ranking by full text.' }),
+    semantic_weight: weight.meta({ description: 'Weight of the ranking by vectors.' }),
+    rerank_model_id: z
+      .string()
+      .min(1)
+      .max(200)
+      .nullish()
+      .meta({ description: 'A model of /api/reranking-models that orders the best 50 anew.' }),
+  })
+  .refine((body) => body.fts_weight > 0 || body.semantic_weight > 0, {
+    message: 'must not be 0 together with semantic_weight',
+    path: ['fts_weight'],
+  })
+  .meta({ id: 'SearchRequest' });
+
+const searchResult = z
+  .object({
+    id: z.int(),
+    source_type: z.enum(searchableTypes),
+    source_id: z.string(),
+    content: z.string(),
+    score: z.number(),
+    metadata: z.record(z.string(), z.unknown()),
+    reranked: z.boolean(),
+  })
+  .meta({ id: 'SearchResult' });
+
+const searchAnswer = z
+  .object({
+    results: z.array(searchResult),
+    generation_id: z.int().nullable(),
+    model_id: z.string().nullable(),
+    total: z.int().meta({ description: 'How many results there are in this answer.' }),
+    degraded: z.boolean(),
+    degraded_reason: z
+      .string()
+      .nullable()
+      .meta({ description: 'What did not take part in the search, and why.' }),
+  })
+  .meta({ id: 'SearchAnswer' });
+
+/** POST /search. */
+export const searchRoute = declareRoute({
+  method: 'post',
+  path: '/search',
+  tag: 'Search',
+  access: 'user',
+  summary: 'Search logs, results and investigations by words and by similarity',
+  description:
+    'Full text and the vectors of the active generation, fused by rank. Without vectors it is full text alone, degraded. Of investigations, the answers of the chat, only your own are found.',
+  body: { encoding: 'json', schema: searchBody },
+  responses: {
+    200: wrapped('What was found, best first.', searchAnswer),
+    400: refused('Malformed input, or MODEL_NOT_ALLOWED for a reranking model that is not free.'),
+    402: refused('Your own gateway key is out of credits (GATEWAY_OUT_OF_CREDITS).'),
+    403: refused('The gateway refused your own key (GATEWAY_KEY_INVALID).'),
+    429: refused('Too many requests, or GATEWAY_RATE_LIMITED for your own key.'),
+    503: refused('The database is away, or MODEL_REGISTRY_UNAVAILABLE.'),
+  },
+});
