@@ -7,7 +7,7 @@ import { createObservatoryApp } from '../lib/observatory/app.ts';
 import { systemClock } from '../lib/platform/clock.ts';
 import type { DatabaseConfig } from '../lib/platform/config/database.ts';
 import { type HttpConfig, INTERNAL_SECRET_MIN_LENGTH } from '../lib/platform/config/http.ts';
-import { listenPort, listenVariables } from '../lib/platform/config/listen.ts';
+import { type ListenConfig, listenPort, listenVariables } from '../lib/platform/config/listen.ts';
 import { localVariables } from '../lib/platform/config/local.ts';
 import { ConfigError, type Environment, readConfig } from '../lib/platform/config/read.ts';
 import { configuredSecrets } from '../lib/platform/config/secrets.ts';
@@ -57,13 +57,17 @@ export async function startLocalServer(environment: Environment): Promise<LocalS
     });
     const backups = createBackupsApp(deps, { otherRoutes });
     const live = createLiveApp(deps);
+    const stopping = new AbortController();
     const apps = {
       backups,
       live: live.app,
       observatory: createObservatoryApp(deps, {
         askServiceApi: async (signal) => backups.request('/health', { signal }),
       }),
-      mcp: createMcpApp(deps),
+      mcp: createMcpApp(
+        { ...deps, config: { ...config, BACKEND_URL: config.BACKEND_URL ?? ownAddress(listen) } },
+        { stopping: stopping.signal },
+      ),
     };
     const server = await serveNode({
       fetch: (request, bindings) =>
@@ -79,6 +83,7 @@ export async function startLocalServer(environment: Environment): Promise<LocalS
       url: server.url,
       embeddedUrl,
       async close() {
+        stopping.abort();
         await Promise.all([live.close(), server.close(), ...repeating.map((work) => work.stop())]);
         await db.close();
       },
@@ -87,6 +92,14 @@ export async function startLocalServer(environment: Environment): Promise<LocalS
     await db.close();
     throw error;
   }
+}
+
+/** Where this server reaches itself; undefined while the system chooses its port. */
+function ownAddress(listen: ListenConfig): string | undefined {
+  const port = listenPort(listen);
+  if (port === 0) return undefined;
+  if (['0.0.0.0', '::'].includes(listen.HOST)) return `http://127.0.0.1:${port}`;
+  return `http://${listen.HOST.includes(':') ? `[${listen.HOST}]` : listen.HOST}:${port}`;
 }
 
 /** spec 1, Authentication 5. */
