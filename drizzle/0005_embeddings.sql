@@ -17,7 +17,7 @@ CREATE TABLE IF NOT EXISTS "embedding_jobs" (
   "status" text DEFAULT 'pending' NOT NULL,
   "attempts" integer DEFAULT 0 NOT NULL,
   "leased_by" text,
-  "leased_until" timestamp with time zone,
+  "leased_until" timestamp with time zone DEFAULT '-infinity' NOT NULL,
   "error_message" text,
   CONSTRAINT "embedding_jobs_status_check" CHECK (status IN ('pending', 'processing', 'completed', 'failed'))
 );
@@ -46,7 +46,7 @@ CREATE UNIQUE INDEX IF NOT EXISTS "embedding_chunks_of_source" ON "embedding_chu
 CREATE UNIQUE INDEX IF NOT EXISTS "embedding_generations_building" ON "embedding_generations" USING btree ("status") WHERE status = 'BUILDING';
 CREATE UNIQUE INDEX IF NOT EXISTS "embedding_generations_active" ON "embedding_generations" USING btree ("status") WHERE status = 'ACTIVE';
 CREATE UNIQUE INDEX IF NOT EXISTS "embedding_jobs_of_source" ON "embedding_jobs" USING btree ("generation_id","source_type","source_id");
-CREATE INDEX IF NOT EXISTS "embedding_jobs_open" ON "embedding_jobs" USING btree ("generation_id","id") WHERE status IN ('pending', 'processing');
+CREATE INDEX IF NOT EXISTS "embedding_jobs_open" ON "embedding_jobs" USING btree ("generation_id","leased_until","id") WHERE status IN ('pending', 'processing');
 CREATE INDEX IF NOT EXISTS "embedding_jobs_failed" ON "embedding_jobs" USING btree ("generation_id") WHERE status = 'failed';
 --> statement-breakpoint
 -- Makes room for vectors where the server has the vector extension, and says in words why not where it

@@ -336,7 +336,8 @@ export const embeddingJobs = pgTable(
     attempts: integer('attempts').notNull().default(0),
     /** Who works on it while it is processing: the batch that claimed it. */
     leasedBy: text('leased_by'),
-    leasedUntil: time('leased_until'),
+    /** A job that nobody works on was leased until ever ago, so that one index finds what is free. */
+    leasedUntil: time('leased_until').notNull().default('-infinity'),
     errorMessage: text('error_message'),
   },
   (table) => [
@@ -350,7 +351,7 @@ export const embeddingJobs = pgTable(
       table.sourceId,
     ),
     index('embedding_jobs_open')
-      .on(table.generationId, table.id)
+      .on(table.generationId, table.leasedUntil, table.id)
       .where(sql`status IN ('pending', 'processing')`),
     index('embedding_jobs_failed').on(table.generationId).where(sql`status = 'failed'`),
   ],

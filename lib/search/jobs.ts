@@ -42,16 +42,16 @@ const claim: Statement = {
   text: `WITH free AS MATERIALIZED (
       SELECT id FROM embedding_jobs
       WHERE generation_id = $1::int AND status IN ('pending', 'processing')
-        AND (status = 'pending' OR leased_until <= $4::timestamptz)
+        AND leased_until <= $4::timestamptz
         AND EXISTS (
           SELECT FROM embedding_generations AS generation
           WHERE generation.id = $1::int AND generation.status IN ('BUILDING', 'ACTIVE')
         )
-      ORDER BY id LIMIT $2::int FOR UPDATE SKIP LOCKED
+      ORDER BY leased_until, id LIMIT $2::int FOR UPDATE SKIP LOCKED
     ), job AS (
       UPDATE embedding_jobs AS job
       SET status = 'processing', leased_by = $3, leased_until = $5::timestamptz
-      FROM free WHERE job.id = free.id
+      WHERE job.id = ANY (ARRAY(SELECT id FROM free))
       RETURNING job.id, job.source_type, job.source_id
     )
     SELECT job.id::text, job.source_type, job.source_id, source.*
@@ -82,12 +82,12 @@ const store: Statement = {
   name: 'store_embedding_outcomes',
   text: `WITH completed AS (
       UPDATE embedding_jobs
-      SET status = 'completed', leased_by = NULL, leased_until = NULL, error_message = NULL
+      SET status = 'completed', leased_by = NULL, leased_until = '-infinity', error_message = NULL
       WHERE id = ANY ($2::bigint[]) AND status = 'processing' AND leased_by = $1
       RETURNING id, generation_id, source_type, source_id
     ), failed AS (
       UPDATE embedding_jobs AS job
-      SET status = 'failed', attempts = ${MAX_ATTEMPTS}, leased_by = NULL, leased_until = NULL,
+      SET status = 'failed', attempts = ${MAX_ATTEMPTS}, leased_by = NULL, leased_until = '-infinity',
         error_message = fault.message
       FROM unnest($3::bigint[], $4::text[]) AS fault (id, message)
       WHERE job.id = fault.id AND job.status = 'processing' AND job.leased_by = $1
@@ -136,7 +136,7 @@ export async function storeOutcomes(
 
 const release: Statement = {
   name: 'release_embedding_jobs',
-  text: `UPDATE embedding_jobs SET status = 'pending', leased_by = NULL, leased_until = NULL
+  text: `UPDATE embedding_jobs SET status = 'pending', leased_by = NULL, leased_until = '-infinity'
     WHERE id = ANY ($2::bigint[]) AND status = 'processing' AND leased_by = $1`,
 };
 
