@@ -5,6 +5,7 @@ import { openDatabase } from '../lib/platform/database/open.ts';
 import { AppError } from '../lib/platform/errors.ts';
 import type { Log } from '../lib/platform/log.ts';
 import { listenForInterrupt } from '../lib/worker/interrupt.ts';
+import { createKeychain } from '../lib/worker/logins/keychain.ts';
 import { runWorker } from '../lib/worker/worker.ts';
 import { runCommand } from './command.ts';
 import { urlOfRunningServer } from './database.ts';
@@ -12,16 +13,30 @@ import { loadEnvironment } from './environment.ts';
 
 await runCommand(async () => {
   ignoreClosedPipes();
+  const environment = loadEnvironment();
   return runWorker({
     args: process.argv.slice(2),
-    environment: loadEnvironment(),
+    environment,
     folder: process.cwd(),
     clock: systemClock,
     io: {
       stdout: process.stdout,
       stderr: process.stderr,
+      stdin: process.stdin,
       isTerminal: process.stderr.isTTY ?? false,
     },
+    desktop: {
+      async open(address) {
+        const { default: open } = await import('open');
+        await open(address);
+      },
+      async copy(text) {
+        const { default: clipboard } = await import('clipboardy');
+        await clipboard.write(text);
+      },
+    },
+    keychain: createKeychain(environment, systemClock),
+    fetch,
     signal: listenForInterrupt({ signals: process, clock: systemClock, exit: process.exit }),
     openDatabase: openWorkerDatabase,
   });

@@ -1,7 +1,20 @@
+/** A command line that asks for help, and the answer. */
+export interface Help {
+  name: 'help';
+  text: string;
+}
+
 /** What `worker --help` prints. */
 export const workerUsage = `The backup worker.
 
   npm run worker -- run --source PATH|URL [--source …]   back git repositories up
+
+  npm run worker -- login github       log in to the git host
+  npm run worker -- login gateway      log in to the model gateway
+  npm run worker -- app create         make the app that people log in to
+  npm run worker -- auth status        show the logins
+  npm run worker -- auth token gateway print the stored key
+  npm run worker -- logout github      remove a login (or: gateway, all)
 
 Every command takes --help.`;
 

@@ -5,7 +5,7 @@ import { type DatabaseConfig, databaseVariables } from '../platform/config/datab
 import { logVariables } from '../platform/config/log.ts';
 import { type Environment, readConfig } from '../platform/config/read.ts';
 import { configuredSecrets } from '../platform/config/secrets.ts';
-import { archivePath, workerVariables } from '../platform/config/worker.ts';
+import { archivePath, gitHostVariables, workerVariables } from '../platform/config/worker.ts';
 import type { Database } from '../platform/database/database.ts';
 import { AppError } from '../platform/errors.ts';
 import { createLog, type Log } from '../platform/log.ts';
@@ -13,7 +13,11 @@ import { createRedactor } from '../platform/redaction.ts';
 import { parseCommand } from './arguments.ts';
 import { createDisplay, type Display, type OutputStream } from './display.ts';
 import { checkGit } from './git-version.ts';
+import type { Keychain } from './logins/keychain.ts';
+import type { CommandIo, Desktop } from './logins/person.ts';
+import { openLoginSession } from './logins/session.ts';
 import { performRun, type RunDeps } from './run.ts';
+import type { RunCommand } from './run-arguments.ts';
 import type { Source } from './source.ts';
 import { RunStopped } from './stop.ts';
 import { describeReport } from './summary.ts';
@@ -33,7 +37,10 @@ export interface WorkerOptions {
   folder: string;
   clock: Clock;
   /** `stdout` gets results, `stderr` progress and notices (decisions 7). */
-  io: { stdout: OutputStream; stderr: OutputStream; isTerminal: boolean };
+  io: CommandIo;
+  desktop: Desktop;
+  keychain: Keychain;
+  fetch: typeof fetch;
   /** Aborts with a RunStopped that says why. */
   signal: AbortSignal;
   /** Opens the database of the configuration. Throws AppError SERVICE_UNAVAILABLE when there is none. */
@@ -46,12 +53,27 @@ export interface WorkerOptions {
  * usage, a bad variable, no database.
  */
 export async function runWorker(options: WorkerOptions): Promise<number> {
-  const { args, folder, environment, clock, io, signal } = options;
+  const { args, folder, environment, io } = options;
   const command = parseCommand(args, folder);
   if (command.name === 'help') {
     io.stdout.write(`${command.text}\n`);
     return 0;
   }
+  try {
+    if (command.name === 'run') return await runBackups(options, command);
+    // Loaded only where it is used: a run needs neither prompts nor pages.
+    const { runLoginCommand } = await import('./logins/commands.ts');
+    const config = readConfig(gitHostVariables, environment);
+    return await runLoginCommand(openLoginSession({ ...options, config }), command);
+  } catch (error) {
+    if (!(error instanceof RunStopped)) throw error;
+    io.stderr.write(`${error.message}\n`);
+    return 1;
+  }
+}
+
+async function runBackups(options: WorkerOptions, command: RunCommand): Promise<number> {
+  const { environment, clock, io, signal } = options;
   const config = readConfig(runVariables, environment);
   const display = createDisplay(io.stderr, io.isTerminal);
   const log = createLog(
@@ -60,23 +82,17 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
     display.line,
     createRedactor(configuredSecrets(environment)),
   );
+  await checkGit(environment, signal);
+  const db = await options.openDatabase(config, log);
   try {
-    await checkGit(environment, signal);
-    const db = await options.openDatabase(config, log);
-    try {
-      const archiveFolder = archivePath(config);
-      const staleAfterMs = config.STALE_RUN_AFTER_MINUTES * 60_000;
-      const deps = { db, clock, log, display, environment, archiveFolder, staleAfterMs, signal };
-      if (command.everyMs === null) return await runOnce(deps, command.sources, io.stdout);
-      return await runRepeatedly(deps, command.sources, io.stdout, command.everyMs);
-    } finally {
-      display.clear();
-      await db.close();
-    }
-  } catch (error) {
-    if (!(error instanceof RunStopped)) throw error;
-    display.line(error.message);
-    return 1;
+    const archiveFolder = archivePath(config);
+    const staleAfterMs = config.STALE_RUN_AFTER_MINUTES * 60_000;
+    const deps = { db, clock, log, display, environment, archiveFolder, staleAfterMs, signal };
+    if (command.everyMs === null) return await runOnce(deps, command.sources, io.stdout);
+    return await runRepeatedly(deps, command.sources, io.stdout, command.everyMs);
+  } finally {
+    display.clear();
+    await db.close();
   }
 }
 

@@ -1,4 +1,15 @@
 import { type Keychain, KeychainError } from '../../lib/worker/logins/keychain.ts';
+import type { Desktop } from '../../lib/worker/logins/person.ts';
+
+/** A machine without browser and clipboard. */
+export const noDesktop: Desktop = {
+  open: async () => {
+    throw new Error('there is no browser');
+  },
+  copy: async () => {
+    throw new Error('there is no clipboard');
+  },
+};
 
 /** A keychain in memory, which can be made to fail as real ones do. */
 export interface MemoryKeychain extends Keychain {

@@ -1,9 +1,11 @@
+import { Readable } from 'node:stream';
 import type { Clock } from '../../lib/platform/clock.ts';
 import { systemClock } from '../../lib/platform/clock.ts';
 import type { Database } from '../../lib/platform/database/database.ts';
 import { openDatabase } from '../../lib/platform/database/open.ts';
 import { runWorker } from '../../lib/worker/worker.ts';
 import { silentLog } from './databases.ts';
+import { createMemoryKeychain, noDesktop } from './keychain.ts';
 
 export interface WorkerCall {
   databaseUrl: string;
@@ -36,12 +38,16 @@ export async function callWorker(call: WorkerCall) {
     signal: call.signal ?? new AbortController().signal,
     io: {
       isTerminal: call.isTerminal ?? false,
+      stdin: Readable.from([]),
       stdout: { write: (text) => (written.stdout += text) },
       stderr: {
         columns: 80,
         write: (text) => (written.stderr += text),
       },
     },
+    desktop: noDesktop,
+    keychain: createMemoryKeychain(),
+    fetch,
     openDatabase: async () =>
       wrap(await openDatabase({ url: databaseUrl, fetch, log: silentLog, maxConnections: 2 })),
   });

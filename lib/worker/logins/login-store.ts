@@ -100,9 +100,8 @@ export function openLoginStore({ folder, keychain, notify }: LoginStoreOptions):
         continue;
       }
       if (faults.length > 0) {
-        notify(
-          `The login is stored in ${describeStore(store, file.path)}, because not in ${faults.join('; ')}`,
-        );
+        const place = describeStore(store, file.path);
+        notify(`The login is kept in ${place}, because it could not be in ${faults.join(' or ')}`);
       }
       if (store === 'file' && before?.store === 'keychain') await forgetEntry(name);
       return store;

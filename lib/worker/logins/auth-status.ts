@@ -1,0 +1,142 @@
+import type { Environment } from '../../platform/config/read.ts';
+import { readApp } from './app-file.ts';
+import type { LoginCommand } from './arguments.ts';
+import { createKeychain, KeychainError } from './keychain.ts';
+import { type LoginName, loginNames, type StoredLogin, type StoreName } from './login.ts';
+import { keychainEntry } from './login-store.ts';
+import { describeLogin, loginCommand } from './messages.ts';
+import type { LoginSession } from './session.ts';
+
+/** A login as it is shown: never a secret. */
+export interface LoginStatus {
+  login: LoginName;
+  kind: string;
+  account: string | null;
+  host: string;
+  store: StoreName;
+  expires_at: string | null;
+  refresh_expires_at: string | null;
+  /** Null when the secret could be read now, else why not. */
+  unreadable: string | null;
+  /** Whether a run that cron starts could read it. */
+  scheduled: boolean;
+}
+
+/** What `auth status --json` prints. */
+export interface AuthStatus {
+  logins: LoginStatus[];
+  environment_tokens: { name: string; used: boolean }[];
+  app: { slug: string; client_id: string; host: string; path: string } | null;
+  discovery: 'auto' | 'accounts';
+  credentials: string;
+}
+
+/** `auth status`. Returns the exit code (decisions 7). */
+export async function showAuthStatus(
+  session: LoginSession,
+  { check, json }: Extract<LoginCommand, { name: 'auth status' }>,
+): Promise<number> {
+  const status = await readAuthStatus(session);
+  session.person.print(json ? JSON.stringify(status, null, 2) : describe(status));
+  return check ? checkGitAccess(status) : 0;
+}
+
+async function readAuthStatus(session: LoginSession): Promise<AuthStatus> {
+  const { config, store, folder, person } = session;
+  const stored = await store.list();
+  const logins: LoginStatus[] = [];
+  for (const name of loginNames) {
+    const login = stored[name];
+    if (login !== undefined) logins.push(await readLoginStatus(session, name, login));
+  }
+  const app = await readApp(folder, person.say);
+  const source = stored['github:source'];
+  const tokens = (['GIT_TOKEN_PERSONAL', 'GIT_TOKEN_PRIVATE'] as const)
+    .filter((name) => config[name] !== undefined)
+    .map((name) => ({ name, used: source === undefined }));
+  const byAccounts = source === undefined ? tokens.length > 0 : source.kind !== 'app';
+  return {
+    logins,
+    environment_tokens: tokens,
+    app: app && { slug: app.slug, client_id: app.client_id, host: app.host, path: folder },
+    discovery: byAccounts ? 'accounts' : config.GIT_DISCOVERY,
+    credentials: store.path,
+  };
+}
+
+async function readLoginStatus(
+  session: LoginSession,
+  name: LoginName,
+  login: StoredLogin,
+): Promise<LoginStatus> {
+  const { kind, account, host, store, expires_at, refresh_expires_at } = login;
+  const facts = { login: name, kind, account, host, store, expires_at, refresh_expires_at };
+  if (login.store === 'file') return { ...facts, unreadable: null, scheduled: true };
+  const unreadable = await faultOf(() => session.store.secretsOf(name, login));
+  const scheduled = unreadable === null && (await canScheduledRunRead(session, name));
+  return { ...facts, unreadable, scheduled };
+}
+
+/** Tries it as cron would, which has no desktop session: what D-Bus is found by is left out. */
+async function canScheduledRunRead(session: LoginSession, name: LoginName): Promise<boolean> {
+  const { PATH, HOME, USER, LOGNAME, SystemRoot, USERPROFILE } = session.environment;
+  const bare: Environment = { PATH, HOME, USER, LOGNAME, SystemRoot, USERPROFILE };
+  const environment = Object.fromEntries(Object.entries(bare).filter(([, value]) => value));
+  const keychain = createKeychain(environment, session.clock);
+  const entry = keychainEntry(name, session.folder);
+  let isThere = false;
+  const fault = await faultOf(async () => {
+    isThere = (await keychain.read(entry)) !== null;
+  });
+  return fault === null && isThere;
+}
+
+async function faultOf(work: () => Promise<unknown>): Promise<string | null> {
+  try {
+    await work();
+    return null;
+  } catch (error) {
+    if (error instanceof KeychainError) return error.message;
+    throw error;
+  }
+}
+
+/** 0 when a git login or token is configured and can be read, 1 when it cannot, 4 when there is none. */
+function checkGitAccess({ logins, environment_tokens: tokens }: AuthStatus): number {
+  const source = logins.find(({ login }) => login === 'github:source');
+  const any = source ?? logins.find(({ login }) => login === 'github:destination');
+  if (source === undefined && tokens.length > 0) return 0;
+  if (any === undefined) return 4;
+  return any.unreadable === null ? 0 : 1;
+}
+
+function describe(status: AuthStatus): string {
+  const { logins, environment_tokens: tokens, app, discovery, credentials } = status;
+  const lines = logins.flatMap(describeLoginStatus);
+  if (logins.length === 0) lines.push(`No login is stored. ${loginCommand('github:source')}`);
+  for (const { name, used } of tokens) {
+    lines.push(`${name} is set${used ? '' : ', and not used while a source login is stored'}`);
+  }
+  lines.push(
+    app === null
+      ? 'No app.json: an app is made with npm run worker -- app create'
+      : `App ${app.slug}, client id ${app.client_id}, on ${app.host}`,
+  );
+  lines.push(`Discovery: ${discovery}`, `Logins are listed in ${credentials}`);
+  return lines.join('\n');
+}
+
+function describeLoginStatus(status: LoginStatus): string[] {
+  const { login, kind, account, host, store, expires_at: expires, scheduled, unreadable } = status;
+  const refresh = status.refresh_expires_at;
+  const who = account === null ? '' : ` as ${account}`;
+  return [
+    `${describeLogin(login)} (${login}): ${host}${who}, ${kind}, in the ${store}`,
+    ...(expires === null ? [] : [`  token until ${expires}`]),
+    ...(refresh === null ? [] : [`  renewed by itself until ${refresh}`]),
+    ...(unreadable === null ? [] : [`  cannot be read now: ${unreadable}`]),
+    scheduled
+      ? '  a scheduled run can read it'
+      : '  a scheduled run cannot read it: log in again with --store file',
+  ];
+}

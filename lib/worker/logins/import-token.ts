@@ -1,0 +1,46 @@
+import { execa } from 'execa';
+import { cleanText } from '../../platform/clean-text.ts';
+import { AppError } from '../../platform/errors.ts';
+import type { LoginSession } from './session.ts';
+
+/**
+ * The token of the host's own command line, gh; where gh is not installed, one that the person pastes or
+ * that comes on stdin. Throws UNAUTHORIZED when there is none.
+ */
+export async function importToken(session: LoginSession): Promise<string> {
+  const { host } = new URL(session.connection.hostUrl);
+  const token = (await readGhToken(session, host)) ?? (await askToken(session, host));
+  if (/^[\x21-\x7e]+$/.test(token)) return token;
+  throw new AppError('UNAUTHORIZED', 'no token was given');
+}
+
+/** Null when gh is not installed. */
+async function readGhToken(session: LoginSession, host: string): Promise<string | null> {
+  const { environment, signal } = session;
+  const { exitCode, code, stdout, stderr } = await execa(
+    'gh',
+    ['auth', 'token', '--hostname', host],
+    {
+      env: environment,
+      extendEnv: false,
+      reject: false,
+      stdin: 'ignore',
+      cancelSignal: signal,
+      timeout: 30_000,
+    },
+  );
+  signal.throwIfAborted();
+  if (code === 'ENOENT') return null;
+  if (exitCode === 0 && stdout.trim() !== '') return stdout.trim();
+  throw new AppError(
+    'UNAUTHORIZED',
+    `gh has no token for ${host} (${cleanText(stderr, 120)}): run \`gh auth login --hostname ${host}\` first`,
+  );
+}
+
+async function askToken({ person }: LoginSession, host: string): Promise<string> {
+  person.say(
+    `gh is not installed: the token for ${host} is taken from ${person.canAnswer ? 'you' : 'stdin'}.`,
+  );
+  return person.askSecret(`Token for ${host}`);
+}
