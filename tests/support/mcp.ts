@@ -1,0 +1,173 @@
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
+import { z } from 'zod';
+import { createMcpApp, type McpAppOptions } from '../../lib/mcp/app.ts';
+import type { Catalogue } from '../../lib/mcp/offers.ts';
+import { systemClock } from '../../lib/platform/clock.ts';
+import { AppError } from '../../lib/platform/errors.ts';
+import { serveNode } from '../../lib/platform/http/serve.ts';
+import { readTool } from '../../lib/tools/tool.ts';
+import { silentLog } from './databases.ts';
+import { createTestDeps, type TestDepsOptions } from './deps.ts';
+import { createTestHandles } from './tools.ts';
+
+/** The bearer token of tests, and the headers that carry it. */
+export const TEST_TOKEN = 'a-token-of-mcp-tests-with-39-characters';
+export const withToken = { Authorization: `Bearer ${TEST_TOKEN}` };
+
+/** What a POST of streamable HTTP must send beside the token. */
+export const asMessage = {
+  'Content-Type': 'application/json',
+  Accept: 'application/json, text/event-stream',
+};
+
+/** A catalogue that needs nothing: tools that echo, fail, wait until they are canceled, and the like. */
+export function createFixtureCatalogue() {
+  const canceled: string[] = [];
+  const waiting = Promise.withResolvers<void>();
+  const catalogue: Catalogue = {
+    tools: [
+      readTool({
+        name: 'echo',
+        title: 'Echo',
+        description: 'Answers with what it was given.',
+        input: z.strictObject({ text: z.string().meta({ description: 'What to answer.' }) }),
+        output: z.object({ text: z.string() }),
+        handler: ({ text }) => ({ text }),
+      }),
+      readTool({
+        name: 'refuse',
+        title: 'Refuse',
+        description: 'Fails with what it was given.',
+        input: z.strictObject({ text: z.string().meta({ description: 'What to say.' }) }),
+        output: z.object({}),
+        handler: ({ text }) => {
+          throw new AppError('NOT_FOUND', text);
+        },
+      }),
+      readTool({
+        name: 'break',
+        title: 'Break',
+        description: 'Fails in a way that nobody foresaw.',
+        input: z.strictObject({}),
+        output: z.object({}),
+        handler: () => {
+          throw new Error('the inside of the server');
+        },
+      }),
+      readTool({
+        name: 'wait',
+        title: 'Wait',
+        description: 'Waits until it is canceled.',
+        input: z.strictObject({}),
+        output: z.object({}),
+        handler: (_input, _handles, { signal }) => {
+          waiting.resolve();
+          return new Promise((_resolve, reject) => {
+            signal.addEventListener('abort', () => {
+              canceled.push('wait');
+              reject(signal.reason);
+            });
+          });
+        },
+      }),
+    ],
+    resources: [
+      {
+        uri: 'fixture://text',
+        name: 'fixture',
+        title: 'Fixture',
+        description: 'A resource of tests.',
+        read: async () => ({ text: 'a text', at: 1 }),
+      },
+      {
+        uri: 'fixture://broken',
+        name: 'broken',
+        title: 'Broken',
+        description: 'A resource that cannot be read.',
+        read: () => Promise.reject(new Error('the inside of the server')),
+      },
+    ],
+    prompts: [
+      {
+        name: 'fixture',
+        title: 'Fixture',
+        description: 'A prompt of tests.',
+        write: async () => [{ role: 'user', content: { type: 'text', text: 'do something' } }],
+      },
+    ],
+  };
+  return {
+    catalogue,
+    /** Names of tools whose call was canceled. */
+    canceled,
+    /** Resolves when the tool `wait` runs. */
+    waiting: waiting.promise,
+  };
+}
+
+/** An app with a token, over the fixture catalogue unless another is given. */
+export function createTestMcpApp(
+  options: TestDepsOptions = {},
+  appOptions: Partial<McpAppOptions> = {},
+) {
+  const deps = createTestDeps({
+    ...options,
+    environment: { MCP_AUTH_TOKEN: TEST_TOKEN, ...options.environment },
+  });
+  const { catalogue } = createFixtureCatalogue();
+  const app = createMcpApp(deps, { catalogue, handles: createTestHandles({}), ...appOptions });
+  return { app, deps };
+}
+
+/** An app on a port of this machine. */
+export async function listenMcp(app: ReturnType<typeof createMcpApp>) {
+  const server = await serveNode({
+    fetch: app.fetch,
+    host: '127.0.0.1',
+    port: 0,
+    log: silentLog,
+    clock: systemClock,
+  });
+  return { url: server.url, close: () => server.close(0) };
+}
+
+/** A client of the official SDK, connected; `close` ends the connection. */
+export async function connectClient(transport: Transport): Promise<Client> {
+  const client = new Client({ name: 'tests', version: '1.0.0' });
+  await client.connect(transport);
+  return client;
+}
+
+/** Connects over streamable HTTP. */
+export function connectHttp(url: string, token = TEST_TOKEN): Promise<Client> {
+  const headers = { Authorization: `Bearer ${token}` };
+  const transport = new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } });
+  return connectClient(transport as Transport);
+}
+
+/** Connects over the older SSE transport. `fetch` lets a test send messages elsewhere. */
+export function connectSse(url: string, send: typeof fetch = fetch, token = TEST_TOKEN) {
+  const Authorization = `Bearer ${token}`;
+  const transport = new SSEClientTransport(new URL(url), {
+    requestInit: { headers: { Authorization } },
+    eventSourceInit: {
+      fetch: (address, init) =>
+        fetch(address, { ...init, headers: { ...init.headers, Authorization } }),
+    },
+    fetch: (address, init) => send(address, init),
+  });
+  return connectClient(transport);
+}
+
+/** The messages of an answer of streamable HTTP, whichever form it has. */
+export async function messagesOf(response: Response): Promise<Record<string, unknown>[]> {
+  const text = await response.text();
+  if (response.headers.get('content-type') === 'application/json') return [JSON.parse(text)];
+  return text
+    .split('\n')
+    .filter((line) => line.startsWith('data: '))
+    .map((line) => JSON.parse(line.slice('data: '.length)));
+}
