@@ -1,0 +1,115 @@
+import { statfs } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Database } from '../../lib/platform/database/database.ts';
+import { createLog } from '../../lib/platform/log.ts';
+import { createDatabaseSource } from '../../lib/tools/database-source.ts';
+import { createSystemFacts } from '../../lib/tools/system.ts';
+import { createTestClock } from '../support/clock.ts';
+import { createPostgres, silentLog, type TestDatabase } from '../support/databases.ts';
+import { downDatabaseWords, openDownDatabase } from '../support/down-database.ts';
+import { type ScriptedServer, startScriptedServer } from '../support/scripted-server.ts';
+import { answerOf, createTestHandles } from '../support/tools.ts';
+
+let database: TestDatabase;
+let down: Database;
+let backend: ScriptedServer;
+let status = 200;
+const clock = createTestClock();
+
+beforeAll(async () => {
+  database = await createPostgres();
+  down = await openDownDatabase();
+  backend = await startScriptedServer(({ path }) => ({
+    status: path === '/health' ? status : 404,
+  }));
+});
+afterAll(async () => {
+  await backend.close();
+  await down.close();
+  await database.close();
+});
+
+const health = (db: Database, archivePath = tmpdir(), backendUrl = backend.url) =>
+  answerOf(
+    createTestHandles({
+      backups: createDatabaseSource({ db, clock, log: silentLog }),
+      system: createSystemFacts({ archivePath, backendUrl, fetch, log: silentLog }),
+    }),
+    'get_system_health',
+  );
+
+describe('get_system_health', () => {
+  it('is HEALTHY when database, archive storage and service API answer', async () => {
+    const { blocks, bsize } = await statfs(tmpdir());
+    expect(await health(database.db)).toEqual({
+      database: { status: 'connected', latency_ms: 0, pool_open_connections: 1 },
+      storage: {
+        archive_path: tmpdir(),
+        total_disk_bytes: blocks * bsize,
+        available_disk_bytes: expect.any(Number),
+      },
+      backend_api: { status: 'ok', url: backend.url },
+      status: 'HEALTHY',
+    });
+  });
+
+  it('measures how long the database takes', async () => {
+    const slow: Database = {
+      ...database.db,
+      query(...query) {
+        clock.advance(42);
+        return database.db.query(...query);
+      },
+    };
+    expect(await health(slow)).toMatchObject({ database: { latency_ms: 42 } });
+  });
+
+  it('is DEGRADED when the archive storage does not answer', async () => {
+    const missing = join(tmpdir(), 'there-is-no-such-folder');
+    expect(await health(database.db, missing)).toMatchObject({
+      storage: { archive_path: missing, total_disk_bytes: null, available_disk_bytes: null },
+      status: 'DEGRADED',
+    });
+  });
+
+  it('is DEGRADED when the service API refuses, or is not there', async () => {
+    status = 503;
+    expect(await health(database.db)).toMatchObject({
+      backend_api: { status: 'unreachable' },
+      status: 'DEGRADED',
+    });
+    status = 200;
+    const nowhere = 'http://127.0.0.1:1';
+    expect(await health(database.db, tmpdir(), nowhere)).toMatchObject({
+      backend_api: { status: 'unreachable', url: nowhere },
+      status: 'DEGRADED',
+    });
+  });
+
+  it('is UNHEALTHY without a database, whatever else answers', async () => {
+    const answer = await health(down);
+    expect(answer).toMatchObject({
+      database: { status: 'disconnected', latency_ms: null },
+      backend_api: { status: 'ok' },
+      status: 'UNHEALTHY',
+    });
+    expect(JSON.stringify(answer.database)).not.toMatch(downDatabaseWords);
+  });
+
+  it('logs why a part does not answer, and shows no credentials of an address', async () => {
+    const lines: string[] = [];
+    const log = createLog('debug', clock, (line) => lines.push(line));
+    const url = 'http://me:hunter2@127.0.0.1:1/api/';
+    const facts = createSystemFacts({ archivePath: '/nowhere', backendUrl: url, fetch, log });
+    const { signal } = new AbortController();
+    expect(await facts.checkBackend(signal)).toEqual({
+      status: 'unreachable',
+      url: 'http://127.0.0.1:1/api',
+    });
+    await facts.checkStorage();
+    expect(lines).toHaveLength(2);
+    expect(lines.join()).not.toContain('hunter2');
+  });
+});
