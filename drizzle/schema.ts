@@ -55,6 +55,9 @@ export const backupRuns = pgTable(
     unique('backup_runs_exclusive_key_unique').on(table.exclusiveKey),
     index('backup_runs_newest').on(newestFirst(table.startedAt), newestFirst(table.id)),
     index('backup_runs_running').on(table.id).where(sql`status = 'running'`),
+    index('backup_runs_failed')
+      .on(newestFirst(table.startedAt), newestFirst(table.id))
+      .where(sql`status = 'failed' OR failed > 0`),
   ],
 );
 
@@ -116,6 +119,15 @@ export const executionLogs = pgTable(
       newestFirst(table.createdAt),
       newestFirst(table.id),
     ),
+    // Every level is asked for its newest logs where the level does not matter. A text of any length fits.
+    index('execution_logs_newest_of_repository')
+      .on(
+        sql`left(lower(repository), 256)`,
+        sql`lower(level)`,
+        newestFirst(table.createdAt),
+        newestFirst(table.id),
+      )
+      .where(sql`repository IS NOT NULL`),
     index('execution_logs_newest_of_run_and_level').on(
       table.runId,
       sql`lower(level)`,

@@ -5,7 +5,7 @@ import { jsonArray } from './page.ts';
 /** Which logs: those that fit everything that is given. */
 export interface LogSelection {
   runId?: number | undefined;
-  /** In any case. */
+  /** In any case, at most 255 characters. */
   repository?: string | undefined;
   /** In lower case. */
   level?: string | undefined;
@@ -13,23 +13,26 @@ export interface LogSelection {
 
 const newestFirst = 'ORDER BY log.created_at DESC, log.id DESC';
 
+/** As it is indexed. No repository that can be asked for is longer than 255 characters. */
+const nameOf = (log: string) => `left(lower(${log}repository), 256)`;
+
 /**
  * Logs of one repository at every level that it has. The index begins with repository and level, so each
  * level is asked for its newest logs, after its levels were found by skipping from one to the next.
  */
 const newestOfEachLevel = (repository: string) => `
   WITH RECURSIVE level AS (
-    (SELECT lower(level) AS name FROM execution_logs WHERE lower(repository) = ${repository}
+    (SELECT lower(level) AS name FROM execution_logs WHERE ${nameOf('')} = ${repository}
      ORDER BY lower(level) LIMIT 1)
     UNION ALL
     SELECT (SELECT lower(level) FROM execution_logs
-            WHERE lower(repository) = ${repository} AND lower(level) > level.name
+            WHERE ${nameOf('')} = ${repository} AND lower(level) > level.name
             ORDER BY lower(level) LIMIT 1)
     FROM level WHERE level.name IS NOT NULL
   )
   SELECT newest.* FROM level CROSS JOIN LATERAL (
     SELECT * FROM execution_logs AS log
-    WHERE lower(log.repository) = ${repository} AND lower(log.level) = level.name
+    WHERE ${nameOf('log.')} = ${repository} AND lower(log.level) = level.name
     ${newestFirst} LIMIT $1::bigint
   ) AS newest`;
 
@@ -61,7 +64,7 @@ function select({ runId, repository, level }: LogSelection): {
     return [sql(`$${values.length + 1}`)];
   };
   const conditions = [
-    ...condition('repository', repository?.toLowerCase(), (at) => `lower(log.repository) = ${at}`),
+    ...condition('repository', repository?.toLowerCase(), (at) => `${nameOf('log.')} = ${at}`),
     ...condition('run', runId, (at) => `log.run_id = ${at}::bigint`),
     ...condition('level', level, (at) => `lower(log.level) = ${at}`),
   ];
