@@ -2,6 +2,7 @@ import type { BackupsConfig } from '../platform/config/backups.ts';
 import type { Deps } from '../platform/deps.ts';
 import { type Repeating, repeat } from '../platform/repeat.ts';
 import { sweepStaleRuns } from '../records/stale-runs.ts';
+import { keepUpWithSources } from '../search/keep-up.ts';
 
 /** Time between two sweeps; a database unused for longer is left asleep (spec 1; decisions 3). */
 const SWEEP_INTERVAL_MS = 10 * 60_000;
@@ -10,7 +11,8 @@ export type SweepOutcome = { swept: number; run_ids: number[] } | { skipped: tru
 
 /**
  * Fails the runs whose worker stopped, unless the database has been idle: then it is not touched, so
- * that one that scales to zero can sleep. (decisions 3, Stale run)
+ * that one that scales to zero can sleep. New records are then enqueued for search. (decisions 3, Stale
+ * run; decisions 5)
  */
 export async function sweep(deps: Deps<BackupsConfig>): Promise<SweepOutcome> {
   const now = deps.clock.now();
@@ -21,7 +23,17 @@ export async function sweep(deps: Deps<BackupsConfig>): Promise<SweepOutcome> {
   const staleAfterMs = deps.config.STALE_RUN_AFTER_MINUTES * 60_000;
   const runIds = await sweepStaleRuns(deps.databaseUse.unnoted, { now, staleAfterMs });
   for (const run_id of runIds) deps.log.warn('a run was given up: its worker stopped', { run_id });
+  await keepUp(deps);
   return { swept: runIds.length, run_ids: runIds };
+}
+
+/** New records flow into the active embedding generation. Runs were swept whatever becomes of that. */
+async function keepUp({ databaseUse, clock, log, redactor }: Deps<BackupsConfig>): Promise<void> {
+  try {
+    await keepUpWithSources({ db: databaseUse.unnoted, clock, log, redactor });
+  } catch (error) {
+    log.error('new records were not embedded', { error });
+  }
 }
 
 /** Sweeps every 10 minutes until stopped, for a server that no platform's cron calls. */

@@ -28,7 +28,8 @@ interface Figures {
 const read: Statement = {
   name: 'read_embedding_status',
   text: `WITH current AS (
-      SELECT id FROM embedding_generations WHERE status IN ('BUILDING', 'ACTIVE')
+      SELECT id FROM embedding_generations
+      WHERE id = $1::int OR $1::int IS NULL AND status IN ('BUILDING', 'ACTIVE')
       ORDER BY status = 'ACTIVE' LIMIT 1
     )
     SELECT (
@@ -47,11 +48,14 @@ const read: Statement = {
 };
 
 /**
- * How far the generation being built is, else the active one. A job that is being worked on still counts
+ * How far a generation is: the given one, else the one that is being built, else the active one. A job that is being worked on still counts
  * as pending; a generation without jobs is at 100 percent.
  */
-export async function readEmbeddingStatus(db: Database): Promise<EmbeddingStatus> {
-  const [figures] = await db.query<Figures>(read);
+export async function readEmbeddingStatus(
+  db: Database,
+  generationId: number | null = null,
+): Promise<EmbeddingStatus> {
+  const [figures] = await db.query<Figures>(read, [generationId]);
   const { active, has_generation, total, open, failed } = figures ?? nothing;
   const processed = total - open;
   const share = total === 0 ? Number(has_generation) : processed / total;

@@ -62,13 +62,18 @@ export async function readGeneration(db: Database, id: number): Promise<Generati
   return generation ?? null;
 }
 
-/** The generation that is being built, else the one that is in use; null when there is neither. */
-export async function findCurrentGeneration(db: Database): Promise<number | null> {
-  const [row] = await db.query<{ id: number }>({
-    name: 'find_current_embedding_generation',
-    text: `SELECT id FROM embedding_generations WHERE status IN ('BUILDING', 'ACTIVE')
-      ORDER BY status = 'ACTIVE' LIMIT 1`,
-  });
+/** The id of the newest generation with a status; null when there is none. */
+export async function findGeneration(
+  db: Database,
+  status: GenerationStatus,
+): Promise<number | null> {
+  const [row] = await db.query<{ id: number }>(
+    {
+      name: 'find_embedding_generation',
+      text: 'SELECT max(id) AS id FROM embedding_generations WHERE status = $1',
+    },
+    [status],
+  );
   return row?.id ?? null;
 }
 
