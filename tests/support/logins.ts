@@ -1,14 +1,16 @@
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { readConfig } from '../../lib/platform/config/read.ts';
 import { type GitHostConfig, gitHostVariables } from '../../lib/platform/config/worker.ts';
 import { connectGitHost, type GitHostConnection } from '../../lib/worker/git-host/connection.ts';
 import type { LoginFacts } from '../../lib/worker/logins/login.ts';
 import { type LoginStore, openLoginStore } from '../../lib/worker/logins/login-store.ts';
+import { type LoginSession, openLoginSession } from '../../lib/worker/logins/session.ts';
 import { createTestClock, type TestClock } from './clock.ts';
 import { temporaryFolder } from './git.ts';
 import { type GitHost, startGitHost } from './git-host/server.ts';
 import { grantAppToken } from './git-host/state.ts';
-import { createMemoryKeychain, type MemoryKeychain } from './keychain.ts';
+import { createMemoryKeychain, type MemoryKeychain, noDesktop } from './keychain.ts';
 
 /** A host, a configuration folder and a keychain for tests of logins, on a clock of their own. */
 export interface LoginBench {
@@ -47,6 +49,76 @@ export async function createLoginBench(env: Record<string, string> = {}): Promis
       await remove();
     },
   };
+}
+
+/** A session of one command at the bench, and what it writes. */
+export interface TestSession {
+  session: LoginSession;
+  written: { stdout: string; stderr: string };
+  /** Waits until stderr has what is looked for. */
+  waitFor(pattern: RegExp): Promise<RegExpExecArray>;
+}
+
+export interface TestSessionOptions {
+  env?: Record<string, string>;
+  /** Lines on stdin, which is no terminal. */
+  stdin?: string;
+  signal?: AbortSignal;
+}
+
+export function openTestSession(bench: LoginBench, options: TestSessionOptions = {}): TestSession {
+  const environment = {
+    PATH: process.env.PATH,
+    HOME: bench.folder,
+    GIT_HOST_URL: bench.host.url,
+    BACKUP_CONFIG_DIR: bench.folder,
+    ...options.env,
+  };
+  const written = { stdout: '', stderr: '' };
+  const listeners = new Set<() => void>();
+  const session = openLoginSession({
+    config: readConfig(gitHostVariables, environment),
+    environment,
+    clock: bench.clock,
+    fetch,
+    keychain: bench.keychain,
+    desktop: noDesktop,
+    signal: options.signal ?? new AbortController().signal,
+    io: {
+      isTerminal: false,
+      stdin: Readable.from([options.stdin ?? '']),
+      stdout: { write: (text) => (written.stdout += text) },
+      stderr: {
+        write(text) {
+          written.stderr += text;
+          for (const listener of listeners) listener();
+        },
+      },
+    },
+  });
+  return {
+    session,
+    written,
+    waitFor: (pattern) =>
+      new Promise((found) => {
+        const look = () => {
+          const match = pattern.exec(written.stderr);
+          if (match === null) return;
+          listeners.delete(look);
+          found(match);
+        };
+        listeners.add(look);
+        look();
+      }),
+  };
+}
+
+/** Resolves when as many sleep on the clock as are waited for. */
+export async function untilSleeping(
+  { clock }: Pick<LoginBench, 'clock'>,
+  count = 1,
+): Promise<void> {
+  while (clock.sleepers() < count) await new Promise((done) => setImmediate(done));
 }
 
 /** Facts of a login at the bench's host; `app`, without an end, unless told otherwise. */

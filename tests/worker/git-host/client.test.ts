@@ -6,7 +6,7 @@ import { listInstallations, readAccount } from '../../../lib/worker/git-host/acc
 import { createGitHostClient } from '../../../lib/worker/git-host/client.ts';
 import { explainHostFault } from '../../../lib/worker/git-host/faults.ts';
 import { grantAppToken } from '../../support/git-host/state.ts';
-import { createLoginBench, type LoginBench } from '../../support/logins.ts';
+import { createLoginBench, type LoginBench, untilSleeping } from '../../support/logins.ts';
 
 let bench: LoginBench;
 let token: string;
@@ -23,11 +23,6 @@ const clientOf = (signal = new AbortController().signal) =>
     notify: (text) => bench.notices.push(text),
     retryPauseMs: 1,
   });
-
-/** Resolves when something sleeps on the bench's clock. */
-async function untilSleeping(): Promise<void> {
-  while (bench.clock.sleepers() === 0) await new Promise((done) => setImmediate(done));
-}
 
 describe('the client of the git host', () => {
   it.each([500, 502, 503, 429])('repeats a request that was answered %d', async (status) => {
@@ -55,7 +50,7 @@ describe('the client of the git host', () => {
   ])('waits a limit out and says until when: %j', async (limit, notice) => {
     bench.host.state.apiAnswers.push(limit);
     const account = readAccount(clientOf());
-    await untilSleeping();
+    await untilSleeping(bench);
     expect(bench.notices).toEqual([expect.stringMatching(notice)]);
     expect(bench.host.state.requests).toHaveLength(1);
     bench.clock.advance(700_000);
@@ -66,7 +61,7 @@ describe('the client of the git host', () => {
     bench.host.state.apiAnswers.push({ limit: 'secondary', retryAfter: 3_600 });
     const interrupt = new AbortController();
     const account = readAccount(clientOf(interrupt.signal));
-    await untilSleeping();
+    await untilSleeping(bench);
     interrupt.abort(new Error('interrupted by SIGINT'));
     await expect(account).rejects.toThrow('interrupted by SIGINT');
   });

@@ -131,7 +131,7 @@ describe('the tokens of a run with a source login', () => {
     expect(stored?.store).toBe('file');
     expect(loginSecrets.parse(stored).token).toBe(token);
     expect(bench.notices[0]).toMatch(
-      /credentials\.json, because not in the keychain: it is locked/,
+      /credentials\.json, because it could not be in the keychain: it is locked/,
     );
   });
 

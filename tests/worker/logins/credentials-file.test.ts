@@ -1,0 +1,132 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { openCredentialsFile } from '../../../lib/worker/logins/credentials-file.ts';
+import { temporaryFolder } from '../../support/git.ts';
+import { makeToken } from '../../support/git-host/state.ts';
+
+let folder: string;
+let path: string;
+let notices: string[];
+let remove: () => Promise<void>;
+beforeEach(async () => {
+  const temporary = await temporaryFolder();
+  remove = temporary.remove;
+  folder = join(temporary.path, 'a', 'config');
+  path = join(folder, 'credentials.json');
+  notices = [];
+});
+afterEach(() => remove());
+
+const open = () => openCredentialsFile(folder, (text) => notices.push(text));
+const modeOf = async (of: string) => (await stat(of)).mode & 0o777;
+const login = (token: string) => ({
+  kind: 'token' as const,
+  account: 'ada',
+  host: 'https://github.com',
+  client_id: null,
+  expires_at: null,
+  refresh_expires_at: null,
+  store: 'file' as const,
+  token,
+  refresh_token: null,
+});
+
+describe('credentials.json', () => {
+  it('is for its owner alone, in a folder for its owner alone', async () => {
+    await open().locked((held) => held.write({ 'github:source': login(makeToken('ghp')) }));
+    expect([await modeOf(path), await modeOf(folder)]).toEqual([0o600, 0o700]);
+    expect(JSON.parse(await readFile(path, 'utf8'))).toMatchObject({
+      version: 1,
+      logins: { 'github:source': { kind: 'token', account: 'ada', store: 'file' } },
+    });
+    expect(await readdir(folder)).toEqual(['credentials.json', 'credentials.lock']);
+  });
+
+  it('is made by no look at it', async () => {
+    expect(await open().read()).toEqual({});
+    await expect(stat(folder)).rejects.toMatchObject({ code: 'ENOENT' });
+  });
+
+  it('has wrong modes mended, with a warning', async () => {
+    await open().locked((held) => held.write({}));
+    await chmod(path, 0o644);
+    await chmod(folder, 0o755);
+    await open().read();
+    expect([await modeOf(path), await modeOf(folder)]).toEqual([0o600, 0o700]);
+    expect(notices).toEqual([
+      `warning: ${folder} had the mode 0755, open to others; it is 0700 now`,
+      `warning: ${path} had the mode 0644, open to others; it is 0600 now`,
+    ]);
+    await open().read();
+    expect(notices).toHaveLength(2);
+  });
+
+  it('keeps what a newer version wrote beside what we know', async () => {
+    const ours = { ...login('t'), color: 'blue' };
+    await open().locked((held) => held.write({ 'github:source': ours }));
+    await open().locked(async (held) => held.write(await held.read()));
+    expect(await readFile(path, 'utf8')).toContain('"color": "blue"');
+  });
+
+  const secret = makeToken('ghp');
+  it.each([
+    ['', 'empty'],
+    ['{"version": 1, "logins"', 'cut off'],
+    [`"${secret}"`, 'something else'],
+    [`{"version": 2, "logins": {"x": "${secret}"}}`, 'of another version'],
+    [`{"version": 1, "logins": {"github:source": {"token": "${secret}"}}}`, 'incomplete'],
+  ])('that is invalid (%#) is said to be so, and stays as it is', async (text) => {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await writeFile(path, text, { mode: 0o600 });
+    const fault = {
+      code: 'CREDENTIAL_STORAGE_UNAVAILABLE',
+      message: `${path} is not valid: move it away and log in again`,
+    };
+    await expect(open().read()).rejects.toMatchObject(fault);
+    await expect(open().locked((held) => held.rehearse())).rejects.toMatchObject(fault);
+    await expect(
+      open().locked(async (held) => held.write({ ...(await held.read()) })),
+    ).rejects.toMatchObject(fault);
+    expect(await readFile(path, 'utf8')).toBe(text);
+  });
+
+  it('that cannot be written keeps its old logins, and no draft is left', async () => {
+    await open().locked((held) => held.write({ 'github:source': login('old') }));
+    // A folder in the way of the rename fails for root too.
+    const blocked = join(folder, 'blocked');
+    await mkdir(join(blocked, 'credentials.json', 'x'), { recursive: true, mode: 0o700 });
+    const file = openCredentialsFile(blocked, () => undefined);
+    await expect(file.locked((held) => held.write({}))).rejects.toMatchObject({
+      code: 'CREDENTIAL_STORAGE_UNAVAILABLE',
+    });
+    expect((await readdir(blocked)).sort()).toEqual(['credentials.json', 'credentials.lock']);
+  });
+
+  it('loses no update of two processes', async () => {
+    const each = 20;
+    const children = ['a', 'b'].map((name) =>
+      fork(join(import.meta.dirname, 'credentials-child.ts'), [folder, name, String(each)], {
+        execArgv: [],
+      }),
+    );
+    const ends = await Promise.all(children.map((child) => once(child, 'exit')));
+    expect(ends).toEqual([
+      [0, null],
+      [0, null],
+    ]);
+    expect(Object.keys(await open().read())).toHaveLength(2 * each);
+  });
+
+  it('is free again when the process that held it was killed', async () => {
+    const child = fork(join(import.meta.dirname, 'credentials-child.ts'), [folder, 'held', '0'], {
+      execArgv: [],
+    });
+    await once(child, 'message');
+    child.kill('SIGKILL');
+    await open().locked((held) => held.write({ 'github:source': login('new') }));
+    expect(Object.keys(await open().read())).toEqual(['github:source']);
+  });
+});
