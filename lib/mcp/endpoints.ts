@@ -25,8 +25,9 @@ export const streamableAliases = [streamable(rpcRoute), streamable(rootRoute)];
 
 /** GET /sse and POST /message. */
 export const sseEndpoints: readonly Endpoint<McpHandles>[] = [
-  endpoint(sseRoute, async (_input, { sessions }: McpHandles) => {
-    const stream = await sessions.open(messageRoute.path);
+  endpoint(sseRoute, async (_input, { sessions }: McpHandles, c) => {
+    // A HEAD request comes here too, and nobody would ever read its stream.
+    const stream = c.req.method === 'GET' ? await sessions.open(messageRoute.path) : null;
     return new Response(stream, {
       headers: {
         'Content-Type': 'text/event-stream',

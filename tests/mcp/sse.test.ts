@@ -1,0 +1,182 @@
+import type { Hono } from 'hono';
+import { afterEach, describe, expect, it } from 'vitest';
+import { MAX_SESSIONS } from '../../lib/mcp/sse-sessions.ts';
+import { MAX_UNREAD_BYTES } from '../../lib/mcp/sse-transport.ts';
+import type { HttpEnv } from '../../lib/platform/http/env.ts';
+import {
+  connectSse,
+  createFixtureCatalogue,
+  createTestMcpApp,
+  listenMcp,
+  TEST_TOKEN,
+  withToken,
+} from '../support/mcp.ts';
+
+const closing: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
+
+/** Opens a session and reads its stream event by event. */
+async function openSession(app: Hono<HttpEnv>) {
+  const response = await app.request('/sse', { headers: withToken });
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+  if (!reader) throw new Error(`no stream: ${response.status}`);
+  closing.push(() => reader.cancel());
+  const next = async () => (await reader.read()).value ?? null;
+  const endpoint = /^event: endpoint\ndata: (\S+)\n\n$/.exec((await next()) ?? '')?.[1] ?? '';
+  return { response, reader, next, endpoint };
+}
+
+function post(app: Hono<HttpEnv>, endpoint: string, body: unknown, headers = {}) {
+  return app.request(endpoint, {
+    method: 'POST',
+    headers: { ...withToken, 'Content-Type': 'application/json', ...headers },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+  });
+}
+
+const ping = { jsonrpc: '2.0', id: 7, method: 'ping' };
+
+describe('a session', () => {
+  it('begins with the address for messages, whose id nobody can guess', async () => {
+    const { app } = createTestMcpApp();
+    const { response, endpoint } = await openSession(app);
+    expect(response.headers.get('content-type')).toBe('text/event-stream');
+    expect(response.headers.get('cache-control')).toContain('no-cache');
+    expect(endpoint).toMatch(/^\/message\?sessionId=[\w-]{43}$/);
+    expect((await openSession(app)).endpoint).not.toBe(endpoint);
+  });
+
+  it('gets messages with 202 and answers on its stream', async () => {
+    const { app } = createTestMcpApp();
+    const { endpoint, next } = await openSession(app);
+    const response = await post(app, endpoint, ping);
+    expect([response.status, await response.text()]).toEqual([202, 'Accepted']);
+    expect(await next()).toBe('event: message\ndata: {"result":{},"jsonrpc":"2.0","id":7}\n\n');
+  });
+
+  it('keeps its messages apart from those of another', async () => {
+    const { app } = createTestMcpApp();
+    const [one, two] = [await openSession(app), await openSession(app)];
+    await post(app, two.endpoint, { ...ping, id: 'two' });
+    await post(app, one.endpoint, { ...ping, id: 'one' });
+    expect(await one.next()).toContain('"id":"one"');
+    expect(await two.next()).toContain('"id":"two"');
+  });
+
+  it('needs the token for messages too', async () => {
+    const { app } = createTestMcpApp();
+    const { endpoint } = await openSession(app);
+    for (const Authorization of ['', 'Bearer another-token']) {
+      expect((await post(app, endpoint, ping, { Authorization })).status).toBe(401);
+    }
+  });
+
+  it.each([
+    ['no JSON', '{'],
+    ['no JSON-RPC', '{"a":1}'],
+    ['a batch', JSON.stringify([ping])],
+    ['nothing', ''],
+  ])('refuses %s with 400', async (_what, body) => {
+    const { app } = createTestMcpApp();
+    const { endpoint } = await openSession(app);
+    const response = await post(app, endpoint, body);
+    expect(response.status).toBe(400);
+    expect(await response.json()).toHaveProperty('error');
+  });
+
+  it('is unknown when it was never opened, and must be named', async () => {
+    const { app } = createTestMcpApp();
+    expect((await post(app, '/message?sessionId=unknown', ping)).status).toBe(404);
+    expect((await post(app, '/message', ping)).status).toBe(400);
+    expect((await post(app, '/message?sessionId=', ping)).status).toBe(400);
+  });
+
+  it('refuses a message above 1 MiB', async () => {
+    const { app } = createTestMcpApp();
+    const { endpoint } = await openSession(app);
+    expect((await post(app, endpoint, 'x'.repeat(1024 * 1024 + 1))).status).toBe(413);
+  });
+
+  it('ends with its stream, and cancels what runs for it', async () => {
+    const { catalogue, canceled, waiting } = createFixtureCatalogue();
+    const { app } = createTestMcpApp({}, { catalogue });
+    const { endpoint, reader } = await openSession(app);
+    const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'wait' } };
+    await post(app, endpoint, call);
+    await waiting;
+    await reader.cancel();
+    expect(canceled).toEqual(['wait']);
+    expect((await post(app, endpoint, ping)).status).toBe(404);
+  });
+
+  it('ends when the process is about to end', async () => {
+    const stopping = new AbortController();
+    const { app } = createTestMcpApp({}, { stopping: stopping.signal });
+    const { next } = await openSession(app);
+    stopping.abort();
+    expect(await next()).toBeNull();
+  });
+
+  it('sends a comment each 15 seconds', async () => {
+    const { app, deps } = createTestMcpApp();
+    const { next } = await openSession(app);
+    deps.clock.advance(15_000);
+    expect(await next()).toBe(': keepalive\n\n');
+  });
+
+  it('ends when its client does not read', async () => {
+    const { app, deps } = createTestMcpApp();
+    const { endpoint } = await openSession(app);
+    const text = 'x'.repeat(1_000_000);
+    const call = {
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'tools/call',
+      params: { name: 'echo', arguments: { text } },
+    };
+    let sent = 0;
+    while ((await post(app, endpoint, call)).status === 202) sent += 1;
+    // Each answer holds the text twice: as structured content and as JSON.
+    expect(sent).toBeGreaterThan(MAX_UNREAD_BYTES / 2_000_000 - 5);
+    expect(sent).toBeLessThan(MAX_UNREAD_BYTES / 2_000_000 + 15);
+    expect(deps.logged.at(-1)).toMatchObject({ level: 'info' });
+  });
+
+  it('is refused when too many are open, until one ends', async () => {
+    const { app } = createTestMcpApp();
+    const sessions = [];
+    for (let n = 0; n < MAX_SESSIONS; n++) sessions.push(await openSession(app));
+    expect((await app.request('/sse', { headers: withToken })).status).toBe(503);
+    await sessions[0]?.reader.cancel();
+    await openSession(app);
+  });
+
+  it('is not opened by HEAD', async () => {
+    const { app, deps } = createTestMcpApp();
+    const response = await app.request('/sse', { method: 'HEAD', headers: withToken });
+    expect(response.status).toBe(200);
+    expect(deps.clock.sleepers()).toBe(0);
+  });
+});
+
+it('a client that breaks its connection ends its session on a real server', async () => {
+  const { catalogue, canceled, waiting } = createFixtureCatalogue();
+  const { app } = createTestMcpApp({}, { catalogue });
+  const server = await listenMcp(app);
+  closing.push(server.close);
+  const client = await connectSse(`${server.url}/sse`);
+  const call = client.callTool({ name: 'wait' });
+  await waiting;
+  await Promise.allSettled([client.close(), call]);
+  while (canceled.length === 0) await new Promise((resolve) => setImmediate(resolve));
+  expect(canceled).toEqual(['wait']);
+});
+
+it('a token in the address is no token', async () => {
+  const { app } = createTestMcpApp();
+  expect((await app.request(`/sse?token=${TEST_TOKEN}&access_token=${TEST_TOKEN}`)).status).toBe(
+    401,
+  );
+});
