@@ -22,6 +22,8 @@ const storage = {
   503: refused('Keys cannot be stored (CREDENTIAL_STORAGE_UNAVAILABLE), or no database.'),
 };
 
+const verifierFault = 'must have 43 to 128 characters';
+
 /** POST /me/gateway/exchange. */
 export const exchangeRoute = declareRoute({
   ...common,
@@ -31,7 +33,10 @@ export const exchangeRoute = declareRoute({
   body: {
     encoding: 'json',
     schema: z
-      .object({ code: z.string().min(1).max(4096), code_verifier: z.string().min(43).max(128) })
+      .object({
+        code: z.string().min(1).max(4096),
+        code_verifier: z.string().min(43, verifierFault).max(128, verifierFault),
+      })
       .meta({ id: 'GatewayExchange' }),
   },
   responses: {

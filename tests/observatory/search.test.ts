@@ -1,0 +1,355 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { createEmbedded, createPostgres, type TestDatabase } from '../support/databases.ts';
+import { type Gateway, startGateway } from '../support/gateway.ts';
+import { createObservatoryClient } from '../support/observatory-client.ts';
+import { empty, insertLog, insertResult, insertRun, sql } from '../support/records.ts';
+import { activateBuiltIn, forgetGenerations, insertAnswer } from '../support/search.ts';
+
+// POST /search as it ships, with a stand-in gateway over HTTP (spec 2; decisions 5).
+
+let database: TestDatabase;
+let gateway: Gateway;
+
+beforeAll(async () => {
+  database = await createEmbedded();
+  gateway = await startGateway();
+});
+afterAll(async () => {
+  await gateway.close();
+  await database.close();
+});
+afterEach(async () => {
+  await empty(database.db);
+  await sql(database.db, 'TRUNCATE chat_messages, gateway_connections RESTART IDENTITY');
+  await forgetGenerations(database.db);
+  gateway.requests.length = 0;
+  gateway.next.clear();
+  gateway.refusedKeys.clear();
+  gateway.always = null;
+});
+
+const SERVER_KEY = 'sk-or-v1-key-of-the-server-0001';
+const client = (environment: Record<string, string> = { GATEWAY_API_KEYS: SERVER_KEY }) =>
+  createObservatoryClient({
+    db: database.db,
+    environment: { GATEWAY_BASE_URL: gateway.url, ...environment },
+  });
+type TestClient = ReturnType<typeof client>;
+
+const search = (from: TestClient, body: object) => from.post('/search', body);
+const log = (message: string, row = {}) => insertLog(database.db, { message, ...row });
+const ids = (answer: Awaited<ReturnType<typeof search>>): number[] =>
+  answer.body.data.results.map((result: { id: number }) => result.id);
+
+/** Connects ada's own key. */
+const connect = (from: TestClient) =>
+  from.post('/me/gateway/exchange', { code: 'code', code_verifier: 'v'.repeat(43) });
+
+/** Builds and activates a generation over HTTP, as an operator does. */
+async function activate(from: TestClient, model: string): Promise<number> {
+  const started = await from.post('/embeddings/switch-model', { model_id: model });
+  const id: number = started.body.data.generation_id;
+  const built = await from.post('/embeddings/process-batch', {
+    generation_id: id,
+    max_batches: 50,
+  });
+  expect(built.body.data).toMatchObject({ failed: 0, generation_status: 'READY' });
+  const activated = await from.post(`/embeddings/activate?generation_id=${id}`, undefined);
+  expect(activated.status).toBe(200);
+  return id;
+}
+
+describe('input', () => {
+  it.each([
+    [{}, 'query'],
+    [{ query: '' }, 'query'],
+    [{ query: '   ' }, 'query'],
+    [{ query: 'x'.repeat(1_001) }, 'query'],
+    [{ query: 7 }, 'query'],
+    [{ query: 'x', source_types: ['backup_fix'] }, 'source_types.0'],
+    [{ query: 'x', source_types: [] }, 'source_types'],
+    [{ query: 'x', limit: 0 }, 'limit'],
+    [{ query: 'x', limit: 51 }, 'limit'],
+    [{ query: 'x', limit: 1.5 }, 'limit'],
+    [{ query: 'x', fts_weight: -1 }, 'fts_weight'],
+    [{ query: 'x', semantic_weight: -0.1 }, 'semantic_weight'],
+    [{ query: 'x', fts_weight: 0, semantic_weight: 0 }, 'fts_weight'],
+  ])('%j is refused with 400 at %s', async (body, path) => {
+    const { status, body: answer } = await search(client(), body);
+    expect(status).toBe(400);
+    expect(answer.error).toMatchObject({ code: 'VALIDATION_ERROR', details: [{ path }] });
+  });
+
+  it('takes a query of 1,000 characters and a limit of 50', async () => {
+    const answer = await search(client(), { query: 'x'.repeat(1_000), limit: 50 });
+    expect(answer.status).toBe(200);
+  });
+
+  it('finds everything by default, 10 results, at both paths', async () => {
+    const { db } = database;
+    const run = await insertRun(db);
+    for (let n = 0; n < 12; n++) await log('certificate');
+    await insertResult(db, run, 'a/b', { error_message: 'certificate' });
+    const answer = await client().post('/observatory/search', { query: 'certificate' });
+    expect(answer.body).toMatchObject({ success: true, message: 'Searched' });
+    expect(answer.body.data.results).toHaveLength(10);
+    expect(answer.body.data.total).toBe(10);
+    const types = answer.body.data.results.map((it: { source_type: string }) => it.source_type);
+    expect(new Set(types)).toEqual(new Set(['execution_log', 'backup_result']));
+  });
+});
+
+describe('what leaves', () => {
+  it('is redacted: content and metadata', async () => {
+    const token = `ghp_${'a'.repeat(36)}`;
+    await log(`clone with ${token} refused`, { repository: `acme/${token}` });
+    const answer = await search(client(), { query: 'refused' });
+    expect(answer.body.data.results).toHaveLength(1);
+    expect(answer.text).not.toContain(token);
+  });
+
+  it("has no investigation of another user's", async () => {
+    await insertAnswer(database.db, 'bob', 'why?', 'the certificate had expired');
+    const own = await insertAnswer(database.db, 'ada', 'why?', 'the certificate had expired');
+    expect(ids(await search(client(), { query: 'certificate' }))).toEqual([own]);
+  });
+});
+
+describe('without vectors', () => {
+  it('is full text alone, degraded, when no generation is active', async () => {
+    const id = await log('certificate');
+    const answer = await search(client(), { query: 'certificate' });
+    expect(ids(answer)).toEqual([id]);
+    expect(answer.body.data).toMatchObject({
+      generation_id: null,
+      model_id: null,
+      degraded: true,
+      degraded_reason: 'no embedding generation is active',
+    });
+  });
+
+  it('is full text alone, degraded, on a database without the vector extension', async () => {
+    const postgres = await createPostgres();
+    try {
+      const id = await insertLog(postgres.db, { message: 'certificate' });
+      const from = createObservatoryClient({ db: postgres.db });
+      const answer = await search(from, { query: 'certificate' });
+      expect(ids(answer)).toEqual([id]);
+      expect(answer.body.data).toMatchObject({
+        generation_id: null,
+        degraded: true,
+        degraded_reason: 'the database has no vector extension',
+      });
+    } finally {
+      await postgres.close();
+    }
+  });
+
+  it('needs no gateway for the built-in model', async () => {
+    const id = await log('authentication failed');
+    const from = client({});
+    const generation = await activate(from, 'local/hashing-384');
+    const answer = await search(from, { query: 'autentication' });
+    expect(ids(answer)).toEqual([id]);
+    expect(answer.body.data).toMatchObject({
+      generation_id: generation,
+      model_id: 'local/hashing-384',
+      degraded: false,
+      degraded_reason: null,
+    });
+    expect(gateway.requestsTo('/embeddings')).toEqual([]);
+  });
+});
+
+describe('with a model of the gateway', () => {
+  it('embeds the query with the keys of who asks, and finds by its vectors', async () => {
+    const id = await log('aaaa bbbb');
+    await log('zzzz yyyy');
+    const from = client();
+    const generation = await activate(from, 'acme/embed-free');
+    gateway.requests.length = 0;
+    const answer = await search(from, { query: 'bbaa', fts_weight: 0 });
+    expect(ids(answer)[0]).toBe(id);
+    expect(answer.body.data).toMatchObject({
+      generation_id: generation,
+      model_id: 'acme/embed-free',
+      degraded: false,
+    });
+    expect(gateway.requestsTo('/embeddings')).toMatchObject([
+      { key: SERVER_KEY, body: { model: 'acme/embed-free', input: ['bbaa'] } },
+    ]);
+  });
+
+  it('asks the database once when it knows what is active', async () => {
+    await log('aaaa bbbb');
+    const from = client();
+    await activate(from, 'acme/embed-free');
+    await search(from, { query: 'aaaa' });
+    const before = from.deps.databaseUse;
+    expect(before).toBeDefined();
+    let asked = 0;
+    const { db } = database;
+    const counting = {
+      ...db,
+      query: (...parameters: Parameters<typeof db.query>) => {
+        if (parameters[0].name === 'search') asked += 1;
+        return db.query(...parameters);
+      },
+    } as typeof db;
+    const other = createObservatoryClient({
+      db: counting,
+      environment: { GATEWAY_BASE_URL: gateway.url, GATEWAY_API_KEYS: SERVER_KEY },
+    });
+    await search(other, { query: 'aaaa' });
+    const first = asked;
+    asked = 0;
+    const answer = await search(other, { query: 'aaaa' });
+    expect(answer.body.data.degraded).toBe(false);
+    // The first search of a process finds out which model is active.
+    expect([first, asked]).toEqual([2, 1]);
+  });
+
+  it('redacts what it sends', async () => {
+    const token = `ghp_${'b'.repeat(36)}`;
+    await log('aaaa');
+    const from = client();
+    await activate(from, 'acme/embed-free');
+    await search(from, { query: `aaaa ${token}` });
+    expect(JSON.stringify(gateway.requests)).not.toContain(token);
+  });
+
+  it.each([
+    ['has no server keys', {}, null, 'no key for the model gateway'],
+    ['is down', { GATEWAY_API_KEYS: SERVER_KEY }, 503, 'does not answer'],
+    ['refuses every server key', { GATEWAY_API_KEYS: SERVER_KEY }, 401, 'failed'],
+    ['limits the server key', { GATEWAY_API_KEYS: SERVER_KEY }, 429, 'rate'],
+    ['has no credits for the server', { GATEWAY_API_KEYS: SERVER_KEY }, 402, 'credits'],
+  ])('degrades to full text when the gateway %s', async (_what, environment, status, reason) => {
+    const id = await log('aaaa bbbb');
+    await activate(client(), 'acme/embed-free');
+    if (status !== null) gateway.always = { status };
+    const answer = await search(client(environment), { query: 'bbbb' });
+    expect(answer.status).toBe(200);
+    expect(ids(answer)).toEqual([id]);
+    expect(answer.body.data).toMatchObject({ generation_id: null, model_id: null, degraded: true });
+    expect(answer.body.data.degraded_reason).toContain(reason);
+  });
+
+  it.each([
+    [401, 403, 'GATEWAY_KEY_INVALID'],
+    [402, 402, 'GATEWAY_OUT_OF_CREDITS'],
+    [429, 429, 'GATEWAY_RATE_LIMITED'],
+  ])(
+    "passes %i for the user's own key on as %i, without the server's",
+    async (refusal, status, code) => {
+      await log('aaaa bbbb');
+      const from = client();
+      await activate(from, 'acme/embed-free');
+      await connect(from);
+      gateway.refusedKeys.set(gateway.issuedKey, refusal);
+      gateway.requests.length = 0;
+      const answer = await search(from, { query: 'bbbb' });
+      expect(answer.status).toBe(status);
+      expect(answer.body.error.code).toBe(code);
+      expect(gateway.requests.map(({ key }) => key)).not.toContain(SERVER_KEY);
+    },
+  );
+});
+
+describe('reranking', () => {
+  const rerank = { rerank_model_id: 'acme/rerank-free' };
+
+  it('orders the best 50 anew and says so', async () => {
+    const both = await log('the mirror of the archive has a certificate');
+    for (let n = 0; n < 70; n++) await log('certificate or archive');
+    await log('certificate certificate');
+    const answer = await search(client(), {
+      query: 'certificate -nothing mirror or certificate',
+      limit: 3,
+      ...rerank,
+    });
+    expect(answer.body.data.total).toBe(3);
+    const [request] = gateway.requestsTo('/rerank');
+    expect(request?.body).toMatchObject({ model: 'acme/rerank-free', top_n: 50 });
+    expect(request?.body?.documents).toHaveLength(50);
+    for (const result of answer.body.data.results) expect(result.reranked).toBe(true);
+    expect(both).toBeGreaterThan(0);
+  });
+
+  it('takes the order and the scores of the model', async () => {
+    const second = await log('alpha once');
+    const first = await log('alpha once more');
+    gateway.script('/rerank', {
+      body: {
+        results: [
+          { index: 1, relevance_score: 0.9 },
+          { index: 0, relevance_score: 0.2 },
+        ],
+      },
+    });
+    const plain = ids(await search(client(), { query: 'alpha' }));
+    const answer = await search(client(), { query: 'alpha', ...rerank });
+    expect(ids(answer)).toEqual(plain.toReversed());
+    expect(ids(answer).toSorted()).toEqual([second, first].toSorted());
+    expect(answer.body.data.results.map((it: { score: number }) => it.score)).toEqual([0.9, 0.2]);
+  });
+
+  it.each([['acme/rerank-paid'], ['acme/chat-free'], ['nobody/nothing']])(
+    'refuses %s with 400 MODEL_NOT_ALLOWED',
+    async (model) => {
+      const answer = await search(client(), { query: 'x', rerank_model_id: model });
+      expect([answer.status, answer.body.error.code]).toEqual([400, 'MODEL_NOT_ALLOWED']);
+    },
+  );
+
+  it('is 503 MODEL_REGISTRY_UNAVAILABLE when the models cannot be read', async () => {
+    gateway.always = { status: 503 };
+    const answer = await search(client(), { query: 'x', ...rerank });
+    expect([answer.status, answer.body.error.code]).toEqual([503, 'MODEL_REGISTRY_UNAVAILABLE']);
+  });
+
+  it.each([
+    ['fails', { status: 500 }],
+    ['cuts the connection', { instead: 'reset' as const }],
+    ['answers nonsense', { body: { results: [{ index: 99, relevance_score: 1 }] } }],
+    ['is out of credits for the server', { status: 402 }],
+  ])('gives plain results, degraded, when the gateway %s', async (_what, scripted) => {
+    const id = await log('alpha');
+    gateway.script('/rerank', scripted);
+    const answer = await search(client(), { query: 'alpha', ...rerank });
+    expect(answer.status).toBe(200);
+    expect(ids(answer)).toEqual([id]);
+    expect(answer.body.data.results[0].reranked).toBe(false);
+    expect(answer.body.data.degraded).toBe(true);
+    expect(answer.body.data.degraded_reason).toContain('reranking failed');
+  });
+
+  it.each([
+    [401, 403, 'GATEWAY_KEY_INVALID'],
+    [402, 402, 'GATEWAY_OUT_OF_CREDITS'],
+    [429, 429, 'GATEWAY_RATE_LIMITED'],
+  ])("passes %i for the user's own key on as %i", async (refusal, status, code) => {
+    await log('alpha');
+    const from = client();
+    await connect(from);
+    gateway.refusedKeys.set(gateway.issuedKey, refusal);
+    const answer = await search(from, { query: 'alpha', ...rerank });
+    expect([answer.status, answer.body.error.code]).toEqual([status, code]);
+  });
+
+  it('changes nothing where nothing was found, and asks nobody', async () => {
+    const answer = await search(client(), { query: 'zeppelin', ...rerank });
+    expect(answer.body.data.results).toEqual([]);
+    expect(gateway.requestsTo('/rerank')).toEqual([]);
+  });
+});
+
+it('goes on with the active generation while another is built', async () => {
+  const id = await log('authentication failed');
+  const generation = await activateBuiltIn(database.db);
+  const from = client();
+  await from.post('/embeddings/switch-model', { model_id: 'acme/embed-free' });
+  const answer = await search(from, { query: 'autentication' });
+  expect(ids(answer)).toEqual([id]);
+  expect(answer.body.data.generation_id).toBe(generation);
+});
