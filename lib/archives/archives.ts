@@ -48,8 +48,8 @@ export interface ArchiveReaderOptions {
 /** Reads the archives below a folder. Nothing there is ever written, and no link leads out of it. */
 export function createArchiveReader(options: ArchiveReaderOptions): ArchiveReader {
   const { root, findRecord } = options;
-  const workspaces = createWorkspaces(options);
   const limits = { ...archiveLimits, ...options.limits };
+  const workspaces = createWorkspaces({ ...options, gitTimeoutMs: limits.gitTimeoutMs });
 
   const withArchive = async <Answer>(
     repository: string,
@@ -64,11 +64,6 @@ export function createArchiveReader(options: ArchiveReaderOptions): ArchiveReade
       await archive.handle.close();
     }
   };
-  const about = (repository: string, { name, format }: OpenArchive) => ({
-    repository,
-    archive: name,
-    format,
-  });
 
   return {
     verify: (repository, signal) =>
@@ -84,7 +79,9 @@ export function createArchiveReader(options: ArchiveReaderOptions): ArchiveReade
         refuse(archive, { sha256, expected, proof, findings });
         const { refs, truncated } = findings;
         return {
-          ...about(repository, archive),
+          repository,
+          archive: archive.name,
+          format: archive.format,
           resolved_by: archive.resolvedBy,
           archive_size_bytes: archive.sizeBytes,
           sha256_checksum: sha256,
@@ -104,7 +101,9 @@ export function createArchiveReader(options: ArchiveReaderOptions): ArchiveReade
           archive.format === 'bundle'
             ? await listBundle(archive, request, { workspaces, limits, signal })
             : await listTarball(archive.handle, request, { limits, signal });
-        return { ...about(repository, archive), entries, returned: entries.length, truncated };
+        const { name, format } = archive;
+        const returned = entries.length;
+        return { repository, archive: name, format, entries, returned, truncated };
       }),
 
     async extract(repository, filePath, signal) {
@@ -114,7 +113,7 @@ export function createArchiveReader(options: ArchiveReaderOptions): ArchiveReade
           archive.format === 'bundle'
             ? await extractFromBundle(archive, filePath, { workspaces, limits, signal })
             : await extractFromTarball(archive.handle, filePath, { limits, signal });
-        return { ...about(repository, archive), ...encodeContent(content) };
+        return { repository, archive: archive.name, ...encodeContent(content) };
       });
     },
   };

@@ -13,7 +13,6 @@ interface Tree {
   workspace: Workspace;
   gitDir: string;
   commit: string;
-  timeoutMs: number;
 }
 
 /** The first `limit` files under a prefix, and whether there are more (spec 3, Tool behaviour 7). */
@@ -22,10 +21,10 @@ export function listBundle(
   { prefix, limit }: { prefix: string; limit: number },
   checks: BundleChecks,
 ): Promise<{ entries: ArchiveEntry[]; truncated: boolean }> {
-  return withTree(archive, checks, async ({ workspace, gitDir, commit, timeoutMs }) => {
+  return withTree(archive, checks, async ({ workspace, gitDir, commit }) => {
     const entries: ArchiveEntry[] = [];
     const args = [`--git-dir=${gitDir}`, 'ls-tree', '-r', '-z', '-l', '--full-tree', '--', commit];
-    for await (const line of workspace.git.stream(args, '\0', { timeoutMs })) {
+    for await (const line of workspace.git.stream(args, '\0')) {
       const { entry } = parseEntry(line);
       if (!entry.path.startsWith(prefix)) continue;
       if (entries.length === limit) return { entries, truncated: true };
@@ -41,21 +40,19 @@ export function extractFromBundle(
   path: string,
   checks: BundleChecks,
 ): Promise<FileContent> {
-  return withTree(archive, checks, async ({ workspace, gitDir, commit, timeoutMs }) => {
+  return withTree(archive, checks, async ({ workspace, gitDir, commit }) => {
     const { git } = workspace;
     const most = checks.limits.extractedBytes;
     const name = path.replace(/\/$/, '');
     const options = [`--git-dir=${gitDir}`, '--literal-pathspecs'];
     const args = [...options, 'ls-tree', '-z', '-l', '--full-tree', '--', commit, name];
-    const lines = (await git.read(args, { timeoutMs })).split('\0').filter((line) => line !== '');
+    const lines = (await git.read(args)).split('\0').filter((line) => line !== '');
     const found = lines.map(parseEntry).find(({ entry }) => entry.path === name);
     if (found === undefined) throw notFound(path);
     const { entry, id } = found;
     if (entry.type !== 'file') throw notAFile(path, entry.type);
     if (entry.size > most) throw tooLarge(path, entry.size, most);
-    const blob = await git.readBytes([`--git-dir=${gitDir}`, 'cat-file', 'blob', id], {
-      timeoutMs,
-    });
+    const blob = await git.readBytes([`--git-dir=${gitDir}`, 'cat-file', 'blob', id]);
     return { path, bytes: Buffer.from(blob) };
   });
 }
@@ -72,7 +69,7 @@ async function withTree<Result>(
     const gitDir = await makeRepository(workspace, bundle);
     try {
       await unpackBundle(workspace, gitDir, bundle, { links: false });
-      return await work({ workspace, gitDir, commit, timeoutMs: limits.gitTimeoutMs });
+      return await work({ workspace, gitDir, commit });
     } catch (error) {
       if (isRefusal(error)) throw corrupt(`git could not read the bundle: ${error.message}`);
       throw error;

@@ -17,6 +17,8 @@ export interface WorkspaceOptions {
   scratchFolder: string;
   environment: Environment;
   clock: Clock;
+  /** Milliseconds that one command may take. */
+  gitTimeoutMs: number;
 }
 
 /** Lends workspaces, so that a bundle can be unpacked. */
@@ -40,7 +42,7 @@ const ofTheMachine =
 
 /** Lends scratch folders below `scratchFolder`, after it removed those of processes that were killed. */
 export function createWorkspaces(options: WorkspaceOptions): Workspaces {
-  const { scratchFolder, environment, clock } = options;
+  const { scratchFolder, environment, clock, gitTimeoutMs } = options;
   const slots = createSlots(AT_A_TIME);
   let swept: Promise<unknown> | undefined;
   return {
@@ -51,10 +53,11 @@ export function createWorkspaces(options: WorkspaceOptions): Workspaces {
         await swept;
         const folder = await makeScratch(scratchFolder);
         try {
-          return await work({
-            git: createGit(gitEnvironment(environment, folder), signal),
-            folder,
+          const git = createGit(gitEnvironment(environment, folder), signal, {
+            protocols: 'none',
+            timeoutMs: gitTimeoutMs,
           });
+          return await work({ git, folder });
         } catch (error) {
           throw explain(error);
         } finally {

@@ -34,6 +34,8 @@ export async function readTarball(handle: FileHandle, reading: TarballReading): 
   let entries = 0;
   tar.on('entry', (header, stream, next) => {
     entries++;
+    // The pipeline fails with the same error, which nobody listens for here.
+    stream.on('error', () => undefined);
     const fault = findFault(header, entries, limits);
     if (fault) return next(fault);
     const entry = describeEntry(header);

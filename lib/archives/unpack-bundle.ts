@@ -23,13 +23,11 @@ export function whyNotUnpacked({ archive, header, limits }: Bundle): string | nu
 /** Makes an empty repository for the bundle's objects in a workspace and returns its folder. */
 export async function makeRepository(
   { git, folder }: Workspace,
-  { header, limits }: Bundle,
+  { header }: Bundle,
 ): Promise<string> {
   const gitDir = join(folder, 'scratch.git');
   const options = [`--object-format=${header.objectFormat}`, '--initial-branch=main'];
-  await git.read(['init', '--quiet', '--bare', '--template=', ...options, '--', gitDir], {
-    timeoutMs: limits.gitTimeoutMs,
-  });
+  await git.read(['init', '--quiet', '--bare', '--template=', ...options, '--', gitDir]);
   return gitDir;
 }
 
@@ -51,7 +49,6 @@ export async function unpackBundle(
   // git reads the open file itself, from the pack on.
   await skip(archive, header.length);
   await git.read([`--git-dir=${gitDir}`, 'index-pack', '--stdin', bound, ...checks], {
-    timeoutMs: limits.gitTimeoutMs,
     stdin: { fd: archive.handle.fd },
   });
 }

@@ -81,7 +81,7 @@ async function findOut(findings: Findings, archive: OpenArchive, checks: BundleC
 function whyNotComplete(bundle: Bundle): string | null {
   const { prerequisites, filter } = bundle.header;
   if (prerequisites.length > 0) {
-    return `the bundle is incremental: it needs ${prerequisites.length} commits that it does not hold, such as ${prerequisites[0]}`;
+    return `the bundle is incremental: it needs commits that it does not hold, the first ${prerequisites[0]}`;
   }
   if (filter !== null) return 'the bundle was made with a filter, which left objects out';
   const why = whyNotUnpacked(bundle);
@@ -89,11 +89,9 @@ function whyNotComplete(bundle: Bundle): string | null {
   return `the bundle was not unpacked because ${why}, so that neither its objects nor its history are proved; that is no sign of damage`;
 }
 
-async function checkHeader({ git }: Workspace, gitDir: string, bundle: Bundle): Promise<void> {
-  const { archive, limits } = bundle;
+async function checkHeader({ git }: Workspace, gitDir: string, { archive }: Bundle): Promise<void> {
   try {
-    const args = [`--git-dir=${gitDir}`, 'bundle', 'verify', '--quiet', archive.path];
-    await git.read(args, { timeoutMs: limits.gitTimeoutMs });
+    await git.read([`--git-dir=${gitDir}`, 'bundle', 'verify', '--quiet', archive.path]);
   } catch (error) {
     if (isRefusal(error)) throw corrupt(`git bundle verify says: ${error.message}`);
     throw error;
@@ -155,11 +153,11 @@ function describeRefusal(said: string): ArchiveFault {
 async function readRefs(
   { git }: Workspace,
   gitDir: string,
-  { header, limits }: Bundle,
+  { header }: Bundle,
 ): Promise<ArchivedRef[]> {
   const asked = header.refs.map(({ id }) => `${id}^{}\n`).join('');
   const args = [`--git-dir=${gitDir}`, 'cat-file', '--batch-check=%(objectname)', '--buffer'];
-  const said = await git.read(args, { stdin: asked, timeoutMs: limits.gitTimeoutMs });
+  const said = await git.read(args, { stdin: asked });
   const commits = said.split('\n');
   return header.refs.map(({ name, id }, index) => {
     const commit = commits[index] ?? '';

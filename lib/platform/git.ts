@@ -81,14 +81,21 @@ interface Ending {
   stderr?: Uint8Array | undefined;
 }
 
-/** git with the environment of this process, without what is ours: no secret reaches it. */
-export function createGit(environment: Environment, signal: AbortSignal): Git {
+/**
+ * git with the environment of this process, without what is ours: no secret reaches it. `defaults` hold
+ * for calls that do not say otherwise.
+ */
+export function createGit(
+  environment: Environment,
+  signal: AbortSignal,
+  defaults: Pick<GitOptions, 'protocols' | 'timeoutMs'> = {},
+): Git {
   const env = gitEnvironment(environment);
   const start = (args: readonly string[], options: GitOptions, buffered: boolean) => {
     signal.throwIfAborted();
     const child = execa('git', [...settings, ...args], {
       encoding: 'buffer',
-      env: { ...env, GIT_ALLOW_PROTOCOL: options.protocols ?? 'file' },
+      env: { ...env, GIT_ALLOW_PROTOCOL: options.protocols ?? defaults.protocols ?? 'file' },
       extendEnv: false,
       detached: process.platform !== 'win32',
       ...readsFrom(options.stdin),
@@ -97,7 +104,7 @@ export function createGit(environment: Environment, signal: AbortSignal): Git {
       stripFinalNewline: false,
       reject: false,
     });
-    const timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
+    const timeoutMs = options.timeoutMs ?? defaults.timeoutMs ?? DEFAULT_TIMEOUT_MS;
     const group = superviseGroup(child, { signal, timeoutMs });
     return { child, group, ended: child.finally(group.release) };
   };

@@ -1,0 +1,267 @@
+import { truncate } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type ArchiveFolder, createArchiveFolder, noSignal, sha256 } from '../support/archives.ts';
+import { git, type TestRepository } from '../support/git.ts';
+
+let archives: ArchiveFolder;
+let app: TestRepository;
+
+beforeEach(async () => {
+  archives = await createArchiveFolder();
+  app = await archives.repository('app');
+  await app.commit({ 'a.txt': 'one\n' });
+  await app.commit({ 'a.txt': 'two\n', 'b/c.txt': 'three\n' });
+});
+afterEach(() => archives.remove());
+
+const verify = (name = 'team/app') => archives.reader().verify(name, noSignal);
+
+function proof(outcomes: Partial<Record<string, string>> = {}) {
+  return {
+    checksum: 'not_recorded',
+    header: 'passed',
+    pack_checksum: 'passed',
+    objects: 'passed',
+    history: 'passed',
+    ...outcomes,
+  };
+}
+
+/** The proof as an error tells it. */
+const told = (outcomes: Partial<Record<string, string>>) =>
+  Object.entries(proof(outcomes))
+    .map(([name, outcome]) => `${name} ${outcome}`)
+    .join(', ');
+
+async function refusal(name = 'team/app'): Promise<string> {
+  const failure = await verify(name).then(
+    () => null,
+    (error: Error) => error,
+  );
+  expect(await archives.leftovers()).toEqual([]);
+  return failure?.message ?? 'it was found valid';
+}
+
+it('proves a whole bundle, with its refs at their commits', async () => {
+  await app.git('tag', '-a', '-m', 'first', 'v1', 'main~1');
+  const bytes = await archives.bundle('team__app.bundle', app);
+  const [main, first] = [await app.git('rev-parse', 'main'), await app.git('rev-parse', 'main~1')];
+  archives.records.set('team/app', { archive_key: '', archive_sha256: sha256(bytes) });
+  expect(await verify()).toEqual({
+    repository: 'team/app',
+    archive: 'team__app.bundle',
+    format: 'bundle',
+    resolved_by: 'canonical_name',
+    archive_size_bytes: bytes.length,
+    sha256_checksum: sha256(bytes),
+    expected_sha256: sha256(bytes),
+    refs: [
+      { name: 'refs/heads/main', commit: main },
+      { name: 'refs/tags/v1', commit: first },
+      { name: 'HEAD', commit: main },
+    ],
+    pack_verified: true,
+    integrity_status: 'VALID_UNCOMPROMISED',
+    proof: proof({ checksum: 'passed' }),
+  });
+  expect(await archives.leftovers()).toEqual([]);
+});
+
+it('says when there is no recorded SHA-256 to compare with', async () => {
+  await archives.bundle('team__app.bundle', app);
+  expect(await verify()).toMatchObject({ expected_sha256: null, proof: proof() });
+});
+
+it('refuses another SHA-256 than the recorded one, and still says what else holds', async () => {
+  const bytes = await archives.bundle('team__app.bundle', app);
+  archives.records.set('team/app', { archive_key: '', archive_sha256: 'ab'.repeat(32) });
+  expect(await refusal()).toBe(
+    `CHECKSUM_MISMATCH: team__app.bundle: its SHA-256 is ${sha256(bytes)}, recorded is ${'ab'.repeat(32)} (${told({ checksum: 'failed' })})`,
+  );
+});
+
+it('names the damage beside a SHA-256 that is not the recorded one', async () => {
+  const bytes = await archives.bundle('team__app.bundle', app);
+  archives.records.set('team/app', { archive_key: '', archive_sha256: sha256(bytes) });
+  await archives.write('team__app.bundle', bytes.subarray(0, -30));
+  expect(await refusal()).toMatch(/^CHECKSUM_MISMATCH: .*; also CORRUPT_ARCHIVE: the pack's bytes/);
+});
+
+it('accepts a bundle that was recorded while it was being read', async () => {
+  const bytes = await archives.bundle('team__app.bundle', app);
+  const recorded = ['ab'.repeat(32), sha256(bytes)];
+  const findRecord = async () => ({ archive_key: '', archive_sha256: recorded.shift() ?? '' });
+  const answer = await archives.reader({ findRecord }).verify('team/app', noSignal);
+  expect(answer.expected_sha256).toBe(sha256(bytes));
+});
+
+it('finds a flipped bit wherever it is in the pack', async () => {
+  const bytes = await archives.bundle('team__app.bundle', app);
+  const pack = bytes.indexOf('PACK');
+  const step = Math.ceil((bytes.length - pack) / 12);
+  for (let at = pack + 12; at < bytes.length; at += step) {
+    const damaged = Buffer.from(bytes);
+    damaged[at] = (damaged[at] ?? 0) ^ 0x10;
+    await archives.write('team__app.bundle', damaged);
+    expect(await refusal()).toMatch(/^CORRUPT_ARCHIVE: .*pack_checksum failed/);
+  }
+});
+
+it.each([1, 20, 100])('finds a bundle that lacks its last %d bytes', async (missing) => {
+  const bytes = await archives.bundle('team__app.bundle', app);
+  await archives.write('team__app.bundle', bytes.subarray(0, -missing));
+  expect(await refusal()).toMatch(/^CORRUPT_ARCHIVE: .*pack_checksum failed/);
+});
+
+it('finds what was added behind the pack', async () => {
+  const bytes = await archives.bundle('team__app.bundle', app);
+  await archives.write('team__app.bundle', Buffer.concat([bytes, Buffer.from('more')]));
+  expect(await refusal()).toMatch(/^CORRUPT_ARCHIVE: /);
+});
+
+it.each([
+  ['an empty file', '', 'the file is empty'],
+  ['another file', 'hello\n\n', 'the file does not begin as a git bundle'],
+  ['a header without end', '# v2 git bundle\n', "the bundle's header does not end"],
+  ['a header without pack', `# v2 git bundle\n${'a'.repeat(40)} HEAD\n\n`, 'no pack follows'],
+  ['no refs', `# v2 git bundle\n\nPACK${'\0'.repeat(8)}`, 'the bundle names no ref'],
+  [
+    'a header that git would not write',
+    `# v2 git bundle\nHEAD\n\nPACK${'\0'.repeat(8)}`,
+    "the bundle's header is malformed",
+  ],
+  [
+    'a capability that nobody knows',
+    `# v3 git bundle\n@teleport=1\n\nPACK${'\0'.repeat(8)}`,
+    'asks for something that is not known',
+  ],
+])('refuses %s', async (_, text, reason) => {
+  await archives.write('team__app.bundle', text);
+  const message = await refusal();
+  expect(message).toMatch(/^CORRUPT_ARCHIVE: team__app\.bundle: /);
+  expect(message).toContain(reason);
+  expect(message).toContain('header failed');
+});
+
+describe('a history that is not complete', () => {
+  it('is found in the bundle of a shallow clone, which git bundle verify accepts', async () => {
+    const shallow = await archives.repository('shallow');
+    await shallow.git('fetch', '--quiet', '--depth=1', `file://${app.path}`, 'main:copy');
+    await archives.bundle('team__app.bundle', shallow, 'copy');
+    expect(
+      await git(
+        archives.outside,
+        '-C',
+        shallow.path,
+        'bundle',
+        'verify',
+        '--quiet',
+        join(archives.root, 'team__app.bundle'),
+      ),
+    ).toBe('');
+    const parent = await app.git('rev-parse', 'main~1');
+    expect(await refusal()).toBe(
+      `INCOMPLETE_HISTORY: team__app.bundle: the bundle needs the object ${parent} and does not hold it (${told({ history: 'failed' })})`,
+    );
+  });
+
+  it('is found in an incremental bundle', async () => {
+    await archives.bundle('team__app.bundle', app, 'main~1..main');
+    expect(await refusal()).toMatch(/^INCOMPLETE_HISTORY: .*incremental.*history failed/);
+  });
+
+  it('is found in a bundle that was made with a filter', async () => {
+    await archives.bundle('team__app.bundle', app, '--filter=blob:none', 'main');
+    expect(await refusal()).toMatch(/^INCOMPLETE_HISTORY: .*filter.*history failed/);
+  });
+
+  it('is found where a ref names a commit that the bundle does not hold', async () => {
+    const bytes = await archives.bundle('team__app.bundle', app);
+    const main = await app.git('rev-parse', 'main');
+    const other = 'ab'.repeat(20);
+    const header = bytes.toString('latin1').replace(main, other);
+    await archives.write('team__app.bundle', Buffer.from(header, 'latin1'));
+    expect(await refusal()).toMatch(
+      new RegExp(`^INCOMPLETE_HISTORY: .*a ref names the object ${other}.*history failed`),
+    );
+  });
+});
+
+it('finds old commits whole that a check of their form would refuse', async () => {
+  const tree = await app.git('rev-parse', 'main^{tree}');
+  const commit = `tree ${tree}\nauthor A <a@b> 1 +051800\ncommitter A <a@b> 1 +0000\n\nold\n`;
+  await archives.write('commit', commit);
+  const path = join(archives.root, 'commit');
+  const id = await app.git('hash-object', '-t', 'commit', '-w', '--literally', path);
+  await app.git('branch', 'old', id);
+  await expect(app.git('fsck', '--strict')).rejects.toThrow(/badTimezone/);
+  await archives.bundle('team__app.bundle', app);
+  expect((await verify()).integrity_status).toBe('VALID_UNCOMPROMISED');
+});
+
+it('proves a bundle with SHA-256 objects', async () => {
+  await git(archives.outside, 'init', '--quiet', '--object-format=sha256', 'new');
+  const modern = await archives.repository('new');
+  await modern.commit({ 'a.txt': 'one' });
+  await archives.bundle('team__app.bundle', modern);
+  expect((await verify()).proof).toEqual(proof());
+});
+
+it('lists at most a thousand refs, and says so', async () => {
+  const main = await app.git('rev-parse', 'main');
+  const bytes = await archives.bundle('team__app.bundle', app);
+  const text = bytes.toString('latin1');
+  const names = Array.from({ length: 1_200 }, (_, n) => `${main} refs/heads/b${n}\n`).join('');
+  await archives.write(
+    'team__app.bundle',
+    Buffer.from(
+      text.replace('\n', () => `\n${names}`),
+      'latin1',
+    ),
+  );
+  const { refs, truncated } = await verify();
+  expect(truncated).toBe(true);
+  expect(refs).toHaveLength(1_000);
+  expect(refs[999]).toEqual({ name: 'refs/heads/b999', commit: main });
+});
+
+it('does not unpack a bundle of more than 2 GiB, and says what is proved', async () => {
+  await archives.bundle('team__app.bundle', app);
+  await truncate(join(archives.root, 'team__app.bundle'), 2 * 2 ** 30 + 1);
+  const message = await refusal();
+  expect(message).toMatch(/^CORRUPT_ARCHIVE: .*pack_checksum failed, objects not_checked/);
+});
+
+it('gives no verdict on a whole bundle that is too large to unpack', async () => {
+  const bytes = await archives.bundle('team__app.bundle', app);
+  const limits = { unpackedBundleBytes: bytes.length - 1 };
+  const answer = archives.reader({ limits }).verify('team/app', noSignal);
+  await expect(answer).rejects.toThrow(
+    /^INCOMPLETE_HISTORY: .*was not unpacked because it is larger than .* that is no sign of damage \(checksum not_recorded, header passed, pack_checksum passed, objects not_checked, history not_checked\)$/,
+  );
+});
+
+it('does not unpack a bundle of more than the given number of objects', async () => {
+  await archives.bundle('team__app.bundle', app);
+  const answer = archives.reader({ limits: { entries: 2 } }).verify('team/app', noSignal);
+  await expect(answer).rejects.toThrow(/^INCOMPLETE_HISTORY: .*it holds more than 2 objects/);
+});
+
+it('verifies two bundles at once', async () => {
+  await archives.bundle('team__app.bundle', app);
+  await archives.bundle('team__other.bundle', app);
+  const reader = archives.reader();
+  const answers = await Promise.all(
+    ['team/app', 'team/other', 'team/app', 'team/other'].map((name) =>
+      reader.verify(name, noSignal),
+    ),
+  );
+  expect(answers.map(({ archive }) => archive)).toEqual([
+    'team__app.bundle',
+    'team__other.bundle',
+    'team__app.bundle',
+    'team__other.bundle',
+  ]);
+  expect(await archives.leftovers()).toEqual([]);
+});

@@ -1,0 +1,197 @@
+import { execFile } from 'node:child_process';
+import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { openArchive, type RecordedArchive } from '../../lib/archives/open-archive.ts';
+import {
+  type ArchiveFolder,
+  createArchiveFolder,
+  makeTarball,
+  noSignal,
+  sha256,
+} from '../support/archives.ts';
+
+let archives: ArchiveFolder;
+beforeEach(async () => {
+  archives = await createArchiveFolder();
+});
+afterEach(() => archives.remove());
+
+/** The archive's name and how it was found, or the error's message. */
+async function resolve(repository: string, record: Partial<RecordedArchive> | null = null) {
+  const recorded = record && { archive_key: '', archive_sha256: '', ...record };
+  try {
+    const archive = await openArchive(archives.root, repository, recorded);
+    await archive.handle.close();
+    return [archive.name, archive.resolvedBy];
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+const missing = (repository: string) =>
+  `there is no archive of ${repository} in the archive folder`;
+
+describe('the order of candidates', () => {
+  it('is the recorded key, the bundle, the tar.gz, the legacy name, the legacy name in any case', async () => {
+    const expected = [
+      ['2026/kept.bundle', 'worker_repo_state'],
+      ['team__app.bundle', 'canonical_name'],
+      ['team__app.tar.gz', 'canonical_name'],
+      ['App.tar.gz', 'legacy_name'],
+      ['APP.TAR.GZ', 'legacy_name_any_case'],
+    ] as const;
+    await mkdir(join(archives.root, '2026'));
+    for (const [name] of expected) await archives.write(name, '');
+    for (const [name, resolvedBy] of expected) {
+      expect(await resolve('Team/App', { archive_key: '2026/kept.bundle' })).toEqual([
+        name,
+        resolvedBy,
+      ]);
+      await rm(join(archives.root, name));
+    }
+    expect(await resolve('Team/App')).toBe(missing('Team/App'));
+  });
+
+  it('has only the legacy names for a bare name', async () => {
+    await archives.write('app.bundle', '');
+    await archives.write('team__app.bundle', '');
+    expect(await resolve('app')).toBe(missing('app'));
+    await archives.write('app.tar.gz', '');
+    expect(await resolve('app')).toEqual(['app.tar.gz', 'legacy_name']);
+  });
+
+  it('takes no part of a name for the name', async () => {
+    for (const name of [
+      'team__app2.bundle',
+      'xteam__app.bundle',
+      'my-app.tar.gz',
+      'app.tar.gz.1',
+    ]) {
+      await archives.write(name, '');
+    }
+    expect(await resolve('team/app')).toBe(missing('team/app'));
+  });
+
+  it('does not choose among legacy names that differ in case', async () => {
+    await archives.write('APP.tar.gz', '');
+    await archives.write('App.tar.gz', '');
+    expect(await resolve('app')).toMatch(
+      /^2 archives are named app\.tar\.gz but for upper and lower/,
+    );
+    expect(await resolve('App')).toEqual(['App.tar.gz', 'legacy_name']);
+  });
+});
+
+it.each([
+  '',
+  'a/b/c',
+  '/app',
+  'app/',
+  '..',
+  '../app',
+  'team/..',
+  '.',
+  'a\\b',
+  'team/a\0b',
+  'team/a\nb',
+  'x'.repeat(201),
+])('refuses the repo_name %j', async (name) => {
+  expect(await resolve(name)).toBe('repo_name must be owner/name, or a bare name');
+});
+
+describe('what would leave the archive folder', () => {
+  beforeEach(async () => {
+    await writeFile(join(archives.outside, 'secret.bundle'), '');
+  });
+
+  it.each([
+    '../outside/secret.bundle',
+    'x/../../outside/secret.bundle',
+    '/etc/secret.bundle',
+    '..',
+    '',
+    '.',
+    'a\0.bundle',
+    `${'x'.repeat(300)}.bundle`,
+    'kept.zip',
+  ])('is ignored as a recorded key: %j', async (key) => {
+    expect(await resolve('team/app', { archive_key: key })).toBe(missing('team/app'));
+    await archives.write('team__app.bundle', '');
+    expect(await resolve('team/app', { archive_key: key })).toEqual([
+      'team__app.bundle',
+      'canonical_name',
+    ]);
+  });
+
+  it('is ignored as an absolute key, also of a file that is inside', async () => {
+    await archives.write('other.bundle', '');
+    const key = join(archives.root, 'other.bundle');
+    expect(await resolve('team/app', { archive_key: key })).toBe(missing('team/app'));
+  });
+
+  it('is not reached by a link, to a file or to a folder', async () => {
+    const target = join(archives.outside, 'secret.bundle');
+    await symlink(target, join(archives.root, 'team__app.bundle'));
+    await symlink(archives.outside, join(archives.root, 'way'));
+    expect(await resolve('team/app')).toBe(missing('team/app'));
+    expect(await resolve('team/app', { archive_key: 'way/secret.bundle' })).toBe(
+      missing('team/app'),
+    );
+  });
+
+  it('is not the target of a link that stays inside', async () => {
+    await archives.write('real.bundle', '');
+    await symlink('real.bundle', join(archives.root, 'team__app.bundle'));
+    expect(await resolve('team/app')).toEqual(['team__app.bundle', 'canonical_name']);
+  });
+
+  it('is not reached in a circle', async () => {
+    await symlink('team__app.bundle', join(archives.root, 'team__app.bundle'));
+    expect(await resolve('team/app')).toBe(missing('team/app'));
+  });
+});
+
+it('follows a link that the archive folder itself is', async () => {
+  await archives.write('team__app.bundle', '');
+  const moved = join(archives.outside, 'moved');
+  await rename(archives.root, moved);
+  await symlink(moved, archives.root);
+  expect(await resolve('team/app')).toEqual(['team__app.bundle', 'canonical_name']);
+});
+
+it('passes over what is no file, and waits for no pipe', async () => {
+  await mkdir(join(archives.root, 'team__app.bundle'));
+  await promisify(execFile)('mkfifo', [join(archives.root, 'team__app.tar.gz')]);
+  await archives.write('app.tar.gz', '');
+  expect(await resolve('team/app')).toEqual(['app.tar.gz', 'legacy_name']);
+});
+
+it('says that the archive folder is missing', async () => {
+  await rm(archives.root, { recursive: true });
+  expect(await resolve('team/app')).toBe('the archive folder (BACKUP_ARCHIVE_PATH) is missing');
+});
+
+it('compares the recorded SHA-256 whichever candidate is used', async () => {
+  const bytes = await makeTarball([{ name: 'a' }, 'a']);
+  await archives.write('app.tar.gz', bytes);
+  archives.records.set('team/app', {
+    archive_key: 'gone.bundle',
+    archive_sha256: sha256(bytes).toUpperCase(),
+  });
+  expect(await archives.reader().verify('team/app', noSignal)).toMatchObject({
+    resolved_by: 'legacy_name',
+    expected_sha256: sha256(bytes),
+    proof: { checksum: 'passed' },
+  });
+});
+
+it('does not go on without what is recorded when that cannot be looked up', async () => {
+  await archives.write('app.tar.gz', await makeTarball([{ name: 'a' }, 'a']));
+  const findRecord = async () => {
+    throw new Error('the database is away');
+  };
+  const answer = archives.reader({ findRecord }).verify('team/app', noSignal);
+  await expect(answer).rejects.toThrow('the database is away');
+});

@@ -1,0 +1,265 @@
+import { gzipSync } from 'node:zlib';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import {
+  type ArchiveFolder,
+  createArchiveFolder,
+  makeTar,
+  makeTarball,
+  noSignal,
+  sha256,
+} from '../support/archives.ts';
+
+let archives: ArchiveFolder;
+beforeEach(async () => {
+  archives = await createArchiveFolder();
+});
+afterEach(() => archives.remove());
+
+const write = (bytes: Uint8Array) => archives.write('app.tar.gz', bytes);
+const verify = () => archives.reader().verify('app', noSignal);
+const inspect = (options: { prefix?: string; limit?: number } = {}) =>
+  archives.reader().inspect('app', { limit: 50, ...options }, noSignal);
+const extract = (path: string) => archives.reader().extract('app', path, noSignal);
+
+const hostile = [
+  [{ name: 'dir/', type: 'directory', mode: 0o755 }],
+  [{ name: 'dir/a.txt', mode: 0o640 }, 'one'],
+  [{ name: '/etc/cron.d/x' }, 'absolute'],
+  [{ name: '../../climbing' }, 'climbing'],
+  [{ name: 'way', type: 'symlink', linkname: '/etc/passwd' }],
+  [{ name: 'same', type: 'link', linkname: 'dir/a.txt' }],
+  [{ name: 'null', type: 'character-device', devmajor: 1, devminor: 3 }],
+  [{ name: 'disk', type: 'block-device', devmajor: 8, devminor: 0 }],
+  [{ name: 'pipe', type: 'fifo' }],
+  [{ name: 'line\nbreak' }, ''],
+] satisfies Parameters<typeof makeTarball>;
+
+it('proves a whole tar.gz by its SHA-256 and its headers', async () => {
+  const bytes = await makeTarball(...hostile);
+  await write(bytes);
+  archives.records.set('app', { archive_key: '', archive_sha256: sha256(bytes) });
+  expect(await verify()).toEqual({
+    repository: 'app',
+    archive: 'app.tar.gz',
+    format: 'tar.gz',
+    resolved_by: 'legacy_name',
+    archive_size_bytes: bytes.length,
+    sha256_checksum: sha256(bytes),
+    expected_sha256: sha256(bytes),
+    refs: [],
+    pack_verified: false,
+    integrity_status: 'VALID_UNCOMPROMISED',
+    proof: {
+      checksum: 'passed',
+      header: 'passed',
+      pack_checksum: 'not_applicable',
+      objects: 'not_applicable',
+      history: 'not_applicable',
+    },
+  });
+});
+
+it('refuses another SHA-256 than the recorded one', async () => {
+  await write(await makeTarball([{ name: 'a' }, 'a']));
+  archives.records.set('app', { archive_key: '', archive_sha256: 'ab'.repeat(32) });
+  await expect(verify()).rejects.toThrow(/^CHECKSUM_MISMATCH: app\.tar\.gz: .*header passed/);
+});
+
+it('lists links, devices, absolute and climbing names, and follows or writes none', async () => {
+  await write(await makeTarball(...hostile));
+  const { entries, ...rest } = await inspect();
+  expect(entries).toEqual([
+    { path: 'dir/', size: 0, mode: '0755', type: 'directory' },
+    { path: 'dir/a.txt', size: 3, mode: '0640', type: 'file' },
+    { path: '/etc/cron.d/x', size: 8, mode: '0644', type: 'file' },
+    { path: '../../climbing', size: 8, mode: '0644', type: 'file' },
+    { path: 'way', size: 0, mode: '0644', type: 'symlink' },
+    { path: 'same', size: 0, mode: '0644', type: 'link' },
+    { path: 'null', size: 0, mode: '0644', type: 'character-device' },
+    { path: 'disk', size: 0, mode: '0644', type: 'block-device' },
+    { path: 'pipe', size: 0, mode: '0644', type: 'fifo' },
+    { path: 'line\nbreak', size: 0, mode: '0644', type: 'file' },
+  ]);
+  expect(rest).toMatchObject({ format: 'tar.gz', returned: 10, truncated: false });
+  await expect(extract('way')).rejects.toThrow('"way" is a symbolic link, which is not followed');
+  await expect(extract('same')).rejects.toThrow('"same" is a hard link, which is not followed');
+  await expect(extract('dir')).rejects.toThrow('"dir" is a directory');
+  await expect(extract('null')).rejects.toThrow('"null" is a device');
+  await expect(extract('pipe')).rejects.toThrow('"pipe" is a named pipe');
+  expect(await archives.leftovers()).toEqual([]);
+});
+
+it('filters by the beginning of paths, and stops where it has enough', async () => {
+  const whole = await makeTarball([{ name: './src/a' }, 'a'], [{ name: './src/b' }, 'b']);
+  await write(whole.subarray(0, -8));
+  expect(await inspect({ prefix: 'src/', limit: 1 })).toMatchObject({
+    entries: [{ path: './src/a' }],
+    returned: 1,
+    truncated: true,
+  });
+  await expect(inspect({ prefix: 'src/', limit: 2 })).rejects.toThrow(/^CORRUPT_ARCHIVE/);
+  await write(whole);
+  expect(await inspect({ prefix: 'src/', limit: 2 })).toMatchObject({ truncated: false });
+  expect(await inspect({ prefix: 'rc/' })).toMatchObject({ entries: [], truncated: false });
+});
+
+describe('a file', () => {
+  it('is read with or without the ./ that tar puts before names', async () => {
+    await write(await makeTarball([{ name: './a.txt' }, 'größe']));
+    expect(await extract('a.txt')).toEqual({
+      repository: 'app',
+      archive: 'app.tar.gz',
+      path: 'a.txt',
+      size: 7,
+      encoding: 'utf-8',
+      content: 'größe',
+    });
+    expect((await extract('./a.txt')).content).toBe('größe');
+  });
+
+  it('is the last of its name, as unpacking would leave it', async () => {
+    await write(
+      await makeTarball([{ name: 'a' }, 'old'], [{ name: 'b' }, 'b'], [{ name: 'a' }, 'new']),
+    );
+    expect((await extract('a')).content).toBe('new');
+    await write(
+      await makeTarball([{ name: 'a' }, 'old'], [{ name: 'a', type: 'symlink', linkname: 'b' }]),
+    );
+    await expect(extract('a')).rejects.toThrow('is a symbolic link');
+  });
+
+  it('has at most 10 MiB', async () => {
+    const most = 10 * 2 ** 20;
+    await write(
+      await makeTarball(
+        [{ name: 'most' }, Buffer.alloc(most, 7)],
+        [{ name: 'more' }, Buffer.alloc(most + 1)],
+      ),
+    );
+    expect(await extract('most')).toMatchObject({ size: most, encoding: 'utf-8' });
+    await expect(extract('more')).rejects.toMatchObject({
+      code: 'PAYLOAD_TOO_LARGE',
+      message: '"more" has 10485761 bytes; at most 10485760 can be extracted',
+    });
+  });
+
+  it('is not given out of a damaged archive', async () => {
+    const bytes = await makeTarball([{ name: 'a' }, 'a'], [{ name: 'b' }, 'b']);
+    await write(bytes.subarray(0, -5));
+    await expect(extract('a')).rejects.toThrow(/^CORRUPT_ARCHIVE/);
+  });
+
+  it('is refused where it is missing', async () => {
+    await write(await makeTarball([{ name: 'a' }, 'a']));
+    await expect(extract('A')).rejects.toThrow('the archive has no file "A"');
+  });
+});
+
+describe('damage', () => {
+  const shown = async () => {
+    const failure = await verify().then(
+      () => null,
+      (error: Error) => error,
+    );
+    return failure?.message ?? 'it was found valid';
+  };
+
+  it.each([
+    ['an empty file', async () => Buffer.alloc(0), 'the gzip stream ends too early'],
+    ['another file', async () => Buffer.from('hello'), 'the gzip stream is damaged'],
+    [
+      'a gzip stream that was cut short',
+      async () => (await makeTarball(...hostile)).subarray(0, -4),
+      'the gzip stream ends too early',
+    ],
+    [
+      'a byte of the content that changed',
+      async () => {
+        const bytes = gzipSync(await makeTar([{ name: 'a' }, 'x'.repeat(600)]), { level: 0 });
+        bytes[900] = 0;
+        return bytes;
+      },
+      'the gzip stream is damaged: incorrect data check',
+    ],
+    [
+      'something behind the gzip stream',
+      async () => Buffer.concat([await makeTarball(...hostile), Buffer.from('and more of it')]),
+      'the gzip stream is damaged',
+    ],
+    [
+      'a tar that was cut between two entries',
+      async () =>
+        gzipSync((await makeTar([{ name: 'a' }, 'a'], [{ name: 'b' }, 'b'])).subarray(0, 1024)),
+      'the tar has no end: it was cut short',
+    ],
+    [
+      'a tar that was cut in an entry',
+      async () => gzipSync((await makeTar([{ name: 'a' }, 'x'.repeat(600)])).subarray(0, 1000)),
+      'the tar is damaged: Unexpected end of data',
+    ],
+    [
+      'something behind the tar',
+      async () => gzipSync(Buffer.concat([await makeTar([{ name: 'a' }, 'a']), Buffer.from('x')])),
+      'the tar is damaged',
+    ],
+    [
+      'a header with a wrong checksum',
+      async () => {
+        const tar = await makeTar([{ name: 'a' }, 'a']);
+        tar[0] = 98;
+        return gzipSync(tar);
+      },
+      'the tar is damaged: Invalid tar header',
+    ],
+    [
+      'a name that no file can have',
+      async () => makeTarball([{ name: `${'x'.repeat(5_000)}` }, 'a']),
+      "an entry's name is longer than 4096 characters",
+    ],
+  ])('is %s', async (_, make, reason) => {
+    await write(await make());
+    const message = await shown();
+    expect(message).toMatch(/^CORRUPT_ARCHIVE: app\.tar\.gz: .*header failed/);
+    expect(message).toContain(reason);
+  });
+
+  it('is none in an archive of nothing, or of several gzip streams', async () => {
+    await write(await makeTarball());
+    expect((await verify()).integrity_status).toBe('VALID_UNCOMPROMISED');
+    const tar = await makeTar(...hostile);
+    await write(Buffer.concat([gzipSync(tar.subarray(0, 700)), gzipSync(tar.subarray(700))]));
+    expect((await verify()).integrity_status).toBe('VALID_UNCOMPROMISED');
+  });
+});
+
+describe('a bomb', () => {
+  it('is not inflated beyond the limit', async () => {
+    const size = 64 * 2 ** 20;
+    await write(await makeTarball([{ name: 'zeros' }, Buffer.alloc(size)]));
+    const reader = archives.reader({ limits: { inflatedBytes: size / 2 } });
+    const fault = /^CORRUPT_ARCHIVE: .*inflates to more than 33554432 bytes/;
+    await expect(reader.verify('app', noSignal)).rejects.toThrow(fault);
+    await expect(reader.inspect('app', { limit: 9 }, noSignal)).rejects.toThrow(fault);
+    await expect(reader.extract('app', 'zeros', noSignal)).rejects.toThrow(fault);
+  });
+
+  it('is not read beyond the given number of entries', async () => {
+    const names = Array.from({ length: 40 }, (_, n) => [{ name: `${n}` }, ''] as const);
+    await write(
+      await makeTarball(
+        ...names.map(([header, text]) => [header, text] as [typeof header, string]),
+      ),
+    );
+    const reader = archives.reader({ limits: { entries: 39 } });
+    await expect(reader.verify('app', noSignal)).rejects.toThrow(/it has more than 39 entries/);
+  });
+});
+
+it('stops reading with the reason of its signal', async () => {
+  await write(await makeTarball([{ name: 'zeros' }, Buffer.alloc(2 ** 26)]));
+  const reason = new Error('nobody waits any more');
+  const stop = new AbortController();
+  const answer = archives.reader().verify('app', stop.signal);
+  stop.abort(reason);
+  await expect(answer).rejects.toBe(reason);
+});

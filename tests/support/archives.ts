@@ -1,0 +1,85 @@
+import { createHash } from 'node:crypto';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
+import { gzipSync } from 'node:zlib';
+import { pack } from 'tar-stream';
+import { type ArchiveReaderOptions, createArchiveReader } from '../../lib/archives/archives.ts';
+import { createTestClock } from './clock.ts';
+import { createRepository, type TestRepository, temporaryFolder } from './git.ts';
+
+type EntryHeader = Parameters<ReturnType<typeof pack>['entry']>[0];
+
+/** An archive folder, a scratch folder beside it, and what fills them. */
+export interface ArchiveFolder {
+  root: string;
+  scratch: string;
+  /** For repositories and whatever else a test needs. */
+  outside: string;
+  /** What is recorded, by repository. */
+  records: Map<string, { archive_key: string; archive_sha256: string }>;
+  reader(options?: Partial<ArchiveReaderOptions>): ReturnType<typeof createArchiveReader>;
+  repository(name: string): Promise<TestRepository>;
+  /** Makes `name` of all refs, or of the given revisions, and returns its bytes. */
+  bundle(name: string, from: TestRepository, ...revisions: string[]): Promise<Buffer>;
+  write(name: string, bytes: Uint8Array | string): Promise<void>;
+  /** What is left in the scratch folder. */
+  leftovers(): Promise<string[]>;
+  remove(): Promise<void>;
+}
+
+export async function createArchiveFolder(): Promise<ArchiveFolder> {
+  const { path, remove } = await temporaryFolder();
+  const [root, scratch, outside] = ['archives', 'scratch', 'outside'].map((name) =>
+    join(path, name),
+  ) as [string, string, string];
+  for (const folder of [root, scratch, outside]) await mkdir(folder);
+  const records: ArchiveFolder['records'] = new Map();
+  const clock = createTestClock();
+  return {
+    root,
+    scratch,
+    outside,
+    records,
+    reader: (options = {}) =>
+      createArchiveReader({
+        root,
+        scratchFolder: scratch,
+        environment: { PATH: process.env.PATH },
+        clock,
+        findRecord: async (name) => records.get(name) ?? null,
+        ...options,
+      }),
+    repository: (name) => createRepository(join(outside, name)),
+    async bundle(name, from, ...revisions) {
+      const what = revisions.length > 0 ? revisions : ['--all'];
+      await from.git('bundle', 'create', '--quiet', join(root, name), ...what);
+      return readFile(join(root, name));
+    },
+    write: (name, bytes) => writeFile(join(root, name), bytes),
+    leftovers: () => readdir(scratch),
+    remove,
+  };
+}
+
+/** A signal that never aborts. */
+export const { signal: noSignal } = new AbortController();
+
+export function sha256(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex');
+}
+
+/** A tar of entries, of which those with text or bytes have it as content. */
+export async function makeTar(
+  ...entries: [EntryHeader, (string | Uint8Array)?][]
+): Promise<Buffer> {
+  const tar = pack();
+  for (const [header, content = ''] of entries) tar.entry(header, content);
+  tar.finalize();
+  return buffer(tar);
+}
+
+/** `makeTar`, compressed. */
+export async function makeTarball(...entries: Parameters<typeof makeTar>): Promise<Buffer> {
+  return gzipSync(await makeTar(...entries));
+}
