@@ -1,0 +1,51 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { CHUNK_LENGTH, splitIntoChunks } from '../../lib/search/chunks.ts';
+
+const loneSurrogate = /[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/;
+
+it('a short text is one chunk, a blank one none', () => {
+  expect(splitIntoChunks('  cloning  ')).toEqual(['cloning']);
+  expect(splitIntoChunks('')).toEqual([]);
+  expect(splitIntoChunks(' \n\t ')).toEqual([]);
+});
+
+it('no chunk is longer than the limit or splits a character, and nothing is left out', () => {
+  const words = fc.array(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 40 }), {
+    minLength: 50,
+    maxLength: 300,
+  });
+  fc.assert(
+    fc.property(words, fc.constantFrom(' ', '\n', '. ', ''), (parts, separator) => {
+      const text = parts.join(separator);
+      const chunks = splitIntoChunks(text);
+      let covered = 0;
+      for (const chunk of chunks) {
+        expect(chunk.length).toBeLessThanOrEqual(CHUNK_LENGTH);
+        expect(chunk).not.toMatch(loneSurrogate);
+        const at = text.indexOf(chunk, Math.max(0, covered - 150));
+        expect(at).toBeGreaterThanOrEqual(0);
+        // Only blanks lie between a chunk and the next one.
+        expect(text.slice(covered, Math.max(covered, at)).trim()).toBe('');
+        covered = at + chunk.length;
+      }
+      expect(text.slice(covered).trim()).toBe('');
+    }),
+    { numRuns: 50 },
+  );
+});
+
+it('a chunk ends with a paragraph, else a line, else a sentence, where one ends late enough', () => {
+  const [first] = splitIntoChunks(`${'a'.repeat(700)}. b\nc ${'d'.repeat(100)}\n\n${'e '.repeat(500)}`);
+  expect(first).toBe(`${'a'.repeat(700)}. b\nc ${'d'.repeat(100)}`);
+  const [line] = splitIntoChunks(`${'a'.repeat(700)}. b\n${'c '.repeat(500)}`);
+  expect(line).toBe(`${'a'.repeat(700)}. b`);
+});
+
+it('neighbours overlap, so that what lies on the border is whole in one of them', () => {
+  const text = Array.from({ length: 400 }, (_, n) => `word${n}`).join(' ');
+  const [first = '', second = ''] = splitIntoChunks(text);
+  const overlap = first.slice(first.lastIndexOf(second.slice(0, 20)));
+  expect(overlap.length).toBeGreaterThan(50);
+  expect(second.startsWith(overlap)).toBe(true);
+});
