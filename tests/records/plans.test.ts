@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Database, SqlValue, Statement } from '../../lib/platform/database/database.ts';
+import type { Database } from '../../lib/platform/database/database.ts';
 import { listLogs } from '../../lib/records/logs.ts';
 import { listRepos } from '../../lib/records/repos.ts';
 import { listRuns, readLatestRun, readRun } from '../../lib/records/runs.ts';
@@ -10,7 +10,8 @@ import {
 } from '../../lib/records/snapshots.ts';
 import { sweepStaleRuns } from '../../lib/records/stale-runs.ts';
 import { readDashboardStats, readRunMetrics } from '../../lib/records/stats.ts';
-import { connect, createPostgres, type TestDatabase } from '../support/databases.ts';
+import { createPostgres, type TestDatabase } from '../support/databases.ts';
+import { explainRead } from '../support/plans.ts';
 import { sql } from '../support/records.ts';
 
 // What the planner of a real Postgres makes of the statements over tables that are filled and analysed.
@@ -46,61 +47,6 @@ beforeAll(async () => {
   await sql(database.db, 'VACUUM ANALYZE');
 }, 120_000);
 afterAll(() => database.close());
-
-interface Plan {
-  'Node Type': string;
-  'Relation Name'?: string;
-  'Actual Rows': number;
-  'Actual Loops': number;
-  'Rows Removed by Filter'?: number;
-  Plans?: Plan[];
-}
-
-/** Rows that each table was asked for, by the deepest nodes of a plan. */
-function rowsRead(plan: Plan, found: Record<string, number> = {}): Record<string, number> {
-  const table = plan['Relation Name'];
-  if (table !== undefined) {
-    const rows = plan['Actual Rows'] + (plan['Rows Removed by Filter'] ?? 0);
-    found[table] = (found[table] ?? 0) + rows * plan['Actual Loops'];
-  }
-  for (const child of plan.Plans ?? []) rowsRead(child, found);
-  return found;
-}
-
-/** Runs a read as it ships, and returns what its one statement read, and from where. */
-async function explain(read: (db: Database) => Promise<unknown>, generic: boolean) {
-  const sent: { statement: Statement; values: readonly SqlValue[] }[] = [];
-  const recording: Database = {
-    ...database.db,
-    query(statement, values = [], options = {}) {
-      sent.push({ statement, values });
-      return database.db.query(statement, values, options);
-    },
-  };
-  await read(recording);
-  const [only] = sent;
-  if (only === undefined || sent.length > 1) throw new Error(`${sent.length} round trips`);
-  return explainStatement(only.statement, only.values, generic);
-}
-
-async function explainStatement(
-  { text }: Statement,
-  values: readonly SqlValue[],
-  generic: boolean,
-): Promise<Record<string, number>> {
-  const client = await connect(database.url);
-  try {
-    await client.query(`SET plan_cache_mode = force_${generic ? 'generic' : 'custom'}_plan`);
-    await client.query(`PREPARE read AS ${text}`);
-    const literals = values.map((value) => client.escapeLiteral(String(value))).join(', ');
-    const { rows } = await client.query(
-      `EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE read${literals === '' ? '' : `(${literals})`}`,
-    );
-    return rowsRead(rows[0]['QUERY PLAN'][0].Plan);
-  } finally {
-    await client.end();
-  }
-}
 
 const page = { page: 1, limit: 50 };
 const lastPage = { page: 4_000, limit: 50 };
@@ -145,7 +91,7 @@ describe.each([
   ];
 
   it.each(reads)('reads few rows for %s', async (_what, read, most) => {
-    const counted = await explain(read, generic);
+    const counted = await explainRead(database, read, generic);
     for (const [table, rows] of Object.entries(counted)) {
       if (table.endsWith('_counts') || table.endsWith('_totals') || table === 'pg_class') continue;
       expect(rows, `rows of ${table}`).toBeLessThanOrEqual(most[table] ?? 0);

@@ -1,0 +1,120 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Database } from '../../lib/platform/database/database.ts';
+import { findRecordedArchive } from '../../lib/records/archive-state.ts';
+import { readFailure } from '../../lib/records/failures.ts';
+import { readMetricsHistory } from '../../lib/records/metrics-history.ts';
+import { requestRun } from '../../lib/records/run-requests.ts';
+import { listRuns, readRunWithFixes } from '../../lib/records/runs.ts';
+import { selectLogs } from '../../lib/records/selected-logs.ts';
+import { createPostgres, type TestDatabase } from '../support/databases.ts';
+import { explainRead } from '../support/plans.ts';
+import { sql } from '../support/records.ts';
+
+// The statements behind the tools, as plans.test.ts has those of the service API. One repository has nine
+// tenths of all logs, so that a plan that is good for most repositories may be bad for it.
+
+let database: TestDatabase;
+
+beforeAll(async () => {
+  database = await createPostgres();
+  const statements = [
+    `INSERT INTO backup_runs (status, failed, started_at)
+     SELECT CASE WHEN n % 1000 = 7 THEN 'failed' ELSE 'completed' END, (n % 1000 = 8)::int,
+       date_trunc('hour', now()) - (2000 - n) * interval '1 hour' FROM generate_series(1, 2000) AS n`,
+    `INSERT INTO backup_results (run_id, repo_full_name, status, created_at)
+     SELECT 1 + n / 25, 'owner/repo-' || n % 250, CASE WHEN n / 25 = 1007 AND n % 5 = 0 THEN 'failed' ELSE 'completed' END,
+       date_trunc('hour', now()) - (50000 - n) * interval '1 minute' FROM generate_series(0, 49999) AS n`,
+    `INSERT INTO execution_logs (run_id, level, repository, created_at)
+     SELECT 1 + n / 100, (ARRAY['info', 'info', 'warn', 'ERROR'])[1 + n % 4],
+       CASE WHEN n % 10 > 0 THEN 'Owner/busy' WHEN n % 2000 = 0 THEN 'owner/rare' END,
+       date_trunc('hour', now()) - (200000 - n) * interval '30 seconds' FROM generate_series(0, 199999) AS n`,
+    `INSERT INTO backup_fixes (title) SELECT n FROM generate_series(1, 5000) AS n`,
+    `INSERT INTO backup_run_fixes SELECT 1 + n % 2000, n FROM generate_series(1, 5000) AS n`,
+    `INSERT INTO backup_run_requests (status, target_repo)
+     SELECT CASE WHEN n > 49990 THEN 'pending' ELSE 'completed' END, 'owner/repo-' || n FROM generate_series(1, 50000) AS n`,
+    `INSERT INTO worker_repo_state (repo_full_name) SELECT 'owner/repo-' || n FROM generate_series(1, 250) AS n`,
+    'VACUUM ANALYZE',
+  ];
+  for (const text of statements) await sql(database.db, text);
+}, 120_000);
+afterAll(() => database.close());
+
+const request = { target: 'owner/new', requestedBy: 'mcp', reason: '' };
+const logs = (selection: object) => (db: Database) => selectLogs(db, selection, 50);
+
+describe.each([
+  ['the plan for its values', false],
+  ['the plan for any values', true],
+])('%s', (_name, generic) => {
+  const reads: [string, (db: Database) => Promise<unknown>, Record<string, number>][] = [
+    [
+      'runs of a status',
+      (db) => listRuns(db, { page: 1, limit: 20 }, 'failed'),
+      { backup_runs: 4_000 },
+    ],
+    [
+      'a run with its fixes',
+      (db) => readRunWithFixes(db, 1_008),
+      { backup_runs: 1, backup_results: 25, backup_run_fixes: 6, backup_fixes: 3 },
+    ],
+    ['the newest logs', logs({}), { execution_logs: 50 }],
+    ['logs of a level', logs({ level: 'error' }), { execution_logs: 50 }],
+    ['logs of a run', logs({ runId: 700 }), { execution_logs: 50 }],
+    ['logs of a run and level', logs({ runId: 700, level: 'error' }), { execution_logs: 50 }],
+    // The newest of each of its three levels, beside one row that tells each level.
+    ['logs of a busy repository', logs({ repository: 'owner/busy' }), { execution_logs: 154 }],
+    ['logs of a rare repository', logs({ repository: 'owner/rare' }), { execution_logs: 154 }],
+    ['logs of an unknown repository', logs({ repository: 'owner/none' }), { execution_logs: 0 }],
+    [
+      'logs of a level of a busy repository',
+      logs({ repository: 'owner/busy', level: 'error' }),
+      { execution_logs: 50 },
+    ],
+    [
+      'logs of a level that a busy repository never had',
+      logs({ repository: 'owner/busy', level: 'debug' }),
+      { execution_logs: 0 },
+    ],
+    [
+      'logs of a repository in a run',
+      logs({ repository: 'owner/rare', runId: 701 }),
+      { execution_logs: 110 },
+    ],
+    [
+      'the latest failed run',
+      (db) => readFailure(db),
+      {
+        backup_runs: 1,
+        backup_results: 100,
+        execution_logs: 100,
+        backup_fixes: 3,
+        backup_run_fixes: 3,
+      },
+    ],
+    [
+      'a failed run',
+      (db) => readFailure(db, 1_008),
+      {
+        backup_runs: 1,
+        backup_results: 100,
+        execution_logs: 100,
+        backup_fixes: 3,
+        backup_run_fixes: 3,
+      },
+    ],
+    ['metrics', (db) => readMetricsHistory(db, Date.now() - 7 * 864e5), { backup_runs: 2_000 }],
+    [
+      'a recorded archive',
+      (db) => findRecordedArchive(db, 'Owner/Repo-7'),
+      { worker_repo_state: 250 },
+    ],
+    ['a request for a run', (db) => requestRun(db, request), { backup_run_requests: 12 }],
+  ];
+
+  it.each(reads)('reads few rows for %s', async (_what, read, most) => {
+    const counted = await explainRead(database, read, generic);
+    for (const [table, rows] of Object.entries(counted)) {
+      expect(rows, `rows of ${table}`).toBeLessThanOrEqual(most[table] ?? 0);
+    }
+  });
+});

@@ -1,0 +1,107 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createDatabaseSource } from '../../lib/tools/database-source.ts';
+import type { ToolHandles } from '../../lib/tools/index.ts';
+import { createTestClock } from '../support/clock.ts';
+import {
+  createEmbedded,
+  createNeon,
+  createPostgres,
+  silentLog,
+  type TestDatabase,
+} from '../support/databases.ts';
+import { insertLog, insertResult, insertRun } from '../support/records.ts';
+import { answerOf, createTestHandles, faultOf } from '../support/tools.ts';
+
+// The statements of the tools over each driver: their types differ, and so do their servers.
+
+describe.each([
+  ['the embedded database', createEmbedded],
+  ['Postgres', createPostgres],
+  ['Neon', createNeon],
+])('over %s', (_name, create) => {
+  let database: TestDatabase;
+  let handles: ToolHandles;
+  let run: number;
+
+  beforeAll(async () => {
+    database = await create();
+    const clock = createTestClock();
+    const { db } = database;
+    handles = createTestHandles({ backups: createDatabaseSource({ db, clock, log: silentLog }) });
+    run = await insertRun(db, {
+      status: 'failed',
+      started_at: '2026-03-04T00:00:00Z',
+      total_repos: 4,
+      failed: 1,
+      duration_ms: 7,
+    });
+    const HUGE = '9007199254740991';
+    await insertResult(db, run, 'owner/a', { archive_size_bytes: HUGE, commit_hash: 'c0ffee' });
+    await insertResult(db, run, 'owner/a', { status: 'failed', error_message: 'no' });
+    await insertLog(db, { run_id: run, level: 'ERROR', repository: 'Owner/A', message: 'why' });
+  });
+  afterAll(() => database.close());
+
+  it.each([
+    ['get_dashboard_summary', {}, { success_rate: '75.00%', total_size_bytes: 9007199254740991 }],
+    [
+      'get_backup_metrics',
+      {},
+      { aggregated_success_rate: 0.75, history: [{ avg_duration_ms: 7 }] },
+    ],
+    ['list_tracked_repositories', {}, { data: [{ full_name: 'owner/a', last_status: 'failed' }] }],
+    ['list_backup_runs', { status: 'failed' }, { pagination: { total_items: 1 } }],
+    ['get_backup_run_details', { run_id: 1 }, { run: { id: 1 }, results: [{}, {}], fixes: [] }],
+    ['get_execution_logs', {}, { returned: 1 }],
+    ['get_execution_logs', { repository: 'owner/a' }, { returned: 1 }],
+    ['get_execution_logs', { run_id: 1, repository: 'owner/a', level: 'error' }, { returned: 1 }],
+    [
+      'diagnose_backup_failure',
+      {},
+      { failures: [{ error_logs: ['why'], last_successful_commit: 'c0ffee' }] },
+    ],
+  ])('%s %j answers', async (name, given, answer) => {
+    expect(await answerOf(handles, name, given)).toMatchObject(answer);
+  });
+
+  it('a run is queued once', async () => {
+    const given = { target_repo: 'owner/a' };
+    expect(await answerOf(handles, 'trigger_backup_run', given)).toMatchObject({
+      already_queued: false,
+    });
+    expect(await answerOf(handles, 'trigger_backup_run', given)).toMatchObject({
+      already_queued: true,
+    });
+  });
+
+  it('a fix is stored and linked, or refused', async () => {
+    const fix = { title: 't', description: 'd', author: 'a' };
+    const given = { ...fix, affected_run_id: run };
+    expect(await answerOf(handles, 'record_backup_fix', given)).toMatchObject({
+      affected_run_id: run,
+    });
+    expect(await faultOf(handles, 'record_backup_fix', { ...fix, affected_run_id: 99 })).toContain(
+      'does not exist',
+    );
+    expect(await answerOf(handles, 'diagnose_backup_failure')).toMatchObject({
+      failures: [{ similar_past_incidents: [{ run_id: run, resolution: 't: d' }] }],
+    });
+  });
+
+  it('the record of an archive and the health of the database are read', async () => {
+    const { signal } = new AbortController();
+    expect(await handles.backups.findArchive('owner/a', signal)).toBeNull();
+    expect(await handles.backups.checkDatabase(signal)).toMatchObject({ status: 'connected' });
+  });
+});
+
+it('a table that is missing is told from a table that is there, over every driver', async () => {
+  for (const create of [createEmbedded, createPostgres, createNeon]) {
+    const { db, close } = await create({ migrated: false });
+    const backups = createDatabaseSource({ db, clock: createTestClock(), log: silentLog });
+    expect(await faultOf(createTestHandles({ backups }), 'list_backup_runs')).toContain(
+      'npm run migrate',
+    );
+    await close();
+  }
+});
