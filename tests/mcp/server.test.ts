@@ -1,0 +1,263 @@
+import type { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js';
+import { EmptyResultSchema } from '@modelcontextprotocol/sdk/types.js';
+import fc from 'fast-check';
+import { afterEach, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { guardTransport } from '../../lib/mcp/guarded-transport.ts';
+import type { Catalogue } from '../../lib/mcp/offers.ts';
+import { prepareMcpServer } from '../../lib/mcp/server.ts';
+import type { ToolHandles } from '../../lib/tools/index.ts';
+import { readTool } from '../../lib/tools/tool.ts';
+import { createTestDeps } from '../support/deps.ts';
+import { connectClient, createFixtureCatalogue } from '../support/mcp.ts';
+import { createTestHandles } from '../support/tools.ts';
+
+const clients: Client[] = [];
+afterEach(async () => {
+  for (const client of clients.splice(0)) await client.close();
+});
+
+const SECRET = 'a "quoted" secret\\of tests';
+const GIT_TOKEN = 'ghp_0123456789abcdefghijABCDEFGHIJ456789';
+
+/** A client of a server in this process, with what the server logged. */
+async function connect(
+  catalogue: Catalogue = createFixtureCatalogue().catalogue,
+  handles: ToolHandles = createTestHandles({}),
+) {
+  const deps = createTestDeps({ environment: { JWT_SECRET: SECRET.padEnd(32, '.') } });
+  const [ours, theirs] = InMemoryTransport.createLinkedPair();
+  const createServer = prepareMcpServer({ catalogue, handles, log: deps.log });
+  await createServer().connect(guardTransport(ours, deps));
+  const client = await connectClient(theirs);
+  clients.push(client);
+  deps.logged.length = 0;
+  return { client, deps };
+}
+
+const call = (client: Client, name: string, given: Record<string, unknown> = {}) =>
+  client.callTool({ name, arguments: given });
+
+describe('a tool call', () => {
+  it('answers with structured content and the same JSON as text', async () => {
+    const { client } = await connect();
+    expect(await call(client, 'echo', { text: 'a\n"b"' })).toEqual({
+      structuredContent: { text: 'a\n"b"' },
+      content: [{ type: 'text', text: '{"text":"a\\n\\"b\\""}' }],
+    });
+  });
+
+  it('that fails answers with its message as text alone', async () => {
+    const { client } = await connect();
+    expect(await call(client, 'refuse', { text: 'there is no such thing' })).toEqual({
+      content: [{ type: 'text', text: 'there is no such thing' }],
+      isError: true,
+    });
+  });
+
+  it('that breaks says nothing of the inside', async () => {
+    const { client, deps } = await connect();
+    const answer = await call(client, 'break');
+    expect(answer).toMatchObject({ isError: true, content: [{ type: 'text' }] });
+    expect(JSON.stringify(answer)).not.toContain('the inside of the server');
+    expect(JSON.stringify(deps.logged)).toContain('the inside of the server');
+  });
+
+  it('with arguments that do not fit is a tool error', async () => {
+    const { client } = await connect();
+    expect(await call(client, 'echo', { text: 1 })).toMatchObject({ isError: true });
+    expect(await call(client, 'echo', { text: 'a', more: 1 })).toMatchObject({ isError: true });
+  });
+
+  it.each(['nowhere', 'constructor', '__proto__', 'toString', ''])(
+    'of a tool that does not exist, %j, is a protocol error',
+    async (name) => {
+      const { client } = await connect();
+      await expect(call(client, name)).rejects.toMatchObject({ code: -32602 });
+    },
+  );
+
+  it('is canceled by the client', async () => {
+    const { catalogue, canceled, waiting } = createFixtureCatalogue();
+    const { client, deps } = await connect(catalogue);
+    const leaving = new AbortController();
+    const answer = client.callTool({ name: 'wait' }, undefined, { signal: leaving.signal });
+    const outcome = expect(answer).rejects.toThrow();
+    await waiting;
+    leaving.abort();
+    await outcome;
+    await client.ping();
+    expect(canceled).toEqual(['wait']);
+    expect(deps.logged).toContainEqual(
+      expect.objectContaining({ message: 'mcp request', outcome: 'canceled' }),
+    );
+  });
+});
+
+describe('resources and prompts', () => {
+  it('are listed without their handlers', async () => {
+    const { client } = await connect();
+    expect((await client.listResources()).resources[0]).toEqual({
+      uri: 'fixture://text',
+      name: 'fixture',
+      title: 'Fixture',
+      description: 'A resource of tests.',
+      mimeType: 'application/json',
+    });
+    expect((await client.listResourceTemplates()).resourceTemplates).toEqual([]);
+    expect((await client.listPrompts()).prompts).toEqual([
+      { name: 'fixture', title: 'Fixture', description: 'A prompt of tests.' },
+    ]);
+  });
+
+  it('are read', async () => {
+    const { client } = await connect();
+    expect((await client.readResource({ uri: 'fixture://text' })).contents).toEqual([
+      { uri: 'fixture://text', mimeType: 'application/json', text: '{"text":"a text","at":1}' },
+    ]);
+    expect(await client.getPrompt({ name: 'fixture' })).toMatchObject({
+      messages: [{ role: 'user', content: { type: 'text', text: 'do something' } }],
+    });
+  });
+
+  it('that do not exist are protocol errors', async () => {
+    const { client } = await connect();
+    await expect(client.readResource({ uri: 'fixture://nowhere' })).rejects.toMatchObject({
+      code: -32002,
+      data: { uri: 'fixture://nowhere' },
+    });
+    await expect(client.getPrompt({ name: 'constructor' })).rejects.toMatchObject({ code: -32602 });
+  });
+
+  it('that break say nothing of the inside', async () => {
+    const { client, deps } = await connect();
+    const error = await client.readResource({ uri: 'fixture://broken' }).catch((error) => error);
+    expect(error).toMatchObject({ code: -32603 });
+    expect(String(error)).not.toContain('the inside of the server');
+    expect(JSON.stringify(deps.logged)).toContain('the inside of the server');
+  });
+});
+
+describe('the log', () => {
+  it('has one record for each request and each tool call, and no arguments', async () => {
+    const { client, deps } = await connect();
+    await call(client, 'echo', { text: 'the argument' });
+    await call(client, 'refuse', { text: 'the refusal' });
+    await call(client, 'nowhere').catch(() => undefined);
+    await client.listTools();
+    expect(deps.logged).toEqual([
+      expect.objectContaining({
+        message: 'tool call',
+        tool: 'echo',
+        duration_ms: 0,
+        outcome: 'ok',
+      }),
+      expect.objectContaining({
+        message: 'mcp request',
+        method: 'tools/call',
+        duration_ms: 0,
+        outcome: 'ok',
+      }),
+      expect.objectContaining({ message: 'tool call', tool: 'refuse', outcome: 'error' }),
+      expect.objectContaining({ method: 'tools/call', outcome: 'tool error' }),
+      expect.objectContaining({ method: 'tools/call', outcome: 'error', code: -32602 }),
+      expect.objectContaining({ method: 'tools/list', outcome: 'ok' }),
+    ]);
+    const all = JSON.stringify(deps.logged);
+    for (const text of ['the argument', 'the refusal', 'nowhere']) expect(all).not.toContain(text);
+  });
+
+  it('has a method that does not exist, cut to a bounded length', async () => {
+    const { client, deps } = await connect();
+    const method = 'x'.repeat(1000);
+    await expect(client.request({ method }, EmptyResultSchema)).rejects.toMatchObject({
+      code: -32601,
+    });
+    expect(deps.logged).toMatchObject([{ method: 'x'.repeat(64), outcome: 'error', code: -32601 }]);
+  });
+
+  it('holds nothing of a message that could not be handled', async () => {
+    const { client, deps } = await connect();
+    const progress = { progressToken: 'the argument', progress: 1 };
+    await client.notification({ method: 'notifications/progress', params: progress });
+    await client.ping();
+    expect(deps.logged[0]).toMatchObject({ message: 'an MCP message could not be handled' });
+    expect(JSON.stringify(deps.logged)).not.toContain('the argument');
+  });
+});
+
+describe('redaction', () => {
+  const configured = SECRET.padEnd(32, '.');
+
+  it('covers results, errors, resources, prompts and what the client itself sent', async () => {
+    const secret = `${configured} ${GIT_TOKEN}`;
+    const { catalogue } = createFixtureCatalogue();
+    const { client } = await connect({
+      ...catalogue,
+      resources: [
+        {
+          uri: 'fixture://secret',
+          name: 'secret',
+          title: 'Secret',
+          description: 'Secret',
+          read: async () => ({ secret }),
+        },
+      ],
+      prompts: [
+        {
+          name: 'secret',
+          title: 'Secret',
+          description: 'Secret',
+          write: async () => [{ role: 'user', content: { type: 'text', text: secret } }],
+        },
+      ],
+    });
+    const answers = [
+      await call(client, 'echo', { text: secret }),
+      await call(client, 'refuse', { text: secret }),
+      await call(client, secret).catch((error) => ({ message: String(error) })),
+      await client.readResource({ uri: 'fixture://secret' }),
+      await client.readResource({ uri: secret }).catch(({ message, data }) => ({ message, data })),
+      await client.getPrompt({ name: 'secret' }),
+      await client.getPrompt({ name: secret }).catch((error) => ({ message: String(error) })),
+    ];
+    expect(answers).toHaveLength(7);
+    for (const answer of answers) {
+      expect(JSON.stringify(answer)).not.toContain(JSON.stringify(configured).slice(1, -1));
+      expect(JSON.stringify(answer)).not.toContain(GIT_TOKEN);
+    }
+    expect(JSON.stringify(answers[3])).toContain('[redacted]');
+    expect(JSON.stringify(answers[5])).toContain('[redacted]');
+  });
+
+  it('leaves the text form equal to the structured one, whatever a field holds', async () => {
+    const { catalogue } = createFixtureCatalogue();
+    let value: Record<string, unknown> = {};
+    const anything = readTool({
+      name: 'anything',
+      title: 'Anything',
+      description: 'Answers with anything.',
+      input: z.strictObject({}),
+      output: z.looseObject({}),
+      handler: () => value,
+    });
+    const { client } = await connect({ ...catalogue, tools: [anything] });
+    const piece = fc.oneof(
+      fc.string(),
+      fc.constantFrom(configured, GIT_TOKEN, '://', 'a:b@c', '\n', '"', '\\', 'Bearer abcdefgh1'),
+    );
+    const text = fc.array(piece, { maxLength: 6 }).map((pieces) => pieces.join(''));
+    const field = fc.oneof(text, fc.array(text), fc.record({ text }), fc.integer(), fc.boolean());
+    await fc.assert(
+      fc.asyncProperty(fc.dictionary(fc.string(), field), async (given) => {
+        value = given;
+        const { structuredContent, content } = await call(client, 'anything');
+        expect(content).toEqual([{ type: 'text', text: JSON.stringify(structuredContent) }]);
+        const all = JSON.stringify(structuredContent);
+        expect(all).not.toContain(JSON.stringify(configured).slice(1, -1));
+        expect(all).not.toContain(GIT_TOKEN);
+      }),
+    );
+  });
+});
