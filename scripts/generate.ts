@@ -1,8 +1,9 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import type { z } from 'zod';
+import { z } from 'zod';
 import { backupsEndpoints } from '../lib/backups/endpoints.ts';
 import { variableGroups } from '../lib/platform/config/groups.ts';
 import { otherRoutes } from '../lib/routes.ts';
+import { describeTool, type Tool, tools } from '../lib/tools/index.ts';
 import { runCommand } from './command.ts';
 
 // Writes the parts of documents that the code knows: `npm run generate`. With --check it only says
@@ -13,6 +14,15 @@ interface Variable {
   default: string;
   about: string;
 }
+
+/** What the table of tools needs of a tool's schema. */
+const inputSchema = z.object({
+  properties: z.record(
+    z.string(),
+    z.object({ type: z.string(), maximum: z.number().optional(), default: z.unknown().optional() }),
+  ),
+  required: z.array(z.string()).default([]),
+});
 
 await runCommand(async () => {
   const stale = Object.entries(renderAll()).filter(
@@ -27,10 +37,13 @@ await runCommand(async () => {
 });
 
 function renderAll(): Record<string, string> {
-  const readme = readFileSync('README.md', 'utf8');
+  const tables = { variables: variableTable, routes: routeTable, tools: toolTable };
   return {
     '.env.example': renderEnvExample(),
-    'README.md': fill(fill(readme, 'variables', variableTable()), 'routes', routeTable()),
+    'README.md': Object.entries(tables).reduce(
+      (document, [part, render]) => fill(document, part, render()),
+      readFileSync('README.md', 'utf8'),
+    ),
   };
 }
 
@@ -55,6 +68,30 @@ function routeTable(): string {
     row(`\`${route.method.toUpperCase()} ${route.path}\``, route.access, route.summary),
   );
   return [row('Route', 'Access', 'What it answers'), row('---', '---', '---'), ...rows].join('\n');
+}
+
+function toolTable(): string {
+  const rows = tools.map((tool) =>
+    row(
+      `\`${tool.name}\``,
+      parametersOf(tool).join('; ') || 'none',
+      tool.needsConfirmation ? 'change' : 'read',
+      // The rest is for models that call it.
+      tool.description.replace(/(?<=[.:]) .*$/s, '').replace(/:$/, '.'),
+    ),
+  );
+  const head = row('Tool', 'Parameters', 'Kind', 'What it does');
+  return [head, row('---', '---', '---', '---'), ...rows].join('\n');
+}
+
+/** `limit` integer 1 to 200, default 50. */
+function parametersOf(tool: Tool): string[] {
+  const { properties, required } = inputSchema.parse(describeTool(tool).inputSchema);
+  return Object.entries(properties).map(([name, { type, maximum = 0, default: fallback }]) => {
+    const range = maximum === 0 || maximum === 2 ** 31 - 1 ? '' : ` 1 to ${maximum}`;
+    const optional = required.includes(name) ? '' : ', optional';
+    return `\`${name}\` ${type}${range}${fallback ? `, default ${fallback}` : optional}`;
+  });
 }
 
 function row(...cells: string[]): string {
