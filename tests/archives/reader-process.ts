@@ -1,0 +1,17 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { resolve } from 'node:path';
+import type { ArchiveFolder } from '../support/archives.ts';
+
+/** Starts a process that verifies team/app and, like our servers, exits by itself at SIGTERM. */
+export function startReader(
+  archives: ArchiveFolder,
+  path: string,
+): { child: ChildProcess; ended: Promise<number | null> } {
+  const script = resolve(import.meta.dirname, 'reader-child.ts');
+  const child = spawn(process.execPath, [script, archives.root, archives.scratch], {
+    env: { PATH: path },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  return { child, ended: once(child, 'exit').then(([code]) => code as number | null) };
+}
