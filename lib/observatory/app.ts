@@ -16,6 +16,7 @@ import { observatoryEndpoints } from './endpoints.ts';
 import type { AskServiceApi, ObservatoryHandles } from './handles.ts';
 import { createLoginLockout } from './login-lockout.ts';
 import { createPasswordCheck } from './password-check.ts';
+import { readyEndpoints } from './ready.ts';
 import { createTokens } from './tokens.ts';
 
 export interface ObservatoryAppOptions extends SurfaceOptions {
@@ -49,6 +50,11 @@ export function createObservatoryApp(
   );
   mountEndpoints(app, observatoryEndpoints, handles);
   return app;
+}
+
+/** What goes on answering while the configuration is bad: that it is. */
+export function mountReadiness(app: Hono<HttpEnv>, deps: Deps<ObservatoryConfig>): void {
+  mountEndpoints(app, readyEndpoints, buildHandles(deps, askNobody));
 }
 
 const askNobody: AskServiceApi = async () => {

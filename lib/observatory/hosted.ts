@@ -5,7 +5,7 @@ import type { HttpEnv } from '../platform/http/env.ts';
 import { configReader, createHostedSurface } from '../platform/http/hosted-surface.ts';
 import type { WriteLine } from '../platform/log.ts';
 import { describeObservatoryError } from './answers.ts';
-import { createObservatoryApp } from './app.ts';
+import { createObservatoryApp, mountReadiness } from './app.ts';
 import type { AskServiceApi } from './handles.ts';
 
 /** The observatory as a deployed function (decisions 2). */
@@ -24,6 +24,7 @@ export function createHostedObservatoryApp(
           deps.fetch(`https://${host}/health`, { signal, redirect: 'manual' });
         return createObservatoryApp(deps, { ...options, askServiceApi });
       },
+      mountUnconfigured: mountReadiness,
       describeError: describeObservatoryError,
     },
     environment,

@@ -11,7 +11,7 @@ const timestamp = z.iso.datetime({ precision: 6 }).meta({
 
 const session = z
   .object({
-    id: z.uuid(),
+    id: z.guid(),
     session_name: z.string().meta({ description: 'Empty when it was given none.' }),
     created_at: timestamp,
     updated_at: timestamp,
@@ -106,7 +106,7 @@ export const deleteSessionRoute = declareRoute({
   summary: 'Delete a session of yours with its messages',
   params: sessionPath,
   responses: {
-    200: wrapped('It is gone.', z.object({ id: z.uuid(), deleted: z.literal(true) })),
+    200: wrapped('It is gone.', z.object({ id: z.guid(), deleted: z.literal(true) })),
     404: notFound,
   },
 });

@@ -1,0 +1,80 @@
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { createHostedObservatoryApp } from '../../lib/observatory/hosted.ts';
+import { createPostgres } from '../support/databases.ts';
+import { ADA, TEST_JWT_SECRET } from '../support/observatory-client.ts';
+
+const secrets = {
+  JWT_SECRET: TEST_JWT_SECRET,
+  AUTH_USERNAME: ADA.username,
+  AUTH_PASSWORD: ADA.password,
+};
+const loginRequest = () =>
+  new Request('https://example.com/observatory/auth/login', {
+    method: 'POST',
+    body: new URLSearchParams(ADA),
+    headers: { 'X-Real-IP': '192.0.2.1' },
+  });
+
+async function createApp(environment: Record<string, string>) {
+  const lines: string[] = [];
+  const app = await createHostedObservatoryApp(environment, (line) => lines.push(line));
+  return { app, lines };
+}
+
+describe('the function api/observatory.ts', () => {
+  afterEach(() => {
+    vi.unstubAllEnvs();
+    vi.resetModules();
+  });
+
+  it('reads the environment of its process and answers web requests', async () => {
+    const { url, close } = await createPostgres();
+    for (const [name, value] of Object.entries({
+      ...secrets,
+      DATABASE_URL: url,
+      LOG_LEVEL: 'error',
+    })) {
+      vi.stubEnv(name, value);
+    }
+    const { default: handler } = await import('../../api/observatory.ts');
+    const response = await handler.fetch(loginRequest());
+    expect(response.status).toBe(200);
+    expect(await response.json()).toMatchObject({ token_type: 'bearer' });
+    await close();
+  });
+});
+
+describe('a deployed observatory', () => {
+  it('answers 503 without DATABASE_URL, never with an embedded database', async () => {
+    const { app, lines } = await createApp(secrets);
+    expect((await app.fetch(loginRequest())).status).toBe(503);
+    expect(lines.join()).toContain('DATABASE_URL');
+  });
+
+  it('answers 503 without JWT_SECRET and names it in the log', async () => {
+    const { app, lines } = await createApp({ DATABASE_URL: 'postgres://127.0.0.1:9/x' });
+    const response = await app.fetch(loginRequest());
+    expect(response.status).toBe(503);
+    expect(await response.json()).toMatchObject({ error: { code: 'SERVICE_UNAVAILABLE' } });
+    expect(lines.join()).toContain('JWT_SECRET');
+  });
+
+  it('names a bad variable in the log, not its value, and tells that it is not ready', async () => {
+    const { app, lines } = await createApp({ ...secrets, JWT_SECRET: 'too-short-to-sign' });
+    const response = await app.request('/auth/me');
+    expect(response.status).toBe(503);
+    expect(await response.json()).toMatchObject({
+      success: false,
+      error: { code: 'SERVICE_UNAVAILABLE' },
+      request_id: expect.any(String),
+    });
+    const ready = await app.request('/observatory/ready');
+    expect(ready.status).toBe(503);
+    expect(await ready.json()).toMatchObject({
+      status: 'unavailable',
+      configuration: 'incomplete',
+    });
+    expect(lines.join()).toContain('JWT_SECRET');
+    expect(lines.join()).not.toContain('too-short-to-sign');
+  });
+});

@@ -1,0 +1,67 @@
+import { describe, expect, it } from 'vitest';
+import { describeService } from '../../lib/backups/app.ts';
+import { renderDocs } from '../../lib/backups/docs-page.ts';
+import { observatoryRoutes } from '../../lib/observatory/routes.ts';
+import type { Route } from '../../lib/platform/http/route.ts';
+
+const document = describeService(observatoryRoutes);
+const operationOf = ({ method, path }: Route) =>
+  document.paths?.[path.replace(/:(\w+)/g, '{$1}')]?.[method];
+
+describe('/openapi.json', () => {
+  it.each(observatoryRoutes.map((route) => [`${route.method} ${route.path}`, route] as const))(
+    'describes %s: where it is, what it takes and answers, who may call it',
+    (_name, route) => {
+      const operation = operationOf(route);
+      const statuses = Object.keys(operation?.responses ?? {});
+      expect(statuses).toEqual(expect.arrayContaining([...Object.keys(route.responses), '500']));
+      expect(statuses.includes('401')).toBe(
+        route.access === 'user' || route.path === '/auth/login',
+      );
+      expect(operation?.security).toEqual(route.access === 'user' ? [{ UserToken: [] }] : []);
+      expect(statuses.includes('400')).toBe(Boolean(route.params || route.query || route.body));
+      expect(statuses.includes('422')).toBe(Boolean(route.idFields));
+      expect(statuses.includes('429')).toBe(route.path !== '/observatory/ready');
+      const servers = document.paths?.[route.path.replace(/:(\w+)/g, '{$1}')]?.servers;
+      expect(servers).toEqual(
+        route.path === '/observatory/ready' ? undefined : [{ url: '/' }, { url: '/observatory' }],
+      );
+    },
+  );
+
+  it('describes every error of the observatory by its own shape', () => {
+    const $ref = '#/components/schemas/ObservatoryError';
+    for (const route of observatoryRoutes) {
+      for (const [status, response] of Object.entries(operationOf(route)?.responses ?? {})) {
+        if (Number(status) < 400 || (status === '503' && route.path === '/observatory/ready'))
+          continue;
+        expect(response).toMatchObject({ content: { 'application/json': { schema: { $ref } } } });
+      }
+    }
+  });
+
+  it('describes bodies: a form for the login, JSON elsewhere', () => {
+    const login = document.paths?.['/auth/login']?.post?.requestBody;
+    expect(login).toMatchObject({
+      required: true,
+      content: {
+        'application/x-www-form-urlencoded': { schema: { $ref: '#/components/schemas/Login' } },
+      },
+    });
+    const create = document.paths?.['/sessions']?.post?.requestBody;
+    expect(create).toMatchObject({ required: false, content: { 'application/json': {} } });
+  });
+
+  it('knows the token', () => {
+    expect(document.components?.securitySchemes?.UserToken).toMatchObject({
+      type: 'http',
+      scheme: 'bearer',
+      bearerFormat: 'JWT',
+    });
+  });
+});
+
+it('/docs shows every route', async () => {
+  const page = String(await renderDocs(document));
+  for (const path of Object.keys(document.paths ?? {})) expect(page).toContain(`<code>${path}<`);
+});

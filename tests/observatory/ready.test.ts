@@ -1,0 +1,153 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createBackupsApp } from '../../lib/backups/app.ts';
+import { systemClock } from '../../lib/platform/clock.ts';
+import type { Environment } from '../../lib/platform/config/read.ts';
+import type { Database } from '../../lib/platform/database/database.ts';
+import { serveNode } from '../../lib/platform/http/serve.ts';
+import { createEmbedded, silentLog, type TestDatabase } from '../support/databases.ts';
+import { createTestDeps, withSecret } from '../support/deps.ts';
+import { downDatabaseWords, openDownDatabase } from '../support/down-database.ts';
+import { createObservatoryClient } from '../support/observatory-client.ts';
+
+const READY = '/observatory/ready';
+
+let database: TestDatabase;
+let down: Database;
+beforeAll(async () => {
+  [database, down] = await Promise.all([createEmbedded(), openDownDatabase()]);
+});
+afterAll(() => Promise.all([database.close(), down.close()]));
+
+function createClient(environment: Environment = {}, db: Database = database.db) {
+  const backups = createBackupsApp(createTestDeps({ db }));
+  return createObservatoryClient({
+    db,
+    environment,
+    askServiceApi: async (signal) => backups.request('/health', { signal }),
+  });
+}
+
+const allWell = { status: 'ready', database: 'ok', go_backend: 'ok', configuration: 'ok' };
+
+/** A server that treats every request alike. */
+const serveBackend = (fetch: (request: Request) => Response | Promise<Response>) =>
+  serveNode({ fetch, host: '127.0.0.1', port: 0, log: silentLog, clock: systemClock });
+
+describe('GET /observatory/ready', () => {
+  it('is 200 when all is well, for anyone', async () => {
+    const { status, body } = await createClient().get(READY, { token: null });
+    expect([status, body]).toEqual([200, allWell]);
+  });
+
+  it('is not there without the prefix', async () => {
+    expect((await createClient().get('/ready')).status).toBe(404);
+  });
+
+  it('is 503 without the database', async () => {
+    const answer = await createClient({}, down).get(READY, { token: null });
+    expect(answer.status).toBe(503);
+    expect(answer.body).toEqual({ ...allWell, status: 'unavailable', database: 'unreachable' });
+    expect(answer.text).not.toMatch(downDatabaseWords);
+  });
+
+  it.each([
+    ['JWT_SECRET is unset', { JWT_SECRET: undefined }],
+    ['AUTH_PASSWORD is unset', { AUTH_PASSWORD: undefined }],
+    ['AUTH_USERNAME is unset', { AUTH_USERNAME: undefined }],
+  ])('is 503 with an incomplete configuration while %s', async (_case, environment) => {
+    const { status, body } = await createClient(environment).get(READY, { token: null });
+    expect(status).toBe(503);
+    expect(body).toEqual({ ...allWell, status: 'unavailable', configuration: 'incomplete' });
+  });
+
+  it('needs no gateway', async () => {
+    const environment = { GATEWAY_API_KEYS: undefined, CREDENTIALS_ENCRYPTION_KEY: undefined };
+    expect((await createClient(environment).get(READY)).status).toBe(200);
+  });
+});
+
+describe('go_backend', () => {
+  it('is asked at BACKEND_URL when it is set', async () => {
+    const asked: string[] = [];
+    const backend = await serveBackend((request) => {
+      asked.push(new URL(request.url).pathname);
+      return Response.json({ status: 'ok' });
+    });
+    const { get } = createObservatoryClient({
+      db: database.db,
+      environment: { BACKEND_URL: backend.url },
+    });
+    expect((await get(READY)).body.go_backend).toBe('ok');
+    expect(asked).toEqual(['/health']);
+    await backend.close(0);
+  });
+
+  it.each([
+    ['fails', () => new Response('no', { status: 500 })],
+    ['redirects', () => Response.redirect('http://127.0.0.1:9/', 302)],
+  ])('is unreachable when it %s', async (_case, answer) => {
+    const backend = await serveBackend(answer);
+    const { get } = createClient({ BACKEND_URL: backend.url });
+    expect((await get(READY)).body).toMatchObject({ go_backend: 'unreachable', database: 'ok' });
+    await backend.close(0);
+  });
+
+  it('is unreachable when nobody listens, or nothing is known of it', async () => {
+    const { get } = createClient({ BACKEND_URL: 'http://127.0.0.1:9' });
+    expect((await get(READY)).body.go_backend).toBe('unreachable');
+    const alone = createObservatoryClient({ db: database.db });
+    expect((await alone.get(READY, { headers: withSecret, token: null })).body).toMatchObject({
+      go_backend: 'unreachable',
+      details: { go_backend: 'BACKEND_URL is not set' },
+    });
+  });
+
+  it('is unreachable when it takes longer than 2 seconds', async () => {
+    const { promise: isAsked, resolve: asked } = Promise.withResolvers<void>();
+    const { get, deps } = createObservatoryClient({
+      db: database.db,
+      askServiceApi: (signal) => {
+        asked();
+        return new Promise((_resolve, reject) => {
+          signal.addEventListener('abort', () => reject(signal.reason));
+        });
+      },
+    });
+    const answer = get(READY);
+    await isAsked;
+    while (deps.clock.sleepers() > 1) await new Promise(setImmediate);
+    deps.clock.advance(2_000);
+    expect((await answer).body.go_backend).toBe('unreachable');
+  });
+});
+
+describe('details', () => {
+  it('tell what is wrong to a user and to the bearer of the internal secret alone', async () => {
+    const client = createClient({ BACKEND_URL: 'http://127.0.0.1:9' }, down);
+    const details = {
+      database: 'the database is unavailable: connect ECONNREFUSED',
+      go_backend: expect.stringMatching(/^fetch failed/),
+    };
+    const found = [
+      (await client.get(READY)).body.details,
+      (await client.get(READY, { token: null, headers: withSecret })).body.details,
+    ];
+    for (const it of found) {
+      expect(it.database).toContain(details.database);
+      expect(it.go_backend).toEqual(details.go_backend);
+      expect(JSON.stringify(it)).not.toContain('hunter2');
+    }
+    const expired = await client.signToken('ada', { claims: { exp: 1 } });
+    for (const token of [null, 'nonsense', expired]) {
+      expect((await client.get(READY, { token })).body.details).toBeUndefined();
+    }
+  });
+
+  it('stay away from a user whom the database that is down would have to know', async () => {
+    const client = createClient({}, down);
+    const token = await client.signToken('grace');
+    const { status, body } = await client.get(READY, { token });
+    expect(status).toBe(503);
+    expect(body.details).toBeUndefined();
+  });
+});
