@@ -1,0 +1,152 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { systemClock } from '../../../lib/platform/clock.ts';
+import type { AuthStatus } from '../../../lib/worker/logins/auth-status.ts';
+import { runLoginCommand } from '../../../lib/worker/logins/commands.ts';
+import { createKeychain } from '../../../lib/worker/logins/keychain.ts';
+import { makeToken } from '../../support/git-host/state.ts';
+import {
+  createLoginBench,
+  factsAt,
+  type LoginBench,
+  openTestSession,
+  storeAppLogin,
+} from '../../support/logins.ts';
+import {
+  hasSecretService,
+  type SecretService,
+  startSecretService,
+} from '../../support/secret-service.ts';
+
+let bench: LoginBench;
+beforeEach(async () => {
+  bench = await createLoginBench();
+});
+afterEach(() => bench.remove());
+
+async function status(options: { check?: boolean; env?: Record<string, string> } = {}) {
+  const { session, written } = openTestSession(bench, options.env ? { env: options.env } : {});
+  const command = { name: 'auth status', check: options.check ?? false, json: true } as const;
+  const code = await runLoginCommand(session, command);
+  return { code, shown: JSON.parse(written.stdout) as AuthStatus, written };
+}
+
+const check = async (env?: Record<string, string>) =>
+  (await status({ check: true, ...(env ? { env } : {}) })).code;
+
+describe('auth status', () => {
+  it('tells of each login its store, its ends and whether a scheduled run could read it', async () => {
+    await storeAppLogin(bench, 'github:source', ['file']);
+    const imported = {
+      facts: factsAt(bench.host, { kind: 'token', client_id: null }),
+      secrets: { token: makeToken('gho'), refresh_token: null },
+    };
+    await bench.store.save('github:destination', imported, ['keychain']);
+    const { shown } = await status();
+    expect(shown.logins).toEqual([
+      {
+        login: 'github:source',
+        kind: 'app',
+        account: 'ada',
+        host: bench.host.url,
+        store: 'file',
+        expires_at: new Date(bench.clock.now() + 8 * 3_600_000).toISOString(),
+        refresh_expires_at: expect.any(String),
+        unreadable: null,
+        scheduled: true,
+      },
+      {
+        login: 'github:destination',
+        kind: 'token',
+        account: 'ada',
+        host: bench.host.url,
+        store: 'keychain',
+        expires_at: null,
+        refresh_expires_at: null,
+        unreadable: null,
+        // There is no keychain that cron could reach.
+        scheduled: false,
+      },
+    ]);
+    expect(shown).toMatchObject({ discovery: 'auto', app: null, credentials: bench.store.path });
+  });
+
+  it('says why a login cannot be read', async () => {
+    await storeAppLogin(bench);
+    bench.keychain.fault = 'it is locked';
+    const { shown } = await status();
+    expect(shown.logins).toMatchObject([{ unreadable: 'it is locked', scheduled: false }]);
+  });
+
+  it('tells which tokens of the environment are set and used, never what they are', async () => {
+    const token = makeToken('ghp');
+    const env = { GIT_TOKEN_PRIVATE: token };
+    const before = await status({ env });
+    expect(before.shown).toMatchObject({
+      environment_tokens: [{ name: 'GIT_TOKEN_PRIVATE', used: true }],
+      discovery: 'accounts',
+    });
+    await storeAppLogin(bench);
+    const after = await status({ env });
+    expect(after.shown.environment_tokens).toEqual([{ name: 'GIT_TOKEN_PRIVATE', used: false }]);
+    expect(JSON.stringify([before, after])).not.toContain(token);
+  });
+
+  it('reads well without --json', async () => {
+    await storeAppLogin(bench, 'github:source', ['file']);
+    const { session, written } = openTestSession(bench);
+    await runLoginCommand(session, { name: 'auth status', check: false, json: false });
+    expect(written.stdout).toMatch(
+      /^source login \(github:source\): http:\S+ as ada, app, in the file\n {2}token until \S+Z\n {2}renewed by itself until \S+Z\n {2}a scheduled run can read it\n/,
+    );
+  });
+});
+
+describe('auth status --check', () => {
+  it('is 4 when nothing is configured', async () => {
+    expect(await check()).toBe(4);
+  });
+
+  it('is 4 when only the gateway has a login', async () => {
+    const login = {
+      facts: factsAt(bench.host, { kind: 'key' }),
+      secrets: { token: 'sk-or-1', refresh_token: null },
+    };
+    await bench.store.save('gateway:default', login, ['file']);
+    expect(await check()).toBe(4);
+  });
+
+  it.each(['github:source', 'github:destination'] as const)('is 0 with %s', async (name) => {
+    await storeAppLogin(bench, name, ['file']);
+    expect(await check()).toBe(0);
+  });
+
+  it('is 0 with a token of the environment', async () => {
+    expect(await check({ GIT_TOKEN_PERSONAL: makeToken('ghp') })).toBe(0);
+  });
+
+  it('is 1 when the login cannot be read, also with a token of the environment', async () => {
+    await storeAppLogin(bench);
+    bench.keychain.fault = 'no bus';
+    expect(await check()).toBe(1);
+    expect(await check({ GIT_TOKEN_PERSONAL: makeToken('ghp') })).toBe(1);
+  });
+});
+
+describe.skipIf(!hasSecretService)('a login in the keychain of a desktop session', () => {
+  let desktop: SecretService;
+  beforeAll(async () => {
+    desktop = await startSecretService();
+  });
+  afterAll(() => desktop.close());
+
+  it('can be read now, and not by a scheduled run', async () => {
+    Object.assign(bench.keychain, createKeychain(desktop.env, systemClock));
+    await storeAppLogin(bench);
+    const { session, written } = openTestSession(bench, { env: desktop.env });
+    const command = { name: 'auth status', check: true, json: true } as const;
+    expect(await runLoginCommand({ ...session, clock: systemClock }, command)).toBe(0);
+    expect(JSON.parse(written.stdout).logins).toMatchObject([
+      { store: 'keychain', unreadable: null, scheduled: false },
+    ]);
+  });
+});
