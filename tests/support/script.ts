@@ -22,7 +22,8 @@ export interface ScriptOptions {
   env?: Record<string, string>;
   /** The folder that it runs in; never the project's, so that no `.env` of a developer is read. */
   cwd: string;
-  stdin?: string;
+  /** Everything that comes on stdin, by default nothing; null leaves it open. */
+  stdin?: string | null;
 }
 
 const project = resolve(import.meta.dirname, '../..');
@@ -43,7 +44,7 @@ export function startScript(name: string, options: ScriptOptions): RunningScript
       for (const listener of listeners) listener();
     });
   }
-  child.stdin.end(stdin ?? '');
+  if (stdin !== null) child.stdin.end(stdin ?? '');
   const output = () => streams.stdout + streams.stderr;
   const finished = new Promise<FinishedScript>((done, fail) => {
     child.once('error', fail).once('close', (code) => {
