@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { runIdParameter, textParameter } from './input.ts';
+import { optionalText, runIdParameter, textParameter } from './input.ts';
 import { recordedFix, runRequest } from './shapes.ts';
 import { writeTool } from './tool.ts';
 
@@ -21,12 +21,10 @@ export const triggerBackupRun = writeTool(
         .transform((name) => name.toLowerCase())
         .optional()
         .meta({ description: 'Repository as owner/name. Left out: all tracked repositories.' }),
-      reason: z
-        .string()
-        .max(500)
-        .refine((text) => !text.includes('\0'), 'must not contain NUL')
-        .default('')
-        .meta({ description: 'Why, at most 500 characters. Shown in the log of the run.' }),
+      reason: optionalText(
+        'Why, at most 500 characters. Shown in the log of the run.',
+        500,
+      ).default(''),
     }),
     output: runRequest.extend({ message: z.string() }),
     async handler({ target_repo, reason }, { backups }, { signal }) {

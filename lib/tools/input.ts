@@ -47,11 +47,20 @@ export const limitParameter = (description: string, limit: { default: number; ma
 export const runIdParameter = (description: string) =>
   integerParameter({ description, min: 1, max: MAX_ID });
 
-/** A text that must not be blank, of at most `max` characters. */
-export const textParameter = (description: string, max: number) =>
+/**
+ * A text of at most `max` characters that Postgres can hold: NUL is refused, half of a surrogate pair
+ * becomes U+FFFD.
+ */
+export const optionalText = (description: string, max: number) =>
   z
     .string()
     .max(max)
-    .refine((text) => text.trim() !== '', 'must not be empty')
     .refine((text) => !text.includes('\0'), 'must not contain NUL')
+    .overwrite((text) => text.toWellFormed())
+    .meta({ description });
+
+/** A text that must not be blank, of at most `max` characters. */
+export const textParameter = (description: string, max: number) =>
+  optionalText(description, max)
+    .refine((text) => text.trim() !== '', 'must not be empty')
     .meta({ description });

@@ -15,8 +15,8 @@ const advices: readonly Advice[] = [
   },
   {
     pattern:
-      /repository .*not found|does not exist|\b404\b|does not appear to be a git repository/i,
-    action: 'Check whether the repository was renamed, deleted or hidden from the login.',
+      /repository .*not found|does not exist|there is no folder|\b404\b|does not appear to be a git repository/i,
+    action: 'Check whether the repository was renamed, moved, deleted or hidden from the login.',
   },
   {
     pattern:

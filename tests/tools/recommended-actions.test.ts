@@ -25,7 +25,8 @@ const facts = (error_message: string, change: Partial<FailureFacts> = {}): Failu
 describe('recommendActions', () => {
   it.each([
     ["fatal: Authentication failed for 'https://github.com/owner/a'", /auth status --check/],
-    ['remote: Repository not found.', /renamed, deleted or hidden/],
+    ['remote: Repository not found.', /renamed, moved, deleted or hidden/],
+    ['there is no folder /srv/app', /renamed, moved, deleted or hidden/],
     ['Could not resolve host: github.com', /network path/],
     ['read ECONNRESET', /network path/],
     ['write failed: No space left on device', /Free room/],

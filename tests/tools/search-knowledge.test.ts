@@ -1,0 +1,69 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createKnowledgeSearch } from '../../lib/mcp/knowledge-search.ts';
+import type { ToolHandles } from '../../lib/tools/index.ts';
+import { createPostgres, type TestDatabase } from '../support/databases.ts';
+import { createTestDeps } from '../support/deps.ts';
+import { insert, insertFix, insertLog, insertResult, insertRun } from '../support/records.ts';
+import { answerOf, createTestHandles, faultOf } from '../support/tools.ts';
+
+let database: TestDatabase;
+let handles: ToolHandles;
+
+beforeAll(async () => {
+  database = await createPostgres();
+  const { db } = database;
+  handles = createTestHandles({ knowledge: createKnowledgeSearch(createTestDeps({ db })) });
+  const run = await insertRun(db);
+  await insertLog(db, { message: 'read ECONNRESET', repository: 'owner/a', level: 'error' });
+  await insertResult(db, run, 'owner/a', { status: 'failed', error_message: 'ECONNRESET again' });
+  await insertFix(db, [run], { title: 'Raise the timeout', description: 'against ECONNRESET' });
+  await insert(db, 'chat_messages', {
+    username: 'somebody',
+    role: 'assistant',
+    content: 'The proxy sends ECONNRESET.',
+    request_id: 'r',
+    status: 'completed',
+  });
+});
+afterAll(() => database.close());
+
+const search = (given: object) => answerOf(handles, 'search_backup_knowledge', given);
+
+describe('search_backup_knowledge', () => {
+  it('finds logs, errors of backups, fixes and chat investigations', async () => {
+    const answer = await search({ query: 'econnreset' });
+    const results = answer.results as { source_type: string; content: string }[];
+    expect(results.map(({ source_type }) => source_type).sort()).toEqual([
+      'backup_fix',
+      'backup_result',
+      'execution_log',
+      'investigation',
+    ]);
+    for (const { content } of results) expect(content).toContain('ECONNRESET');
+    expect(answer.returned).toBe(4);
+  });
+
+  it('returns at most as many as asked for', async () => {
+    expect(await search({ query: 'ECONNRESET', limit: '1' })).toMatchObject({ returned: 1 });
+  });
+
+  it('says that vectors took no part, and why', async () => {
+    expect(await search({ query: 'nothing of the kind' })).toEqual({
+      results: [],
+      returned: 0,
+      degraded: true,
+      degraded_reason: expect.any(String),
+    });
+  });
+
+  it.each(["' OR 1=1 --", '"unclosed', '& | !', '\ud800', 'x'.repeat(1_000)])(
+    'takes any text: %j',
+    async (query) => {
+      expect(await search({ query })).toMatchObject({ returned: 0 });
+    },
+  );
+
+  it.each([' ', 'x'.repeat(1_001), 'a\0b'])('refuses a query that is none', async (query) => {
+    expect(await faultOf(handles, 'search_backup_knowledge', { query })).toMatch(/^invalid arg/);
+  });
+});
