@@ -73,6 +73,8 @@ export async function buildVectorIndex(
           PERFORM set_config('max_parallel_maintenance_workers', '0', true);
           ${create};
         END;
+        -- The planner knows nothing of the new rows yet, and would sort them in place of using it.
+        ANALYZE embedding_chunks;
       END $do$`,
     },
     [],

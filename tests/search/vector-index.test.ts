@@ -1,0 +1,159 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Database } from '../../lib/platform/database/database.ts';
+import { AppError } from '../../lib/platform/errors.ts';
+import type { Embedder } from '../../lib/search/embedders/embedder.ts';
+import { embedByHashing } from '../../lib/search/embedders/hashing.ts';
+import {
+  activateGeneration,
+  explainMissingVectors,
+  requireVectors,
+  startGeneration,
+} from '../../lib/search/generations.ts';
+import { vectorExpression } from '../../lib/search/vector-index.ts';
+import { createEmbedded, createPostgres, type TestDatabase } from '../support/databases.ts';
+import { createBatches, createPostgresWithVectors, startBuiltIn } from '../support/embeddings.ts';
+import { empty, insertLog, sql } from '../support/records.ts';
+import { forgetGenerations } from '../support/search.ts';
+
+let database: TestDatabase;
+let db: Database;
+
+beforeAll(async () => {
+  database = await createEmbedded();
+  db = database.db;
+});
+afterAll(() => database.close());
+beforeEach(async () => {
+  await empty(db);
+  await forgetGenerations(db);
+});
+
+/** An embedder of any number of dimensions. */
+const embedderOf = (dimensions: number): Embedder => ({
+  dimensions,
+  batchSize: 10,
+  embed: async (texts) =>
+    texts.map((text) => {
+      const vector = new Float32Array(dimensions);
+      vector[text.length % dimensions] = 1;
+      return vector;
+    }),
+});
+
+const indexes = async () =>
+  (
+    await sql<{ indexdef: string }>(
+      db,
+      "SELECT indexdef FROM pg_indexes WHERE indexname LIKE 'embedding_chunks_hnsw%' ORDER BY indexname",
+    )
+  ).map(({ indexdef }) => indexdef.replace(/^.* USING /, ''));
+
+describe('a generation that is complete', () => {
+  it.each([
+    [384, ['hnsw (((embedding)::vector(384)) vector_cosine_ops) WHERE (generation_id = 1)']],
+    [2_000, ['hnsw (((embedding)::vector(2000)) vector_cosine_ops) WHERE (generation_id = 1)']],
+    [2_001, ['hnsw (((embedding)::halfvec(2001)) halfvec_cosine_ops) WHERE (generation_id = 1)']],
+    [4_000, ['hnsw (((embedding)::halfvec(4000)) halfvec_cosine_ops) WHERE (generation_id = 1)']],
+    [4_001, []],
+  ])('of %i dimensions gets its own partial index', async (dimensions, expected) => {
+    await insertLog(db, { message: 'a log' });
+    await startGeneration(db, { id: 'm', dimensions });
+    const { process } = createBatches(db, { embedder: embedderOf(dimensions) });
+    expect(await process({ maxBatches: 1 })).toMatchObject({ generation_status: 'READY' });
+    expect(await indexes()).toEqual(expected);
+  });
+
+  it('has none while jobs are open, and none when it is empty', async () => {
+    await insertLog(db);
+    await insertLog(db, { message: 'two' });
+    await startBuiltIn(db);
+    await createBatches(db).process({ batchSize: 1, maxBatches: 1 });
+    expect(await indexes()).toEqual([]);
+    await sql(db, 'TRUNCATE embedding_jobs, embedding_chunks');
+    expect(await createBatches(db).process()).toMatchObject({ generation_status: 'READY' });
+    expect(await indexes()).toEqual([]);
+  });
+
+  it('that was activated without its index gets it at the next process-batch', async () => {
+    await insertLog(db, { message: 'a log' });
+    await startBuiltIn(db);
+    await createBatches(db).process();
+    await sql(db, 'DROP INDEX embedding_chunks_hnsw_1');
+    await activateGeneration(db, 1);
+    await createBatches(db).process();
+    expect(await indexes()).toHaveLength(1);
+  });
+
+  it('is searched by its index at once', async () => {
+    await sql(
+      db,
+      "INSERT INTO execution_logs (message) SELECT 'log ' || n FROM generate_series(1, 1000) AS n",
+    );
+    await startBuiltIn(db);
+    await createBatches(db).process({ batchSize: 500 });
+    const vector = `'[${embedByHashing('log 7').join(',')}]'`;
+    const plan = await sql<{ 'QUERY PLAN': string }>(
+      db,
+      `EXPLAIN SELECT id FROM embedding_chunks WHERE generation_id = 1
+       ORDER BY ${vectorExpression(384)} <=> ${vector}::vector(384) LIMIT 10`,
+    );
+    expect(plan.map((row) => row['QUERY PLAN']).join('\n')).toContain('embedding_chunks_hnsw_1');
+  });
+
+  it('lives beside one of other dimensions', async () => {
+    await insertLog(db, { message: 'a log' });
+    await startBuiltIn(db);
+    await createBatches(db).process();
+    await startGeneration(db, { id: 'm', dimensions: 3 });
+    await createBatches(db, { embedder: embedderOf(3) }).process({ generationId: 2 });
+    expect(await indexes()).toHaveLength(2);
+  });
+});
+
+describe('an index that cannot be built', () => {
+  it('is logged, and the generation is READY: a search then compares every vector', async () => {
+    const postgres = await createPostgresWithVectors();
+    try {
+      await insertLog(postgres.db, { message: 'a log' });
+      await startBuiltIn(postgres.db);
+      const logged: string[] = [];
+      const log = { error: (message: string) => logged.push(message) } as never;
+      const report = await createBatches(postgres.db, { log }).process();
+      expect(report).toMatchObject({ succeeded: 1, generation_status: 'READY' });
+      expect(logged).toEqual(['the index of an embedding generation could not be built']);
+    } finally {
+      await postgres.close();
+    }
+  });
+});
+
+describe('a database without the vector extension', () => {
+  it('says so, and why', async () => {
+    const postgres = await createPostgres();
+    try {
+      const reason = 'the vector extension is not installed on this database server';
+      expect(await explainMissingVectors(postgres.db)).toBe(reason);
+      const refusal = requireVectors(postgres.db);
+      await expect(refusal).rejects.toThrow(AppError);
+      await expect(refusal).rejects.toMatchObject({
+        code: 'SERVICE_UNAVAILABLE',
+        message: `embeddings are not available: ${reason}`,
+      });
+    } finally {
+      await postgres.close();
+    }
+  });
+
+  it('is given room for vectors when the extension has been installed since', async () => {
+    await sql(db, 'DROP EXTENSION vector CASCADE');
+    const [before] = await sql<{ column: boolean }>(db, hasColumn);
+    expect(before?.column).toBe(false);
+    expect(await explainMissingVectors(db)).toBeNull();
+    const [after] = await sql<{ column: boolean }>(db, hasColumn);
+    expect(after?.column).toBe(true);
+  });
+});
+
+const hasColumn = `SELECT EXISTS (
+  SELECT FROM pg_attribute WHERE attrelid = 'embedding_chunks'::regclass
+    AND attname = 'embedding' AND NOT attisdropped) AS column`;
