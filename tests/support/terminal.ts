@@ -1,0 +1,60 @@
+import { resolve } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
+import { spawn } from '@lydell/node-pty';
+
+/** A script of this project on a pseudo-terminal, with an environment of nothing but what is given. */
+export interface TerminalScript {
+  /** Everything that was shown so far, with its control sequences. */
+  output(): string;
+  /** Resolves with the match when the output, without control sequences, has it. */
+  waitFor(pattern: RegExp): Promise<RegExpExecArray>;
+  /** Types. */
+  type(keys: string): void;
+  finished: Promise<{ code: number; output: string }>;
+}
+
+/** Starts `scripts/<name>.ts` in `cwd`. */
+export function startOnTerminal(
+  name: string,
+  { args, env = {}, cwd }: { args: string[]; env?: Record<string, string>; cwd: string },
+): TerminalScript {
+  const script = resolve(import.meta.dirname, '../../scripts', `${name}.ts`);
+  const terminal = spawn(process.execPath, [script, ...args], {
+    cwd,
+    cols: 100,
+    rows: 40,
+    name: 'xterm-256color',
+    env: { PATH: process.env.PATH, HOME: cwd, TERM: 'xterm-256color', ...env },
+  });
+  let output = '';
+  let isOver = false;
+  const listeners = new Set<() => void>();
+  terminal.onData((text) => {
+    output += text;
+    for (const listener of listeners) listener();
+  });
+  const finished = new Promise<{ code: number; output: string }>((done) => {
+    terminal.onExit(({ exitCode }) => {
+      isOver = true;
+      done({ code: exitCode, output });
+      for (const listener of listeners) listener();
+    });
+  });
+  return {
+    output: () => output,
+    finished,
+    type: (keys) => terminal.write(keys),
+    waitFor: (pattern) =>
+      new Promise((found, fail) => {
+        const look = () => {
+          const match = pattern.exec(stripVTControlCharacters(output));
+          if (match) found(match);
+          else if (isOver) fail(new Error(`${name} ended without ${pattern}:\n${output}`));
+          else return;
+          listeners.delete(look);
+        };
+        listeners.add(look);
+        look();
+      }),
+  };
+}
