@@ -99,6 +99,8 @@ describe('the commands of the README', () => {
       'Run 1 completed: 1 repository, 1 backed up',
       '"full_name":"local/backup-observatory"',
       '"status":"ready"',
+      '"data":{"username":"admin"}',
+      '"configuration":"ok"',
       'http_request',
       'added ada',
       'removed ada',

@@ -20,13 +20,12 @@ export type CheckPassword = (username: string, password: string) => Promise<bool
  */
 export function createPasswordCheck(config: IdentityConfig, db: Database): CheckPassword {
   const takeTurn = limitAtOnce(MAX_AT_ONCE, MAX_WAITING);
-  return (username, password) =>
-    takeTurn(async () => {
-      const isConfigured = isConfiguredUser(config, username);
-      const stored = await findPasswordHash(db, username);
-      const isVerified = await verifyPassword(password, isConfigured ? null : stored);
-      return isConfigured ? secretsEqual(password, config.AUTH_PASSWORD ?? '') : isVerified;
-    });
+  return async (username, password) => {
+    const stored = await findPasswordHash(db, username);
+    const isConfigured = isConfiguredUser(config, username);
+    const isVerified = await takeTurn(() => verifyPassword(password, isConfigured ? null : stored));
+    return isConfigured ? secretsEqual(password, config.AUTH_PASSWORD ?? '') : isVerified;
+  };
 }
 
 function limitAtOnce(atOnce: number, waiting: number) {
