@@ -1,6 +1,10 @@
 import { runApiBenchmark } from './api/benchmark.ts';
+import { runMcpBenchmark } from './mcp/benchmark.ts';
 
-const benchmarks: Record<string, (options: string[]) => Promise<void>> = { api: runApiBenchmark };
+const benchmarks: Record<string, (options: string[]) => Promise<void>> = {
+  api: runApiBenchmark,
+  mcp: runMcpBenchmark,
+};
 
 const [name = '', ...options] = process.argv.slice(2);
 const benchmark = benchmarks[name];
