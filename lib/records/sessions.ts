@@ -44,7 +44,7 @@ const messagesStatement = {
   text: `SELECT ${jsonArray(
     `SELECT * FROM (
        SELECT id, role, content, ${iso('created_at')} AS created_at, request_id, status, tool_calls
-       FROM chat_messages WHERE session_id = owned.id AND ($3::bigint IS NULL OR id < $3::bigint)
+       FROM chat_messages WHERE session_id = owned.id AND id < coalesce($3::bigint, 9223372036854775807)
        ORDER BY id DESC LIMIT $4
      ) AS newest ORDER BY id`,
   )} AS item

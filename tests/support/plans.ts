@@ -54,7 +54,13 @@ async function explainStatement(
   try {
     await client.query(`SET plan_cache_mode = force_${generic ? 'generic' : 'custom'}_plan`);
     await client.query(`PREPARE read AS ${text}`);
-    const literals = values.map((value) => client.escapeLiteral(String(value))).join(', ');
+    const literals = values
+      .map((value) =>
+        value === null
+          ? 'NULL'
+          : client.escapeLiteral(Array.isArray(value) ? `{${value}}` : String(value)),
+      )
+      .join(', ');
     const { rows } = await client.query(
       `EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE read${literals === '' ? '' : `(${literals})`}`,
     );

@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Database } from '../../lib/platform/database/database.ts';
+import { findGatewayConnection } from '../../lib/records/gateway-connections.ts';
+import { listMessages, listSessions, readSession } from '../../lib/records/sessions.ts';
+import { findPasswordHash, isUser } from '../../lib/records/users.ts';
+import { createPostgres, type TestDatabase } from '../support/databases.ts';
+import { explainRead } from '../support/plans.ts';
+import { sql } from '../support/records.ts';
+
+// What the planner of a real Postgres makes of what each request of a user asks, over filled tables.
+
+const ID = '00000000-0000-4000-8000-000000000007';
+let database: TestDatabase;
+
+beforeAll(async () => {
+  database = await createPostgres();
+  await sql(
+    database.db,
+    `INSERT INTO users SELECT 'user-' || n, 'hash' FROM generate_series(1, 20000) n`,
+  );
+  await sql(
+    database.db,
+    `INSERT INTO gateway_connections SELECT 'user-' || n, 'key', 'hint' FROM generate_series(1, 20000) n`,
+  );
+  await sql(
+    database.db,
+    `INSERT INTO chat_sessions (id, username, updated_at)
+     SELECT ('00000000-0000-4000-8000-' || lpad(n::text, 12, '0'))::uuid, 'user-' || n % 20,
+       now() - n * interval '1 minute' FROM generate_series(1, 20000) AS n`,
+  );
+  await sql(
+    database.db,
+    `INSERT INTO chat_messages (session_id, username, role, content, request_id)
+     SELECT ('00000000-0000-4000-8000-' || lpad((1 + n % 1000)::text, 12, '0'))::uuid, 'user', 'user', 'text', 'r'
+     FROM generate_series(1, 100000) AS n`,
+  );
+  await sql(database.db, 'VACUUM ANALYZE');
+});
+afterAll(() => database.close());
+
+describe.each([
+  ['with the values of the call', false],
+  ['with the plan for any values', true],
+])('%s', (_case, generic) => {
+  const reads: [string, (db: Database) => Promise<unknown>, Record<string, number>][] = [
+    ['a password', (db) => findPasswordHash(db, 'user-7'), { users: 1 }],
+    ['a token', (db) => isUser(db, 'user-7', 4e9), { users: 1 }],
+    ['a connection', (db) => findGatewayConnection(db, 'user-7'), { gateway_connections: 1 }],
+    ['sessions', (db) => listSessions(db, 'user-7', { page: 1, limit: 20 }), { chat_sessions: 20 }],
+    ['a session', (db) => readSession(db, 'user-7', ID), { chat_sessions: 1, chat_messages: 100 }],
+    [
+      'messages',
+      (db) => listMessages(db, 'user-7', { id: ID, beforeId: null, limit: 20 }),
+      { chat_sessions: 1, chat_messages: 20 },
+    ],
+    [
+      'older messages',
+      (db) => listMessages(db, 'user-7', { id: ID, beforeId: 50_000, limit: 20 }),
+      { chat_sessions: 1, chat_messages: 20 },
+    ],
+  ];
+
+  it.each(reads)('reads few rows for %s', async (_what, read, most) => {
+    const counted = await explainRead(database, read, generic);
+    expect(Object.keys(counted)).not.toEqual([]);
+    for (const [table, rows] of Object.entries(counted)) {
+      expect(rows, `rows of ${table}`).toBeLessThanOrEqual(most[table] ?? 0);
+    }
+  });
+});
