@@ -1,3 +1,4 @@
+import { type EmbedCommand, parseEmbed } from './embed-arguments.ts';
 import {
   type LoginCommand,
   parseApp,
@@ -10,11 +11,12 @@ import { parseRun, type RunCommand } from './run-arguments.ts';
 import { type Help, workerUsage } from './usage.ts';
 
 /** What a command line of the worker asks for. */
-export type WorkerCommand = Help | RunCommand | LoginCommand;
+export type WorkerCommand = Help | RunCommand | EmbedCommand | LoginCommand;
 
 /** Each command with what reads the rest of its line; relative paths are relative to `folder`. */
 const commands: Record<string, (args: readonly string[], folder: string) => WorkerCommand> = {
   run: parseRun,
+  embed: parseEmbed,
   login: parseLogin,
   logout: parseLogout,
   auth: parseAuth,

@@ -8,6 +8,7 @@ export interface Help {
 export const workerUsage = `The backup worker.
 
   npm run worker -- run --source PATH|URL [--source …]   back git repositories up
+  npm run worker -- embed              embed records for search
 
   npm run worker -- login github       log in to the git host
   npm run worker -- login gateway      log in to the model gateway

@@ -61,6 +61,10 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
   }
   try {
     if (command.name === 'run') return await runBackups(options, command);
+    if (command.name === 'embed') {
+      const { runEmbedCommand } = await import('./embed-session.ts');
+      return await runEmbedCommand(options, command);
+    }
     // Loaded only where it is used: a run needs neither prompts nor pages.
     const { runLoginCommand } = await import('./logins/commands.ts');
     const config = readConfig(gitHostVariables, environment);
