@@ -59,6 +59,7 @@ Backup Observatory ${version} is running. Ctrl-C stops it.
 
   API        ${url}/api
   Documents  ${url}/docs
+  MCP        ${url}/mcp
   Database   ${database}
   Archives   ${archives}
   Secrets    ${secrets}

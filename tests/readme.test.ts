@@ -98,6 +98,8 @@ describe('the commands of the README', () => {
     for (const proof of [
       'Run 1 completed: 1 repository, 1 backed up',
       '"full_name":"local/backup-observatory"',
+      '"structuredContent":{"data":[{"id":1',
+      '"database":{"status":"connected"',
       '"status":"ready"',
       '"data":{"username":"admin"}',
       '"configuration":"ok"',
