@@ -56,7 +56,9 @@ const end: Statement = {
        FROM recent WHERE first <= last) AS missing,
       (SELECT coalesce(json_agg(id::text ORDER BY id), '[]')::text FROM (
          SELECT log.id FROM unnest($1::bigint[], $2::bigint[]) AS gap(first, last)
-         JOIN execution_logs AS log ON log.id BETWEEN gap.first AND gap.last
+         CROSS JOIN LATERAL (
+           SELECT id FROM execution_logs WHERE id BETWEEN gap.first AND gap.last
+           ORDER BY id DESC LIMIT ${REPLAY_ROWS}) AS log
          ORDER BY log.id DESC LIMIT ${REPLAY_ROWS}) AS log) AS found`,
 };
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../lib/platform/database/database.ts';
+import { pollLogs, readLogEnd, replayLogs } from '../../lib/records/live-logs.ts';
 import { listLogs } from '../../lib/records/logs.ts';
 import { listRepos } from '../../lib/records/repos.ts';
 import { listRuns, readLatestRun, readRun } from '../../lib/records/runs.ts';
@@ -56,6 +57,7 @@ const figures = {
   execution_logs: 10_000,
   analytics_snapshots: 1,
 };
+const gap = { first: 100n, last: 140n };
 const filters = { level: 'info', runId: 700 };
 
 describe.each([
@@ -80,6 +82,13 @@ describe.each([
       (db) => listLogs(db, { page: 2_000, limit: 50 }, { level: 'info' }),
       // Half of all logs have this level, so the index of all logs may serve as well.
       { execution_logs: 220 },
+    ],
+    ['the end of the logs', (db) => readLogEnd(db, [gap]), { execution_logs: 10_050 }],
+    ['a poll of the logs', (db) => pollLogs(db, 199_900n, [gap]), { execution_logs: 150 }],
+    [
+      'a replay of the logs',
+      (db) => replayLogs(db, { after: 100n, upTo: 200_000n, late: [50n] }),
+      { execution_logs: 1_010 },
     ],
     ['stats', readDashboardStats, { ...figures, backup_runs: 2_001 }],
     ['metrics', (db) => readRunMetrics(db, Date.now() - 864e5), { ...figures, backup_runs: 2_000 }],
