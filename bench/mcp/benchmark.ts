@@ -6,6 +6,7 @@ import { openDatabase } from '../../lib/platform/database/open.ts';
 import { createLog } from '../../lib/platform/log.ts';
 import { startPostgres } from '../../tests/support/postgres-server.ts';
 import { fullScale, generate } from '../api/data.ts';
+import { measureArchives } from './archives.ts';
 import { measureTools } from './tools.ts';
 import { measureTransport } from './transport.ts';
 
@@ -18,6 +19,7 @@ export async function runMcpBenchmark(options: string[]): Promise<void> {
   const share = Number(values.scale ?? 1);
   if (!(share > 0 && share <= 1)) throw new Error('--scale is above 0 and at most 1');
   const scale = { ...fullScale, runs: Math.max(100, Math.round(fullScale.runs * share)) };
+  await measureArchives({ megabytes: 500 * share });
   const postgres = await startPostgres({ shared_buffers: '2GB', max_wal_size: '8GB' });
   try {
     const { url } = postgres;
