@@ -1,0 +1,128 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createGatewayCredentials } from '../../lib/gateway/credentials.ts';
+import type { Database } from '../../lib/platform/database/database.ts';
+import { readActiveModelId } from '../../lib/records/active-model.ts';
+import {
+  findGatewayConnection,
+  markGatewayKeyInvalid,
+  noteGatewayKeyUse,
+  replaceEncryptedGatewayKey,
+  storeGatewayConnection,
+} from '../../lib/records/gateway-connections.ts';
+import {
+  createSession,
+  deleteSession,
+  listMessages,
+  listSessions,
+  readSession,
+  renameSession,
+} from '../../lib/records/sessions.ts';
+import { addUser, findPasswordHash, isUser, removeUser } from '../../lib/records/users.ts';
+import {
+  createEmbedded,
+  createNeon,
+  createPostgres,
+  type TestDatabase,
+} from '../support/databases.ts';
+import { createTestDeps } from '../support/deps.ts';
+import { sql } from '../support/records.ts';
+
+// What belongs to users, over each driver: their types differ, and so do their servers.
+
+const ID = '6f3c2f1e-0c5a-4b7d-9a53-3f1f7f1d2c11';
+const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/;
+
+describe.each([
+  ['the embedded database', createEmbedded],
+  ['Postgres', createPostgres],
+  ['Neon', createNeon],
+])('over %s', (_name, create) => {
+  let database: TestDatabase;
+  let db: Database;
+  beforeAll(async () => {
+    database = await create();
+    db = database.db;
+  });
+  afterAll(() => database.close());
+
+  it('a user is known by name and since when', async () => {
+    await addUser(db, 'ada', 'hash of ada');
+    expect(await findPasswordHash(db, 'ada')).toBe('hash of ada');
+    expect(await findPasswordHash(db, 'Ada')).toBeNull();
+    expect(await isUser(db, 'ada', null)).toBe(true);
+    expect(await isUser(db, 'ada', 4_000_000_000)).toBe(true);
+    expect(await isUser(db, 'ada', 1_000_000_000)).toBe(false);
+    await removeUser(db, 'ada');
+    expect(await isUser(db, 'ada', null)).toBe(false);
+  });
+
+  it('a connection is stored, used, encrypted anew and marked', async () => {
+    const stored = await storeGatewayConnection(db, 'ada', { encryptedKey: 'one', keyHint: '…1' });
+    expect(stored).toEqual({
+      encrypted_key: 'one',
+      key_hint: '…1',
+      connected_at: expect.stringMatching(TIMESTAMP),
+      last_used_at: null,
+      invalid: false,
+    });
+    await replaceEncryptedGatewayKey(db, 'ada', { from: 'other', to: 'lost' });
+    await replaceEncryptedGatewayKey(db, 'ada', { from: 'one', to: 'two' });
+    await noteGatewayKeyUse(db, 'ada', 'two');
+    await markGatewayKeyInvalid(db, 'ada', 'one');
+    expect(await findGatewayConnection(db, 'ada')).toEqual({
+      ...stored,
+      encrypted_key: 'two',
+      last_used_at: expect.stringMatching(TIMESTAMP),
+    });
+    await markGatewayKeyInvalid(db, 'ada', 'two');
+    expect(await findGatewayConnection(db, 'ada')).toMatchObject({ invalid: true });
+    expect(await findGatewayConnection(db, 'grace')).toBeNull();
+  });
+
+  it('a session is made, read, renamed and deleted by its user', async () => {
+    expect(await createSession(db, 'ada', { id: ID, name: 'Disks' })).not.toBeNull();
+    expect(await createSession(db, 'eve', { id: ID, name: 'Mine' })).toBeNull();
+    expect(await createSession(db, 'eve', { id: null, name: '' })).not.toBeNull();
+    await sql(
+      db,
+      `INSERT INTO chat_messages (session_id, username, role, content, request_id)
+       SELECT '${ID}', 'ada', 'user', 'text ' || n, 'r' FROM generate_series(1, 3) AS n`,
+    );
+    expect(JSON.parse((await readSession(db, 'ada', ID)) ?? '')).toEqual({
+      id: ID,
+      session_name: 'Disks',
+      created_at: expect.stringMatching(TIMESTAMP),
+      updated_at: expect.stringMatching(TIMESTAMP),
+      message_count: 3,
+    });
+    const page = { id: ID, beforeId: null, limit: 2 };
+    const messages = JSON.parse((await listMessages(db, 'ada', page)) ?? '');
+    expect(messages.map(({ content }: { content: string }) => content)).toEqual([
+      'text 2',
+      'text 3',
+    ]);
+    expect(await renameSession(db, 'ada', { id: ID, name: 'Full disks' })).toContain('Full disks');
+    expect(await listSessions(db, 'ada', { page: 1, limit: 5 })).toContain('Full disks');
+
+    expect(await readSession(db, 'eve', ID)).toBeNull();
+    expect(await listMessages(db, 'eve', page)).toBeNull();
+    expect(await renameSession(db, 'eve', { id: ID, name: 'Mine' })).toBeNull();
+    expect(await deleteSession(db, 'eve', ID)).toBe(false);
+    expect(await deleteSession(db, 'ada', ID)).toBe(true);
+  });
+
+  it('there is no active model at first', async () => {
+    expect(await readActiveModelId(db)).toBeNull();
+  });
+
+  it('a missing table is no missing database', async () => {
+    await sql(db, 'DROP TABLE gateway_connections');
+    const deps = createTestDeps({
+      db,
+      environment: { CREDENTIALS_ENCRYPTION_KEY: 'ab'.repeat(32) },
+    });
+    await expect(createGatewayCredentials(deps).readStatus('ada')).rejects.toMatchObject({
+      code: 'CREDENTIAL_STORAGE_UNAVAILABLE',
+    });
+  });
+});
