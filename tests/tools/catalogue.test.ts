@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import * as serviceApi from '../../lib/backups/shapes.ts';
 import { describeTool, tools } from '../../lib/tools/index.ts';
+import * as toolShapes from '../../lib/tools/shapes.ts';
 import { findTool } from '../support/tools.ts';
 
 interface Schema {
@@ -128,4 +130,15 @@ describe('the limits of specification 3', () => {
 it('the list of tools is at most 40 KB', () => {
   const size = Buffer.byteLength(JSON.stringify({ tools: tools.map(describeTool) }));
   expect(size).toBeLessThanOrEqual(40_000);
+});
+
+it.each([
+  ['run', serviceApi.run, toolShapes.run],
+  ['result', serviceApi.result, toolShapes.result],
+  ['fix', serviceApi.fix, toolShapes.fixOfRun],
+  ['log', serviceApi.log, toolShapes.log],
+  ['repository', serviceApi.trackedRepository, toolShapes.trackedRepository],
+  ['pagination', serviceApi.pagination, toolShapes.pagination],
+])('a %s has the same fields as in the service API', (_name, ofApi, ofTools) => {
+  expect(Object.keys(ofTools.shape)).toEqual(Object.keys(ofApi.shape));
 });

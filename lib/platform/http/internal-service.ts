@@ -4,7 +4,7 @@ import { cleanText } from '../clean-text.ts';
 import { AppError } from '../errors.ts';
 import { readBoundedText } from './bounded-text.ts';
 
-const TIMEOUT_MS = 15_000;
+const DEFAULT_TIMEOUT_MS = 15_000;
 const MAX_BYTES = 32 * 2 ** 20;
 const MAX_ERROR_BYTES = 64 * 2 ** 10;
 const MAX_MESSAGE = 300;
@@ -17,6 +17,8 @@ export interface InternalService {
   /** INTERNAL_SECRET; undefined calls without one. */
   secret: string | undefined;
   fetch: typeof fetch;
+  /** Longest wait for a whole answer. Default 15 seconds. */
+  timeoutMs?: number;
 }
 
 export interface InternalRequest {
@@ -34,13 +36,12 @@ export interface InternalAnswer {
 }
 
 /**
- * Calls a service of the product with X-Internal-Secret and reads its answer, at most 32 MiB, within 15
- * seconds. Redirects are not followed: they could carry the secret elsewhere. Throws AppError naming
+ * Calls a service of the product with X-Internal-Secret and reads its answer, at most 32 MiB. Redirects are not followed: they could carry the secret elsewhere. Throws AppError naming
  * status and message for an answer outside 2xx (NOT_FOUND for 404, else SERVICE_UNAVAILABLE), and
  * SERVICE_UNAVAILABLE when there is no answer. (spec 3, What the service does; Tool behaviour 11)
  */
 export async function callInternalService(
-  { name, url, secret, fetch }: InternalService,
+  { name, url, secret, fetch, timeoutMs = DEFAULT_TIMEOUT_MS }: InternalService,
   { path, body, signal }: InternalRequest,
 ): Promise<InternalAnswer> {
   try {
@@ -53,14 +54,14 @@ export async function callInternalService(
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       redirect: 'manual',
-      signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
+      signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
     });
     if (!response.ok) throw await refusal(name, response);
     return { status: response.status, text: await readBoundedText(response, MAX_BYTES) };
   } catch (error) {
     if (error instanceof AppError || signal.aborted) throw error;
     const isLate = error instanceof Error && error.name === 'TimeoutError';
-    const fault = isLate ? `did not answer within ${TIMEOUT_MS / 1000} seconds` : 'did not answer';
+    const fault = isLate ? `did not answer within ${timeoutMs / 1000} seconds` : 'did not answer';
     throw new AppError('SERVICE_UNAVAILABLE', `${name} ${fault}`, { cause: error });
   }
 }
