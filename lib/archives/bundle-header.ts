@@ -16,17 +16,18 @@ export interface BundleHeader {
   objects: number;
 }
 
-/** That of a mirror with half a million refs. */
-const MAX_HEADER_BYTES = 64 * 2 ** 20;
+/** That of a mirror with some 400,000 refs. */
+const MAX_HEADER_BYTES = 32 * 2 ** 20;
 const FIRST_READ_BYTES = 2 ** 16;
 const PACK_HEADER_BYTES = 12;
+const NO_BUNDLE = 'the file does not begin as a git bundle';
 const signatures = new Set(['# v2 git bundle', '# v3 git bundle']);
 
 /** Reads the header of an open bundle. Throws ArchiveFault where it is none. */
 export async function readBundleHeader(handle: FileHandle): Promise<BundleHeader> {
   const bytes = await readToBlankLine(handle);
   const [signature = '', ...lines] = bytes.toString('utf8').split('\n');
-  if (!signatures.has(signature)) throw corrupt('the file does not begin as a git bundle');
+  if (!signatures.has(signature)) throw corrupt(NO_BUNDLE);
   const length = bytes.length + 2;
   const header: BundleHeader = {
     length,
@@ -47,16 +48,16 @@ export async function readBundleHeader(handle: FileHandle): Promise<BundleHeader
 /** The text before the first blank line. */
 async function readToBlankLine(handle: FileHandle): Promise<Buffer> {
   // Longer and longer beginnings, so that a short header costs little and a long one linear time.
-  for (let size = FIRST_READ_BYTES; size <= MAX_HEADER_BYTES; size *= 4) {
+  for (let size = FIRST_READ_BYTES; size <= MAX_HEADER_BYTES; size *= 2) {
     const { buffer, bytesRead } = await handle.read(Buffer.allocUnsafe(size), 0, size, 0);
     const beginning = buffer.subarray(0, bytesRead);
     if (bytesRead === 0) throw corrupt('the file is empty');
-    if (beginning.toString('latin1', 0, 3) !== '# v') break;
+    if (beginning.toString('latin1', 0, 3) !== '# v') throw corrupt(NO_BUNDLE);
     const end = beginning.indexOf('\n\n');
     if (end !== -1) return beginning.subarray(0, end);
     if (bytesRead < size) throw corrupt("the bundle's header does not end");
   }
-  throw corrupt('the file does not begin as a git bundle');
+  throw corrupt(`the bundle's header is longer than ${MAX_HEADER_BYTES} bytes`);
 }
 
 function readLine(header: BundleHeader, line: string): void {

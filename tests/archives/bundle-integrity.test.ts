@@ -122,6 +122,11 @@ it('finds what was added behind the pack', async () => {
 
 it.each([
   ['an empty file', '', 'the file is empty'],
+  [
+    'a header of more than 32 MiB',
+    `# v2 git bundle\n${'-'.repeat(2 ** 25)}`,
+    'longer than 33554432',
+  ],
   ['another file', 'hello\n\n', 'the file does not begin as a git bundle'],
   ['a header without end', '# v2 git bundle\n', "the bundle's header does not end"],
   ['a header without pack', `# v2 git bundle\n${'a'.repeat(40)} HEAD\n\n`, 'no pack follows'],
@@ -231,6 +236,17 @@ it('does not unpack a bundle of more than 2 GiB, and says what is proved', async
   await truncate(join(archives.root, 'team__app.bundle'), 2 * 2 ** 30 + 1);
   const message = await refusal();
   expect(message).toMatch(/^CORRUPT_ARCHIVE: .*pack_checksum failed, objects not_checked/);
+});
+
+it('says that there is no room before it unpacks, and does not go on hashing', async () => {
+  await archives.bundle('team__app.bundle', app);
+  // To read that much takes longer than the test may.
+  await truncate(join(archives.root, 'team__app.bundle'), 10 ** 12);
+  const reader = archives.reader({ limits: { unpackedBundleBytes: 10 ** 13 } });
+  await expect(reader.verify('team/app', noSignal)).rejects.toMatchObject({
+    code: 'SERVICE_UNAVAILABLE',
+    message: 'the folder for temporary files has no room to unpack the bundle',
+  });
 });
 
 it('gives no verdict on a whole bundle that is too large to unpack', async () => {
