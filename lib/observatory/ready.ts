@@ -2,7 +2,6 @@ import type { Context } from 'hono';
 import type { ObservatoryConfig } from '../platform/config/observatory.ts';
 import type { HttpEnv } from '../platform/http/env.ts';
 import { type Endpoint, endpoint } from '../platform/http/route.ts';
-import { redact } from '../platform/redaction.ts';
 import { within } from '../platform/within.ts';
 import { ping } from '../records/ping.ts';
 import type { ObservatoryHandles } from './handles.ts';
@@ -15,8 +14,8 @@ const BACKEND_WITHIN_MS = 2_000;
 export const readyEndpoints: readonly Endpoint<ObservatoryHandles>[] = [
   endpoint(readyRoute, async (_input, handles: ObservatoryHandles, c) => {
     const [database, backend] = await Promise.all([
-      faultOf(within(DATABASE_WITHIN_MS, ping(handles.db), handles.clock)),
-      faultOf(askBackend(handles)),
+      faultOf(within(DATABASE_WITHIN_MS, ping(handles.db), handles.clock), handles),
+      faultOf(askBackend(handles), handles),
     ]);
     const configuration = findMissing(handles.config);
     const isReady = database === null && backend === null && configuration === null;
@@ -39,13 +38,16 @@ export const readyEndpoints: readonly Endpoint<ObservatoryHandles>[] = [
 ];
 
 /** Null when it goes well, else what is wrong, without credentials. */
-async function faultOf(work: Promise<unknown>): Promise<string | null> {
+async function faultOf(
+  work: Promise<unknown>,
+  { redactor }: Pick<ObservatoryHandles, 'redactor'>,
+): Promise<string | null> {
   try {
     await work;
     return null;
   } catch (error) {
     const { message, cause } = error instanceof Error ? error : new Error(String(error));
-    return redact(cause instanceof Error ? `${message}: ${cause.message}` : message);
+    return redactor.text(cause instanceof Error ? `${message}: ${cause.message}` : message);
   }
 }
 

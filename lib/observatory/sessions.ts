@@ -53,13 +53,17 @@ export const sessionsEndpoints: readonly Endpoint<ObservatoryHandles>[] = [
     if (!(await deleteSession(db, c.get('user'), id))) throw notFound();
     return sendData(c, 'Deleted the session', { id, deleted: true });
   }),
-  endpoint(listMessagesRoute, async ({ params, query }, { db }: ObservatoryHandles, c) => {
-    const messages = await listMessages(db, c.get('user'), {
+  endpoint(listMessagesRoute, async ({ params, query }, handles: ObservatoryHandles, c) => {
+    const { db, redactor } = handles;
+    const found = await listMessages(db, c.get('user'), {
       id: readSessionId(params.id),
       beforeId: query.before_id ?? null,
       limit: query.limit ?? PAGE_SIZE,
     });
-    return sendJsonData(c, 'Read the messages', orNotFound(messages));
+    const messages: { tool_calls: unknown }[] = JSON.parse(orNotFound(found));
+    // What a tool answered is of logs and archives, and passes redaction wherever it leaves.
+    const shown = messages.map((it) => ({ ...it, tool_calls: redactor.value(it.tool_calls) }));
+    return sendData(c, 'Read the messages', shown);
   }),
 ];
 

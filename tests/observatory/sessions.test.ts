@@ -173,6 +173,17 @@ describe('GET /sessions/:id/messages', () => {
     expect((await client.get(`/sessions/${id}`)).body.data.message_count).toBe(2);
   });
 
+  it('takes secrets out of what tools answered', async () => {
+    const id = await create('talk');
+    await addMessages(id, 2);
+    const token = `ghp_${'a1B2'.repeat(10)}`;
+    const calls = JSON.stringify([{ name: 'read_logs', result: `pushing with ${token}` }]);
+    await sql(database.db, `UPDATE chat_messages SET tool_calls = '${calls}'`);
+    const { text } = await client.get(`/sessions/${id}/messages`);
+    expect(text).toContain('pushing with');
+    expect(text).not.toContain(token);
+  });
+
   it('gives the newest ones, and older ones before an id', async () => {
     const id = await create('talk');
     await addMessages(id, 5);
