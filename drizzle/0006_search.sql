@@ -40,14 +40,18 @@ LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 DECLARE
   names text := search_names(content);
   stems tsquery := plainto_tsquery('pg_catalog.english', search_parts(content));
+  exact tsquery;
 BEGIN
   IF is_phrase THEN
+    exact := phraseto_tsquery('pg_catalog.simple', names);
     stems := phraseto_tsquery('pg_catalog.english', search_parts(content));
-    IF numnode(stems) > 0 THEN RETURN stems; END IF;
+    -- Of `timed out` english leaves one word, which is no phrase.
+    IF how = 'exact' OR numnode(stems) < 2 THEN RETURN exact; END IF;
+    RETURN exact || stems;
   END IF;
   IF how = 'prefix' THEN
     RETURN (
-      SELECT coalesce(string_agg(quote_literal(word) || CASE WHEN length(word) > 2 THEN ':*' ELSE '' END, ' & '), '')
+      SELECT coalesce(string_agg(quote_literal(word) || CASE WHEN length(trim(names)) > 2 THEN ':*' ELSE '' END, ' & '), '')
       FROM unnest(tsvector_to_array(to_tsvector('pg_catalog.simple', names))) AS word
     )::tsquery || (
       SELECT coalesce(string_agg(quote_literal(word) || CASE WHEN length(word) > 2 THEN ':*' ELSE '' END, ' & '), '')
@@ -60,7 +64,8 @@ BEGIN
 END $$;
 --> statement-breakpoint
 -- The query for what somebody typed, as lib/search/query.ts read it: alternatives, each a list of terms
--- {text, phrase, negated} that must all be met. A word that english leaves out counts only on its own.
+-- {text, phrase, negated} that must all be met. A word that english leaves out counts only on its own. With
+-- prefix the terms that are marked {absent} are taken for beginnings, and alternatives without one left out.
 CREATE OR REPLACE FUNCTION search_query(alternatives jsonb, how text) RETURNS tsquery
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 DECLARE
@@ -72,15 +77,16 @@ DECLARE
   whole tsquery := '';
 BEGIN
   FOR terms IN SELECT jsonb_array_elements(alternatives) LOOP
+    CONTINUE WHEN how = 'prefix' AND NOT terms @> '[{"absent": true}]';
     met := '';
     common := '';
     FOR term IN SELECT jsonb_array_elements(terms) LOOP
-      part := search_term(term->>'text', (term->>'phrase')::boolean, how);
+      part := search_term(term->>'text', (term->>'phrase')::boolean,
+        CASE WHEN how = 'prefix' AND NOT term @> '{"absent": true}' THEN 'parts' ELSE how END);
       IF numnode(part) = 0 THEN
         CONTINUE;
       ELSIF (term->>'negated')::boolean THEN
-        met := met && !! search_term(
-          term->>'text', (term->>'phrase')::boolean, CASE how WHEN 'prefix' THEN 'parts' ELSE how END);
+        met := met && !! part;
       ELSIF numnode(plainto_tsquery('pg_catalog.english', search_parts(term->>'text'))) = 0 THEN
         common := common && part;
       ELSE
@@ -94,21 +100,21 @@ END $$;
 --> statement-breakpoint
 -- Ids of the newest rows of a relation that meet a query, at most `wanted` and none of `known`. Looks
 -- through ranges of ids from the newest down, small ones first, each by the index alone: a word that half
--- of the rows contain fills the first range, and one that occurs nowhere is missed at once in all of them.
--- Older rows are given up after 400 ms, so no query can make a search take longer than that.
+-- of the rows contain fills the first range. What is seldom there is then looked for in all rows at once,
+-- up to 20,000 of them; where there are more, so in old rows alone, range by range again, for 400 ms at most.
 CREATE OR REPLACE FUNCTION search_newest(
   relation text, document text, condition text, query tsquery, wanted integer, known bigint[]
 ) RETURNS bigint[] LANGUAGE plpgsql STABLE
-SET enable_seqscan = off SET enable_indexscan = off SET jit = off
+SET enable_seqscan = off SET jit = off SET work_mem = '64MB'
 SET max_parallel_workers_per_gather = 0 AS $$
 DECLARE
   started CONSTANT timestamptz := clock_timestamp();
-  find CONSTANT text := format(
-    'SELECT array(SELECT id::bigint FROM %s WHERE %s @@ $1 AND %s AND id <> ALL ($3)
-       ORDER BY id DESC LIMIT $2)', relation, document, condition);
-  below CONSTANT text := format('SELECT max(id)::bigint FROM %s WHERE id <= $1', relation);
+  -- A phrase has to be looked for in each row that holds its words.
+  has_phrase CONSTANT boolean := query::text ~ '<(-|[0-9]+)>';
+  most CONSTANT integer := 20000;
   found bigint[] := '{}';
   more bigint[];
+  anywhere bigint[] := '{}';
   newest bigint;
   oldest bigint;
   step integer := 0;
@@ -118,7 +124,7 @@ DECLARE
 BEGIN
   EXECUTE format('SELECT max(id)::bigint FROM %s', relation) INTO newest;
   WHILE newest IS NOT NULL AND cardinality(found) < wanted
-    AND (step = 0 OR clock_timestamp() - started < interval '400 ms') LOOP
+    AND (step < 5 OR clock_timestamp() - started < interval '400 ms') LOOP
     -- 1, 4, 16 and 64 fine ranges down to the border of a coarse one, then 1, 2, 4, 4 … coarse ones.
     IF step < 4 AND (newest & 131071) <> 131071 THEN
       word := 'zfinez';
@@ -132,15 +138,35 @@ BEGIN
     END IF;
     step := step + 1;
     oldest := ((newest >> bits) - ranges + 1) << bits;
-    EXECUTE find INTO more USING
+    -- By an expression, so that the planner does not walk the primary key and make a document of each row.
+    EXECUTE format(
+      'SELECT array(SELECT id::bigint FROM %s WHERE %s @@ $1 AND %s AND id <> ALL ($3)
+         ORDER BY id + 0 DESC LIMIT $2)', relation, document, condition)
+    INTO more USING
       query && (SELECT string_agg(word || number, ' | ')
                 FROM generate_series(oldest >> bits, newest >> bits) AS number)::tsquery,
       wanted - cardinality(found), known || found;
     found := found || more;
     newest := oldest - 1;
     -- Ids may have holes as wide as they like.
-    IF cardinality(more) = 0 THEN EXECUTE below INTO newest USING newest; END IF;
+    IF cardinality(more) = 0 THEN
+      EXECUTE format('SELECT max(id)::bigint FROM %s WHERE id <= $1', relation) INTO newest USING newest;
+    END IF;
+
+    IF step = 5 AND newest IS NOT NULL AND cardinality(found) < wanted AND NOT has_phrase THEN
+      EXECUTE format(
+        'SELECT array(SELECT id::bigint FROM %s WHERE %s @@ $1 AND %s AND id <> ALL ($3) LIMIT $2)',
+        relation, document, condition)
+      INTO anywhere USING query, most, known || found;
+      IF cardinality(anywhere) < most THEN newest := NULL; END IF;
+    END IF;
   END LOOP;
+  -- All of them, or some of the many, which are better than none.
+  IF cardinality(found) < wanted THEN
+    found := found || array(
+      SELECT id FROM unnest(anywhere) AS id WHERE id <> ALL (found) ORDER BY id DESC
+      LIMIT wanted - cardinality(found));
+  END IF;
   RETURN found;
 END $$;
 --> statement-breakpoint
@@ -150,7 +176,7 @@ CREATE OR REPLACE FUNCTION search_beginnings(
   relation text, document text, condition text, query tsquery, alternatives jsonb, wanted integer,
   known bigint[]
 ) RETURNS bigint[] LANGUAGE plpgsql STABLE
-SET enable_seqscan = off SET enable_indexscan = off SET jit = off
+SET enable_seqscan = off SET jit = off SET work_mem = '64MB'
 SET max_parallel_workers_per_gather = 0 AS $$
 DECLARE
   -- A word that each row of an alternative holds, and that is compared faster than a document is made.
@@ -158,16 +184,16 @@ DECLARE
     SELECT '%' || coalesce((
       SELECT word FROM jsonb_array_elements(terms) AS term,
         unnest(tsvector_to_array(to_tsvector('pg_catalog.simple', search_parts(term->>'text')))) AS word
-      WHERE NOT (term->>'negated')::boolean AND NOT (term->>'phrase')::boolean
+      WHERE term @> '{"absent": true}'
       ORDER BY length(word) DESC LIMIT 1), '') || '%'
-    FROM jsonb_array_elements(alternatives) AS terms);
+    FROM jsonb_array_elements(alternatives) AS terms WHERE terms @> '[{"absent": true}]');
   found bigint[];
   newest bigint;
 BEGIN
   EXECUTE format('SELECT max(id)::bigint FROM %s', relation) INTO newest;
   EXECUTE format(
-    'SELECT array(SELECT id::bigint FROM %s WHERE id > $1 AND lower(%s) LIKE ANY ($5) AND %s @@ $2
-       AND %s AND id <> ALL ($4) ORDER BY id DESC LIMIT $3)',
+    'SELECT array(SELECT id::bigint FROM %s WHERE id > $1 AND lower(%s) LIKE ANY ($5)
+       AND (%s @@ $2) IS TRUE AND %s AND id <> ALL ($4) ORDER BY id DESC LIMIT $3)',
     relation, regexp_replace(document, '^search_document\(id, (.*)\)$', '\1'), document, condition)
   INTO found USING newest - 8192, query, wanted, known, patterns;
   IF cardinality(found) < least(wanted, 20) THEN
@@ -181,12 +207,13 @@ BEGIN
 END $$;
 --> statement-breakpoint
 -- Candidates of full text in one source: the newest `wanted` rows that meet the query exactly (tier 1) and,
--- while those are not `enough`, by the words inside names (2) and by how words begin (3). Chunks are those of
+-- while those are not `enough`, by the words inside names (2) and, for words that no row has, by rows whose
+-- words begin so (3). Chunks are those of
 -- one generation, investigations those of one owner unless that is null. rank is ts_rank.
 CREATE OR REPLACE FUNCTION search_full_text(
   source text, alternatives jsonb, generation integer, owner text, wanted integer, enough integer
 ) RETURNS TABLE (row_id bigint, tier integer, rank real) LANGUAGE plpgsql STABLE ROWS 200
-SET enable_seqscan = off SET enable_indexscan = off SET jit = off
+SET enable_seqscan = off SET jit = off
 SET client_min_messages = warning AS $$
 DECLARE
   hows CONSTANT text[] := '{exact,parts,prefix}';
@@ -194,6 +221,10 @@ DECLARE
   content text;
   document text;
   condition text := 'true';
+  -- One word alone: whether a row has it is known by then.
+  is_lone CONSTANT boolean := jsonb_array_length(alternatives) = 1
+    AND jsonb_array_length(alternatives->0) = 1;
+  marked jsonb;
   query tsquery;
   earlier text[] := '{}';
   known bigint[] := '{}';
@@ -221,13 +252,25 @@ BEGIN
   END CASE;
   document := format('search_document(id, %s)', content);
   FOR tier IN 1..3 LOOP
-    query := search_query(alternatives, hows[tier]);
+    marked := alternatives;
+    IF tier = 3 THEN
+      SELECT jsonb_agg((
+        SELECT jsonb_agg(CASE
+          WHEN (term->>'negated')::boolean OR (term->>'phrase')::boolean THEN term
+          WHEN is_lone AND cardinality(known) > 0 THEN term
+          WHEN is_lone OR cardinality(search_newest(relation, document, condition,
+            search_term(term->>'text', false, 'parts'), 1, '{}')) = 0
+          THEN term || '{"absent": true}' ELSE term END)
+        FROM jsonb_array_elements(terms) AS term))
+      INTO marked FROM jsonb_array_elements(alternatives) AS terms;
+    END IF;
+    query := search_query(marked, hows[tier]);
     CONTINUE WHEN numnode(query) = 0 OR query::text = ANY (earlier);
     earlier := earlier || query::text;
     IF tier < 3 THEN
       found := search_newest(relation, document, condition, query, wanted, known);
     ELSE
-      found := search_beginnings(relation, document, condition, query, alternatives, wanted, known);
+      found := search_beginnings(relation, document, condition, query, marked, wanted, known);
     END IF;
     RETURN QUERY EXECUTE format(
       'SELECT id::bigint, %s, ts_rank(%s, $1, 1) FROM %s WHERE id = ANY ($2)', tier, document, relation

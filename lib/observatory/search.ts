@@ -30,6 +30,8 @@ export const searchEndpoints: readonly Endpoint<ObservatoryHandles>[] = [
         signal: c.req.raw.signal,
       },
     );
-    return sendData(c, 'Searched', { ...outcome, degraded: outcome.degraded_reason !== null });
+    const { degraded_reason, ...found } = outcome;
+    const degraded = degraded_reason !== null;
+    return sendData(c, 'Searched', { ...found, degraded, degraded_reason });
   }),
 ];

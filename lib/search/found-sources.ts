@@ -44,7 +44,7 @@ const RRF_K = 60;
 /** Longer contents are cut: a result is to be read, its source is one request away. Characters. */
 const LONGEST_CONTENT = 4_000;
 /** A source that shares next to no spelling with the query is no hit of a lexical model. */
-const LEAST_SIMILARITY_OF_SPELLING = 0.12;
+const LEAST_SIMILARITY_OF_SPELLING = 0.15;
 
 const types = `$4::text[]`;
 /** Full text takes part when it has weight, and whenever vectors cannot (decisions 5, /search). */
@@ -147,8 +147,9 @@ const statement: Statement = {
     FROM found WHERE created_at IS NOT NULL
   ), fused AS (
     SELECT source_type, source_id, chunk_id, created_at,
-      CASE WHEN tier IS NULL THEN 0 ELSE (SELECT CASE WHEN take_part THEN $5::float8 ELSE 1 END
-        FROM vectors_usable) / (${RRF_K} + text_place) END
+      -- Without weight full text is here only because vectors cannot be.
+      CASE WHEN tier IS NULL THEN 0
+           ELSE (CASE WHEN $5::float8 > 0 THEN $5::float8 ELSE 1 END) / (${RRF_K} + text_place) END
       + CASE WHEN similarity IS NULL THEN 0 ELSE $6::float8 / (${RRF_K} + near_place) END AS score
     FROM placed
     ORDER BY score DESC, created_at DESC, source_id DESC, source_type LIMIT $7::int

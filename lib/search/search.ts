@@ -3,7 +3,7 @@ import type { ResolveKeys } from '../gateway/registry.ts';
 import type { Database } from '../platform/database/database.ts';
 import type { Log } from '../platform/log.ts';
 import type { Redactor } from '../platform/redaction.ts';
-import { type FoundSources, findSources } from './found-sources.ts';
+import { type FoundSource, type FoundSources, findSources } from './found-sources.ts';
 import { parseQuery } from './query.ts';
 import { embedQuery, guessActiveModel, noteActiveModel } from './query-vector.ts';
 import { MOST_RERANKED, rerank } from './rerank.ts';
@@ -71,12 +71,7 @@ export async function search(
   const { redactor } = handles;
   const { limit, rerankModel, signal } = request;
   const { found, reasons } = await findWithVectors(handles, request);
-  let results: SearchResult[] = found.sources.map((source) => ({
-    ...source,
-    content: redactor.text(source.content),
-    metadata: redactor.value(source.metadata),
-    reranked: false,
-  }));
+  let results = found.sources.map((source) => toResult(source, redactor));
 
   if (rerankModel !== null && results.length > 0) {
     const query = redactor.text(request.query);
@@ -91,6 +86,20 @@ export async function search(
     model_id: found.generationId === null ? null : (found.active?.id ?? null),
     total: results.length,
     degraded_reason: reasons.length === 0 ? null : reasons.join('; '),
+  };
+}
+
+/** The fields in the order of spec 2, without secrets. */
+function toResult(source: FoundSource, redactor: Redactor): SearchResult {
+  const { id, source_type, source_id, content, score, metadata } = source;
+  return {
+    id,
+    source_type,
+    source_id,
+    content: redactor.text(content),
+    score,
+    metadata: redactor.value(metadata),
+    reranked: false,
   };
 }
 

@@ -53,6 +53,7 @@ async function activate(from: TestClient, model: string): Promise<number> {
     generation_id: id,
     max_batches: 50,
   });
+  expect(built.body).toMatchObject({ success: true });
   expect(built.body.data).toMatchObject({ failed: 0, generation_status: 'READY' });
   const activated = await from.post(`/embeddings/activate?generation_id=${id}`, undefined);
   expect(activated.status).toBe(200);
@@ -88,8 +89,8 @@ describe('input', () => {
   it('finds everything by default, 10 results, at both paths', async () => {
     const { db } = database;
     const run = await insertRun(db);
-    for (let n = 0; n < 12; n++) await log('certificate');
-    await insertResult(db, run, 'a/b', { error_message: 'certificate' });
+    for (let n = 0; n < 12; n++) await log('a certificate of the mirror');
+    await insertResult(db, run, 'certificate', { error_message: 'certificate' });
     const answer = await client().post('/observatory/search', { query: 'certificate' });
     expect(answer.body).toMatchObject({ success: true, message: 'Searched' });
     expect(answer.body.data.results).toHaveLength(10);
@@ -164,7 +165,7 @@ describe('without vectors', () => {
 describe('with a model of the gateway', () => {
   it('embeds the query with the keys of who asks, and finds by its vectors', async () => {
     const id = await log('aaaa bbbb');
-    await log('zzzz yyyy');
+    await log('cccc dddd');
     const from = client();
     const generation = await activate(from, 'acme/embed-free');
     gateway.requests.length = 0;
@@ -185,8 +186,6 @@ describe('with a model of the gateway', () => {
     const from = client();
     await activate(from, 'acme/embed-free');
     await search(from, { query: 'aaaa' });
-    const before = from.deps.databaseUse;
-    expect(before).toBeDefined();
     let asked = 0;
     const { db } = database;
     const counting = {
@@ -260,20 +259,13 @@ describe('reranking', () => {
   const rerank = { rerank_model_id: 'acme/rerank-free' };
 
   it('orders the best 50 anew and says so', async () => {
-    const both = await log('the mirror of the archive has a certificate');
-    for (let n = 0; n < 70; n++) await log('certificate or archive');
-    await log('certificate certificate');
-    const answer = await search(client(), {
-      query: 'certificate -nothing mirror or certificate',
-      limit: 3,
-      ...rerank,
-    });
+    for (let n = 0; n < 70; n++) await log('a certificate');
+    const answer = await search(client(), { query: 'certificate', limit: 3, ...rerank });
     expect(answer.body.data.total).toBe(3);
     const [request] = gateway.requestsTo('/rerank');
     expect(request?.body).toMatchObject({ model: 'acme/rerank-free', top_n: 50 });
     expect(request?.body?.documents).toHaveLength(50);
     for (const result of answer.body.data.results) expect(result.reranked).toBe(true);
-    expect(both).toBeGreaterThan(0);
   });
 
   it('takes the order and the scores of the model', async () => {
