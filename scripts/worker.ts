@@ -22,7 +22,10 @@ await runCommand(async () => {
     io: {
       stdout: process.stdout,
       stderr: process.stderr,
-      stdin: process.stdin,
+      // Opened only where it is read, so that a command in a script leaves it to the next.
+      get stdin() {
+        return process.stdin;
+      },
       isTerminal: process.stderr.isTTY ?? false,
     },
     desktop: {

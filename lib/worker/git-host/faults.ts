@@ -14,8 +14,9 @@ export function explainHostFault(error: unknown, host: string): AppError {
     return unavailable(`${name} gave an answer that is not understood`);
   }
   if (error instanceof RequestError && error.response !== undefined) {
-    const { status } = error;
-    return unavailable(`${name} answered ${status}: ${cleanText(error.message, 200)}`);
+    // What is posted holds codes and refresh tokens, which the answer may repeat.
+    const said = error.request.method === 'GET' ? `: ${cleanText(error.message, 200)}` : '';
+    return unavailable(`${name} answered ${error.status}${said}`);
   }
   return unavailable(`${name} does not answer: ${cleanText(reasonOf(error), 200)}`);
 }

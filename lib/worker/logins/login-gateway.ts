@@ -1,5 +1,6 @@
 import { hash, randomBytes, randomInt } from 'node:crypto';
 import { exchangeCode } from '../../gateway/exchange.ts';
+import type { GatewayFailure } from '../../gateway/failure.ts';
 import { createGatewayTransport, gatewayAuthUrl } from '../../gateway/transport.ts';
 import { type GatewayConfig, gatewayVariables } from '../../platform/config/gateway.ts';
 import { ConfigError, readConfig } from '../../platform/config/read.ts';
@@ -123,9 +124,7 @@ async function keepKey(
     throw new AppError('UNAUTHORIZED', 'the gateway gave no code: no key was allowed');
   }
   const { store, signal } = session;
-  const transport = createGatewayTransport({ ...session, config });
-  const authUrl = gatewayAuthUrl(config);
-  const key = await exchangeCode(transport, authUrl, { code, codeVerifier: verifier });
+  const key = await exchange(session, config, { code, codeVerifier: verifier });
   signal.throwIfAborted();
   const login: NewLogin = {
     facts: {
@@ -140,4 +139,24 @@ async function keepKey(
   };
   const kept = await store.save('gateway:default', login, storesFor(choice));
   return describeStore(kept, store.path);
+}
+
+async function exchange(
+  session: LoginSession,
+  config: GatewayConfig,
+  given: { code: string; codeVerifier: string },
+): Promise<string> {
+  try {
+    return await exchangeCode(
+      createGatewayTransport({ ...session, config }),
+      gatewayAuthUrl(config),
+      given,
+    );
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    // Without its cause, in which the gateway may repeat the code.
+    const { outcome } = (error.cause ?? {}) as Partial<GatewayFailure>;
+    const answer = typeof outcome === 'number' ? `it answered ${outcome}` : outcome;
+    throw new AppError(error.code, `${error.message}${answer ? ` (${answer})` : ''}`);
+  }
 }

@@ -56,7 +56,7 @@ export interface PersonOptions {
 }
 
 export function createPerson({ io, desktop, signal, cancel }: PersonOptions): Person {
-  const canAnswer = io.isTerminal && io.stdin.isTTY === true;
+  const canAnswer = () => io.isTerminal && io.stdin.isTTY === true;
   const say = (text: string) => void io.stderr.write(`${text}\n`);
   const output = io.stderr as unknown as Writable;
 
@@ -69,13 +69,15 @@ export function createPerson({ io, desktop, signal, cancel }: PersonOptions): Pe
   }
 
   return {
-    canAnswer,
+    get canAnswer() {
+      return canAnswer();
+    },
     print: (text) => void io.stdout.write(`${text}\n`),
     say,
     strong: (text) =>
       io.isTerminal ? styleText('bold', text, { stream: output as NodeJS.WriteStream }) : text,
     async offer({ message, address, copied }, over) {
-      if (!canAnswer) return;
+      if (!canAnswer()) return;
       const { confirm, isCancel } = await import('@clack/prompts');
       const ended = AbortSignal.any([signal, over]);
       const answer = await confirm({ message, input: io.stdin, output, signal: ended });
@@ -90,7 +92,7 @@ export function createPerson({ io, desktop, signal, cancel }: PersonOptions): Pe
       );
     },
     async askSecret(message) {
-      if (!canAnswer) return readLine(io.stdin, signal);
+      if (!canAnswer()) return readLine(io.stdin, signal);
       const { password, isCancel } = await import('@clack/prompts');
       const answer = await password({ message, input: io.stdin, output, signal });
       signal.throwIfAborted();

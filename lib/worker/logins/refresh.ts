@@ -1,6 +1,6 @@
 import { AppError } from '../../platform/errors.ts';
 import type { GitHostConnection } from '../git-host/connection.ts';
-import { explainHostFault } from '../git-host/faults.ts';
+import { explainHostFault, isPassing } from '../git-host/faults.ts';
 import { type AppToken, OAuthError, requestRefresh } from '../git-host/oauth.ts';
 import { KeychainError } from './keychain.ts';
 import type { LoginFacts, LoginName, LoginSecrets, StoredLogin } from './login.ts';
@@ -9,6 +9,9 @@ import { logInAgain } from './messages.ts';
 
 /** A token with less time left than this is renewed before it is used. */
 export const REFRESH_AHEAD_MS = 5 * 60_000;
+
+/** Before each further attempt; all of them fit into the time that others wait for the lock. */
+const RETRY_PAUSES_MS = [1_000, 4_000, 9_000];
 
 export interface RefreshOptions {
   store: LoginStore;
@@ -101,18 +104,24 @@ async function renew(
   };
 }
 
+/** Asks again where the host failed by its own fault: a long run must not end by one bad answer. */
 async function refresh(
   login: { clientId: string; refreshToken: string },
   name: LoginName,
   connection: GitHostConnection,
 ): Promise<AppToken> {
-  try {
-    return await requestRefresh(connection, login);
-  } catch (error) {
-    connection.signal.throwIfAborted();
-    if (error instanceof OAuthError) {
-      throw logInAgain(name, `the git host refused to renew it (${error.code})`);
+  const { clock, signal, hostUrl } = connection;
+  for (const pauseMs of [...RETRY_PAUSES_MS, null]) {
+    try {
+      return await requestRefresh(connection, login);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (error instanceof OAuthError) {
+        throw logInAgain(name, `the git host refused to renew it (${error.code})`);
+      }
+      if (pauseMs === null || !isPassing(error)) throw explainHostFault(error, hostUrl);
+      await clock.sleep(pauseMs, signal);
     }
-    throw explainHostFault(error, connection.hostUrl);
   }
+  throw new Error('the last attempt neither succeeded nor failed');
 }

@@ -8,7 +8,10 @@ export function apiRoutes(state: GitHostState): Hono {
   app.use(async (c, next) => {
     const instead = state.apiAnswers.shift();
     if (instead === undefined) return next();
-    if ('status' in instead) return c.json({ message: 'no' }, instead.status as 500);
+    if ('status' in instead) {
+      const message = instead.echo ? `no ${c.req.header('authorization')}` : 'no';
+      return c.json({ message }, instead.status as 500);
+    }
     if (instead.limit === 'secondary') {
       const message = 'You have exceeded a secondary rate limit.';
       return c.json({ message }, 403, { 'retry-after': String(instead.retryAfter) });

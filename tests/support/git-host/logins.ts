@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Hono } from 'hono';
-import { type GitHostState, grantAppToken } from './state.ts';
+import { type GitHostState, grantAppToken, type PollAnswer } from './state.ts';
 
 const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
 const DEVICE_SECONDS = 900;
@@ -30,16 +30,12 @@ export function loginRoutes(state: GitHostState, url: () => string): Hono {
     const body = await c.req.json<Record<string, string>>();
     const known = state.apps.has(body.client_id ?? '');
     if (!known) return fault('incorrect_client_credentials');
-    if (body.grant_type === 'refresh_token') return refresh(body);
-    if (body.grant_type !== DEVICE_GRANT) return fault('unsupported_grant_type');
+    if (body.grant_type !== 'refresh_token' && body.grant_type !== DEVICE_GRANT)
+      return fault('unsupported_grant_type');
     const scripted = state.polls.shift();
-    if (scripted && 'status' in scripted) {
-      const headers = scripted.retryAfter
-        ? { 'Retry-After': String(scripted.retryAfter) }
-        : undefined;
-      return new Response('no', { status: scripted.status, ...(headers ? { headers } : {}) });
-    }
+    if (scripted && 'status' in scripted) return answerWith(scripted, body);
     if (scripted) return fault(scripted.error, scripted.interval);
+    if (body.grant_type === 'refresh_token') return refresh(body);
     const device = state.devices.get(body.device_code ?? '');
     if (!device) return fault('incorrect_device_code');
     if (device.endsAt <= state.clock.now()) return fault('expired_token');
@@ -58,6 +54,15 @@ export function loginRoutes(state: GitHostState, url: () => string): Hono {
     return Response.json(grantAppToken(state, spent.login, spent.clientId));
   }
   return app;
+}
+
+function answerWith(
+  { status, retryAfter, echo }: Extract<PollAnswer, { status: number }>,
+  body: Record<string, string>,
+): Response {
+  const message = echo ? `no ${body.device_code ?? body.refresh_token}` : 'no';
+  const headers = retryAfter ? { 'Retry-After': String(retryAfter) } : {};
+  return Response.json({ message }, { status, headers: headers as Record<string, string> });
 }
 
 /** The host answers faults of OAuth with 200. */

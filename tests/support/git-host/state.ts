@@ -21,14 +21,16 @@ export interface HostInstallation {
   repositories: string[];
 }
 
-/** What one poll of the device flow answers instead of the ordinary. */
+/** What one poll of the device flow, or a refresh, answers instead of the ordinary. */
 export type PollAnswer =
   | { error: string; interval?: number }
-  | { status: number; retryAfter?: number };
+  /** `echo`: with the code or refresh token that it was sent. */
+  | { status: number; retryAfter?: number; echo?: boolean };
 
 /** An answer that the next request of the API gets instead of the ordinary. */
 export type ApiAnswer =
-  | { status: number }
+  /** `echo`: the host repeats in its message what it was sent. */
+  | { status: number; echo?: boolean }
   /** The limit of an hour, over until the host's clock is at `resetInSeconds`. */
   | { limit: 'primary'; resetInSeconds: number }
   | { limit: 'secondary'; retryAfter: number };

@@ -1,5 +1,6 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { inspect } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readConfig } from '../../../lib/platform/config/read.ts';
 import { gitHostVariables } from '../../../lib/platform/config/worker.ts';
@@ -7,7 +8,13 @@ import { loginSecrets } from '../../../lib/worker/logins/login.ts';
 import { openLoginStore } from '../../../lib/worker/logins/login-store.ts';
 import { openTokenSource } from '../../../lib/worker/logins/token-source.ts';
 import { makeToken } from '../../support/git-host/state.ts';
-import { createLoginBench, factsAt, type LoginBench, storeAppLogin } from '../../support/logins.ts';
+import {
+  createLoginBench,
+  factsAt,
+  type LoginBench,
+  storeAppLogin,
+  untilSleeping,
+} from '../../support/logins.ts';
 
 const HOURS = 3_600_000;
 let bench: LoginBench;
@@ -106,6 +113,34 @@ describe('the tokens of a run with a source login', () => {
         /bad_refresh_token.*Log in again: npm run worker -- login github$/,
       ),
     });
+  });
+
+  it('are renewed although the host fails a few times', async () => {
+    await storeAppLogin(bench);
+    bench.clock.advance(8 * HOURS);
+    bench.host.state.polls.push({ status: 502 }, { status: 503 });
+    const token = (await open()).source('project');
+    for (const pause of [1_000, 4_000]) {
+      await untilSleeping(bench);
+      bench.clock.advance(pause);
+    }
+    expect(isValid(await token)).toBe(true);
+    expect(refreshes()).toHaveLength(3);
+  });
+
+  it('are not renewed by a host that answers something else, of which nothing is repeated', async () => {
+    const { refreshToken } = await storeAppLogin(bench);
+    bench.clock.advance(8 * HOURS);
+    bench.host.state.polls.push({ status: 400, echo: true });
+    const source = await open();
+    const fault = await source.source('project').catch((error: Error) => error);
+    expect(fault).toMatchObject({
+      code: 'SERVICE_UNAVAILABLE',
+      message: expect.stringMatching(/ answered 400$/),
+    });
+    expect(inspect(fault, { depth: null })).not.toContain(refreshToken);
+    // It is not spent: the next attempt succeeds.
+    expect(isValid(await source.source('project'))).toBe(true);
   });
 
   it('end with a request to log in again when the refresh token has expired, without asking', async () => {
