@@ -1,4 +1,4 @@
-import { symlink, writeFile } from 'node:fs/promises';
+import { symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type ArchiveFolder, createArchiveFolder, noSignal } from '../support/archives.ts';
@@ -174,13 +174,17 @@ describe('a bundle that is not whole', () => {
     await expect(inspect()).rejects.toThrow(/^INCOMPLETE_HISTORY: the bundle is incremental/);
   });
 
-  it('is not listed when it is larger than the limit', async () => {
+  it('is unpacked up to 2 GiB, and not beyond', async () => {
     await app.commit({ 'a.txt': 'one' });
     await archives.bundle(NAME, app);
-    const reader = archives.reader({ limits: { unpackedBundleBytes: 100 } });
-    await expect(reader.inspect('team/app', { limit: 1 }, noSignal)).rejects.toMatchObject({
+    await truncate(join(archives.root, NAME), 2 * 2 ** 30);
+    await expect(inspect()).rejects.toThrow(/^CORRUPT_ARCHIVE: .*pack has junk at the end/);
+    await truncate(join(archives.root, NAME), 2 * 2 ** 30 + 1);
+    const refusal = {
       code: 'PAYLOAD_TOO_LARGE',
-      message: expect.stringMatching(/^the bundle is not unpacked because it is larger than/),
-    });
+      message: 'the bundle is not unpacked because it is larger than 2 GiB',
+    };
+    await expect(inspect()).rejects.toMatchObject(refusal);
+    await expect(extract('a.txt')).rejects.toMatchObject(refusal);
   });
 });
