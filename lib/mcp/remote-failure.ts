@@ -1,11 +1,9 @@
+import { failureLimits } from '../records/failures.ts';
 import type { BackupResult, FailureFacts, Run } from '../tools/backup-source.ts';
 import type { RemoteApi } from './remote-api.ts';
 import { remoteLogs, remoteRepositories, remoteRuns } from './remote-lists.ts';
 import { type RemoteRun, readRemoteLatestRun, readRemoteRun } from './remote-run.ts';
 
-const MAX_FAILURES = 50;
-const MAX_LOGS = 10;
-const MAX_TEXT = 1_000;
 /** Newest runs that are looked through for the last success of a repository. */
 const MAX_RUNS_BEFORE = 10;
 
@@ -13,7 +11,7 @@ const NOTE = `Read through the service API, which tells the fixes of the latest 
 
 const isGood = ({ status }: BackupResult) => status === 'completed' || status === 'success';
 const isBad = ({ status }: BackupResult) => status === 'failed' || status === 'too_large';
-const cut = (text: string) => text.slice(0, MAX_TEXT).toWellFormed();
+const cut = (text: string) => text.slice(0, failureLimits.text).toWellFormed();
 
 /** A repository's newest success. */
 interface Success {
@@ -35,7 +33,7 @@ export async function readRemoteFailure(
   const found = id === undefined ? null : await readRemoteRun(api, id, signal);
   if (!found) return null;
   const failures = found.results.filter(isBad);
-  const shown = failures.slice(0, MAX_FAILURES);
+  const shown = failures.slice(0, failureLimits.failures);
   const [logs, successes, latest] = await Promise.all([
     readErrorLogs(api, found.run.id, signal),
     findSuccesses(api, shown, found, signal),
@@ -90,7 +88,7 @@ async function readErrorLogs(
     for (const { repository, message } of items) {
       const name = repository?.toLowerCase() ?? '';
       const messages = found.get(name) ?? [];
-      if (messages.length < MAX_LOGS) messages.push(cut(message));
+      if (messages.length < failureLimits.logs) messages.push(cut(message));
       found.set(name, messages);
     }
   }

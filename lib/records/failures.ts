@@ -1,23 +1,28 @@
 import type { Database, Statement } from '../platform/database/database.ts';
 import { iso, jsonObject, readObject } from './page.ts';
 
-/** Repositories of one packet, error logs of each, and of the run itself. */
-const MAX_FAILURES = 50;
-const MAX_LOGS = 10;
+/** How much of a failed run is told. */
+export const failureLimits = {
+  /** Repositories. */
+  failures: 50,
+  /** Newest error logs of each repository, and of the run itself. */
+  logs: 10,
+  /** Characters of one text. */
+  text: 1_000,
+} as const;
+
 /** Newest error logs of a run that are looked at. */
 const MAX_LOGS_READ = 20_000;
-/** Most characters of a text. */
-const MAX_TEXT = 1_000;
 
-const bounded = (text: string) => `left(coalesce(${text}, ''), ${MAX_TEXT})`;
+const bounded = (text: string) => `left(coalesce(${text}, ''), ${failureLimits.text})`;
 
 /** A run counts as failed also when it reached its end and repositories failed in it (decisions 7). */
 const isFailed = `(status = 'failed' OR failed > 0)`;
 
-const newestLogs = `coalesce((
+/** The newest error logs of a repository in lower case; those of none have an empty text. */
+const logsOf = (repository: string) => `coalesce((
   SELECT json_agg(${bounded('log.message')} ORDER BY log.place) FROM log
-  WHERE log.repository = %s AND log.place <= ${MAX_LOGS}), '[]')`;
-const logsOf = (repository: string) => newestLogs.replace('%s', repository);
+  WHERE log.repository = ${repository} AND log.place <= ${failureLimits.logs}), '[]')`;
 
 const factsOf = (name: string, chosenRun: string): Statement => ({
   name,
@@ -27,7 +32,7 @@ const factsOf = (name: string, chosenRun: string): Statement => ({
       FROM backup_results AS result JOIN run ON result.run_id = run.id
       WHERE result.status IN ('failed', 'too_large')
     ),
-    shown AS (SELECT * FROM failure ORDER BY id LIMIT ${MAX_FAILURES}),
+    shown AS (SELECT * FROM failure ORDER BY id LIMIT ${failureLimits.failures}),
     log AS (
       SELECT lower(coalesce(repository, '')) AS repository, message, row_number() OVER (
         PARTITION BY lower(coalesce(repository, '')) ORDER BY created_at DESC, id DESC) AS place
@@ -73,8 +78,8 @@ const failureOfRun = factsOf(
 
 /**
  * What is known of a failed run, by default the one that started last, as JSON in one statement: its
- * failed repositories by id, at most 50, each with its 10 newest error logs and its newest successful
- * commit, beside the three newest fixes (spec 3, Tool behaviour 4). Null when there is no such run.
+ * failed repositories by id, each with its newest error logs and its newest successful commit, within
+ * `failureLimits`, beside the three newest fixes (spec 3, Tool behaviour 4). Null when there is no such run.
  */
 export function readFailure(db: Database, runId?: number): Promise<string | null> {
   if (runId === undefined) return readObject(db, latestFailure);

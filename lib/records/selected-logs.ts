@@ -64,12 +64,12 @@ function select({ runId, repository, level }: LogSelection): {
     return [sql(`$${values.length + 1}`)];
   };
   const conditions = [
-    ...condition('repository', repository?.toLowerCase(), (at) => `${nameOf('log.')} = ${at}`),
+    ...condition('repository', repository, (at) => `${nameOf('log.')} = lower(${at})`),
     ...condition('run', runId, (at) => `log.run_id = ${at}::bigint`),
     ...condition('level', level, (at) => `lower(log.level) = ${at}`),
   ];
   const isOfRepositoryAlone = given.join() === 'repository';
-  const source = isOfRepositoryAlone ? `(${newestOfEachLevel('$2')})` : 'execution_logs';
+  const source = isOfRepositoryAlone ? `(${newestOfEachLevel('lower($2)')})` : 'execution_logs';
   const where = isOfRepositoryAlone || given.length === 0 ? 'true' : conditions.join(' AND ');
   const text = `SELECT ${jsonArray(`
     SELECT ${logColumns} FROM ${source} AS log WHERE ${where}

@@ -88,6 +88,8 @@ describe.each([
       expect(await messages({ run_id: run, repository: 'owner/a' })).toBe('10');
       expect(await messages({ run_id: run, repository: 'owner/a', level: 'info' })).toBe('1');
       expect(await messages({ repository: 'owner/%' })).toBe('');
+      await insertLog(db(), { repository: 'Öwner/Ä', message: 'umlauts' });
+      expect(await messages({ repository: 'Öwner/Ä' })).toBe('umlauts');
       expect(await messages({ run_id: 999 })).toBe('');
     });
 

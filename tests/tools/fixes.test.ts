@@ -1,6 +1,8 @@
+import { setImmediate } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ToolHandles } from '../../lib/tools/index.ts';
 import { openDatabaseSource, type TestSource } from '../support/backup-sources.ts';
+import { connect } from '../support/databases.ts';
 import { empty, insertFix, insertResult, insertRun, sql } from '../support/records.ts';
 import { answerOf, createTestHandles, faultOf } from '../support/tools.ts';
 
@@ -47,6 +49,20 @@ describe('record_backup_fix', () => {
     expect(await faultOf(handles, 'record_backup_fix', { ...fix, affected_run_id: 99 })).toBe(
       'backup run 99 does not exist',
     );
+    expect(await sql(db(), 'SELECT * FROM backup_fixes')).toEqual([]);
+  });
+
+  it('stores nothing when the run is deleted meanwhile', async () => {
+    const run = await insertRun(db());
+    const other = await connect(opened.database.url);
+    await other.query('BEGIN');
+    await other.query('DELETE FROM backup_runs WHERE id = $1', [run]);
+    const fault = faultOf(handles, 'record_backup_fix', { ...fix, affected_run_id: run });
+    const blocked = 'SELECT FROM pg_locks WHERE NOT granted AND pid <> pg_backend_pid()';
+    while ((await other.query(blocked)).rowCount === 0) await setImmediate();
+    await other.query('COMMIT');
+    await other.end();
+    expect(await fault).toBe(`backup run ${run} does not exist`);
     expect(await sql(db(), 'SELECT * FROM backup_fixes')).toEqual([]);
   });
 

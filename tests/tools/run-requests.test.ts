@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { claimRequests } from '../../lib/records/recording/requests.ts';
 import type { ToolHandles } from '../../lib/tools/index.ts';
@@ -100,7 +101,7 @@ describe('trigger_backup_run', () => {
     );
     const answer = trigger({ target_repo: 'owner/a' });
     const blocked = 'SELECT FROM pg_locks WHERE NOT granted AND pid <> pg_backend_pid()';
-    while ((await other.query(blocked)).rowCount === 0) await new Promise(setImmediate);
+    while ((await other.query(blocked)).rowCount === 0) await setImmediate();
     await other.query('COMMIT');
     await other.end();
     expect(await answer).toMatchObject({ already_queued: true });
