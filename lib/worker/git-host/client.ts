@@ -15,8 +15,9 @@ export interface GitHostClientOptions {
   retryPauseMs?: number;
 }
 
-/** A limit that is still there after so many waits is no limit that passes. */
+/** A limit that is still there after so many waits, or after so many seconds, is none that passes. */
 const MOST_WAITS = 20;
+const LONGEST_WAIT_SECONDS = 2 * 3_600;
 
 const ApiClient = Octokit.plugin(retry, throttling);
 
@@ -29,7 +30,7 @@ export function createGitHostClient(options: GitHostClientOptions): GitHostClien
   const { clock, signal } = connection;
 
   const waitOut = async (seconds: number, _request: object, _client: object, waits: number) => {
-    if (waits >= MOST_WAITS) return false;
+    if (waits >= MOST_WAITS || seconds > LONGEST_WAIT_SECONDS) return false;
     const end = new Date(clock.now() + seconds * 1_000);
     notify(
       `rate limit of the git host: waiting ${describeSeconds(seconds)}, until ${end.toISOString().slice(11, 19)} UTC`,

@@ -40,7 +40,8 @@ export async function createApp(session: LoginSession, command: AppCommand): Pro
     ready: ({ start }) => {
       person.say(`Open ${person.strong(start)}`);
       const message = 'Open the page in your browser?';
-      offered = person.offer({ message, address: start, copied: null }, over.signal);
+      const waiting = 'Waiting for the browser to come back.';
+      offered = person.offer({ message, address: start, copied: null, waiting }, over.signal);
     },
     finish: async ({ query }) => {
       const made = await convert(session, query.get('code'));

@@ -1,7 +1,6 @@
-import type { Environment } from '../../platform/config/read.ts';
 import { readApp } from './app-file.ts';
 import type { LoginCommand } from './arguments.ts';
-import { createKeychain, KeychainError } from './keychain.ts';
+import { createKeychain, KeychainError, withoutSession } from './keychain.ts';
 import { type LoginName, loginNames, type StoredLogin, type StoreName } from './login.ts';
 import { keychainEntry } from './login-store.ts';
 import { describeLogin, loginCommand } from './messages.ts';
@@ -79,10 +78,7 @@ async function readLoginStatus(
 
 /** Tries it as cron would, which has no desktop session: what D-Bus is found by is left out. */
 async function canScheduledRunRead(session: LoginSession, name: LoginName): Promise<boolean> {
-  const { PATH, HOME, USER, LOGNAME, SystemRoot, USERPROFILE } = session.environment;
-  const bare: Environment = { PATH, HOME, USER, LOGNAME, SystemRoot, USERPROFILE };
-  const environment = Object.fromEntries(Object.entries(bare).filter(([, value]) => value));
-  const keychain = createKeychain(environment, session.clock);
+  const keychain = createKeychain(withoutSession(session.environment), session.clock);
   const entry = keychainEntry(name, session.folder);
   let isThere = false;
   const fault = await faultOf(async () => {

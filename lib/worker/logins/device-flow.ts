@@ -32,11 +32,9 @@ export async function authorizeDevice(session: LoginSession, clientId: string): 
   person.say(`Open   ${person.strong(address)}`);
   person.say(`Enter  ${person.strong(code)}   (valid for ${Math.ceil(lifeMs / 60_000)} minutes)`);
   const over = new AbortController();
-  const offered = person.offer(
-    { message: 'Copy the code and open the page in your browser?', address, copied: code },
-    over.signal,
-  );
-  if (!person.canAnswer) person.say('Waiting until the login is allowed there.');
+  const message = 'Copy the code and open the page in your browser?';
+  const waiting = 'Waiting until the login is allowed there.';
+  const offered = person.offer({ message, address, copied: code, waiting }, over.signal);
   try {
     return await poll(session, { clientId, device, endsAt: clock.now() + lifeMs });
   } catch (error) {

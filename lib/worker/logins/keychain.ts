@@ -22,6 +22,30 @@ const CALL_LIMIT_MS = 3_000;
 /** How long the process that makes it may take to start, on a busy machine. */
 const START_LIMIT_MS = 15_000;
 
+/** What a program needs on each system, also one that cron starts. */
+const basicVariables = ['PATH', 'HOME', 'USER', 'LOGNAME', 'SystemRoot', 'USERPROFILE', 'APPDATA'];
+/** What a keychain is found by in a desktop session. */
+const sessionVariables = [
+  'DBUS_SESSION_BUS_ADDRESS',
+  'XDG_RUNTIME_DIR',
+  'DISPLAY',
+  'WAYLAND_DISPLAY',
+];
+const keychainVariables = [...basicVariables, ...sessionVariables];
+
+/** An environment as cron would have it, without a desktop session. */
+export function withoutSession(environment: Environment): Environment {
+  return pick(environment, basicVariables);
+}
+
+function pick(environment: Environment, names: readonly string[]): Record<string, string> {
+  const entries = names.flatMap((name) => {
+    const value = environment[name];
+    return value ? [[name, value] as const] : [];
+  });
+  return Object.fromEntries(entries);
+}
+
 /**
  * The system's keychain: the Secret Service on Linux, Keychain on macOS, Credential Manager on Windows.
  * Each call is made by a process of its own, which is ended after 3 seconds: a D-Bus that hangs holds its
@@ -43,7 +67,7 @@ async function carryOut(
 ): Promise<string | null> {
   const child = fork(new URL('./keychain-call.ts', import.meta.url), {
     execArgv: [],
-    env: environment as NodeJS.ProcessEnv,
+    env: pick(environment, keychainVariables),
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   });
   const end = () => child.kill('SIGKILL');

@@ -66,8 +66,8 @@ async function logInByPage(
       const address = authorizeUrl(attempt, callback);
       person.say(`Open ${person.strong(address)}`);
       const message = 'Open the page in your browser?';
-      offered = person.offer({ message, address, copied: null }, over.signal);
-      if (!person.canAnswer) person.say('Waiting for the browser to come back.');
+      const waiting = 'Waiting for the browser to come back.';
+      offered = person.offer({ message, address, copied: null, waiting }, over.signal);
     },
     finish: async ({ query }) => {
       const value = await keepKey(session, attempt, query.get('code'), choice);

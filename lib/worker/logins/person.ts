@@ -33,7 +33,10 @@ export interface Person {
   say(text: string): void;
   /** Text that stands out on a terminal. */
   strong(text: string): string;
-  /** Asks on a terminal whether to open an address, and with it whether to copy a text. Never fails. */
+  /**
+   * Asks on a terminal whether to open an address, and to copy a text first; then says what is waited
+   * for. Never fails; ends when `over` aborts.
+   */
   offer(offer: Offer, signal: AbortSignal): Promise<void>;
   /** A secret from a hidden prompt, or the first line of stdin. Empty when there is none. */
   askSecret(message: string): Promise<string>;
@@ -44,6 +47,8 @@ export interface Offer {
   address: string;
   /** What is put into the clipboard first. */
   copied: string | null;
+  /** Said at the end. */
+  waiting: string;
 }
 
 export interface PersonOptions {
@@ -76,20 +81,21 @@ export function createPerson({ io, desktop, signal, cancel }: PersonOptions): Pe
     say,
     strong: (text) =>
       io.isTerminal ? styleText('bold', text, { stream: output as NodeJS.WriteStream }) : text,
-    async offer({ message, address, copied }, over) {
-      if (!canAnswer()) return;
+    async offer({ message, address, copied, waiting }, over) {
+      if (!canAnswer()) return say(waiting);
       const { confirm, isCancel } = await import('@clack/prompts');
       const ended = AbortSignal.any([signal, over]);
       const answer = await confirm({ message, input: io.stdin, output, signal: ended });
       if (ended.aborted) return;
       if (isCancel(answer)) return cancel(new RunStopped('cancelled'));
-      if (!answer) return;
-      if (copied !== null) {
+      if (answer && copied !== null) {
         await attempt('The code could not be copied.', () => desktop.copy(copied));
       }
-      await attempt('The browser could not be opened: open the address yourself.', () =>
-        desktop.open(address),
-      );
+      if (answer) {
+        const failed = 'The browser could not be opened: open the address yourself.';
+        await attempt(failed, () => desktop.open(address));
+      }
+      if (!ended.aborted) say(waiting);
     },
     async askSecret(message) {
       if (!canAnswer()) return readLine(io.stdin, signal);

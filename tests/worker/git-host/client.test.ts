@@ -57,6 +57,12 @@ describe('the client of the git host', () => {
     expect(await account).toBe('ada');
   });
 
+  it('does not wait for a limit of days', async () => {
+    bench.host.state.apiAnswers.push({ limit: 'primary', resetInSeconds: 30 * 86_400 });
+    await expect(readAccount(clientOf())).rejects.toMatchObject({ status: 403 });
+    expect(bench.notices).toEqual([]);
+  });
+
   it('ends a wait at once when the run is interrupted, with its reason', async () => {
     bench.host.state.apiAnswers.push({ limit: 'secondary', retryAfter: 3_600 });
     const interrupt = new AbortController();

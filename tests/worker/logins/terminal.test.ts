@@ -86,7 +86,7 @@ describe('login github on a terminal', () => {
     const terminal = start('login', 'github');
     await terminal.waitFor(/Copy the code/);
     terminal.type('n');
-    await terminal.waitFor(/No/);
+    await terminal.waitFor(/Waiting until the login is allowed there/);
     host.approve('ada');
     expect((await terminal.finished).code).toBe(0);
     await expect(readFile(join(folder, 'opened'))).rejects.toMatchObject({ code: 'ENOENT' });
