@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
 import { Client } from 'pg';
 import { systemClock } from '../../lib/platform/clock.ts';
+import type { Database } from '../../lib/platform/database/database.ts';
 import { migrate } from '../../lib/platform/database/migrate.ts';
 import { openDatabase } from '../../lib/platform/database/open.ts';
 import { createLog } from '../../lib/platform/log.ts';
@@ -10,30 +11,51 @@ import { measureArchives } from './archives.ts';
 import { measureTools } from './tools.ts';
 import { measureTransport } from './transport.ts';
 
+const parts = ['archives', 'transport', 'tools'];
+
 /**
- * `npm run bench -- mcp [--scale 0.1]`: the figures of the MCP server, its tools and the archives on a real
- * Postgres, each beside the plain way to the same answer, measured in the same run.
+ * `npm run bench -- mcp [archives] [transport] [tools] [--scale 0.1]`: the figures of the archives, the MCP
+ * server and its tools, all of them or the named ones. Those of archives and server stand beside the plain
+ * way to the same answer, measured in the same run.
  */
 export async function runMcpBenchmark(options: string[]): Promise<void> {
-  const { values } = parseArgs({ args: options, options: { scale: { type: 'string' } } });
+  const { values, positionals } = parseArgs({
+    args: options,
+    options: { scale: { type: 'string' } },
+    allowPositionals: true,
+  });
   const share = Number(values.scale ?? 1);
   if (!(share > 0 && share <= 1)) throw new Error('--scale is above 0 and at most 1');
-  const scale = { ...fullScale, runs: Math.max(100, Math.round(fullScale.runs * share)) };
-  await measureArchives({ megabytes: 500 * share });
+  const unknown = positionals.find((part) => !parts.includes(part));
+  if (unknown !== undefined) throw new Error(`${unknown} is none of ${parts.join(', ')}`);
+  const asked = new Set(positionals.length === 0 ? parts : positionals);
+  if (asked.has('archives')) await measureArchives({ megabytes: 500 * share });
+  if (asked.has('transport')) await withDatabase((_db, url) => measureTransport(url));
+  if (asked.has('tools')) {
+    const runs = Math.max(100, Math.round(fullScale.runs * share));
+    const scale = { ...fullScale, runs };
+    await withDatabase(async (db, url) => {
+      const client = new Client({ connectionString: url });
+      await client.connect();
+      await generate(client, scale);
+      await client.end();
+      await measureTools(db, scale);
+    });
+  }
+}
+
+/** Measures on a migrated database of a real Postgres of its own. */
+async function withDatabase(measure: (db: Database, url: string) => Promise<void>): Promise<void> {
   const postgres = await startPostgres({ shared_buffers: '2GB', max_wal_size: '8GB' });
+  const log = createLog('error', systemClock);
   try {
-    const { url } = postgres;
-    const log = createLog('warn', systemClock);
-    const db = await openDatabase({ url, fetch, log });
-    await migrate(db, 'drizzle');
-    await measureTransport(url);
-    await db.query({ text: 'TRUNCATE backup_runs RESTART IDENTITY CASCADE' });
-    const client = new Client({ connectionString: url });
-    await client.connect();
-    await generate(client, scale);
-    await client.end();
-    await measureTools(db, scale);
-    await db.close();
+    const db = await openDatabase({ url: postgres.url, fetch, log });
+    try {
+      await migrate(db, 'drizzle');
+      await measure(db, postgres.url);
+    } finally {
+      await db.close();
+    }
   } finally {
     await postgres.stop();
   }

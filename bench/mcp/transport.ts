@@ -4,6 +4,7 @@ import type { Database } from '../../lib/platform/database/database.ts';
 import { openDatabase } from '../../lib/platform/database/open.ts';
 import { createLog } from '../../lib/platform/log.ts';
 import { createDatabaseSource } from '../../lib/tools/database-source.ts';
+import { findFreePort } from '../../scripts/free-port.ts';
 import { ms, printTable, quantile, ratio, time } from '../report.ts';
 import { startServer } from '../servers.ts';
 
@@ -25,19 +26,20 @@ export async function measureTransport(databaseUrl: string): Promise<void> {
   const log = createLog('warn', systemClock);
   const db = await openDatabase({ url: databaseUrl, fetch, log });
   await fill(db);
+  const [port, emptyPort] = [await findFreePort(18_090), await findFreePort(18_091)];
   const ours = await startServer(
     'scripts/mcp.ts',
-    18_090,
+    port,
     {
       DATABASE_URL: databaseUrl,
       MCP_TRANSPORT: 'http',
-      MCP_PORT: '18090',
+      MCP_PORT: String(port),
       MCP_AUTH_TOKEN: token,
       LOG_LEVEL: 'info',
     },
     '/health',
   );
-  const empty = await startServer('bench/mcp/empty-server.ts', 18_091, {}, '/');
+  const empty = await startServer('bench/mcp/empty-server.ts', emptyPort, {}, '/');
   try {
     await measureCalls(
       db,
