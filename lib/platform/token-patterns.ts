@@ -1,14 +1,17 @@
 import { MASK } from './mask.ts';
 
+// Repetitions are bounded: a longer match would exhaust the stack of the regular expression engine. No
+// credential is as long as the bounds.
+
 /** Git host tokens: classic, OAuth, user-to-server, installation and refresh ones, and fine-grained ones. */
-const gitHostToken = /gh[pousr]_\w{36,}(?:\.[\w-]+){0,2}|github_pat_\w{22,}/g;
+const gitHostToken = /gh[pousr]_\w{36,8192}(?:\.[\w-]{1,8192}){0,2}|github_pat_\w{22,8192}/g;
 /** Keys of model gateways. Words such as `task-…` and `sk-learn-…` are no keys. */
-const gatewayKey = /(?<![A-Za-z\d])sk-[\w-]{8,}/g;
+const gatewayKey = /(?<![A-Za-z\d])sk-[\w-]{8,8192}/g;
 const authorization =
-  /(?<![A-Za-z\d])(bearer|basic)((?:\s|%20)+)([\w.~+/=-]{8,}(?:%[\dA-F]{2}[\w.~+/=-]*)*)/gi;
+  /(?<![A-Za-z\d])(bearer|basic)((?:\s|%20){1,64})([\w.~+/=-]{8,16384}(?:%[\dA-F]{2}[\w.~+/=-]{0,1024}){0,64})/gi;
 /** A secret in the query of an address: `?access_token=…`, `&X-Amz-Signature=…`. */
 const querySecret =
-  /([?&;][\w.%-]*(?:token|secret|password|passwd|pwd|api[_-]?key|signature|credential)|[?&;](?:sig|jwt))=[^\s&;#"'<>`\\]+/gi;
+  /([?&;][\w.%-]{0,200}(?:token|secret|password|passwd|pwd|api[_-]?key|signature|credential)|[?&;](?:sig|jwt))=[^\s&;#"'<>`\\]{1,16384}/gi;
 
 /** Words that follow `bearer` in plain language. */
 const bearerWords =

@@ -36,14 +36,15 @@ export function maskUrlCredentials(text: string): string {
 function measureCredentials(rest: string, scheme: string): number {
   if (!rest.includes('@')) return 0;
   const isDatabase = databaseScheme.test(scheme);
-  const authority = /^[^/?#]*/.exec(rest)?.[0] ?? '';
+  const pathAt = rest.search(/[/?#]/);
+  const authority = pathAt < 0 ? rest : rest.slice(0, pathAt);
   const inAuthority = authority.lastIndexOf('@');
   const colon = authority.indexOf(':');
   if (inAuthority >= 0) {
     const hasPassword = colon >= 0 && colon < inAuthority;
     if (!hasPassword && (isDatabase || sshScheme.test(scheme))) return 0;
     const user = authority.slice(0, hasPassword ? colon : inAuthority);
-    return (hasPassword ? /["',]/.test(user) : !/^[\w.~%!$&*+=-]+$/.test(user)) ? 0 : inAuthority;
+    return (hasPassword ? /["',]/.test(user) : /^$|[^\w.~%!$&*+=-]/.test(user)) ? 0 : inAuthority;
   }
   // The @ comes behind a slash: in a path, unless what stands before it is `user:` and no port.
   const behindColon = authority.slice(colon + 1);

@@ -132,4 +132,17 @@ describe('redact', () => {
       expect(redact(part.repeat(400_000 / part.length)).length).toBeGreaterThan(0);
     }
   });
+
+  it('survives a single word of 12 MB behind anything', () => {
+    const word = 'a'.repeat(12_000_000);
+    for (const start of [
+      ...['ghp_', 'github_pat_', 'sk-', 'Bearer ', 'Basic ', '?token=', '?', 'https://', '://a:'],
+      ...['ghp_aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.', 'postgres://me:'],
+    ]) {
+      for (const text of [start + word, `${start}${word}@host`, `${word}=${start}`]) {
+        expect(redact(text).length).toBeGreaterThan(0);
+      }
+    }
+    expect(redact(`${' '.repeat(12_000_000)}Bearer${' '.repeat(12_000_000)}=`)).toContain('Bearer');
+  });
 });
