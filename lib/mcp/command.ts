@@ -68,7 +68,9 @@ export async function runMcp(command: McpCommand): Promise<number> {
     waitUntil: () => undefined,
   });
   try {
-    const handles = createToolHandles(deps, db === null ? 'backend' : 'database');
+    const source = db === null ? 'backend' : 'database';
+    const handles = createToolHandles(deps, source);
+    log.info('the MCP server starts', { transport, data: source });
     if (transport === 'stdio') {
       const createServer = prepareMcpServer({ catalogue, handles, log });
       await serveStdio({ createServer, guard: deps, stdin, stdout, stopping });
