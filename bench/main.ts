@@ -1,9 +1,13 @@
 import { runApiBenchmark } from './api/benchmark.ts';
+import { runLiveBenchmark } from './live/benchmark.ts';
 import { runMcpBenchmark } from './mcp/benchmark.ts';
+import { runSearchBenchmark } from './search/benchmark.ts';
 
 const benchmarks: Record<string, (options: string[]) => Promise<void>> = {
   api: runApiBenchmark,
+  live: runLiveBenchmark,
   mcp: runMcpBenchmark,
+  search: runSearchBenchmark,
 };
 
 const [name = '', ...options] = process.argv.slice(2);
