@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { AppError } from '../../../lib/platform/errors.ts';
 import { authorizeDevice } from '../../../lib/worker/logins/device-flow.ts';
@@ -147,4 +150,19 @@ it('an address of another host is not shown: the code would go there', async () 
   await expect(outcome).rejects.toThrow('enough');
   expect(written.stderr).toContain(page);
   expect(written.stderr).not.toContain('phishing');
+});
+
+it('a redirect is not followed: the codes are for the host alone', async () => {
+  const redirecting = createServer((request, response) => {
+    response.writeHead(307, { Location: `${bench.host.url}${request.url}` }).end();
+  }).listen(0, '127.0.0.1');
+  await once(redirecting, 'listening');
+  const { session } = openTestSession(bench);
+  const hostUrl = `http://127.0.0.1:${(redirecting.address() as AddressInfo).port}`;
+  const connection = { ...session.connection, hostUrl };
+  await expect(authorizeDevice({ ...session, connection }, APP)).rejects.toMatchObject({
+    code: 'SERVICE_UNAVAILABLE',
+  });
+  expect(bench.host.state.requests).toEqual([]);
+  redirecting.close();
 });

@@ -1,13 +1,14 @@
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
+import { execa } from 'execa';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readConfig } from '../../../lib/platform/config/read.ts';
 import { gitHostVariables } from '../../../lib/platform/config/worker.ts';
 import { loginSecrets } from '../../../lib/worker/logins/login.ts';
 import { openLoginStore } from '../../../lib/worker/logins/login-store.ts';
 import { openTokenSource } from '../../../lib/worker/logins/token-source.ts';
-import { makeToken } from '../../support/git-host/state.ts';
+import { grantAppToken, makeToken } from '../../support/git-host/state.ts';
 import {
   createLoginBench,
   factsAt,
@@ -74,17 +75,24 @@ describe('the tokens of a run with a source login', () => {
     expect(Date.parse(stored?.expires_at ?? '')).toBe(bench.clock.now() + 8 * HOURS);
   });
 
-  it('are not used when they could not be stored: the refresh token is not spent then', async () => {
-    const { refreshToken } = await storeAppLogin(bench, 'github:source', ['file']);
-    bench.clock.advance(8 * HOURS);
-    const source = await open();
-    // A folder that cannot be written fails root too when it is gone and a file in its place.
-    await rm(bench.folder, { recursive: true });
-    await writeFile(bench.folder, '');
-    await expect(source.source('project')).rejects.toMatchObject({
-      code: 'CREDENTIAL_STORAGE_UNAVAILABLE',
-    });
-    expect(bench.host.state.refreshTokens.has(refreshToken)).toBe(true);
+  it('are not asked for when they could not be stored: the refresh token is not spent', async () => {
+    const granted = grantAppToken(bench.host.state, 'ada', 'Iv1.standin');
+    const login = {
+      facts: factsAt(bench.host, { expires_at: new Date(0).toISOString() }),
+      secrets: { token: granted.access_token, refresh_token: granted.refresh_token },
+    };
+    await bench.store.save('github:source', login, ['file']);
+    const child = join(import.meta.dirname, 'refresh-child.ts');
+    const ask = async (before: string) => {
+      const command = `${before} exec "$@"`;
+      const args = [process.execPath, child, bench.folder, bench.host.url];
+      return (await execa('sh', ['-c', command, 'sh', ...args])).stdout;
+    };
+    // No file may grow: what a full disk does.
+    expect(await ask("trap '' XFSZ; ulimit -f 0;")).toBe('CREDENTIAL_STORAGE_UNAVAILABLE');
+    expect(refreshes()).toEqual([]);
+    expect(await ask('')).toBe('a token');
+    expect(refreshes()).toHaveLength(1);
   });
 
   it('are renewed once when many ask at the same time, in this process and in others', async () => {

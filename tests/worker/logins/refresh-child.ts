@@ -1,0 +1,27 @@
+import { systemClock } from '../../../lib/platform/clock.ts';
+import { readConfig } from '../../../lib/platform/config/read.ts';
+import { gitHostVariables } from '../../../lib/platform/config/worker.ts';
+import { AppError } from '../../../lib/platform/errors.ts';
+import { connectGitHost } from '../../../lib/worker/git-host/connection.ts';
+import { openLoginStore } from '../../../lib/worker/logins/login-store.ts';
+import { openTokenSource } from '../../../lib/worker/logins/token-source.ts';
+import { createMemoryKeychain } from '../../support/keychain.ts';
+
+// Asks for the source token of a configuration folder, and prints how that ended.
+
+const [folder = '', GIT_HOST_URL = ''] = process.argv.slice(2);
+const config = readConfig(gitHostVariables, { GIT_HOST_URL });
+const { signal } = new AbortController();
+const connection = connectGitHost(config, { fetch, clock: systemClock, signal });
+const store = openLoginStore({
+  folder,
+  keychain: createMemoryKeychain(),
+  notify: (text) => process.stderr.write(`${text}\n`),
+});
+const source = await openTokenSource({ config, store, connection });
+try {
+  await source.source('project');
+  process.stdout.write('a token');
+} catch (error) {
+  process.stdout.write(error instanceof AppError ? error.code : String(error));
+}
