@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { mcpVariables } from '../platform/config/mcp.ts';
 import { ConfigError } from '../platform/config/read.ts';
 import { AppError } from '../platform/errors.ts';
 
@@ -25,19 +26,25 @@ export type McpArguments = { help: true } | { help: false; variables: Record<str
 export function parseMcpArguments(args: readonly string[]): McpArguments {
   const { help, transport, port } = parse(args);
   if (help) return { help: true };
-  if (transport !== undefined && !['stdio', 'http', 'sse'].includes(transport)) {
-    throw new ConfigError('--transport must be stdio, http or sse');
-  }
-  if (port !== undefined && !(/^\d{1,5}$/.test(port) && Number(port) <= 65535)) {
-    throw new ConfigError('--port must be a port number, 0 to 65535');
-  }
   return {
     help: false,
     variables: {
-      ...(transport === undefined ? {} : { MCP_TRANSPORT: transport }),
-      ...(port === undefined ? {} : { MCP_PORT: port }),
+      ...check('MCP_TRANSPORT', '--transport', transport),
+      ...check('MCP_PORT', '--port', port),
     },
   };
+}
+
+/** An option as the variable that it stands for, by whose rules it is read. */
+function check(
+  name: keyof typeof mcpVariables.shape,
+  option: string,
+  value: string | undefined,
+): Record<string, string> {
+  if (value === undefined) return {};
+  const fault = mcpVariables.shape[name].safeParse(value).error?.issues[0]?.message;
+  if (fault !== undefined) throw new ConfigError(`${option} ${fault}`);
+  return { [name]: value };
 }
 
 function parse(args: readonly string[]) {

@@ -12,13 +12,13 @@ import { createKnowledgeSearch } from './knowledge-search.ts';
 import { createRemoteSource } from './remote-source.ts';
 
 /** Where backup data comes from: the database, or the service API at BACKEND_URL. */
-export type DataSource = 'database' | 'backend';
+type DataSource = 'database' | 'backend';
 
 /**
  * The database when DATABASE_URL is set or the process has a database of its own, else the service API
  * when BACKEND_URL is set (spec 3, What the service does). With neither, tools fail naming DATABASE_URL.
  */
-export function chooseDataSource({ config, db }: Deps<McpConfig>): DataSource {
+function chooseDataSource({ config, db }: Deps<McpConfig>): DataSource {
   const hasDatabase = config.DATABASE_URL !== undefined || db.driver === 'embedded';
   return hasDatabase || config.BACKEND_URL === undefined ? 'database' : 'backend';
 }

@@ -3,7 +3,7 @@ import { maskTokens } from './token-patterns.ts';
 import { maskUrlCredentials } from './url-credentials.ts';
 
 /** Configured values shorter than this are not looked for (spec 3, Authentication). */
-export const SHORTEST_SECRET = 8;
+const SHORTEST_SECRET = 8;
 
 /** Takes secrets out of what leaves the process. */
 export interface Redactor {

@@ -23,7 +23,6 @@ export const backendVariables = z.object({
 
 /** How `npm run mcp` talks to its client (spec 3, Transports). */
 export const mcpTransports = ['stdio', 'http', 'sse'] as const;
-export type McpTransport = (typeof mcpTransports)[number];
 
 /** The MCP server (spec 3, Transports). */
 export const mcpVariables = z.object({
