@@ -21,6 +21,7 @@ import { createLog, type Log } from '../lib/platform/log.ts';
 import { createRedactor } from '../lib/platform/redaction.ts';
 import { findSurface } from '../lib/platform/surfaces.ts';
 import { otherRoutes } from '../lib/routes.ts';
+import { explainMissingVectors } from '../lib/search/generations.ts';
 
 const MIGRATIONS = join(import.meta.dirname, '../drizzle');
 
@@ -46,6 +47,8 @@ export async function startLocalServer(environment: Environment): Promise<LocalS
   const { db, embeddedUrl } = await openLocalDatabase(config, log);
   try {
     await migrate(db, MIGRATIONS);
+    const reason = await explainMissingVectors(db);
+    if (reason !== null) log.warn('search runs on full text alone', { reason });
     const deps = buildDeps({
       config,
       db,

@@ -9,6 +9,7 @@ import { migrate } from '../lib/platform/database/migrate.ts';
 import { AppError } from '../lib/platform/errors.ts';
 import { createLog } from '../lib/platform/log.ts';
 import { createRedactor } from '../lib/platform/redaction.ts';
+import { explainMissingVectors } from '../lib/search/generations.ts';
 import { runCommand } from './command.ts';
 import { openConfiguredDatabase } from './database.ts';
 import { loadEnvironment } from './environment.ts';
@@ -45,6 +46,8 @@ await runCommand(async () => {
         ? 'has every migration already'
         : `was given ${applied} ${applied === 1 ? 'migration' : 'migrations'}`;
     process.stdout.write(`${describe(db, config)} ${done}\n`);
+    const reason = await explainMissingVectors(db);
+    if (reason !== null) process.stderr.write(`search runs on full text alone: ${reason}\n`);
     return 0;
   } finally {
     await db.close();

@@ -121,7 +121,11 @@ export async function startGeneration(
     [model.id, model.dimensions],
     { timeoutMs: ENQUEUE_TIMEOUT_MS },
   );
-  if (started) return started;
+  if (started) {
+    // Of so many new rows the planner must know, or a claim would read and sort all of them.
+    await db.query({ text: 'ANALYZE embedding_jobs' }, [], { timeoutMs: ENQUEUE_TIMEOUT_MS });
+    return started;
+  }
   throw new AppError(
     'CONFLICT',
     'a generation is being built already: finish it with /embeddings/process-batch first',

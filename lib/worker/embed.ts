@@ -75,24 +75,32 @@ async function embedAll(
 ): Promise<{ status: GenerationStatus; failed: number }> {
   const { db, clock, display, signal, gateway, isTerminal } = handles;
   const budgetMs = isTerminal ? BUDGET_MS.bar : BUDGET_MS.lines;
+  let { progress } = await readEmbeddingStatus(db, id);
   for (;;) {
     signal.throwIfAborted();
     const report = await processBatches(
       { ...handles, openEmbedder: (generation) => openEmbedder(generation, gateway) },
       { generationId: id, batchSize: BATCH_SIZE, maxBatches: 1_000, budgetMs },
     );
-    const { progress, pending_jobs } = await readEmbeddingStatus(db, id);
+    const status = report.generation_status;
+    let isDone = false;
+    if (report.batches > 0 && (status === 'BUILDING' || status === 'ACTIVE')) {
+      // Counting millions of jobs takes longer than a batch.
+      const processed = Math.min(progress.total, progress.processed + report.processed);
+      progress = { ...progress, processed, failed: progress.failed + report.failed };
+    } else {
+      const now = await readEmbeddingStatus(db, id);
+      progress = now.progress;
+      isDone = now.pending_jobs === 0 && status !== 'BUILDING';
+    }
     const { processed, total, failed } = progress;
-    const isDone = pending_jobs === 0 && report.generation_status !== 'BUILDING';
     const isWaiting = report.batches === 0 && !isDone;
     const doing = isWaiting
       ? 'waiting for others at work on it'
       : `jobs of generation ${id}${failed > 0 ? `, ${failed} failed` : ''}`;
     display.progress(processed, total, doing);
-    if (!isTerminal && !isWaiting && report.processed > 0) {
-      display.line(`${processed} of ${total} ${doing}`);
-    }
-    if (isDone) return { status: report.generation_status, failed };
+    if (!isTerminal && report.processed > 0) display.line(`${processed} of ${total} ${doing}`);
+    if (isDone) return { status, failed };
     if (isWaiting) await clock.sleep(WAIT_MS, signal);
   }
 }
