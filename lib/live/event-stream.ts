@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { Clock } from '../platform/clock.ts';
 import { type LiveClient, sleepUntil, WRITE_DEADLINE_MS } from './client.ts';
 import type { LogBatch } from './log-batch.ts';
-import { Outbox } from './outbox.ts';
+import { joinBuffers, Outbox } from './outbox.ts';
 
 const PING_MS = 15_000;
 const FIRST_LINES = 'retry: 5000\n\n';
@@ -28,7 +28,7 @@ export class EventStream implements LiveClient {
     this.#outgoing = outgoing;
     this.#options = options;
     this.#outbox = new Outbox({
-      write: (batches) => outgoing.write(joinEvents(batches)),
+      write: (batches) => outgoing.write(joinBuffers(batches.map((batch) => batch.events()))),
       onOverflow: () => {
         options.onSlow();
         outgoing.destroy();
@@ -52,9 +52,7 @@ export class EventStream implements LiveClient {
     return this.#gone.signal;
   }
 
-  push(batch: LogBatch): void {
-    this.#outbox.push(batch);
-  }
+  readonly push = (batch: LogBatch): void => this.#outbox.push(batch);
 
   /** Starts the answer with the rows that the client has missed. */
   open(headers: Headers, history: LogBatch): void {
@@ -102,9 +100,4 @@ export class EventStream implements LiveClient {
     this.#outbox.close();
     this.#left.abort();
   }
-}
-
-function joinEvents(batches: readonly LogBatch[]): Buffer {
-  const [only, ...others] = batches.map((batch) => batch.events());
-  return only && others.length === 0 ? only : Buffer.concat(batches.map((batch) => batch.events()));
 }

@@ -43,9 +43,8 @@ export interface FeedHandles {
 interface Joiner {
   receive: Receive;
   after: bigint | null;
-  join(point: JoinPoint): void;
-  refuse(error: unknown): void;
-  hasLeft: boolean;
+  /** Null when it was let in, was refused or has left: a client stays long, and what it waited for not. */
+  waiting: { join(point: JoinPoint): void; refuse(error: unknown): void } | null;
 }
 
 /** Polls only while there is a subscriber (spec 1, Shared poller rules). */
@@ -79,7 +78,7 @@ export function createLogFeed({ db, clock, log }: FeedHandles): LogFeed {
         failures += 1;
         if (subscribers.size > 0)
           warn('the live feed cannot read the logs: it tries again', { error });
-        for (const { refuse } of arrived) refuse(unavailable(error));
+        for (const joiner of arrived) refuse(joiner, unavailable(error));
       }
       const now = clock.now();
       const interval =
@@ -114,11 +113,18 @@ export function createLogFeed({ db, clock, log }: FeedHandles): LogFeed {
     }
   }
 
-  function admit({ receive, after, join, refuse, hasLeft }: Joiner): void {
-    if (isClosed) refuse(unavailable());
-    if (isClosed || hasLeft) return;
+  function admit(joiner: Joiner): void {
+    if (isClosed) refuse(joiner, unavailable());
+    const { waiting, receive, after } = joiner;
+    if (waiting === null) return;
+    joiner.waiting = null;
     subscribers.add(receive);
-    join(position.joinPoint(after));
+    waiting.join(position.joinPoint(after));
+  }
+
+  function refuse(joiner: Joiner, error: unknown): void {
+    joiner.waiting?.refuse(error);
+    joiner.waiting = null;
   }
 
   /** Rests until the time has passed, somebody comes or the last one leaves. */
@@ -137,7 +143,6 @@ export function createLogFeed({ db, clock, log }: FeedHandles): LogFeed {
   }
 
   function leave(joiner: Joiner): void {
-    joiner.hasLeft = true;
     joiners = joiners.filter((other) => other !== joiner);
     subscribers.delete(joiner.receive);
     if (!hasClients()) wake();
@@ -147,11 +152,11 @@ export function createLogFeed({ db, clock, log }: FeedHandles): LogFeed {
     async subscribe(receive, { after, signal }) {
       if (isClosed) throw unavailable();
       signal.throwIfAborted();
-      const point = await new Promise<JoinPoint>((join, refuse) => {
-        const joiner: Joiner = { receive, after, join, refuse, hasLeft: false };
+      const point = await new Promise<JoinPoint>((join, reject) => {
+        const joiner: Joiner = { receive, after, waiting: { join, refuse: reject } };
         signal.addEventListener('abort', () => {
           leave(joiner);
-          refuse(signal.reason);
+          refuse(joiner, signal.reason);
         });
         joiners.push(joiner);
         wake();
@@ -169,7 +174,7 @@ export function createLogFeed({ db, clock, log }: FeedHandles): LogFeed {
     },
     close() {
       isClosed = true;
-      for (const { refuse } of joiners) refuse(unavailable());
+      for (const joiner of joiners) refuse(joiner, unavailable());
       joiners = [];
       subscribers.clear();
       wake();

@@ -4,7 +4,7 @@ import type { LiveLog } from '../records/live-logs.ts';
 export class LogBatch {
   readonly #rows: readonly LiveLog[];
   #events: Buffer | null = null;
-  #messages: readonly Buffer[] | null = null;
+  #frames: Buffer | null = null;
 
   constructor(rows: readonly LiveLog[]) {
     this.#rows = rows;
@@ -22,9 +22,27 @@ export class LogBatch {
     return this.#events;
   }
 
-  /** As one WebSocket text message each (spec 1, WebSocket). */
-  messages(): readonly Buffer[] {
-    this.#messages ??= this.#rows.map(({ message }) => Buffer.from(message));
-    return this.#messages;
+  /**
+   * As frames of a WebSocket, a text message each (spec 1, WebSocket). What a server sends is not masked,
+   * so the bytes are the same for every client.
+   */
+  frames(): Buffer {
+    this.#frames ??= Buffer.concat(this.#rows.flatMap(({ message }) => textFrame(message)));
+    return this.#frames;
   }
+}
+
+const TEXT_MESSAGE = 0x81;
+
+/** One whole text message: its head and its bytes (RFC 6455, 5.2). */
+function textFrame(message: string): Buffer[] {
+  const body = Buffer.from(message);
+  const short = body.length < 126;
+  const medium = body.length < 65_536;
+  const head = Buffer.alloc(short ? 2 : medium ? 4 : 10);
+  head[0] = TEXT_MESSAGE;
+  head[1] = short ? body.length : medium ? 126 : 127;
+  if (!short && medium) head.writeUInt16BE(body.length, 2);
+  if (!medium) head.writeBigUInt64BE(BigInt(body.length), 2);
+  return [head, body];
 }

@@ -75,3 +75,9 @@ export class Outbox {
     if (!this.#options.write(batches)) this.#state = 'full';
   }
 }
+
+/** The bytes of several batches; those of one are not copied. */
+export function joinBuffers(buffers: readonly Buffer[]): Buffer {
+  const [only, ...others] = buffers;
+  return only && others.length === 0 ? only : Buffer.concat(buffers);
+}

@@ -3,7 +3,7 @@ import type { WebSocket } from 'ws';
 import type { Clock } from '../platform/clock.ts';
 import { type LiveClient, sleepUntil, WRITE_DEADLINE_MS } from './client.ts';
 import type { LogBatch } from './log-batch.ts';
-import { Outbox } from './outbox.ts';
+import { joinBuffers, Outbox } from './outbox.ts';
 
 const PING_MS = 30_000;
 const ANSWER_WITHIN_MS = 75_000;
@@ -51,9 +51,7 @@ export class SocketClient implements LiveClient {
     return this.#gone.signal;
   }
 
-  push(batch: LogBatch): void {
-    this.#outbox.push(batch);
-  }
+  readonly push = (batch: LogBatch): void => this.#outbox.push(batch);
 
   /** Begins on a connection whose handshake is done. */
   open(ws: WebSocket, socket: Duplex, history: LogBatch): void {
@@ -101,23 +99,23 @@ export class SocketClient implements LiveClient {
     }
   }
 
-  /** All messages in one write. */
+  /**
+   * All messages in one write, past the library: it would frame each anew for every client. Its own
+   * frames are written whole too, so they do not mix.
+   */
   #write(batches: readonly LogBatch[]): boolean {
     if (!this.#connection) return true;
     const { ws, socket } = this.#connection;
+    if (ws.readyState !== ws.OPEN) return true;
     const write = { startedAt: this.#options.clock.now() };
-    const messages = batches.flatMap((batch) => batch.messages());
-    socket.cork();
-    for (const [index, message] of messages.entries()) {
-      const isLast = index === messages.length - 1;
-      ws.send(message, { binary: false }, isLast ? () => this.#written(write) : undefined);
-    }
-    socket.uncork();
+    const hasRoom = socket.write(joinBuffers(batches.map((batch) => batch.frames())), () =>
+      this.#written(write),
+    );
     if (socket.writableLength > 0) {
       this.#unwritten.push(write);
       void this.#enforceDeadlines(ws);
     }
-    return !socket.writableNeedDrain;
+    return hasRoom;
   }
 
   #written(write: { startedAt: number }): void {

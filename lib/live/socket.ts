@@ -25,7 +25,7 @@ export const socketEndpoint: Endpoint<LiveHandles> = endpoint(
       onSlow: () => log.info('a WebSocket was closed: its client reads too slowly'),
     });
     outgoing.once('close', () => client.abandon());
-    const history = await feed.subscribe((batch) => client.push(batch), {
+    const history = await feed.subscribe(client.push, {
       after: null,
       signal: client.left,
     });

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import { type Endpoint, endpoint } from '../platform/http/route.ts';
 import { takeOverConnection } from '../platform/http/take-over.ts';
 import { EventStream } from './event-stream.ts';
@@ -18,13 +19,9 @@ export const streamEndpoint: Endpoint<LiveHandles> = endpoint(
     if (c.req.method === 'HEAD') return c.body(null, 200, headers);
     const { outgoing } = c.env;
     if (!outgoing) throw new Error('the live feed was asked without a connection');
-    const { feed, clients, clock, log, streamMs } = handles;
-    const stream = new EventStream(outgoing, {
-      clock,
-      durationMs: streamMs,
-      onSlow: () => log.info('a stream of logs was dropped: its client reads too slowly'),
-    });
-    const history = await feed.subscribe((batch) => stream.push(batch), {
+    const { feed, clients } = handles;
+    const stream = createStream(outgoing, handles);
+    const history = await feed.subscribe(stream.push, {
       after: given['last-event-id'] ?? query.after_id ?? null,
       signal: stream.left,
     });
@@ -35,3 +32,15 @@ export const streamEndpoint: Endpoint<LiveHandles> = endpoint(
     return c.body(null, 200, headers);
   },
 );
+
+/** Apart from the handler: what the stream keeps for minutes must not keep the history with it. */
+function createStream(
+  outgoing: ServerResponse,
+  { clock, log, streamMs }: LiveHandles,
+): EventStream {
+  return new EventStream(outgoing, {
+    clock,
+    durationMs: streamMs,
+    onSlow: () => log.info('a stream of logs was dropped: its client reads too slowly'),
+  });
+}

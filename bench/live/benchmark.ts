@@ -1,0 +1,234 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { Client } from 'pg';
+import { startPostgres } from '../../tests/support/postgres-server.ts';
+import { printTable } from '../report.ts';
+import { type ServerProcess, startServer } from '../servers.ts';
+import type { ClientsReport } from './clients.ts';
+
+const PORT = 18082;
+const ROWS_A_SECOND = 20;
+const POLL_MS = 2_000;
+/** A stalled client's kernel and ours take some megabytes, so that run has larger rows. */
+const SMALL_ROW = 80;
+const LARGE_ROW = 6_000;
+
+interface Load {
+  sse: number;
+  sockets: number;
+  stalled: number;
+  seconds: number;
+  rowBytes: number;
+}
+
+interface Measured {
+  report: ClientsReport;
+  rows: number;
+  /** Statements of the feed a second. */
+  queries: number;
+  /** Resident bytes of the server before and with the clients, at the end of the load. */
+  before: number;
+  after: number;
+}
+
+/**
+ * `npm run bench -- live [--seconds 60] [--sse 1000] [--sockets 200]`: the figures of the live feed on a
+ * real Postgres, beside the same load with one client.
+ */
+export async function runLiveBenchmark(options: string[]): Promise<void> {
+  const { values } = parseArgs({
+    args: options,
+    options: {
+      seconds: { type: 'string', default: '60' },
+      sse: { type: 'string', default: '1000' },
+      sockets: { type: 'string', default: '200' },
+    },
+  });
+  const full: Load = {
+    sse: Number(values.sse),
+    sockets: Number(values.sockets),
+    stalled: 0,
+    seconds: Number(values.seconds),
+    rowBytes: SMALL_ROW,
+  };
+  const one = await measure({ ...full, sse: 1, sockets: 0 });
+  const many = await measure(full);
+  reportLoad(full, one, many);
+  const large = { ...full, rowBytes: LARGE_ROW };
+  const reading = await measure(large);
+  const stalled = await measure({ ...large, stalled: 20 });
+  reportStalled(reading, stalled);
+}
+
+/** One load on a server and a Postgres of its own, so that no load leaves anything to the next. */
+async function measure(load: Load): Promise<Measured> {
+  const folder = await mkdtemp(join(tmpdir(), 'bench-live-'));
+  const postgres = await startPostgres({
+    autovacuum: 'on',
+    shared_preload_libraries: 'pg_stat_statements',
+  });
+  let server: ServerProcess | null = null;
+  let clients: ChildProcess | null = null;
+  const database = new Client({ connectionString: postgres.url });
+  database.on('error', (error) => process.stderr.write(`${error.message}\n`));
+  try {
+    const secret = randomBytes(32).toString('base64url');
+    server = await startServer(
+      'scripts/start.ts',
+      PORT,
+      {
+        DATABASE_URL: postgres.url,
+        DATA_DIR: folder,
+        INTERNAL_SECRET: secret,
+        EMBEDDED_DB_PORT: '0',
+      },
+      '/health',
+    );
+    await database.connect();
+    await database.query('CREATE EXTENSION pg_stat_statements');
+    await warmUp(server.url, secret);
+    const before = await residentBytes(server.url, secret);
+    clients = fork(
+      'bench/live/clients.ts',
+      ['127.0.0.1', String(PORT), load.sse, load.sockets, load.stalled].map(String),
+      { env: { PATH: process.env.PATH, INTERNAL_SECRET: secret } },
+    );
+    await once(clients, 'message');
+    const polls = await feedStatements(database);
+    const startedAt = performance.now();
+    const rows = await write(database, load);
+    const queries =
+      ((await feedStatements(database)) - polls) / ((performance.now() - startedAt) / 1_000);
+    // The last rows are on their way for one poll at most.
+    await delay(POLL_MS + 1_500);
+    const after = await residentBytes(server.url, secret);
+    clients.send('stop');
+    const [report] = (await once(clients, 'message')) as [ClientsReport];
+    return { report, rows, queries, before, after };
+  } finally {
+    clients?.kill();
+    await server?.stop();
+    await database.end();
+    await postgres.stop();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Writes rows at an even pace, each in a transaction of its own. Returns how many. */
+async function write(database: Client, { seconds, rowBytes }: Load): Promise<number> {
+  const rows = Math.round(seconds * ROWS_A_SECOND);
+  const startedAt = performance.now();
+  for (let n = 0; n < rows; n++) {
+    await delay(Math.max(0, startedAt + (n * 1_000) / ROWS_A_SECOND - performance.now()));
+    await database.query(
+      "INSERT INTO execution_logs (level, message, repository) VALUES ('info', repeat('x', $1), 'owner/repository')",
+      [rowBytes],
+    );
+  }
+  return rows;
+}
+
+/** Reads of the logs so far: while the load runs nothing but the feed makes any. */
+async function feedStatements(database: Client): Promise<number> {
+  const { rows } = await database.query(
+    "SELECT coalesce(sum(calls), 0)::int AS calls FROM pg_stat_statements WHERE query ~ '^(SELECT|WITH).*execution_logs'",
+  );
+  return rows[0].calls;
+}
+
+/** What a server in use has loaded, compiled and set aside for garbage belongs to no client. */
+async function warmUp(url: string, secret: string): Promise<void> {
+  const headers = { 'X-Internal-Secret': secret };
+  for (let n = 0; n < 1_000; n++)
+    await (await fetch(`${url}/api/logs?limit=500`, { headers })).text();
+  const stream = await fetch(`${url}/api/logs/stream`, { headers });
+  await stream.body?.cancel();
+}
+
+async function residentBytes(url: string, secret: string): Promise<number> {
+  const headers = { 'X-Internal-Secret': secret };
+  const text = await (await fetch(`${url}/metrics`, { headers })).text();
+  return Number(/^process_resident_memory_bytes (\d+)/m.exec(text)?.[1]);
+}
+
+/** The delay below which the given share of the events lies, in milliseconds. */
+function delayOf({ delays }: ClientsReport, share: number): number {
+  const all = delays.reduce((sum, count) => sum + count, 0);
+  let seen = 0;
+  for (const [bin, count] of delays.entries()) {
+    seen += count;
+    if (seen >= all * share) return (bin + 1) * 10;
+  }
+  return Number.NaN;
+}
+
+/** Deliveries to reading clients that did not come. */
+function lost({ report, rows }: Measured): number {
+  return rows * report.clients - (report.events - report.doubled);
+}
+
+const verdict = (reached: boolean) => (reached ? 'reached' : 'MISSED');
+
+function reportLoad(load: Load, one: Measured, many: Measured): void {
+  const perClient = (many.after - many.before) / many.report.clients / 1_024;
+  const p99 = delayOf(many.report, 0.99);
+  const rate = many.report.events / load.seconds;
+  printTable(
+    `Live feed: ${load.sse} streams and ${load.sockets} WebSockets, ${ROWS_A_SECOND} rows a second for ${load.seconds} s`,
+    ['figure', '1 client', `${many.report.clients} clients`, 'goal'],
+    [
+      ['events delivered', String(one.report.events), String(many.report.events), ''],
+      ['events a second', (one.report.events / load.seconds).toFixed(0), rate.toFixed(0), ''],
+      ['lost', String(lost(one)), String(lost(many)), verdict(lost(many) === 0)],
+      [
+        'doubled',
+        String(one.report.doubled),
+        String(many.report.doubled),
+        verdict(many.report.doubled === 0),
+      ],
+      ['delay, median', `${delayOf(one.report, 0.5)} ms`, `${delayOf(many.report, 0.5)} ms`, ''],
+      [
+        'delay, 99 %',
+        `${delayOf(one.report, 0.99)} ms`,
+        `${p99} ms`,
+        `${verdict(p99 < POLL_MS + 500)} (${POLL_MS + 500} ms)`,
+      ],
+      [
+        'queries a second',
+        one.queries.toFixed(2),
+        many.queries.toFixed(2),
+        verdict(many.queries < one.queries * 1.2),
+      ],
+      ['memory a client', '', `${perClient.toFixed(1)} KiB`, `${verdict(perClient < 48)} (48 KiB)`],
+    ],
+  );
+}
+
+function reportStalled(reading: Measured, stalled: Measured): void {
+  const [without, with20] = [delayOf(reading.report, 0.99), delayOf(stalled.report, 0.99)];
+  printTable(
+    `20 clients stop reading, rows of ${LARGE_ROW} bytes`,
+    ['figure', 'all read', '20 stalled', 'goal'],
+    [
+      ['dropped', '', `${stalled.report.dropped}`, verdict(stalled.report.dropped === 20)],
+      [
+        'lost by the others',
+        String(lost(reading)),
+        String(lost(stalled)),
+        verdict(lost(stalled) === 0),
+      ],
+      [
+        'delay of the others, 99 %',
+        `${without} ms`,
+        `${with20} ms`,
+        `${verdict(with20 <= without * 1.2)} (1.2 times)`,
+      ],
+    ],
+  );
+}
