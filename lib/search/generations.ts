@@ -195,7 +195,7 @@ interface Activation {
  * new one. Throws NOT_FOUND, or CONFLICT when it is not READY. (spec 2, States)
  */
 export async function activateGeneration(db: Database, id: number): Promise<number[]> {
-  const [found] = await activateOnce(db, id);
+  const [found] = await activateInTurn(db, id);
   if (!found) throw new AppError('NOT_FOUND', `there is no generation ${id}`);
   if (found.is_activated || found.status === 'ACTIVE') return JSON.parse(found.retired);
   throw new AppError(
@@ -208,13 +208,13 @@ export async function activateGeneration(db: Database, id: number): Promise<numb
 
 const UNIQUE_VIOLATION = '23505';
 
-/** Of two that are activated at once the one that comes second sees the first when it asks again. */
-async function activateOnce(db: Database, id: number): Promise<Activation[]> {
+/** Of several that are activated at once each sees the one before it when it asks again. */
+async function activateInTurn(db: Database, id: number, tries = 10): Promise<Activation[]> {
   try {
     return await db.query<Activation>(activate, [id]);
   } catch (error) {
-    if ((error as { code?: unknown }).code !== UNIQUE_VIOLATION) throw error;
-    return db.query<Activation>(activate, [id]);
+    if ((error as { code?: unknown }).code !== UNIQUE_VIOLATION || tries === 1) throw error;
+    return activateInTurn(db, id, tries - 1);
   }
 }
 

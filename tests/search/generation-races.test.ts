@@ -1,0 +1,138 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Database } from '../../lib/platform/database/database.ts';
+import { AppError } from '../../lib/platform/errors.ts';
+import { hashingEmbedder } from '../../lib/search/embedders/embedder.ts';
+import { hashingModel } from '../../lib/search/embedders/hashing.ts';
+import {
+  activateGeneration,
+  pruneGenerations,
+  startGeneration,
+} from '../../lib/search/generations.ts';
+import { createNeon, type TestDatabase } from '../support/databases.ts';
+import { createBatches, createPostgresWithVectors, startBuiltIn } from '../support/embeddings.ts';
+import { empty, insertLog, sql } from '../support/records.ts';
+import { forgetGenerations } from '../support/search.ts';
+
+// At most one generation is BUILDING and one ACTIVE, also when many ask at once (decisions 5).
+
+let database: TestDatabase;
+let db: Database;
+
+beforeAll(async () => {
+  database = await createPostgresWithVectors();
+  db = database.db;
+});
+afterAll(() => database.close());
+beforeEach(async () => {
+  await empty(db);
+  await forgetGenerations(db);
+});
+
+const states = async () =>
+  (
+    await sql<{ status: string }>(db, 'SELECT status FROM embedding_generations ORDER BY status')
+  ).map(({ status }) => status);
+const insertReady = (count: number) =>
+  sql(
+    db,
+    `INSERT INTO embedding_generations (model_id, dimensions, status)
+     SELECT 'm', 3, 'READY' FROM generate_series(1, ${count})`,
+  );
+const codes = (settled: PromiseSettledResult<unknown>[]) =>
+  settled.map((one) =>
+    one.status === 'rejected' && one.reason instanceof AppError ? one.reason.code : one.status,
+  );
+
+it('of many that start a generation at once one does, the others get CONFLICT', async () => {
+  await insertLog(db);
+  const started = await Promise.allSettled(
+    Array.from({ length: 6 }, () => startGeneration(db, hashingModel)),
+  );
+  expect(codes(started).sort()).toEqual([...Array(5).fill('CONFLICT'), 'fulfilled']);
+  expect(await states()).toEqual(['BUILDING']);
+  expect(await sql(db, 'SELECT DISTINCT generation_id AS id FROM embedding_jobs')).toHaveLength(1);
+});
+
+it('of many that are activated at once each succeeds and the last one stays', async () => {
+  await insertReady(4);
+  const activated = await Promise.allSettled([1, 2, 3, 4].map((id) => activateGeneration(db, id)));
+  expect(codes(activated)).toEqual(Array(4).fill('fulfilled'));
+  expect(await states()).toEqual(['ACTIVE', 'RETIRED', 'RETIRED', 'RETIRED']);
+});
+
+it('at no moment is there more or less than one that is ACTIVE', async () => {
+  await insertReady(2);
+  await activateGeneration(db, 1);
+  let isDone = false;
+  const seen = new Set<number>();
+  const watching = (async () => {
+    while (!isDone) {
+      const [row] = await sql<{ count: number }>(
+        db,
+        "SELECT count(*)::int AS count FROM embedding_generations WHERE status = 'ACTIVE'",
+      );
+      seen.add(row?.count ?? -1);
+    }
+  })();
+  for (let n = 0; n < 20; n++) {
+    await activateGeneration(db, 2 - (n % 2));
+    await sql(db, "UPDATE embedding_generations SET status = 'READY' WHERE status = 'RETIRED'");
+  }
+  isDone = true;
+  await watching;
+  expect([...seen]).toEqual([1]);
+});
+
+it('the database refuses a second one whoever writes it', async () => {
+  for (const status of ['BUILDING', 'ACTIVE']) {
+    const insert = `INSERT INTO embedding_generations (model_id, dimensions, status) VALUES ('m', 3, '${status}')`;
+    await sql(db, insert);
+    await expect(sql(db, insert)).rejects.toMatchObject({ code: '23505' });
+  }
+});
+
+it('a generation that is pruned while a batch is at work takes what the batch stores along', async () => {
+  await insertLog(db, { message: 'a log' });
+  await startBuiltIn(db);
+  const gate = Promise.withResolvers<void>();
+  const asked = Promise.withResolvers<void>();
+  const working = createBatches(db, {
+    embedder: {
+      ...hashingEmbedder,
+      async embed(texts) {
+        asked.resolve();
+        await gate.promise;
+        return hashingEmbedder.embed(texts);
+      },
+    },
+  }).process({ maxBatches: 1 });
+  await asked.promise;
+  await sql(db, "UPDATE embedding_generations SET status = 'FAILED'");
+  expect(await pruneGenerations(db)).toEqual({ deleted_generations: 1, deleted_jobs: 1 });
+  gate.resolve();
+  await expect(working).rejects.toMatchObject({ code: 'BAD_REQUEST' });
+  expect(await sql(db, 'SELECT id FROM embedding_chunks')).toEqual([]);
+});
+
+describe('over Neon’s HTTP driver', () => {
+  it('a generation goes its whole way', async () => {
+    const neon = await createNeon();
+    try {
+      await sql(neon.db, 'CREATE DOMAIN vector AS text');
+      await sql(neon.db, 'ALTER TABLE embedding_chunks ADD COLUMN embedding vector');
+      await insertLog(neon.db, { message: 'a log' });
+      expect(await startBuiltIn(neon.db)).toBe(1);
+      expect(await createBatches(neon.db).process()).toEqual({
+        processed: 1,
+        succeeded: 1,
+        failed: 0,
+        batches: 1,
+        generation_status: 'READY',
+      });
+      expect(await activateGeneration(neon.db, 1)).toEqual([]);
+      expect(await pruneGenerations(neon.db)).toEqual({ deleted_generations: 0, deleted_jobs: 0 });
+    } finally {
+      await neon.close();
+    }
+  });
+});
