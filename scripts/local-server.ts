@@ -21,7 +21,7 @@ import { createLog, type Log } from '../lib/platform/log.ts';
 import { createRedactor } from '../lib/platform/redaction.ts';
 import { findSurface } from '../lib/platform/surfaces.ts';
 import { otherRoutes } from '../lib/routes.ts';
-import { explainMissingVectors } from '../lib/search/generations.ts';
+import { explainMissingVectors } from '../lib/search/vector-storage.ts';
 
 const MIGRATIONS = join(import.meta.dirname, '../drizzle');
 

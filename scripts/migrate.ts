@@ -9,7 +9,7 @@ import { migrate } from '../lib/platform/database/migrate.ts';
 import { AppError } from '../lib/platform/errors.ts';
 import { createLog } from '../lib/platform/log.ts';
 import { createRedactor } from '../lib/platform/redaction.ts';
-import { explainMissingVectors } from '../lib/search/generations.ts';
+import { explainMissingVectors } from '../lib/search/vector-storage.ts';
 import { runCommand } from './command.ts';
 import { openConfiguredDatabase } from './database.ts';
 import { loadEnvironment } from './environment.ts';

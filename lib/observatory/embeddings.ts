@@ -1,13 +1,9 @@
 import { type Endpoint, endpoint } from '../platform/http/route.ts';
 import { openEmbedder } from '../search/embedders/open-embedder.ts';
 import { readEmbeddingStatus } from '../search/embedding-status.ts';
-import {
-  activateGeneration,
-  pruneGenerations,
-  requireVectors,
-  startGeneration,
-} from '../search/generations.ts';
+import { activateGeneration, pruneGenerations, startGeneration } from '../search/generations.ts';
 import { processBatches } from '../search/process-batch.ts';
+import { requireVectors } from '../search/vector-storage.ts';
 import { sendData } from './answers.ts';
 import type { ObservatoryHandles } from './handles.ts';
 import {

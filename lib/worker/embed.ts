@@ -10,10 +10,10 @@ import {
   activateGeneration,
   findGeneration,
   type GenerationStatus,
-  requireVectors,
 } from '../search/generations.ts';
 import { enqueueNewSources } from '../search/new-sources.ts';
 import { processBatches } from '../search/process-batch.ts';
+import { requireVectors } from '../search/vector-storage.ts';
 import type { Display, OutputStream } from './display.ts';
 import type { EmbedCommand } from './embed-arguments.ts';
 

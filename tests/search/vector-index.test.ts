@@ -3,13 +3,9 @@ import type { Database } from '../../lib/platform/database/database.ts';
 import { AppError } from '../../lib/platform/errors.ts';
 import type { Embedder } from '../../lib/search/embedders/embedder.ts';
 import { embedByHashing } from '../../lib/search/embedders/hashing.ts';
-import {
-  activateGeneration,
-  explainMissingVectors,
-  requireVectors,
-  startGeneration,
-} from '../../lib/search/generations.ts';
+import { activateGeneration, startGeneration } from '../../lib/search/generations.ts';
 import { vectorExpression } from '../../lib/search/vector-index.ts';
+import { explainMissingVectors, requireVectors } from '../../lib/search/vector-storage.ts';
 import {
   connect,
   createEmbedded,
