@@ -219,6 +219,9 @@ describe('malformed bytes', () => {
     ['PROPFIND /who HTTP/1.1\r\nHost: a', 404],
     ['GET /who HTTP/1.1\r\nHost: a\r\nExpect: the-moon', 200],
     ['GET /who HTTP/1.1\r\nHost: a\r\nUpgrade: h2c\r\nConnection: upgrade', 200],
+    ['GET /who HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: upgrade', 200],
+    ['GET /nowhere HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: upgrade', 404],
+    ['GET /who HTTP/1.1\r\nHost: a b/c\r\nUpgrade: websocket\r\nConnection: upgrade', 400],
   ])('may be odd and still a request: %s', async (head, status) => {
     const { port } = await serve();
     const client = await connectRaw(port);
