@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { execa } from 'execa';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import type { Catalogue } from '../../lib/mcp/offers.ts';
 import { AppError } from '../../lib/platform/errors.ts';
@@ -141,20 +141,22 @@ describe('the conformance tool', () => {
       env: { MCP_AUTH_TOKEN: TEST_TOKEN, EMBEDDED_DB_PORT: '0' },
       cwd: folder,
     });
+    onTestFinished(async () => {
+      server.child.kill('SIGTERM');
+      await server.finished;
+    });
     const [, url = ''] = await server.waitFor(/listens at (http:\/\/[^/]+)/);
     const run = await runScenarios(url, [...fixtures, ...Object.keys(absent)]);
     expect(run.exitCode, run.output).toBe(0);
     expect(run.passed).toEqual(general);
-    server.child.kill('SIGTERM');
-    await server.finished;
   });
 
   it('passes the same server with the tools, resources and prompts that it calls', async () => {
     const { app } = createTestMcpApp({}, { catalogue: fixtureCatalogue, serve: 'http' });
     const server = await listenMcp(app);
+    onTestFinished(server.close);
     const run = await runScenarios(server.url, Object.keys(absent));
     expect(run.exitCode, run.output).toBe(0);
     expect(run.passed.sort()).toEqual([...general, ...fixtures].sort());
-    await server.close();
   });
 });

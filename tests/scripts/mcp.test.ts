@@ -186,6 +186,11 @@ describe('npm start', () => {
       INTERNAL_SECRET: TEST_SECRET,
       MCP_AUTH_TOKEN: TEST_TOKEN,
     });
+    closing.push(async () => {
+      server.child.kill('SIGKILL');
+      await server.finished;
+      await remove();
+    });
     const http = await connectHttp(`${server.url}/mcp`);
     expect((await http.listTools()).tools).toHaveLength(15);
     const sse = await connectSse(`${server.url}/sse`);
@@ -197,6 +202,5 @@ describe('npm start', () => {
     expect((await server.finished).code).toBe(0);
     expect(server.output()).not.toContain('cut off by the shutdown');
     await Promise.allSettled([http.close(), sse.close()]);
-    await remove();
   });
 });
