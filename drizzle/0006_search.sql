@@ -54,8 +54,13 @@ BEGIN
       SELECT coalesce(string_agg(quote_literal(word) || CASE WHEN length(trim(names)) > 2 THEN ':*' ELSE '' END, ' & '), '')
       FROM unnest(tsvector_to_array(to_tsvector('pg_catalog.simple', names))) AS word
     )::tsquery || (
-      SELECT coalesce(string_agg(quote_literal(word) || CASE WHEN length(word) > 2 THEN ':*' ELSE '' END, ' & '), '')
-      FROM unnest(tsvector_to_array(to_tsvector('pg_catalog.simple', search_parts(content)))) AS word
+      -- Only the end of what was typed can be missing.
+      SELECT coalesce(string_agg(quote_literal(lexeme) || CASE
+        WHEN is_last AND length(lexeme) > 2 THEN ':*' ELSE '' END, ' & '), '')
+      FROM (
+        SELECT lexeme, positions[cardinality(positions)] = max(positions[cardinality(positions)]) OVER () AS is_last
+        FROM unnest(to_tsvector('pg_catalog.simple', search_parts(content)))
+      ) AS part
     )::tsquery;
   ELSIF how = 'exact' AND position('ø' IN names) > 0 THEN
     RETURN plainto_tsquery('pg_catalog.simple', names);
@@ -179,20 +184,18 @@ CREATE OR REPLACE FUNCTION search_beginnings(
 SET enable_seqscan = off SET jit = off SET work_mem = '64MB'
 SET max_parallel_workers_per_gather = 0 AS $$
 DECLARE
-  -- A word that each row of an alternative holds, and that is compared faster than a document is made.
+  -- What each row holds, compared faster than a document is made: every absent word of the first
+  -- alternative; of several, nothing.
   patterns CONSTANT text[] := array(
-    SELECT '%' || coalesce((
-      SELECT word FROM jsonb_array_elements(terms) AS term,
-        unnest(tsvector_to_array(to_tsvector('pg_catalog.simple', search_parts(term->>'text')))) AS word
-      WHERE term @> '{"absent": true}'
-      ORDER BY length(word) DESC LIMIT 1), '') || '%'
-    FROM jsonb_array_elements(alternatives) AS terms WHERE terms @> '[{"absent": true}]');
+    SELECT '%' || word || '%' FROM jsonb_array_elements(alternatives->0) AS term,
+      unnest(tsvector_to_array(to_tsvector('pg_catalog.simple', search_parts(term->>'text')))) AS word
+    WHERE jsonb_array_length(alternatives) = 1 AND term @> '{"absent": true}');
   found bigint[];
   newest bigint;
 BEGIN
   EXECUTE format('SELECT max(id)::bigint FROM %s', relation) INTO newest;
   EXECUTE format(
-    'SELECT array(SELECT id::bigint FROM %s WHERE id > $1 AND lower(%s) LIKE ANY ($5)
+    'SELECT array(SELECT id::bigint FROM %s WHERE id > $1 AND lower(%s) LIKE ALL ($5)
        AND (%s @@ $2) IS TRUE AND %s AND id <> ALL ($4) ORDER BY id DESC LIMIT $3)',
     relation, regexp_replace(document, '^search_document\(id, (.*)\)$', '\1'), document, condition)
   INTO found USING newest - 8192, query, wanted, known, patterns;

@@ -3,7 +3,8 @@ import type { Client } from 'pg';
 /** Words of the measured queries, by how many of the logs hold them. */
 export const measuredWords = {
   'a rare word (1 in 100,000)': 'EHOSTUNREACH',
-  'a rare name': 'owner-7/repository-777',
+  'a name': 'owner-17/repository-777',
+  'a name that occurs nowhere, of common words': 'owner-7/repository-777',
   'a word in 20 % of all rows': 'timeout',
   'a word in every row': 'backup',
   'a word in 20 % of the older half, in none since': 'handshake',

@@ -1,0 +1,75 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { connect, createPostgres, type TestDatabase } from '../support/databases.ts';
+import { sql } from '../support/records.ts';
+import { find } from '../support/search.ts';
+
+// How many pages of a large table full text looks at, for words of every frequency and whatever the
+// planner knows of the table: nothing, or all of it. The table and its index have more than 6,000.
+
+const LOGS = 300_000;
+let database: TestDatabase;
+
+beforeAll(async () => {
+  database = await createPostgres();
+  const { db } = database;
+  await db.query(
+    {
+      text: `INSERT INTO execution_logs (message, repository, created_at)
+        SELECT 'step ' || n || ' of the backup' || CASE WHEN n % 5 = 0 THEN ' timeout' ELSE '' END
+            || CASE WHEN n % 100000 = 17 THEN ' EHOSTUNREACH' ELSE '' END
+            || CASE WHEN n < 100000 AND n % 50 = 1 THEN ' handshake' ELSE '' END,
+          'owner/repo-' || n % 100, now() - make_interval(secs => ${LOGS} - n)
+        FROM generate_series(1, ${LOGS}) AS n`,
+    },
+    [],
+    { timeoutMs: 300_000 },
+  );
+}, 300_000);
+afterAll(() => database.close());
+
+/** Pages that one search reads, from memory or from disk. */
+async function pagesRead(word: string): Promise<number> {
+  const client = await connect(database.url);
+  try {
+    const alternatives = JSON.stringify([[{ text: word, phrase: false, negated: false }]]);
+    const statement = `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) SELECT * FROM search_full_text(
+      'execution_log', ${client.escapeLiteral(alternatives)}::jsonb, NULL, NULL, 100, 10)`;
+    // The first call of a connection also reads what the catalogue says.
+    await client.query(statement);
+    const { rows } = await client.query(statement);
+    const { Plan: plan } = rows[0]['QUERY PLAN'][0];
+    return plan['Shared Hit Blocks'] + plan['Shared Read Blocks'];
+  } finally {
+    await client.end();
+  }
+}
+
+describe.each([
+  ['never analysed, and its index not merged', null],
+  ['analysed', 'VACUUM ANALYZE execution_logs'],
+])('a table that was %s', (_name, prepare) => {
+  beforeAll(async () => {
+    if (prepare !== null) await sql(database.db, prepare);
+  });
+
+  it.each([
+    ['a rare word', 'EHOSTUNREACH'],
+    ['a word in 20 % of all rows', 'timeout'],
+    ['a word in every row', 'backup'],
+    ['a word of old rows', 'handshake'],
+    ['a word that occurs nowhere', 'zeppelin'],
+    ['a name', 'owner/repo-7'],
+    ['the beginning of a word', 'timeo'],
+  ])('is read in few pages for %s', async (_what, word) => {
+    expect(await pagesRead(word)).toBeLessThan(2_000);
+  });
+
+  it('gives the newest of a common word', async () => {
+    const newest = Array.from({ length: 10 }, (_, n) => `execution_log ${LOGS - 5 * n}`);
+    expect(await find(database.db, 'timeout')).toEqual(newest);
+  });
+
+  it('gives all of a rare word', async () => {
+    expect(await find(database.db, 'EHOSTUNREACH')).toHaveLength(LOGS / 100_000);
+  });
+});
