@@ -85,7 +85,9 @@ export function createPerson({ io, desktop, signal, cancel }: PersonOptions): Pe
       if (!canAnswer()) return say(waiting);
       const { confirm, isCancel } = await import('@clack/prompts');
       const ended = AbortSignal.any([signal, over]);
-      const answer = await confirm({ message, input: io.stdin, output, signal: ended });
+      const answer = await whileAsked(ended, (asked) =>
+        confirm({ message, input: io.stdin, output, signal: asked }),
+      );
       if (ended.aborted) return;
       if (isCancel(answer)) return cancel(new RunStopped('cancelled'));
       if (answer && copied !== null) {
@@ -100,12 +102,30 @@ export function createPerson({ io, desktop, signal, cancel }: PersonOptions): Pe
     async askSecret(message) {
       if (!canAnswer()) return readLine(io.stdin, signal);
       const { password, isCancel } = await import('@clack/prompts');
-      const answer = await password({ message, input: io.stdin, output, signal });
+      const answer = await whileAsked(signal, (asked) =>
+        password({ message, input: io.stdin, output, signal: asked }),
+      );
       signal.throwIfAborted();
       if (isCancel(answer)) throw new RunStopped('cancelled');
       return (answer ?? '').trim();
     },
   };
+}
+
+/** Asks with a signal that ends with the question: the library writes to the terminal when it aborts later. */
+async function whileAsked<Answer>(
+  signal: AbortSignal,
+  ask: (asked: AbortSignal) => Promise<Answer>,
+): Promise<Answer> {
+  const asked = new AbortController();
+  const stop = () => asked.abort();
+  if (signal.aborted) stop();
+  signal.addEventListener('abort', stop, { once: true });
+  try {
+    return await ask(asked.signal);
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
 }
 
 async function readLine(stdin: Readable, signal: AbortSignal): Promise<string> {

@@ -68,7 +68,9 @@ describe('login github on a terminal', () => {
     host.approve('ada');
     const { code, output } = await terminal.finished;
     expect(code).toBe(0);
-    expect(stripVTControlCharacters(output)).toMatch(/Logged in to \S+ as ada: source login/);
+    expect(stripVTControlCharacters(output)).toMatch(
+      /\nWaiting until the login is allowed there\.\r\nThe login is kept in .*\r\nLogged in to \S+ as ada: source login/,
+    );
   });
 
   it('shows the code boldly, and goes on when it was allowed elsewhere in the meantime', async () => {
