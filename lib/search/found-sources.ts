@@ -44,7 +44,7 @@ const RRF_K = 60;
 /** Longer contents are cut: a result is to be read, its source is one request away. Characters. */
 const LONGEST_CONTENT = 4_000;
 /** A source that shares next to no spelling with the query is no hit of a lexical model. */
-const LEAST_SIMILARITY_OF_SPELLING = 0.2;
+const LEAST_SIMILARITY_OF_SPELLING = 0.15;
 
 const types = `$4::text[]`;
 /** Full text takes part when it has weight, and whenever vectors cannot (decisions 5, /search). */
