@@ -1,6 +1,7 @@
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { localVariables } from '../../lib/platform/config/local.ts';
 import { ConfigError, type Environment, readConfig } from '../../lib/platform/config/read.ts';
 import { configFolder, gitApiUrl, gitHostVariables } from '../../lib/platform/config/worker.ts';
 
@@ -59,6 +60,12 @@ describe('a bad value', () => {
     expect(wrong).toThrow(ConfigError);
     expect(wrong).toThrow(new RegExp(`^${name} must (?!.*hunter)[^;]*$`));
   });
+});
+
+it('a bad value ends `npm start` too', () => {
+  expect(() => readConfig(localVariables, { GIT_DISCOVERY: 'hunter-22' })).toThrow(
+    /^GIT_DISCOVERY must be auto or accounts$/,
+  );
 });
 
 describe('the configuration folder', () => {

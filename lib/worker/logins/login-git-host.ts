@@ -32,6 +32,11 @@ export async function loginGitHost(
     `Logged in to ${host}${who}: ${describeLogin(command.login)}, kept in ${describeStore(kept, store.path)}.`,
   );
   adviseOnEnvironment(session, command);
+  if (command.login === 'github:destination' && clientId !== null) {
+    person.say(
+      'An app of `app create` can only read: to push, import a token that can write (--import-token).',
+    );
+  }
   if (clientId !== null)
     await showInstallations(
       session,

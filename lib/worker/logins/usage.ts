@@ -62,4 +62,4 @@ export const appUsage = `Makes the app on the git host that people log in to: it
   --help      this text
 
 Opens a page of this machine that sends you to the host with everything filled in, and keeps what the
-host answers in app.json. Exit codes: 0 made; 1 failed; 2 wrong usage.`;
+host answers in app.json. Exit codes: 0 made; 1 failed; 2 wrong usage; 4 not made within 15 minutes.`;

@@ -133,6 +133,13 @@ describe('login github', () => {
     } else expect(bench.host.state.requests[0]?.body).toEqual({ client_id: clientId });
   });
 
+  it('says that a login of the app is not enough to push', async () => {
+    const { code, stderr } = await logIn({ command: { login: 'github:destination' } });
+    expect(code).toBe(0);
+    expect(stderr).toContain('can only read: to push, import a token');
+    expect((await logIn()).stderr).not.toContain('can only read');
+  });
+
   it('says that tokens of the environment will not be used any more', async () => {
     const { stderr } = await logIn({ env: { GIT_TOKEN_PERSONAL: makeToken('ghp') } });
     expect(stderr).toContain('GIT_TOKEN_PERSONAL in the environment will not be used');
