@@ -15,9 +15,12 @@ import type { ClientsReport } from './clients.ts';
 const PORT = 18082;
 const ROWS_A_SECOND = 20;
 const POLL_MS = 2_000;
-/** A stalled client's kernel and ours take some megabytes, so that run has larger rows. */
+/**
+ * A stalled client's kernel and ours take some megabytes before a write is held up, so that part has
+ * larger rows, and a quarter of the clients.
+ */
 const SMALL_ROW = 80;
-const LARGE_ROW = 3_000;
+const LARGE_ROW = 8_000;
 
 interface Load {
   sse: number;
@@ -39,8 +42,8 @@ interface Measured {
 }
 
 /**
- * `npm run bench -- live [--seconds 60] [--sse 1000] [--sockets 200]`: the figures of the live feed on a
- * real Postgres, beside the same load with one client.
+ * `npm run bench -- live [--seconds 60] [--sse 1000] [--sockets 200] [--part load|stalled]`: the figures
+ * of the live feed on a real Postgres, beside the same load with one client.
  */
 export async function runLiveBenchmark(options: string[]): Promise<void> {
   const { values } = parseArgs({
@@ -49,6 +52,7 @@ export async function runLiveBenchmark(options: string[]): Promise<void> {
       seconds: { type: 'string', default: '60' },
       sse: { type: 'string', default: '1000' },
       sockets: { type: 'string', default: '200' },
+      part: { type: 'string' },
     },
   });
   const full: Load = {
@@ -58,13 +62,17 @@ export async function runLiveBenchmark(options: string[]): Promise<void> {
     seconds: Number(values.seconds),
     rowBytes: SMALL_ROW,
   };
-  const one = await measure({ ...full, sse: 1, sockets: 0 });
-  const many = await measure(full);
-  reportLoad(full, one, many);
-  const large = { ...full, rowBytes: LARGE_ROW, seconds: full.seconds * 1.25 };
-  const reading = await measure(large);
-  const stalled = await measure({ ...large, stalled: 20 });
-  reportStalled(reading, stalled);
+  if (values.part !== 'stalled') {
+    reportLoad(full, await measure({ ...full, sse: 1, sockets: 0 }), await measure(full));
+  }
+  if (values.part === 'load') return;
+  const large = {
+    ...full,
+    sse: Math.ceil(full.sse / 4),
+    sockets: Math.ceil(full.sockets / 4),
+    rowBytes: LARGE_ROW,
+  };
+  reportStalled(large, await measure(large), await measure({ ...large, stalled: 20 }));
 }
 
 /** One load on a server and a Postgres of its own, so that no load leaves anything to the next. */
@@ -219,10 +227,10 @@ function reportLoad(load: Load, one: Measured, many: Measured): void {
   );
 }
 
-function reportStalled(reading: Measured, stalled: Measured): void {
+function reportStalled(load: Load, reading: Measured, stalled: Measured): void {
   const [without, with20] = [delayOf(reading.report, 0.99), delayOf(stalled.report, 0.99)];
   printTable(
-    `20 clients stop reading, rows of ${LARGE_ROW} bytes`,
+    `20 of ${load.sse} streams and ${load.sockets} WebSockets stop reading, rows of ${LARGE_ROW} bytes`,
     ['figure', 'all read', '20 stalled', 'goal'],
     [
       ['dropped', '', `${stalled.report.dropped}`, verdict(stalled.report.dropped === 20)],
