@@ -9,16 +9,17 @@ import { AppError } from '../lib/platform/errors.ts';
 import { createLog } from '../lib/platform/log.ts';
 import { hashPassword, PASSWORD_MIN_LENGTH } from '../lib/platform/password.ts';
 import { createRedactor } from '../lib/platform/redaction.ts';
-import { addUser, listUsers, removeUser } from '../lib/records/users.ts';
+import { addUser, changePassword, listUsers, removeUser } from '../lib/records/users.ts';
 import { runCommand } from './command.ts';
 import { openConfiguredDatabase } from './database.ts';
 import { loadEnvironment } from './environment.ts';
 
 const usage = `Users of the observatory.
 
-  npm run users -- add NAME      asks for a password (on a terminal), or reads one line from stdin
-  npm run users -- list          prints a line for each user
-  npm run users -- remove NAME
+  npm run users -- add NAME        asks for a password (on a terminal), or reads one line from stdin
+  npm run users -- list            prints a line for each user
+  npm run users -- password NAME   asks for another password, and ends the user's tokens
+  npm run users -- remove NAME     also removes the user's gateway key and conversations
 
 A password has at least ${PASSWORD_MIN_LENGTH} characters. The user of AUTH_USERNAME is not listed here.`;
 
@@ -31,6 +32,13 @@ await runCommand(async () => {
     return withDatabase(async (db) => {
       await addUser(db, name, passwordHash);
       return print(`added ${name}`);
+    });
+  }
+  if (action === 'password' && isName(name) && rest.length === 0) {
+    const passwordHash = await hashPassword(await readPassword());
+    return withDatabase(async (db) => {
+      await changePassword(db, name, passwordHash);
+      return print(`changed the password of ${name}`);
     });
   }
   if (action === 'remove' && isName(name) && rest.length === 0) {

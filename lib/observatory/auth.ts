@@ -7,6 +7,7 @@ import { parseAddress } from '../platform/network.ts';
 import { sendData } from './answers.ts';
 import { notConfigured } from './authentication.ts';
 import type { ObservatoryHandles } from './handles.ts';
+import type { VerifiedLogin } from './password-check.ts';
 import { loginRoute, meRoute } from './routes/auth.ts';
 
 /** POST /auth/login and GET /auth/me. */
@@ -16,19 +17,20 @@ export const authEndpoints: readonly Endpoint<ObservatoryHandles>[] = [
     if (tokens === null) throw notConfigured();
     const address = loginAddress(c, handles);
     const attempt = await lockout.begin(address);
-    let isRight: boolean;
+    let verified: VerifiedLogin | null;
     try {
-      isRight = await checkPassword(body.username, body.password);
+      verified = await checkPassword(body.username, body.password);
     } catch (error) {
       await attempt.cancel();
       throw error;
     }
-    if (!isRight) {
+    if (verified === null) {
       log.warn('a login failed', { request_id: c.get('requestId'), address });
       throw wrongCredentials();
     }
     await attempt.succeed();
-    return c.json({ access_token: await tokens.issue(body.username), token_type: 'bearer' });
+    const token = await tokens.issue(body.username, verified.credential);
+    return c.json({ access_token: token, token_type: 'bearer' });
   }),
   endpoint(meRoute, (_input, _handles: ObservatoryHandles, c) =>
     sendData(c, 'Read the user of the token', { username: c.get('user') }),

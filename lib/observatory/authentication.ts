@@ -4,8 +4,9 @@ import { secretsEqual } from '../platform/crypto.ts';
 import type { Deps } from '../platform/deps.ts';
 import { AppError } from '../platform/errors.ts';
 import type { HttpEnv } from '../platform/http/env.ts';
-import { isUser } from '../records/users.ts';
-import type { Tokens } from './tokens.ts';
+import { fingerprintHash } from '../platform/password.ts';
+import { findPasswordHash, isUser } from '../records/users.ts';
+import type { TokenClaims, Tokens } from './tokens.ts';
 
 /** Finds out whose token a request carries. */
 export interface UserCheck {
@@ -41,15 +42,23 @@ export function createUserCheck(
   { config, db }: Pick<Deps<IdentityConfig>, 'config' | 'db'>,
   tokens: Tokens | null,
 ): UserCheck {
-  /** A user who was removed has no valid token, nor one who came back under the name of another. */
   async function identify(c: Context<HttpEnv>): Promise<string | null> {
     const token = bearerOf(c);
     if (tokens === null) throw notConfigured();
     const claims = token === null ? null : await tokens.read(token);
     if (claims === null) return null;
-    const { username, issuedAt } = claims;
-    if (isConfiguredUser(config, username)) return username;
-    return (await isUser(db, username, issuedAt)) ? username : null;
+    const { username } = claims;
+    return isConfiguredUser(config, username) || (await isStillUser(claims)) ? username : null;
+  }
+
+  /**
+   * A user who was removed, or has a new password, has no valid token, nor one who came back under the
+   * name of another. A token that does not say what it was issued for is judged by its age.
+   */
+  async function isStillUser({ username, issuedAt, credential }: TokenClaims): Promise<boolean> {
+    if (credential === null) return isUser(db, username, issuedAt);
+    const stored = await findPasswordHash(db, username);
+    return stored !== null && fingerprintHash(stored) === credential;
   }
   return {
     identify,

@@ -2,7 +2,7 @@ import type { IdentityConfig } from '../platform/config/identity.ts';
 import { secretsEqual } from '../platform/crypto.ts';
 import type { Database } from '../platform/database/database.ts';
 import { AppError } from '../platform/errors.ts';
-import { verifyPassword } from '../platform/password.ts';
+import { fingerprintHash, verifyPassword } from '../platform/password.ts';
 import { findPasswordHash } from '../records/users.ts';
 import { isConfiguredUser } from './authentication.ts';
 
@@ -11,8 +11,17 @@ const MAX_AT_ONCE = 2;
 /** Guesses that may wait for their turn; a flood beyond them is refused. */
 const MAX_WAITING = 64;
 
-/** Checks a password. Throws SERVICE_UNAVAILABLE without the database or when too many wait. */
-export type CheckPassword = (username: string, password: string) => Promise<boolean>;
+/** A login whose password was right. */
+export interface VerifiedLogin {
+  /** Stands for the stored password; null for the user of AUTH_USERNAME, who has none. */
+  credential: string | null;
+}
+
+/**
+ * Checks a password: null when it is wrong. Throws SERVICE_UNAVAILABLE without the database or when too
+ * many wait.
+ */
+export type CheckPassword = (username: string, password: string) => Promise<VerifiedLogin | null>;
 
 /**
  * The password check of the login. Every name takes one look-up and one scrypt, whether it is unknown,
@@ -24,8 +33,17 @@ export function createPasswordCheck(config: IdentityConfig, db: Database): Check
     const stored = await findPasswordHash(db, username);
     const isConfigured = isConfiguredUser(config, username);
     const isVerified = await takeTurn(() => verifyPassword(password, isConfigured ? null : stored));
-    return isConfigured ? secretsEqual(password, config.AUTH_PASSWORD ?? '') : isVerified;
+    if (isConfigured) {
+      const isRight = secretsEqual(composed(password), composed(config.AUTH_PASSWORD ?? ''));
+      return isRight ? { credential: null } : null;
+    }
+    return isVerified && stored !== null ? { credential: fingerprintHash(stored) } : null;
   };
+}
+
+/** As `hashPassword` takes it: keyboards compose the same letter in more than one way. */
+function composed(password: string): string {
+  return password.normalize('NFKC');
 }
 
 function limitAtOnce(atOnce: number, waiting: number) {

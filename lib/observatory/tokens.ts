@@ -8,25 +8,28 @@ export interface TokenClaims {
   username: string;
   /** Seconds since the epoch; null in a token that does not say when it was made. */
   issuedAt: number | null;
+  /** What the login was verified by; null in a token of AUTH_USERNAME, or of another maker. */
+  credential: string | null;
 }
 
 /** Makes and reads access tokens (spec 2, Authentication). */
 export interface Tokens {
-  issue(username: string): Promise<string>;
+  issue(username: string, credential: string | null): Promise<string>;
   /** Null for a token that is expired, malformed, of another key, algorithm, issuer or audience. */
   read(token: string): Promise<TokenClaims | null>;
 }
 
 const ALGORITHM = 'HS256';
+const CREDENTIAL_CLAIM = 'cred';
 
 /** Tokens signed with `secret`, its UTF-8 bytes being the key (decisions 5). */
 export function createTokens(secret: string, config: IdentityConfig, clock: Clock): Tokens {
   const key = new TextEncoder().encode(secret);
   const { JWT_ISSUER: issuer, JWT_AUDIENCE: audience, JWT_EXPIRES_MINUTES } = config;
   return {
-    issue(username) {
+    issue(username, credential) {
       const now = Math.floor(clock.now() / 1000);
-      return new SignJWT()
+      return new SignJWT(credential === null ? {} : { [CREDENTIAL_CLAIM]: credential })
         .setProtectedHeader({ alg: ALGORITHM, typ: 'JWT' })
         .setSubject(username)
         .setIssuer(issuer)
@@ -44,7 +47,13 @@ export function createTokens(secret: string, config: IdentityConfig, clock: Cloc
           requiredClaims: ['sub', 'exp'],
           currentDate: new Date(clock.now()),
         });
-        return payload.sub ? { username: payload.sub, issuedAt: payload.iat ?? null } : null;
+        if (!payload.sub) return null;
+        const { [CREDENTIAL_CLAIM]: credential, iat: issuedAt = null } = payload;
+        return {
+          username: payload.sub,
+          issuedAt,
+          credential: typeof credential === 'string' ? credential : null,
+        };
       } catch (error) {
         if (error instanceof JOSEError) return null;
         throw error;

@@ -11,9 +11,17 @@ const selectUsers = {
   text: `SELECT username, to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS created_at
          FROM users ORDER BY username`,
 };
+const updatePassword = {
+  name: 'change_password',
+  text: 'UPDATE users SET password_hash = $2 WHERE username = $1 RETURNING username',
+};
 const deleteUser = {
   name: 'remove_user',
-  text: 'DELETE FROM users WHERE username = $1 RETURNING username',
+  text: `WITH gone AS (DELETE FROM users WHERE username = $1 RETURNING username),
+           key AS (DELETE FROM gateway_connections WHERE username IN (SELECT username FROM gone)),
+           conversations AS (DELETE FROM chat_sessions WHERE username IN (SELECT username FROM gone)),
+           turns AS (DELETE FROM chat_messages WHERE username IN (SELECT username FROM gone))
+         SELECT username FROM gone`,
 };
 const selectPasswordHash = {
   name: 'find_password_hash',
@@ -45,10 +53,27 @@ export function listUsers(db: Database): Promise<User[]> {
   return db.query<User>(selectUsers);
 }
 
-/** Removes a user; the tokens that the user holds stop working. Throws NOT_FOUND for an unknown name. */
+/** Gives a user another password. Throws NOT_FOUND for an unknown name. */
+export async function changePassword(
+  db: Database,
+  username: string,
+  passwordHash: string,
+): Promise<void> {
+  const changed = await db.query(updatePassword, [username, passwordHash]);
+  if (changed.length === 0) throw unknownUser(username);
+}
+
+/**
+ * Removes a user with the gateway key and the conversations, which the next one of the name would get
+ * otherwise. The tokens that the user holds stop working. Throws NOT_FOUND for an unknown name.
+ */
 export async function removeUser(db: Database, username: string): Promise<void> {
   const removed = await db.query(deleteUser, [username]);
-  if (removed.length === 0) throw new AppError('NOT_FOUND', `there is no user ${username}`);
+  if (removed.length === 0) throw unknownUser(username);
+}
+
+function unknownUser(username: string): AppError {
+  return new AppError('NOT_FOUND', `there is no user ${username}`);
 }
 
 /** The scrypt hash of a user's password, null for an unknown name. */
@@ -58,8 +83,8 @@ export async function findPasswordHash(db: Database, username: string): Promise<
 }
 
 /**
- * Is there a user of this name, who was there at `since` already (seconds since the epoch)? A name that
- * was given away again does not bring the tokens of its former owner back.
+ * Is there a user of this name, who was there at `since` already (seconds since the epoch)? With null
+ * whenever the user came.
  */
 export async function isUser(
   db: Database,

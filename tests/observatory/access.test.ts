@@ -4,7 +4,7 @@ import { observatoryRoutes } from '../../lib/observatory/routes.ts';
 import type { Database } from '../../lib/platform/database/database.ts';
 import type { Route } from '../../lib/platform/http/route.ts';
 import { hashPassword } from '../../lib/platform/password.ts';
-import { addUser, removeUser } from '../../lib/records/users.ts';
+import { addUser, changePassword, removeUser } from '../../lib/records/users.ts';
 import { createEmbedded, type TestDatabase } from '../support/databases.ts';
 import { TEST_SECRET } from '../support/deps.ts';
 import { downDatabaseWords, openDownDatabase } from '../support/down-database.ts';
@@ -146,6 +146,28 @@ describe('a user of the table', () => {
     expect((await client.get('/auth/me', { token })).status).toBe(401);
     client.deps.clock.advance(3_600_000);
     const anew = await client.signToken('grace');
+    expect((await client.get('/auth/me', { token: anew })).status).toBe(200);
+  });
+
+  it('loses every token of a login when the name is given away again, however soon', async () => {
+    const client = createObservatoryClient({ db: database.db });
+    const password = 'the password of barbara';
+    await addUser(database.db, 'barbara', await hashPassword(password));
+    const { access_token: token } = (await client.login('barbara', password)).body;
+    expect((await client.get('/auth/me', { token })).status).toBe(200);
+    await removeUser(database.db, 'barbara');
+    await addUser(database.db, 'barbara', await hashPassword(password));
+    expect((await client.get('/auth/me', { token })).status).toBe(401);
+  });
+
+  it('loses every token of a login with the password', async () => {
+    const client = createObservatoryClient({ db: database.db });
+    await addUser(database.db, 'edsger', await hashPassword('the first password'));
+    const { access_token: token } = (await client.login('edsger', 'the first password')).body;
+    expect((await client.get('/auth/me', { token })).status).toBe(200);
+    await changePassword(database.db, 'edsger', await hashPassword('another password'));
+    expect((await client.get('/auth/me', { token })).status).toBe(401);
+    const anew = (await client.login('edsger', 'another password')).body.access_token;
     expect((await client.get('/auth/me', { token: anew })).status).toBe(200);
   });
 

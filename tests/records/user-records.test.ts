@@ -17,7 +17,13 @@ import {
   readSession,
   renameSession,
 } from '../../lib/records/sessions.ts';
-import { addUser, findPasswordHash, isUser, removeUser } from '../../lib/records/users.ts';
+import {
+  addUser,
+  changePassword,
+  findPasswordHash,
+  isUser,
+  removeUser,
+} from '../../lib/records/users.ts';
 import {
   createEmbedded,
   createNeon,
@@ -52,8 +58,39 @@ describe.each([
     expect(await isUser(db, 'ada', null)).toBe(true);
     expect(await isUser(db, 'ada', 4_000_000_000)).toBe(true);
     expect(await isUser(db, 'ada', 1_000_000_000)).toBe(false);
+    await changePassword(db, 'ada', 'another hash');
+    expect(await findPasswordHash(db, 'ada')).toBe('another hash');
     await removeUser(db, 'ada');
     expect(await isUser(db, 'ada', null)).toBe(false);
+    const unknown = { code: 'NOT_FOUND' };
+    await expect(changePassword(db, 'ada', 'x')).rejects.toMatchObject(unknown);
+    await expect(removeUser(db, 'ada')).rejects.toMatchObject(unknown);
+  });
+
+  it('a user leaves nothing to the next one of the name, and takes nothing from others', async () => {
+    for (const name of ['alan', 'kurt']) {
+      await addUser(db, name, 'hash');
+      await storeGatewayConnection(db, name, { encryptedKey: name, keyHint: '…' });
+      await createSession(db, name, { id: null, name: `of ${name}` });
+      await sql(
+        db,
+        `INSERT INTO chat_messages (session_id, username, role, content, request_id)
+         SELECT id, '${name}', 'user', 'in a session', 'r' FROM chat_sessions WHERE username = '${name}'
+         UNION ALL SELECT NULL, '${name}', 'user', 'in none', 'r'`,
+      );
+    }
+    await removeUser(db, 'alan');
+    const left = await sql(
+      db,
+      `SELECT 'key' AS what, username FROM gateway_connections
+       UNION ALL SELECT 'session', username FROM chat_sessions
+       UNION ALL SELECT 'message', username FROM chat_messages
+       UNION ALL SELECT 'user', username FROM users ORDER BY what`,
+    );
+    expect(left).toEqual(
+      ['key', 'message', 'message', 'session', 'user'].map((what) => ({ what, username: 'kurt' })),
+    );
+    await removeUser(db, 'kurt');
   });
 
   it('a connection is stored, used, encrypted anew and marked', async () => {

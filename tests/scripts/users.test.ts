@@ -69,6 +69,19 @@ describe('npm run users', () => {
     expect(stdout).toMatch(/^ada\t\S+Z\ngrace\t\S+Z\n$/);
   });
 
+  it('gives a user another password, and says when there is none', async () => {
+    const before = await storedHash('ada');
+    const { code, stdout, stderr } = await users(['password', 'ada'], 'a newer password\n');
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'changed the password of ada\n' });
+    expect(stdout + stderr).not.toContain('newer');
+    const after = await storedHash('ada');
+    expect(after).toMatch(/^scrypt\$/);
+    expect(after).not.toBe(before);
+    expect((await users(['password', 'nobody'], `${PASSWORD}\n`)).stderr).toBe(
+      'there is no user nobody\n',
+    );
+  });
+
   it('removes a user, and says when there is none', async () => {
     expect((await users(['remove', 'ada'])).stdout).toBe('removed ada\n');
     const { code, stderr } = await users(['remove', 'ada']);
@@ -80,6 +93,7 @@ describe('npm run users', () => {
     [['add']],
     [['add', 'two', 'names']],
     [['add', '-x']],
+    [['password']],
     [['add', 'a b']],
     [],
   ])('answers wrong usage with exit code 2: %j', async (args = []) => {
