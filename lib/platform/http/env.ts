@@ -1,5 +1,7 @@
 import type { ServerResponse } from 'node:http';
-import type { TakeOver } from './take-over.ts';
+
+/** Answers on the connection itself, with the headers that the answer would have had. */
+export type TakeOver = (headers: Headers) => void;
 
 /** What the middleware of every surface leaves for the handlers behind it. */
 export interface HttpEnv {

@@ -1,9 +1,6 @@
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { Context, MiddlewareHandler } from 'hono';
-import type { HttpEnv } from './env.ts';
-
-/** Answers on the connection itself, with the headers that the answer would have had. */
-export type TakeOver = (headers: Headers) => void;
+import type { HttpEnv, TakeOver } from './env.ts';
 
 /**
  * Lets the handler of this request answer on its connection, for an answer that goes on: a stream that
