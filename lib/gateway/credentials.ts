@@ -77,7 +77,7 @@ export function createGatewayCredentials(handles: CredentialHandles): GatewayCre
 
   function openUserKeys(username: string, connection: GatewayConnection): KeyRing {
     if (connection.invalid) throw keyInvalid();
-    const stored = connection.encrypted_key;
+    const { encrypted_key: stored, connected_at: connectedAt } = connection;
     const opened = requireSealing(sealing).unseal(stored, username);
     if (opened === null) throw unreadableKey(username, handles);
     if (!opened.isCurrent) {
@@ -86,10 +86,10 @@ export function createGatewayCredentials(handles: CredentialHandles): GatewayCre
       inBackground('a gateway key under its new encryption', rewritten);
     }
     return createUserKeyRing(opened.text, {
-      used: () => inBackground('the use of a key', noteGatewayKeyUse(db, username, stored)),
+      used: () => inBackground('the use of a key', noteGatewayKeyUse(db, username, connectedAt)),
       refused: async () => {
         try {
-          await markGatewayKeyInvalid(db, username, stored);
+          await markGatewayKeyInvalid(db, username, connectedAt);
         } catch (error) {
           log.error('an invalid gateway key was not marked', { username, error });
         }

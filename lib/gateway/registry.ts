@@ -49,6 +49,8 @@ const RETRY_MS = 30_000;
 /** Nobody waits for a list as long as for a model. */
 const LIST_TIMEOUT_MS = 10_000;
 const MAX_LIST_BYTES = 32 * 1024 * 1024;
+/** However many models a gateway lists without dimensions, it is asked for so many at a time. */
+const LEARNT_AT_ONCE = 4;
 
 export interface RegistryHandles extends Pick<Deps<GatewayConfig>, 'config' | 'clock' | 'log'> {
   redis: Redis | null;
@@ -101,7 +103,12 @@ export function createModelRegistry(handles: RegistryHandles): ModelRegistry {
         return null;
       });
       const free = found?.models.embedding.filter(({ is_free }) => is_free) ?? [];
-      const listed = await Promise.all(free.map((model) => withDimensionsIfKnown(model, keys)));
+      const listed: (EmbeddingModel | null)[] = [];
+      const left = free.entries();
+      const learnOnes = async () => {
+        for (const [at, model] of left) listed[at] = await withDimensionsIfKnown(model, keys);
+      };
+      await Promise.all(Array.from({ length: LEARNT_AT_ONCE }, learnOnes));
       const models = listed.filter((model) => model !== null);
       return { models: [...builtIn, ...models], cached: found?.cached ?? false };
     },

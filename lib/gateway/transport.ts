@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Clock } from '../platform/clock.ts';
 import type { GatewayConfig } from '../platform/config/gateway.ts';
 import type { Deps } from '../platform/deps.ts';
-import { redact } from '../platform/redaction.ts';
+import { createRedactor } from '../platform/redaction.ts';
 import { GatewayFailure } from './failure.ts';
 
 /** One request to the gateway. */
@@ -59,7 +59,7 @@ export function createGatewayTransport({ config, fetch, clock }: GatewayHandles)
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
-    if (!response.ok) throw await readRefusal(response);
+    if (!response.ok) throw await readRefusal(response, key);
     return response;
   }
 
@@ -71,7 +71,7 @@ export function createGatewayTransport({ config, fetch, clock }: GatewayHandles)
       within(request, async (signal) => {
         const response = await send(request, signal);
         const value = await readJson(response, request.maxBytes ?? DEFAULT_MAX_BYTES);
-        const failure = embeddedFailure(value);
+        const failure = embeddedFailure(value, request.key);
         if (failure) throw failure;
         return value;
       }),
@@ -132,15 +132,24 @@ async function readText(response: Response, maxBytes: number): Promise<string> {
   return text + decoder.decode();
 }
 
-/** What the gateway says of a refusal goes to the log, redacted and shortened, and nowhere else. */
-async function readRefusal(response: Response): Promise<GatewayFailure> {
+/**
+ * What the gateway says of a refusal goes to the log, and nowhere else: shortened, and without the key,
+ * which some gateways repeat and which need not have a form that is known.
+ */
+function forLog(said: string, key: string | null): string {
+  return createRedactor(key === null ? [] : [key])
+    .text(said)
+    .slice(0, 500);
+}
+
+async function readRefusal(response: Response, key: string | null): Promise<GatewayFailure> {
   let said: string;
   try {
     said = await readText(response, MAX_REFUSAL_BYTES);
   } catch {
     said = '(the text could not be read)';
   }
-  const message = `the gateway answered ${response.status}: ${redact(said).slice(0, 500)}`;
+  const message = `the gateway answered ${response.status}: ${forLog(said, key)}`;
   const wait = Number(response.headers.get('retry-after') ?? Number.NaN);
   const retryAfter = wait >= 1 && wait <= MAX_RETRY_AFTER_SECONDS ? Math.ceil(wait) : null;
   return new GatewayFailure(response.status, message, { retryAfter });
@@ -151,10 +160,10 @@ const errorInside = z.object({
 });
 
 /** Some gateways answer 200 and put the failure of the model behind them into the body. */
-function embeddedFailure(value: unknown): GatewayFailure | null {
+function embeddedFailure(value: unknown, key: string | null): GatewayFailure | null {
   const found = errorInside.safeParse(value).data?.error;
   if (!found) return null;
   const code = Number(found.code);
-  const message = `the gateway reported: ${redact(found.message ?? '').slice(0, 500)}`;
+  const message = `the gateway reported: ${forLog(found.message ?? '', key)}`;
   return new GatewayFailure(code >= 400 && code <= 599 ? code : 'malformed', message);
 }

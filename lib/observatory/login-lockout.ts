@@ -120,12 +120,20 @@ function countInProcess({ maxFailures, windowMs }: LockoutLimits, clock: Clock):
   };
 }
 
-/** One step in Redis, so that guesses through several processes are counted one after the other. */
+/**
+ * One step in Redis, so that guesses through several processes are counted one after the other. A count
+ * that has no end, as after a restore, gets one: it neither lets everything pass nor locks for ever.
+ */
 const reserveScript = `
 local failures = tonumber(redis.call('GET', KEYS[1]) or '0')
-if failures >= tonumber(ARGV[1]) then return redis.call('PTTL', KEYS[1]) end
-if redis.call('INCR', KEYS[1]) == 1 then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
-return -1`;
+local isLocked = failures >= tonumber(ARGV[1])
+if not isLocked then redis.call('INCR', KEYS[1]) end
+local left = redis.call('PTTL', KEYS[1])
+if left < 0 then
+  redis.call('PEXPIRE', KEYS[1], ARGV[2])
+  left = tonumber(ARGV[2])
+end
+return isLocked and left or -1`;
 /** Not below zero: the window may have ended since. */
 const releaseScript = `
 if tonumber(redis.call('GET', KEYS[1]) or '0') > 1 then return redis.call('DECR', KEYS[1]) end

@@ -9,6 +9,7 @@ import { readyRoute } from './routes/ready.ts';
 
 const DATABASE_WITHIN_MS = 3_000;
 const BACKEND_WITHIN_MS = 2_000;
+const CALLER_WITHIN_MS = 1_000;
 
 /** GET /observatory/ready (spec 2, Endpoints and rule 8; decisions 5). */
 export const readyEndpoints: readonly Endpoint<ObservatoryHandles>[] = [
@@ -76,15 +77,18 @@ function findMissing(config: ObservatoryConfig): string | null {
   return `${AUTH_USERNAME === undefined ? 'AUTH_USERNAME' : 'AUTH_PASSWORD'} is not set, its other half is`;
 }
 
-/** Does the caller have a user's token or the internal secret? Not to be told without the database. */
+/**
+ * Does the caller have a user's token or the internal secret? Not to be told without the database, for
+ * which nobody waits here as long as for a query.
+ */
 async function isKnown(
   c: Context<HttpEnv>,
-  { users, log }: ObservatoryHandles,
+  { users, clock, log }: ObservatoryHandles,
   databaseFault: string | null,
 ): Promise<boolean> {
   if (c.get('hasInternalSecret')) return true;
   try {
-    return (await users.identify(c)) !== null;
+    return (await within(CALLER_WITHIN_MS, users.identify(c), clock)) !== null;
   } catch (error) {
     if (databaseFault === null) log.warn('a token could not be checked', { error });
     return false;

@@ -29,15 +29,17 @@ const deleteConnection = {
   name: 'remove_gateway_connection',
   text: 'DELETE FROM gateway_connections WHERE username = $1',
 };
-// The three below name the stored key too: what became of an old one does not touch its successor.
+// What became of a key does not touch its successor: connected_at tells them apart, also when the same
+// key is meanwhile stored under another encryption.
 const updateInvalid = {
   name: 'mark_gateway_key_invalid',
-  text: `UPDATE gateway_connections SET invalid = true WHERE username = $1 AND encrypted_key = $2`,
+  text: `UPDATE gateway_connections SET invalid = true
+         WHERE username = $1 AND connected_at = $2::timestamptz`,
 };
 const updateLastUsed = {
   name: 'note_gateway_key_use',
   text: `UPDATE gateway_connections SET last_used_at = now()
-         WHERE username = $1 AND encrypted_key = $2`,
+         WHERE username = $1 AND connected_at = $2::timestamptz`,
 };
 const updateEncryptedKey = {
   name: 'replace_encrypted_gateway_key',
@@ -71,22 +73,22 @@ export async function removeGatewayConnection(db: Database, username: string): P
   await db.query(deleteConnection, [username]);
 }
 
-/** Notes that the gateway refused a key. */
+/** Notes that the gateway refused the key that was connected then. */
 export async function markGatewayKeyInvalid(
   db: Database,
   username: string,
-  encryptedKey: string,
+  connectedAt: string,
 ): Promise<void> {
-  await db.query(updateInvalid, [username, encryptedKey]);
+  await db.query(updateInvalid, [username, connectedAt]);
 }
 
-/** Notes that the gateway took a key. */
+/** Notes that the gateway took the key that was connected then. */
 export async function noteGatewayKeyUse(
   db: Database,
   username: string,
-  encryptedKey: string,
+  connectedAt: string,
 ): Promise<void> {
-  await db.query(updateLastUsed, [username, encryptedKey]);
+  await db.query(updateLastUsed, [username, connectedAt]);
 }
 
 /** Stores the same key under another encryption. */

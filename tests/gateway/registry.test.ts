@@ -233,6 +233,25 @@ describe('dimensions that the list lacks', () => {
     expect(ids(await registry.listEmbeddingModels(keys))).toEqual(['local/x', 'acme/embed-free']);
   });
 
+  it('are asked for a few at a time, and the list keeps its order', async () => {
+    const free = { prompt: '0' };
+    const many = Array.from({ length: 20 }, (_, n) => `acme/embed-${n}`);
+    standIn.embeddingModels = many.map((id) => ({ id, pricing: free }));
+    let [open, most] = [0, 0];
+    standIn.routes.set('/embeddings', (_request, response) => {
+      open += 1;
+      most = Math.max(most, open);
+      setTimeout(() => {
+        open -= 1;
+        response.end(JSON.stringify({ data: [{ embedding: [1, 2] }] }));
+      }, 5);
+    });
+    const { registry, keys } = createParts();
+    expect(ids(await registry.listEmbeddingModels(keys))).toEqual(['local/x', ...many]);
+    expect(standIn.requestsTo('/embeddings')).toHaveLength(20);
+    expect(most).toBeLessThanOrEqual(4);
+  });
+
   it('are the failure of who asks for the model by name', async () => {
     const { registry, keys } = createParts();
     standIn.script('/embeddings', { status: 402 });

@@ -20,6 +20,7 @@ describe('/openapi.json', () => {
       );
       expect(operation?.security).toEqual(route.access === 'user' ? [{ UserToken: [] }] : []);
       expect(statuses.includes('400')).toBe(Boolean(route.params || route.query || route.body));
+      expect(statuses.includes('413')).toBe(Boolean(route.body));
       expect(statuses.includes('422')).toBe(Boolean(route.idFields));
       expect(statuses.includes('429')).toBe(route.path !== '/observatory/ready');
       const servers = document.paths?.[route.path.replace(/:(\w+)/g, '{$1}')]?.servers;

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { inspect } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createGateway } from '../../lib/gateway/gateway.ts';
 import type { Environment } from '../../lib/platform/config/read.ts';
@@ -246,6 +247,34 @@ describe("a user's own key", () => {
       code: 'GATEWAY_KEY_INVALID',
     });
     expect((await get('/me/gateway')).body.data.invalid).toBe(false);
+  });
+
+  it('that is refused while it moves to a new encryption key is invalid all the same', async () => {
+    const [former, current] = [randomBytes(32), randomBytes(32)].map((it) => it.toString('base64'));
+    await createParts({ CREDENTIALS_ENCRYPTION_KEY: former }).connect();
+    const parts = createParts({ CREDENTIALS_ENCRYPTION_KEY: `${current},${former}` });
+    const keys = await parts.gateway.credentials.resolveKeys('ada');
+    await parts.deps.settled();
+    standIn.refusedKeys.set(standIn.issuedKey, 401);
+    const request = { model: 'acme/embed-free', texts: ['one'], keys };
+    await expect(parts.gateway.client.embedTexts(request)).rejects.toMatchObject({
+      code: 'GATEWAY_KEY_INVALID',
+    });
+    expect((await parts.get('/me/gateway')).body.data.invalid).toBe(true);
+  });
+
+  it.each<[string, Parameters<StandIn['script']>[1]]>([
+    ['a refusal', { status: 401, body: 'no such key: a-key-of-no-known-form' }],
+    ['a failure in a 200', { body: { error: { code: 401, message: 'a-key-of-no-known-form?' } } }],
+  ])('does not reach the log when the gateway repeats it in %s', async (_case, answer) => {
+    standIn.issuedKey = 'a-key-of-no-known-form';
+    const { connect, embedAs } = createParts();
+    await connect();
+    standIn.script('/embeddings', answer);
+    const error = await embedAs('ada').catch((thrown: unknown) => thrown);
+    expect(inspect(error)).toContain('GATEWAY_KEY_INVALID');
+    expect(inspect(error)).toContain('[redacted]');
+    expect(inspect(error)).not.toContain('of-no-known-form');
   });
 
   it.each([

@@ -120,6 +120,16 @@ describe.skipIf(!hasRedisServer)('the lockout in Redis', () => {
     expect(await redis.send(['KEYS', 'backup:login:*'])).toEqual([]);
   });
 
+  it('ends and locks also when Redis has lost the end of the window', async () => {
+    const client = createClient(redis.environment);
+    await fail(client, 5);
+    const [key] = (await redis.send(['KEYS', 'backup:login:*'])) as string[];
+    await redis.send(['PERSIST', key]);
+    const answer = await succeed(client);
+    expect([answer.status, answer.headers.get('retry-after')]).toEqual([429, '300']);
+    expect(Number(await redis.send(['PTTL', key]))).toBeGreaterThan(200_000);
+  });
+
   it('says truly how long it lasts', async () => {
     const client = createClient(redis.environment);
     await fail(client, 5);

@@ -143,6 +143,20 @@ describe('details', () => {
     }
   });
 
+  it('keep nobody waiting whom a database that hangs would have to know', async () => {
+    const hanging: Database = { ...database.db, query: () => new Promise(() => undefined) };
+    const client = createClient({}, hanging);
+    const answer = client.get(READY, { token: await client.signToken('grace') });
+    for (const wait of [3_000, 1_000]) {
+      while (client.deps.clock.sleepers() === 0) await new Promise(setImmediate);
+      client.deps.clock.advance(wait);
+      // Until the sleeper that is over has gone.
+      await new Promise(setImmediate);
+    }
+    const { status, body } = await answer;
+    expect([status, body.database, body.details]).toEqual([503, 'unreachable', undefined]);
+  });
+
   it('stay away from a user whom the database that is down would have to know', async () => {
     const client = createClient({}, down);
     const token = await client.signToken('grace');

@@ -104,14 +104,14 @@ describe.each([
     });
     await replaceEncryptedGatewayKey(db, 'ada', { from: 'other', to: 'lost' });
     await replaceEncryptedGatewayKey(db, 'ada', { from: 'one', to: 'two' });
-    await noteGatewayKeyUse(db, 'ada', 'two');
-    await markGatewayKeyInvalid(db, 'ada', 'one');
+    await noteGatewayKeyUse(db, 'ada', stored.connected_at);
+    await markGatewayKeyInvalid(db, 'ada', '2026-01-01T00:00:00.000000Z');
     expect(await findGatewayConnection(db, 'ada')).toEqual({
       ...stored,
       encrypted_key: 'two',
       last_used_at: expect.stringMatching(TIMESTAMP),
     });
-    await markGatewayKeyInvalid(db, 'ada', 'two');
+    await markGatewayKeyInvalid(db, 'ada', stored.connected_at);
     expect(await findGatewayConnection(db, 'ada')).toMatchObject({ invalid: true });
     expect(await findGatewayConnection(db, 'grace')).toBeNull();
   });

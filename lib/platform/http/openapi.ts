@@ -156,6 +156,7 @@ function failures(route: Route): ZodOpenApiResponsesObject {
           ),
         }
       : {}),
+    ...(route.body ? { 413: failure('The body is too large.', plain) } : {}),
     ...(route.idFields ? { 422: failure('Malformed id.', plain) } : {}),
     ...(limited ? { 429: failure('Too many requests.', envelope, wait) } : {}),
     500: failure('Internal error.', envelope),

@@ -13,7 +13,8 @@ export const mediaTypes: Record<BodyEncoding, string> = {
 
 /**
  * Reads the body of a request as fields; an empty body has none. Throws VALIDATION_ERROR for another
- * media type, for text that is not JSON, and for a NUL character, which Postgres cannot hold.
+ * media type, for text that is not JSON, and for a NUL character or half a surrogate pair, which Postgres
+ * cannot hold.
  */
 export async function readBody(c: Context<HttpEnv>, encoding: BodyEncoding): Promise<unknown> {
   const text = await c.req.text();
@@ -25,14 +26,21 @@ export async function readBody(c: Context<HttpEnv>, encoding: BodyEncoding): Pro
   return encoding === 'json' ? parseJson(text) : parseForm(text);
 }
 
+/** What only an escape can bring into a text, since the body is UTF-8. */
+const suspicious = /\\u(0000|d[89a-f])/i;
+
 function parseJson(text: string): unknown {
-  let holdsNul = false;
+  let [holdsNul, holdsHalf] = [false, false];
   let value: unknown;
   try {
     // Looked for only where the text can hold one: a reviver makes parsing several times slower.
-    value = text.includes('\\u0000')
+    value = suspicious.test(text)
       ? JSON.parse(text, (key, item) => {
-          holdsNul ||= key.includes('\0') || (typeof item === 'string' && item.includes('\0'));
+          for (const it of [key, item]) {
+            if (typeof it !== 'string') continue;
+            holdsNul ||= it.includes('\0');
+            holdsHalf ||= !it.isWellFormed();
+          }
           return item;
         })
       : JSON.parse(text);
@@ -40,6 +48,7 @@ function parseJson(text: string): unknown {
     throw invalidBody('must be JSON');
   }
   if (holdsNul) throw invalidBody('must not hold a NUL character');
+  if (holdsHalf) throw invalidBody('must not hold half a surrogate pair');
   return value;
 }
 

@@ -69,6 +69,8 @@ describe('an endpoint with a JSON body', () => {
     ['another media type', '{}', 'text/plain'],
     ['half of a text', '{"text":', JSON_TYPE],
     ['a NUL character', '{"text":"a\\u0000"}', JSON_TYPE],
+    ['half a surrogate pair', '{"text":"a\\uD83D"}', JSON_TYPE],
+    ['half a surrogate pair in a name', '{"\\ude00":1}', JSON_TYPE],
     ['a NUL character in a name', '{"a\\u0000":1}', JSON_TYPE],
   ])('refuses %s', async (_case, body, type) => {
     expect(await json(body, type)).toMatchObject({
@@ -79,6 +81,10 @@ describe('an endpoint with a JSON body', () => {
 
   it('takes the letters of an escaped NUL for what they are', async () => {
     expect((await json('{"text":"\\\\u0000"}', JSON_TYPE)).body.body.text).toBe('\\u0000');
+  });
+
+  it('takes a character that is escaped as both halves of its pair', async () => {
+    expect((await json('{"text":"\\ud83d\\ude00"}', JSON_TYPE)).body.body.text).toBe('😀');
   });
 
   it('is not fooled by the names of the language', async () => {
