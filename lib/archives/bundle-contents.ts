@@ -23,11 +23,15 @@ export function listBundle(
 ): Promise<{ entries: ArchiveEntry[]; truncated: boolean }> {
   return withTree(archive, checks, async ({ workspace, gitDir, commit }) => {
     const entries: ArchiveEntry[] = [];
+    let characters = 0;
     const args = [`--git-dir=${gitDir}`, 'ls-tree', '-r', '-z', '-l', '--full-tree', '--', commit];
     for await (const line of workspace.git.stream(args, '\0')) {
       const { entry } = parseEntry(line);
       if (!entry.path.startsWith(prefix)) continue;
-      if (entries.length === limit) return { entries, truncated: true };
+      characters += entry.path.length;
+      // git sets no bound on a name: a few hundred of them can have a hundred megabytes.
+      const isFull = entries.length === limit || characters > checks.limits.listedCharacters;
+      if (isFull) return { entries, truncated: true };
       entries.push(entry);
     }
     return { entries, truncated: false };

@@ -61,7 +61,8 @@ async function readToBlankLine(handle: FileHandle): Promise<Buffer> {
 }
 
 function readLine(header: BundleHeader, line: string): void {
-  const [, mark, id = '', rest = ''] = /^(-?)([0-9a-f]+)(?: (.*))?$/.exec(line) ?? [];
+  // `s`: a name may hold what JavaScript takes for the end of a line, such as U+2028.
+  const [, mark, id = '', rest = ''] = /^(-?)([0-9a-f]+)(?: (.*))?$/s.exec(line) ?? [];
   const isId = id.length === (header.objectFormat === 'sha1' ? 40 : 64);
   if (!isId || (mark === '' && rest === '')) throw corrupt("the bundle's header is malformed");
   if (mark === '-') header.prerequisites.push(id);

@@ -45,13 +45,25 @@ export function createWorkspaces(options: WorkspaceOptions): Workspaces {
   const { scratchFolder, environment, clock, gitTimeoutMs } = options;
   const slots = createSlots(AT_A_TIME);
   let swept: Promise<unknown> | undefined;
+
+  const makeFolder = async () => {
+    try {
+      swept ??= sweepScratch(scratchFolder, clock.now());
+      await swept;
+      return await makeScratch(scratchFolder);
+    } catch (error) {
+      // The next call sweeps: by then the folder may have been made.
+      swept = undefined;
+      const reason = 'the folder for temporary files (TMPDIR) is missing or cannot be written';
+      throw new AppError('SERVICE_UNAVAILABLE', reason, { cause: error });
+    }
+  };
+
   return {
     async use(signal, work) {
       const release = await slots.take(signal);
       try {
-        swept ??= sweepScratch(scratchFolder, clock.now());
-        await swept;
-        const folder = await makeScratch(scratchFolder);
+        const folder = await makeFolder();
         try {
           const git = createGit(gitEnvironment(environment, folder), signal, {
             protocols: 'none',

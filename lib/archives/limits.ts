@@ -8,6 +8,8 @@ export interface ArchiveLimits {
   entries: number;
   /** Bytes of a file that is extracted (spec 3, Limits; decisions 6). */
   extractedBytes: number;
+  /** Characters of the paths or names in one answer. */
+  listedCharacters: number;
   /** Milliseconds that one git command may take (spec 3, Limits). */
   gitTimeoutMs: number;
 }
@@ -17,5 +19,6 @@ export const archiveLimits: ArchiveLimits = {
   inflatedBytes: 16 * 2 ** 30,
   entries: 5_000_000,
   extractedBytes: 10 * 2 ** 20,
+  listedCharacters: 2 ** 20,
   gitTimeoutMs: 3 * 60_000,
 };

@@ -15,8 +15,6 @@ export interface RecordedArchive {
 export interface OpenArchive {
   /** Its name below the archive folder. */
   name: string;
-  /** Its absolute path, without links. */
-  path: string;
   format: ArchiveFormat;
   resolvedBy: ResolvedBy;
   handle: FileHandle;
@@ -33,7 +31,8 @@ const part = /^(?!\.{1,2}$)[^/\\\p{Cc}]{1,200}$/u;
 
 /**
  * Finds and opens a repository's archive (spec 3, Archive resolution). Throws BAD_REQUEST for a name that
- * is none, NOT_FOUND where no candidate is a file inside `root`, SERVICE_UNAVAILABLE without `root`.
+ * is none, NOT_FOUND where no candidate is a file inside `root`, SERVICE_UNAVAILABLE without `root`
+ * or the right to read it.
  */
 export async function openArchive(
   root: string,
@@ -44,8 +43,23 @@ export async function openArchive(
   if (parts.length > 2 || !parts.every((name) => part.test(name))) {
     throw new AppError('BAD_REQUEST', 'repo_name must be owner/name, or a bare name');
   }
+  try {
+    return await findAndOpen(root, parts, recorded);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== 'EACCES' && code !== 'EPERM') throw error;
+    const reason = 'this server may not read the archive, or its folder (BACKUP_ARCHIVE_PATH)';
+    throw new AppError('SERVICE_UNAVAILABLE', reason, { cause: error });
+  }
+}
+
+async function findAndOpen(
+  root: string,
+  parts: string[],
+  recorded: RecordedArchive | null,
+): Promise<OpenArchive> {
   const realRoot = await whenThere(realpath(root));
-  if (realRoot === null) {
+  if (realRoot === null || !(await stat(realRoot)).isDirectory()) {
     throw new AppError(
       'SERVICE_UNAVAILABLE',
       'the archive folder (BACKUP_ARCHIVE_PATH) is missing',
@@ -59,7 +73,10 @@ export async function openArchive(
   const archive =
     legacy && (await openCandidate(realRoot, { name: legacy, resolvedBy: 'legacy_name_any_case' }));
   if (archive) return archive;
-  throw new AppError('NOT_FOUND', `there is no archive of ${repository} in the archive folder`);
+  throw new AppError(
+    'NOT_FOUND',
+    `there is no archive of ${parts.join('/')} in the archive folder`,
+  );
 }
 
 function listCandidates(parts: string[], recorded: RecordedArchive | null): Candidate[] {
@@ -78,7 +95,10 @@ function listCandidates(parts: string[], recorded: RecordedArchive | null): Cand
 
 /** The one file that has this name in any case. Throws CONFLICT where there are several. */
 async function findLegacyName(root: string, name: string): Promise<string | null> {
-  const names = (await readdir(root)).filter((one) => one.toLowerCase() === name.toLowerCase());
+  const names = (await readdir(root, { withFileTypes: true }))
+    .filter((entry) => entry.isFile() || entry.isSymbolicLink())
+    .map((entry) => entry.name)
+    .filter((one) => one.toLowerCase() === name.toLowerCase());
   if (names.length > 1) {
     throw new AppError(
       'CONFLICT',
@@ -102,7 +122,7 @@ async function openCandidate(root: string, candidate: Candidate): Promise<OpenAr
   try {
     const opened = await handle.stat({ bigint: true });
     if (opened.isFile() && (await isStillInside(root, path, opened))) {
-      return { name, path, format, resolvedBy, handle, sizeBytes: Number(opened.size) };
+      return { name, format, resolvedBy, handle, sizeBytes: Number(opened.size) };
     }
   } catch (error) {
     await handle.close();

@@ -21,6 +21,8 @@ const BLOCK_BYTES = 512;
 const MAX_NAME_LENGTH = 4_096;
 const READ_BYTES = 2 ** 20;
 const INFLATE_BYTES = 2 ** 18;
+/** Tars older than the magic number have checksums in their headers too. Not in tar-stream's types. */
+const anyFormat = { allowUnknownFormat: true } as Parameters<typeof extract>[0];
 
 /**
  * Reads a tar.gz from its beginning, each header and each byte of it, until a visit stops it. Throws
@@ -30,7 +32,8 @@ export async function readTarball(handle: FileHandle, reading: TarballReading): 
   const { limits, signal, visit } = reading;
   const stopped = new AbortController();
   const ending = followEnd(limits.inflatedBytes);
-  const tar = extract();
+  const tar = extract(anyFormat);
+  const gunzip = createGunzip({ chunkSize: INFLATE_BYTES });
   let entries = 0;
   tar.on('entry', (header, stream, next) => {
     entries++;
@@ -49,7 +52,7 @@ export async function readTarball(handle: FileHandle, reading: TarballReading): 
   try {
     await pipeline(
       handle.createReadStream({ start: 0, autoClose: false, highWaterMark: READ_BYTES }),
-      createGunzip({ chunkSize: INFLATE_BYTES }),
+      gunzip,
       ending.follow,
       tar,
       { signal: AbortSignal.any([signal, stopped.signal]) },
@@ -60,6 +63,21 @@ export async function readTarball(handle: FileHandle, reading: TarballReading): 
     throw explain(error);
   }
   ending.check();
+  await checkAfterGzip(handle, gunzip.bytesWritten, signal);
+}
+
+/** Only zeros may follow, of a medium of blocks. zlib reads nothing behind the first of them. */
+async function checkAfterGzip(handle: FileHandle, end: number, signal: AbortSignal): Promise<void> {
+  const buffer = Buffer.allocUnsafe(READ_BYTES);
+  for (let position = end; ; ) {
+    signal.throwIfAborted();
+    const { bytesRead } = await handle.read(buffer, 0, buffer.length, position);
+    if (bytesRead === 0) return;
+    if (countZerosAtEnd(buffer.subarray(0, bytesRead)) < bytesRead) {
+      throw corrupt('something else follows the gzip stream');
+    }
+    position += bytesRead;
+  }
 }
 
 /** Counts what is inflated and looks at how it ends: a tar ends with two blocks of zeros, or more. */

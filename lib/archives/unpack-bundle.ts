@@ -20,11 +20,15 @@ export function whyNotUnpacked({ archive, header, limits }: Bundle): string | nu
   return header.objects > entries ? `it holds more than ${entries} objects` : null;
 }
 
-/** Makes an empty repository for the bundle's objects in a workspace and returns its folder. */
+/**
+ * Makes an empty repository for the bundle's objects in a workspace and returns its folder. Throws
+ * GitError, and SERVICE_UNAVAILABLE without room for them.
+ */
 export async function makeRepository(
   { git, folder }: Workspace,
-  { header }: Bundle,
+  { archive, header }: Bundle,
 ): Promise<string> {
+  await checkRoom(folder, archive.sizeBytes);
   const gitDir = join(folder, 'scratch.git');
   const options = [`--object-format=${header.objectFormat}`, '--initial-branch=main'];
   await git.read(['init', '--quiet', '--bare', '--template=', ...options, '--', gitDir]);
@@ -33,16 +37,14 @@ export async function makeRepository(
 
 /**
  * Stores the bundle's objects in `gitDir`, which reads each of them and the pack's own checksum. With
- * `links` everything that an object names must be there too. Throws GitError, and SERVICE_UNAVAILABLE
- * without room for it.
+ * `links` everything that an object names must be there too. Throws GitError.
  */
 export async function unpackBundle(
-  { git, folder }: Workspace,
+  { git }: Workspace,
   gitDir: string,
   { archive, header, limits }: Bundle,
   { links }: { links: boolean },
 ): Promise<void> {
-  await checkRoom(folder, archive.sizeBytes);
   // Not `--strict`: that also refuses old commits with, say, an odd time zone, which are no damage.
   const checks = links ? ['--check-self-contained-and-connected'] : [];
   const bound = `--max-input-size=${limits.unpackedBundleBytes}`;

@@ -1,3 +1,6 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { GitError } from '../platform/git.ts';
 import type { ArchivedRef, Proof } from './answers.ts';
 import { readBundleHeader } from './bundle-header.ts';
 import { ArchiveFault, corrupt, incomplete } from './fault.ts';
@@ -72,8 +75,8 @@ async function findOut(findings: Findings, archive: OpenArchive, checks: BundleC
     proof.history = 'failed';
     const refs = await readRefs(workspace, gitDir, bundle);
     proof.history = 'passed';
-    findings.refs = refs.slice(0, MAX_REFS);
-    findings.truncated = refs.length > MAX_REFS;
+    findings.refs = takeListed(refs, limits.listedCharacters);
+    findings.truncated = refs.length > findings.refs.length;
   });
 }
 
@@ -89,9 +92,17 @@ function whyNotComplete(bundle: Bundle): string | null {
   return `the bundle was not unpacked because ${why}, so that neither its objects nor its history are proved; that is no sign of damage`;
 }
 
-async function checkHeader({ git }: Workspace, gitDir: string, { archive }: Bundle): Promise<void> {
+async function checkHeader(
+  { git, folder }: Workspace,
+  gitDir: string,
+  { archive, header }: Bundle,
+): Promise<void> {
+  // A copy of the header, which is all that git reads here: the archive's name may be another file's by now.
+  const copy = join(folder, 'header.bundle');
+  const { buffer } = await archive.handle.read(Buffer.alloc(header.length), 0, header.length, 0);
+  await writeFile(copy, buffer);
   try {
-    await git.read([`--git-dir=${gitDir}`, 'bundle', 'verify', '--quiet', archive.path]);
+    await git.read([`--git-dir=${gitDir}`, 'bundle', 'verify', '--quiet', copy]);
   } catch (error) {
     if (isRefusal(error)) throw corrupt(`git bundle verify says: ${error.message}`);
     throw error;
@@ -109,8 +120,10 @@ async function checkPack(
   try {
     await unpackBundle(workspace, gitDir, bundle, { links: true });
   } catch (error) {
-    if (!isRefusal(error)) throw error;
+    if (!(error instanceof GitError)) throw error;
+    // Also where git had no time or no memory: damaged bytes can be what asked for so much.
     await checkPackChecksum(findings, bundle, signal);
+    if (!isRefusal(error)) throw error;
     const fault = describeRefusal(error.message);
     proof.objects = fault.kind === 'CORRUPT_ARCHIVE' ? 'failed' : 'passed';
     if (fault.kind === 'INCOMPLETE_HISTORY') proof.history = 'failed';
@@ -137,6 +150,17 @@ async function checkPackChecksum(
       "the pack's bytes are not those of its own checksum: it was changed or cut short",
     );
   }
+}
+
+/** The first refs, at most a thousand, whose names have together at most `most` characters. */
+function takeListed(refs: ArchivedRef[], most: number): ArchivedRef[] {
+  let characters = 0;
+  const isOver = ({ name }: ArchivedRef, index: number) => {
+    characters += name.length;
+    return index === MAX_REFS || characters > most;
+  };
+  const end = refs.findIndex(isOver);
+  return end === -1 ? refs : refs.slice(0, end);
 }
 
 function describeRefusal(said: string): ArchiveFault {

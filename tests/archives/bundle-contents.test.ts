@@ -61,6 +61,18 @@ it('filters by the beginning of paths, and says when there are more than it list
   expect(await inspect({ prefix: 'sr[c]' })).toMatchObject({ returned: 0, truncated: false });
 });
 
+it('stops at a megabyte of paths, and says that there are more', async () => {
+  const id = await app.git('rev-parse', `${await app.commit({ a: '' })}:a`);
+  const names = Array.from({ length: 9 }, (_, n) => `${n}${'x'.repeat(2 ** 17 - 1)}`);
+  const input = join(archives.outside, 'tree');
+  const entries = names.map((name) => [`100644 ${name}\0`, Buffer.from(id, 'hex')] as const);
+  await writeFile(input, Buffer.concat(entries.flat().map((part) => Buffer.from(part))));
+  const tree = await app.git('hash-object', '-w', '-t', 'tree', '--literally', input);
+  await app.git('update-ref', 'refs/heads/main', await app.git('commit-tree', '-m', 'x', tree));
+  await archives.bundle(NAME, app);
+  expect(await inspect()).toMatchObject({ returned: 8, truncated: true });
+});
+
 describe('the default branch', () => {
   beforeEach(async () => {
     await app.commit({ 'of-trunk': '' });

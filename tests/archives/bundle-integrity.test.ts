@@ -114,6 +114,16 @@ it.each([1, 20, 100])('finds a bundle that lacks its last %d bytes', async (miss
   expect(await refusal()).toMatch(/^CORRUPT_ARCHIVE: .*pack_checksum failed/);
 });
 
+it('calls damage what makes git ask for more memory than there may be', async () => {
+  const bytes = await archives.bundle('team__app.bundle', app);
+  // A commit that says it has 2^40 bytes.
+  const size = Buffer.from([0x90, 0x80, 0x80, 0x80, 0x80, 0x80, 0x10]);
+  const first = bytes.indexOf('PACK') + 12;
+  const damaged = Buffer.concat([bytes.subarray(0, first), size, bytes.subarray(first)]);
+  await archives.write('team__app.bundle', damaged);
+  expect(await refusal()).toMatch(/^CORRUPT_ARCHIVE: .*pack_checksum failed/);
+});
+
 it('finds what was added behind the pack', async () => {
   const bytes = await archives.bundle('team__app.bundle', app);
   await archives.write('team__app.bundle', Buffer.concat([bytes, Buffer.from('more')]));
@@ -211,6 +221,23 @@ it('proves a bundle with SHA-256 objects', async () => {
   await modern.commit({ 'a.txt': 'one' });
   await archives.bundle('team__app.bundle', modern);
   expect((await verify()).proof).toEqual(proof());
+});
+
+it('takes every character that git takes in the name of a ref', async () => {
+  const name = 'refs/heads/a\u2028b\u0085größe';
+  await app.git('update-ref', name, 'main');
+  await archives.bundle('team__app.bundle', app, name);
+  expect((await verify()).refs).toEqual([{ name, commit: await app.git('rev-parse', 'main') }]);
+});
+
+it('lists refs up to a megabyte of names', async () => {
+  const main = await app.git('rev-parse', 'main');
+  const text = (await archives.bundle('team__app.bundle', app)).toString('latin1');
+  const line = (n: number) => `${main} refs/heads/${n}${'x'.repeat(399_988)}\n`;
+  const long = text.replace('\n', () => `\n${line(1)}${line(2)}${line(3)}`);
+  await archives.write('team__app.bundle', Buffer.from(long, 'latin1'));
+  const { refs, truncated } = await verify();
+  expect({ count: refs.length, truncated }).toEqual({ count: 2, truncated: true });
 });
 
 it('lists at most a thousand refs, and says so', async () => {

@@ -127,7 +127,29 @@ describe('git', () => {
   });
 });
 
+it('reads the file that it opened, also when another takes its name', async () => {
+  const options = await standInFor(
+    `case "$*" in *bundle*verify*) mv ${archives.outside}/other ${archives.root}/team__app.bundle;; esac
+PATH='${process.env.PATH}' exec git "$@"`,
+  );
+  await writeFile(join(archives.outside, 'other'), 'no bundle');
+  const { integrity_status } = await archives.reader(options).verify('team/app', noSignal);
+  expect(integrity_status).toBe('VALID_UNCOMPROMISED');
+  expect(await readFile(join(archives.root, 'team__app.bundle'), 'utf8')).toBe('no bundle');
+});
+
 describe('a scratch folder', () => {
+  it('cannot be made where there is no folder for it, until there is one', async () => {
+    const scratchFolder = join(archives.outside, 'later');
+    const reader = archives.reader({ scratchFolder });
+    await expect(reader.verify('team/app', noSignal)).rejects.toMatchObject({
+      code: 'SERVICE_UNAVAILABLE',
+      message: 'the folder for temporary files (TMPDIR) is missing or cannot be written',
+    });
+    await mkdir(scratchFolder);
+    expect(await reader.verify('team/app', noSignal)).toMatchObject({ pack_verified: true });
+  });
+
   it('is removed, and git ended with its helpers, when a command has had its time', async () => {
     const options = await standInFor(hanging());
     const reader = archives.reader({ ...options, limits: { gitTimeoutMs: 2_000 } });

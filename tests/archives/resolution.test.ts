@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -81,6 +81,9 @@ describe('the order of candidates', () => {
       /^2 archives are named app\.tar\.gz but for upper and lower/,
     );
     expect(await resolve('App')).toEqual(['App.tar.gz', 'legacy_name']);
+    await rm(join(archives.root, 'APP.tar.gz'));
+    await mkdir(join(archives.root, 'APP.tar.gz'));
+    expect(await resolve('app')).toEqual(['App.tar.gz', 'legacy_name_any_case']);
   });
 });
 
@@ -168,9 +171,21 @@ it('passes over what is no file, and waits for no pipe', async () => {
   expect(await resolve('team/app')).toEqual(['app.tar.gz', 'legacy_name']);
 });
 
-it('says that the archive folder is missing', async () => {
+it.each(['nothing', 'a file'])('says that the archive folder is missing: %s', async (what) => {
   await rm(archives.root, { recursive: true });
+  if (what === 'a file') await writeFile(archives.root, '');
   expect(await resolve('team/app')).toBe('the archive folder (BACKUP_ARCHIVE_PATH) is missing');
+});
+
+it('says that it may not read the archive folder', async () => {
+  await archives.write('team__app.bundle', '');
+  await chmod(archives.root, 0);
+  // Permissions do not hold for root, which this process may be.
+  const user = process.geteuid?.() ?? 0;
+  process.seteuid?.(65_534);
+  const answer = await resolve('team/app');
+  process.seteuid?.(user);
+  expect(answer).toBe('this server may not read the archive, or its folder (BACKUP_ARCHIVE_PATH)');
 });
 
 it('compares the recorded SHA-256 whichever candidate is used', async () => {

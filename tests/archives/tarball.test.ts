@@ -186,6 +186,12 @@ describe('damage', () => {
       async () => Buffer.concat([await makeTarball(...hostile), Buffer.from('and more of it')]),
       'the gzip stream is damaged',
     ],
+    ...[10, 2 ** 21].map((zeros): [string, () => Promise<Buffer>, string] => [
+      `something behind ${zeros} zeros behind the gzip stream`,
+      async () =>
+        Buffer.concat([await makeTarball(...hostile), Buffer.alloc(zeros), Buffer.from('more')]),
+      'something else follows the gzip stream',
+    ]),
     [
       'a tar that was cut between two entries',
       async () =>
@@ -221,6 +227,25 @@ describe('damage', () => {
     const message = await shown();
     expect(message).toMatch(/^CORRUPT_ARCHIVE: app\.tar\.gz: .*header failed/);
     expect(message).toContain(reason);
+  });
+
+  it('is none in a tar without a magic number', async () => {
+    const tar = await makeTar([{ name: 'a', mode: 0o600 }, 'old']);
+    // As tar --format=v7 writes it: no magic number, and so another checksum.
+    tar.fill(0, 257, 512);
+    const sum = tar
+      .fill(' ', 148, 156)
+      .subarray(0, 512)
+      .reduce((all, byte) => all + byte, 0);
+    tar.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148);
+    await write(gzipSync(tar));
+    expect((await verify()).integrity_status).toBe('VALID_UNCOMPROMISED');
+    expect(await extract('a')).toMatchObject({ content: 'old' });
+  });
+
+  it('is none in zeros behind the gzip stream, with which a medium may fill its last block', async () => {
+    await write(Buffer.concat([await makeTarball([{ name: 'a' }, 'a']), Buffer.alloc(600)]));
+    expect((await verify()).integrity_status).toBe('VALID_UNCOMPROMISED');
   });
 
   it('is none in an archive of nothing, or of several gzip streams', async () => {
