@@ -25,6 +25,7 @@ export const authEndpoints: readonly Endpoint<ObservatoryHandles>[] = [
       throw error;
     }
     if (verified === null) {
+      attempt.fail();
       log.warn('a login failed', { request_id: c.get('requestId'), address });
       throw wrongCredentials();
     }

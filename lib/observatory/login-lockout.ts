@@ -6,8 +6,10 @@ import type { Deps } from '../platform/deps.ts';
 import { AppError } from '../platform/errors.ts';
 import { warnOccasionally } from '../platform/occasional-log.ts';
 
-/** A login that was counted as failed before its password was looked at. */
+/** A login that was counted as failed before its password was looked at. One of the three ends it. */
 export interface LoginAttempt {
+  /** The password was wrong: the attempt stays counted. */
+  fail(): void;
   /** The login succeeded: the address starts anew. */
   succeed(): Promise<void>;
   /** The password was not looked at after all: the attempt does not count. */
@@ -17,8 +19,9 @@ export interface LoginAttempt {
 /** Counts the failed logins of each address (spec 2, Limits; decisions 5). */
 export interface LoginLockout {
   /**
-   * Counts an attempt before it is made, so that guesses sent at once are no more than the limit.
-   * Throws LOGIN_LOCKED with the true Retry-After when the address has used its failures up.
+   * Counts an attempt before it is made, so that guesses sent at once are no more than the limit. While
+   * attempts that are under way might use the failures up, it waits for them. Throws LOGIN_LOCKED with
+   * the true Retry-After when the address has used its failures up.
    */
   begin(address: string): Promise<LoginAttempt>;
 }
@@ -38,6 +41,8 @@ interface LockoutLimits {
 
 /** Most addresses that the process keeps; the least recently seen is forgotten. */
 const MAX_ADDRESSES = 20_000;
+/** Most attempts that wait for others of their addresses; a flood beyond them is refused. */
+const MAX_WAITING = 1_000;
 /** For so long Redis is left alone after it failed. */
 const REDIS_PAUSE_MS = 5_000;
 
@@ -55,6 +60,7 @@ export function createLoginLockout({
   const inProcess = countInProcess(limits, clock);
   const inRedis = redis === null ? null : countInRedis(limits, redis);
   const warn = warnOccasionally({ log, clock }, 60_000);
+  const underWay = trackAttempts();
   let redisPausedUntil = Number.NEGATIVE_INFINITY;
 
   /** Redis failed: everything is counted here for a while. */
@@ -76,13 +82,62 @@ export function createLoginLockout({
 
   return {
     async begin(address) {
-      const [counter, lockedForMs] = await reserve(address);
-      if (lockedForMs !== null) throw locked(lockedForMs);
-      // An attempt that stays counted for want of Redis is not worth a failed login.
-      return {
-        succeed: () => counter.clear(address).catch(pauseRedis),
-        cancel: () => counter.release(address).catch(pauseRedis),
+      for (;;) {
+        const roomBefore = underWay.roomMade();
+        const [counter, lockedForMs] = await reserve(address);
+        if (lockedForMs === null) {
+          const end = underWay.start(address);
+          // An attempt that stays counted for want of Redis is not worth a failed login.
+          return {
+            fail: () => end({ madeRoom: false }),
+            succeed: async () => {
+              await counter.clear(address).catch(pauseRedis);
+              end({ madeRoom: true });
+            },
+            cancel: async () => {
+              await counter.release(address).catch(pauseRedis);
+              end({ madeRoom: true });
+            },
+          };
+        }
+        const isWorthAnotherTry =
+          underWay.roomMade() !== roomBefore || (await underWay.waitForOne(address));
+        if (!isWorthAnotherTry) throw locked(lockedForMs);
+      }
+    },
+  };
+}
+
+/**
+ * The attempts of this process whose passwords are being looked at. Each is counted as failed until it
+ * ends, so an address is not locked out before they have.
+ */
+function trackAttempts() {
+  const addresses = new Map<string, { count: number; waiting: (() => void)[] }>();
+  let waitingInAll = 0;
+  let timesRoomMade = 0;
+  return {
+    /** Changes whenever an attempt ends that does not stay counted. */
+    roomMade: () => timesRoomMade,
+    start(address: string): (how: { madeRoom: boolean }) => void {
+      const own = addresses.get(address) ?? { count: 0, waiting: [] };
+      addresses.set(address, own);
+      own.count += 1;
+      return ({ madeRoom }) => {
+        own.count -= 1;
+        if (madeRoom) timesRoomMade += 1;
+        if (own.count === 0) addresses.delete(address);
+        if (madeRoom || own.count === 0) for (const wake of own.waiting.splice(0)) wake();
       };
+    },
+    /** Waits until one made room or all have ended. False when none is under way, or too many wait. */
+    async waitForOne(address: string): Promise<boolean> {
+      const own = addresses.get(address);
+      if (!own || waitingInAll >= MAX_WAITING) return false;
+      waitingInAll += 1;
+      await new Promise<void>((resolve) => own.waiting.push(resolve));
+      waitingInAll -= 1;
+      return true;
     },
   };
 }

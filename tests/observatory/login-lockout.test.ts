@@ -66,6 +66,39 @@ function describeLockout(environmentOf: () => Environment) {
     expect(statuses.filter((status) => status === 429)).toHaveLength(15);
   });
 
+  it('keeps nobody out who comes with the right password, however many come at once', async () => {
+    const client = createClient(environmentOf());
+    expect(await fail(client, 4)).toEqual([401, 401, 401, 401]);
+    const statuses = await Promise.all(
+      Array.from({ length: 12 }, async () => (await succeed(client)).status),
+    );
+    expect(statuses).toEqual(new Array(12).fill(200));
+  });
+
+  it('locks out who waited for a guess that used up the last failure', async () => {
+    const [isAsked, isReleased] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const slow: Database = {
+      ...database.db,
+      async query(statement, values, options) {
+        if (values?.[0] === 'slow') {
+          isAsked.resolve();
+          await isReleased.promise;
+        }
+        return database.db.query(statement, values, options);
+      },
+    };
+    const client = createClient(environmentOf(), slow);
+    await fail(client, 4);
+    const guess = client.login('slow', 'x');
+    await isAsked.promise;
+    const right = Array.from({ length: 3 }, () => succeed(client));
+    isReleased.resolve();
+    expect((await guess).status).toBe(401);
+    for (const answer of await Promise.all(right)) {
+      expect([answer.status, Number(answer.headers.get('retry-after')) > 200]).toEqual([429, true]);
+    }
+  });
+
   it('does not count an attempt that the database could not decide', async () => {
     const broken = createClient(environmentOf(), down);
     expect(await fail(broken, 7)).toEqual(new Array(7).fill(503));
