@@ -1,9 +1,12 @@
 import { MASK } from './mask.ts';
-import { maskTokens } from './token-patterns.ts';
-import { maskUrlCredentials } from './url-credentials.ts';
+import { maskCutToken, maskTokens } from './token-patterns.ts';
+import { maskCutUrlCredentials, maskUrlCredentials } from './url-credentials.ts';
 
 /** Configured values shorter than this are not looked for (spec 3, Authentication). */
 const SHORTEST_SECRET = 8;
+
+/** Texts are cut to no fewer characters than these. The end of one as long may be half a secret. */
+const SHORTEST_CUT = 200;
 
 /** Takes secrets out of what leaves the process. */
 export interface Redactor {
@@ -21,16 +24,20 @@ const sign = /gh[pousr]_|github_pat_|sk-|bearer|basic|:\/\/|=/i;
 
 /**
  * Removes what has the form of a credential from a text that comes from outside: git host tokens, gateway
- * keys, bearer and basic values, secrets in queries and the user-info of URLs. Doing it twice changes
- * nothing more, and it takes time in proportion to the text, also to a hostile one. (spec 3, Authentication)
+ * keys, bearer and basic values, secrets in queries and the user-info of URLs, and what is left of one at
+ * the end of a text that was cut. Doing it twice changes nothing more, and it takes time in proportion to
+ * the text, also to a hostile one. (spec 3, Authentication)
  */
 export function redact(text: string): string {
-  return sign.test(text) ? maskTokens(maskUrlCredentials(text)) : text;
+  if (!sign.test(text)) return text;
+  const masked = maskTokens(maskUrlCredentials(text));
+  return text.length < SHORTEST_CUT ? masked : maskCutToken(maskCutUrlCredentials(masked));
 }
 
 /**
  * A redactor that knows configured secrets beside the forms that `redact` knows: as they are, escaped in
- * JSON and encoded in a URL. Values under 8 characters are skipped. (spec 3, Authentication)
+ * JSON once or twice, encoded in a URL, and cut to 8 characters or more by the end of a text. Values under
+ * 8 characters are skipped. (spec 3, Authentication)
  */
 export function createRedactor(secrets: readonly string[]): Redactor {
   const forms = [
@@ -77,6 +84,7 @@ function writtenForms(secret: string): string[] {
     inJson,
     inAscii,
     inJson.replaceAll('/', '\\/'),
+    JSON.stringify(inJson).slice(1, -1),
     ...inUrls,
     ...inUrls.map((form) => form.replace(/%[\dA-F]{2}/g, (code) => code.toLowerCase())),
   ];
@@ -84,7 +92,7 @@ function writtenForms(secret: string): string[] {
 
 /** Replaces every occurrence of the forms in texts that are read as one, also those that overlap. */
 function maskRanges(texts: readonly string[], forms: readonly string[]): readonly string[] {
-  const ranges = findRanges(texts.join(''), forms);
+  const ranges = merge([...findRanges(texts.join(''), forms), ...findCut(texts, forms)]);
   if (ranges.length === 0) return texts;
   let offset = 0;
   let next = 0;
@@ -110,7 +118,7 @@ interface Range {
   end: number;
 }
 
-/** Where the forms occur, in order, overlapping ones as one. */
+/** Where the forms occur. */
 function findRanges(text: string, forms: readonly string[]): Range[] {
   const found: Range[] = [];
   for (const form of forms) {
@@ -125,8 +133,32 @@ function findRanges(text: string, forms: readonly string[]): Range[] {
       }
     }
   }
+  return found;
+}
+
+/** Where the ends of long texts hold the beginning of a form. */
+function findCut(texts: readonly string[], forms: readonly string[]): Range[] {
+  const found: Range[] = [];
+  let offset = 0;
+  for (const text of texts) {
+    const end = text.endsWith('…') ? text.length - 1 : text.length;
+    for (const form of text.length < SHORTEST_CUT ? [] : forms) {
+      const head = form.slice(0, SHORTEST_SECRET);
+      let start = text.indexOf(head, end - form.length + 1);
+      while (start >= 0 && !form.startsWith(text.slice(start, end))) {
+        start = text.indexOf(head, start + 1);
+      }
+      if (start >= 0) found.push({ start: offset + start, end: offset + end });
+    }
+    offset += text.length;
+  }
+  return found;
+}
+
+/** Ranges in order, overlapping and neighbouring ones as one. */
+function merge(ranges: Range[]): Range[] {
   const merged: Range[] = [];
-  for (const range of found.sort((a, b) => a.start - b.start)) {
+  for (const range of ranges.sort((a, b) => a.start - b.start)) {
     const last = merged.at(-1);
     if (last && range.start <= last.end) last.end = Math.max(last.end, range.end);
     else merged.push(range);

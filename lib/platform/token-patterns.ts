@@ -3,12 +3,22 @@ import { MASK } from './mask.ts';
 // Repetitions are bounded: a longer match would exhaust the stack of the regular expression engine. No
 // credential is as long as the bounds.
 
+/**
+ * Where a word begins: behind no letter or digit, unless these belong to an escape of JSON, of a URL or of
+ * a terminal's colors, as in the JSON text `"key:\nsk-…"`.
+ */
+const wordStart = String.raw`(?:(?<![A-Za-z\d])|(?<=\\(?:[bfnrt]|u[\dA-Fa-f]{4})|%[\dA-Fa-f]{2}|(?:\x1b|\\u001[bB])\[[\d;]{0,20}m))`;
+
 /** Git host tokens: classic, OAuth, user-to-server, installation and refresh ones, and fine-grained ones. */
 const gitHostToken = /gh[pousr]_\w{36,8192}(?:\.[\w-]{1,8192}){0,2}|github_pat_\w{22,8192}/g;
+/** What is left of one at the end of a text that was cut. */
+const cutGitHostToken = /(?:gh[pousr]|github_pat)_\w{8,36}(?=…?$)/;
 /** Keys of model gateways. Words such as `task-…` and `sk-learn-…` are no keys. */
-const gatewayKey = /(?<![A-Za-z\d])sk-[\w-]{8,8192}/g;
-const authorization =
-  /(?<![A-Za-z\d])(bearer|basic)((?:\s|%20){1,64})([\w.~+/=-]{8,16384}(?:%[\dA-F]{2}[\w.~+/=-]{0,1024}){0,64})/gi;
+const gatewayKey = new RegExp(`${wordStart}sk-[\\w-]{8,8192}`, 'g');
+const authorization = new RegExp(
+  `${wordStart}(bearer|basic)((?:\\s|%20){1,64})([\\w.~+/=-]{8,16384}(?:%[\\dA-F]{2}[\\w.~+/=-]{0,1024}){0,64})`,
+  'gi',
+);
 /** A secret in the query of an address: `?access_token=…`, `&X-Amz-Signature=…`. */
 const querySecret =
   /([?&;][\w.%-]{0,200}(?:token|secret|password|passwd|pwd|api[_-]?key|signature|credential)|[?&;](?:sig|jwt))=[^\s&;#"'<>`\\]{1,16384}/gi;
@@ -30,6 +40,11 @@ export function maskTokens(text: string): string {
       isCredential(scheme, value) ? `${scheme}${space}${MASK}` : found,
     )
     .replace(querySecret, `$1=${MASK}`);
+}
+
+/** Replaces a git host token that the end of a text was cut in. */
+export function maskCutToken(text: string): string {
+  return text.replace(cutGitHostToken, MASK);
 }
 
 /** A key has a long part without a hyphen, or says whose it is, or is not made of letters alone. */

@@ -44,7 +44,12 @@ function measureCredentials(rest: string, scheme: string): number {
     const hasPassword = colon >= 0 && colon < inAuthority;
     if (!hasPassword && (isDatabase || sshScheme.test(scheme))) return 0;
     const user = authority.slice(0, hasPassword ? colon : inAuthority);
-    return (hasPassword ? /["',]/.test(user) : /^$|[^\w.~%!$&*+=-]/.test(user)) ? 0 : inAuthority;
+    const isOrdinary = hasPassword ? /["',]/.test(user) : /^$|[^\w.~%!$&*+=-]/.test(user);
+    if (isOrdinary) return 0;
+    // A database's password may hold both an @ and a slash.
+    const last = rest.lastIndexOf('@');
+    const isPassword = isDatabase && !/["',?]/.test(rest.slice(inAuthority, last));
+    return isPassword ? last : inAuthority;
   }
   // The @ comes behind a slash: in a path, unless what stands before it is `user:` and no port.
   const behindColon = authority.slice(colon + 1);
@@ -52,4 +57,15 @@ function measureCredentials(rest: string, scheme: string): number {
   const last = rest.lastIndexOf('@');
   if (!port.test(behindColon)) return last;
   return isDatabase && !/["',?]/.test(rest.slice(0, last)) ? last : 0;
+}
+
+/** A user with a password, as far as a text goes that ends there. */
+const cutCredentials =
+  /:\/\/[^\s/?#@:"'<>`[]{0,256}:(?!\d{0,5}(?:[/?#]|[\])},.;:!]{0,8}…?$))[^\s@"'<>`…]{0,1024}(?=…?$)/;
+
+/** Replaces the user-info of a URL that the end of a text was cut in, before its host. */
+export function maskCutUrlCredentials(text: string): string {
+  const start = text.lastIndexOf('://');
+  if (start < 0) return text;
+  return text.slice(0, start) + text.slice(start).replace(cutCredentials, `://${MASK}`);
 }

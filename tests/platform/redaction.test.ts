@@ -35,7 +35,17 @@ describe('redact', () => {
     'amqps',
     'mssql+pyodbc',
   ])('removes the password of a database URL: %s', (scheme) => {
-    for (const password of ['secret', 'p@ss', 'p/a/s', "p'a", 'p?a#b', '12/34', 'p:a']) {
+    for (const password of [
+      'secret',
+      'p@ss',
+      'p/a/s',
+      "p'a",
+      'p?a#b',
+      '12/34',
+      'p:a',
+      'p@s/s',
+      '@/@/',
+    ]) {
       expect(redact(`to ${scheme}://me:${password}@host:5432/db?x=1 now`)).toBe(
         `to ${scheme}://[redacted]@host:5432/db?x=1 now`,
       );
@@ -48,6 +58,8 @@ describe('redact', () => {
     ['authorization: bearer  secretsecret==', 'authorization: bearer  [redacted]'],
     ['Bearer%20abcdefgh12', 'Bearer%20[redacted]'],
     ['{"h":"Bearer abcdefgh12"}', '{"h":"Bearer [redacted]"}'],
+    ['{"h":"a\\nBearer abcdefgh12"}', '{"h":"a\\nBearer [redacted]"}'],
+    ['\u001b[31mBearer abcdefgh12', '\u001b[31mBearer [redacted]'],
     ['Basic dXNlcjpzZWNyZXQ=', 'Basic [redacted]'],
     ['Basic dXNlcjpzZWNyZXQ%3D', 'Basic [redacted]'],
     ['/x?access_token=abc&a=1', '/x?access_token=[redacted]&a=1'],
@@ -74,12 +86,36 @@ describe('redact', () => {
       ['TOKEN=', ';'],
       ['(', ').'],
       ['x_', '\n'],
+      ['"key:\\n', '\\n"'],
+      ['"\\u0041', '"'],
+      ['%3A%0A', '%0A'],
+      ['\u001b[1;31m', '\u001b[0m'],
+      ['"\\u001b[31m', '\\u001b[0m"'],
     ] as const) {
       expect(redact(before + token + after)).toMatch(/\[redacted\]/);
       expect(redact(before + token + after)).not.toContain(token.slice(-12));
     }
     expect(redact(`a ${token} b`)).toBe('a [redacted] b');
   });
+
+  it.each([
+    ['ghp_aB3dE5gH7j', '[redacted]'],
+    ['github_pat_11ABCDEFG0', '[redacted]'],
+    ['postgres://me:secr', 'postgres://[redacted]'],
+    ['https://me:se/cr', 'https://[redacted]'],
+  ])('removes what the end of a long text left of %s', (cut, redacted) => {
+    const before = 'a log line. '.repeat(20);
+    expect(redact(before + cut)).toBe(before + redacted);
+    expect(redact(`${before}${cut}…`)).toBe(`${before}${redacted}…`);
+  });
+
+  it.each(['https://host:8080', 'http://[::1]:80/a', 'https://host:8080).', 'https://host:80/a:b'])(
+    'leaves the end %s of a long text as it is',
+    (end) => {
+      const text = 'a log line. '.repeat(20) + end;
+      expect(redact(text)).toBe(text);
+    },
+  );
 
   it.each([
     '',
@@ -92,6 +128,7 @@ describe('redact', () => {
     'https://host/page?max_tokens=100&page=2',
     'postgres://postgres@127.0.0.1:54329/postgres',
     'postgres://host:5432/db?email=a@example.org',
+    'sk-learn at C:\\new\\bsk and 100%25 of task-force-one',
     'ssh://git@example.org/owner/repo.git',
     'git@host:owner/repo.git',
     'mail someone@example.org',

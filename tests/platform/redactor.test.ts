@@ -12,6 +12,7 @@ describe('createRedactor', () => {
     ['escaped in JSON', JSON.stringify(secret).slice(1, -1)],
     ['escaped in ASCII JSON', JSON.stringify(secret).slice(1, -1).replace('ö', '\\u00f6')],
     ['escaped in JSON with slashes', JSON.stringify(secret).slice(1, -1).replace('/', '\\/')],
+    ['escaped in JSON within JSON', JSON.stringify(JSON.stringify(secret)).slice(3, -3)],
     ['encoded in a URL', encodeURIComponent(secret)],
     ['encoded in lower case', encodeURIComponent(secret).replace(/%../g, (it) => it.toLowerCase())],
     ['encoded in a form', encodeURIComponent(secret).replaceAll('%20', '+')],
@@ -21,6 +22,24 @@ describe('createRedactor', () => {
 
   it('skips values under 8 characters and takes those of 8', () => {
     expect(redactor.text('tiny 12345678 1234567')).toBe('tiny [redacted] 1234567');
+  });
+
+  it('removes the beginning of a secret that the end of a long text cut', () => {
+    const before = 'a log line. '.repeat(20);
+    for (const end of ['', '…']) {
+      const cut = (length: number) => `${before}${secret.slice(0, length)}${end}`;
+      expect(redactor.text(cut(secret.length - 1))).toBe(`${before}[redacted]${end}`);
+      expect(redactor.text(cut(8))).toBe(`${before}[redacted]${end}`);
+      expect(redactor.text(cut(7))).toBe(cut(7));
+    }
+    expect(redactor.value([before + secret.slice(0, 9), 'next', before])).toEqual([
+      `${before}[redacted]`,
+      'next',
+      before,
+    ]);
+    expect(createRedactor(['aaaaaaaab']).text(`${before}${'a'.repeat(10)}`)).toBe(
+      `${before}aa[redacted]`,
+    );
   });
 
   it('takes the longest of secrets that begin alike, and both of two that overlap', () => {
