@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { cleanText } from '../platform/clean-text.ts';
 
 /** A chat or reranking model (spec 2, Model entry). */
 export interface Model {
@@ -27,12 +28,14 @@ export interface GatewayModels {
 /** More entries than any gateway has. */
 const MAX_ENTRIES = 10_000;
 const MAX_DIMENSIONS = 16_000;
+const NAME_MAX_LENGTH = 400;
 
 const list = z.object({ data: z.array(z.unknown()).max(MAX_ENTRIES) });
 
 const entry = z.object({
-  id: z.string().min(1).max(200),
-  name: z.string().max(400).nullish(),
+  // Without spaces and without characters that do not show: people read it, and Postgres keeps it.
+  id: z.string().regex(/^[^\p{Cc}\p{Cf}\p{Cs}\p{Z}]{1,200}$/u),
+  name: z.string().nullish(),
   context_length: z.number().min(0).max(Number.MAX_SAFE_INTEGER).nullish(),
   pricing: z.record(z.string(), z.unknown()).nullish(),
   architecture: z.object({ output_modalities: z.array(z.string()).nullish() }).nullish(),
@@ -71,7 +74,7 @@ const isReranking = ({ architecture }: Entry) =>
 function describe({ id, name, context_length, pricing }: Entry): Model {
   return {
     id,
-    name: name || id,
+    name: cleanText(name ?? '', NAME_MAX_LENGTH) || id,
     context_length: Math.floor(context_length ?? 0),
     is_free: isFree(pricing ?? {}),
   };

@@ -84,6 +84,10 @@ describe('the registry', () => {
       {},
       { id: 7, pricing: free },
       { id: 'x'.repeat(500), pricing: free },
+      { id: 'acme/nul\0', pricing: free },
+      { id: 'acme/two words', pricing: free },
+      { id: 'acme/\u202egnp', pricing: free },
+      { id: 'acme/half\ud800', pricing: free },
       { id: 'acme/nameless', pricing: free, name: null, context_length: null },
       { id: 'acme/nameless', name: 'again', pricing: free },
     ];
@@ -91,6 +95,22 @@ describe('the registry', () => {
     const { registry } = createParts();
     expect((await registry.listChatModels()).models).toEqual([
       { id: 'acme/nameless', name: 'acme/nameless', context_length: 0, is_free: true },
+    ]);
+  });
+
+  it('shows no name that is more than a line of text', async () => {
+    const pricing = { prompt: '0' };
+    standIn.models = [
+      { id: 'acme/a', name: 'one\0 \u202etwo\r\nthree', pricing },
+      { id: 'acme/b', name: 'n'.repeat(10_000), pricing },
+      { id: 'acme/c', name: '\u001b', pricing },
+    ];
+    const { registry } = createParts();
+    const { models } = await registry.listChatModels();
+    expect(models.map(({ name }) => name)).toEqual([
+      'one two three',
+      `${'n'.repeat(399)}…`,
+      'acme/c',
     ]);
   });
 
