@@ -2,6 +2,7 @@ import { execa } from 'execa';
 import { cleanText } from './clean-text.ts';
 import { variableGroups } from './config/groups.ts';
 import type { Environment } from './config/read.ts';
+import { credentialSettings, type GitCredential } from './git-credential.ts';
 import { superviseGroup } from './process-group.ts';
 
 /** `failed`: git itself said no. The others: it is not there, or was stopped before it could say anything. */
@@ -25,6 +26,8 @@ export interface GitOptions {
   timeoutMs?: number;
   /** What git reads: a text, or an open file from where it stands. Default: nothing. */
   stdin?: string | { fd: number };
+  /** The token for one address; git then asks no credential helper. Default: none of ours. */
+  credential?: GitCredential | null;
 }
 
 /** git as a child process. Every call rejects with the signal's reason when that aborts. */
@@ -95,7 +98,11 @@ export function createGit(
     signal.throwIfAborted();
     const child = execa('git', [...settings, ...args], {
       encoding: 'buffer',
-      env: { ...env, GIT_ALLOW_PROTOCOL: options.protocols ?? defaults.protocols ?? 'file' },
+      env: {
+        ...env,
+        ...(options.credential ? credentialSettings(env, options.credential) : {}),
+        GIT_ALLOW_PROTOCOL: options.protocols ?? defaults.protocols ?? 'file',
+      },
       extendEnv: false,
       detached: process.platform !== 'win32',
       ...readsFrom(options.stdin),

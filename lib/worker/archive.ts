@@ -18,10 +18,20 @@ const archiveRecord = z.object({
   archive_modified_ms: z.int(),
   /** The branch that HEAD named; null when it was detached or unborn. */
   head_branch: z.string().nullable(),
+  /** Address of the git host on which discovery found it; null for one named on the command line. */
+  host: z.string().nullable().default(null),
+  /** The archive's id as a git blob (SHA-1), by which a destination is known to have it. */
+  archive_blob: z.string().nullable().default(null),
   figures: repositoryFigures,
 });
 
 export type ArchiveRecord = z.output<typeof archiveRecord>;
+
+/** An archive of this run or an earlier one: its file name in the archive folder, and its note. */
+export interface KeptArchive {
+  key: string;
+  record: ArchiveRecord;
+}
 
 /** The archive's file name for a repository (decisions 7, Archives). */
 export function archiveKey(repository: string): string {
@@ -74,17 +84,18 @@ export async function readArchiveRecord(
 /** The figures of a finished bundle that was written but not yet put in its place. */
 export async function sealBundle(
   path: string,
-): Promise<{ sha256: string; sizeBytes: number; modifiedMs: number }> {
+): Promise<{ sha256: string; blob: string; sizeBytes: number; modifiedMs: number }> {
   await chmod(path, 0o600);
   await sync(path);
+  const { size: sizeBytes, mtimeMs } = await stat(path);
   const hash = createHash('sha256');
-  let sizeBytes = 0;
+  const blob = createHash('sha1').update(`blob ${sizeBytes}\0`);
   for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {
     hash.update(chunk);
-    sizeBytes += chunk.length;
+    blob.update(chunk);
   }
-  const { mtimeMs } = await stat(path);
-  return { sha256: hash.digest('hex'), sizeBytes, modifiedMs: Math.floor(mtimeMs) };
+  const modifiedMs = Math.floor(mtimeMs);
+  return { sha256: hash.digest('hex'), blob: blob.digest('hex'), sizeBytes, modifiedMs };
 }
 
 /**

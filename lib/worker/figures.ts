@@ -29,13 +29,21 @@ export async function measureClone(
   refs: Refs,
 ): Promise<RepositoryFigures> {
   const head = refs.get('HEAD') ?? '';
+  return {
+    ...(await measureHistory(git, gitDir, refs)),
+    ...(await measureTree(git, gitDir, head)),
+  };
+}
+
+/** The figures of a clone that need no file: its commits and refs. Throws GitError. */
+export async function measureHistory(git: Git, gitDir: string, refs: Refs) {
+  const head = refs.get('HEAD') ?? '';
   const commits = await git.read([`--git-dir=${gitDir}`, 'rev-list', '--all', '--count']);
   return {
     ...(await readHead(git, gitDir, head)),
     total_commits: Number.parseInt(commits, 10),
     branch_count: countRefs(refs, 'refs/heads/'),
     tag_count: countRefs(refs, 'refs/tags/'),
-    ...(await measureTree(git, gitDir, head)),
   };
 }
 

@@ -64,7 +64,9 @@ export function openJournal({ db, clock, display, runId, signal }: JournalOption
     conclude: (level, text) =>
       retryWhileUnavailable(show(level, text), { clock, forMs: LAST_PATIENCE_MS }),
     async record(result) {
-      const counted = result.status === 'failed' ? 'failed' : 'successful';
+      // Decisions 7, Counting.
+      const isFailed = result.status === 'failed' || result.status === 'too_large';
+      const counted = isFailed ? 'failed' : 'successful';
       const next = { ...counters, [counted]: counters[counted] + 1 };
       const entry = { ...result, runId, counters: next, position: recorded };
       const isOurs = await persist(() => recordResult(db, entry));

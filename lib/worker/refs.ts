@@ -1,4 +1,5 @@
 import type { Git } from '../platform/git.ts';
+import type { GitCredential } from '../platform/git-credential.ts';
 import type { Source } from './source.ts';
 
 /** Refs by name, `HEAD` among them when it has a commit, to their object ids. */
@@ -14,8 +15,12 @@ export interface RemoteRefs {
 const LIST_TIMEOUT_MS = 5 * 60_000;
 
 /** Asks a repository for its refs, peeled tags left out. Throws GitError. */
-export async function readRemoteRefs(git: Git, source: Source): Promise<RemoteRefs> {
-  const options = { protocols: source.protocols, timeoutMs: LIST_TIMEOUT_MS };
+export async function readRemoteRefs(
+  git: Git,
+  source: Source,
+  credential: GitCredential | null,
+): Promise<RemoteRefs> {
+  const options = { protocols: source.protocols, timeoutMs: LIST_TIMEOUT_MS, credential };
   const refs = new Map<string, string>();
   let headBranch: string | null = null;
   const lines = git.stream(['ls-remote', '--symref', '--', source.location], '\n', options);

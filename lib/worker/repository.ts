@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Git, GitError } from '../platform/git.ts';
+import type { GitCredential } from '../platform/git-credential.ts';
 import { makeScratch, removeScratch } from '../platform/scratch.ts';
 import {
   type ArchiveRecord,
@@ -9,6 +10,7 @@ import {
   readArchiveRecord,
   sealBundle,
 } from './archive.ts';
+import { readCredential } from './credential.ts';
 import { measureClone } from './figures.ts';
 import {
   type Refs,
@@ -25,7 +27,7 @@ import type { Source } from './source.ts';
  * only commits are at a detached HEAD has no branch or tag either, but is archived, not lost (spec 1).
  */
 export type RepositoryOutcome =
-  | { status: 'unchanged' }
+  | { status: 'unchanged'; key: string; record: ArchiveRecord }
   | { status: 'empty' }
   | { status: 'completed'; key: string; record: ArchiveRecord };
 
@@ -45,17 +47,18 @@ const CLONE_TIMEOUT_MS = 12 * 60 * 60_000;
 
 /**
  * Backs one repository up: nothing to do while its refs are those of the archive, else a mirror clone, a
- * bundle of all refs, and an atomic swap. Throws GitError, Error of the file system, or the reason of
- * git's signal; the archive folder then holds what it held before.
+ * bundle of all refs, and an atomic swap. Throws GitError, Error of the file system, RunStopped when one
+ * has to log in, or the reason of git's signal; the archive folder then holds what it held before.
  */
 export async function backUpRepository(backup: RepositoryBackup): Promise<RepositoryOutcome> {
   const { git, archiveFolder, source, onStep } = backup;
   await checkFolder(source);
   await onStep('reading refs');
-  const remote = await readRemoteRefs(git, source);
+  const remote = await readRemoteRefs(git, source, await credentialOf(source));
   if (remote.refs.size === 0) return { status: 'empty' };
   const key = archiveKey(source.name);
-  if (await isUnchanged(backup, key, remote)) return { status: 'unchanged' };
+  const kept = await findUnchanged(backup, key, remote);
+  if (kept !== null) return { status: 'unchanged', key, record: kept };
 
   const scratch = await makeScratch(archiveFolder);
   try {
@@ -68,13 +71,15 @@ export async function backUpRepository(backup: RepositoryBackup): Promise<Reposi
     const figures = await measureClone(git, gitDir, refs);
     await onStep('writing the archive');
     await createBundle(git, { gitDir, bundle, refs, headBranch });
-    const { sha256, sizeBytes, modifiedMs } = await sealBundle(bundle);
+    const { sha256, blob, sizeBytes, modifiedMs } = await sealBundle(bundle);
     const record: ArchiveRecord = {
       version: 2,
       archive_sha256: sha256,
       archive_size_bytes: sizeBytes,
       archive_modified_ms: modifiedMs,
       head_branch: headBranch,
+      host: source.host?.url ?? null,
+      archive_blob: blob,
       figures,
     };
     await publishArchive(bundle, archiveFolder, key, record);
@@ -93,20 +98,24 @@ async function checkFolder({ isLocal, location }: Source): Promise<void> {
   if (found === null) throw new GitError(`there is no folder ${location}`);
 }
 
+function credentialOf({ host, location }: Source): Promise<GitCredential | null> {
+  return readCredential(location, async () => host?.token() ?? null);
+}
+
 /**
- * The archive is kept only when its note is that of the recorded one, it was not written to since, and
+ * The archive's note when it need not be made anew. The archive is kept only when its note is that of the recorded one, it was not written to since, and
  * its header has these refs, and HEAD's branch. Its objects are not read again.
  */
-async function isUnchanged(
+async function findUnchanged(
   { git, archiveFolder, recordedSha256 }: RepositoryBackup,
   key: string,
   remote: RemoteRefs,
-): Promise<boolean> {
+): Promise<ArchiveRecord | null> {
   const record = await readArchiveRecord(archiveFolder, key);
-  if (record === null || record.archive_sha256 !== recordedSha256) return false;
-  if (remote.headBranch !== null && remote.headBranch !== record.head_branch) return false;
+  if (record === null || record.archive_sha256 !== recordedSha256) return null;
+  if (remote.headBranch !== null && remote.headBranch !== record.head_branch) return null;
   const archived = await readArchivedRefs(git, join(archiveFolder, key));
-  return archived !== null && sameRefs(archived, remote.refs);
+  return archived !== null && sameRefs(archived, remote.refs) ? record : null;
 }
 
 /** An archive that cannot be read is made anew. */
@@ -119,11 +128,13 @@ async function readArchivedRefs(git: Git, path: string): Promise<Refs | null> {
   }
 }
 
-async function cloneMirror(git: Git, { location, protocols }: Source, gitDir: string) {
+async function cloneMirror(git: Git, source: Source, gitDir: string) {
+  const { location, protocols } = source;
   // Over git's own protocol also from a folder: only reachable objects, each of them checked.
   const args = ['clone', '--quiet', '--mirror', '--no-local', '--reject-shallow', '--template='];
   try {
-    const options = { protocols, timeoutMs: CLONE_TIMEOUT_MS };
+    const credential = await credentialOf(source);
+    const options = { protocols, timeoutMs: CLONE_TIMEOUT_MS, credential };
     await git.read([...args, '--', location, gitDir], options);
   } catch (error) {
     if (error instanceof GitError && /source repository is shallow/.test(error.message)) {

@@ -6,7 +6,8 @@ import { type Help, runUsage } from './usage.ts';
 
 export interface RunCommand {
   name: 'run';
-  sources: Source[];
+  /** Null: those that discovery finds on the git host. */
+  sources: Source[] | null;
   /** Milliseconds from one start to the next; null for one run. */
   everyMs: number | null;
 }
@@ -35,13 +36,8 @@ export function parseRun(args: readonly string[], folder: string): RunCommand | 
     throw wrongUsage('--once and --every exclude each other');
   }
   const given = line.texts('source');
-  if (given.length === 0) {
-    throw wrongUsage(
-      'no repository is given: discovery is not configured, so name each with --source PATH|URL',
-    );
-  }
-  const sources = given.map((source) => parseSource(source, folder));
-  checkNames(sources);
+  const sources = given.length === 0 ? null : given.map((text) => parseSource(text, folder));
+  checkNames(sources ?? []);
   return { name: 'run', sources, everyMs: every === null ? null : parseMinutes(every) };
 }
 

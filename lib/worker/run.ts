@@ -2,7 +2,7 @@ import { cleanText } from '../platform/clean-text.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Environment } from '../platform/config/read.ts';
 import type { Database } from '../platform/database/database.ts';
-import { createGit } from '../platform/git.ts';
+import { createGit, GitError } from '../platform/git.ts';
 import type { Log } from '../platform/log.ts';
 import { sweepScratch } from '../platform/scratch.ts';
 import { type ClaimedRequest, claimRequests } from '../records/recording/requests.ts';
@@ -12,11 +12,17 @@ import {
   type RunCounters,
   type RunEnding,
   startRun,
+  writeTotal,
 } from '../records/recording/runs.ts';
-import { writeSnapshot } from '../records/recording/snapshots.ts';
+import { type NewSnapshot, writeSnapshot } from '../records/recording/snapshots.ts';
 import { makeArchiveFolder } from './archive.ts';
+import type { Destination } from './destination/destination.ts';
+import { openDestination } from './destination/open-destination.ts';
+import { type PushTarget, repositoryOn } from './destination/target.ts';
+import { discoverSources } from './discovery/discover.ts';
 import type { Display } from './display.ts';
 import { startHeartbeat } from './heartbeat.ts';
+import { type HostAccess, openHostAccess } from './host-access.ts';
 import { type Journal, openJournal } from './journal.ts';
 import { findFailedRequests, noteRequests } from './requests.ts';
 import { retryWhileUnavailable } from './retry.ts';
@@ -36,6 +42,10 @@ export interface RunDeps {
   environment: Environment;
   archiveFolder: string;
   staleAfterMs: number;
+  /** The git host, for discovery and destination. */
+  gitHost: Pick<HostAccess, 'config' | 'store'> & { fetch: typeof fetch };
+  /** Where archives are pushed; null for nowhere. */
+  target: PushTarget | null;
   /** Aborts with a RunStopped that says why. */
   signal: AbortSignal;
 }
@@ -52,20 +62,25 @@ export type RunReport =
       /** Why the run failed, or how many repositories did; empty when all is well. */
       errorMessage: string;
       durationMs: number;
+      /** What a command that made this run alone ends with (decisions 7). */
+      exitCode: number;
     };
 
 /** How long the end of a run waits for the database, also after Ctrl-C. */
 const LAST_PATIENCE_MS = 5_000;
 
 /**
- * One run over `sources`: refused while another is active, otherwise written down from its start to its
- * end (decisions 3 and 7). A repository that fails does not stop it. Throws only where the run could not
- * be started.
+ * One run over `given`, or over what discovery finds: refused while another is active, otherwise written
+ * down from its start to its end (decisions 3 and 7). A repository that fails does not stop it. Throws
+ * only where the run could not be started.
  */
-export async function performRun(deps: RunDeps, sources: readonly Source[]): Promise<RunReport> {
+export async function performRun(
+  deps: RunDeps,
+  given: readonly Source[] | null,
+): Promise<RunReport> {
   const { db, clock, staleAfterMs } = deps;
   const began = clock.now();
-  const started = await startRun(db, { totalRepos: sources.length, staleAfterMs });
+  const started = await startRun(db, { totalRepos: given?.length ?? 0, staleAfterMs });
   if ('active' in started) return { status: 'refused', active: started.active };
 
   const { id } = started;
@@ -77,12 +92,13 @@ export async function performRun(deps: RunDeps, sources: readonly Source[]): Pro
     beat: journal.beat,
     onLost: (reason, cause) => lost.abort(new RunStopped(stopMessages[reason], { cause })),
   });
-  const progress: RunProgress = { requests: [], failed: new Set(), empty: 0 };
-  let stop: string | null = null;
+  const progress: RunProgress = { requests: [], sources: given ?? [], failed: new Set(), empty: 0 };
+  let stop: { message: string; exitCode: number } | null = null;
   try {
-    await backUp({ ...deps, journal, signal }, id, sources, progress);
+    await backUp({ ...deps, journal, signal }, id, given, progress);
   } catch (error) {
-    stop = describeStop(error, signal, deps.log);
+    const message = describeStop(error, signal, deps.log);
+    stop = { message, exitCode: error instanceof RunStopped ? error.exitCode : 1 };
   } finally {
     await heartbeat.stop();
   }
@@ -91,44 +107,117 @@ export async function performRun(deps: RunDeps, sources: readonly Source[]): Pro
     id,
     status: stop === null ? 'completed' : 'failed',
     errorMessage:
-      stop ?? (counters.failed === 0 ? '' : `${countRepositories(counters.failed)} failed`),
+      stop?.message ??
+      (counters.failed === 0 ? '' : `${countRepositories(counters.failed)} failed`),
     counters,
-    failedRequests: findFailedRequests(progress.requests, sources, progress.failed),
+    failedRequests: findFailedRequests(progress.requests, progress.sources, progress.failed),
   };
+  const ended = await endRun(deps, journal, ending);
+  const isGood = ended.status === 'completed' && counters.failed === 0;
   return {
     id,
-    total: sources.length,
+    total: progress.sources.length,
     counters,
     empty: progress.empty,
     durationMs: clock.now() - began,
-    ...(await endRun(deps, journal, ending)),
+    exitCode: stop?.exitCode ?? (isGood ? 0 : 1),
+    ...ended,
   };
 }
 
 interface RunProgress {
   requests: ClaimedRequest[];
+  sources: readonly Source[];
   failed: Set<Source>;
   empty: number;
 }
 
+type RunContext = RunDeps & { journal: Journal };
+
 async function backUp(
-  deps: RunDeps & { journal: Journal },
+  deps: RunContext,
   id: number,
-  sources: readonly Source[],
+  given: readonly Source[] | null,
   progress: RunProgress,
 ): Promise<void> {
-  const { db, journal, archiveFolder } = deps;
-  await journal.note('info', `run ${id} started: ${countRepositories(sources.length)}`);
+  const { db, journal, clock, signal } = deps;
+  const what = given === null ? 'asking the git host' : countRepositories(given.length);
+  await journal.note('info', `run ${id} started: ${what}`);
   progress.requests = await journal.persist(() => claimRequests(db, id));
-  await noteRequests(journal, progress.requests, sources);
   await prepareArchiveFolder(deps);
-  const git = createGit(deps.environment, deps.signal);
-  for await (const { source, status } of backUpSources({ ...deps, git }, sources)) {
-    if (status === 'failed') progress.failed.add(source);
-    if (status === 'empty') progress.empty++;
+  const git = createGit(deps.environment, signal);
+  const access = openHostAccess(
+    deps.gitHost,
+    { ...deps.gitHost, clock, signal },
+    deps.display.line,
+  );
+  const sources = given ?? (await discover(deps, id, access));
+  progress.sources = sources;
+  await noteRequests(journal, progress.requests, sources);
+  const { target } = deps;
+  const destination = target === null ? null : openDestination({ ...deps, access, target });
+  try {
+    for await (const ended of backUpSources({ ...deps, git, destination }, sources)) {
+      if (ended.status === 'failed' || ended.status === 'too_large') {
+        progress.failed.add(ended.source);
+      }
+      if (ended.status === 'empty') progress.empty++;
+    }
+    await storeSnapshot(deps, id, sources, destination);
+  } finally {
+    await destination?.close();
   }
-  const snapshot = await takeSnapshot(archiveFolder, sources);
-  await journal.persist(() => writeSnapshot(db, id, snapshot));
+}
+
+/** Discovery, written down: the run's row is there before it begins (decisions 7, Destination). */
+async function discover(
+  { db, journal, archiveFolder, target }: RunContext,
+  id: number,
+  access: HostAccess,
+): Promise<Source[]> {
+  const sources = await discoverSources({
+    db,
+    access,
+    archiveFolder,
+    destination: target === null ? null : repositoryOn(target, access.connection.hostUrl),
+    note: journal.note,
+  });
+  await journal.persist(() => writeTotal(db, id, sources.length));
+  await journal.note('info', `discovery found ${countRepositories(sources.length)}`);
+  return sources;
+}
+
+async function storeSnapshot(
+  { db, journal, archiveFolder, signal }: RunContext,
+  id: number,
+  sources: readonly Source[],
+  destination: Destination | null,
+): Promise<void> {
+  try {
+    const snapshot =
+      destination === null
+        ? await takeSnapshot(archiveFolder, sources)
+        : await measureDestination(destination, journal);
+    await journal.persist(() => writeSnapshot(db, id, snapshot));
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!(error instanceof GitError)) throw error;
+    // The figures of something else would be taken for the destination's.
+    await journal.note('warn', `no analytics: the destination cannot be read: ${error.message}`);
+  }
+}
+
+async function measureDestination(
+  destination: Destination,
+  journal: Journal,
+): Promise<NewSnapshot> {
+  const { snapshot, unknownSizes } = await destination.measure();
+  if (unknownSizes > 0) {
+    const files = unknownSizes === 1 ? '1 file' : `${unknownSizes} files`;
+    const text = `analytics leave out the size of ${files} of the destination, not known here`;
+    await journal.note('warn', text);
+  }
+  return snapshot;
 }
 
 async function prepareArchiveFolder({ archiveFolder, clock, signal }: RunDeps): Promise<void> {

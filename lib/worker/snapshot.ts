@@ -7,7 +7,8 @@ import type { RepositoryFigures } from './figures.ts';
 import type { Source } from './source.ts';
 
 const INT4_MAX = 2_147_483_647;
-const archiveName = /\.(bundle|tar\.gz)$/i;
+/** Is a file of this name an archive? */
+export const archiveName = /\.(bundle|tar\.gz)$/i;
 
 /**
  * The analytics snapshot of a run without a destination repository (decisions 7): git figures summed
@@ -91,6 +92,7 @@ async function measureArchives(folder: string) {
   };
 }
 
-function average(total: number, count: number): number {
+/** The mean, rounded; 0 of nothing. */
+export function average(total: number, count: number): number {
   return count === 0 ? 0 : Math.round(total / count);
 }

@@ -12,6 +12,23 @@ export interface Source {
   isLocal: boolean;
   /** What git may speak to reach it, as GIT_ALLOW_PROTOCOL lists it. */
   protocols: string;
+  /** What the git host says of it; null for one that was named on the command line. */
+  host: HostFacts | null;
+}
+
+/** What the git host says of a repository that was discovered there. */
+export interface HostFacts {
+  /** The host's address. */
+  url: string;
+  isPrivate: boolean;
+  /** What a person may want to know, such as `archived on the git host`. */
+  remarks: readonly string[];
+  /** Why it cannot be backed up, where that is known before it is tried. */
+  fault: string | null;
+  /** A token that is valid now. Throws as `TokenSource.source`. */
+  token(): Promise<string>;
+  /** Asks the host why git could not read the repository; null when it knows of no reason. */
+  explain(): Promise<string | null>;
 }
 
 /** ssh and file beside https, because a person's git may rewrite addresses to them (insteadOf). */
@@ -26,12 +43,27 @@ const brokenAddress =
 const drivePath = /^[a-z]:[\\/]/i;
 const loopbackHost = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/i;
 
-/**
- * Reads a PATH or URL; a relative path is taken from `folder`. Throws BAD_REQUEST for an address that
- * holds credentials, that is neither https, ssh nor local (plain http and git only to loopback), or that
- * names no repository. The message never repeats the address.
- */
+/** What is wrong with an address, `has …`; it never repeats the address. */
+export class AddressFault extends Error {
+  override readonly name = 'AddressFault';
+}
+
+/** Reads the PATH or URL of a `--source`. Throws BAD_REQUEST, otherwise as `parseLocation`. */
 export function parseSource(text: string, folder: string): Source {
+  try {
+    return parseLocation(text, folder);
+  } catch (error) {
+    if (!(error instanceof AddressFault)) throw error;
+    throw new AppError('BAD_REQUEST', `a --source ${error.message}`, { cause: error.cause });
+  }
+}
+
+/**
+ * Reads a PATH or URL; a relative path is taken from `folder`. Throws AddressFault for an address that
+ * holds credentials, that is neither https, ssh nor local (plain http and git only to loopback), or that
+ * names no repository.
+ */
+export function parseLocation(text: string, folder: string): Source {
   if (/\p{Cc}/u.test(text)) throw refused('has control characters in it');
   if (address.test(text)) return parseAddress(text);
   if (/^[a-z0-9+.-]+::/i.test(text))
@@ -68,6 +100,7 @@ function parseAddress(text: string): Source {
     name: nameFrom(url.hostname, decode(url.pathname)),
     location: url.href,
     isLocal: false,
+    host: null,
     protocols: encrypted ? SAFE_PROTOCOLS : LOOPBACK_PROTOCOLS,
   };
 }
@@ -76,14 +109,26 @@ function parseShortAddress(text: string, [, user = '', host = '', path = '']: st
   if (user.startsWith('-')) throw refused('names no host');
   if (/^\/*[^/]*@/.test(path))
     throw refused('has credentials in it; leave them out, ssh uses its keys');
-  return { name: nameFrom(host, path), location: text, isLocal: false, protocols: SAFE_PROTOCOLS };
+  return {
+    name: nameFrom(host, path),
+    location: text,
+    isLocal: false,
+    host: null,
+    protocols: SAFE_PROTOCOLS,
+  };
 }
 
 function localSource(path: string): Source {
   const folder = basename(path) === '.git' ? dirname(path) : path;
   const name = withoutSuffix(basename(folder));
   if (name === '') throw refused('has no folder name to be called by');
-  return { name: `local/${name}`, location: path, isLocal: true, protocols: SAFE_PROTOCOLS };
+  return {
+    name: `local/${name}`,
+    location: path,
+    isLocal: true,
+    host: null,
+    protocols: SAFE_PROTOCOLS,
+  };
 }
 
 /** The last two parts of a path; where there is one, the host stands for the owner. */
@@ -119,6 +164,6 @@ function pathOf(url: URL): string {
   }
 }
 
-function refused(fault: string, cause?: unknown): AppError {
-  return new AppError('BAD_REQUEST', `a --source ${fault}`, { cause });
+function refused(fault: string, cause?: unknown): AddressFault {
+  return new AddressFault(fault, { cause });
 }

@@ -5,11 +5,14 @@ import { AppError } from '../platform/errors.ts';
 import { type Git, GitError } from '../platform/git.ts';
 import type { Log } from '../platform/log.ts';
 import { type RepoState, readRepoState } from '../records/recording/repo-state.ts';
-import { archiveKey } from './archive.ts';
+import { archiveKey, type KeptArchive } from './archive.ts';
+import type { Destination } from './destination/destination.ts';
 import type { Display } from './display.ts';
+import { explainHostFault } from './git-host/faults.ts';
 import type { Journal } from './journal.ts';
 import { backUpRepository, type RepositoryOutcome } from './repository.ts';
 import type { Source } from './source.ts';
+import { RunStopped } from './stop.ts';
 import { formatBytes } from './text.ts';
 
 export interface SourcesContext {
@@ -20,10 +23,15 @@ export interface SourcesContext {
   git: Git;
   journal: Journal;
   archiveFolder: string;
+  /** Where archives are pushed; null for nowhere. */
+  destination: Destination | null;
   signal: AbortSignal;
 }
 
-type Outcome = RepositoryOutcome | { status: 'failed'; errorMessage: string };
+type Outcome =
+  | RepositoryOutcome
+  /** `archive`: what is there all the same, though it was not pushed. */
+  | { status: 'failed' | 'too_large'; errorMessage: string; archive: KeptArchive | null };
 
 /**
  * Backs the sources up one after the other and writes each down, yielding how each ended. No two may
@@ -48,17 +56,20 @@ export async function* backUpSources(
 }
 
 async function backUpSource(
-  { db, log, git, journal, archiveFolder, signal }: SourcesContext,
+  context: SourcesContext,
   source: Source,
   show: (doing: string) => void,
 ): Promise<Outcome> {
+  const { db, log, git, journal, archiveFolder, signal } = context;
+  for (const remark of source.host?.remarks ?? []) await journal.note('info', remark, source.name);
+  if (source.host?.fault) return failure(source.host.fault);
   const key = archiveKey(source.name);
   const state: RepoState = await journal.persist(() => readRepoState(db, source.name, key));
   if (state.otherOwner !== null) {
     return failure(`the archive ${key} is that of ${state.otherOwner}`);
   }
   try {
-    return await backUpRepository({
+    const outcome = await backUpRepository({
       git,
       archiveFolder,
       source,
@@ -68,12 +79,48 @@ async function backUpSource(
         if (step === 'cloning') await journal.note('info', 'new or changed, cloning', source.name);
       },
     });
+    return await deliver(context, source, outcome, show);
   } catch (error) {
     signal.throwIfAborted();
-    if (error instanceof AppError) throw error;
-    if (error instanceof GitError || isSystemError(error)) return failure(error.message);
+    if (error instanceof AppError || error instanceof RunStopped) throw error;
+    if (error instanceof GitError) return failure(await explain(context, source, error));
+    if (isSystemError(error)) return failure(error.message);
     log.error('a repository could not be backed up', { repository: source.name, error });
     return failure(error instanceof Error ? error.message : String(error));
+  }
+}
+
+/** Pushes an archive, also one that an earlier run could not push, where there is a destination. */
+async function deliver(
+  { destination }: SourcesContext,
+  source: Source,
+  outcome: RepositoryOutcome,
+  show: (doing: string) => void,
+): Promise<Outcome> {
+  if (destination === null || outcome.status === 'empty') return outcome;
+  show('pushing');
+  const delivery = await destination.deliver(source, outcome);
+  const { key, record } = outcome;
+  if (delivery.status === 'there') return outcome;
+  if (delivery.status === 'pushed') return { status: 'completed', key, record };
+  const errorMessage = cleanText(delivery.reason);
+  return { status: delivery.status, errorMessage, archive: { key, record } };
+}
+
+/** What git said, and what the git host says of it where the repository was discovered there. */
+async function explain(
+  { signal, log }: SourcesContext,
+  { host, name }: Source,
+  { message }: GitError,
+): Promise<string> {
+  try {
+    const reason = (await host?.explain()) ?? null;
+    return reason === null ? message : `${reason}; git said: ${message}`;
+  } catch (error) {
+    signal.throwIfAborted();
+    const why = explainHostFault(error, host?.url ?? '').message;
+    log.warn('the git host did not say why a repository failed', { repository: name, why });
+    return message;
   }
 }
 
@@ -93,17 +140,14 @@ async function writeDown(
       await journal.record({ ...result, status: 'empty' });
       return journal.note('info', 'empty: no branches or tags to archive', source.name);
     case 'failed':
-      await journal.record({ ...result, status: 'failed', errorMessage: outcome.errorMessage });
-      return journal.note('error', outcome.errorMessage, source.name);
+    case 'too_large': {
+      const { status, errorMessage, archive } = outcome;
+      await journal.record({ ...result, ...(archive && factsOf(archive)), status, errorMessage });
+      return journal.note('error', errorMessage, source.name);
+    }
     case 'completed': {
       const { key, record } = outcome;
-      await journal.record({
-        ...result,
-        status: 'completed',
-        commitHash: record.figures.head_commit,
-        archiveSizeBytes: record.archive_size_bytes,
-        archive: { key, sha256: record.archive_sha256 },
-      });
+      await journal.record({ ...result, ...factsOf(outcome), status: 'completed' });
       const size = formatBytes(record.archive_size_bytes);
       const total = record.figures.total_commits;
       const commits = `${total} ${total === 1 ? 'commit' : 'commits'}`;
@@ -112,11 +156,20 @@ async function writeDown(
   }
 }
 
+/** What a result says of an archive. */
+function factsOf({ key, record }: KeptArchive) {
+  return {
+    commitHash: record.figures.head_commit,
+    archiveSizeBytes: record.archive_size_bytes,
+    archive: { key, sha256: record.archive_sha256 },
+  };
+}
+
 /** What the system refused, such as EACCES or ENOSPC: for a person to mend, no fault of ours. */
 function isSystemError(error: unknown): error is NodeJS.ErrnoException {
   return error instanceof Error && 'syscall' in error && 'code' in error;
 }
 
 function failure(text: string): Outcome {
-  return { status: 'failed', errorMessage: cleanText(text) };
+  return { status: 'failed', errorMessage: cleanText(text), archive: null };
 }

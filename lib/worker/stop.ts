@@ -5,6 +5,16 @@ import type { Log } from '../platform/log.ts';
 /** Why a run cannot go on, in words for its error_message. */
 export class RunStopped extends Error {
   override readonly name = 'RunStopped';
+  /** What the command ends with: 4 when one has to log in (decisions 7). */
+  readonly exitCode: number;
+
+  constructor(
+    message: string,
+    { cause, exitCode = 1 }: { cause?: unknown; exitCode?: number } = {},
+  ) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.exitCode = exitCode;
+  }
 }
 
 export const stopMessages = {

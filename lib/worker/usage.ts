@@ -7,7 +7,8 @@ export interface Help {
 /** What `worker --help` prints. */
 export const workerUsage = `The backup worker.
 
-  npm run worker -- run --source PATH|URL [--source …]   back git repositories up
+  npm run worker -- run                back up what the git host has for the login
+  npm run worker -- run --source PATH|URL [--source …]   back up these repositories
   npm run worker -- embed              embed records for search
 
   npm run worker -- login github       log in to the git host
@@ -22,9 +23,9 @@ Every command takes --help.`;
 /** What `worker run --help` prints. */
 export const runUsage = `Backs git repositories up: one archive a repository, skipped while no ref of it has changed.
 
-  npm run worker -- run --source PATH|URL [--source …] [--once | --every MINUTES]
+  npm run worker -- run [--source PATH|URL]... [--once | --every MINUTES]
 
-  --source PATH|URL   a repository: a folder, or an https://, ssh://, file:// or user@host:path
+  --source PATH|URL   a repository instead of those that discovery finds: a folder, or an https://, ssh://, file:// or user@host:path
                       address; may be given several times. Credentials come from git's credential
                       helper or the ssh agent, never from the address.
   --once              one run, then exit (the default)
@@ -32,6 +33,8 @@ export const runUsage = `Backs git repositories up: one archive a repository, sk
   --help              this text
 
 Archives go to BACKUP_ARCHIVE_PATH as <owner>__<repo>.bundle; \`git clone\` restores one. A folder is
-backed up as local/<folder name>. The database is DATABASE_URL, else that of a running \`npm start\`.
+backed up as local/<folder name>. With BACKUP_REPO_PATH archives are pushed there. Without --source the
+repositories of the source login are backed up, found as GIT_DISCOVERY says. The database is DATABASE_URL, else that of a running \`npm start\`.
 
-Exit codes: 0 done, or another run is active; 1 failed, or a repository failed; 2 wrong usage.`;
+Exit codes: 0 done, or another run is active; 1 failed, or a repository failed; 2 wrong usage;
+4 not logged in, or log in again.`;

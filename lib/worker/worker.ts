@@ -5,15 +5,22 @@ import { type DatabaseConfig, databaseVariables } from '../platform/config/datab
 import { logVariables } from '../platform/config/log.ts';
 import { type Environment, readConfig } from '../platform/config/read.ts';
 import { configuredSecrets } from '../platform/config/secrets.ts';
-import { archivePath, gitHostVariables, workerVariables } from '../platform/config/worker.ts';
+import {
+  archivePath,
+  configFolder,
+  gitHostVariables,
+  workerVariables,
+} from '../platform/config/worker.ts';
 import type { Database } from '../platform/database/database.ts';
 import { AppError } from '../platform/errors.ts';
 import { createLog, type Log } from '../platform/log.ts';
 import { createRedactor } from '../platform/redaction.ts';
 import { parseCommand } from './arguments.ts';
+import { readTarget } from './destination/target.ts';
 import { createDisplay, type Display, type OutputStream } from './display.ts';
 import { checkGit } from './git-version.ts';
 import type { Keychain } from './logins/keychain.ts';
+import { openLoginStore } from './logins/login-store.ts';
 import type { CommandIo, Desktop } from './logins/person.ts';
 import { openLoginSession } from './logins/session.ts';
 import { performRun, type RunDeps } from './run.ts';
@@ -26,6 +33,7 @@ const runVariables = z.object({
   ...databaseVariables.shape,
   ...logVariables.shape,
   ...workerVariables.shape,
+  ...gitHostVariables.shape,
   STALE_RUN_AFTER_MINUTES: sweepVariables.shape.STALE_RUN_AFTER_MINUTES,
 });
 
@@ -49,7 +57,7 @@ export interface WorkerOptions {
 
 /**
  * Runs one command of the worker and returns its exit code: 0 done, also when another run is active; 1
- * failed, also when a repository did. Throws AppError or ConfigError for what a person can mend: wrong
+ * failed, also when a repository did; 4 when one has to log in. Throws AppError or ConfigError for what a person can mend: wrong
  * usage, a bad variable, no database.
  */
 export async function runWorker(options: WorkerOptions): Promise<number> {
@@ -86,12 +94,19 @@ async function runBackups(options: WorkerOptions, command: RunCommand): Promise<
     display.line,
     createRedactor(configuredSecrets(environment)),
   );
+  const target = readTarget(config.BACKUP_REPO_PATH, options.folder);
   await checkGit(environment, signal);
   const db = await options.openDatabase(config, log);
   try {
     const archiveFolder = archivePath(config);
     const staleAfterMs = config.STALE_RUN_AFTER_MINUTES * 60_000;
-    const deps = { db, clock, log, display, environment, archiveFolder, staleAfterMs, signal };
+    const folder = configFolder(config, environment);
+    const store = openLoginStore({ folder, keychain: options.keychain, notify: display.line });
+    const gitHost = { config, store, fetch: options.fetch };
+    const deps = {
+      ...{ db, clock, log, display, environment, archiveFolder, staleAfterMs, signal },
+      ...{ gitHost, target },
+    };
     if (command.everyMs === null) return await runOnce(deps, command.sources, io.stdout);
     return await runRepeatedly(deps, command.sources, io.stdout, command.everyMs);
   } finally {
@@ -102,21 +117,20 @@ async function runBackups(options: WorkerOptions, command: RunCommand): Promise<
 
 async function runOnce(
   deps: RunDeps,
-  sources: readonly Source[],
+  sources: readonly Source[] | null,
   stdout: OutputStream,
 ): Promise<number> {
   deps.signal.throwIfAborted();
   const report = await performRun(deps, sources);
   deps.display.clear();
   stdout.write(`${describeReport(report)}\n`);
-  if (report.status === 'refused') return 0;
-  return report.status === 'failed' || report.counters.failed > 0 ? 1 : 0;
+  return report.status === 'refused' ? 0 : report.exitCode;
 }
 
 /** Until the signal aborts. Between runs that is the ordinary end; within one it fails the run. */
 async function runRepeatedly(
   deps: RunDeps,
-  sources: readonly Source[],
+  sources: readonly Source[] | null,
   stdout: OutputStream,
   everyMs: number,
 ): Promise<number> {

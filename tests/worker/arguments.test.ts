@@ -32,6 +32,7 @@ describe('a command line', () => {
       ],
     });
     expect(parse('run', '--source', 'a', '--once')).toMatchObject({ everyMs: null });
+    expect(parse('run')).toEqual({ name: 'run', everyMs: null, sources: null });
   });
 
   it.each([
@@ -64,7 +65,6 @@ describe('a command line', () => {
     [['run', '--source', 'a', '--every', '-1'], '--every'],
     [['run', '--source', 'a', '--every', '1e3'], '--every takes a number of minutes above 0'],
     [['run', '--source', 'a', '--once', '--every', '5'], '--once and --every exclude each other'],
-    [['run'], 'discovery is not configured'],
     [[], 'no command is given'],
   ])('%j is wrong usage', (args, fault) => {
     expect(faultOf(() => parse(...args))).toContain(fault);

@@ -88,7 +88,6 @@ it.each([
   [['run', '--help'], 0, /^Backs git repositories up/, /^$/],
   [['rnu'], 2, /^$/, /^unknown command rnu; did you mean run\?\n$/],
   [['run', '--sorce', 'a'], 2, /^$/, /^unknown option --sorce; did you mean --source\?\n$/],
-  [['run'], 2, /^$/, /discovery is not configured/],
 ])('worker %j ends with %d', async (args, code, stdout, stderr) => {
   expect(await runScript('worker', { args, cwd: folder })).toEqual({
     code,

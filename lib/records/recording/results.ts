@@ -8,11 +8,11 @@ export interface ArchiveState {
   sha256: string;
 }
 
-/** How one repository's backup ended. `too_large` comes with git destinations. */
+/** How one repository's backup ended. `too_large`: too large for the git destination. */
 export interface NewResult {
   runId: number;
   repository: string;
-  status: 'completed' | 'failed' | 'empty';
+  status: 'completed' | 'failed' | 'empty' | 'too_large';
   /** Empty when there is none. */
   commitHash: string;
   archiveSizeBytes: number;

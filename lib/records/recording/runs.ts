@@ -108,6 +108,17 @@ export async function beatRun(db: Database, id: number, counters: RunCounters): 
   return (await db.query(beat, [id, successful, failed, skipped])).length > 0;
 }
 
+const total: Statement = {
+  name: 'total_of_run',
+  text: `UPDATE backup_runs SET total_repos = $2::int
+    WHERE id = $1::int AND status = 'running' AND exclusive_key = 'worker'`,
+};
+
+/** Writes down how many repositories a run has, once discovery has found them. */
+export async function writeTotal(db: Database, id: number, totalRepos: number): Promise<void> {
+  await db.query(total, [id, totalRepos]);
+}
+
 const finish: Statement = {
   name: 'finish_run',
   text: `WITH finished AS (

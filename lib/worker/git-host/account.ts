@@ -10,6 +10,8 @@ export interface Installation {
   accountType: string;
   /** Whether the app may read all repositories of the account or only those that were chosen. */
   selection: string;
+  /** Its account has suspended the app, which can then read nothing there. */
+  isSuspended: boolean;
 }
 
 const user = z.object({ login: z.string().min(1) });
@@ -23,6 +25,7 @@ const installationPage = z.object({
         type: z.string().optional(),
       }),
       repository_selection: z.string().default('all'),
+      suspended_at: z.string().nullish(),
     }),
   ),
 });
@@ -37,12 +40,13 @@ export async function readAccount(client: GitHostClient): Promise<string> {
 export async function listInstallations(client: GitHostClient): Promise<Installation[]> {
   const installations: Installation[] = [];
   for await (const page of listPages(client, 'GET /user/installations', {}, installationPage)) {
-    for (const { id, account, repository_selection } of page.installations) {
+    for (const { id, account, repository_selection, suspended_at } of page.installations) {
       installations.push({
         id,
         account: account.login ?? account.slug ?? String(id),
         accountType: account.type ?? 'Enterprise',
         selection: repository_selection,
+        isSuspended: typeof suspended_at === 'string',
       });
     }
   }

@@ -32,14 +32,16 @@ export interface TokenSourceOptions {
   connection: GitHostConnection;
 }
 
-/**
- * Finds out where a run's tokens come from. Throws UNAUTHORIZED when there is neither a source login nor
- * a token in the environment, CREDENTIAL_STORAGE_UNAVAILABLE when credentials.json cannot be read.
- */
-export async function openTokenSource(options: TokenSourceOptions): Promise<TokenSource> {
-  const { config, store, connection } = options;
+/** Reads tokens of stored logins that are valid now; null when the login is not stored. */
+export interface LoginTokens {
+  read(name: LoginName): Promise<string | null>;
+  /** The same for a login that was found before. */
+  tokenOf(name: LoginName, stored: StoredLogin): Promise<string>;
+}
+
+/** Opens the stored logins of a run. Nothing is read yet. */
+export function openLoginTokens({ config, store, connection }: TokenSourceOptions): LoginTokens {
   const known = new Map<LoginName, Promise<ValidToken>>();
-  const login = await store.find('github:source');
 
   /** Read once for as long as it is valid: a run's repositories ask side by side, again and again. */
   async function tokenOf(name: LoginName, stored: StoredLogin): Promise<string> {
@@ -65,16 +67,32 @@ export async function openTokenSource(options: TokenSourceOptions): Promise<Toke
     return read;
   }
 
-  const destination = async () => {
-    const stored = await store.find('github:destination');
-    return stored === null ? null : tokenOf('github:destination', stored);
+  return {
+    tokenOf,
+    async read(name) {
+      const stored = await store.find(name);
+      return stored === null ? null : tokenOf(name, stored);
+    },
   };
+}
+
+/**
+ * Finds out where a run's tokens come from. Throws UNAUTHORIZED when there is neither a source login nor
+ * a token in the environment, CREDENTIAL_STORAGE_UNAVAILABLE when credentials.json cannot be read.
+ */
+export async function openTokenSource(
+  options: TokenSourceOptions,
+  logins: LoginTokens = openLoginTokens(options),
+): Promise<TokenSource> {
+  const { config, store } = options;
+  const login = await store.find('github:source');
+  const destination = () => logins.read('github:destination');
   if (login !== null) {
     return {
       origin: 'login',
       discovery: login.kind === 'app' ? config.GIT_DISCOVERY : 'accounts',
       account: login.account,
-      source: async () => tokenOf('github:source', login),
+      source: async () => logins.tokenOf('github:source', login),
       destination,
     };
   }

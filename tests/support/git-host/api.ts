@@ -53,6 +53,7 @@ export function apiRoutes(state: GitHostState): Hono {
       id: it.id,
       account: { login: it.account, type: it.accountType },
       repository_selection: it.selection,
+      suspended_at: it.suspended ? '2026-01-01T00:00:00Z' : null,
     }));
     return c.json({ total_count: state.installations.length, installations }, 200, headers);
   });
@@ -60,6 +61,7 @@ export function apiRoutes(state: GitHostState): Hono {
     if (!grantOf(c)) return refuse(c);
     const found = state.installations.find((it) => String(it.id) === c.req.param('id'));
     if (!found) return c.json({ message: 'Not Found' }, 404);
+    if (found.suspended) return c.json({ message: 'This installation has been suspended' }, 403);
     const all = found.repositories.flatMap((name) => state.repositories.get(name) ?? []);
     const { items, headers } = page(c, all, state.pageSize);
     const repositories = items.map((it) => describe(it, origin(c)));

@@ -19,6 +19,8 @@ export interface HostInstallation {
   selection: 'all' | 'selected';
   /** Full names. */
   repositories: string[];
+  /** Its repositories are then not to be had. */
+  suspended?: boolean;
 }
 
 /** What one poll of the device flow, or a refresh, answers instead of the ordinary. */

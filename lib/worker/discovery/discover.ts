@@ -1,0 +1,161 @@
+import { RequestError } from '@octokit/request-error';
+import { cleanText } from '../../platform/clean-text.ts';
+import type { Database } from '../../platform/database/database.ts';
+import { AppError } from '../../platform/errors.ts';
+import { archiveKey } from '../archive.ts';
+import { createGitHostClient, type GitHostClient } from '../git-host/client.ts';
+import { explainHostFault } from '../git-host/faults.ts';
+import type { HostAccess } from '../host-access.ts';
+import { logInAgain } from '../logins/messages.ts';
+import { openTokenSource, type SourceUse, type TokenSource } from '../logins/token-source.ts';
+import type { Source } from '../source.ts';
+import { RunStopped } from '../stop.ts';
+import { isRepositoryName, type ListedRepository } from './host-repository.ts';
+import { type Listing, listByAccounts, listByInstallations } from './list-repositories.ts';
+import { accessFaults, type LookUp, lookUpRepository } from './look-up.ts';
+import { findMissing } from './missing.ts';
+
+export interface DiscoveryOptions {
+  db: Database;
+  access: HostAccess;
+  archiveFolder: string;
+  /** Full name, in lower case, of the repository that archives are pushed to; null for none of this host. */
+  destination: string | null;
+  /** A line for the run's log. */
+  note(level: 'info' | 'warn', text: string, repository?: string): Promise<void>;
+}
+
+/**
+ * Finds the repositories to back up on the git host (spec 3, Discovery variable): those that the host
+ * lists, and those that it listed before, with why they cannot be read. Throws RunStopped when the host
+ * cannot be asked or has nothing for us; nothing is changed or taken for deleted then.
+ */
+export async function discoverSources(options: DiscoveryOptions): Promise<Source[]> {
+  const { access } = options;
+  let origin: TokenSource['origin'] = 'login';
+  try {
+    const tokens = await openTokenSource(access, access.logins);
+    origin = tokens.origin;
+    return await discover(options, tokens);
+  } catch (error) {
+    access.connection.signal.throwIfAborted();
+    const fault = explainFault(error, access.connection.apiUrl, origin);
+    const exitCode = fault.code === 'UNAUTHORIZED' ? 4 : 1;
+    throw new RunStopped(`discovery failed: ${fault.message}`, { cause: fault, exitCode });
+  }
+}
+
+async function discover(options: DiscoveryOptions, tokens: TokenSource): Promise<Source[]> {
+  const { access, db, archiveFolder, destination, note } = options;
+  const { connection, config, notify } = access;
+  const clients = new Map<SourceUse, GitHostClient>();
+  const clientFor = (use: SourceUse) => {
+    const client =
+      clients.get(use) ??
+      createGitHostClient({ connection, token: () => tokens.source(use), notify });
+    clients.set(use, client);
+    return client;
+  };
+  const { repositories, warnings }: Listing =
+    tokens.discovery === 'auto'
+      ? await listByInstallations(clientFor('organization'))
+      : await listByAccounts(clientFor, config);
+  for (const warning of warnings) await note('warn', warning);
+
+  const found = new Map<string, Source>();
+  const names = new Map<string, string>();
+  for (const listed of repositories) {
+    const key = listed.full_name.toLowerCase();
+    if (found.has(key)) continue;
+    if (key === destination) {
+      const text = 'the destination of the archives, not backed up into itself';
+      await note('info', text, cleanText(listed.full_name, 250));
+      continue;
+    }
+    const source = sourceOf(listed, options, tokens, clientFor(listed.use));
+    const namesake = names.get(archiveKey(listed.full_name));
+    names.set(archiveKey(listed.full_name), namesake ?? listed.full_name);
+    found.set(key, namesake === undefined ? source : withFault(source, sharedArchive(namesake)));
+  }
+  const missing = await findMissing({
+    db,
+    archiveFolder,
+    hostUrl: connection.hostUrl,
+    listed: new Set([...found.keys(), ...(destination === null ? [] : [destination])]),
+    lookUp: (name) => lookUpRepository(clientFor('private'), name),
+  });
+  for (const { repository, reason, isRenamed } of missing) {
+    if (isRenamed) await note('info', reason, repository);
+    else found.set(repository.toLowerCase(), lostSource(repository, reason, connection.hostUrl));
+  }
+  return [...found.values()];
+}
+
+const sharedArchive = (namesake: string) =>
+  `its archive would have the name of that of ${cleanText(namesake, 250)}`;
+
+function sourceOf(
+  listed: ListedRepository,
+  { access }: DiscoveryOptions,
+  tokens: TokenSource,
+  client: GitHostClient,
+): Source {
+  const { hostUrl } = access.connection;
+  const { full_name: fullName, archived, fork, disabled } = listed;
+  const isNamed = isRepositoryName(fullName);
+  const fault = disabled ? accessFaults.disabled : null;
+  return {
+    name: isNamed ? fullName : cleanText(fullName, 250),
+    // Not the address in the host's answer, so that a token never goes anywhere else.
+    location: `${hostUrl}/${isNamed ? fullName : ''}.git`,
+    isLocal: false,
+    protocols: new URL(hostUrl).protocol.slice(0, -1),
+    host: {
+      url: hostUrl,
+      isPrivate: listed.private,
+      remarks: [
+        ...(archived ? ['archived on the git host: read-only there'] : []),
+        ...(fork ? ['a fork'] : []),
+      ],
+      fault: isNamed ? fault : 'the git host gives it a name that is not accepted',
+      token: () => tokens.source(listed.use),
+      explain: async () => explainAccess(await lookUpRepository(client, fullName), fullName),
+    },
+  };
+}
+
+/** Why git could not read a repository that was listed a moment ago; null when the host shows it. */
+function explainAccess(found: LookUp, fullName: string): string | null {
+  if (found.state === 'disabled') return accessFaults.disabled;
+  if (found.state === 'hidden') return accessFaults.hidden(found.status);
+  const name = found.repository.full_name;
+  const isSame = name.toLowerCase() === fullName.toLowerCase();
+  return isSame ? null : accessFaults.renamed(cleanText(name, 250));
+}
+
+function withFault(source: Source, fault: string): Source {
+  return source.host === null ? source : { ...source, host: { ...source.host, fault } };
+}
+
+function lostSource(name: string, fault: string, url: string): Source {
+  const never = () => Promise.reject(new Error('a repository that is lost is not read'));
+  return {
+    name,
+    location: `${url}/${name}.git`,
+    isLocal: false,
+    protocols: 'none',
+    host: { url, isPrivate: true, remarks: [], fault, token: never, explain: never },
+  };
+}
+
+function explainFault(error: unknown, apiUrl: string, origin: TokenSource['origin']): AppError {
+  if (!(error instanceof RequestError && error.status === 401)) {
+    return explainHostFault(error, apiUrl);
+  }
+  if (origin === 'login')
+    return logInAgain('github:source', 'the git host does not accept its token');
+  return new AppError(
+    'UNAUTHORIZED',
+    'the git host does not accept the token of GIT_TOKEN_PERSONAL or GIT_TOKEN_PRIVATE: set another',
+  );
+}

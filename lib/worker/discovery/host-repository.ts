@@ -1,0 +1,34 @@
+import { z } from 'zod';
+import type { SourceUse } from '../logins/token-source.ts';
+
+/** A repository as the git host's API describes it. */
+export const hostRepository = z.object({
+  full_name: z.string(),
+  private: z.boolean(),
+  archived: z.boolean().default(false),
+  fork: z.boolean().default(false),
+  /** Closed by the host. */
+  disabled: z.boolean().default(false),
+});
+
+export type HostRepository = z.output<typeof hostRepository>;
+
+/** A repository that a list of the host has, and the use whose token read that list. */
+export interface ListedRepository extends HostRepository {
+  use: SourceUse;
+}
+
+const MAX_NAME_LENGTH = 100;
+const owner = /^[A-Za-z\d][A-Za-z\d_-]*$/;
+const name = /^[\w.-]+$/;
+
+/**
+ * Is it an `owner/name` that may become a file name and part of an address? The host's answer is text
+ * from outside: one that climbs paths, begins like an option or holds anything else is not taken.
+ */
+export function isRepositoryName(fullName: string): boolean {
+  const [first = '', second = '', ...rest] = fullName.split('/');
+  const isName = name.test(second) && !['.', '..', '.git'].includes(second);
+  const isShort = first.length <= MAX_NAME_LENGTH && second.length <= MAX_NAME_LENGTH;
+  return rest.length === 0 && owner.test(first) && isName && isShort;
+}

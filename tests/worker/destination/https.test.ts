@@ -1,0 +1,226 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Context } from 'hono';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createPostgres, type TestDatabase } from '../../support/databases.ts';
+import { createRepository, git } from '../../support/git.ts';
+import { createHostedWorker, type HostedWorker } from '../../support/hosted-worker.ts';
+import { rowsOf } from '../../support/worker.ts';
+
+let database: TestDatabase;
+let bench: HostedWorker;
+let target: string;
+beforeAll(async () => {
+  database = await createPostgres();
+});
+afterAll(() => database.close());
+beforeEach(async () => {
+  bench = await createHostedWorker();
+  await database.db.query({ text: 'TRUNCATE backup_runs, worker_repo_state CASCADE' });
+  await bench.add({ fullName: 'ada/backups', private: true }, { installed: false });
+  await bench.add({ fullName: 'team/a', private: true });
+  target = `${bench.host.url}/ada/backups.git`;
+});
+afterEach(() => bench.close());
+
+const lastResults = () =>
+  rowsOf<{ repo_full_name: string; status: string; error_message: string }>(
+    database.db,
+    `SELECT repo_full_name, status, error_message FROM backup_results
+     WHERE run_id = (SELECT max(id) FROM backup_runs) ORDER BY repo_full_name`,
+  );
+const run = (env: Record<string, string> = {}) =>
+  bench.run({ databaseUrl: database.url, env: { BACKUP_REPO_PATH: target, ...env } });
+const at = (...args: string[]) => git(join(bench.folder, 'host/ada/backups.git'), ...args);
+const basic = (token: string) =>
+  `Basic ${Buffer.from(`x-access-token:${token}`).toString('base64')}`;
+const headersFor = (repository: string) =>
+  new Set(
+    bench.http.requests
+      .filter(({ path }) => path.startsWith(`/${repository}.git/`))
+      .map(({ authorization }) => authorization),
+  );
+/** Lets `first` happen before the next push is taken in, each time that it is called. */
+function beforePush(first: (c: Context) => Promise<Response | null>) {
+  bench.http.answers.set('ada/backups', async (c) => {
+    const isPush = c.req.path.endsWith('/git-receive-pack');
+    return (isPush ? await first(c) : null) ?? bench.http.serve(c);
+  });
+}
+
+it('pushes with the destination login, and reads sources with theirs', async () => {
+  const source = await bench.logIn();
+  const destination = await bench.logIn('token', 'github:destination');
+  const { code, stderr } = await run();
+  expect({ code, stderr }).toMatchObject({ code: 0 });
+  expect(await at('ls-tree', '--name-only', 'main')).toBe('a.txt\nteam__a.bundle');
+  expect(headersFor('ada/backups')).toEqual(new Set([basic(destination)]));
+  expect(headersFor('team/a')).toEqual(new Set([basic(source)]));
+});
+
+it('counts the destination without reading its files', async () => {
+  await bench.logIn();
+  await bench.logIn('token', 'github:destination');
+  const { stderr } = await run();
+  const size = Number(await at('cat-file', '-s', 'main:team__a.bundle'));
+  const snapshot = 'SELECT * FROM analytics_snapshots ORDER BY id DESC LIMIT 1';
+  expect(await rowsOf(database.db, snapshot)).toMatchObject([
+    {
+      head_commit: await at('rev-parse', 'main'),
+      ...{ total_commits: 2, tracked_files: 2, archive_count: 1 },
+      total_archive_size_bytes: size,
+    },
+  ]);
+  expect(stderr).toContain('warn: analytics leave out the size of 1 file of the destination');
+});
+
+it('backs the destination not up into itself, where discovery finds it', async () => {
+  bench.host.state.installations[0]?.repositories.push('ada/backups');
+  await bench.logIn();
+  await bench.logIn('token', 'github:destination');
+  const { stderr } = await run();
+  expect(await lastResults()).toMatchObject([{ repo_full_name: 'team/a' }]);
+  expect(stderr).toContain('ada/backups: the destination of the archives, not backed up');
+});
+
+describe('with settings of a person that would lead elsewhere', () => {
+  let home: string;
+  beforeEach(async () => {
+    home = join(bench.folder, 'home');
+    await createRepository(home);
+    const set = (key: string, value: string) =>
+      git(home, 'config', '--file', '.gitconfig', key, value);
+    await set('credential.helper', '!touch ~/asked; echo username=x; echo password=y');
+    await set(`url.${bench.host.url}/nowhere/.insteadOf`, `${bench.host.url}/`);
+    await set('http.extraHeader', 'Authorization: Bearer of-another');
+    await bench.logIn();
+  });
+
+  it('pushes with the login alone', async () => {
+    const token = await bench.logIn('token', 'github:destination');
+    expect((await run({ HOME: home })).code).toBe(0);
+    expect(headersFor('ada/backups')).toEqual(new Set([basic(token)]));
+  });
+
+  it('says that the host does not accept the login, and asks no helper', async () => {
+    const token = await bench.logIn('token', 'github:destination');
+    bench.host.state.tokens.delete(token);
+    expect((await run({ HOME: home })).code).toBe(1);
+    expect(await lastResults()).toMatchObject([
+      {
+        error_message: expect.stringMatching(
+          /^not pushed: .* does not accept the destination login/,
+        ),
+      },
+    ]);
+    expect(await readdir(home)).not.toContain('asked');
+  });
+});
+
+it('says that there is no destination login', async () => {
+  await bench.logIn();
+  expect((await run()).code).toBe(1);
+  expect(await lastResults()).toMatchObject([
+    {
+      status: 'failed',
+      error_message: expect.stringMatching(
+        /there is no destination login.*login github --profile destination/,
+      ),
+    },
+  ]);
+});
+
+it.runIf(process.platform === 'linux')(
+  'keeps tokens out of arguments and configuration while git runs',
+  async () => {
+    const tokens = [await bench.logIn(), await bench.logIn('token', 'github:destination')];
+    const secrets = tokens.flatMap((token) => [token, basic(token).slice('Basic '.length)]);
+    const seen: { arguments: string[]; withToken: number; configs: string[] } = {
+      ...{ arguments: [], withToken: 0, configs: [] },
+    };
+    const look = async () => {
+      for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
+        // A process may end while it is looked at.
+        const read = (name: string) => readFile(`/proc/${pid}/${name}`, 'utf8').catch(() => '');
+        const [line, environment] = [await read('cmdline'), await read('environ')];
+        seen.arguments.push(line);
+        if (secrets.some((secret) => environment.includes(secret))) seen.withToken++;
+      }
+      const names = await readdir(bench.archives, { recursive: true });
+      for (const name of names.filter((path) => path.endsWith('.git/config'))) {
+        seen.configs.push(await readFile(join(bench.archives, name), 'utf8'));
+      }
+    };
+    beforePush(async () => {
+      await look();
+      return null;
+    });
+    bench.http.answers.set('team/a', async (c) => {
+      await look();
+      return bench.http.serve(c);
+    });
+    const { code, stdout, stderr } = await run();
+    expect(code).toBe(0);
+    expect(seen.arguments.some((line) => line.includes('push'))).toBe(true);
+    // The processes that were looked at are those that have the token, by their environment.
+    expect(seen.withToken).toBeGreaterThan(0);
+    expect(seen.configs.some((text) => text.includes(target))).toBe(true);
+    const told = [...seen.arguments, ...seen.configs, stdout, stderr].join('\n');
+    for (const secret of secrets) expect(told).not.toContain(secret);
+  },
+);
+
+it.each(['source', 'destination'])('sends no token along a redirect of a %s', async (what) => {
+  await bench.logIn();
+  await bench.logIn('token', 'github:destination');
+  const elsewhere = await createHostedWorker();
+  const name = what === 'source' ? 'team/a' : 'ada/backups';
+  await elsewhere.add({ fullName: name });
+  bench.http.answers.set(name, (c) =>
+    c.redirect(`${elsewhere.host.url}${c.req.path}?service=${c.req.query('service')}`, 301),
+  );
+  expect((await run()).code).toBe(1);
+  expect(await lastResults()).toMatchObject([
+    { status: 'failed', error_message: expect.stringMatching(/301|redirect/) },
+  ]);
+  expect(elsewhere.http.requests).toEqual([]);
+  await elsewhere.close();
+});
+
+describe('a push that is refused', () => {
+  beforeEach(async () => {
+    await bench.logIn();
+    await bench.logIn('token', 'github:destination');
+  });
+
+  it('is repeated on top of what another worker pushed meanwhile', async () => {
+    let others = 0;
+    beforePush(async () => {
+      if (others++ < 2) {
+        const tree = await at('write-tree');
+        const tip = await at('rev-parse', 'main');
+        const commit = await at('commit-tree', tree, '-p', tip, '-m', `other ${others}`);
+        await at('update-ref', 'refs/heads/main', commit);
+      }
+      return null;
+    });
+    expect((await run()).code).toBe(0);
+    expect(await at('log', '--format=%s', 'main')).toBe('Back up team/a\nother 2\nother 1\nchange');
+    expect(await at('ls-tree', '--name-only', 'main')).toBe('team__a.bundle');
+    expect(others).toBe(3);
+  });
+
+  it('for good is a failed result with what the host said, and the run goes on', async () => {
+    await bench.add({ fullName: 'team/b' });
+    await at('config', 'receive.denyUpdates', 'true');
+    beforePush(async (c) => c.text('quota exceeded', 403));
+    expect((await run()).code).toBe(1);
+    expect(await lastResults()).toMatchObject([
+      { repo_full_name: 'team/a', error_message: expect.stringMatching(/^not pushed: .*403/) },
+      { repo_full_name: 'team/b', error_message: expect.stringMatching(/^not pushed: .*403/) },
+    ]);
+    expect(await readdir(bench.archives)).toEqual(
+      expect.arrayContaining(['team__a.bundle', 'team__b.bundle']),
+    );
+  });
+});

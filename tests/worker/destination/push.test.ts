@@ -1,0 +1,175 @@
+import { randomFillSync } from 'node:crypto';
+import { readdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createPostgres, type TestDatabase } from '../../support/databases.ts';
+import { createRepository, git, listRefs } from '../../support/git.ts';
+import { createHostedWorker, type HostedWorker } from '../../support/hosted-worker.ts';
+import { rowsOf } from '../../support/worker.ts';
+
+let database: TestDatabase;
+let bench: HostedWorker;
+beforeAll(async () => {
+  database = await createPostgres();
+});
+afterAll(() => database.close());
+beforeEach(async () => {
+  bench = await createHostedWorker();
+  await database.db.query({ text: 'TRUNCATE backup_runs, worker_repo_state CASCADE' });
+});
+afterEach(() => bench.close());
+
+const lastResults = () =>
+  rowsOf<{ repo_full_name: string; status: string; error_message: string }>(
+    database.db,
+    `SELECT repo_full_name, status, error_message FROM backup_results
+     WHERE run_id = (SELECT max(id) FROM backup_runs) ORDER BY repo_full_name`,
+  );
+const runTo = (destination: string, args = ['run']) =>
+  bench.run({ databaseUrl: database.url, args, env: { BACKUP_REPO_PATH: destination } });
+
+describe('a local destination', () => {
+  let target: string;
+  const at = (...args: string[]) => git(target, ...args);
+  beforeEach(async () => {
+    target = join(bench.folder, 'backups.git');
+    await git(bench.folder, 'init', '--quiet', '--bare', '--initial-branch=trunk', target);
+  });
+
+  it('gets each archive at the root of its default branch, one commit each', async () => {
+    await bench.add({ fullName: 'team/a', private: true });
+    await bench.add({ fullName: 'team/b' });
+    await bench.logIn();
+    const { code, stderr } = await runTo(target);
+    expect({ code, stderr }).toMatchObject({ code: 0 });
+    expect(await at('ls-tree', '--name-only', 'trunk')).toBe('team__a.bundle\nteam__b.bundle');
+    expect(await at('log', '--format=%s', 'trunk')).toBe('Back up team/b\nBack up team/a');
+    await at('cat-file', 'blob', 'trunk:team__a.bundle');
+    expect(await at('rev-parse', 'trunk:team__a.bundle')).toBe(
+      await git(bench.folder, 'hash-object', '--no-filters', 'archives/team__a.bundle'),
+    );
+    expect(await at('fsck', '--full', '--strict')).toBe('');
+    // Nothing is left of the clone.
+    expect((await readdir(bench.archives)).filter((name) => name.startsWith('.'))).toEqual([]);
+
+    await runTo(target);
+    expect(await lastResults()).toEqual([]);
+    expect(await at('rev-list', '--count', 'trunk')).toBe('2');
+  });
+
+  it('keeps what else it holds, in folders too', async () => {
+    const other = await createRepository(join(bench.folder, 'other'));
+    await other.commit({ 'README.md': 'mine', 'docs/x': 'x', 'team__a.bundle': 'old' });
+    await other.git('push', '--quiet', target, 'HEAD:trunk');
+    await bench.add({ fullName: 'team/a' });
+    await bench.logIn();
+    expect((await runTo(target)).code).toBe(0);
+    expect(await at('ls-tree', '-r', '--name-only', 'trunk')).toBe(
+      'README.md\ndocs/x\nteam__a.bundle',
+    );
+    expect(await at('show', 'trunk:README.md')).toBe('mine');
+    expect(await at('rev-list', '--count', 'trunk')).toBe('2');
+  });
+
+  it('gets in a later run what it did not get in an earlier one, though nothing changed', async () => {
+    await bench.add({ fullName: 'team/a' });
+    await bench.logIn();
+    const { code } = await runTo(join(bench.folder, 'missing.git'));
+    expect(code).toBe(1);
+    expect(await lastResults()).toMatchObject([
+      { status: 'failed', error_message: expect.stringMatching(/^not pushed: .*does not exist/) },
+    ]);
+    expect(await readdir(bench.archives)).toContain('team__a.bundle');
+    const state = 'SELECT archive_key FROM worker_repo_state';
+    expect(await rowsOf(database.db, state)).toEqual([{ archive_key: 'team__a.bundle' }]);
+
+    expect((await runTo(target)).code).toBe(0);
+    expect(await lastResults()).toMatchObject([{ repo_full_name: 'team/a', status: 'completed' }]);
+    expect(await at('ls-tree', '--name-only', 'trunk')).toBe('team__a.bundle');
+  });
+
+  it('is described by the analytics', async () => {
+    const other = await createRepository(join(bench.folder, 'other'));
+    await other.commit({ 'README.md': 'x'.repeat(10_000) });
+    await other.git('tag', 'v1');
+    await other.git('push', '--quiet', target, 'HEAD:trunk', 'v1');
+    await bench.add({ fullName: 'team/a' });
+    await bench.logIn();
+    await runTo(target);
+    const size = Number(await at('cat-file', '-s', 'trunk:team__a.bundle'));
+    const snapshot = 'SELECT * FROM analytics_snapshots ORDER BY id DESC LIMIT 1';
+    expect(await rowsOf(database.db, snapshot)).toMatchObject([
+      {
+        head_commit: await at('rev-parse', 'trunk'),
+        head_commit_message: 'Back up team/a',
+        total_commits: 2,
+        branch_count: 1,
+        tag_count: 1,
+        tracked_files: 2,
+        total_blob_size_bytes: 10_000 + size,
+        largest_blob_path: 'README.md',
+        largest_blob_size_bytes: 10_000,
+        archive_count: 1,
+        total_archive_size_bytes: size,
+        largest_archive_path: 'team__a.bundle',
+      },
+    ]);
+  });
+
+  it('takes named sources too, which count as private', async () => {
+    const own = await createRepository(join(bench.folder, 'own'));
+    await own.commit({ a: 'a' });
+    expect((await runTo(target, ['run', '--source', own.path])).code).toBe(0);
+    expect(await at('ls-tree', '--name-only', 'trunk')).toBe('local__own.bundle');
+  });
+
+  it('does not get what is above 100 MiB, whose archive is kept here', async () => {
+    const big = await createRepository(join(bench.folder, 'big'));
+    await big.git('config', 'core.compression', '0');
+    await big.git('config', 'core.bigFileThreshold', '1');
+    await writeFile(join(big.path, 'big.bin'), randomFillSync(Buffer.alloc(101 * 2 ** 20)));
+    await big.commit({});
+    expect((await runTo(target, ['run', '--source', big.path])).code).toBe(1);
+    expect(await lastResults()).toEqual([
+      {
+        repo_full_name: 'local/big',
+        status: 'too_large',
+        error_message:
+          'the archive of 101.0 MiB is above the limit of 100.0 MiB for a file: kept here, not pushed',
+      },
+    ]);
+    const counts = 'SELECT successful, failed FROM backup_runs ORDER BY id DESC LIMIT 1';
+    expect(await rowsOf(database.db, counts)).toEqual([{ successful: 0, failed: 1 }]);
+    expect(await readdir(bench.archives)).toContain('local__big.bundle');
+    expect(await listRefs(target)).toEqual([]);
+    // Without a git destination it is an archive like any other.
+    await rm(join(bench.archives, 'local__big.bundle'));
+    const args = ['run', '--source', big.path];
+    expect((await bench.run({ databaseUrl: database.url, args })).code).toBe(0);
+    expect(await lastResults()).toMatchObject([{ status: 'completed' }]);
+  });
+
+  it('loses nothing when two workers push at once', async () => {
+    const names = ['a', 'b', 'c', 'd', 'e', 'f'];
+    for (const name of names) await bench.add({ fullName: `team/${name}` });
+    const workers = await Promise.all(
+      [names.slice(0, 3), names.slice(3)].map(async (some, index) => {
+        const own = await createPostgres();
+        const sources = some.flatMap((name) => ['--source', join(bench.folder, 'work/team', name)]);
+        const ended = await bench.run({
+          databaseUrl: own.url,
+          archives: join(bench.folder, `archives-${index}`),
+          args: ['run', ...sources],
+          env: { BACKUP_REPO_PATH: target },
+        });
+        await own.close();
+        return ended;
+      }),
+    );
+    expect(workers.map(({ code }) => code)).toEqual([0, 0]);
+    expect(await at('ls-tree', '--name-only', 'trunk')).toBe(
+      names.map((name) => `local__${name}.bundle`).join('\n'),
+    );
+    expect(await at('rev-list', '--count', 'trunk')).toBe('6');
+  });
+});

@@ -1,0 +1,194 @@
+import { readdir } from 'node:fs/promises';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createPostgres, type TestDatabase } from '../../support/databases.ts';
+import { makeToken } from '../../support/git-host/state.ts';
+import { createHostedWorker, type HostedWorker } from '../../support/hosted-worker.ts';
+import { rowsOf } from '../../support/worker.ts';
+
+let database: TestDatabase;
+let bench: HostedWorker;
+beforeAll(async () => {
+  database = await createPostgres();
+});
+afterAll(() => database.close());
+beforeEach(async () => {
+  bench = await createHostedWorker();
+  await database.db.query({ text: 'TRUNCATE backup_runs, worker_repo_state CASCADE' });
+});
+afterEach(() => bench.close());
+
+const run = (env: Record<string, string> = {}) => bench.run({ databaseUrl: database.url, env });
+const results = () =>
+  rowsOf<{ repo_full_name: string; status: string; error_message: string }>(
+    database.db,
+    `SELECT repo_full_name, status, error_message FROM backup_results
+     WHERE run_id = (SELECT max(id) FROM backup_runs) ORDER BY repo_full_name`,
+  );
+const lastRun = async () =>
+  (
+    await rowsOf(
+      database.db,
+      `SELECT status, error_message, total_repos, successful, failed, skipped FROM backup_runs
+       ORDER BY id DESC LIMIT 1`,
+    )
+  )[0];
+
+describe('discovery by installations', () => {
+  it('backs up every repository of every page of every installation', async () => {
+    bench.host.state.pageSize = 2;
+    for (const name of ['team/a', 'team/b', 'team/c', 'ada/.github', 'ada/-dash']) {
+      await bench.add({ fullName: name, private: true });
+    }
+    await bench.logIn();
+    const { code, stderr } = await run();
+    expect({ code, stderr }).toMatchObject({ code: 0 });
+    expect(await lastRun()).toMatchObject({ status: 'completed', total_repos: 5, successful: 5 });
+    expect((await results()).map((it) => it.repo_full_name).sort()).toEqual(
+      ['ada/-dash', 'ada/.github', 'team/a', 'team/b', 'team/c'].sort(),
+    );
+    expect(await readdir(bench.archives)).toContain('ada__.github.bundle');
+    await run();
+    expect(await lastRun()).toMatchObject({ total_repos: 5, successful: 0, skipped: 5 });
+  });
+
+  it('fails the run when the app is installed nowhere, and takes nothing for deleted', async () => {
+    await bench.add({ fullName: 'team/a' });
+    await bench.logIn();
+    await run();
+    bench.host.state.installations = [];
+    const { code } = await run();
+    expect(code).toBe(1);
+    expect(await lastRun()).toMatchObject({
+      status: 'failed',
+      error_message: expect.stringMatching(
+        /not installed on any accessible account: install it .* or set GIT_DISCOVERY=accounts/,
+      ),
+      total_repos: 0,
+    });
+    expect(await results()).toEqual([]);
+    expect(await readdir(bench.archives)).toContain('team__a.bundle');
+    const state = 'SELECT repo_full_name FROM worker_repo_state';
+    expect(await rowsOf(database.db, state)).toEqual([{ repo_full_name: 'team/a' }]);
+  });
+
+  it('fails the run when the installations reach no repository', async () => {
+    await bench.add({ fullName: 'team/a' });
+    bench.host.state.installations[0]?.repositories.pop();
+    await bench.logIn();
+    expect((await run()).code).toBe(1);
+    expect(await lastRun()).toMatchObject({
+      error_message: expect.stringContaining('reaches no repository'),
+    });
+  });
+
+  it('asks with the login even where the environment has tokens, and says when it must be renewed', async () => {
+    await bench.add({ fullName: 'team/a', private: true });
+    await bench.logIn();
+    bench.host.state.tokens.clear();
+    const token = makeToken('ghp');
+    bench.host.state.tokens.set(token, { login: 'ada', endsAt: null, ofApp: false });
+    const { code } = await run({ GIT_TOKEN_PERSONAL: token, GIT_TOKEN_PRIVATE: token });
+    expect(code).toBe(4);
+    expect(await lastRun()).toMatchObject({
+      status: 'failed',
+      error_message: expect.stringContaining('Log in again: npm run worker -- login github'),
+    });
+    const sent = bench.host.state.requests.map(({ authorization }) => authorization);
+    expect(sent.join()).not.toContain(token);
+  });
+
+  it('ends with 4 and a failed run without a login and without a token', async () => {
+    const { code } = await run();
+    expect(code).toBe(4);
+    expect(await lastRun()).toMatchObject({
+      status: 'failed',
+      error_message: expect.stringContaining('not logged in to the git host'),
+    });
+  });
+
+  it('waits a rate limit out and shows until when', async () => {
+    await bench.add({ fullName: 'team/a' });
+    await bench.logIn();
+    bench.host.state.apiAnswers.push({ limit: 'secondary', retryAfter: 1 });
+    const { code, stderr } = await run();
+    expect({ code, stderr }).toEqual({
+      code: 0,
+      stderr: expect.stringMatching(/rate limit of the git host: waiting 1 s, until [\d:]+ UTC/),
+    });
+  });
+});
+
+describe('discovery by accounts', () => {
+  beforeEach(async () => {
+    bench.host.state.organizations.add('team');
+    for (const [fullName, isPrivate] of [
+      ['team/open', false],
+      ['team/closed', true],
+      ['ada/notes', false],
+      ['ada/diary', true],
+      ['grace/open', false],
+    ] as const) {
+      await bench.add({ fullName, private: isPrivate }, { installed: false });
+    }
+  });
+  const found = async () => (await results()).map((it) => it.repo_full_name);
+
+  it('finds those of ORG_ACCOUNT, PROJECT_ACCOUNT and the private ones that are visible', async () => {
+    await bench.logIn('app');
+    const env = { GIT_DISCOVERY: 'accounts', ORG_ACCOUNT: 'team', PROJECT_ACCOUNT: 'ada' };
+    expect((await run(env)).code).toBe(0);
+    expect(await found()).toEqual(['ada/diary', 'ada/notes', 'team/closed', 'team/open']);
+  });
+
+  it('is what an imported token implies', async () => {
+    await bench.logIn('token');
+    expect((await run({ ORG_ACCOUNT: 'team' })).code).toBe(0);
+    expect(await found()).toEqual(['ada/diary', 'team/closed', 'team/open']);
+  });
+
+  it('is what tokens of the environment imply, each for its own accounts', async () => {
+    const [personal, other] = [makeToken('ghp'), makeToken('ghp')];
+    for (const token of [personal, other]) {
+      bench.host.state.tokens.set(token, { login: 'ada', endsAt: null, ofApp: false });
+    }
+    const { code } = await run({
+      ...{ GIT_TOKEN_PERSONAL: personal, GIT_TOKEN_PRIVATE: other },
+      ...{ ORG_ACCOUNT: 'team', PROJECT_ACCOUNT: 'ada' },
+    });
+    expect(code).toBe(0);
+    const asked = (path: string) =>
+      bench.host.state.requests
+        .filter((request) => request.path === `/api/v3${path}`)
+        .map(({ authorization }) => authorization);
+    expect(asked('/users/ada/repos')).toEqual([`Bearer ${personal}`]);
+    expect(asked('/orgs/team/repos')).toEqual([`Bearer ${other}`]);
+    expect(asked('/user/repos')).toEqual([`Bearer ${other}`]);
+    const basic = (token: string) =>
+      `Basic ${Buffer.from(`x-access-token:${token}`).toString('base64')}`;
+    const cloned = (name: string) =>
+      new Set(
+        bench.http.requests
+          .filter(({ path }) => path.startsWith(`/${name}.git/`))
+          .map(({ authorization }) => authorization),
+      );
+    expect(cloned('ada/notes')).toEqual(new Set([basic(personal)]));
+    expect(cloned('team/closed')).toEqual(new Set([basic(other)]));
+  });
+
+  it('fails the run for an account that the host does not know', async () => {
+    await bench.logIn('token');
+    expect((await run({ ORG_ACCOUNT: 'taem' })).code).toBe(1);
+    expect(await lastRun()).toMatchObject({
+      error_message: 'discovery failed: ORG_ACCOUNT names taem, which the git host does not know',
+    });
+  });
+
+  it('fails the run when it finds nothing', async () => {
+    await bench.logIn('token');
+    bench.host.state.repositories.clear();
+    expect((await run()).code).toBe(1);
+    expect(await lastRun()).toMatchObject({
+      error_message: expect.stringContaining('set ORG_ACCOUNT or PROJECT_ACCOUNT'),
+    });
+  });
+});

@@ -1,0 +1,180 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import { createPostgres, type TestDatabase } from '../../support/databases.ts';
+import { git } from '../../support/git.ts';
+import { createHostedWorker, type HostedWorker, install } from '../../support/hosted-worker.ts';
+import { rowsOf } from '../../support/worker.ts';
+
+let database: TestDatabase;
+let bench: HostedWorker;
+beforeAll(async () => {
+  database = await createPostgres();
+});
+afterAll(() => database.close());
+beforeEach(async () => {
+  bench = await createHostedWorker();
+  await database.db.query({ text: 'TRUNCATE backup_runs, worker_repo_state CASCADE' });
+  await bench.add({ fullName: 'team/sound' });
+  await bench.logIn();
+});
+afterEach(() => bench.close());
+
+const run = () => bench.run({ databaseUrl: database.url });
+const lastResults = () =>
+  rowsOf<{ repo_full_name: string; status: string; error_message: string }>(
+    database.db,
+    `SELECT repo_full_name, status, error_message FROM backup_results
+     WHERE run_id = (SELECT max(id) FROM backup_runs) ORDER BY repo_full_name`,
+  );
+const resultOf = async (name: string) =>
+  (await lastResults()).find((result) => result.repo_full_name === name);
+const logsOf = async (name: string) =>
+  (
+    await rowsOf<{ message: string }>(
+      database.db,
+      `SELECT message FROM execution_logs WHERE repository = '${name}'
+       AND run_id = (SELECT max(id) FROM backup_runs) ORDER BY id`,
+    )
+  ).map(({ message }) => message);
+const unlist = (name: string) => {
+  for (const installation of bench.host.state.installations) {
+    installation.repositories = installation.repositories.filter((it) => it !== name);
+  }
+};
+
+it('backs archived repositories and forks up, and says so in the log', async () => {
+  await bench.add({ fullName: 'team/old', archived: true });
+  await bench.add({ fullName: 'team/copy', fork: true });
+  expect((await run()).code).toBe(0);
+  expect(await resultOf('team/old')).toMatchObject({ status: 'completed', error_message: '' });
+  expect(await logsOf('team/old')).toContain('archived on the git host: read-only there');
+  expect(await resultOf('team/copy')).toMatchObject({ status: 'completed', error_message: '' });
+  expect(await logsOf('team/copy')).toContain('a fork');
+});
+
+it('backs a renamed repository up as what it is called now, and keeps the archive of before', async () => {
+  await run();
+  const { state } = bench.host;
+  state.renamed.set('team/sound', 'team/noise');
+  state.repositories.delete('team/sound');
+  unlist('team/sound');
+  await git(bench.folder, '-C', 'host/team', 'init', '--quiet', '--bare', 'ignored.git');
+  const { rename } = await import('node:fs/promises');
+  await rename(`${bench.folder}/host/team/sound.git`, `${bench.folder}/host/team/noise.git`);
+  bench.host.addRepository({ fullName: 'team/noise' });
+  install(bench.host, 'team', 'team/noise');
+
+  expect((await run()).code).toBe(0);
+  expect(await lastResults()).toMatchObject([
+    { repo_full_name: 'team/noise', status: 'completed' },
+  ]);
+  expect(await logsOf('team/sound')).toEqual([
+    expect.stringMatching(
+      /^the repository was renamed to team\/noise and is backed up as that;.*is kept/,
+    ),
+  ]);
+});
+
+it('says that a repository without refs is empty', async () => {
+  await bench.add({ fullName: 'team/new' }, { commits: 0 });
+  expect((await run()).code).toBe(0);
+  expect(await resultOf('team/new')).toMatchObject({ status: 'empty' });
+});
+
+it.each([
+  ['says so in its list', true],
+  ['says so only when it is asked', false],
+])('says that the host has disabled a repository, where it %s', async (_where, inList) => {
+  await bench.add({ fullName: 'team/closed', disabled: inList });
+  bench.http.answers.set('team/closed', (c) => c.text('blocked', 403));
+  if (!inList) {
+    // Listed as usual, and blocked by the time that git comes.
+    bench.http.answers.set('team/closed', (c) => {
+      bench.host.addRepository({ fullName: 'team/closed', disabled: true });
+      return c.text('blocked', 403);
+    });
+  }
+  expect((await run()).code).toBe(1);
+  expect(await resultOf('team/closed')).toMatchObject({
+    status: 'failed',
+    error_message: expect.stringMatching(/^the git host has disabled this repository \(451\)/),
+  });
+  expect(await resultOf('team/sound')).toMatchObject({ status: 'completed' });
+});
+
+it('says that access was lost between the list and the clone, with what git said', async () => {
+  await bench.add({ fullName: 'team/gone' });
+  bench.http.answers.set('team/gone', (c) => {
+    bench.host.state.repositories.delete('team/gone');
+    return c.text('no', 404);
+  });
+  expect((await run()).code).toBe(1);
+  expect(await resultOf('team/gone')).toMatchObject({
+    status: 'failed',
+    error_message: expect.stringMatching(
+      /^access lost: the git host answers 404 .*; git said: .*not found/,
+    ),
+  });
+});
+
+it.each([
+  ['deleted', 404, /^access lost: the git host answers 404 .*its archive team__b\.bundle is kept/],
+  ['unlisted', 200, /^access lost: the repository is there, but no longer among those/],
+  ['disabled', 451, /^the git host has disabled this repository \(451\); its archive/],
+] as const)(
+  'gives a repository that was backed up before and is not listed any more a result: %s',
+  async (_what, status, message) => {
+    await bench.add({ fullName: 'team/b' });
+    await run();
+    unlist('team/b');
+    if (status === 404) bench.host.state.repositories.delete('team/b');
+    if (status === 451) bench.host.addRepository({ fullName: 'team/b', disabled: true });
+    expect((await run()).code).toBe(1);
+    expect(await lastResults()).toEqual([
+      { repo_full_name: 'team/b', status: 'failed', error_message: expect.stringMatching(message) },
+    ]);
+    const totals = 'SELECT total_repos, failed, skipped FROM backup_runs ORDER BY id DESC LIMIT 1';
+    expect(await rowsOf(database.db, totals)).toEqual([{ total_repos: 2, failed: 1, skipped: 1 }]);
+  },
+);
+
+it('does not miss what was named on the command line, or came from another host', async () => {
+  const work = `${bench.folder}/work/team/sound`;
+  const call = { databaseUrl: database.url, args: ['run', '--source', work] };
+  expect((await bench.run(call)).code).toBe(0);
+  expect((await run()).code).toBe(0);
+  expect(await lastResults()).toMatchObject([{ repo_full_name: 'team/sound' }]);
+});
+
+it.each([
+  '../../evil/x',
+  'team/..',
+  'team/a/b',
+  '-team/x',
+  'team/x\u001b[31m',
+  'team/x y',
+  `team/${'x'.repeat(101)}`,
+])('does not take the name %j from the host', async (fullName) => {
+  bench.host.addRepository({ fullName });
+  install(bench.host, 'team', fullName);
+  expect((await run()).code).toBe(1);
+  const bad = (await lastResults()).filter(({ status }) => status === 'failed');
+  expect(bad).toEqual([
+    {
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: the characters that must be gone
+      repo_full_name: expect.not.stringMatching(/[\u0000-\u001f]/),
+      status: 'failed',
+      error_message: 'the git host gives it a name that is not accepted',
+    },
+  ]);
+  expect(bench.http.requests.every(({ path }) => path.startsWith('/team/sound.git/'))).toBe(true);
+});
+
+it('says that an account has suspended the app, and goes on with the others', async () => {
+  bench.host.state.installations.push({
+    ...{ id: 9, account: 'quiet', accountType: 'User', selection: 'all', repositories: [] },
+    suspended: true,
+  });
+  const { code, stderr } = await run();
+  expect(code).toBe(0);
+  expect(stderr).toContain('warn: the app is suspended on quiet: its repositories cannot be read');
+});
