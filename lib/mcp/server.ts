@@ -1,5 +1,4 @@
 import { Server } from '@modelcontextprotocol/sdk/server/index.js';
-import type { RequestHandlerExtra } from '@modelcontextprotocol/sdk/shared/protocol.js';
 import {
   CallToolRequestSchema,
   type CallToolResult,
@@ -14,6 +13,7 @@ import { AjvJsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/ajv
 import type { Log } from '../platform/log.ts';
 import { version } from '../platform/version.ts';
 import { describeTool, runTool, type ToolHandles } from '../tools/index.ts';
+import { handleRequest } from './handle-request.ts';
 import type { Catalogue } from './offers.ts';
 import {
   asProtocolError,
@@ -94,31 +94,25 @@ export function prepareMcpServer({ catalogue, handles, log }: McpServerParts): C
     );
     server.onerror = (error) =>
       log.warn('an MCP message could not be handled', { reason: withoutPayload(error) });
-    server.setRequestHandler(ListToolsRequestSchema, () => toolList);
-    server.setRequestHandler(ListResourcesRequestSchema, () => resourceList);
-    server.setRequestHandler(ListResourceTemplatesRequestSchema, () => ({ resourceTemplates: [] }));
-    server.setRequestHandler(ListPromptsRequestSchema, () => promptList);
-    server.setRequestHandler(CallToolRequestSchema, ({ params }, { signal }) =>
-      callTool(params.name, params.arguments, signal),
+    handleRequest(server, ListToolsRequestSchema, () => toolList);
+    handleRequest(server, ListResourcesRequestSchema, () => resourceList);
+    handleRequest(server, ListResourceTemplatesRequestSchema, () => ({ resourceTemplates: [] }));
+    handleRequest(server, ListPromptsRequestSchema, () => promptList);
+    handleRequest(server, CallToolRequestSchema, ({ name, arguments: given }, signal) =>
+      callTool(name, given, signal),
     );
-    server.setRequestHandler(ReadResourceRequestSchema, ({ params }, extra) =>
-      answer(`the resource ${short(params.uri)}`, extra, (signal) =>
-        readResource(params.uri, signal),
-      ),
+    handleRequest(server, ReadResourceRequestSchema, ({ uri }, signal) =>
+      answer(`the resource ${short(uri)}`, () => readResource(uri, signal)),
     );
-    server.setRequestHandler(GetPromptRequestSchema, ({ params }, extra) =>
-      answer(`the prompt ${short(params.name)}`, extra, (signal) => getPrompt(params.name, signal)),
+    handleRequest(server, GetPromptRequestSchema, ({ name }, signal) =>
+      answer(`the prompt ${short(name)}`, () => getPrompt(name, signal)),
     );
     return server;
   };
 
-  async function answer<Result>(
-    what: string,
-    { signal }: Pick<RequestHandlerExtra<never, never>, 'signal'>,
-    make: (signal: AbortSignal) => Promise<Result>,
-  ): Promise<Result> {
+  async function answer<Result>(what: string, make: () => Promise<Result>): Promise<Result> {
     try {
-      return await make(signal);
+      return await make();
     } catch (error) {
       throw asProtocolError(error, what, log);
     }

@@ -187,6 +187,25 @@ describe('the log', () => {
   });
 });
 
+describe('a request whose parameters do not fit', () => {
+  it.each([
+    ['tools/call', undefined],
+    ['tools/call', {}],
+    ['tools/call', { name: 'echo', arguments: [] }],
+    ['tools/call', { name: 1 }],
+    ['tools/list', { cursor: 1 }],
+    ['resources/list', { cursor: 1 }],
+    ['resources/templates/list', { cursor: 1 }],
+    ['resources/read', {}],
+    ['prompts/list', { cursor: 1 }],
+    ['prompts/get', { name: {} }],
+  ])('is the fault of the client: %s %j', async (method, params) => {
+    const { client } = await connect();
+    const request = client.request({ method, ...(params && { params }) }, EmptyResultSchema);
+    await expect(request).rejects.toMatchObject({ code: -32602 });
+  });
+});
+
 describe('redaction', () => {
   const configured = SECRET.padEnd(32, '.');
 
