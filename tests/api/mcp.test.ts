@@ -62,12 +62,14 @@ describe('a bad variable', () => {
 });
 
 describe('without DATABASE_URL', () => {
-  it('tools say so, and the server goes on', async () => {
+  it('tools say so by its name, and the server goes on', async () => {
     const { ask } = await createApp({ MCP_AUTH_TOKEN: TEST_TOKEN });
-    expect(await ask('get_dashboard_summary')).toEqual({
-      content: [{ type: 'text', text: 'the database is unavailable' }],
-      isError: true,
-    });
+    for (const name of ['get_dashboard_summary', 'trigger_backup_run', 'diagnose_backup_failure']) {
+      expect(await ask(name)).toEqual({
+        content: [{ type: 'text', text: expect.stringContaining('DATABASE_URL') }],
+        isError: true,
+      });
+    }
     expect(await ask('get_system_health')).toMatchObject({
       structuredContent: { status: 'UNHEALTHY' },
     });
