@@ -47,8 +47,10 @@ export function createUserCheck(
     if (tokens === null) throw notConfigured();
     const claims = token === null ? null : await tokens.read(token);
     if (claims === null) return null;
-    const { username } = claims;
-    return isConfiguredUser(config, username) || (await isStillUser(claims)) ? username : null;
+    const { username, credential } = claims;
+    // The name of AUTH_USERNAME is no longer that of the user who has it in the table.
+    if (isConfiguredUser(config, username)) return credential === null ? username : null;
+    return (await isStillUser(claims)) ? username : null;
   }
 
   /**

@@ -160,6 +160,17 @@ describe('a user of the table', () => {
     expect((await client.get('/auth/me', { token })).status).toBe(401);
   });
 
+  it('loses every token of a login when AUTH_USERNAME takes the name', async () => {
+    const client = createObservatoryClient({ db: database.db });
+    await addUser(database.db, 'tony', await hashPassword('the password of tony'));
+    const { access_token: token } = (await client.login('tony', 'the password of tony')).body;
+    const environment = { AUTH_USERNAME: 'tony' };
+    const taken = createObservatoryClient({ db: database.db, environment });
+    expect((await taken.get('/auth/me', { token })).status).toBe(401);
+    const own = (await taken.login('tony', ADA.password)).body.access_token;
+    expect((await taken.get('/auth/me', { token: own })).status).toBe(200);
+  });
+
   it('loses every token of a login with the password', async () => {
     const client = createObservatoryClient({ db: database.db });
     await addUser(database.db, 'edsger', await hashPassword('the first password'));
