@@ -9,14 +9,27 @@ export interface FileContent {
   bytes: Buffer;
 }
 
-/** As an answer carries it: text as it is, anything else as base64 (decisions 6). */
-export function encodeContent({
-  path,
-  bytes,
-}: FileContent): Pick<ExtractedFile, 'path' | 'size' | 'encoding' | 'content'> {
+/**
+ * As an answer carries it: text as it is, anything else as base64 (decisions 6), in which nobody would find
+ * a secret any more: it is taken out before, by `redact`.
+ */
+export function encodeContent(
+  { path, bytes }: FileContent,
+  redact: (text: string) => string,
+): Pick<ExtractedFile, 'path' | 'size' | 'encoding' | 'content'> {
+  const size = bytes.length;
   // NUL is valid UTF-8, but no text has it.
-  const encoding = isUtf8(bytes) && !bytes.includes(0) ? 'utf-8' : 'base64';
-  return { path, size: bytes.length, encoding, content: bytes.toString(encoding) };
+  if (isUtf8(bytes) && !bytes.includes(0)) {
+    return { path, size, encoding: 'utf-8', content: bytes.toString('utf8') };
+  }
+  // A character a byte, so that the other bytes stay what they are.
+  const shown = redact(bytes.toString('latin1'));
+  return {
+    path,
+    size,
+    encoding: 'base64',
+    content: Buffer.from(shown, 'latin1').toString('base64'),
+  };
 }
 
 /** Throws BAD_REQUEST for a file_path that is refused (spec 3, Tool behaviour 8; decisions 6). */

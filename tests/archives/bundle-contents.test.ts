@@ -123,6 +123,17 @@ describe('a file', () => {
     expect(await extract('zero')).toMatchObject({ size: 3, encoding: 'base64' });
   });
 
+  it('that is not text comes without credentials, its other bytes as they are', async () => {
+    const token = 'ghp_0123456789abcdefghijABCDEFGHIJ456789';
+    const around = Buffer.from([...Array(256).keys()]);
+    await writeFile(join(app.path, 'tool'), Buffer.concat([around, Buffer.from(token), around]));
+    await app.commit({});
+    await archives.bundle(NAME, app);
+    const { content, encoding } = await extract('tool');
+    const shown = Buffer.concat([around, Buffer.from('[redacted]'), around]);
+    expect([encoding, content]).toEqual(['base64', shown.toString('base64')]);
+  });
+
   it('comes as it is stored, whatever the attributes of the repository say', async () => {
     const attributes = '* text eol=crlf export-subst working-tree-encoding=UTF-16 filter=x ident\n';
     await app.commit({ 'a.txt': '$Id$ $Format:%H$\n' });

@@ -143,6 +143,15 @@ describe.each([
     expect(answer).not.toHaveProperty('structuredContent');
   });
 
+  it('a file that is not text is without secrets behind its base64', async () => {
+    const answer = await client.callTool({
+      name: 'extract_backup_file',
+      arguments: { repo_name: 'acme/widgets', file_path: 'secrets.bin' },
+    });
+    const { content } = answer.structuredContent as { content: string };
+    expect(Buffer.from(content, 'base64').toString()).toBe('\0[redacted]\0[redacted]\0');
+  });
+
   it('both resources are read', async () => {
     const { resources } = await client.listResources();
     expect(resources.map(({ uri, name, mimeType }) => [uri, name, mimeType])).toEqual([

@@ -43,7 +43,11 @@ export async function createMcpWorld() {
   const archives = join(folder, 'archives');
   await mkdir(archives);
   const repository = await createRepository(join(folder, 'widgets'));
-  await repository.commit({ 'README.md': '# Widgets\n', 'src/token.txt': `${PLANTED_TOKEN}\n` });
+  await repository.commit({
+    'README.md': '# Widgets\n',
+    'src/token.txt': `${PLANTED_TOKEN}\n`,
+    'secrets.bin': `\0${PLANTED_TOKEN}\0${TEST_SECRET}\0`,
+  });
   await repository.git('bundle', 'create', join(archives, 'acme__widgets.bundle'), '--all');
 
   return {
