@@ -23,8 +23,15 @@ export interface HostedWorker {
     repository: HostRepository,
     options?: { installed?: boolean; commits?: number },
   ): Promise<TestRepository>;
-  /** Stores the login of the app, or an imported token, in credentials.json; returns its token. */
-  logIn(kind?: 'app' | 'token', name?: 'github:source' | 'github:destination'): Promise<string>;
+  /**
+   * Stores the login of the app, or an imported token, in credentials.json, for this host unless told
+   * otherwise; returns its token.
+   */
+  logIn(
+    kind?: 'app' | 'token',
+    name?: 'github:source' | 'github:destination',
+    url?: string,
+  ): Promise<string>;
   run(call: Pick<WorkerCall, 'databaseUrl'> & Partial<WorkerCall>): ReturnType<typeof callWorker>;
   close(): Promise<void>;
 }
@@ -53,7 +60,7 @@ export async function createHostedWorker(): Promise<HostedWorker> {
       if (installed) install(host, owner, repository.fullName);
       return work;
     },
-    async logIn(kind = 'app', name = 'github:source') {
+    async logIn(kind = 'app', name = 'github:source', url = host.url) {
       const store = openLoginStore({
         folder: config,
         keychain: createMemoryKeychain(),
@@ -65,7 +72,11 @@ export async function createHostedWorker(): Promise<HostedWorker> {
           : makeToken('ghp');
       if (kind === 'token')
         host.state.tokens.set(token, { login: 'ada', endsAt: null, ofApp: false });
-      const facts = factsAt(host, { kind, client_id: kind === 'app' ? 'Iv1.standin' : null });
+      const facts = factsAt(host, {
+        host: url,
+        kind,
+        client_id: kind === 'app' ? 'Iv1.standin' : null,
+      });
       await store.save(name, { facts, secrets: { token, refresh_token: null } }, ['file']);
       return token;
     },

@@ -11,7 +11,7 @@ export type Delivery =
 
 /** Where a run's archives are pushed (decisions 7, Destination). */
 export interface Destination {
-  /** Throws Error of the file system, RunStopped when one has to log in, or the signal's reason. */
+  /** Throws Error of the file system, or the signal's reason. */
   deliver(source: Source, archive: KeptArchive): Promise<Delivery>;
   /** The figures of the destination as it is now. Throws GitError, and what `deliver` throws. */
   measure(): Promise<DestinationFigures>;

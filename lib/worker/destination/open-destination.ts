@@ -1,9 +1,10 @@
 import { join } from 'node:path';
 import type { Clock } from '../../platform/clock.ts';
 import type { Environment } from '../../platform/config/read.ts';
+import { AppError } from '../../platform/errors.ts';
 import { createGit, GitError } from '../../platform/git.ts';
+import type { GitCredential } from '../../platform/git-credential.ts';
 import { makeScratch, removeScratch } from '../../platform/scratch.ts';
-import { readCredential } from '../credential.ts';
 import type { HostAccess } from '../host-access.ts';
 import { loginCommand } from '../logins/messages.ts';
 import { formatBytes } from '../text.ts';
@@ -45,10 +46,17 @@ export function openDestination(options: DestinationOptions): Destination {
   let fault: { error: GitError; count: number } | null = null;
   let asked: { doubt: PrivacyDoubt; at: number } | null = null;
 
-  const credential = async () => {
-    if (target.kind !== 'https') return null;
-    return readCredential(target.location, () => access.logins.read('github:destination'));
-  };
+  /** A login that fails is no reason not to make archives: it is one not to push. */
+  async function credential(): Promise<GitCredential | null> {
+    const { location, kind } = target;
+    if (kind !== 'https') return null;
+    try {
+      const token = await access.logins.read('github:destination');
+      return token === null ? null : { location, token };
+    } catch (error) {
+      throw error instanceof AppError ? new GitError(error.message) : error;
+    }
+  }
 
   async function open(): Promise<PushClone> {
     if (opened !== null) return opened;

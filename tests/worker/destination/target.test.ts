@@ -1,0 +1,52 @@
+import { describe, expect, it } from 'vitest';
+import { readTarget, repositoryOn } from '../../../lib/worker/destination/target.ts';
+
+const read = (address: string) => {
+  const target = readTarget(address, '/home/ada');
+  if (target === null) throw new Error('there is no target');
+  return target;
+};
+
+describe('a destination', () => {
+  it('is none where no address is set', () => {
+    expect(readTarget(undefined, '/home/ada')).toBeNull();
+  });
+
+  it.each([
+    ['https://github.com/ada/backups.git', 'https', 'github.com', 'ada/backups'],
+    ['https://GitHub.com:443/ada/backups', 'https', 'github.com', 'ada/backups'],
+    ['http://127.0.0.1:80/ada/backups.git', 'https', '127.0.0.1', 'ada/backups'],
+    ['ssh://git@github.com:2222/ada/backups.git', 'ssh', 'github.com', 'ada/backups'],
+    ['git@github.com:ada/backups.git', 'ssh', 'github.com', 'ada/backups'],
+    ['github.com:ada/backups', 'ssh', 'github.com', 'ada/backups'],
+    ['https://github.com/ada/deep/backups', 'https', 'github.com', null],
+    ['git@github.com:backups', 'ssh', 'github.com', null],
+    ['/srv/backups.git', 'local', null, null],
+    ['file:///srv/backups.git', 'local', null, null],
+  ])('%s is %s', (address, kind, hostname, repository) => {
+    expect(read(address)).toMatchObject({ kind, hostname, repository });
+  });
+
+  it('is relative to the folder of the command', () => {
+    expect(read('backups').location).toBe('/home/ada/backups');
+  });
+
+  it.each([
+    'http://github.com/ada/backups',
+    'https://ada:pass-word@github.com/ada/backups',
+    'https://github.com/ada/backups?token=pass-word',
+    'git://github.com/ada/backups',
+    'ext::sh -c pass-word',
+  ])('%s is refused by the name of its variable alone', (address) => {
+    const reading = () => read(address);
+    expect(reading).toThrow(/^BACKUP_REPO_PATH /);
+    expect(reading).not.toThrow(/pass-word/);
+  });
+
+  it('is a repository of the git host by name alone', () => {
+    const on = (address: string) => repositoryOn(read(address), 'https://github.com');
+    expect(on('git@GitHub.com:Ada/Backups.git')).toBe('ada/backups');
+    expect(on('https://example.org/ada/backups')).toBeNull();
+    expect(on('/srv/backups.git')).toBeNull();
+  });
+});
