@@ -29,8 +29,7 @@ export function refuseMalformed(
   };
   const requestId = chooseRequestId(null);
   const body = JSON.stringify({ error: message, request_id: requestId });
-  // A client that does not close its side is not waited for.
-  socket.setTimeout(LINGER_MS, () => socket.destroy());
+  lingerAfterEnd(socket);
   socket.end(
     [
       `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
@@ -43,4 +42,9 @@ export function refuseMalformed(
       body,
     ].join('\r\n'),
   );
+}
+
+/** Cuts a connection whose end is being sent a second later: a client that does not close its side is not waited for. */
+export function lingerAfterEnd(socket: Socket): void {
+  socket.setTimeout(LINGER_MS, () => socket.destroy());
 }

@@ -6,6 +6,7 @@ import type { Clock } from '../clock.ts';
 import { ConfigError } from '../config/read.ts';
 import type { Log } from '../log.ts';
 import { refuseMalformed } from './client-error.ts';
+import { OpenResponses } from './open-responses.ts';
 import { answerUnserved, hasUsableHost, refuseHost } from './unserved.ts';
 import { asksForWebSocket, UpgradeResponse } from './upgrade.ts';
 
@@ -70,6 +71,7 @@ const SHUTDOWN_GRACE_MS = 10_000;
 export function createNodeServer(options: ServerOptions): NodeServer {
   const { log, clock } = options;
   const limits = { ...defaultLimits, ...options.limits };
+  const responses = new OpenResponses();
   const server = createServer({
     requestTimeout: limits.readTimeoutMs,
     headersTimeout: limits.readTimeoutMs,
@@ -78,9 +80,11 @@ export function createNodeServer(options: ServerOptions): NodeServer {
     maxHeaderSize: limits.maxHeaderBytes,
     // Refused by the listener below instead, which gives the answer its request id.
     requireHostHeader: false,
-    shouldUpgradeCallback: asksForWebSocket,
+    // A connection on which an answer is under way cannot leave HTTP: what is asked behind it is answered
+    // in its turn, as an ordinary request.
+    shouldUpgradeCallback: (request) =>
+      asksForWebSocket(request) && responses.of(request.socket).length === 0,
   });
-  const responses = new Set<ServerResponse>();
   const listener = getRequestListener(
     (request, env) => options.fetch(request, env as HttpBindings),
     { errorHandler: (error) => answerUnserved(error, log) },
@@ -91,7 +95,6 @@ export function createNodeServer(options: ServerOptions): NodeServer {
     responses.add(response);
     if (closing) response.setHeader('Connection', 'close');
     response.once('close', () => {
-      responses.delete(response);
       if (closing) server.closeIdleConnections();
     });
     if (hasUsableHost(request)) void listener(request, response);
@@ -115,12 +118,12 @@ export function createNodeServer(options: ServerOptions): NodeServer {
         resolve();
       });
     });
-    for (const response of responses) {
+    for (const response of responses.all()) {
       if (!response.headersSent) response.setHeader('Connection', 'close');
     }
     const cutWhenLate = clock.sleep(graceMs, finished.signal).then(
       () => {
-        log.warn('requests were cut off by the shutdown', { requests: responses.size });
+        log.warn('requests were cut off by the shutdown', { requests: responses.all().length });
         server.closeAllConnections();
       },
       () => undefined, // everything finished in time
@@ -132,9 +135,9 @@ export function createNodeServer(options: ServerOptions): NodeServer {
   server.on('checkExpectation', onRequest);
   server.on('upgrade', onUpgrade);
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
-    const answered = [...responses].some(
-      (response) => response.socket === socket && response.headersSent,
-    );
+    const answered = responses
+      .of(socket)
+      .some((response) => response.socket === socket && response.headersSent);
     refuseMalformed(error, socket, answered);
   });
   return {

@@ -1,5 +1,6 @@
 import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { lingerAfterEnd } from './client-error.ts';
 
 /** A connection that left HTTP: from now on it belongs to whoever took it. */
 export interface UpgradedConnection {
@@ -26,6 +27,7 @@ export class UpgradeResponse extends ServerResponse {
     this.assignSocket(request.socket);
     this.once('finish', () => {
       this.detachSocket(request.socket);
+      lingerAfterEnd(request.socket);
       socket.end();
     });
   }

@@ -1,0 +1,98 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import type { HttpBindings } from '@hono/node-server';
+import { afterEach, describe, expect, it } from 'vitest';
+import { type RunningServer, serveNode } from '../../../lib/platform/http/serve.ts';
+import { createTestDeps } from '../../support/deps.ts';
+import { requestOf } from '../../support/live.ts';
+import { connectRaw } from '../../support/raw-client.ts';
+
+const running: RunningServer[] = [];
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((server) => server.close(0)));
+});
+
+type Fetch = (request: Request, env: HttpBindings) => Response | Promise<Response>;
+
+async function serve(fetch: Fetch) {
+  const deps = createTestDeps();
+  const server = await serveNode({
+    fetch,
+    host: '127.0.0.1',
+    port: 0,
+    log: deps.log,
+    clock: deps.clock,
+  });
+  running.push(server);
+  return server;
+}
+
+const handshake = requestOf('/handshake', {
+  Upgrade: 'websocket',
+  Connection: 'Upgrade',
+  'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==',
+  'Sec-WebSocket-Version': '13',
+});
+
+describe('a handshake in the same bytes as the request before it', () => {
+  it('is answered in its turn, as the ordinary request that it is there', async () => {
+    const gate = Promise.withResolvers<void>();
+    const server = await serve(async (request, { outgoing }) => {
+      if (request.url.endsWith('/first')) await gate.promise;
+      return new Response(`${new URL(request.url).pathname} ${outgoing.constructor.name};`);
+    });
+    const client = await connectRaw(server.port);
+    client.send(requestOf('/first', {}) + handshake);
+    // The server is there, and has not answered the second before the first.
+    expect((await fetch(`${server.url}/other`)).status).toBe(200);
+    expect(client.received()).toBe('');
+    gate.resolve();
+    const answers = await client.until(/\/handshake ServerResponse;/);
+    expect(answers.indexOf('/first ServerResponse;')).toBeGreaterThan(0);
+    client.socket.destroy();
+  });
+
+  it('is taken for one again when the answer before it is done', async () => {
+    const server = await serve(
+      (_request, { outgoing }) => new Response(`${outgoing.constructor.name};`),
+    );
+    const client = await connectRaw(server.port);
+    client.send(requestOf('/first', {}));
+    await client.until(/ServerResponse;/);
+    client.send(handshake);
+    await client.until(/UpgradeResponse;/);
+  });
+});
+
+it('tells every pipelined request that its connection is gone', async () => {
+  const gone: string[] = [];
+  const arrived = Promise.withResolvers<void>();
+  const all = Promise.withResolvers<void>();
+  let requests = 0;
+  const server = await serve((request, { outgoing }) => {
+    outgoing.once('close', () => {
+      gone.push(new URL(request.url).pathname);
+      if (gone.length === 3) all.resolve();
+    });
+    requests += 1;
+    if (requests === 3) arrived.resolve();
+    return new Promise(() => undefined);
+  });
+  const client = await connectRaw(server.port);
+  client.send(requestOf('/1', {}) + requestOf('/2', {}) + requestOf('/3', {}));
+  await arrived.promise;
+  client.socket.destroy();
+  await all.promise;
+  expect(gone.sort()).toEqual(['/1', '/2', '/3']);
+});
+
+it('cuts a client whose handshake was refused and that does not close its side', async () => {
+  const server = await serve(() => new Response('refused', { status: 401 }));
+  const socket = connect({ port: server.port, host: '127.0.0.1', allowHalfOpen: true });
+  socket.write(handshake);
+  socket.resume();
+  await once(socket, 'end');
+  // Its own side stays open: without the cut neither this nor the end of the server would come.
+  await server.close(0);
+  socket.destroy();
+});
