@@ -47,10 +47,11 @@ export function createTokens(secret: string, config: IdentityConfig, clock: Cloc
           requiredClaims: ['sub', 'exp'],
           currentDate: new Date(clock.now()),
         });
-        if (!payload.sub) return null;
-        const { [CREDENTIAL_CLAIM]: credential, iat: issuedAt = null } = payload;
+        const { sub: username, [CREDENTIAL_CLAIM]: credential, iat: issuedAt = null } = payload;
+        // The library promises a text, but does not look whether it is one.
+        if (typeof username !== 'string' || username === '') return null;
         return {
-          username: payload.sub,
+          username,
           issuedAt,
           credential: typeof credential === 'string' ? credential : null,
         };

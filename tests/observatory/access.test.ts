@@ -45,6 +45,7 @@ const wrongTokens: [string, (client: ObservatoryClient) => Promise<string | null
   ['a token without aud', (client) => sign(client, { claims: { aud: undefined } })],
   ['a token for another audience', (client) => sign(client, { claims: { aud: 'other' } })],
   ['a token without sub', (client) => sign(client, { claims: { sub: undefined } })],
+  ['a token whose sub is no text', (client) => sign(client, { claims: { sub: 5 } })],
   [
     'a token that is not valid yet',
     (client) => sign(client, { claims: { nbf: seconds(client) + 60 } }),
