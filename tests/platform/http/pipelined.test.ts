@@ -64,28 +64,6 @@ describe('a handshake in the same bytes as the request before it', () => {
   });
 });
 
-it('tells every pipelined request that its connection is gone', async () => {
-  const gone: string[] = [];
-  const arrived = Promise.withResolvers<void>();
-  const all = Promise.withResolvers<void>();
-  let requests = 0;
-  const server = await serve((request, { outgoing }) => {
-    outgoing.once('close', () => {
-      gone.push(new URL(request.url).pathname);
-      if (gone.length === 3) all.resolve();
-    });
-    requests += 1;
-    if (requests === 3) arrived.resolve();
-    return new Promise(() => undefined);
-  });
-  const client = await connectRaw(server.port);
-  client.send(requestOf('/1', {}) + requestOf('/2', {}) + requestOf('/3', {}));
-  await arrived.promise;
-  client.socket.destroy();
-  await all.promise;
-  expect(gone.sort()).toEqual(['/1', '/2', '/3']);
-});
-
 it('cuts a client whose handshake was refused and that does not close its side', async () => {
   const server = await serve(() => new Response('refused', { status: 401 }));
   const socket = connect({ port: server.port, host: '127.0.0.1', allowHalfOpen: true });
