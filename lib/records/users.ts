@@ -15,12 +15,14 @@ const updatePassword = {
   name: 'change_password',
   text: 'UPDATE users SET password_hash = $2 WHERE username = $1 RETURNING username',
 };
+// The messages of a session go with it; the others are found by the same index.
 const deleteUser = {
   name: 'remove_user',
   text: `WITH gone AS (DELETE FROM users WHERE username = $1 RETURNING username),
            key AS (DELETE FROM gateway_connections WHERE username IN (SELECT username FROM gone)),
            conversations AS (DELETE FROM chat_sessions WHERE username IN (SELECT username FROM gone)),
-           turns AS (DELETE FROM chat_messages WHERE username IN (SELECT username FROM gone))
+           turns AS (DELETE FROM chat_messages
+                     WHERE session_id IS NULL AND username IN (SELECT username FROM gone))
          SELECT username FROM gone`,
 };
 const selectPasswordHash = {
