@@ -103,9 +103,12 @@ function findDefaultBranch({ refs }: BundleHeader): string {
   throw new AppError('NOT_FOUND', 'the bundle has neither HEAD nor a branch');
 }
 
+/** A line of `ls-tree -z -l`. Throws INCOMPLETE_HISTORY where the bundle lacks what it names. */
 function parseEntry(line: string): { entry: ArchiveEntry; id: string } {
   const tab = line.indexOf('\t');
   const [mode = '', kind = '', id = '', size = ''] = line.slice(0, tab).split(/ +/);
+  // Else it would be listed as an empty file.
+  if (size === 'BAD') throw incomplete(`the bundle needs the object ${id} and does not hold it`);
   return {
     id,
     entry: {

@@ -197,6 +197,15 @@ describe('a bundle that is not whole', () => {
     await expect(inspect()).rejects.toThrow(/^INCOMPLETE_HISTORY: the bundle is incremental/);
   });
 
+  it('is not listed, nor a file taken from it, when its files were left out', async () => {
+    await app.commit({ 'a.txt': 'one' });
+    await archives.bundle(NAME, app, '--filter=blob:none', 'main');
+    const id = await app.git('rev-parse', 'main:a.txt');
+    const fault = `INCOMPLETE_HISTORY: the bundle needs the object ${id} and does not hold it`;
+    await expect(inspect()).rejects.toThrow(fault);
+    await expect(extract('a.txt')).rejects.toThrow(fault);
+  });
+
   it('is unpacked up to 2 GiB, and not beyond', async () => {
     await app.commit({ 'a.txt': 'one' });
     await archives.bundle(NAME, app);

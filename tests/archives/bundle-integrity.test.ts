@@ -1,5 +1,7 @@
+import { execFile } from 'node:child_process';
 import { truncate } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type ArchiveFolder, createArchiveFolder, noSignal, sha256 } from '../support/archives.ts';
 import { git, type TestRepository } from '../support/git.ts';
@@ -189,6 +191,25 @@ describe('a history that is not complete', () => {
   it('is found in a bundle that was made with a filter', async () => {
     await archives.bundle('team__app.bundle', app, '--filter=blob:none', 'main');
     expect(await refusal()).toMatch(/^INCOMPLETE_HISTORY: .*filter.*history failed/);
+  });
+
+  it.each([
+    ['tree', 'main~1^{tree}'],
+    ['tree below a tree', 'main:b'],
+    ['file', 'main:b/c.txt'],
+  ])('is found where the pack lacks a %s', async (_, revision) => {
+    const left = await app.git('rev-parse', revision);
+    const ids = await app.git('rev-list', '--objects', '--no-object-names', 'main');
+    const kept = ids.split('\n').filter((id) => id !== left);
+    const head = `# v2 git bundle\n${await app.git('rev-parse', 'main')} refs/heads/main\n\n`;
+    const args = ['-C', app.path, 'pack-objects', '--quiet', '--stdout'];
+    const packing = promisify(execFile)('git', args, { encoding: 'buffer' });
+    packing.child.stdin?.end(`${kept.join('\n')}\n`);
+    const { stdout: pack } = await packing;
+    await archives.write('team__app.bundle', Buffer.concat([Buffer.from(head), pack]));
+    expect(await refusal()).toMatch(
+      new RegExp(`^INCOMPLETE_HISTORY: .* needs the object ${left} .*history failed`),
+    );
   });
 
   it('is found where a ref names a commit that the bundle does not hold', async () => {
