@@ -42,7 +42,11 @@ export async function embedChunks(db: Database, chunks: number): Promise<void> {
     );
   }
   const stored = performance.now();
-  await buildVectorIndex(db, { id: GENERATION, dimensions: hashingModel.dimensions }, chunks);
+  await buildVectorIndex(
+    db,
+    { id: GENERATION, dimensions: hashingModel.dimensions, is_embedded: db.driver === 'embedded' },
+    chunks,
+  );
   await db.query({ text: 'VACUUM (ANALYZE) embedding_chunks' }, [], { timeoutMs: 600_000 });
   process.stderr.write(
     `${chunks} chunks: ${seconds(stored - start)}, their index: ${seconds(performance.now() - stored)}\n`,

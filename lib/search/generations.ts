@@ -15,6 +15,8 @@ export interface Generation {
   /** Are there jobs that are not finished? */
   has_open_jobs: boolean;
   has_index: boolean;
+  /** Does the embedded database hold it, whose statements stop the process that serves requests? */
+  is_embedded: boolean;
 }
 
 /** An embedding model: what a generation is built with. */
@@ -33,7 +35,8 @@ const read: Statement = {
         SELECT FROM embedding_jobs AS job
         WHERE job.generation_id = generation.id AND job.status IN ('pending', 'processing')
       ) AS has_open_jobs,
-      to_regclass('${indexName(0).replace(/0$/, '')}' || id) IS NOT NULL AS has_index
+      to_regclass('${indexName(0).replace(/0$/, '')}' || id) IS NOT NULL AS has_index,
+      position('PGlite' IN version()) > 0 AS is_embedded
     FROM embedding_generations AS generation WHERE id = $1::int`,
 };
 
@@ -199,10 +202,23 @@ async function activateInTurn(db: Database, id: number, tries = 10): Promise<Act
   }
 }
 
+// A batch that was storing when the first of them began is waited for there, and what it stored is seen by
+// the second alone; so the generations go last.
+const empty: Statement = {
+  name: 'empty_embedding_generations',
+  text: pruning("SELECT id FROM embedding_generations WHERE status IN ('RETIRED', 'FAILED')"),
+};
 const prune: Statement = {
   name: 'prune_embedding_generations',
-  text: `WITH doomed AS (
-      DELETE FROM embedding_generations WHERE status IN ('RETIRED', 'FAILED') RETURNING id
+  text: pruning(
+    "DELETE FROM embedding_generations WHERE status IN ('RETIRED', 'FAILED') RETURNING id",
+  ),
+};
+
+/** SQL: deletes what belongs to the doomed generations, and counts. */
+function pruning(doomed: string): string {
+  return `WITH doomed AS (
+      ${doomed}
     ), jobs AS (
       DELETE FROM embedding_jobs WHERE generation_id IN (SELECT id FROM doomed) RETURNING 1
     ), chunks AS (
@@ -210,21 +226,24 @@ const prune: Statement = {
     ), watermarks AS (
       DELETE FROM embedding_watermarks WHERE generation_id IN (SELECT id FROM doomed)
     )
-    SELECT (SELECT count(*) FROM doomed)::int AS deleted_generations,
-           (SELECT count(*) FROM jobs)::int AS deleted_jobs`,
-};
+    SELECT (SELECT count(*) FROM doomed)::int AS generations, (SELECT count(*) FROM jobs)::int AS jobs`;
+}
 
 /** Deletes the RETIRED and FAILED generations with their jobs, chunks and indexes (spec 2, States). */
 export async function pruneGenerations(
   db: Database,
 ): Promise<{ deleted_generations: number; deleted_jobs: number }> {
-  const [pruned] = await db.query<{ deleted_generations: number; deleted_jobs: number }>(
-    prune,
-    [],
-    { timeoutMs: ENQUEUE_TIMEOUT_MS },
-  );
+  let deleted_generations = 0;
+  let deleted_jobs = 0;
+  for (const statement of [empty, prune]) {
+    const [gone] = await db.query<{ generations: number; jobs: number }>(statement, [], {
+      timeoutMs: ENQUEUE_TIMEOUT_MS,
+    });
+    deleted_generations = gone?.generations ?? 0;
+    deleted_jobs += gone?.jobs ?? 0;
+  }
   await dropIndexesOfNobody(db);
-  return pruned ?? { deleted_generations: 0, deleted_jobs: 0 };
+  return { deleted_generations, deleted_jobs };
 }
 
 /**

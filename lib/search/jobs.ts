@@ -76,21 +76,30 @@ export function claimJobs(
   ]);
 }
 
+// A job that somebody has locked is being taken away with its source: passed over, so that whoever deletes
+// many sources is never waited for and never in a deadlock with a batch. Should he change his mind, the job
+// is free again when its lease ends.
+const held = `SELECT id FROM embedding_jobs
+      WHERE id = ANY ($2::bigint[] || $3::bigint[]) AND status = 'processing' AND leased_by = $1
+      FOR UPDATE SKIP LOCKED`;
+
 // Only what is still held is completed, and only what was completed gets chunks: a batch that was
 // overtaken, or whose source was changed or deleted meanwhile, stores nothing.
 const store: Statement = {
   name: 'store_embedding_outcomes',
-  text: `WITH completed AS (
+  text: `WITH held AS MATERIALIZED (
+      ${held}
+    ), completed AS (
       UPDATE embedding_jobs
       SET status = 'completed', leased_by = NULL, leased_until = '-infinity', error_message = NULL
-      WHERE id = ANY ($2::bigint[]) AND status = 'processing' AND leased_by = $1
+      WHERE id = ANY (ARRAY(SELECT id FROM held)) AND id = ANY ($2::bigint[])
       RETURNING id, generation_id, source_type, source_id
     ), failed AS (
       UPDATE embedding_jobs AS job
       SET status = 'failed', attempts = ${MAX_ATTEMPTS}, leased_by = NULL, leased_until = '-infinity',
         error_message = fault.message
       FROM unnest($3::bigint[], $4::text[]) AS fault (id, message)
-      WHERE job.id = fault.id AND job.status = 'processing' AND job.leased_by = $1
+      WHERE job.id = fault.id AND job.id = ANY (ARRAY(SELECT id FROM held))
       RETURNING job.id
     ), stored AS (
       INSERT INTO embedding_chunks (generation_id, source_type, source_id, chunk_index, content,
@@ -137,7 +146,7 @@ export async function storeOutcomes(
 const release: Statement = {
   name: 'release_embedding_jobs',
   text: `UPDATE embedding_jobs SET status = 'pending', leased_by = NULL, leased_until = '-infinity'
-    WHERE id = ANY ($2::bigint[]) AND status = 'processing' AND leased_by = $1`,
+    WHERE id = ANY (ARRAY(${held}))`,
 };
 
 /** Gives jobs back that were not tried, so that nobody has to wait for their lease to end. */
@@ -146,7 +155,7 @@ export async function releaseJobs(
   holder: string,
   jobs: readonly ClaimedJob[],
 ): Promise<void> {
-  if (jobs.length > 0) await db.query(release, [holder, jobs.map(({ id }) => id)]);
+  if (jobs.length > 0) await db.query(release, [holder, jobs.map(({ id }) => id), []]);
 }
 
 /** As pgvector reads it. Six digits are what a 32-bit float holds. */

@@ -15,9 +15,19 @@ interface Watermark {
   /** What was seen last time becomes settled now: every transaction that was under way then has ended. */
   is_seen_settled: boolean;
   seen: string;
+  /** The ids that there are now. */
+  lowest: string;
   highest: string;
   /** The first transaction that begins after this look. */
   before: string;
+}
+
+/** SQL: the lowest or highest id of the records that `mark` is of, 0 when there is none. */
+function idOfSources(which: 'min' | 'max'): string {
+  const cases = searchableTypes.map(
+    (type) => `WHEN '${type}' THEN (SELECT ${which}(id) FROM ${sourceKinds[type].table})`,
+  );
+  return `coalesce(CASE mark.source_type ${cases.join(' ')} END, 0)::text`;
 }
 
 const readWatermarks: Statement = {
@@ -26,12 +36,7 @@ const readWatermarks: Statement = {
       mark.seen_id::text AS seen,
       pg_snapshot_xmin(visible)::text::bigint >= mark.seen_before AS is_seen_settled,
       pg_snapshot_xmax(visible)::text AS before,
-      CASE mark.source_type ${searchableTypes
-        .map(
-          (type) =>
-            `WHEN '${type}' THEN coalesce((SELECT max(id) FROM ${sourceKinds[type].table}), 0)`,
-        )
-        .join(' ')} END::text AS highest
+      ${idOfSources('min')} AS lowest, ${idOfSources('max')} AS highest
     FROM embedding_watermarks AS mark
     JOIN embedding_generations AS generation
       ON generation.id = mark.generation_id AND generation.status = 'ACTIVE',
@@ -65,12 +70,13 @@ const enqueueStatements = Object.fromEntries(
   }),
 ) as Record<EmbeddedType, Statement>;
 
-// A watermark only moves on, also when two sweeps set it at once.
+// Of two sweeps at once one sets it, and none that read it before a TRUNCATE began it again.
 const moveWatermark: Statement = {
   name: 'move_embedding_watermark',
   text: `UPDATE embedding_watermarks
-    SET settled_id = greatest(settled_id, $3::bigint), seen_id = $4::bigint, seen_before = $5::bigint
-    WHERE generation_id = $1::int AND source_type = $2 AND seen_id <= $4::bigint`,
+    SET settled_id = $5::bigint, seen_id = $6::bigint, seen_before = $7::bigint
+    WHERE generation_id = $1::int AND source_type = $2
+      AND settled_id = $3::bigint AND seen_id = $4::bigint`,
 };
 
 /**
@@ -88,15 +94,16 @@ export async function enqueueNewSources(db: Database): Promise<number> {
 }
 
 async function enqueueSince(db: Database, mark: Watermark): Promise<number> {
-  const [settled, seen, highest] = [mark.settled, mark.seen, mark.highest].map(BigInt) as [
-    bigint,
-    bigint,
-    bigint,
-  ];
-  const nowSettled = mark.is_seen_settled ? seen : settled;
-  if (highest <= settled) return 0;
+  const settled = BigInt(mark.settled);
+  const highest = BigInt(mark.highest);
+  if (highest === settled) return 0;
+  // All is gone that was there, and ids may begin again: whatever comes is looked at.
+  const isBehind = highest < settled;
+  const nowSettled = isBehind ? 0n : mark.is_seen_settled ? BigInt(mark.seen) : settled;
+  const below = BigInt(mark.lowest) - 1n;
+  const start = isBehind || below > settled ? below : settled;
   let jobs = 0;
-  for (let from = settled; from < highest; from += BigInt(WINDOW)) {
+  for (let from = start; from < highest; from += BigInt(WINDOW)) {
     const to = from + BigInt(WINDOW) < highest ? from + BigInt(WINDOW) : highest;
     const [enqueued] = await db.query<{ jobs: number }>(
       enqueueStatements[mark.source_type],
@@ -108,6 +115,8 @@ async function enqueueSince(db: Database, mark: Watermark): Promise<number> {
   await db.query(moveWatermark, [
     mark.generation_id,
     mark.source_type,
+    mark.settled,
+    mark.seen,
     String(nowSettled),
     mark.highest,
     mark.before,

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
+import { setImmediate as nextRound } from 'node:timers/promises';
 import type { Clock } from '../platform/clock.ts';
 import type { Database } from '../platform/database/database.ts';
 import { AppError } from '../platform/errors.ts';
 import type { Log } from '../platform/log.ts';
 import type { Redactor } from '../platform/redaction.ts';
-import { embedJobs, type PreparedJob, prepareJob } from './embed-jobs.ts';
+import { embedJobs, prepareJob } from './embed-jobs.ts';
 import type { Embedder } from './embedders/embedder.ts';
 import {
   finishGeneration,
@@ -12,8 +13,15 @@ import {
   type GenerationStatus,
   readGeneration,
 } from './generations.ts';
-import { claimJobs, LEASE_MS, type Lease, releaseJobs, storeOutcomes } from './jobs.ts';
-import { buildVectorIndex, isIndexed } from './vector-index.ts';
+import {
+  claimJobs,
+  type JobOutcome,
+  LEASE_MS,
+  type Lease,
+  releaseJobs,
+  storeOutcomes,
+} from './jobs.ts';
+import { analyzeChunks, buildVectorIndex, isIndexed } from './vector-index.ts';
 
 export interface BatchHandles {
   db: Database;
@@ -45,6 +53,12 @@ export interface BatchReport {
 const LEASE_RESERVE_MS = 90_000;
 
 /**
+ * Chunks that one statement stores. In the embedded database each takes milliseconds to get into the
+ * index, and all the while the process that it is in serves nobody.
+ */
+const STORED_TOGETHER = { embedded: 8, server: 256 };
+
+/**
  * Does up to `maxBatches` batches of a generation's jobs, then finishes the generation when none is left.
  * Several callers may do so at once, and each may be killed at any moment. Throws BAD_REQUEST for an
  * unknown generation, and the gateway's error when it kept every job from being done.
@@ -61,10 +75,18 @@ export async function processBatches(
   const counts = { processed: 0, succeeded: 0, failed: 0, batches: 0 };
   if (generation.has_open_jobs && isProcessed(generation)) {
     const embedder = await handles.openEmbedder(generation);
+    const mostStored = STORED_TOGETHER[generation.is_embedded ? 'embedded' : 'server'];
+    // Built at the end it would stop that process for minutes.
+    if (generation.is_embedded && lacksIndex(generation)) await buildIndex(handles, generation, 0);
     const deadline = clock.now() + request.budgetMs;
     try {
       while (counts.batches < request.maxBatches) {
-        const hasWork = await processBatch(handles, embedder, { ...request, deadline }, counts);
+        const hasWork = await processBatch(
+          handles,
+          embedder,
+          { ...request, deadline, mostStored },
+          counts,
+        );
         if (!hasWork || clock.now() >= deadline) break;
       }
     } catch (error) {
@@ -88,7 +110,12 @@ type Counts = Omit<BatchReport, 'generation_status'>;
 async function processBatch(
   { db, clock, redactor }: BatchHandles,
   embedder: Embedder,
-  { generationId, batchSize, deadline }: BatchRequest & { deadline: number },
+  {
+    generationId,
+    batchSize,
+    deadline,
+    mostStored,
+  }: BatchRequest & { deadline: number; mostStored: number },
   counts: Counts,
 ): Promise<boolean> {
   const lease: Lease = { holder: randomUUID(), now: clock.now() };
@@ -99,18 +126,24 @@ async function processBatch(
   try {
     const latest = Math.min(deadline, lease.now + LEASE_MS - LEASE_RESERVE_MS);
     while (done < claimed.length && (done === 0 || clock.now() < latest)) {
-      const group = takeGroup(claimed.slice(done), embedder.batchSize, (job) =>
-        prepareJob(job, redactor),
+      const group = takeGroup(
+        claimed.slice(done),
+        embedder.batchSize,
+        (job) => prepareJob(job, redactor),
+        ({ chunks }) => chunks.length,
       );
-      const { succeeded, failed } = await storeOutcomes(
-        db,
-        lease.holder,
-        await embedJobs(embedder, group),
-      );
-      done += group.length;
-      counts.succeeded += succeeded;
-      counts.failed += failed;
-      counts.processed += succeeded + failed;
+      const outcomes = await embedJobs(embedder, group);
+      while (outcomes.length > 0) {
+        const some = takeGroup(outcomes, mostStored, (outcome) => outcome, countChunks);
+        const { succeeded, failed } = await storeOutcomes(db, lease.holder, some);
+        outcomes.splice(0, some.length);
+        done += some.length;
+        counts.succeeded += succeeded;
+        counts.failed += failed;
+        counts.processed += succeeded + failed;
+        // Neither the built-in model nor the embedded database ever waits for anything: others get a turn.
+        await nextRound();
+      }
     }
   } finally {
     await releaseJobs(db, lease.holder, claimed.slice(done));
@@ -118,19 +151,22 @@ async function processBatch(
   return true;
 }
 
-/** The first jobs, prepared: as many as fill one request to the model, at least one. */
-function takeGroup<Job>(
-  jobs: readonly Job[],
-  chunks: number,
-  prepare: (job: Job) => PreparedJob,
-): PreparedJob[] {
-  const group: PreparedJob[] = [];
-  let count = 0;
-  for (const job of jobs) {
-    const prepared = prepare(job);
-    if (group.length > 0 && count + prepared.chunks.length > chunks) break;
+const countChunks = (outcome: JobOutcome) => ('chunks' in outcome ? outcome.chunks.length : 0);
+
+/** The first items, prepared: as many as have no more than `most` chunks together, at least one. */
+function takeGroup<Item, Prepared>(
+  items: readonly Item[],
+  most: number,
+  prepare: (item: Item) => Prepared,
+  count: (prepared: Prepared) => number,
+): Prepared[] {
+  const group: Prepared[] = [];
+  let chunks = 0;
+  for (const item of items) {
+    const prepared = prepare(item);
+    chunks += count(prepared);
+    if (group.length > 0 && chunks > most) break;
     group.push(prepared);
-    count += prepared.chunks.length;
   }
   return group;
 }
@@ -145,17 +181,23 @@ async function settle(handles: BatchHandles, id: number): Promise<GenerationStat
   if (!generation) throw new AppError('BAD_REQUEST', `there is no generation ${id}`);
   if (generation.has_open_jobs) return generation.status;
   const isKept = ['BUILDING', 'READY', 'ACTIVE'].includes(generation.status);
-  if (isKept && !generation.has_index && isIndexed(generation.dimensions)) {
+  if (isKept && lacksIndex(generation)) {
     const isSettled = await ensureIndex(handles, generation);
     if (!isSettled) return generation.status;
   }
   if (generation.status !== 'BUILDING') return generation.status;
+  if (generation.is_embedded) await analyzeChunks(db);
   await finishGeneration(db, id);
   return (await readGeneration(db, id))?.status ?? generation.status;
 }
 
+function lacksIndex({ has_index, dimensions }: Generation): boolean {
+  return !has_index && isIndexed(dimensions);
+}
+
 /** False when somebody else is building it. Without an index a search compares every vector. */
-async function ensureIndex({ db, log }: BatchHandles, generation: Generation): Promise<boolean> {
+async function ensureIndex(handles: BatchHandles, generation: Generation): Promise<boolean> {
+  const { db } = handles;
   const [row] = await db.query<{ chunks: number }>(
     {
       name: 'count_embedding_chunks',
@@ -165,8 +207,16 @@ async function ensureIndex({ db, log }: BatchHandles, generation: Generation): P
     { timeoutMs: LEASE_MS },
   );
   if (!row?.chunks) return true;
+  return buildIndex(handles, generation, row.chunks);
+}
+
+async function buildIndex(
+  { db, log }: BatchHandles,
+  generation: Generation,
+  chunks: number,
+): Promise<boolean> {
   try {
-    return await buildVectorIndex(db, generation, row.chunks);
+    return await buildVectorIndex(db, generation, chunks);
   } catch (error) {
     if (error instanceof AppError) throw error;
     log.error('the index of an embedding generation could not be built', {

@@ -4,6 +4,8 @@ import type { Database } from '../platform/database/database.ts';
 export interface IndexedGeneration {
   id: number;
   dimensions: number;
+  /** In the embedded database, which has all of its memory in the process of the server? */
+  is_embedded: boolean;
 }
 
 /** pgvector indexes a `vector` up to this many dimensions, and a `halfvec` up to twice as many. */
@@ -65,7 +67,7 @@ export async function buildVectorIndex(
           OR to_regclass('${name}') IS NOT NULL THEN
           RETURN;
         END IF;
-        PERFORM set_config('maintenance_work_mem', '${memoryToBuild(db, dimensions, chunkCount)}', true);
+        PERFORM set_config('maintenance_work_mem', '${memoryToBuild(generation, chunkCount)}', true);
         BEGIN
           ${create};
         EXCEPTION WHEN out_of_memory OR disk_full OR insufficient_resources THEN
@@ -107,13 +109,18 @@ export async function dropIndexesOfNobody(db: Database): Promise<void> {
   });
 }
 
+/** Tells the planner of chunks that came into an index that was there before them. */
+export async function analyzeChunks(db: Database): Promise<void> {
+  await db.query({ text: 'ANALYZE embedding_chunks' }, [], { timeoutMs: BUILD_TIMEOUT_MS });
+}
+
 /**
  * Memory in which the whole graph has room, as a setting of Postgres. Without it the rest is inserted one
- * by one, several times slower. The embedded database has all of its memory in this process.
+ * by one, several times slower.
  */
-function memoryToBuild(db: Database, dimensions: number, chunkCount: number): string {
+function memoryToBuild({ dimensions, is_embedded }: IndexedGeneration, chunkCount: number): string {
   const bytesOfVector = dimensions * 4 + 1_200;
-  const most = db.driver === 'embedded' ? 256 : 1_024;
+  const most = is_embedded ? 256 : 1_024;
   const needed = Math.ceil((chunkCount * bytesOfVector * 1.2) / MIB);
   return `${Math.min(most, Math.max(64, needed))}MB`;
 }

@@ -36,7 +36,9 @@ it('no chunk is longer than the limit or splits a character, and nothing is left
 });
 
 it('a chunk ends with a paragraph, else a line, else a sentence, where one ends late enough', () => {
-  const [first] = splitIntoChunks(`${'a'.repeat(700)}. b\nc ${'d'.repeat(100)}\n\n${'e '.repeat(500)}`);
+  const [first] = splitIntoChunks(
+    `${'a'.repeat(700)}. b\nc ${'d'.repeat(100)}\n\n${'e '.repeat(500)}`,
+  );
   expect(first).toBe(`${'a'.repeat(700)}. b\nc ${'d'.repeat(100)}`);
   const [line] = splitIntoChunks(`${'a'.repeat(700)}. b\n${'c '.repeat(500)}`);
   expect(line).toBe(`${'a'.repeat(700)}. b`);

@@ -3,7 +3,7 @@ import type { Database } from '../../lib/platform/database/database.ts';
 import { createEmbedded, createPostgres, type TestDatabase } from '../support/databases.ts';
 import { empty, insertLog, insertResult, insertRun, sql } from '../support/records.ts';
 
-// 0005_embeddings.sql: what is deleted or changed at its source is gone from the chunks at once.
+// 0005_embeddings.sql, 0008_forgotten_sources.sql: what is deleted or changed at its source is gone from the chunks at once.
 
 interface Left {
   jobs: string[];
@@ -87,6 +87,31 @@ describe.each([
       jobs: [`execution_log ${same} completed`, `execution_log ${changed} pending`],
       chunks: [`execution_log ${same} text`],
     });
+  });
+
+  it('another writer’s columns may be of types that know no equality', async () => {
+    await sql(db, 'ALTER TABLE execution_logs ADD COLUMN extra json');
+    try {
+      const same = await insertLog(db, { message: 'same' });
+      const changed = await insertLog(db, { message: 'same' });
+      await embed(db, 'execution_log', same);
+      await embed(db, 'execution_log', changed);
+      await sql(db, "UPDATE execution_logs SET extra = '{}'");
+      await embed(db, 'execution_log', 900);
+      await sql(
+        db,
+        `UPDATE execution_logs SET message = CASE id WHEN ${changed} THEN 'new' ELSE message END`,
+      );
+      expect((await readLeft(db)).jobs.sort()).toEqual(
+        [
+          `execution_log ${same} pending`,
+          `execution_log ${changed} pending`,
+          'execution_log 900 completed',
+        ].sort(),
+      );
+    } finally {
+      await sql(db, 'ALTER TABLE execution_logs DROP COLUMN extra');
+    }
   });
 
   it('a log that gets another id leaves nothing under its old one', async () => {

@@ -8,7 +8,7 @@ import {
   pruneGenerations,
   startGeneration,
 } from '../../lib/search/generations.ts';
-import { createNeon, type TestDatabase } from '../support/databases.ts';
+import { connect, createNeon, type TestDatabase } from '../support/databases.ts';
 import { createBatches, createPostgresWithVectors, startBuiltIn } from '../support/embeddings.ts';
 import { empty, insertLog, sql } from '../support/records.ts';
 import { forgetGenerations } from '../support/search.ts';
@@ -111,6 +111,28 @@ it('a generation that is pruned while a batch is at work takes what the batch st
   expect(await pruneGenerations(db)).toEqual({ deleted_generations: 1, deleted_jobs: 1 });
   gate.resolve();
   await expect(working).rejects.toMatchObject({ code: 'BAD_REQUEST' });
+  expect(await sql(db, 'SELECT id FROM embedding_chunks')).toEqual([]);
+});
+
+it('a batch that is storing when its generation is pruned leaves nothing behind', async () => {
+  await insertLog(db);
+  await startBuiltIn(db);
+  await sql(db, "UPDATE embedding_generations SET status = 'RETIRED'");
+  const batch = await connect(database.url);
+  try {
+    await batch.query(`BEGIN;
+      UPDATE embedding_jobs SET status = 'completed';
+      INSERT INTO embedding_chunks
+        (generation_id, source_type, source_id, chunk_index, content, source_created_at)
+      VALUES (1, 'execution_log', '1', 0, 'late', now())`);
+    const pruning = pruneGenerations(db);
+    const waiting = "SELECT FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'";
+    await expect.poll(() => sql(db, waiting)).toHaveLength(1);
+    await batch.query('COMMIT');
+    expect(await pruning).toEqual({ deleted_generations: 1, deleted_jobs: 1 });
+  } finally {
+    await batch.end();
+  }
   expect(await sql(db, 'SELECT id FROM embedding_chunks')).toEqual([]);
 });
 

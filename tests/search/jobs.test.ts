@@ -166,6 +166,29 @@ describe('a source that changes while its job is being done', () => {
     expect(await listChunks(db)).toEqual(left);
   });
 
+  it('with others in a transaction of many: nobody waits for the other, or for each other', async () => {
+    await insertLogs(2);
+    await startBuiltIn(db);
+    const jobs = await claim('a', 2);
+    const other = await connect(database.url);
+    try {
+      await other.query('BEGIN; DELETE FROM execution_logs WHERE id = 2');
+      const vector = Float32Array.of(1, 0);
+      const stored = storeOutcomes(
+        db,
+        'a',
+        jobs.map((job) => ({ job, metadata: '{}', chunks: [{ index: 0, content: 'x', vector }] })),
+      );
+      expect(await stored).toEqual({ succeeded: 1, failed: 0 });
+      await releaseJobs(db, 'a', jobs);
+      await other.query('DELETE FROM execution_logs WHERE id = 1; COMMIT');
+    } finally {
+      await other.end();
+    }
+    expect(await countJobs(db)).toEqual({});
+    expect(await listChunks(db)).toEqual([]);
+  });
+
   it('is deleted before its job was claimed: the job is done without a chunk', async () => {
     await sql(
       db,

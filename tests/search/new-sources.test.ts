@@ -127,6 +127,73 @@ describe('a transaction that commits late', () => {
   });
 });
 
+describe('ids that begin again', () => {
+  const fill = async () => {
+    await sql(db, 'INSERT INTO execution_logs (message) SELECT n FROM generate_series(1, 9) AS n');
+    await activateNew();
+  };
+
+  it('after TRUNCATE are those of new records', async () => {
+    await fill();
+    await sql(db, 'TRUNCATE execution_logs RESTART IDENTITY');
+    await insertLog(db);
+    await insertLog(db);
+    expect(await enqueueNewSources(db)).toBe(2);
+    expect(await jobs()).toEqual(['execution_log 1', 'execution_log 2']);
+    expect(await enqueueNewSources(db)).toBe(0);
+  });
+
+  it('after TRUNCATE of a table that nothing was embedded of, too', async () => {
+    await fill();
+    await sql(db, 'DELETE FROM execution_logs');
+    await sql(db, 'TRUNCATE execution_logs RESTART IDENTITY');
+    await sql(db, 'INSERT INTO execution_logs (message) SELECT n FROM generate_series(1, 9) AS n');
+    expect(await enqueueNewSources(db)).toBe(9);
+  });
+
+  it('after a restore of other records are looked at', async () => {
+    await fill();
+    await sql(db, 'DELETE FROM execution_logs');
+    await insertLog(db, { id: 4 });
+    expect(await enqueueNewSources(db)).toBe(1);
+    await insertLog(db, { id: 5 });
+    expect(await enqueueNewSources(db)).toBe(1);
+  });
+
+  it('while a sweep is under way are not taken for settled', async () => {
+    await fill();
+    await insertLog(db);
+    const truncating: Database = {
+      ...db,
+      async query(statement, values, options) {
+        const isEnqueued = statement.name === 'enqueue_new_execution_log';
+        const rows = await db.query<never>(statement, values, options);
+        if (isEnqueued) await sql(db, 'TRUNCATE execution_logs RESTART IDENTITY');
+        return rows;
+      },
+    };
+    expect(await enqueueNewSources(truncating)).toBe(1);
+    await insertLog(db);
+    expect(await enqueueNewSources(db)).toBe(1);
+  });
+});
+
+it('ids far from the beginning take no more statements than there are records for', async () => {
+  await activateNew();
+  await sql(db, 'UPDATE embedding_watermarks SET settled_id = 0');
+  await insertLog(db, { id: 900_000_000_000 });
+  const sent: string[] = [];
+  const recording: Database = {
+    ...db,
+    query(statement, values, options) {
+      sent.push(statement.name ?? '');
+      return db.query(statement, values, options);
+    },
+  };
+  expect(await enqueueNewSources(recording)).toBe(1);
+  expect(sent.filter((name) => name === 'enqueue_new_execution_log')).toHaveLength(1);
+});
+
 it('what is settled is not looked through again', async () => {
   await sql(db, 'INSERT INTO execution_logs (message) SELECT n FROM generate_series(1, 50) AS n');
   await activateNew();

@@ -64,13 +64,8 @@ describe('a generation that is complete', () => {
     expect(await indexes()).toEqual(expected);
   });
 
-  it('has none while jobs are open, and none when it is empty', async () => {
-    await insertLog(db);
-    await insertLog(db, { message: 'two' });
+  it('has none when it is empty', async () => {
     await startBuiltIn(db);
-    await createBatches(db).process({ batchSize: 1, maxBatches: 1 });
-    expect(await indexes()).toEqual([]);
-    await sql(db, 'TRUNCATE embedding_jobs, embedding_chunks');
     expect(await createBatches(db).process()).toMatchObject({ generation_status: 'READY' });
     expect(await indexes()).toEqual([]);
   });
@@ -122,6 +117,41 @@ describe('a generation that is complete', () => {
     await startGeneration(db, { id: 'm', dimensions: 3 });
     await createBatches(db, { embedder: embedderOf(3) }).process({ generationId: 2 });
     expect(await indexes()).toHaveLength(2);
+  });
+});
+
+describe('an index is made', () => {
+  it('when the last job is done', async () => {
+    const postgres = await createPostgresWithVectors();
+    const sent: string[] = [];
+    const recording: Database = {
+      ...postgres.db,
+      query: (statement, values, options) => {
+        sent.push(statement.text);
+        return postgres.db.query(statement, values, options);
+      },
+    };
+    const isMade = () => sent.some((text) => text.includes('CREATE INDEX'));
+    try {
+      await insertLog(postgres.db, { message: 'one' });
+      await insertLog(postgres.db, { message: 'two' });
+      await startBuiltIn(postgres.db);
+      const { process } = createBatches(recording);
+      await process({ batchSize: 1, maxBatches: 1 });
+      expect(isMade()).toBe(false);
+      await process({ batchSize: 1, maxBatches: 1 });
+      expect(isMade()).toBe(true);
+    } finally {
+      await postgres.close();
+    }
+  });
+
+  it('and filled from the first job on in the embedded database, which would stand still at the end', async () => {
+    await insertLog(db, { message: 'one' });
+    await insertLog(db, { message: 'two' });
+    await startBuiltIn(db);
+    await createBatches(db).process({ batchSize: 1, maxBatches: 1 });
+    expect(await indexes()).toHaveLength(1);
   });
 });
 

@@ -16,7 +16,8 @@ export type EmbedByGateway = (texts: readonly string[]) => Promise<readonly (rea
 
 /** One request to the gateway: small enough for its time limit. */
 const GATEWAY_BATCH_SIZE = 64;
-const HASHING_BATCH_SIZE = 256;
+/** Some 20 milliseconds, in which the process does nothing else. */
+const HASHING_BATCH_SIZE = 64;
 
 /** The built-in model. */
 export const hashingEmbedder: Embedder = {

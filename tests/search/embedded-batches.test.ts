@@ -1,0 +1,55 @@
+import { setImmediate as nextRound } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { Database } from '../../lib/platform/database/database.ts';
+import { createEmbedded, type TestDatabase } from '../support/databases.ts';
+import { createBatches, startBuiltIn } from '../support/embeddings.ts';
+import { sql } from '../support/records.ts';
+
+// The embedded database and the built-in model run in the process of the server, and stop it meanwhile.
+
+const LOGS = 40;
+/** Chunks that one statement stores there. */
+const TOGETHER = 8;
+
+let database: TestDatabase;
+let rounds = 0;
+const stored: number[] = [];
+
+beforeAll(async () => {
+  database = await createEmbedded();
+  const { db } = database;
+  await sql(
+    db,
+    `INSERT INTO execution_logs (message) SELECT 'log ' || n FROM generate_series(1, ${LOGS}) n`,
+  );
+  await startBuiltIn(db);
+  const recording: Database = {
+    ...db,
+    query(statement, values, options) {
+      if (statement.name === 'store_embedding_outcomes') {
+        const [, , , , jobsOfChunks] = values ?? [];
+        stored.push((jobsOfChunks as unknown[]).length);
+      }
+      return db.query(statement, values, options);
+    },
+  };
+  let isDone = false;
+  const counting = (async () => {
+    while (!isDone) {
+      await nextRound();
+      rounds++;
+    }
+  })();
+  await createBatches(recording).process();
+  isDone = true;
+  await counting;
+});
+afterAll(() => database.close());
+
+it('a statement stores a few chunks, so that none takes long', () => {
+  expect(stored).toEqual(Array(LOGS / TOGETHER).fill(TOGETHER));
+});
+
+it('requests get a turn after each', () => {
+  expect(rounds).toBeGreaterThanOrEqual(stored.length);
+});
