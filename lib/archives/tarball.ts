@@ -35,6 +35,7 @@ export async function readTarball(handle: FileHandle, reading: TarballReading): 
   const tar = extract(anyFormat);
   const gunzip = createGunzip({ chunkSize: INFLATE_BYTES });
   let entries = 0;
+  let strange: string | null = null;
   tar.on('entry', (header, stream, next) => {
     entries++;
     // The pipeline fails with the same error, which nobody listens for here.
@@ -43,6 +44,7 @@ export async function readTarball(handle: FileHandle, reading: TarballReading): 
     if (fault) return next(fault);
     const entry = describeEntry(header);
     ending.expectAfter(header, entry);
+    if (entry.type === 'unknown') strange = entry.path;
     const visited = visit(entry);
     if (visited === 'stop') return stopped.abort();
     stream.on('end', next);
@@ -60,7 +62,7 @@ export async function readTarball(handle: FileHandle, reading: TarballReading): 
   } catch (error) {
     signal.throwIfAborted();
     if (stopped.signal.aborted) return;
-    throw explain(error);
+    throw explain(error, strange);
   }
   ending.check();
   await checkAfterGzip(handle, gunzip.bytesWritten, signal);
@@ -131,15 +133,22 @@ function findFault(
     : null;
 }
 
-/** zlib's and tar-stream's errors are about the bytes; the file system's are not. */
-function explain(error: unknown): unknown {
+/**
+ * zlib's and tar-stream's errors are about the bytes; the file system's are not. `strange` is an entry of a
+ * kind that is not known, such as a sparse file of GNU tar, which may be longer than its header says.
+ */
+function explain(error: unknown, strange: string | null): unknown {
   if (!(error instanceof Error) || error instanceof ArchiveFault) return error;
   const { code = '', syscall } = error as NodeJS.ErrnoException;
   if (syscall !== undefined) return error;
   if (code === 'Z_MEM_ERROR') return error;
   if (code === 'Z_BUF_ERROR') return corrupt('the gzip stream ends too early: it was cut short');
   if (code.startsWith('Z_')) return corrupt(`the gzip stream is damaged: ${error.message}`);
-  return corrupt(`the tar is damaged: ${error.message}`);
+  const doubt =
+    strange === null
+      ? ''
+      : `; or it is whole and holds what is not known here, as ${JSON.stringify(strange)}: tar tzf tells`;
+  return corrupt(`the tar is damaged: ${error.message}${doubt}`);
 }
 
 const types: Record<Header['type'], EntryType> = {
