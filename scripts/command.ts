@@ -1,6 +1,8 @@
-import { ConfigError } from '../lib/platform/config/read.ts';
+import { ConfigError, type Environment } from '../lib/platform/config/read.ts';
+import { configuredSecrets } from '../lib/platform/config/secrets.ts';
 import { AppError, errorCodes } from '../lib/platform/errors.ts';
-import { redact } from '../lib/platform/redaction.ts';
+import { createRedactor } from '../lib/platform/redaction.ts';
+import { loadEnvironment } from './environment.ts';
 
 /**
  * Runs a command and sets the exit code. An error that a person can act on is one line on stderr; any
@@ -11,7 +13,18 @@ export async function runCommand(command: () => Promise<number>): Promise<void> 
     process.exitCode = await command();
   } catch (error) {
     process.exitCode = error instanceof AppError ? errorCodes[error.code].exitCode : 1;
-    process.stderr.write(`${redact(describe(error))}\n`);
+    const redactor = createRedactor(configuredSecrets(readEnvironment()));
+    process.stderr.write(`${redactor.text(describe(error))}\n`);
+  }
+}
+
+/** What the command was configured by; the process's own part when a file of it cannot be read. */
+function readEnvironment(): Environment {
+  try {
+    return loadEnvironment();
+  } catch (error) {
+    if (error instanceof ConfigError) return process.env;
+    throw error;
   }
 }
 

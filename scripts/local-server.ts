@@ -8,9 +8,10 @@ import { systemClock } from '../lib/platform/clock.ts';
 import type { DatabaseConfig } from '../lib/platform/config/database.ts';
 import { type HttpConfig, INTERNAL_SECRET_MIN_LENGTH } from '../lib/platform/config/http.ts';
 import { type ListenConfig, listenPort, listenVariables } from '../lib/platform/config/listen.ts';
-import { localVariables } from '../lib/platform/config/local.ts';
+import { type LocalConfig, localVariables } from '../lib/platform/config/local.ts';
 import { ConfigError, type Environment, readConfig } from '../lib/platform/config/read.ts';
 import { configuredSecrets } from '../lib/platform/config/secrets.ts';
+import { archivePath } from '../lib/platform/config/worker.ts';
 import type { Database } from '../lib/platform/database/database.ts';
 import { startUpkeep } from '../lib/platform/database/embedded/upkeep.ts';
 import { migrate } from '../lib/platform/database/migrate.ts';
@@ -22,6 +23,7 @@ import { createRedactor } from '../lib/platform/redaction.ts';
 import { findSurface } from '../lib/platform/surfaces.ts';
 import { otherRoutes } from '../lib/routes.ts';
 import { explainMissingVectors } from '../lib/search/vector-storage.ts';
+import { makeArchiveFolder } from '../lib/worker/archive.ts';
 
 const MIGRATIONS = join(import.meta.dirname, '../drizzle');
 
@@ -49,6 +51,7 @@ export async function startLocalServer(environment: Environment): Promise<LocalS
     await migrate(db, MIGRATIONS);
     const reason = await explainMissingVectors(db);
     if (reason !== null) log.warn('search runs on full text alone', { reason });
+    await makeDefaultArchiveFolder(config, log);
     const deps = buildDeps({
       config,
       db,
@@ -103,6 +106,19 @@ function ownAddress(listen: ListenConfig): string | undefined {
   if (port === 0) return undefined;
   if (['0.0.0.0', '::'].includes(listen.HOST)) return `http://127.0.0.1:${port}`;
   return `http://${listen.HOST.includes(':') ? `[${listen.HOST}]` : listen.HOST}:${port}`;
+}
+
+/**
+ * Makes the default folder of the archives, so that their disk can be looked at before the first backup.
+ * One that BACKUP_ARCHIVE_PATH names is left alone: it may be on a disk that is not mounted.
+ */
+async function makeDefaultArchiveFolder(config: LocalConfig, log: Log): Promise<void> {
+  if (config.BACKUP_ARCHIVE_PATH !== undefined) return;
+  try {
+    await makeArchiveFolder(archivePath(config));
+  } catch (error) {
+    log.warn('the folder of the archives cannot be made', { error });
+  }
 }
 
 /** spec 1, Authentication 5. */

@@ -195,7 +195,10 @@ describe('npm start', () => {
     expect((await http.listTools()).tools).toHaveLength(15);
     const sse = await connectSse(`${server.url}/sse`);
     const health = await sse.callTool({ name: 'get_system_health' });
-    expect(health.structuredContent).toMatchObject({ database: { status: 'connected' } });
+    expect(health.structuredContent).toMatchObject({
+      database: { status: 'connected' },
+      storage: { total_disk_bytes: expect.any(Number) },
+    });
     const response = await fetch(`${server.url}/`, { headers: withToken });
     expect([response.status, response.headers.get('allow')]).toEqual([405, 'POST']);
     server.child.kill('SIGTERM');

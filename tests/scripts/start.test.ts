@@ -54,6 +54,16 @@ describe('npm start with nothing configured', () => {
     expect((await fetch(`${url}/api/dashboard/stats`)).status).toBe(401);
   });
 
+  it('makes the default archive folder for its owner alone, and none that is configured', async () => {
+    const { child, finished } = await start();
+    expect((await stat(join(folder.path, '.data/archives'))).mode & 0o777).toBe(0o700);
+    child.kill('SIGTERM');
+    await finished;
+    const elsewhere = join(folder.path, 'elsewhere');
+    await start({ BACKUP_ARCHIVE_PATH: elsewhere });
+    await expect(stat(elsewhere)).rejects.toThrow('ENOENT');
+  });
+
   it('stops on SIGTERM with exit code 0, and keeps its secrets and data over a restart', async () => {
     const first = await start();
     const secrets = await readFile(localEnv(), 'utf8');

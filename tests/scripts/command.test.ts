@@ -1,0 +1,32 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { emptyFolder } from '../support/local-start.ts';
+import { runScript } from '../support/script.ts';
+
+let folder: Awaited<ReturnType<typeof emptyFolder>>;
+beforeEach(async () => {
+  folder = await emptyFolder();
+});
+afterEach(() => folder.remove());
+
+describe('the error of a command', () => {
+  it('shows no secret that the process or its files are configured with', async () => {
+    await writeFile(join(folder.path, '.env'), 'JWT_SECRET=a-value-without-form-1\n');
+    const args = ['--a-value-without-form-1--a-value-without-form-2'];
+    const env = { INTERNAL_SECRET: 'a-value-without-form-2' };
+    const { code, stderr } = await runScript('mcp', { args, env, cwd: folder.path });
+    expect(code).not.toBe(0);
+    expect(stderr).toContain("Unknown option '--[redacted]--[redacted]'");
+    expect(stderr).not.toContain('without-form');
+  });
+
+  it('is told also when a file of the configuration cannot be read', async () => {
+    await mkdir(join(folder.path, '.env'));
+    const { code, stderr } = await runScript('mcp', { cwd: folder.path });
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringMatching(/^cannot read .*\n$/),
+    });
+  });
+});
