@@ -29,7 +29,9 @@ const newestFirst = (column: ExtraConfigColumn) => column.desc().nullsFirst();
 const bytes = (name: string) => bigint(name, { mode: 'bigint' });
 /** What a row is found by: search_document of 0006_search.sql, over the text that its content makes. */
 const documentIndex = (name: string, content: string) =>
-  index(name).using('gin', sql.raw(`search_document(id, ${content})`));
+  index(name)
+    .using('gin', sql.raw(`search_document(id, ${content})`))
+    .with({ gin_pending_list_limit: 512 });
 /** SQL for some columns as one text. */
 const textOf = (...columns: string[]) =>
   columns.map((column) => `coalesce(${column}, '')`).join(" || ' ' || ");

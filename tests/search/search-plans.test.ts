@@ -73,3 +73,16 @@ describe.each([
     expect(await find(database.db, 'EHOSTUNREACH')).toHaveLength(LOGS / 100_000);
   });
 });
+
+it('is read in few pages also while the index is not merged with rows just written', async () => {
+  const { db } = database;
+  await sql(db, `SELECT gin_clean_pending_list('execution_logs_document')`);
+  // Some 3 MB in the index, less than Postgres merges by itself.
+  await sql(
+    db,
+    `INSERT INTO execution_logs (message, repository)
+     SELECT 'step ' || n || ' of the backup', 'owner/repo-' || n % 100
+     FROM generate_series(1, 9000) AS n`,
+  );
+  expect(await pagesRead('zeppelin')).toBeLessThan(1_000);
+});
