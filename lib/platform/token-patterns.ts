@@ -5,9 +5,9 @@ import { MASK } from './mask.ts';
 
 /**
  * Where a word begins: behind no letter or digit, unless these belong to an escape of JSON, of a URL or of
- * a terminal's colors, as in the JSON text `"key:\nsk-…"`.
+ * a terminal's colors (of which `cleanText` leaves `[31m`), as in the JSON text `"key:\nsk-…"`.
  */
-const wordStart = String.raw`(?:(?<![A-Za-z\d])|(?<=\\(?:[bfnrt]|u[\dA-Fa-f]{4})|%[\dA-Fa-f]{2}|(?:\x1b|\\u001[bB])\[[\d;]{0,20}m))`;
+const wordStart = String.raw`(?:(?<![A-Za-z\d])|(?<=\\(?:[bfnrt]|u[\dA-Fa-f]{4})|%[\dA-Fa-f]{2}|\[[\d;]{0,20}m))`;
 
 /** Git host tokens: classic, OAuth, user-to-server, installation and refresh ones, and fine-grained ones. */
 const gitHostToken = /gh[pousr]_\w{36,8192}(?:\.[\w-]{1,8192}){0,2}|github_pat_\w{22,8192}/g;

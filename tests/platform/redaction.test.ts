@@ -91,6 +91,7 @@ describe('redact', () => {
       ['%3A%0A', '%0A'],
       ['\u001b[1;31m', '\u001b[0m'],
       ['"\\u001b[31m', '\\u001b[0m"'],
+      ['[31m', '[0m'],
     ] as const) {
       expect(redact(before + token + after)).toMatch(/\[redacted\]/);
       expect(redact(before + token + after)).not.toContain(token.slice(-12));
