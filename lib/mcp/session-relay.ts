@@ -17,7 +17,7 @@ export interface SessionRelay {
   post(sessionId: string, message: JSONRPCMessage): Promise<Delivery>;
   /** Takes the waiting messages, oldest first. */
   take(sessionId: string): Promise<unknown[]>;
-  /** Keeps the session for another 2 minutes. */
+  /** Keeps the session for another 2 minutes; one that Redis has lost or forgotten opens again. */
   renew(sessionId: string): Promise<void>;
   close(sessionId: string): Promise<void>;
 }
@@ -32,11 +32,12 @@ const OPEN = 'open';
 export function createSessionRelay(redis: Redis, token: string): SessionRelay {
   const keyOf = (sessionId: string) =>
     `mcp:session:${createHmac('sha256', token).update(sessionId).digest('base64url')}`;
+  async function open(sessionId: string): Promise<void> {
+    const key = keyOf(sessionId);
+    await redis.multi().rpush(key, OPEN).expire(key, SESSION_TTL_SECONDS).exec();
+  }
   return {
-    async open(sessionId) {
-      const key = keyOf(sessionId);
-      await redis.multi().rpush(key, OPEN).expire(key, SESSION_TTL_SECONDS).exec();
-    },
+    open,
     async post(sessionId, message) {
       const key = keyOf(sessionId);
       const [length] = await redis
@@ -58,7 +59,8 @@ export function createSessionRelay(redis: Redis, token: string): SessionRelay {
       return waiting;
     },
     async renew(sessionId) {
-      await redis.expire(keyOf(sessionId), SESSION_TTL_SECONDS);
+      const isOpen = await redis.expire(keyOf(sessionId), SESSION_TTL_SECONDS);
+      if (!isOpen) await open(sessionId);
     },
     async close(sessionId) {
       await redis.del(keyOf(sessionId));

@@ -99,6 +99,18 @@ describe.skipIf(!hasRedisServer)('sessions over several instances', () => {
     expect(await timeToLive()).toBe(SESSION_TTL_SECONDS);
   });
 
+  it('a session that Redis has lost opens again when it is renewed', async () => {
+    const relay = openRelay();
+    await relay.open('a');
+    await rest.send(['FLUSHALL']);
+    expect(await relay.post('a', ping)).toBe('unknown');
+    await relay.renew('a');
+    expect(await relay.post('a', ping)).toBe('accepted');
+    expect(await relay.take('a')).toEqual([ping]);
+    const [key] = (await rest.send(['KEYS', '*'])) as string[];
+    expect(await rest.send(['TTL', key])).toBe(SESSION_TTL_SECONDS);
+  });
+
   it('neither the session id nor the token can be read from Redis', async () => {
     await openRelay().open('the-session-id');
     const keys = JSON.stringify(await rest.send(['KEYS', '*']));
