@@ -28,6 +28,7 @@ export async function exchangeCode(
       to: authUrl,
       key: null,
       body: { code, code_verifier: codeVerifier, code_challenge_method: 'S256' },
+      secrets: [code, codeVerifier],
       maxBytes: 64 * 1024,
     });
     return issued.parse(answer).key;

@@ -14,6 +14,8 @@ export interface GatewayRequest {
   key: string | null;
   /** Sent as JSON. */
   body?: unknown;
+  /** What in the body must not reach the log when the gateway repeats it. The key never does. */
+  secrets?: readonly string[];
   signal?: AbortSignal | undefined;
   /** Longest wait for the whole answer. Default: GATEWAY_REQUEST_TIMEOUT_SECONDS. */
   timeoutMs?: number;
@@ -59,7 +61,7 @@ export function createGatewayTransport({ config, fetch, clock }: GatewayHandles)
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
-    if (!response.ok) throw await readRefusal(response, key);
+    if (!response.ok) throw await readRefusal(response, request);
     return response;
   }
 
@@ -71,7 +73,7 @@ export function createGatewayTransport({ config, fetch, clock }: GatewayHandles)
       within(request, async (signal) => {
         const response = await send(request, signal);
         const value = await readJson(response, request.maxBytes ?? DEFAULT_MAX_BYTES);
-        const failure = embeddedFailure(value, request.key);
+        const failure = embeddedFailure(value, request.key, request.secrets);
         if (failure) throw failure;
         return value;
       }),
@@ -109,7 +111,8 @@ async function withTimeout<Value>(
   }
 }
 
-async function readJson(response: Response, maxBytes: number): Promise<unknown> {
+/** The parsed body. Throws GatewayFailure `malformed` for one that is no JSON or larger than `maxBytes`. */
+export async function readJson(response: Response, maxBytes: number): Promise<unknown> {
   const text = await readText(response, maxBytes);
   try {
     return JSON.parse(text);
@@ -133,23 +136,23 @@ async function readText(response: Response, maxBytes: number): Promise<string> {
 }
 
 /**
- * What the gateway says of a refusal goes to the log, and nowhere else: shortened, and without the key,
- * which some gateways repeat and which need not have a form that is known.
+ * What the gateway says of a refusal goes to the log, and nowhere else: shortened, and without the key
+ * and other secrets of the request, which some gateways repeat and which need not have a known form.
  */
-function forLog(said: string, key: string | null): string {
-  return createRedactor(key === null ? [] : [key])
+function forLog(said: string, key: string | null, secrets: readonly string[] = []): string {
+  return createRedactor(key === null ? secrets : [key, ...secrets])
     .text(said)
     .slice(0, 500);
 }
 
-async function readRefusal(response: Response, key: string | null): Promise<GatewayFailure> {
+async function readRefusal(response: Response, request: GatewayRequest): Promise<GatewayFailure> {
   let said: string;
   try {
     said = await readText(response, MAX_REFUSAL_BYTES);
   } catch {
     said = '(the text could not be read)';
   }
-  const message = `the gateway answered ${response.status}: ${forLog(said, key)}`;
+  const message = `the gateway answered ${response.status}: ${forLog(said, request.key, request.secrets)}`;
   const wait = Number(response.headers.get('retry-after') ?? Number.NaN);
   const retryAfter = wait >= 1 && wait <= MAX_RETRY_AFTER_SECONDS ? Math.ceil(wait) : null;
   return new GatewayFailure(response.status, message, { retryAfter });
@@ -160,10 +163,14 @@ const errorInside = z.object({
 });
 
 /** Some gateways answer 200 and put the failure of the model behind them into the body. */
-function embeddedFailure(value: unknown, key: string | null): GatewayFailure | null {
+export function embeddedFailure(
+  value: unknown,
+  key: string | null,
+  secrets?: readonly string[],
+): GatewayFailure | null {
   const found = errorInside.safeParse(value).data?.error;
   if (!found) return null;
   const code = Number(found.code);
-  const message = `the gateway reported: ${forLog(found.message ?? '', key)}`;
+  const message = `the gateway reported: ${forLog(found.message ?? '', key, secrets)}`;
   return new GatewayFailure(code >= 400 && code <= 599 ? code : 'malformed', message);
 }

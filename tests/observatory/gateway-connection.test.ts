@@ -140,6 +140,16 @@ describe('POST /me/gateway/exchange', () => {
     expect((await get('/me/gateway')).body.data.connected).toBe(false);
   });
 
+  it('logs neither code nor verifier when the gateway repeats them as it fails', async () => {
+    standIn.script('/auth/keys', { status: 500, body: `cannot take a-long-code with ${VERIFIER}` });
+    const { post, deps } = createParts();
+    await post('/me/gateway/exchange', { code: 'a-long-code', code_verifier: VERIFIER });
+    const logged = inspect(deps.logged, { depth: null });
+    expect(logged).toContain('cannot take [redacted] with [redacted]');
+    expect(logged).not.toContain('a-long-code');
+    expect(logged).not.toContain(VERIFIER);
+  });
+
   it('answers 502 when nobody listens there', async () => {
     const { connect } = createParts({ GATEWAY_BASE_URL: 'http://127.0.0.1:9' });
     expect((await connect()).body.error.code).toBe('GATEWAY_EXCHANGE_UNAVAILABLE');
