@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** A server process of its own, so that it shares no event loop with what measures it. */
@@ -8,6 +9,10 @@ export interface ServerProcess {
   stop(): Promise<void>;
 }
 
+const { scripts } = JSON.parse(readFileSync('package.json', 'utf8'));
+/** Options of node in `npm start`: what is measured is what people run. */
+const startOptions = scripts.start.split(' ').filter((word: string) => word.startsWith('--'));
+
 /** Starts a script that listens on PORT and waits until a path of it answers 200. */
 export async function startServer(
   script: string,
@@ -15,7 +20,7 @@ export async function startServer(
   environment: Record<string, string>,
   probe: string,
 ): Promise<ServerProcess> {
-  const child = spawn(process.execPath, [script], {
+  const child = spawn(process.execPath, [...startOptions, script], {
     env: { PATH: process.env.PATH, ...environment, PORT: String(port) },
     stdio: ['ignore', 'ignore', 'inherit'],
   });

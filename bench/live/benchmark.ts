@@ -30,15 +30,22 @@ interface Load {
   rowBytes: number;
 }
 
+/** Bytes of a server. */
+interface Memory {
+  resident: number;
+  /** Used by objects, garbage that is not collected yet included. */
+  heap: number;
+}
+
 interface Measured {
   report: ClientsReport;
   rows: number;
   /** Statements of the feed a second. */
   queries: number;
-  /** Resident bytes of the server before the clients came, with them, and at the end of the load. */
-  before: number;
-  connected: number;
-  after: number;
+  /** Memory of the server before the clients came, with them, and at the end of the load. */
+  before: Memory;
+  connected: Memory;
+  after: Memory;
 }
 
 /**
@@ -102,14 +109,14 @@ async function measure(load: Load): Promise<Measured> {
     await database.connect();
     await database.query('CREATE EXTENSION pg_stat_statements');
     await warmUp(server.url, secret);
-    const before = await residentBytes(server.url, secret);
+    const before = await readMemory(server.url, secret);
     clients = fork(
       'bench/live/clients.ts',
       ['127.0.0.1', String(PORT), load.sse, load.sockets, load.stalled].map(String),
       { env: { PATH: process.env.PATH, INTERNAL_SECRET: secret } },
     );
     await once(clients, 'message');
-    const connected = await residentBytes(server.url, secret);
+    const connected = await readMemory(server.url, secret);
     const polls = await feedStatements(database);
     const startedAt = performance.now();
     const rows = await write(database, load);
@@ -117,7 +124,7 @@ async function measure(load: Load): Promise<Measured> {
       ((await feedStatements(database)) - polls) / ((performance.now() - startedAt) / 1_000);
     // The last rows are on their way for one poll at most.
     await delay(POLL_MS + 1_500);
-    const after = await residentBytes(server.url, secret);
+    const after = await readMemory(server.url, secret);
     clients.send('stop');
     const [report] = (await once(clients, 'message')) as [ClientsReport];
     return { report, rows, queries, before, connected, after };
@@ -161,10 +168,14 @@ async function warmUp(url: string, secret: string): Promise<void> {
   await stream.body?.cancel();
 }
 
-async function residentBytes(url: string, secret: string): Promise<number> {
+async function readMemory(url: string, secret: string): Promise<Memory> {
   const headers = { 'X-Internal-Secret': secret };
   const text = await (await fetch(`${url}/metrics`, { headers })).text();
-  return Number(/^process_resident_memory_bytes (\d+)/m.exec(text)?.[1]);
+  const figure = (name: string) => Number(new RegExp(`^${name} (\\d+)`, 'm').exec(text)?.[1]);
+  return {
+    resident: figure('process_resident_memory_bytes'),
+    heap: figure('nodejs_heap_size_used_bytes'),
+  };
 }
 
 /** The delay below which the given share of the events lies, in milliseconds. */
@@ -186,8 +197,9 @@ function lost({ report, rows }: Measured): number {
 const verdict = (reached: boolean) => (reached ? 'reached' : 'MISSED');
 
 function reportLoad(load: Load, one: Measured, many: Measured): void {
-  const perClient = (bytes: number) => (bytes - many.before) / many.report.clients / 1_024;
-  const loaded = perClient(many.after);
+  const perClient = (memory: Memory, of: keyof Memory) =>
+    (memory[of] - many.before[of]) / many.report.clients / 1_024;
+  const loaded = perClient(many.after, 'resident');
   const p99 = delayOf(many.report, 0.99);
   const rate = many.report.events / load.seconds;
   printTable(
@@ -216,13 +228,19 @@ function reportLoad(load: Load, one: Measured, many: Measured): void {
         many.queries.toFixed(2),
         verdict(many.queries < one.queries * 1.2),
       ],
-      ['memory a client, connected', '', `${perClient(many.connected).toFixed(1)} KiB`, ''],
+      [
+        'memory a client, connected',
+        '',
+        `${perClient(many.connected, 'resident').toFixed(1)} KiB`,
+        '',
+      ],
       [
         'memory a client, under load',
         '',
         `${loaded.toFixed(1)} KiB`,
         `${verdict(loaded < 48)} (48 KiB)`,
       ],
+      ['of it heap', '', `${perClient(many.after, 'heap').toFixed(1)} KiB`, ''],
     ],
   );
 }

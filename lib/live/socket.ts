@@ -11,7 +11,7 @@ import { SocketClient } from './socket-client.ts';
 export const socketEndpoint: Endpoint<LiveHandles> = endpoint(
   socketRoute,
   async (_input, handles: LiveHandles, c) => {
-    const { feed, clients, handshakes, clock, log, socketMs, config } = handles;
+    const { feed, clients, handshakes, config } = handles;
     const origin = c.req.header('origin');
     if (origin !== undefined && !allowsOrigin(config.WS_ALLOWED_ORIGINS, origin)) {
       throw new AppError('FORBIDDEN', 'pages of this origin may not open a WebSocket here');
@@ -19,11 +19,7 @@ export const socketEndpoint: Endpoint<LiveHandles> = endpoint(
     const { outgoing } = c.env;
     if (!(outgoing instanceof UpgradeResponse)) throw upgradeRequired();
     checkHandshake((name) => c.req.header(name));
-    const client = new SocketClient({
-      clock,
-      durationMs: socketMs,
-      onSlow: () => log.info('a WebSocket was closed: its client reads too slowly'),
-    });
+    const client = createClient(handles);
     outgoing.once('close', () => client.abandon());
     const history = await feed.subscribe(client.push, {
       after: null,
@@ -39,6 +35,15 @@ export const socketEndpoint: Endpoint<LiveHandles> = endpoint(
     return switchingProtocols();
   },
 );
+
+/** Apart from the handler: what the client keeps for hours must not keep the request with it. */
+function createClient({ clock, log, socketMs }: LiveHandles): SocketClient {
+  return new SocketClient({
+    clock,
+    durationMs: socketMs,
+    onSlow: () => log.info('a WebSocket was closed: its client reads too slowly'),
+  });
+}
 
 /** Is an Origin header in the list? Schemes and hosts are the same in any letter case. */
 export function allowsOrigin(allowed: readonly string[], origin: string): boolean {
