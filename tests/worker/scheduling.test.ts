@@ -1,0 +1,90 @@
+import { mkdir, readFile, symlink } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { execa } from 'execa';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createPostgres, type TestDatabase } from '../support/databases.ts';
+import { createHostedWorker, type HostedWorker } from '../support/hosted-worker.ts';
+import { runScript } from '../support/script.ts';
+import { rowsOf } from '../support/worker.ts';
+
+const project = resolve(import.meta.dirname, '../..');
+let database: TestDatabase;
+let bench: HostedWorker;
+beforeAll(async () => {
+  database = await createPostgres();
+});
+afterAll(() => database.close());
+beforeEach(async () => {
+  bench = await createHostedWorker();
+  await database.db.query({ text: 'TRUNCATE backup_runs, worker_repo_state CASCADE' });
+  await bench.add({ fullName: 'team/a' });
+});
+afterEach(() => bench.close());
+
+const lastRun = async () =>
+  (
+    await rowsOf(
+      database.db,
+      'SELECT status, error_message, successful FROM backup_runs ORDER BY id DESC LIMIT 1',
+    )
+  )[0];
+
+describe('a scheduled run', () => {
+  const environment = () => ({
+    ...bench.env,
+    DATABASE_URL: database.url,
+    BACKUP_ARCHIVE_PATH: bench.archives,
+  });
+  const run = () => runScript('worker', { args: ['run'], cwd: bench.folder, env: environment() });
+
+  it('tells the scheduler what happened', async () => {
+    expect((await run()).code).toBe(4);
+    expect(await lastRun()).toMatchObject({ status: 'failed' });
+    await bench.logIn();
+    expect((await run()).code).toBe(0);
+    expect(await lastRun()).toMatchObject({ status: 'completed', successful: 1 });
+    bench.http.answers.set('team/a', (c) => c.text('oops', 500));
+    expect((await run()).code).toBe(1);
+    expect(await lastRun()).toMatchObject({ status: 'completed' });
+  });
+
+  it('takes up requests, also for what only discovery finds', async () => {
+    await bench.logIn();
+    for (const target of ['TEAM/a', 'team/unknown']) {
+      await database.db.query(
+        { text: `INSERT INTO backup_run_requests (target_repo, requested_by) VALUES ($1, 'mcp')` },
+        [target],
+      );
+    }
+    await run();
+    const requests = 'SELECT target_repo, status FROM backup_run_requests ORDER BY id';
+    expect(await rowsOf(database.db, requests)).toEqual([
+      { target_repo: 'TEAM/a', status: 'completed' },
+      { target_repo: 'team/unknown', status: 'failed' },
+    ]);
+  });
+
+  it.each([
+    ['cron', /^17 3 \* \* \* (cd .*)$/m],
+    ['systemd', /^ExecStart=(.*)$/m],
+  ])('is what the README has for %s, with nothing in its environment', async (_who, line) => {
+    await bench.logIn();
+    const [, command = ''] = line.exec(await readFile(join(project, 'README.md'), 'utf8')) ?? [];
+    // Where the README has the checkout, and nothing of a developer's own.
+    const checkout = join(bench.folder, 'checkout');
+    await mkdir(join(checkout, '.data'), { recursive: true });
+    for (const name of ['scripts', 'node_modules']) {
+      await symlink(join(project, name), join(checkout, name));
+    }
+    const { exitCode, all } = await execa(
+      'sh',
+      ['-c', command.replaceAll('/opt/backup-observatory', checkout)],
+      {
+        ...{ cwd: checkout, extendEnv: false, reject: false, all: true },
+        env: { PATH: '/usr/local/bin:/usr/bin:/bin', HOME: bench.folder, ...environment() },
+      },
+    );
+    expect(exitCode, all).toBe(0);
+    expect(await lastRun()).toMatchObject({ status: 'completed', successful: 1 });
+  });
+});
