@@ -1,6 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Database } from '../../lib/platform/database/database.ts';
-import { createEmbedded, createPostgres, type TestDatabase } from '../support/databases.ts';
+import {
+  connect,
+  createEmbedded,
+  createPostgres,
+  type TestDatabase,
+} from '../support/databases.ts';
 import { empty, insertLog, insertResult, insertRun, sql } from '../support/records.ts';
 
 // 0005_embeddings.sql, 0008_forgotten_sources.sql: what is deleted or changed at its source is gone from the chunks at once.
@@ -164,3 +169,39 @@ describe.each([
     expect(await readLeft(db)).toEqual({ jobs: [], chunks: [] });
   });
 });
+
+it('many are forgotten by a plan of their own, whatever the session forgot before', async () => {
+  const COUNT = 3_000;
+  const database = await createPostgres();
+  const client = await connect(database.url);
+  try {
+    await client.query(
+      `INSERT INTO embedding_generations (model_id, dimensions) VALUES ('m', 3);
+       INSERT INTO execution_logs (message) SELECT n FROM generate_series(1, ${COUNT}) AS n;
+       INSERT INTO embedding_jobs (generation_id, source_type, source_id, status)
+         SELECT 1, 'execution_log', id::text, 'completed' FROM execution_logs;
+       INSERT INTO embedding_chunks
+         (generation_id, source_type, source_id, chunk_index, content, source_created_at)
+         SELECT 1, 'execution_log', id::text, 0, 'text', now() FROM execution_logs;
+       ANALYZE embedding_jobs`,
+    );
+    await client.query('DELETE FROM execution_logs WHERE id = 1');
+    await client.query('SELECT pg_stat_force_next_flush()');
+    const before = await readRows(client);
+    await client.query('DELETE FROM execution_logs');
+    await client.query('SELECT pg_stat_force_next_flush()');
+    expect((await readRows(client)) - before).toBeLessThan(COUNT * 10);
+  } finally {
+    await client.end();
+    await database.close();
+  }
+});
+
+/** Rows of jobs and chunks that were read so far, deleted ones too. */
+async function readRows(client: Awaited<ReturnType<typeof connect>>): Promise<number> {
+  const { rows } = await client.query(
+    `SELECT sum(seq_tup_read + idx_tup_fetch)::int AS rows FROM pg_stat_user_tables
+     WHERE relname IN ('embedding_jobs', 'embedding_chunks')`,
+  );
+  return rows[0].rows;
+}

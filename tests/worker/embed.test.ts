@@ -54,7 +54,7 @@ describe('worker embed', () => {
     expect(stdout).toBe(
       'Generation 1 is READY. Let searches use it with `npm run worker -- embed --activate`.\n',
     );
-    expect(stderr).toBe('450 of 450 jobs of generation 1\n');
+    expect(stderr.trimEnd().split('\n').at(-1)).toBe('450 of 450 jobs of generation 1');
     expect(await countJobs(db)).toEqual({ completed: 450 });
     expect(await states()).toEqual(['1 READY']);
   });
