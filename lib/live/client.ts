@@ -17,6 +17,8 @@ export class LiveClients {
   #isShutDown = false;
 
   add(client: LiveClient): void {
+    // It left before it was opened, and will not leave again.
+    if (client.gone.aborted) return;
     if (this.#isShutDown) client.shutDown();
     this.#clients.add(client);
     client.gone.addEventListener('abort', () => this.#clients.delete(client));

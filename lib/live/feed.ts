@@ -27,7 +27,7 @@ export interface LogFeed {
   /**
    * Hands every row that is committed after the call to `receive`, and resolves with the rows that a
    * resuming client has missed: each row is in one of both, once. Throws SERVICE_UNAVAILABLE when the
-   * database does not answer; rejects with the signal's reason when it aborts first.
+   * database does not answer, BAD_REQUEST when the signal aborts first.
    */
   subscribe(receive: Receive, options: SubscribeOptions): Promise<LogBatch>;
   /** Polls no more and refuses new subscribers. */
@@ -151,12 +151,12 @@ export function createLogFeed({ db, clock, log }: FeedHandles): LogFeed {
   return {
     async subscribe(receive, { after, signal }) {
       if (isClosed) throw unavailable();
-      signal.throwIfAborted();
+      if (signal.aborted) throw hasLeft();
       const point = await new Promise<JoinPoint>((join, reject) => {
         const joiner: Joiner = { receive, after, waiting: { join, refuse: reject } };
         signal.addEventListener('abort', () => {
           leave(joiner);
-          refuse(joiner, signal.reason);
+          refuse(joiner, hasLeft());
         });
         joiners.push(joiner);
         wake();
@@ -180,6 +180,11 @@ export function createLogFeed({ db, clock, log }: FeedHandles): LogFeed {
       wake();
     },
   };
+}
+
+/** Nobody reads this answer. It is the client's doing, and no failure of the server. */
+function hasLeft(): AppError {
+  return new AppError('BAD_REQUEST', 'the client has left');
 }
 
 function unavailable(cause?: unknown): AppError {

@@ -1,15 +1,17 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { withSecret } from '../support/deps.ts';
 import {
   type LiveServer,
   openRawStream,
   openSocket,
+  requestOf,
   startLive,
   untilAsleep,
   type WatchedDatabase,
   watch,
 } from '../support/live.ts';
+import { connectRaw } from '../support/raw-client.ts';
 
 let database: TestDatabase;
 let db: WatchedDatabase;
@@ -67,6 +69,22 @@ describe('a shutdown', () => {
     gate.resolve();
     expect((await answer).status).toBe(503);
     await down;
+  });
+
+  it('does not wait for a client that left while its rows were read', async () => {
+    const gate = Promise.withResolvers<void>();
+    db.before(({ name }) => (name === 'replay_logs' ? gate.promise : undefined));
+    const client = await connectRaw(server.port);
+    client.send(requestOf('/api/logs/stream?after_id=0', withSecret));
+    await vi.waitFor(() => expect(db.statements).toContain('replay_logs'));
+    client.socket.destroy();
+    // The poller rests for no one.
+    await untilAsleep(server.deps, 0);
+    gate.resolve();
+    await vi.waitFor(async () =>
+      expect(await server.deps.metrics.render()).toContain('http_requests_in_flight 0'),
+    );
+    await server.shutDown();
   });
 
   it('polls no more', async () => {

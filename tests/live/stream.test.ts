@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { withSecret } from '../support/deps.ts';
 import {
@@ -6,9 +6,12 @@ import {
   type LiveServer,
   openEvents,
   openRawStream,
+  requestOf,
   startLive,
   untilAsleep,
+  watch,
 } from '../support/live.ts';
+import { connectRaw } from '../support/raw-client.ts';
 import { empty, insertLog } from '../support/records.ts';
 
 let database: TestDatabase;
@@ -144,6 +147,25 @@ describe('the life of a stream', () => {
     await client.until(/\r\n0\r\n\r\n$/);
     client.socket.destroy();
     await limited.close();
+  });
+
+  it('is no failure of the server when its client leaves before it is let in', async () => {
+    const gate = Promise.withResolvers<void>();
+    const db = watch(database.db);
+    db.before(() => gate.promise);
+    const slow = await startLive({ db });
+    const client = await connectRaw(slow.port);
+    client.send(requestOf('/api/logs/stream', withSecret));
+    await vi.waitFor(() => expect(db.statements).toHaveLength(1));
+    client.socket.destroy();
+    const answered = vi.waitFor(async () =>
+      expect(await slow.deps.metrics.render()).toContain(
+        'route="/api/logs/stream",status="400"} 1',
+      ),
+    );
+    await answered.finally(() => gate.resolve());
+    expect(slow.deps.logged).toEqual([]);
+    await slow.close();
   });
 
   it('leaves the connection to the next request', async () => {
