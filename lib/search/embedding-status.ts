@@ -48,8 +48,8 @@ const read: Statement = {
 };
 
 /**
- * How far a generation is: the given one, else the one that is being built, else the active one. A job that is being worked on still counts
- * as pending; a generation without jobs is at 100 percent.
+ * How far a generation is: the given one, else the one that is being built, else the active one. A job
+ * that is being worked on still counts as pending; a generation without jobs is at 100 percent.
  */
 export async function readEmbeddingStatus(
   db: Database,
