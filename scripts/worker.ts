@@ -1,3 +1,4 @@
+import { setFlagsFromString } from 'node:v8';
 import { systemClock } from '../lib/platform/clock.ts';
 import type { DatabaseConfig } from '../lib/platform/config/database.ts';
 import type { Database } from '../lib/platform/database/database.ts';
@@ -10,6 +11,10 @@ import { runWorker } from '../lib/worker/worker.ts';
 import { runCommand } from './command.ts';
 import { urlOfRunningServer } from './database.ts';
 import { loadEnvironment } from './environment.ts';
+
+// A run starts thousands of git processes, and V8 lets what is left of them lie as long as there is room:
+// 290 MiB after 200 repositories, where 130 are enough.
+if (process.argv[2] === 'run') setFlagsFromString('--optimize-for-size');
 
 await runCommand(async () => {
   ignoreClosedPipes();

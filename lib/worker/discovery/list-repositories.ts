@@ -69,8 +69,8 @@ export async function listByAccounts(
   for (const { variable, account, use } of accounts) {
     if (account === undefined) continue;
     const client = clientFor(use);
-    const route = await accountRoute(client, account, variable);
-    const pages = listPages(client, route, { account, type: 'all' }, repositoryList);
+    const { route, type } = await accountList(client, account, variable);
+    const pages = listPages(client, route, { account, type }, repositoryList);
     for await (const repositories of pages) add(listing, repositories, use);
   }
   if (listing.repositories.length > 0) return listing;
@@ -80,12 +80,17 @@ export async function listByAccounts(
   );
 }
 
-/** An organization's private repositories are in another list than a person's public ones. */
-async function accountRoute(client: GitHostClient, account: string, variable: string) {
+/**
+ * An organization's private repositories are in another list than a person's public ones, which would
+ * hold those of others too.
+ */
+async function accountList(client: GitHostClient, account: string, variable: string) {
   try {
     const { data } = await client.request('GET /users/{account}', { account });
     const isOrganization = accountType.parse(data).type === 'Organization';
-    return isOrganization ? 'GET /orgs/{account}/repos' : 'GET /users/{account}/repos';
+    return isOrganization
+      ? { route: 'GET /orgs/{account}/repos', type: 'all' }
+      : { route: 'GET /users/{account}/repos', type: 'owner' };
   } catch (error) {
     if (!(error instanceof RequestError && error.status === 404)) throw error;
     const message = `${variable} names ${account}, which the git host does not know`;

@@ -1,8 +1,11 @@
 import { readdir } from 'node:fs/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { openLoginStore } from '../../../lib/worker/logins/login-store.ts';
 import { createPostgres, type TestDatabase } from '../../support/databases.ts';
-import { makeToken } from '../../support/git-host/state.ts';
+import { grantAppToken, makeToken } from '../../support/git-host/state.ts';
 import { createHostedWorker, type HostedWorker } from '../../support/hosted-worker.ts';
+import { createMemoryKeychain } from '../../support/keychain.ts';
+import { factsAt } from '../../support/logins.ts';
 import { rowsOf } from '../../support/worker.ts';
 
 let database: TestDatabase;
@@ -104,6 +107,29 @@ describe('discovery by installations', () => {
       status: 'failed',
       error_message: expect.stringContaining('not logged in to the git host'),
     });
+  });
+
+  it('renews a token that ends soon before it is used, for the host and for git', async () => {
+    await bench.add({ fullName: 'team/a', private: true });
+    const { host } = bench;
+    const granted = grantAppToken(host.state, 'ada', 'Iv1.standin');
+    const store = openLoginStore({
+      folder: bench.env.BACKUP_CONFIG_DIR ?? '',
+      keychain: createMemoryKeychain(),
+      notify: () => undefined,
+    });
+    const facts = factsAt(host, { expires_at: new Date(Date.now() + 60_000).toISOString() });
+    const { access_token: token, refresh_token } = granted;
+    await store.save('github:source', { facts, secrets: { token, refresh_token } }, ['file']);
+    expect((await run()).code).toBe(0);
+    const renewed = (await store.find('github:source')) as unknown as { token: string };
+    expect(renewed.token).not.toBe(token);
+    const basic = Buffer.from(`x-access-token:${renewed.token}`).toString('base64');
+    expect(new Set(bench.http.requests.map(({ authorization }) => authorization))).toEqual(
+      new Set([`Basic ${basic}`]),
+    );
+    const refreshes = host.state.requests.filter(({ body }) => body.grant_type === 'refresh_token');
+    expect(refreshes).toHaveLength(1);
   });
 
   it('waits a rate limit out and shows until when', async () => {
