@@ -264,6 +264,8 @@ BEGIN
   END CASE;
   document := format('search_document(id, %s)', content);
   FOR tier IN 1..3 LOOP
+    -- Each word is looked for on its own. Who types more of them than these has left none unfinished.
+    EXIT WHEN tier = 3 AND (SELECT sum(jsonb_array_length(terms)) FROM jsonb_array_elements(alternatives) AS terms) > 8;
     marked := alternatives;
     IF tier = 3 THEN
       SELECT jsonb_agg((

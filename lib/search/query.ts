@@ -13,7 +13,7 @@ export interface ParsedQuery {
   wanted: string;
 }
 
-/** More terms than anybody types; a text that was pasted is searched by its beginning. */
+/** More terms than anybody types, or words of a phrase; a text that was pasted is searched by its beginning. */
 const MOST_TERMS = 48;
 
 const word = /[\p{L}\p{N}]/u;
@@ -36,8 +36,11 @@ export function parseQuery(query: string): ParsedQuery {
       continue;
     }
     const term = readTerm(groups);
-    if (term === null) continue;
-    alternatives.at(-1)?.push(term);
+    const terms = alternatives.at(-1);
+    // Said twice it costs twice and finds the same.
+    if (term === null || terms === undefined || terms.some((other) => isSame(other, term)))
+      continue;
+    terms.push(term);
     count += 1;
   }
   const wantsSomething = alternatives.flat().some(({ negated }) => !negated);
@@ -54,9 +57,14 @@ export function parseQuery(query: string): ParsedQuery {
 
 function readTerm({ dash, phrase, plain }: Record<string, string | undefined>): QueryTerm | null {
   if (phrase !== undefined) {
-    return word.test(phrase) ? { text: phrase, phrase: true, negated: dash === '-' } : null;
+    const text = phrase.trim().split(/\s+/).slice(0, MOST_TERMS).join(' ');
+    return word.test(text) ? { text, phrase: true, negated: dash === '-' } : null;
   }
   if (plain === undefined || !word.test(plain)) return null;
   const negated = /^-[\p{L}\p{N}]/u.test(plain);
   return { text: negated ? plain.slice(1) : plain, phrase: false, negated };
+}
+
+function isSame(one: QueryTerm, other: QueryTerm): boolean {
+  return one.text === other.text && one.phrase === other.phrase && one.negated === other.negated;
 }

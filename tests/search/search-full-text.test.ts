@@ -129,6 +129,13 @@ describe.each([
     expect(await find(db, 'clone sitem')).toEqual([`execution_log ${id}`]);
   });
 
+  it('takes words for beginnings in queries of up to eight words', async () => {
+    const id = await log('one two three four five six seven sitemap of all');
+    const eight = 'one two three four five six seven sitem';
+    expect(await find(db, eight)).toEqual([`execution_log ${id}`]);
+    expect(await find(db, `${eight} all`)).toEqual([]);
+  });
+
   it('finds nothing that is of other source types', async () => {
     await log('a certificate');
     expect(await find(db, 'certificate', { sourceTypes: ['backup_result'] })).toEqual([]);

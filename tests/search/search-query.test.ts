@@ -35,6 +35,16 @@ describe('parseQuery', () => {
     expect(parseQuery('clone "timed out" -push').wanted).toBe('clone timed out');
   });
 
+  it('looks once for what is said twice, and for the beginning of a pasted phrase', () => {
+    expect(parseQuery('a b a -b b -b "timed  out" or a').alternatives).toEqual([
+      [word('a'), word('b'), without(word('b')), phrase('timed out')],
+      [word('a')],
+    ]);
+    expect(parseQuery(`"${'timed out '.repeat(90)}"`).alternatives).toEqual([
+      [phrase(Array.from({ length: 24 }, () => 'timed out').join(' '))],
+    ]);
+  });
+
   it('takes any text in bounded parts', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 1_000 }), (query) => {
