@@ -104,6 +104,11 @@ export function createNodeServer(options: ServerOptions): NodeServer {
   function onUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     // The server has let go of it. A connection that fails is closed, which its owner sees.
     socket.on('error', () => socket.destroy());
+    // Of this server itself the connection is free here; a platform that hands upgrades over may not look.
+    if (responses.of(request.socket).length > 0) {
+      socket.destroy();
+      return;
+    }
     const response: UpgradeResponse = new UpgradeResponse({ request, socket, head }, () =>
       responses.delete(response),
     );

@@ -1,8 +1,13 @@
 import { once } from 'node:events';
-import { connect } from 'node:net';
+import { createServer } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
 import type { HttpBindings } from '@hono/node-server';
 import { afterEach, describe, expect, it } from 'vitest';
-import { type RunningServer, serveNode } from '../../../lib/platform/http/serve.ts';
+import {
+  createNodeServer,
+  type RunningServer,
+  serveNode,
+} from '../../../lib/platform/http/serve.ts';
 import { createTestDeps } from '../../support/deps.ts';
 import { requestOf } from '../../support/live.ts';
 import { connectRaw } from '../../support/raw-client.ts';
@@ -50,6 +55,29 @@ describe('a handshake in the same bytes as the request before it', () => {
     const answers = await client.until(/\/handshake ServerResponse;/);
     expect(answers.indexOf('/first ServerResponse;')).toBeGreaterThan(0);
     client.socket.destroy();
+  });
+
+  it('ends the connection where a platform hands it over as an upgrade all the same', async () => {
+    const deps = createTestDeps();
+    const arrived = Promise.withResolvers<void>();
+    const { server } = createNodeServer({
+      fetch: () => {
+        arrived.resolve();
+        return new Promise(() => undefined);
+      },
+      log: deps.log,
+      clock: deps.clock,
+    });
+    const platform = createServer((request, response) => server.emit('request', request, response));
+    platform.on('upgrade', (...upgrade) => server.emit('upgrade', ...upgrade));
+    platform.listen(0, '127.0.0.1');
+    await once(platform, 'listening');
+    const client = await connectRaw((platform.address() as AddressInfo).port);
+    client.send(requestOf('/first', {}));
+    await arrived.promise;
+    client.send(handshake);
+    expect(await client.ended()).toBe('');
+    platform.close();
   });
 
   it('is taken for one again when the answer before it is done', async () => {
