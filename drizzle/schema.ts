@@ -309,6 +309,36 @@ export const chatMessages = pgTable(
   ],
 );
 
+/** What was reported to whom (spec 2, rule 7; decisions 5). */
+export const reports = pgTable(
+  'reports',
+  {
+    id: uuid('id').primaryKey().defaultRandom(),
+    /** Null for a report of the MCP server, which is no user's. */
+    username: text('username'),
+    /** latest_backup, executive_summary, failure_investigation, or custom for one that was handed in. */
+    reportType: text('report_type').notNull(),
+    subject: text('subject').notNull(),
+    recipients: text('recipients').array().notNull().default([]),
+    /** How the latest delivery ended; generated before the first. */
+    status: text('status').notNull().default('generated'),
+    contentMarkdown: text('content_markdown').notNull(),
+    contentHtml: text('content_html').notNull(),
+    createdAt: time('created_at').notNull().defaultNow(),
+    /** Of the latest delivery that the mail service took. */
+    sentAt: time('sent_at'),
+    errorMessage: text('error_message'),
+  },
+  (table) => [
+    check('reports_status_check', sql`status IN ('generated', 'sent', 'failed')`),
+    index('reports_of_user').on(
+      table.username,
+      newestFirst(table.createdAt),
+      newestFirst(table.id),
+    ),
+  ],
+);
+
 /**
  * One version of the vector index, built with one embedding model (spec 2, Embedding generation). At most
  * one is BUILDING and one ACTIVE.

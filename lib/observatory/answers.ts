@@ -40,6 +40,7 @@ export const describeObservatoryError: DescribeError = (error, requestId): Error
       ...(error.details.length > 0 ? { details: error.details } : {}),
     },
     request_id: requestId,
+    ...error.fields,
   },
 });
 

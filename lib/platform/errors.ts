@@ -57,6 +57,8 @@ export interface AppErrorOptions {
   headers?: Record<string, string>;
   /** The faults of an input, for surfaces that list them. */
   details?: readonly ErrorDetail[];
+  /** What the body of the observatory's error names beside its envelope, such as the report's id. */
+  fields?: Readonly<Record<string, string>>;
 }
 
 /**
@@ -68,11 +70,13 @@ export class AppError extends Error {
   readonly code: ErrorCode;
   readonly headers: Record<string, string>;
   readonly details: readonly ErrorDetail[];
+  readonly fields: Readonly<Record<string, string>>;
 
   constructor(code: ErrorCode, message: string, options: AppErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
     this.headers = options.headers ?? {};
     this.details = options.details ?? [];
+    this.fields = options.fields ?? {};
   }
 }

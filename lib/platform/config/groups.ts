@@ -1,4 +1,5 @@
 import { sweepVariables } from './backups.ts';
+import { chatVariables } from './chat.ts';
 import { databaseVariables } from './database.ts';
 import { gatewayVariables } from './gateway.ts';
 import { httpVariables } from './http.ts';
@@ -6,6 +7,7 @@ import { identityVariables } from './identity.ts';
 import { listenVariables } from './listen.ts';
 import { liveVariables } from './live.ts';
 import { logVariables } from './log.ts';
+import { mailVariables } from './mail.ts';
 import { backendVariables, mcpVariables } from './mcp.ts';
 import { redisVariables } from './redis.ts';
 import { searchVariables } from './search.ts';
@@ -25,6 +27,8 @@ export const variableGroups = {
   Observatory: identityVariables,
   'Model gateway': gatewayVariables,
   Search: searchVariables,
+  Chat: chatVariables,
+  Mail: mailVariables,
   'MCP server': mcpVariables,
   'Other services': backendVariables,
 } as const;

@@ -1,12 +1,15 @@
 import { z } from 'zod';
+import { chatVariables } from './chat.ts';
 import { databaseVariables } from './database.ts';
 import { gatewayVariables } from './gateway.ts';
 import { httpVariables } from './http.ts';
 import { identityVariables } from './identity.ts';
 import { logVariables } from './log.ts';
+import { mailVariables } from './mail.ts';
 import { backendVariables } from './mcp.ts';
 import { redisVariables } from './redis.ts';
 import { searchVariables } from './search.ts';
+import { workerVariables } from './worker.ts';
 
 /** What the observatory is configured by. */
 export const observatoryVariables = z.object({
@@ -17,7 +20,12 @@ export const observatoryVariables = z.object({
   ...identityVariables.shape,
   ...gatewayVariables.shape,
   ...searchVariables.shape,
+  ...chatVariables.shape,
+  ...mailVariables.shape,
   BACKEND_URL: backendVariables.shape.BACKEND_URL,
+  BACKUP_ARCHIVE_PATH: workerVariables.shape.BACKUP_ARCHIVE_PATH,
+  // Of the system, not of ours: where git is found.
+  PATH: z.string().optional(),
   VERCEL_URL: z
     .string()
     .regex(/^[a-z0-9.-]+$/i, 'must be a host name')

@@ -1,0 +1,47 @@
+import type { MailConfig } from '../../platform/config/mail.ts';
+import type { Deps } from '../../platform/deps.ts';
+import { AppError } from '../../platform/errors.ts';
+import { type Report, recordDelivery } from '../../records/reports.ts';
+import { type MailHandles, sendMail } from './mail-service.ts';
+
+/** The handles that mailing a report needs. */
+export type DeliveryHandles = MailHandles & Pick<Deps<MailConfig>, 'db'>;
+
+/**
+ * Mails a report that is kept to recipients that are allowed, and notes how it ended. Throws
+ * EMAIL_DELIVERY_FAILED with the report's id when it was not taken (the report is then failed), CONFLICT
+ * while another request mails the same to the same, and SERVICE_UNAVAILABLE when mail is not configured.
+ */
+export async function deliverReport(
+  handles: DeliveryHandles,
+  report: Report,
+  recipients: readonly string[],
+  signal?: AbortSignal,
+): Promise<Report> {
+  const { id, subject, content_html: html, content_markdown: text } = report;
+  const delivery = await sendMail(
+    handles,
+    { id, recipients, subject, html: toDocument(html), text },
+    signal,
+  );
+  if (delivery.outcome === 'under way') {
+    throw new AppError('CONFLICT', `report ${id} is being mailed by another request`);
+  }
+  const error = delivery.outcome === 'failed' ? delivery.reason : null;
+  const recorded = await recordDelivery(handles.db, id, { recipients, error });
+  if (error !== null) {
+    throw new AppError('EMAIL_DELIVERY_FAILED', `report ${id} was not mailed: ${error}`, {
+      fields: { report_id: id },
+    });
+  }
+  if (recorded === null) throw new AppError('NOT_FOUND', 'report not found');
+  return recorded;
+}
+
+const style =
+  'font-family: system-ui, sans-serif; line-height: 1.5; color: #1f2328; max-width: 60em';
+
+/** A mail is a whole document. Its body is what `renderHtml` made, which nothing can leave. */
+function toDocument(html: string): string {
+  return `<!doctype html><html lang="en"><head><meta charset="utf-8"></head><body style="${style}">${html}</body></html>`;
+}

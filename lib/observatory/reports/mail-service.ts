@@ -1,0 +1,110 @@
+import { createHash } from 'node:crypto';
+import { cleanText } from '../../platform/clean-text.ts';
+import type { MailConfig } from '../../platform/config/mail.ts';
+import type { Deps } from '../../platform/deps.ts';
+import { AppError } from '../../platform/errors.ts';
+
+/** Longest wait for the mail service, all attempts together. */
+const TIMEOUT_MS = 15_000;
+/** A request that got no answer, or a 5xx one, is sent once more. */
+const ATTEMPTS = 2;
+const MAX_REASON = 300;
+
+/** One mail. */
+export interface Mail {
+  /** Of the report. */
+  id: string;
+  recipients: readonly string[];
+  subject: string;
+  html: string;
+  text: string;
+}
+
+/** Why a mail was not taken, or that another request sends the very same now. */
+export type Delivery =
+  | { outcome: 'sent' }
+  | { outcome: 'failed'; reason: string }
+  | { outcome: 'under way' };
+
+/** The handles that delivery needs. */
+export type MailHandles = Pick<Deps<MailConfig>, 'config' | 'log' | 'redactor' | 'clock'>;
+
+/** What the mail service is reached by. Throws SERVICE_UNAVAILABLE and logs what is missing. */
+export function requireMail({ config, log }: Pick<MailHandles, 'config' | 'log'>): {
+  key: string;
+  from: string;
+} {
+  const { RESEND_API_KEY: key, SMTP_FROM: from } = config;
+  if (key === undefined || from === undefined) {
+    const missing = key === undefined ? 'RESEND_API_KEY' : 'SMTP_FROM';
+    log.error(`${missing} is not set: no report is mailed`);
+    throw new AppError('SERVICE_UNAVAILABLE', 'mail is not configured');
+  }
+  return { key, from };
+}
+
+/**
+ * Hands a mail to the mail service. The same report to the same recipients has the same Idempotency-Key,
+ * so that neither our second attempt nor a user's mails it twice. Throws SERVICE_UNAVAILABLE when mail is
+ * not configured, nothing else.
+ */
+export async function sendMail(
+  handles: MailHandles,
+  mail: Mail,
+  signal?: AbortSignal,
+): Promise<Delivery> {
+  const { key, from } = requireMail(handles);
+  // Loaded when the first mail is sent: it would make every cold start slower.
+  const { Resend } = await import('resend');
+  const { emails } = new Resend(key, { baseUrl: handles.config.RESEND_BASE_URL });
+  const { recipients, subject, html, text } = mail;
+  const message = { from, to: [...recipients], subject, html, text };
+
+  const expired = new AbortController();
+  const done = new AbortController();
+  handles.clock.sleep(TIMEOUT_MS, done.signal).then(
+    () => expired.abort(),
+    () => undefined, // the answer came first
+  );
+  const ended = AbortSignal.any(signal ? [expired.signal, signal] : [expired.signal]);
+  const options = {
+    idempotencyKey: idempotencyKeyOf(from, mail),
+    signal: ended,
+    // The client hands its options to fetch: a redirect would carry the report elsewhere.
+    redirect: 'manual',
+  };
+  try {
+    for (let attempt = 1; ; attempt += 1) {
+      const { error } = await emails.send(message, options);
+      if (error === null) return { outcome: 'sent' };
+      if (error.name === 'concurrent_idempotent_requests') return { outcome: 'under way' };
+      if (ended.aborted) {
+        const reason = expired.signal.aborted
+          ? `the mail service did not answer within ${TIMEOUT_MS / 1000} seconds`
+          : 'the delivery was given up before the mail service answered';
+        return { outcome: 'failed', reason };
+      }
+      const mayPass = error.statusCode === null || error.statusCode >= 500;
+      if (!mayPass || attempt === ATTEMPTS) {
+        return { outcome: 'failed', reason: describe(error, handles) };
+      }
+    }
+  } finally {
+    done.abort();
+  }
+}
+
+/** One for a report and its recipients, in whatever order. A new sender makes it another mail. */
+function idempotencyKeyOf(from: string, { id, recipients }: Mail): string {
+  const digest = createHash('sha256').update(JSON.stringify([from, [...recipients].sort()]));
+  return `report-${id}-${digest.digest('hex').slice(0, 32)}`;
+}
+
+function describe(
+  error: { statusCode: number | null; message: unknown },
+  { redactor }: Pick<MailHandles, 'redactor'>,
+): string {
+  if (error.statusCode === null) return 'the mail service did not answer';
+  const said = cleanText(redactor.text(String(error.message ?? '')), MAX_REASON);
+  return `the mail service answered ${error.statusCode}: ${said}`;
+}

@@ -1,0 +1,62 @@
+import type { IOptions } from 'sanitize-html';
+
+/** A piece of a report: markdown, which may hold what others wrote, or a drawing of ours. */
+export type Block = { markdown: string } | { svg: string };
+
+/** The markdown of a report: what it says without its drawings. */
+export function joinMarkdown(blocks: readonly Block[]): string {
+  return blocks.flatMap((block) => ('markdown' in block ? [block.markdown] : [])).join('\n\n');
+}
+
+/** Everything that markdown itself can make, but images: a mail must not fetch anything. */
+const allowed: IOptions = {
+  allowedTags: [
+    ...['h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'p', 'br', 'hr', 'blockquote', 'ul', 'ol', 'li'],
+    ...['strong', 'em', 'del', 'code', 'pre', 'a'],
+    ...['table', 'thead', 'tbody', 'tr', 'th', 'td'],
+  ],
+  allowedAttributes: { a: ['href', 'rel'], th: ['align'], td: ['align'], ol: ['start'] },
+  allowedSchemes: ['http', 'https', 'mailto'],
+  allowedSchemesAppliedToAttributes: ['href'],
+  allowProtocolRelative: false,
+  transformTags: {
+    a: (tagName, { href = '' }) => ({
+      tagName,
+      // A relative address would lead to wherever the report is read.
+      attribs: /^(https?:|mailto:)/i.test(href)
+        ? { href, rel: 'noopener noreferrer nofollow' }
+        : ({} as Record<string, string>),
+    }),
+  },
+};
+
+/**
+ * Renders a report as HTML that is safe to show: no scripts, styles, images or frames, links to http,
+ * https and mailto alone. HTML in the markdown is shown as text.
+ */
+export async function renderHtml(blocks: readonly Block[]): Promise<string> {
+  // Loaded when the first report is made: they would make every cold start slower.
+  const [{ Marked }, { default: sanitizeHtml }] = await Promise.all([
+    import('marked'),
+    import('sanitize-html'),
+  ]);
+  const marked = new Marked({
+    gfm: true,
+    async: false,
+    renderer: {
+      html: ({ text }) => escapeHtml(text),
+      image: ({ text }) => escapeHtml(text),
+    },
+  });
+  const render = (block: Block) =>
+    'svg' in block ? `${block.svg}\n` : sanitizeHtml(String(marked.parse(block.markdown)), allowed);
+  return blocks.map(render).join('');
+}
+
+function escapeHtml(text: string): string {
+  return text
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;');
+}
