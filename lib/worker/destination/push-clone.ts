@@ -40,8 +40,9 @@ const MOST_ATTEMPTS = 20;
 /** Without a commit of anybody else's in between: the refusal was of another kind. */
 const MOST_FRUITLESS_ATTEMPTS = 4;
 const PAUSE_MS = 500;
-const rejection =
-  /\[(remote )?rejected\]|fetch first|non-fast-forward|cannot lock ref|incorrect old value/;
+/** Somebody else was faster. What a hook or a protected branch refuses is not among these. */
+const overtaken =
+  /\[rejected\]|fetch first|non-fast-forward|cannot lock ref|failed to update ref|incorrect old value/;
 
 /** Clones the destination. Throws GitError, or what `credential` throws. */
 export async function openPushClone(options: PushCloneOptions): Promise<PushClone> {
@@ -108,7 +109,7 @@ export async function openPushClone(options: PushCloneOptions): Promise<PushClon
             root = entries;
             return true;
           } catch (error) {
-            if (!(error instanceof GitError && rejection.test(error.message))) throw error;
+            if (!(error instanceof GitError && overtaken.test(error.message))) throw error;
             const before = tip;
             await fetchTip();
             fruitless = tip === before ? fruitless + 1 : 0;

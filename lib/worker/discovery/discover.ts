@@ -1,4 +1,5 @@
 import { RequestError } from '@octokit/request-error';
+import { ZodError } from 'zod';
 import { cleanText } from '../../platform/clean-text.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { AppError } from '../../platform/errors.ts';
@@ -39,6 +40,8 @@ export async function discoverSources(options: DiscoveryOptions): Promise<Source
     return await discover(options, tokens);
   } catch (error) {
     access.connection.signal.throwIfAborted();
+    const isExpected = [AppError, RequestError, ZodError].some((kind) => error instanceof kind);
+    if (!isExpected) throw error;
     const fault = explainFault(error, access.connection.apiUrl, origin);
     const exitCode = fault.code === 'UNAUTHORIZED' ? 4 : 1;
     throw new RunStopped(`discovery failed: ${fault.message}`, { cause: fault, exitCode });

@@ -1,4 +1,4 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Context } from 'hono';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -212,7 +212,6 @@ describe('a push that is refused', () => {
 
   it('for good is a failed result with what the host said, and the run goes on', async () => {
     await bench.add({ fullName: 'team/b' });
-    await at('config', 'receive.denyUpdates', 'true');
     beforePush(async (c) => c.text('quota exceeded', 403));
     expect((await run()).code).toBe(1);
     expect(await lastResults()).toMatchObject([
@@ -222,5 +221,18 @@ describe('a push that is refused', () => {
     expect(await readdir(bench.archives)).toEqual(
       expect.arrayContaining(['team__a.bundle', 'team__b.bundle']),
     );
+  });
+
+  it('by a rule of the repository is not tried again', async () => {
+    const hook = '#!/bin/sh\necho main is protected >&2\nexit 1\n';
+    await writeFile(join(bench.folder, 'host/ada/backups.git/hooks/pre-receive'), hook, {
+      mode: 0o700,
+    });
+    expect((await run()).code).toBe(1);
+    expect(await lastResults()).toMatchObject([
+      { error_message: expect.stringMatching(/^not pushed: .*main is protected.*hook declined/) },
+    ]);
+    const pushes = bench.http.requests.filter(({ path }) => path.endsWith('/git-receive-pack'));
+    expect(pushes.length).toBeLessThanOrEqual(2);
   });
 });

@@ -36,6 +36,14 @@ const lastRun = async () =>
     )
   )[0];
 
+/** The logins of the worker, with a keychain that no other process has. */
+const storeOf = ({ env }: HostedWorker) =>
+  openLoginStore({
+    folder: env.BACKUP_CONFIG_DIR ?? '',
+    keychain: createMemoryKeychain(),
+    notify: () => undefined,
+  });
+
 describe('discovery by installations', () => {
   it('backs up every repository of every page of every installation', async () => {
     bench.host.state.pageSize = 2;
@@ -100,6 +108,26 @@ describe('discovery by installations', () => {
     expect(sent.join()).not.toContain(token);
   });
 
+  it('falls back to no token of the environment when the login cannot be read', async () => {
+    await bench.add({ fullName: 'team/a' });
+    // In a keychain that is not the worker's, as when cron has no desktop session.
+    await storeOf(bench).save(
+      'github:source',
+      { facts: factsAt(bench.host), secrets: { token: makeToken('ghu'), refresh_token: null } },
+      ['keychain'],
+    );
+    const token = makeToken('ghp');
+    bench.host.state.tokens.set(token, { login: 'ada', endsAt: null, ofApp: false });
+    expect((await run({ GIT_TOKEN_PERSONAL: token, ORG_ACCOUNT: 'team' })).code).toBe(1);
+    expect(await lastRun()).toMatchObject({
+      status: 'failed',
+      error_message: expect.stringMatching(
+        /keychain could not be read .*: log in again with --store file/,
+      ),
+    });
+    expect(bench.host.state.requests).toEqual([]);
+  });
+
   it('ends with 4 and a failed run without a login and without a token', async () => {
     const { code } = await run();
     expect(code).toBe(4);
@@ -113,11 +141,7 @@ describe('discovery by installations', () => {
     await bench.add({ fullName: 'team/a', private: true });
     const { host } = bench;
     const granted = grantAppToken(host.state, 'ada', 'Iv1.standin');
-    const store = openLoginStore({
-      folder: bench.env.BACKUP_CONFIG_DIR ?? '',
-      keychain: createMemoryKeychain(),
-      notify: () => undefined,
-    });
+    const store = storeOf(bench);
     const facts = factsAt(host, { expires_at: new Date(Date.now() + 60_000).toISOString() });
     const { access_token: token, refresh_token } = granted;
     await store.save('github:source', { facts, secrets: { token, refresh_token } }, ['file']);
