@@ -1,9 +1,10 @@
 import type { Database, Statement } from '../platform/database/database.ts';
 import { iso } from '../records/page.ts';
 import { hashingModel } from './embedders/hashing.ts';
-import type { QueryTerm } from './query.ts';
+import { type QueryTerm, wantedText } from './query.ts';
 import type { QueryVector, VectorModel } from './query-vector.ts';
 import type { SourceType } from './source-types.ts';
+import { piecesOf } from './spelling.ts';
 
 export interface SourceQuery {
   alternatives: readonly (readonly QueryTerm[])[];
@@ -45,6 +46,8 @@ const RRF_K = 60;
 const LONGEST_CONTENT = 4_000;
 /** A source that shares next to no spelling with the query is no hit of a lexical model. */
 const LEAST_SIMILARITY_OF_SPELLING = 0.15;
+/** Nor one that only seems to: two spellings can have the same place in a vector. Share of the pieces. */
+const LEAST_SHARED_SPELLING = 0.2;
 
 const types = `$4::text[]`;
 /** Full text takes part when it has weight, and whenever vectors cannot (decisions 5, /search). */
@@ -55,6 +58,14 @@ const liveTexts = (type: SourceType) => `
   SELECT '${type}' AS source_type, row_id AS source_id, tier, rank, NULL::bigint AS chunk_id
   FROM search_full_text('${type}', $1::jsonb, NULL, $8::text, ${CANDIDATES}, $7::int)
   WHERE '${type}' = ANY (${types}) AND ${textsTakePart}`;
+
+/** Share of the query's pieces that a chunk holds, in what of it was embedded. */
+const sharedSpelling = `(
+  SELECT avg((position(piece IN spelt) > 0)::int)
+  FROM (
+    SELECT lower(concat_ws(' ', metadata->>'repository', metadata->>'level', content)) AS spelt
+    FROM embedding_chunks WHERE id = chunk_id OFFSET 0
+  ) AS chunk, unnest($11::text[]) AS piece)`;
 
 /** When the source of a candidate was made; NULL when it is gone, or another user's. */
 const createdAt = `
@@ -99,7 +110,7 @@ const shown = `
 /**
  * $1 alternatives, $2 vector, $3 its model, $4 source types, $5 and $6 the weights of full text and of
  * vectors, $7 limit, $8 owner of investigations, $9 least similarity,
- * $10 dimensions.
+ * $10 dimensions, $11 what the query is spelt of, NULL for a model that knows more than spelling.
  */
 const statement: Statement = {
   name: 'search',
@@ -120,6 +131,7 @@ const statement: Statement = {
     SELECT chunk_id, similarity
     FROM active, LATERAL search_vectors(active.id, active.dimensions, $2::text, ${types}, ${CANDIDATES})
     WHERE (SELECT take_part FROM vectors_usable) AND similarity >= $9::float8
+      AND ($11::text[] IS NULL OR ${sharedSpelling} >= ${LEAST_SHARED_SPELLING})
   ), texts AS MATERIALIZED (
     ${(['execution_log', 'backup_result', 'investigation', 'backup_fix'] as const).map(liveTexts).join(' UNION ALL ')}
     UNION ALL
@@ -176,6 +188,7 @@ interface Row {
  */
 export async function findSources(db: Database, query: SourceQuery): Promise<FoundSources> {
   const { vector } = query;
+  const isLexical = vector?.model.id === hashingModel.id;
   const [row] = await db.query<Row>(statement, [
     JSON.stringify(query.alternatives),
     vector === null ? null : `[${vector.values.join(',')}]`,
@@ -185,8 +198,9 @@ export async function findSources(db: Database, query: SourceQuery): Promise<Fou
     query.semanticWeight,
     query.limit,
     query.investigationsOf,
-    vector?.model.id === hashingModel.id ? LEAST_SIMILARITY_OF_SPELLING : -1,
+    isLexical ? LEAST_SIMILARITY_OF_SPELLING : -1,
     vector?.model.dimensions ?? null,
+    isLexical ? piecesOf(wantedText(query.alternatives)) : null,
   ]);
   if (!row) throw new Error('the search answered no row');
   const found: (Omit<FoundSource, 'content' | 'metadata'> & {

@@ -47,12 +47,14 @@ export function parseQuery(query: string): ParsedQuery {
   const meant = alternatives
     .map((terms) => (wantsSomething ? terms : terms.map((term) => ({ ...term, negated: false }))))
     .filter((terms) => terms.some(({ negated }) => !negated));
-  return {
-    alternatives: meant,
-    wanted: meant
-      .flatMap((terms) => terms.filter(({ negated }) => !negated).map((term) => term.text))
-      .join(' '),
-  };
+  return { alternatives: meant, wanted: wantedText(meant) };
+}
+
+/** The words of a query that are not excluded. */
+export function wantedText(alternatives: readonly (readonly QueryTerm[])[]): string {
+  return alternatives
+    .flatMap((terms) => terms.filter(({ negated }) => !negated).map((term) => term.text))
+    .join(' ');
 }
 
 function readTerm({ dash, phrase, plain }: Record<string, string | undefined>): QueryTerm | null {

@@ -81,6 +81,22 @@ describe('what vectors add', () => {
     expect(await find(db, 'elephant')).toEqual([]);
   });
 
+  it('finds nothing that only has the same places in its vector', async () => {
+    // Similar by 0.20 each, with no three letters in common.
+    await log('the archive volume is full', 'acme/site-47');
+    await log('the archive volume is full', 'acme/site-87');
+    await activateBuiltIn(db);
+    expect(await find(db, 'blueberry')).toEqual([]);
+    expect(await find(db, 'quantum')).toEqual([]);
+  });
+
+  it('finds a repository that is misspelt, which only stands beside the text', async () => {
+    const id = await log('done', 'acme/site-backend');
+    await log('done', 'globex/mobile-app');
+    await activateBuiltIn(db);
+    expect(await find(db, 'acme/site-bakend')).toEqual([`execution_log ${id}`]);
+  });
+
   it('looks only among the source types that are asked for', async () => {
     const run = await insertRun(db);
     for (let n = 0; n < 120; n++) await log('authentication failed');
