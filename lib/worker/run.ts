@@ -215,7 +215,7 @@ async function measureDestination(
   if (unknownSizes > 0) {
     const files = unknownSizes === 1 ? '1 file' : `${unknownSizes} files`;
     const text = `analytics leave out the size of ${files} of the destination, not known here`;
-    await journal.note('warn', text);
+    await journal.note('info', text);
   }
   return snapshot;
 }

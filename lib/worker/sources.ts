@@ -13,7 +13,7 @@ import type { Journal } from './journal.ts';
 import { backUpRepository, type RepositoryOutcome } from './repository.ts';
 import type { Source } from './source.ts';
 import { RunStopped } from './stop.ts';
-import { formatBytes } from './text.ts';
+import { formatBytes } from '../platform/units.ts';
 
 export interface SourcesContext {
   db: Database;
@@ -92,7 +92,7 @@ async function backUpSource(
 
 /** Pushes an archive, also one that an earlier run could not push, where there is a destination. */
 async function deliver(
-  { destination }: SourcesContext,
+  { destination, journal }: SourcesContext,
   source: Source,
   outcome: RepositoryOutcome,
   show: (doing: string) => void,
@@ -102,7 +102,10 @@ async function deliver(
   const delivery = await destination.deliver(source, outcome);
   const { key, record } = outcome;
   if (delivery.status === 'there') return outcome;
-  if (delivery.status === 'pushed') return { status: 'completed', key, record };
+  if (delivery.status === 'pushed') {
+    await journal.note('info', 'pushed to the destination', source.name);
+    return { status: 'completed', key, record };
+  }
   const errorMessage = cleanText(delivery.reason);
   return { status: delivery.status, errorMessage, archive: { key, record } };
 }

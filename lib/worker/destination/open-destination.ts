@@ -7,7 +7,7 @@ import type { GitCredential } from '../../platform/git-credential.ts';
 import { makeScratch, removeScratch } from '../../platform/scratch.ts';
 import type { HostAccess } from '../host-access.ts';
 import { loginCommand } from '../logins/messages.ts';
-import { formatBytes } from '../text.ts';
+import { formatBytes } from '../../platform/units.ts';
 import type { Delivery, Destination } from './destination.ts';
 import { measureDestination } from './measure.ts';
 import { doubtPrivacy, type PrivacyDoubt } from './privacy.ts';

@@ -56,6 +56,7 @@ it('pushes with the destination login, and reads sources with theirs', async () 
   expect(await at('ls-tree', '--name-only', 'main')).toBe('a.txt\nteam__a.bundle');
   expect(headersFor('ada/backups')).toEqual(new Set([basic(destination)]));
   expect(headersFor('team/a')).toEqual(new Set([basic(source)]));
+  expect(stderr).toContain('\nteam/a: pushed to the destination\n');
 });
 
 it('counts the destination without reading its files', async () => {
@@ -71,7 +72,7 @@ it('counts the destination without reading its files', async () => {
       total_archive_size_bytes: size,
     },
   ]);
-  expect(stderr).toContain('warn: analytics leave out the size of 1 file of the destination');
+  expect(stderr).toContain('\nanalytics leave out the size of 1 file of the destination');
 });
 
 it('backs the destination not up into itself, where discovery finds it', async () => {
