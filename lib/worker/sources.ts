@@ -4,6 +4,7 @@ import type { Database } from '../platform/database/database.ts';
 import { AppError } from '../platform/errors.ts';
 import { type Git, GitError } from '../platform/git.ts';
 import type { Log } from '../platform/log.ts';
+import { formatBytes } from '../platform/units.ts';
 import { type RepoState, readRepoState } from '../records/recording/repo-state.ts';
 import { archiveKey, type KeptArchive } from './archive.ts';
 import type { Destination } from './destination/destination.ts';
@@ -13,7 +14,6 @@ import type { Journal } from './journal.ts';
 import { backUpRepository, type RepositoryOutcome } from './repository.ts';
 import type { Source } from './source.ts';
 import { RunStopped } from './stop.ts';
-import { formatBytes } from '../platform/units.ts';
 
 export interface SourcesContext {
   db: Database;

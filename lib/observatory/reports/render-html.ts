@@ -30,9 +30,15 @@ const allowed: IOptions = {
   },
 };
 
+/** Markers of emphasis in one paragraph: the parser takes time by their square. */
+const MOST_MARKERS = 2_000;
+/** Quotes and lists in each other on one line: the parser calls itself for each. */
+const deep = /^[ \t]*(?:>[ \t]*|(?:[-*+]|\d{1,9}[.)])[ \t]+){20,}/m;
+
 /**
  * Renders a report as HTML that is safe to show: no scripts, styles, images or frames, links to http,
- * https and mailto alone. HTML in the markdown is shown as text.
+ * https and mailto alone. HTML in the markdown is shown as text, and so is markdown that only an attack
+ * would look like.
  */
 export async function renderHtml(blocks: readonly Block[]): Promise<string> {
   // Loaded when the first report is made: they would make every cold start slower.
@@ -48,9 +54,18 @@ export async function renderHtml(blocks: readonly Block[]): Promise<string> {
       image: ({ text }) => escapeHtml(text),
     },
   });
-  const render = (block: Block) =>
-    'svg' in block ? `${block.svg}\n` : sanitizeHtml(String(marked.parse(block.markdown)), allowed);
+  const render = (block: Block) => {
+    if ('svg' in block) return `${block.svg}\n`;
+    const { markdown } = block;
+    if (isHarmful(markdown)) return `<pre>${escapeHtml(markdown)}</pre>\n`;
+    return sanitizeHtml(String(marked.parse(markdown)), allowed);
+  };
   return blocks.map(render).join('');
+}
+
+function isHarmful(markdown: string): boolean {
+  const isDense = (paragraph: string) => paragraph.replace(/[^*_~]/g, '').length > MOST_MARKERS;
+  return deep.test(markdown) || markdown.split(/\n[ \t]*\n/).some(isDense);
 }
 
 function escapeHtml(text: string): string {

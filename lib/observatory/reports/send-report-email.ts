@@ -1,4 +1,5 @@
-import { addReport } from '../../records/reports.ts';
+import { AppError } from '../../platform/errors.ts';
+import { addReport, type Report } from '../../records/reports.ts';
 import { type DeliveryHandles, deliverReport } from './deliver-report.ts';
 import { requireMail } from './mail-service.ts';
 import { allowRecipients } from './recipients.ts';
@@ -15,15 +16,18 @@ export interface WrittenReport {
 }
 
 /**
- * Keeps a report that the agent wrote and mails it. Throws RECIPIENT_NOT_ALLOWED before anything is kept,
- * and what `deliverReport` throws. (decisions 5, The agent's tools)
+ * Keeps a report that somebody wrote and mails it. Throws RECIPIENT_NOT_ALLOWED before anything is kept,
+ * and what `deliverReport` throws.
  */
-export async function sendReportEmail(
+export async function sendWrittenReport(
   handles: DeliveryHandles,
   { username, subject, recipients, content_markdown }: WrittenReport,
   signal?: AbortSignal,
-): Promise<{ report_id: string; recipients: string[]; status: string }> {
+): Promise<Report> {
   const allowed = allowRecipients(recipients, handles.config.SMTP_TO);
+  if (allowed.length === 0) {
+    throw new AppError('RECIPIENT_NOT_ALLOWED', 'there is no recipient');
+  }
   requireMail(handles);
   const contentMarkdown = cleanMarkdown(content_markdown, handles.redactor);
   const report = await addReport(handles.db, {
@@ -34,6 +38,15 @@ export async function sendReportEmail(
     contentMarkdown,
     contentHtml: await renderHtml([{ markdown: contentMarkdown }]),
   });
-  const sent = await deliverReport(handles, report, allowed, signal);
-  return { report_id: sent.id, recipients: sent.recipients, status: sent.status };
+  return deliverReport(handles, report, allowed, signal);
+}
+
+/** The same for the agent of the chat, told as its tool's result (decisions 5, The agent's tools). */
+export async function sendReportEmail(
+  handles: DeliveryHandles,
+  written: WrittenReport,
+  signal?: AbortSignal,
+): Promise<{ report_id: string; recipients: string[]; status: string }> {
+  const { id, recipients, status } = await sendWrittenReport(handles, written, signal);
+  return { report_id: id, recipients, status };
 }

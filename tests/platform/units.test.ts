@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { formatBytes } from '../../lib/worker/text.ts';
+import { formatBytes } from '../../lib/platform/units.ts';
 
 it.each([
   [0, '0 B'],

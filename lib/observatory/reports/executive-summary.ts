@@ -1,0 +1,74 @@
+import { formatBytes, formatDuration } from '../../platform/units.ts';
+import type { SummaryFacts } from '../../records/report-facts.ts';
+import { drawChart } from './chart.ts';
+import type { Content } from './make-report.ts';
+import { moment, percentage, successRate, table } from './tables.ts';
+import { quote } from './text.ts';
+
+/** All runs of some weeks, day by day. */
+export function describeSummary(facts: SummaryFacts): Content {
+  const { from, until, days, failing, largest } = facts;
+  const span = `${from.slice(0, 10)} to ${until.slice(0, 10)}`;
+  const rate = percentage(successRate(facts));
+  const chart = drawChart(
+    [...days].reverse().map((day) => ({
+      label: day.date,
+      successRate: successRate(day),
+      duration: day.duration_ms,
+    })),
+  );
+  return {
+    subject: `Backup summary ${span}: ${facts.runs} runs, ${facts.failed_runs} with failures`,
+    blocks: [
+      {
+        markdown: [
+          '# Executive summary',
+          `From ${moment(from)} to ${moment(until)}.`,
+          `- Runs: ${facts.runs}, ${facts.failed_runs} of them with failures\n- Repositories without failure: ${rate} (${facts.failed} failures in ${facts.total_repos})\n- Mean duration of a run: ${formatDuration(facts.duration_ms)}\n- Archives made: ${formatBytes(facts.size_bytes)}\n- Kept now: ${formatBytes(facts.stored_bytes)} of ${facts.repositories} repositories`,
+          '## Days',
+        ].join('\n\n'),
+      },
+      ...(chart === null ? [] : [{ svg: chart }]),
+      {
+        markdown: [
+          days.length === 0
+            ? 'There was no run.'
+            : table(
+                ['Day', 'Runs', 'Repositories', 'Failed', 'Success', 'Size', 'Mean duration'],
+                days.map((day) => [
+                  day.date,
+                  String(day.runs),
+                  String(day.total_repos),
+                  String(day.failed),
+                  percentage(successRate(day)),
+                  formatBytes(day.size_bytes),
+                  formatDuration(day.duration_ms),
+                ]),
+              ),
+          '## Failures',
+          failing.length === 0
+            ? 'No repository failed.'
+            : table(
+                ['Repository', 'Failures', 'Latest error'],
+                failing.map(({ repository, failures, error_message }) => [
+                  quote(repository),
+                  String(failures),
+                  quote(error_message),
+                ]),
+              ),
+          '## Largest archives',
+          largest.length === 0
+            ? 'No archive is recorded.'
+            : table(
+                ['Repository', 'Size', 'Backed up'],
+                largest.map(({ repository, size_bytes, last_backed_up }) => [
+                  quote(repository),
+                  formatBytes(size_bytes),
+                  moment(last_backed_up),
+                ]),
+              ),
+        ].join('\n\n'),
+      },
+    ],
+  };
+}

@@ -1,0 +1,70 @@
+import type { RunFigures } from '../../records/report-facts.ts';
+import type { FailureFacts } from '../../tools/backup-source.ts';
+import { recommendActions } from '../../tools/recommended-actions.ts';
+import { drawChart } from './chart.ts';
+import type { Content } from './make-report.ts';
+import { chartRuns, moment, runsTable, table } from './tables.ts';
+import { quote } from './text.ts';
+
+/** Log lines that are shown of each repository. */
+const SHOWN_LOGS = 3;
+
+/** What is known of a failed run, beside the runs before it. Null: no run failed. */
+export function describeFailure(
+  facts: FailureFacts | null,
+  history: readonly RunFigures[],
+): Content {
+  if (facts === null) {
+    return {
+      subject: 'Failure investigation: no failed run',
+      blocks: [{ markdown: '# Failure investigation\n\nNo failed backup run is recorded.' }],
+    };
+  }
+  const { run_id, failed_at, run_error, run_error_logs, failures, recent_fixes } = facts;
+  const more = facts.failed_repos_count - failures.length;
+  const chart = drawChart(chartRuns(history));
+  return {
+    subject: `Failure investigation: run ${run_id}, ${facts.failed_repos_count} repositories failed`,
+    blocks: [
+      {
+        markdown: [
+          `# Failures of run ${run_id}`,
+          `Ended ${moment(failed_at)}. ${facts.failed_repos_count} repositories failed.`,
+          ...(run_error === '' ? [] : [`Error of the run: ${quote(run_error)}`]),
+          ...(run_error_logs.length === 0 ? [] : [bullets(run_error_logs.map((it) => quote(it)))]),
+          '## Repositories',
+          failures.length === 0
+            ? 'No repository is recorded as failed.'
+            : table(
+                ['Repository', 'Status', 'Error', 'Newest error logs', 'Last good commit', 'Since'],
+                failures.map((failure) => [
+                  quote(failure.repository),
+                  quote(failure.status),
+                  quote(failure.error_message),
+                  failure.error_logs
+                    .slice(0, SHOWN_LOGS)
+                    .map((log) => quote(log))
+                    .join(' · ') || '–',
+                  quote((failure.last_successful_commit ?? '').slice(0, 12)),
+                  failure.recovered ? 'backed up again' : 'not backed up',
+                ]),
+              ),
+          ...(more > 0 ? [`${more} more repositories are not shown.`] : []),
+          '## What to do',
+          bullets(recommendActions(facts)),
+          '## Newest recorded fixes',
+          recent_fixes.length === 0
+            ? 'None is recorded.'
+            : bullets(recent_fixes.map(({ resolution }) => quote(resolution))),
+          '## Runs',
+        ].join('\n\n'),
+      },
+      ...(chart === null ? [] : [{ svg: chart }]),
+      { markdown: runsTable(history) },
+    ],
+  };
+}
+
+function bullets(items: readonly string[]): string {
+  return items.map((item) => `- ${item}`).join('\n');
+}

@@ -1,0 +1,49 @@
+import { formatBytes, formatDuration } from '../../platform/units.ts';
+import type { RunFacts } from '../../records/report-facts.ts';
+import { drawChart } from './chart.ts';
+import type { Content } from './make-report.ts';
+import { chartRuns, moment, percentage, runsTable, successRate, table } from './tables.ts';
+import { quote } from './text.ts';
+
+/** One run with its repositories, beside the runs before it. Null: there was no run yet. */
+export function describeLatestBackup(facts: RunFacts | null): Content {
+  if (facts === null) {
+    return {
+      subject: 'Backup report: no run yet',
+      blocks: [{ markdown: '# Latest backup\n\nNo backup run is recorded yet.' }],
+    };
+  }
+  const { run, results, results_count, history } = facts;
+  const chart = drawChart(chartRuns(history));
+  const more = results_count - results.length;
+  return {
+    subject: `Backup run ${run.id}: ${run.status}, ${run.failed} of ${run.total_repos} failed`,
+    blocks: [
+      {
+        markdown: [
+          `# Backup run ${run.id}`,
+          `Started ${moment(run.started_at)}, status ${quote(run.status)}, took ${formatDuration(run.duration_ms)}.`,
+          `Of ${run.total_repos} repositories ${run.successful} were backed up, ${run.failed} failed and ${run.skipped} were unchanged: ${percentage(successRate(run))} without failure. The archives hold ${formatBytes(run.size_bytes)}.`,
+          ...(run.error_message === '' ? [] : [`Error: ${quote(run.error_message)}`]),
+          '## Repositories',
+          results.length === 0
+            ? 'The run recorded no result of a repository.'
+            : table(
+                ['Repository', 'Status', 'Size', 'Duration', 'Error'],
+                results.map((result) => [
+                  quote(result.repository),
+                  quote(result.status),
+                  formatBytes(result.size_bytes),
+                  formatDuration(result.duration_ms),
+                  quote(result.error_message),
+                ]),
+              ),
+          ...(more > 0 ? [`${more} more repositories are not shown.`] : []),
+          '## Runs',
+        ].join('\n\n'),
+      },
+      ...(chart === null ? [] : [{ svg: chart }]),
+      { markdown: runsTable(history) },
+    ],
+  };
+}

@@ -1,0 +1,21 @@
+/** A size for people: `812 B`, `3.4 MiB`. */
+export function formatBytes(bytes: number): string {
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+  let size = bytes;
+  let unit = 0;
+  while (size >= 1_024 && unit < units.length - 1) {
+    size /= 1_024;
+    unit++;
+  }
+  return `${unit === 0 ? size : size.toFixed(1)} ${units[unit]}`;
+}
+
+/** A duration for people: `850 ms`, `12.3 s`, `4 min 5 s`, `2 h 3 min`. */
+export function formatDuration(ms: number): string {
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  if (ms < 59_950) return `${Math.round(ms / 100) / 10} s`;
+  const seconds = Math.round(ms / 1_000);
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} min ${seconds % 60} s`;
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}

@@ -1,0 +1,211 @@
+import type { Database, Statement } from '../platform/database/database.ts';
+import { iso, jsonObject, readObject } from './page.ts';
+import { newestResults } from './repos.ts';
+import { runStatus } from './runs.ts';
+
+/** How much a report tells. */
+export const reportLimits = {
+  /** Runs in a history. */
+  runs: 30,
+  /** Repositories of a run. */
+  results: 200,
+  /** Days of a summary. */
+  days: 30,
+  /** Repositories that failed, or have the largest archives, in a summary. */
+  repositories: 20,
+  /** Characters of one text. */
+  text: 1_000,
+} as const;
+
+/** One run among others. */
+export interface RunFigures {
+  id: number;
+  /** ISO 8601 in UTC; null when it was never written. */
+  started_at: string | null;
+  status: string;
+  total_repos: number;
+  successful: number;
+  failed: number;
+  skipped: number;
+  duration_ms: number;
+  /** Of the archives that the run made. */
+  size_bytes: number;
+}
+
+/** A run with its repositories, those that failed first. */
+export interface RunFacts {
+  run: RunFigures & { error_message: string };
+  results: {
+    repository: string;
+    status: string;
+    size_bytes: number;
+    duration_ms: number;
+    error_message: string;
+  }[];
+  results_count: number;
+  /** The run and those before it, newest first. */
+  history: RunFigures[];
+}
+
+/** One UTC day of runs. */
+export interface DayFigures {
+  date: string;
+  runs: number;
+  total_repos: number;
+  successful: number;
+  failed: number;
+  skipped: number;
+  /** Mean of the runs that ended. */
+  duration_ms: number;
+  size_bytes: number;
+}
+
+/** What happened in `reportLimits.days`. */
+export interface SummaryFacts {
+  from: string;
+  until: string;
+  runs: number;
+  failed_runs: number;
+  total_repos: number;
+  successful: number;
+  failed: number;
+  skipped: number;
+  duration_ms: number;
+  size_bytes: number;
+  /** Newest first. */
+  days: DayFigures[];
+  /** Most failures first. */
+  failing: { repository: string; failures: number; error_message: string }[];
+  largest: { repository: string; size_bytes: number; last_backed_up: string }[];
+  repositories: number;
+  /** Of the newest archive of each repository. */
+  stored_bytes: number;
+}
+
+const text = (column: string) => `left(coalesce(${column}, ''), ${reportLimits.text})`;
+
+const sizeOfRun = `(SELECT coalesce(sum(archive_size_bytes), 0) FROM backup_result_totals AS total
+  WHERE total.run_key = run.id)`;
+
+const counts = `coalesce(total_repos, 0) AS total_repos, coalesce(successful, 0) AS successful,
+  coalesce(failed, 0) AS failed, coalesce(skipped, 0) AS skipped`;
+
+const figures = `run.id, ${iso('run.started_at')} AS started_at, ${runStatus} AS status, ${counts},
+  coalesce(duration_ms, 0) AS duration_ms, ${sizeOfRun} AS size_bytes`;
+
+/** The run `chosen` and those before it, newest first. */
+const history = `(SELECT coalesce(json_agg(item), '[]') FROM (
+  SELECT ${figures} FROM backup_runs AS run, chosen
+  WHERE (run.started_at, run.id) <= (chosen.started_at, chosen.id)
+  ORDER BY run.started_at DESC, run.id DESC LIMIT ${reportLimits.runs}
+) AS item)`;
+
+const latest = `SELECT * FROM backup_runs AS run ORDER BY run.started_at DESC, run.id DESC LIMIT 1`;
+const ofId = 'SELECT * FROM backup_runs AS run WHERE run.id = $1::bigint';
+
+const runFactsOf = (name: string, chosen: string): Statement => ({
+  name,
+  text: `WITH chosen AS (${chosen})
+    SELECT ${jsonObject(`
+      SELECT (SELECT row_to_json(item) FROM (
+          SELECT ${figures}, ${text('error_message')} AS error_message FROM chosen AS run
+        ) AS item) AS run,
+        (SELECT coalesce(json_agg(item), '[]') FROM (
+          SELECT repo_full_name AS repository, result.status,
+            coalesce(result.archive_size_bytes, 0) AS size_bytes,
+            coalesce(result.duration_ms, 0) AS duration_ms,
+            ${text('result.error_message')} AS error_message
+          FROM backup_results AS result WHERE result.run_id = chosen.id
+          ORDER BY result.status IN ('failed', 'too_large') DESC, result.id
+          LIMIT ${reportLimits.results}
+        ) AS item) AS results,
+        (SELECT count(*) FROM backup_results AS result WHERE result.run_id = chosen.id) AS results_count,
+        ${history} AS history
+      FROM chosen`)} AS item`,
+});
+
+const factsOfLatestRun = runFactsOf('report_facts_of_latest_run', latest);
+const factsOfRun = runFactsOf('report_facts_of_run', ofId);
+
+/** A run, by default the one that started last, for a report. Null when there is no such run. */
+export async function readRunFacts(db: Database, runId?: number): Promise<RunFacts | null> {
+  const item =
+    runId === undefined
+      ? await readObject(db, factsOfLatestRun)
+      : await readObject(db, factsOfRun, [runId]);
+  return item === null ? null : JSON.parse(item);
+}
+
+const historyStatement: Statement = {
+  name: 'report_run_history',
+  text: `WITH chosen AS (${ofId}) SELECT ${history}::text AS item`,
+};
+
+/** A run and the `reportLimits.runs` before it, newest first. */
+export async function readRunHistory(db: Database, runId: number): Promise<RunFigures[]> {
+  const item = await readObject(db, historyStatement, [runId]);
+  return JSON.parse(item ?? '[]');
+}
+
+const sums = `count(*) AS runs, coalesce(sum(total_repos), 0) AS total_repos,
+  coalesce(sum(successful), 0) AS successful, coalesce(sum(failed), 0) AS failed,
+  coalesce(sum(skipped), 0) AS skipped, coalesce(sum(size_bytes), 0) AS size_bytes,
+  coalesce(round(avg(duration_ms) FILTER (WHERE status <> 'running' AND duration_ms > 0)), 0) AS duration_ms`;
+
+const summaryOf = (name: string, end: string): Statement => ({
+  name,
+  text: `WITH ${newestResults},
+    span AS (SELECT "end" - interval '${reportLimits.days} days' AS "start", "end" FROM (${end}) AS it),
+    run AS (
+      SELECT run.id, run.started_at, run.status, ${counts}, duration_ms, ${sizeOfRun} AS size_bytes
+      FROM backup_runs AS run, span
+      WHERE run.started_at > span."start" AND run.started_at <= span."end"
+    ),
+    failure AS (
+      SELECT result.id, repo_full_name, result.error_message
+      FROM run JOIN backup_results AS result ON result.run_id = run.id
+      WHERE (run.failed > 0 OR run.status = 'failed') AND result.status IN ('failed', 'too_large')
+    )
+    SELECT ${jsonObject(`
+      SELECT ${iso('span."start"')} AS "from", ${iso('span."end"')} AS until, total.*,
+        (SELECT count(*) FROM run WHERE status = 'failed' OR failed > 0) AS failed_runs,
+        (SELECT coalesce(json_agg(item), '[]') FROM (
+          SELECT left(${iso('started_at')}, 10) AS date, ${sums} FROM run GROUP BY 1 ORDER BY 1 DESC
+        ) AS item) AS days,
+        (SELECT coalesce(json_agg(item), '[]') FROM (
+          SELECT repo_full_name AS repository, count(*) AS failures,
+            ${text('(array_agg(error_message ORDER BY id DESC))[1]')} AS error_message
+          FROM failure GROUP BY repo_full_name
+          ORDER BY count(*) DESC, repo_full_name LIMIT ${reportLimits.repositories}
+        ) AS item) AS failing,
+        (SELECT coalesce(json_agg(item), '[]') FROM (
+          SELECT repo_full_name AS repository, archive_size_bytes AS size_bytes,
+            ${iso('newest.created_at')} AS last_backed_up
+          FROM newest WHERE archive_size_bytes > 0
+          ORDER BY archive_size_bytes DESC, repo_full_name LIMIT ${reportLimits.repositories}
+        ) AS item) AS largest,
+        (SELECT count(*) FROM newest) AS repositories,
+        (SELECT coalesce(sum(archive_size_bytes), 0) FROM newest) AS stored_bytes
+      FROM span, (SELECT ${sums} FROM run) AS total`)} AS item`,
+});
+
+const summaryUntil = summaryOf('report_summary', 'SELECT $1::timestamptz AS "end"');
+const summaryUntilRun = summaryOf(
+  'report_summary_until_run',
+  'SELECT started_at AS "end" FROM backup_runs WHERE id = $1::bigint AND started_at IS NOT NULL',
+);
+
+/**
+ * The `reportLimits.days` that end at `now` (milliseconds since the epoch), or with a run. Null when there
+ * is no such run.
+ */
+export async function readSummaryFacts(
+  db: Database,
+  { now, runId }: { now: number; runId?: number | undefined },
+): Promise<SummaryFacts | null> {
+  const item =
+    runId === undefined
+      ? await readObject(db, summaryUntil, [new Date(now).toISOString()])
+      : await readObject(db, summaryUntilRun, [runId]);
+  return item === null ? null : JSON.parse(item);
+}
