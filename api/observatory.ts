@@ -1,5 +1,8 @@
 import { createHostedObservatoryApp } from '../lib/observatory/hosted.ts';
 
-const app = await createHostedObservatoryApp(process.env);
+const stopping = new AbortController();
+const app = await createHostedObservatoryApp(process.env, stopping.signal);
+
+process.once('SIGTERM', () => stopping.abort());
 
 export default { fetch: (request: Request) => app.fetch(request) };

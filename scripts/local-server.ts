@@ -21,6 +21,7 @@ import { serveNode } from '../lib/platform/http/serve.ts';
 import { createLog, type Log } from '../lib/platform/log.ts';
 import { createRedactor } from '../lib/platform/redaction.ts';
 import { findSurface } from '../lib/platform/surfaces.ts';
+import { UnderWay } from '../lib/platform/under-way.ts';
 import { otherRoutes } from '../lib/routes.ts';
 import { explainMissingVectors } from '../lib/search/vector-storage.ts';
 import { makeArchiveFolder } from '../lib/worker/archive.ts';
@@ -52,6 +53,7 @@ export async function startLocalServer(environment: Environment): Promise<LocalS
     const reason = await explainMissingVectors(db);
     if (reason !== null) log.warn('search runs on full text alone', { reason });
     await makeDefaultArchiveFolder(config, log);
+    const underWay = new UnderWay();
     const deps = buildDeps({
       config,
       db,
@@ -59,7 +61,7 @@ export async function startLocalServer(environment: Environment): Promise<LocalS
       redactor,
       clock: systemClock,
       fetch,
-      waitUntil: () => undefined,
+      waitUntil: underWay.add,
     });
     const backups = createBackupsApp(deps, { otherRoutes });
     const live = createLiveApp(deps);
@@ -69,6 +71,7 @@ export async function startLocalServer(environment: Environment): Promise<LocalS
       live: live.app,
       observatory: createObservatoryApp(deps, {
         askServiceApi: async (signal) => backups.request('/health', { signal }),
+        stopping: stopping.signal,
       }),
       mcp: createMcpApp(
         { ...deps, config: { ...config, BACKEND_URL: config.BACKEND_URL ?? ownAddress(listen) } },
@@ -91,6 +94,7 @@ export async function startLocalServer(environment: Environment): Promise<LocalS
       async close() {
         stopping.abort();
         await Promise.all([live.close(), server.close(), ...repeating.map((work) => work.stop())]);
+        await underWay.settled();
         await db.close();
       },
     };

@@ -11,25 +11,34 @@ import { createSurface, type SurfaceOptions } from '../platform/http/surface.ts'
 import { hashingModel } from '../search/embedders/hashing.ts';
 import { describeObservatoryError } from './answers.ts';
 import { createUserCheck } from './authentication.ts';
+import { createChatHandles } from './chat/handles.ts';
 import { PREFIX } from './declare.ts';
 import { observatoryEndpoints } from './endpoints.ts';
-import type { AskServiceApi, ObservatoryHandles } from './handles.ts';
+import type { ObservatoryHandles } from './handles.ts';
 import { createLoginLockout } from './login-lockout.ts';
 import { createPasswordCheck } from './password-check.ts';
 import { readyEndpoints } from './ready.ts';
+import { isInternalReport } from './reports/internal-access.ts';
+import type { AskServiceApi } from './service-api.ts';
 import { createTokens } from './tokens.ts';
 
 export interface ObservatoryAppOptions extends SurfaceOptions {
   /** How the service API of the same deployment is reached, for /observatory/ready. */
   askServiceApi?: AskServiceApi;
+  /** Aborts when the process ends: turns of the chat that run are then ended and stored. Default: never. */
+  stopping?: AbortSignal;
 }
 
 /** The observatory of specification 2. */
 export function createObservatoryApp(
   deps: Deps<ObservatoryConfig>,
-  { askServiceApi = askNobody, ...options }: ObservatoryAppOptions = {},
+  {
+    askServiceApi = askNobody,
+    stopping = new AbortController().signal,
+    ...options
+  }: ObservatoryAppOptions = {},
 ): Hono<HttpEnv> {
-  const handles = buildHandles(deps, askServiceApi);
+  const handles = buildHandles(deps, { askServiceApi, stopping });
   const app = createSurface(deps, {
     ...options,
     describeError: describeObservatoryError,
@@ -45,7 +54,10 @@ export function createObservatoryApp(
   // An unknown path is 401 without a token, like the paths of the service API.
   app.use(
     (c, next) => (c.req.path === READY_PATH ? next() : limit(c, next)),
-    (c, next) => (publicPaths.has(c.req.path) ? next() : handles.users.requireUser(c, next)),
+    (c, next) =>
+      publicPaths.has(c.req.path) || isInternalReport(c, deps.config)
+        ? next()
+        : handles.users.requireUser(c, next),
     limitBody(MAX_BODY_BYTES),
   );
   mountEndpoints(app, observatoryEndpoints, handles);
@@ -54,31 +66,38 @@ export function createObservatoryApp(
 
 /** What goes on answering while the configuration is bad: that it is. */
 export function mountReadiness(app: Hono<HttpEnv>, deps: Deps<ObservatoryConfig>): void {
-  mountEndpoints(app, readyEndpoints, buildHandles(deps, askNobody));
+  mountEndpoints(app, readyEndpoints, buildHandles(deps, unreachable));
 }
 
 const askNobody: AskServiceApi = async () => {
   throw new Error('BACKEND_URL is not set');
 };
 
-function buildHandles(
-  deps: Deps<ObservatoryConfig>,
-  askServiceApi: AskServiceApi,
-): ObservatoryHandles {
+type HandedIn = Required<Pick<ObservatoryAppOptions, 'askServiceApi' | 'stopping'>>;
+
+/** For what serves no more than its own readiness. */
+const unreachable: HandedIn = {
+  askServiceApi: askNobody,
+  stopping: new AbortController().signal,
+};
+
+function buildHandles(deps: Deps<ObservatoryConfig>, parts: HandedIn): ObservatoryHandles {
   const { config, db, clock, log } = deps;
   if (config.JWT_SECRET === undefined) {
     log.error('JWT_SECRET is not set: the observatory answers 503');
   }
   const tokens =
     config.JWT_SECRET === undefined ? null : createTokens(config.JWT_SECRET, config, clock);
+  const gateway = createGateway(deps, [hashingModel]);
   return {
     ...deps,
     tokens,
     users: createUserCheck(deps, tokens),
     lockout: createLoginLockout(deps),
     checkPassword: createPasswordCheck(config, db),
-    gateway: createGateway(deps, [hashingModel]),
-    askServiceApi,
+    gateway,
+    chat: createChatHandles(deps, { ...parts, gateway }),
+    askServiceApi: parts.askServiceApi,
   };
 }
 

@@ -1,10 +1,12 @@
 import type { Endpoint } from '../platform/http/route.ts';
 import { authEndpoints } from './auth.ts';
+import { chatEndpoints } from './chat/endpoints.ts';
 import { embeddingsEndpoints } from './embeddings.ts';
 import { gatewayEndpoints } from './gateway.ts';
 import type { ObservatoryHandles } from './handles.ts';
 import { modelsEndpoints } from './models.ts';
 import { readyEndpoints } from './ready.ts';
+import { reportsEndpoints } from './reports/endpoints.ts';
 import { searchEndpoints } from './search.ts';
 import { sessionsEndpoints } from './sessions.ts';
 
@@ -16,5 +18,7 @@ export const observatoryEndpoints: readonly Endpoint<ObservatoryHandles>[] = [
   ...embeddingsEndpoints,
   ...searchEndpoints,
   ...sessionsEndpoints,
+  ...chatEndpoints,
+  ...reportsEndpoints,
   ...readyEndpoints,
 ];

@@ -6,18 +6,23 @@ import { configReader, createHostedSurface } from '../platform/http/hosted-surfa
 import type { WriteLine } from '../platform/log.ts';
 import { describeObservatoryError } from './answers.ts';
 import { createObservatoryApp, mountReadiness } from './app.ts';
-import type { AskServiceApi } from './handles.ts';
+import type { AskServiceApi } from './service-api.ts';
 
-/** The observatory as a deployed function (decisions 2). */
+/**
+ * The observatory as a deployed function (decisions 2). `stopping` aborts when the platform ends the
+ * process, so that turns of the chat are stored.
+ */
 export function createHostedObservatoryApp(
   environment: Environment,
+  stopping: AbortSignal,
   write?: WriteLine,
 ): Promise<Hono<HttpEnv>> {
   return createHostedSurface<ObservatoryConfig>(
     {
       name: 'the observatory',
       readConfig: configReader(observatoryVariables),
-      createApp: (deps, options) => {
+      createApp: (deps, given) => {
+        const options = { ...given, stopping };
         const { VERCEL_URL: host } = deps.config;
         if (host === undefined) return createObservatoryApp(deps, options);
         const askServiceApi: AskServiceApi = (signal) =>

@@ -1,6 +1,13 @@
 import type { Route } from '../platform/http/route.ts';
 import { loginRoute, meRoute } from './routes/auth.ts';
 import {
+  askByQueryRoute,
+  askRoute,
+  chatStreamRoute,
+  confirmRoute,
+  executeToolRoute,
+} from './routes/chat.ts';
+import {
   activateRoute,
   embeddingStatusRoute,
   processBatchRoute,
@@ -10,6 +17,12 @@ import {
 import { disconnectRoute, exchangeRoute, readConnectionRoute } from './routes/gateway.ts';
 import { embeddingModelsRoute, rerankingModelsRoute } from './routes/models.ts';
 import { readyRoute } from './routes/ready.ts';
+import {
+  createReportRoute,
+  listReportsRoute,
+  readReportRoute,
+  sendReportRoute,
+} from './routes/reports.ts';
 import { searchRoute } from './routes/search.ts';
 import {
   createSessionRoute,
@@ -44,5 +57,14 @@ export const observatoryRoutes: readonly Route[] = [
   renameSessionRoute,
   deleteSessionRoute,
   listMessagesRoute,
+  askRoute,
+  askByQueryRoute,
+  chatStreamRoute,
+  confirmRoute,
+  executeToolRoute,
+  createReportRoute,
+  sendReportRoute,
+  listReportsRoute,
+  readReportRoute,
   readyRoute,
 ];

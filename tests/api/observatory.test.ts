@@ -17,7 +17,9 @@ const loginRequest = () =>
 
 async function createApp(environment: Record<string, string>) {
   const lines: string[] = [];
-  const app = await createHostedObservatoryApp(environment, (line) => lines.push(line));
+  const app = await createHostedObservatoryApp(environment, new AbortController().signal, (line) =>
+    lines.push(line),
+  );
   return { app, lines };
 }
 

@@ -11,7 +11,8 @@ import { checkShape } from './shape.ts';
 export const TEST_JWT_SECRET = 'a-signing-key-of-tests-with-40-letters-0';
 export const ADA = { username: 'ada', password: 'the password of ada' };
 
-const environment: Environment = {
+/** What the observatory of tests is configured by. */
+export const observatoryEnvironment: Environment = {
   JWT_SECRET: TEST_JWT_SECRET,
   AUTH_USERNAME: ADA.username,
   AUTH_PASSWORD: ADA.password,
@@ -67,21 +68,18 @@ export function createObservatoryClient(
   options: TestDepsOptions & ObservatoryAppOptions = {},
 ): ObservatoryClient {
   const { askServiceApi, ...rest } = options;
-  const deps = createTestDeps({ ...rest, environment: { ...environment, ...rest.environment } });
+  const deps = createTestDeps({
+    ...rest,
+    environment: { ...observatoryEnvironment, ...rest.environment },
+  });
   const app = createObservatoryApp(deps, askServiceApi ? { askServiceApi } : {});
 
-  const signToken: ObservatoryClient['signToken'] = (username, changes = {}) => {
-    const { claims, algorithm = 'HS256', secret = TEST_JWT_SECRET } = changes;
-    const now = Math.floor(deps.clock.now() / 1000);
-    const own = { sub: username, iss: 'backup', aud: 'backup', iat: now, exp: now + 3600 };
-    return new SignJWT({ ...own, ...claims })
-      .setProtectedHeader({ alg: algorithm })
-      .sign(new TextEncoder().encode(secret));
-  };
+  const sign: ObservatoryClient['signToken'] = (username, changes) =>
+    signToken(deps, username, changes);
 
   const send: ObservatoryClient['send'] = async (method, path, request = {}) => {
     const { json, form, headers = {}, peer = '192.0.2.1' } = request;
-    const token = request.token === undefined ? await signToken(ADA.username) : request.token;
+    const token = request.token === undefined ? await sign(ADA.username) : request.token;
     const response = await app.request(
       path,
       {
@@ -106,12 +104,25 @@ export function createObservatoryClient(
   return {
     deps,
     send,
-    signToken,
+    signToken: sign,
     get: (path, request) => send('GET', path, request),
     post: (path, json, request) => send('POST', path, { ...request, json }),
     login: (username, password, request) =>
       send('POST', '/auth/login', { token: null, ...request, form: { username, password } }),
   };
+}
+
+/** A token as the service makes it, or with other claims, key or algorithm. */
+export function signToken(
+  { clock }: Pick<TestDeps, 'clock'>,
+  username: string,
+  { claims, algorithm = 'HS256', secret = TEST_JWT_SECRET }: TokenChanges = {},
+): Promise<string> {
+  const now = Math.floor(clock.now() / 1000);
+  const own = { sub: username, iss: 'backup', aud: 'backup', iat: now, exp: now + 3600 };
+  return new SignJWT({ ...own, ...claims })
+    .setProtectedHeader({ alg: algorithm })
+    .sign(new TextEncoder().encode(secret));
 }
 
 function schemaOf(method: string, path: string, status: number) {

@@ -1,0 +1,35 @@
+/** What a person decides about. */
+export interface NewConfirmation {
+  /** A UUID that nobody can guess. */
+  id: string;
+  /** Who alone may decide. */
+  username: string;
+  tool: string;
+  /** Of the arguments that were shown. */
+  argsHash: string;
+  /** Milliseconds since the epoch: nobody decides from then on. */
+  expiresAt: number;
+}
+
+/** Spec 2, Tool confirmation. */
+export type ConfirmationState = 'pending' | 'approved' | 'rejected' | 'expired';
+
+/**
+ * Where confirmations are. Each method is one atomic step, so that of two at once one comes first. A
+ * pending one whose time is over is expired, whoever looks. Rejects when the store does not answer.
+ */
+export interface ConfirmationStore {
+  add(confirmation: NewConfirmation): Promise<void>;
+  /** Null when the user has none of this id; else whether this call decided it. */
+  decide(id: string, username: string, decision: 'approved' | 'rejected'): Promise<boolean | null>;
+  /**
+   * The state, for the stream that waits. The first look at an approval of exactly this tool and these
+   * arguments spends it; any other is `expired`: nothing runs twice or as it was not shown.
+   */
+  claim(id: string, tool: string, argsHash: string): Promise<ConfirmationState>;
+  /** Expires it when it is still pending. */
+  expire(id: string): Promise<void>;
+}
+
+/** A decided or expired confirmation is readable for so long (decisions 5). */
+export const KEPT_MS = 24 * 3_600_000;

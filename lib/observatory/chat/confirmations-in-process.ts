@@ -1,0 +1,56 @@
+import { LRUCache } from 'lru-cache';
+import type { Clock } from '../../platform/clock.ts';
+import {
+  type ConfirmationState,
+  type ConfirmationStore,
+  KEPT_MS,
+  type NewConfirmation,
+} from './confirmation-store.ts';
+
+/** Most confirmations that the process keeps; the oldest is forgotten. */
+const MOST_KEPT = 10_000;
+
+interface Kept extends NewConfirmation {
+  state: ConfirmationState;
+  isSpent: boolean;
+}
+
+/** Confirmations of one process, gone with it. */
+export function storeConfirmationsInProcess(clock: Clock): ConfirmationStore {
+  const kept = new LRUCache<string, Kept>({ max: MOST_KEPT });
+
+  function find(id: string): Kept | undefined {
+    const found = kept.get(id);
+    if (!found) return undefined;
+    const now = clock.now();
+    if (found.state === 'pending' && now >= found.expiresAt) found.state = 'expired';
+    if (now < found.expiresAt + KEPT_MS) return found;
+    kept.delete(id);
+    return undefined;
+  }
+
+  return {
+    async add(confirmation) {
+      kept.set(confirmation.id, { ...confirmation, state: 'pending', isSpent: false });
+    },
+    async decide(id, username, decision) {
+      const found = find(id);
+      if (found?.username !== username) return null;
+      if (found.state !== 'pending') return false;
+      found.state = decision;
+      return true;
+    },
+    async claim(id, tool, argsHash) {
+      const found = find(id);
+      if (!found) return 'expired';
+      if (found.state !== 'approved') return found.state;
+      if (found.isSpent || found.tool !== tool || found.argsHash !== argsHash) return 'expired';
+      found.isSpent = true;
+      return 'approved';
+    },
+    async expire(id) {
+      const found = find(id);
+      if (found?.state === 'pending') found.state = 'expired';
+    },
+  };
+}

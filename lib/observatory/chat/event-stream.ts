@@ -1,0 +1,57 @@
+import type { ChatEvent } from './events.ts';
+
+/** Written ahead of a client that reads slowly; beyond it the turn waits. */
+const MOST_BYTES_AHEAD = 64 * 1024;
+
+/** The answer to POST /chat/stream: `data: <json>` and a blank line for each event (spec 2, Events). */
+export class EventStream {
+  readonly body: ReadableStream<Uint8Array>;
+  readonly #encoder = new TextEncoder();
+  readonly #gone = new AbortController();
+  #controller: ReadableStreamDefaultController<Uint8Array> | null = null;
+  #makeRoom: () => void = () => undefined;
+
+  constructor() {
+    this.body = new ReadableStream<Uint8Array>(
+      {
+        start: (controller) => {
+          this.#controller = controller;
+        },
+        pull: () => this.#makeRoom(),
+        cancel: () => this.#leave(),
+      },
+      { highWaterMark: MOST_BYTES_AHEAD, size: (bytes) => bytes.byteLength },
+    );
+  }
+
+  /** Aborted when the client is gone. */
+  get gone(): AbortSignal {
+    return this.#gone.signal;
+  }
+
+  /** Resolves when there is room for more, at the latest when the signal aborts. Drops what nobody reads. */
+  async send(event: ChatEvent, signal: AbortSignal): Promise<void> {
+    const controller = this.#controller;
+    if (controller === null) return;
+    controller.enqueue(this.#encoder.encode(`data: ${JSON.stringify(event)}\n\n`));
+    if ((controller.desiredSize ?? 0) > 0 || signal.aborted) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const stop = () => resolve();
+    this.#makeRoom = stop;
+    signal.addEventListener('abort', stop);
+    await promise;
+    signal.removeEventListener('abort', stop);
+  }
+
+  /** Ends the answer. */
+  close(): void {
+    this.#controller?.close();
+    this.#controller = null;
+  }
+
+  #leave(): void {
+    this.#controller = null;
+    this.#makeRoom();
+    this.#gone.abort();
+  }
+}

@@ -1,0 +1,51 @@
+import type { ErrorCode } from '../../platform/errors.ts';
+import type { ChatSource } from './sources.ts';
+
+/** The codes of an error event (spec 2, Events). */
+export const eventCodes = [
+  'DEADLINE_EXCEEDED',
+  'GATEWAY_BAD_REQUEST',
+  'GATEWAY_KEY_INVALID',
+  'GATEWAY_OUT_OF_CREDITS',
+  'GATEWAY_RATE_LIMITED',
+  'GATEWAY_UNAVAILABLE',
+  'GATEWAY_NOT_CONFIGURED',
+  'GATEWAY_ERROR',
+  'INTERNAL_ERROR',
+] as const satisfies readonly ErrorCode[];
+
+type EventCode = (typeof eventCodes)[number];
+
+/** What a tool is called with. */
+export type ToolArguments = Record<string, unknown>;
+
+/** One frame of the stream, its fields in the order of spec 2, Events. */
+export type ChatEvent =
+  | { type: 'info'; request_id: string; session_id: string | null; sources: ChatSource[] }
+  | { type: 'agent_reasoning'; iteration: number; request_id: string }
+  | { type: 'token'; text: string }
+  | {
+      type: 'confirm_required';
+      confirm_id: string;
+      name: string;
+      args: ToolArguments;
+      tool_call_id: string;
+    }
+  | { type: 'tool_start'; name: string; args: ToolArguments; tool_call_id: string }
+  | ({
+      type: 'tool_end';
+      name: string;
+      tool_call_id: string;
+      success: boolean;
+      duration_ms: number;
+    } & ({ result: string } | { error: string }))
+  | { type: 'error'; message: string; code: EventCode; request_id: string }
+  | { type: 'done'; answer: string; request_id: string };
+
+/** Passes an event on to whoever asked. Resolves when there is room for another. Never throws. */
+export type Emit = (event: ChatEvent) => Promise<void>;
+
+/** The code of an error as the stream says it: what it has no code for is INTERNAL_ERROR. */
+export function eventCodeOf(code: ErrorCode): EventCode {
+  return eventCodes.find((known) => known === code) ?? 'INTERNAL_ERROR';
+}

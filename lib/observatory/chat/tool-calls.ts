@@ -1,0 +1,171 @@
+import { AppError } from '../../platform/errors.ts';
+import { fence } from '../../platform/fence.ts';
+import type { Log } from '../../platform/log.ts';
+import type { Redactor } from '../../platform/redaction.ts';
+import { runTool, type ToolHandles } from '../../tools/index.ts';
+import {
+  readTools,
+  reportEmail,
+  type SendReportEmail,
+  sendReportEmailTool,
+} from './agent-tools.ts';
+import { type AskingHandles, askPerson, type Decision } from './ask-person.ts';
+import type { Emit, ToolArguments } from './events.ts';
+
+/** A call as the model asked for it. `args` is not an object where the model sent none. */
+export interface ModelToolCall {
+  tool_call_id: string;
+  name: string;
+  args: unknown;
+}
+
+/** What became of a call, as it is answered and stored (decisions 5, /chat data). */
+export type ToolExecution = {
+  tool_call_id: string;
+  name: string;
+  args: ToolArguments;
+  success: boolean;
+  duration_ms: number;
+} & ({ result: string } | { error: string });
+
+export interface CallingHandles extends AskingHandles {
+  redactor: Redactor;
+  tools: ToolHandles;
+  sendReportEmail: SendReportEmail;
+}
+
+export interface CallContext {
+  username: string;
+  /** Can a person be asked? Not over POST /chat (spec 2, rule 4). */
+  canAsk: boolean;
+  signal: AbortSignal;
+  emit: Emit;
+}
+
+/** Longest result that the model, the client and the stored turn get, in characters. */
+const LONGEST_RESULT = 16_000;
+
+const refusals: Record<Exclude<Decision, 'approved'>, string> = {
+  rejected: 'The person rejected this call. It did not run.',
+  expired: 'Nobody approved this call in time. It did not run.',
+  unavailable: 'The approval could not be asked for: its store does not answer. It did not run.',
+};
+const CANNOT_ASK =
+  'Not run: this chat cannot ask a person for approval. Tell the user to ask again in the streaming chat, POST /chat/stream.';
+
+/** A finished call. `forModel` is what the model reads of it: what others wrote is fenced. */
+export interface FinishedCall {
+  execution: ToolExecution;
+  forModel: string;
+}
+
+type End = (
+  outcome: { result: string } | { error: string } | { refusal: string },
+) => Promise<FinishedCall>;
+
+/**
+ * Runs one call with its events, tool_start and tool_end (spec 2, Events); one that needs a person first
+ * asks. Never throws: what went wrong is in the execution, and the model goes on with it.
+ */
+export async function callTool(
+  handles: CallingHandles,
+  call: ModelToolCall,
+  context: CallContext,
+): Promise<FinishedCall> {
+  const { redactor, clock } = handles;
+  const { tool_call_id, name } = call;
+  const { emit } = context;
+  // What is shown, hashed, run and kept is the same.
+  const args = redactor.value(asObject(call.args));
+  let startedAt: number | null = null;
+
+  const start = async () => {
+    startedAt = clock.now();
+    await emit({ type: 'tool_start', name, args, tool_call_id });
+  };
+  const end: End = async (outcome) => {
+    const success = 'result' in outcome;
+    const duration_ms = startedAt === null ? 0 : clock.now() - startedAt;
+    const text = 'refusal' in outcome ? outcome.refusal : Object.values(outcome).join();
+    const shown = cutResult(redactor.text(text));
+    const said = success ? { result: shown } : { error: shown };
+    await emit({ type: 'tool_end', name, tool_call_id, success, duration_ms, ...said });
+    return {
+      execution: { tool_call_id, name, args, success, duration_ms, ...said },
+      forModel: 'refusal' in outcome ? shown : fence(shown),
+    };
+  };
+
+  if (name === sendReportEmailTool.name) {
+    return mailReport(handles, { tool_call_id, args, start, end }, context);
+  }
+  await start();
+  const tool = readTools.get(name);
+  if (!tool) return end({ error: `there is no tool ${name.slice(0, 100)}` });
+  const { log, tools } = handles;
+  const { signal } = context;
+  const running = runTool(tool, args, tools, { signal, log });
+  const outcome = await Promise.race([running, whenAborted(signal)]);
+  if (outcome === 'aborted') return end({ refusal: `${name} was cut off by the end of the turn` });
+  if (!outcome.ok) return end({ error: outcome.message });
+  return end({ result: JSON.stringify(redactor.value(outcome.output)) });
+}
+
+interface MailCall {
+  tool_call_id: string;
+  args: ToolArguments;
+  start(): Promise<void>;
+  end: End;
+}
+
+async function mailReport(
+  handles: CallingHandles,
+  { tool_call_id, args, start, end }: MailCall,
+  { username, canAsk, signal, emit }: CallContext,
+): Promise<FinishedCall> {
+  const { name } = sendReportEmailTool;
+  if (!canAsk) return end({ refusal: CANNOT_ASK });
+  const parsed = reportEmail.safeParse(args);
+  if (!parsed.success) {
+    const faults = parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`);
+    return end({ error: `invalid arguments: ${faults.join('; ').slice(0, 500)}` });
+  }
+  const show = (confirm_id: string) =>
+    emit({ type: 'confirm_required', confirm_id, name, args, tool_call_id });
+  const decision = await askPerson(handles, { username, tool: name, args, signal, show });
+  if (decision !== 'approved') return end({ refusal: refusals[decision] });
+  await start();
+  try {
+    // Not with the turn's signal: what a person allowed is finished, and what became of it is known.
+    const sent = await handles.sendReportEmail({ username, ...parsed.data });
+    return await end({ result: JSON.stringify(sent) });
+  } catch (error) {
+    return end({ error: explain(error, handles.log) });
+  }
+}
+
+/** A model may send no arguments, or what is no object. */
+function asObject(args: unknown): ToolArguments {
+  return typeof args === 'object' && args !== null && !Array.isArray(args) ? { ...args } : {};
+}
+
+/** A result that is too long ends with a note that says so. */
+function cutResult(text: string): string {
+  if (text.length <= LONGEST_RESULT) return text;
+  const note = `\n[cut: the first ${LONGEST_RESULT} of ${text.length} characters; ask for less, or for a narrower part]`;
+  return text.slice(0, LONGEST_RESULT).toWellFormed() + note;
+}
+
+function explain(error: unknown, log: Log): string {
+  if (error instanceof AppError && error.code !== 'INTERNAL_ERROR') return error.message;
+  log.error('a report could not be mailed', { error });
+  return 'the report could not be mailed, by an internal error; the log has more';
+}
+
+/** Resolves when the signal aborts. Leaves no listener behind on a signal that nobody holds any more. */
+function whenAborted(signal: AbortSignal): Promise<'aborted'> {
+  if (signal.aborted) return Promise.resolve('aborted');
+  return new Promise((resolve) => {
+    signal.addEventListener('abort', () => resolve('aborted'), { once: true });
+  });
+}

@@ -1,0 +1,52 @@
+import type { Clock } from '../../platform/clock.ts';
+import { AppError } from '../../platform/errors.ts';
+
+/** What ends a turn before its own end. */
+export interface TurnLimits {
+  /** Its reason is the AppError that the turn then ends with. */
+  signal: AbortSignal;
+  /** The turn has ended: nothing is watched any more. */
+  release(): void;
+}
+
+export interface TurnEnds {
+  clock: Clock;
+  deadlineMs: number;
+  /** Abort when the client is gone. */
+  gone: readonly AbortSignal[];
+  /** Aborts when the process ends. */
+  stopping: AbortSignal;
+}
+
+/** Watches for the deadline, the client's leave and the end of the process (spec 2, Limits). */
+export function limitTurn({ clock, deadlineMs, gone, stopping }: TurnEnds): TurnLimits {
+  const ended = new AbortController();
+  const released = new AbortController();
+  const watch = (signal: AbortSignal, reason: () => AppError) => {
+    const end = () => ended.abort(reason());
+    if (signal.aborted) end();
+    else signal.addEventListener('abort', end, { signal: released.signal });
+  };
+  for (const signal of gone) watch(signal, clientGone);
+  watch(stopping, stopped);
+  clock.sleep(deadlineMs, released.signal).then(
+    () => ended.abort(deadlineExceeded(deadlineMs)),
+    () => undefined, // released
+  );
+  return { signal: ended.signal, release: () => released.abort() };
+}
+
+function deadlineExceeded(deadlineMs: number): AppError {
+  return new AppError(
+    'DEADLINE_EXCEEDED',
+    `the answer took longer than ${deadlineMs / 1000} seconds`,
+  );
+}
+
+function clientGone(): AppError {
+  return new AppError('SERVICE_UNAVAILABLE', 'the client is gone');
+}
+
+function stopped(): AppError {
+  return new AppError('SERVICE_UNAVAILABLE', 'the service is stopping: ask again');
+}

@@ -1,0 +1,180 @@
+import type { ModelMessage } from 'ai';
+import type { ChatStreams } from '../../gateway/chat-stream.ts';
+import type { KeyRing } from '../../gateway/keys.ts';
+import { AppError } from '../../platform/errors.ts';
+import { endTurn, type HistoryMessage } from '../../records/chat-turns.ts';
+import type { ObservatoryHandles } from '../handles.ts';
+import { type Emit, eventCodeOf } from './events.ts';
+import { writeInstructions, writeMessages } from './instructions.ts';
+import { askModel } from './model-step.ts';
+import { type ChatSource, findChatSources } from './sources.ts';
+import {
+  type CallingHandles,
+  callTool,
+  type FinishedCall,
+  type ToolExecution,
+} from './tool-calls.ts';
+
+export interface TurnHandles extends CallingHandles {
+  observatory: ObservatoryHandles;
+  streams: ChatStreams;
+}
+
+/** A question that is stored and may be asked. */
+export interface Turn {
+  username: string;
+  sessionId: string | null;
+  requestId: string;
+  question: string;
+  model: string;
+  keys: KeyRing;
+  history: HistoryMessage[];
+  canAsk: boolean;
+  /** Aborts at the deadline, when the client is gone and when the process ends. */
+  signal: AbortSignal;
+  emit: Emit;
+}
+
+/** How a turn ended. */
+export interface TurnOutcome {
+  answer: string;
+  sources: ChatSource[];
+  toolCalls: ToolExecution[];
+  /** Null when it was completed. */
+  failure: AppError | null;
+}
+
+/** The model is asked at most so often; the last time it may call no tool. */
+const MOST_ITERATIONS = 12;
+/** More calls at once are neither made nor remembered. */
+const MOST_CALLS_AT_ONCE = 12;
+
+/**
+ * Runs a turn from its first event, info, to its last, done, and stores what became of it before that.
+ * Never throws: a failure is in the outcome and, as an error event, in the stream. (spec 2, Events)
+ */
+export async function runTurn(handles: TurnHandles, turn: Turn): Promise<TurnOutcome> {
+  const { requestId: request_id, emit, signal } = turn;
+  const outcome: TurnOutcome = { answer: '', sources: [], toolCalls: [], failure: null };
+  let isIntroduced = false;
+  const introduce = async () => {
+    if (isIntroduced) return;
+    isIntroduced = true;
+    const { sources } = outcome;
+    await emit({ type: 'info', request_id, session_id: turn.sessionId, sources });
+  };
+  try {
+    outcome.sources = await findChatSources(handles.observatory, turn);
+    await introduce();
+    await converse(handles, turn, outcome);
+    signal.throwIfAborted();
+  } catch (error) {
+    outcome.failure = asFailure(error, handles, request_id);
+  }
+  await introduce();
+  await storeTurn(handles, turn, outcome);
+  const { failure, answer } = outcome;
+  if (failure === null) {
+    await emit({ type: 'done', answer, request_id });
+    return outcome;
+  }
+  const { code, message } = failure;
+  await emit({ type: 'error', message, code: eventCodeOf(code), request_id });
+  await emit({ type: 'done', answer: `${answer}${answer && '\n\n'}${message}`, request_id });
+  return outcome;
+}
+
+/** Asks the model and runs its tools until it calls none. Fills the outcome in as it goes. */
+async function converse(handles: TurnHandles, turn: Turn, outcome: TurnOutcome): Promise<void> {
+  const { redactor, clock, streams } = handles;
+  const { model, keys, canAsk, signal, emit, requestId } = turn;
+  const instructions = writeInstructions({ now: clock.now(), canAsk });
+  const messages = writeMessages(turn.history, redactor.text(turn.question), outcome.sources);
+  for (let iteration = 1; iteration <= MOST_ITERATIONS; iteration += 1) {
+    await emit({ type: 'agent_reasoning', iteration, request_id: requestId });
+    const said = await askModel(streams, {
+      model,
+      keys,
+      instructions,
+      messages,
+      mayCallTools: iteration < MOST_ITERATIONS,
+      signal,
+      async onText(text) {
+        outcome.answer += text;
+        await emit({ type: 'token', text });
+      },
+    });
+    if (said.calls.length === 0) {
+      if (said.text === '') throw new AppError('GATEWAY_ERROR', 'the model gave no answer');
+      return;
+    }
+    const finished: FinishedCall[] = [];
+    for (const call of said.calls.slice(0, MOST_CALLS_AT_ONCE)) {
+      const one = await callTool(handles, call, turn);
+      finished.push(one);
+      outcome.toolCalls.push(one.execution);
+      signal.throwIfAborted();
+    }
+    messages.push(...writeStep(said.text, finished));
+  }
+  throw new AppError('GATEWAY_ERROR', 'the model called tools without coming to an answer');
+}
+
+/** The model's own words and calls, and their results. */
+function writeStep(text: string, finished: readonly FinishedCall[]): ModelMessage[] {
+  return [
+    {
+      role: 'assistant',
+      content: [
+        ...(text === '' ? [] : [{ type: 'text' as const, text }]),
+        ...finished.map(({ execution }) => ({
+          type: 'tool-call' as const,
+          toolCallId: execution.tool_call_id,
+          toolName: execution.name,
+          input: execution.args,
+        })),
+      ],
+    },
+    {
+      role: 'tool',
+      content: finished.map(({ execution, forModel }) => ({
+        type: 'tool-result' as const,
+        toolCallId: execution.tool_call_id,
+        toolName: execution.name,
+        output: { type: execution.success ? 'text' : 'error-text', value: forModel },
+      })),
+    },
+  ];
+}
+
+/** What a client may read of an error. A reason of the turn's signal is one too. */
+function asFailure(error: unknown, { log }: TurnHandles, requestId: string): AppError {
+  if (error instanceof AppError && error.code !== 'INTERNAL_ERROR') {
+    if (error.cause !== undefined) {
+      log.warn('a turn of the chat failed', { request_id: requestId, error });
+    }
+    return error;
+  }
+  log.error('a turn of the chat failed', { request_id: requestId, error });
+  return new AppError('INTERNAL_ERROR', 'Internal server error', { cause: error });
+}
+
+/** What is stored is found by search and read by others' programs, so secrets are taken out once more. */
+async function storeTurn(handles: TurnHandles, turn: Turn, outcome: TurnOutcome): Promise<void> {
+  const { observatory, redactor, log } = handles;
+  const { username, sessionId, requestId } = turn;
+  try {
+    await endTurn(observatory.db, {
+      username,
+      sessionId,
+      requestId,
+      status: outcome.failure === null ? 'completed' : 'failed',
+      answer: redactor.text(outcome.answer),
+      toolCalls: redactor.value(outcome.toolCalls),
+    });
+  } catch (error) {
+    log.error('a turn of the chat was not stored', { request_id: requestId, error });
+    const message = 'the answer could not be stored in the history';
+    outcome.failure ??= new AppError('SERVICE_UNAVAILABLE', message, { cause: error });
+  }
+}

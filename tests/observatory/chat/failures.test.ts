@@ -1,0 +1,250 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import {
+  advanceUntilSettled,
+  askStream,
+  type ChatServer,
+  chatEnvironment,
+  emptyChat,
+  readMessages,
+  scriptChat,
+  startChatServer,
+  waitFor,
+} from '../../support/chat.ts';
+import { createPostgres, type TestDatabase } from '../../support/databases.ts';
+import { type Gateway, type ScriptedAnswer, startGateway } from '../../support/gateway.ts';
+import { type WatchedDatabase, watch } from '../../support/live.ts';
+
+// What ends a turn before its own end: the gateway, the deadline, the client, the process.
+
+let database: TestDatabase;
+let db: WatchedDatabase;
+let gateway: Gateway;
+let server: ChatServer;
+
+beforeAll(async () => {
+  database = await createPostgres();
+});
+afterAll(() => database.close());
+beforeEach(async () => {
+  await emptyChat(database.db);
+  db = watch(database.db);
+  gateway = await startGateway();
+  server = await startChatServer({ db, environment: chatEnvironment(gateway) });
+});
+afterEach(async () => {
+  await server.close();
+  await gateway.close();
+});
+
+const PATH = '/chat/completions';
+const question = { question: 'Is all well?' };
+const keysUsed = () => gateway.requestsTo(PATH).map(({ key }) => key);
+/** The turn as it was stored, when it is. */
+const storedTurn = () =>
+  waitFor(async () => (await readMessages(database.db))[1] ?? null, 'a stored turn');
+/** Resolves when the gateway was asked. */
+const untilAsked = () => waitFor(() => gateway.requestsTo(PATH)[0] ?? null, 'a request');
+
+describe('failing over', () => {
+  it.each([401, 402, 429])('moves on to the next server key on %i', async (status) => {
+    gateway.refusedKeys.set('server-key-number-1', status);
+    scriptChat(gateway, { text: ['Yes.'] });
+    const events = await (await askStream(server, question)).ended;
+    expect(events.at(-1)).toMatchObject({ type: 'done', answer: 'Yes.' });
+    expect(keysUsed()).toEqual(['server-key-number-1', 'server-key-number-2']);
+  });
+
+  it('moves on too when the refusal is the first event of the stream', async () => {
+    scriptChat(gateway, { error: { code: 429, message: 'slow down' } }, { text: ['Yes.'] });
+    const events = await (await askStream(server, question)).ended;
+    expect(events.at(-1)).toMatchObject({ type: 'done', answer: 'Yes.' });
+    expect(keysUsed()).toEqual(['server-key-number-1', 'server-key-number-2']);
+  });
+
+  it('asks nobody again after the first token', async () => {
+    scriptChat(gateway, { text: ['Ye'], error: { code: 429, message: 'slow down' } });
+    const { ended, response } = await askStream(server, question);
+    const events = await ended;
+    const request_id = response.headers.get('x-request-id');
+    const message = 'the model gateway limits the rate of requests';
+    expect(events.slice(-2)).toEqual([
+      { type: 'error', message, code: 'GATEWAY_RATE_LIMITED', request_id },
+      { type: 'done', answer: `Ye\n\n${message}`, request_id },
+    ]);
+    expect(keysUsed()).toHaveLength(1);
+    expect(await storedTurn()).toMatchObject({ status: 'failed', content: 'Ye' });
+  });
+});
+
+describe('a failure of the gateway', () => {
+  const refused = (status: number): ScriptedAnswer => ({
+    status,
+    body: { error: { code: status, message: 'the inner words of the gateway' } },
+  });
+  it.each<[string, ScriptedAnswer, string]>([
+    ['400', refused(400), 'GATEWAY_BAD_REQUEST'],
+    ['401 for every key', refused(401), 'GATEWAY_ERROR'],
+    ['402 for every key', refused(402), 'GATEWAY_OUT_OF_CREDITS'],
+    ['429 for every key', refused(429), 'GATEWAY_RATE_LIMITED'],
+    ['500', refused(500), 'GATEWAY_UNAVAILABLE'],
+    ['a reset connection', { instead: 'reset' }, 'GATEWAY_UNAVAILABLE'],
+    ['a redirect', { status: 302, headers: { Location: 'http://127.0.0.1:9/' } }, 'GATEWAY_ERROR'],
+    ['an answer that is no stream', { body: { choices: [] } }, 'GATEWAY_ERROR'],
+    ['a 200 with an error', { body: refused(402).body }, 'GATEWAY_OUT_OF_CREDITS'],
+  ])('by %s is an error event, then done', async (_case, answer, code) => {
+    gateway.always = answer;
+    const events = await (await askStream(server, question)).ended;
+    expect(events.map(({ type }) => type)).toEqual(['info', 'agent_reasoning', 'error', 'done']);
+    const [, , error, done] = events;
+    expect(error).toMatchObject({ code });
+    expect(JSON.stringify(events)).not.toContain('inner words');
+    expect(done).toMatchObject({ answer: error && 'message' in error ? error.message : '' });
+    expect(await storedTurn()).toMatchObject({ status: 'failed', content: '', tool_calls: [] });
+  });
+
+  it.each(['close', 'reset'] as const)(
+    'half a stream, by %s, is GATEWAY_UNAVAILABLE',
+    async (instead) => {
+      const gate = Promise.withResolvers<void>();
+      scriptChat(gateway, { text: ['Half an'], gate: gate.promise, instead });
+      const { ended, until } = await askStream(server, question);
+      await until('token');
+      gate.resolve();
+      const events = await ended;
+      expect(events.slice(-2)).toMatchObject([
+        { type: 'error', code: 'GATEWAY_UNAVAILABLE' },
+        { type: 'done', answer: expect.stringMatching(/^Half an/) },
+      ]);
+      expect(await storedTurn()).toMatchObject({ status: 'failed', content: 'Half an' });
+    },
+  );
+
+  it.each(['before its head', 'in mid-stream'])(
+    'a hang %s ends after the time-out',
+    async (when) => {
+      if (when === 'in mid-stream') scriptChat(gateway, { text: ['Wait'], instead: 'hang' });
+      else gateway.always = { instead: 'hang' };
+      const { ended, until } = await askStream(server, question);
+      if (when === 'in mid-stream') await until('token');
+      await untilAsked();
+      server.deps.clock.advance(29_999);
+      server.deps.clock.advance(1);
+      expect((await ended).at(-2)).toMatchObject({ type: 'error', code: 'GATEWAY_UNAVAILABLE' });
+    },
+  );
+
+  it('for a user with their own key is 403 for the next turn, which starts no stream', async () => {
+    await server.post('/me/gateway/exchange', { code: 'c', code_verifier: 'v'.repeat(43) });
+    gateway.refusedKeys.set(gateway.issuedKey, 401);
+    const events = await (await askStream(server, question)).ended;
+    expect(events.at(-2)).toMatchObject({ type: 'error', code: 'GATEWAY_KEY_INVALID' });
+    expect(keysUsed()).toEqual([gateway.issuedKey]);
+    const next = await server.post('/chat/stream', question);
+    expect(next.status).toBe(403);
+    expect(await next.json()).toMatchObject({ error: { code: 'GATEWAY_KEY_INVALID' } });
+    expect(await readMessages(database.db)).toHaveLength(2);
+  });
+});
+
+describe('the deadline', () => {
+  it('ends an upstream that trickles forever', async () => {
+    let trickling: NodeJS.Timeout | undefined;
+    gateway.routes.set(PATH, (_request, response) => {
+      response.writeHead(200, { 'Content-Type': 'text/event-stream' });
+      trickling = setInterval(() => {
+        response.write('data: {"choices":[{"index":0,"delta":{"content":"."}}]}\n\n');
+      }, 2);
+    });
+    const { ended, until } = await askStream(server, question);
+    await until('token');
+    // Never longer silent than the time-out of the model.
+    const events = await advanceUntilSettled(server.deps, ended);
+    clearInterval(trickling);
+    expect(events.slice(-2)).toMatchObject([
+      { type: 'error', code: 'DEADLINE_EXCEEDED' },
+      { type: 'done', answer: expect.stringMatching(/^\.+\n\nthe answer took longer than 280 s/) },
+    ]);
+    expect(await storedTurn()).toMatchObject({
+      status: 'failed',
+      content: expect.stringMatching(/^\.+$/),
+    });
+  });
+});
+
+describe('a client that goes away', () => {
+  it.each([
+    ['before the first token', []],
+    ['in mid-text', ['Some ', 'words']],
+  ])('%s has its turn stored as failed, with what was streamed', async (_case, text) => {
+    scriptChat(gateway, { text, instead: 'hang' });
+    const client = await askStream(server, question);
+    await untilAsked();
+    await waitFor(
+      () => client.events.filter(({ type }) => type === 'token').length === text.length || null,
+      'all tokens',
+    );
+    await client.leave();
+    expect(await storedTurn()).toMatchObject({
+      status: 'failed',
+      content: text.join(''),
+    });
+  });
+
+  it('while a tool runs leaves what the tool was called with', async () => {
+    const calls = [{ id: 'c1', name: 'list_backup_runs' }];
+    scriptChat(gateway, { calls });
+    const gate = Promise.withResolvers<void>();
+    db.before((statement) => (statement.text.includes('backup_runs') ? gate.promise : undefined));
+    const client = await askStream(server, question);
+    await client.until('tool_start');
+    await client.leave();
+    expect(await storedTurn()).toMatchObject({
+      status: 'failed',
+      tool_calls: [{ tool_call_id: 'c1', success: false }],
+    });
+    gate.resolve();
+  });
+});
+
+describe('the end of the process', () => {
+  it('ends the stream with an error and stores the turn', async () => {
+    scriptChat(gateway, { text: ['Some words'], instead: 'hang' });
+    const { ended, until } = await askStream(server, question);
+    await until('token');
+    server.stop();
+    expect((await ended).slice(-2)).toMatchObject([
+      { type: 'error', code: 'INTERNAL_ERROR', message: 'the service is stopping: ask again' },
+      { type: 'done' },
+    ]);
+    await server.deps.settled();
+    expect(await readMessages(database.db)).toMatchObject([
+      { role: 'user' },
+      { role: 'assistant', status: 'failed', content: 'Some words' },
+    ]);
+  });
+});
+
+describe('the database', () => {
+  it('has the question before the model is asked', async () => {
+    const seen: unknown[] = [];
+    gateway.routes.set(PATH, async (_request, response) => {
+      seen.push(...(await readMessages(database.db)));
+      response.writeHead(500).end();
+    });
+    await (await askStream(server, question)).ended;
+    expect(seen).toMatchObject([{ role: 'user', content: 'Is all well?' }]);
+  });
+
+  it('that cannot store the turn makes it an error, said in the stream', async () => {
+    scriptChat(gateway, { text: ['Yes.'] });
+    db.before((statement) => {
+      if (statement.name === 'end_chat_turn') throw new Error('disk full');
+    });
+    const events = await (await askStream(server, question)).ended;
+    expect(events.slice(-2)).toMatchObject([
+      { type: 'error', code: 'INTERNAL_ERROR', message: expect.stringContaining('not be stored') },
+      { type: 'done' },
+    ]);
+    expect(JSON.stringify(events)).not.toContain('disk full');
+  });
+});

@@ -1,0 +1,250 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import {
+  askStream,
+  type ChatServer,
+  chatEnvironment,
+  emptyChat,
+  readMessages,
+  scriptChat,
+  sentTo,
+  startChatServer,
+} from '../../support/chat.ts';
+import { createPostgres, type TestDatabase } from '../../support/databases.ts';
+import { type Gateway, startGateway } from '../../support/gateway.ts';
+import { empty, insertLog, insertRun, sql } from '../../support/records.ts';
+
+// The grammar of POST /chat/stream, frame by frame, and what is stored of a turn (spec 2, Events).
+
+let database: TestDatabase;
+let gateway: Gateway;
+let server: ChatServer;
+
+beforeAll(async () => {
+  database = await createPostgres();
+});
+afterAll(() => database.close());
+beforeEach(async () => {
+  await empty(database.db);
+  await emptyChat(database.db);
+  gateway = await startGateway();
+  server = await startChatServer({
+    db: database.db,
+    environment: chatEnvironment(gateway),
+  });
+});
+afterEach(async () => {
+  await server.close();
+  await gateway.close();
+});
+
+const messages = () => readMessages(database.db);
+const sentMessages = (request = 0) => sentTo(gateway, request);
+
+describe('a plain answer', () => {
+  it('is info, agent_reasoning, tokens and done', async () => {
+    scriptChat(gateway, { text: ['All ', 'is ', 'well.'] });
+    const session_id = randomUUID();
+    const { response, ended } = await askStream(server, { session_id, question: 'Is all well?' });
+    const request_id = response.headers.get('x-request-id');
+    expect(response.headers.get('content-type')).toBe('text/event-stream');
+    expect(await ended).toEqual([
+      { type: 'info', request_id, session_id, sources: [] },
+      { type: 'agent_reasoning', iteration: 1, request_id },
+      { type: 'token', text: 'All ' },
+      { type: 'token', text: 'is ' },
+      { type: 'token', text: 'well.' },
+      { type: 'done', answer: 'All is well.', request_id },
+    ]);
+    expect(await messages()).toEqual([
+      { role: 'user', content: 'Is all well?', status: null, tool_calls: [], request_id },
+      {
+        role: 'assistant',
+        content: 'All is well.',
+        status: 'completed',
+        tool_calls: [],
+        request_id,
+      },
+    ]);
+  });
+
+  it('has no session when none is named', async () => {
+    scriptChat(gateway, { text: ['Yes.'] });
+    const { ended } = await askStream(server, { question: 'Well?' });
+    expect((await ended)[0]).toMatchObject({ type: 'info', session_id: null });
+    expect(await messages()).toHaveLength(2);
+    expect(await sql(database.db, 'SELECT FROM chat_sessions')).toHaveLength(0);
+  });
+
+  it('brings what was retrieved, which the model gets fenced and without secrets', async () => {
+    const token = `ghp_${'a1B2'.repeat(9)}`;
+    const id = await insertLog(database.db, {
+      level: 'error',
+      message: `zeppelin push refused for ${token}`,
+      repository: 'acme/api',
+    });
+    scriptChat(gateway, { text: ['It was refused.'] });
+    const { ended } = await askStream(server, { question: 'zeppelin' });
+    const [info] = await ended;
+    expect(info).toMatchObject({
+      type: 'info',
+      sources: [
+        {
+          source_type: 'execution_log',
+          source_id: String(id),
+          title: `Log ${id} of acme/api`,
+          snippet: expect.stringContaining('zeppelin push refused'),
+          score: expect.any(Number),
+          metadata: { repository: 'acme/api' },
+        },
+      ],
+    });
+    const question = sentMessages().at(-1)?.content ?? '';
+    expect(question).toMatch(/<untrusted-(\w+)>\n.*zeppelin push refused.*\n<\/untrusted-\1>/s);
+    expect(JSON.stringify([info, question])).not.toContain(token);
+    expect(sentMessages()[0]).toMatchObject({ role: 'system' });
+    expect(sentMessages()[0]?.content).toContain('untrusted-');
+    expect(sentMessages()[0]?.content).toContain('ids of runs and logs');
+  });
+});
+
+describe('tools', () => {
+  it('runs two of one iteration, in order, with one id over all events of a call', async () => {
+    const run = await insertRun(database.db, { status: 'completed' });
+    scriptChat(
+      gateway,
+      {
+        text: ['Let me look.'],
+        calls: [
+          { id: 'call_a', name: 'get_backup_run_details', args: { run_id: run } },
+          { name: 'list_backup_runs' },
+        ],
+      },
+      { text: [' Done.'] },
+    );
+    const { ended } = await askStream(server, { question: 'How was the run?' });
+    const events = await ended;
+    expect(events.map(({ type }) => type)).toEqual([
+      'info',
+      'agent_reasoning',
+      'token',
+      'tool_start',
+      'tool_end',
+      'tool_start',
+      'tool_end',
+      'agent_reasoning',
+      'token',
+      'done',
+    ]);
+    const [firstStart, firstEnd, secondStart, secondEnd] = events.slice(3, 7);
+    const name = 'get_backup_run_details';
+    expect(firstStart).toEqual({
+      type: 'tool_start',
+      name,
+      args: { run_id: run },
+      tool_call_id: 'call_a',
+    });
+    expect(firstEnd).toEqual({
+      type: 'tool_end',
+      name,
+      tool_call_id: 'call_a',
+      success: true,
+      duration_ms: 0,
+      result: expect.stringContaining(`"id":${run}`),
+    });
+    const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+    const generated = secondStart?.type === 'tool_start' ? secondStart.tool_call_id : '';
+    expect(generated).toMatch(uuid);
+    expect(secondEnd).toMatchObject({ tool_call_id: generated, success: true });
+    expect(events.at(-1)).toMatchObject({ answer: 'Let me look. Done.' });
+    expect(events[7]).toMatchObject({ iteration: 2 });
+
+    const [, stored] = await messages();
+    expect(stored).toMatchObject({ content: 'Let me look. Done.', status: 'completed' });
+    expect(stored?.tool_calls).toEqual([
+      {
+        tool_call_id: 'call_a',
+        name,
+        args: { run_id: run },
+        success: true,
+        duration_ms: 0,
+        result: expect.stringContaining(`"id":${run}`),
+      },
+      expect.objectContaining({ tool_call_id: generated, name: 'list_backup_runs' }),
+    ]);
+    // The model got the results, by the same ids.
+    expect(sentMessages(1).slice(-3)).toMatchObject([
+      { role: 'assistant', tool_calls: [{ id: 'call_a' }, { id: generated }] },
+      { role: 'tool', tool_call_id: 'call_a', content: expect.stringMatching(/^<untrusted-/) },
+      { role: 'tool', tool_call_id: generated },
+    ]);
+  });
+
+  it.each([
+    ['that fails', 'get_backup_run_details', { run_id: 999 }, /does not exist|not found/],
+    ['with arguments that do not fit', 'get_backup_run_details', { run_id: 'x' }, /run_id/],
+    ['that is not there', 'drop_tables', {}, /there is no tool drop_tables/],
+    ['that only MCP has', 'trigger_backup_run', {}, /there is no tool trigger_backup_run/],
+  ])('says the error of a tool %s, and the model goes on', async (_case, name, args, error) => {
+    scriptChat(gateway, { calls: [{ id: 'c1', name, args }] }, { text: ['So be it.'] });
+    const { ended } = await askStream(server, { question: 'Try.' });
+    const events = await ended;
+    const end = events.find(({ type }) => type === 'tool_end');
+    expect(end).toMatchObject({ name, success: false, error: expect.stringMatching(error) });
+    expect(end).not.toHaveProperty('result');
+    expect(events.at(-1)).toMatchObject({ type: 'done', answer: 'So be it.' });
+    expect((await messages())[1]).toMatchObject({
+      status: 'completed',
+      tool_calls: [{ tool_call_id: 'c1', success: false }],
+    });
+    expect(await sql(database.db, 'SELECT FROM backup_run_requests')).toHaveLength(0);
+  });
+
+  it('cuts a long result with a note, and takes secrets out', async () => {
+    const token = `ghp_${'a1B2'.repeat(9)}`;
+    for (let n = 0; n < 20; n += 1) {
+      await insertLog(database.db, { message: `${token} ${'x'.repeat(3_000)}` });
+    }
+    const calls = [{ id: 'c1', name: 'get_execution_logs', args: { limit: 20 } }];
+    scriptChat(gateway, { calls }, { text: ['Much.'] });
+    const { ended } = await askStream(server, { question: 'Show logs.' });
+    const end = (await ended).find((event) => event.type === 'tool_end');
+    const result = end && 'result' in end ? end.result : '';
+    expect(result).toMatch(/\[cut: the first 16000 of \d+ characters/);
+    expect(result.length).toBeLessThan(16_200);
+    expect(JSON.stringify([await ended, sentMessages(1), await messages()])).not.toContain(token);
+  });
+});
+
+describe('history', () => {
+  it('is the last messages of the session, role and content only, without the question', async () => {
+    const session_id = randomUUID();
+    scriptChat(gateway, { text: ['One.'] }, { text: ['Two.'] });
+    await (await askStream(server, { session_id, question: 'First?' })).ended;
+    await (await askStream(server, { session_id, question: 'Second?' })).ended;
+    expect(sentMessages(1).slice(1)).toEqual([
+      { role: 'user', content: 'First?' },
+      { role: 'assistant', content: 'One.' },
+      { role: 'user', content: expect.stringMatching(/^Second\?/) },
+    ]);
+  });
+
+  it('is no longer than AGENT_HISTORY_MAX_MESSAGES', async () => {
+    const session_id = randomUUID();
+    await sql(database.db, `INSERT INTO chat_sessions (id, username) VALUES ($1, 'ada')`, [
+      session_id,
+    ]);
+    await sql(
+      database.db,
+      `INSERT INTO chat_messages (session_id, username, role, content, request_id)
+       SELECT $1, 'ada', 'user', 'message ' || n, 'r' FROM generate_series(1, 30) AS n`,
+      [session_id],
+    );
+    scriptChat(gateway, { text: ['Ok.'] });
+    await (await askStream(server, { session_id, question: 'Last?' })).ended;
+    const history = sentMessages().slice(1, -1);
+    expect(history).toHaveLength(20);
+    expect(history[0]).toEqual({ role: 'user', content: 'message 11' });
+    expect(history[19]).toEqual({ role: 'user', content: 'message 30' });
+  });
+});

@@ -1,0 +1,235 @@
+import type { ServerResponse } from 'node:http';
+import { vi } from 'vitest';
+import { createObservatoryApp } from '../../lib/observatory/app.ts';
+import type { ChatEvent } from '../../lib/observatory/chat/events.ts';
+import type { Database } from '../../lib/platform/database/database.ts';
+import { type RunningServer, serveNode } from '../../lib/platform/http/serve.ts';
+import { createTestDeps, type TestDeps, type TestDepsOptions } from './deps.ts';
+import type { Gateway } from './gateway.ts';
+import { ADA, observatoryEnvironment, signToken } from './observatory-client.ts';
+import { sql } from './records.ts';
+
+/** A call of a tool as the scripted model makes it. */
+export interface ScriptedCall {
+  /** Left out: the model sends none. */
+  id?: string;
+  name: string;
+  args?: unknown;
+}
+
+/** What the scripted model says to one request, in this order. */
+export interface ScriptedStep {
+  text?: string[];
+  calls?: ScriptedCall[];
+  /** Waited for before the end. */
+  gate?: Promise<unknown>;
+  /** Instead of an orderly end: the connection closes, is reset, or stays open without a word. */
+  instead?: 'close' | 'reset' | 'hang';
+  /** An event with an error, before the end. */
+  error?: { code?: number; message: string };
+}
+
+/** Has the gateway's chat models say these steps, one a request, beginning with the first. */
+export function scriptChat(gateway: Gateway, ...steps: ScriptedStep[]): void {
+  const left = [...steps];
+  gateway.routes.set('/chat/completions', (_request, response) => {
+    const step = left.shift();
+    if (!step) return void response.writeHead(500).end('{"error":{"message":"no step is left"}}');
+    return void say(step, response);
+  });
+}
+
+async function say(step: ScriptedStep, response: ServerResponse): Promise<void> {
+  const write = (value: unknown) => response.write(`data: ${JSON.stringify(value)}\n\n`);
+  const delta = (fields: object, finish: string | null = null) =>
+    write({ id: 'c', choices: [{ index: 0, delta: fields, finish_reason: finish }] });
+  response.writeHead(200, { 'Content-Type': 'text/event-stream' });
+  response.flushHeaders();
+  for (const content of step.text ?? []) delta({ content });
+  for (const [index, { id, name, args = {} }] of (step.calls ?? []).entries()) {
+    const written = typeof args === 'string' ? args : JSON.stringify(args);
+    const start = { name, arguments: written.slice(0, 3) };
+    delta({ tool_calls: [{ index, ...(id ? { id } : {}), type: 'function', function: start }] });
+    delta({ tool_calls: [{ index, function: { arguments: written.slice(3) } }] });
+  }
+  await step.gate;
+  if (step.error) write({ error: step.error });
+  if (step.instead === 'reset') return void response.destroy();
+  if (step.instead === 'hang') return;
+  if (step.instead === 'close') return void response.end();
+  delta({}, step.calls ? 'tool_calls' : 'stop');
+  response.end('data: [DONE]\n\n');
+}
+
+/** Two keys of the server's and a default model, at a stand-in gateway. */
+export const chatEnvironment = (gateway: Gateway) => ({
+  GATEWAY_BASE_URL: gateway.url,
+  GATEWAY_API_KEYS: 'server-key-number-1,server-key-number-2',
+  GATEWAY_MODEL: 'acme/chat-paid',
+});
+
+/** A message as it is stored. */
+export interface StoredMessage {
+  role: string;
+  content: string;
+  status: string | null;
+  tool_calls: Record<string, unknown>[];
+  request_id: string;
+}
+
+/** Every stored message, in order. */
+export function readMessages(db: Database): Promise<StoredMessage[]> {
+  const text =
+    'SELECT role, content, status, tool_calls, request_id FROM chat_messages ORDER BY id';
+  return sql<StoredMessage>(db, text);
+}
+
+/** Removes every session, message and gateway key. */
+export async function emptyChat(db: Database): Promise<void> {
+  await sql(db, 'TRUNCATE chat_sessions, chat_messages, gateway_connections CASCADE');
+}
+
+/** What one request sent to the model. */
+export function sentTo(gateway: Gateway, request: number) {
+  const { body } = gateway.requestsTo('/chat/completions')[request] ?? {};
+  return (body?.messages ?? []) as { role: string; content: string; tool_call_id?: string }[];
+}
+
+export interface ChatServer extends Pick<RunningServer, 'url' | 'port'> {
+  deps: TestDeps;
+  /** Ends turns as the end of the process does. */
+  stop(): void;
+  post(path: string, json: unknown, username?: string): Promise<Response>;
+  get(path: string, username?: string): Promise<Response>;
+  close(): Promise<void>;
+}
+
+/** The observatory on a listening server, as it ships, with a clock that stands still. */
+export async function startChatServer(options: TestDepsOptions = {}): Promise<ChatServer> {
+  const environment = { ...observatoryEnvironment, ...options.environment };
+  const deps = createTestDeps({ ...options, environment });
+  const stopping = new AbortController();
+  const app = createObservatoryApp(deps, {
+    stopping: stopping.signal,
+  });
+  const server = await serveNode({
+    fetch: app.fetch,
+    host: '127.0.0.1',
+    port: 0,
+    log: deps.log,
+    clock: deps.clock,
+  });
+  const send = async (method: string, path: string, username = ADA.username, json?: unknown) =>
+    fetch(`${server.url}${path}`, {
+      method,
+      headers: {
+        Authorization: `Bearer ${await signToken(deps, username)}`,
+        ...(json === undefined ? {} : { 'Content-Type': 'application/json' }),
+      },
+      ...(json === undefined ? {} : { body: JSON.stringify(json) }),
+    });
+  return {
+    url: server.url,
+    port: server.port,
+    deps,
+    stop: () => stopping.abort(),
+    post: (path, json, username) => send('POST', path, username, json),
+    get: (path, username) => send('GET', path, username),
+    async close() {
+      stopping.abort();
+      await deps.settled();
+      const closed = server.close();
+      deps.clock.advance(60_000);
+      await closed;
+    },
+  };
+}
+
+export interface EventReader {
+  response: Response;
+  /** What came so far. */
+  events: ChatEvent[];
+  /** Resolves with the first event of a type. */
+  until<Type extends ChatEvent['type']>(type: Type): Promise<Extract<ChatEvent, { type: Type }>>;
+  /** Resolves with all events when the answer has ended. */
+  ended: Promise<ChatEvent[]>;
+  /** Goes away in mid-stream. */
+  leave(): Promise<void>;
+}
+
+/** Asks by POST /chat/stream. Throws for a frame that is anything but `data: <json>` and a blank line. */
+export async function askStream(
+  server: Pick<ChatServer, 'post'>,
+  question: object,
+  username?: string,
+): Promise<EventReader> {
+  const response = await server.post('/chat/stream', question, username);
+  if (response.status !== 200) throw new Error(`${response.status} ${await response.text()}`);
+  const events: ChatEvent[] = [];
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+  if (!reader) throw new Error('the answer has no body');
+  let isGone = false;
+  const read = async () => {
+    let rest = '';
+    for (;;) {
+      const { value, done } = await reader.read();
+      if (done) break;
+      const frames = (rest + value).split('\n\n');
+      rest = frames.pop() ?? '';
+      for (const frame of frames) {
+        if (!/^data: .*$/.test(frame)) throw new Error(`not a frame: ${frame}`);
+        events.push(JSON.parse(frame.slice('data: '.length)));
+      }
+    }
+    if (rest !== '' && !isGone) throw new Error(`the stream ended within a frame: ${rest}`);
+    return events;
+  };
+  const ended = read();
+  ended.catch(() => undefined);
+  const find = (type: string) => events.find((event) => event.type === type);
+  return {
+    response,
+    events,
+    ended,
+    async until(type) {
+      const found = await waitFor(() => find(type) ?? null, `the event ${type}`);
+      return found as never;
+    },
+    async leave() {
+      isGone = true;
+      await reader.cancel();
+    },
+  };
+}
+
+/** Looks until there is something. */
+export function waitFor<Value>(
+  look: () => Value | null | Promise<Value | null>,
+  what: string,
+): Promise<Value> {
+  return vi.waitFor(
+    async () => {
+      const found = await look();
+      if (found === null) throw new Error(`still without ${what}`);
+      return found;
+    },
+    { timeout: 15_000, interval: 5 },
+  );
+}
+
+/** Moves the clock on, one look of a waiting stream at a time, until a promise has settled. */
+export async function advanceUntilSettled<Value>(
+  deps: TestDeps,
+  work: Promise<Value>,
+): Promise<Value> {
+  let isSettled = false;
+  const settled = () => {
+    isSettled = true;
+  };
+  work.then(settled, settled);
+  await waitFor(() => {
+    if (!isSettled) deps.clock.advance(500);
+    return isSettled || null;
+  }, 'an end');
+  return work;
+}
