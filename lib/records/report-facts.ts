@@ -95,8 +95,8 @@ const figures = `run.id, ${iso('run.started_at')} AS started_at, ${runStatus} AS
 
 /** The run `chosen` and those before it, newest first. */
 const history = `(SELECT coalesce(json_agg(item), '[]') FROM (
-  SELECT ${figures} FROM backup_runs AS run, chosen
-  WHERE (run.started_at, run.id) <= (chosen.started_at, chosen.id)
+  SELECT ${figures} FROM backup_runs AS run
+  WHERE (run.started_at, run.id) <= (SELECT chosen.started_at, chosen.id FROM chosen)
   ORDER BY run.started_at DESC, run.id DESC LIMIT ${reportLimits.runs}
 ) AS item)`;
 

@@ -27,5 +27,8 @@ export const observatoryError = z
         .meta({ description: 'The faults of an input; only with code VALIDATION_ERROR.' }),
     }),
     request_id: z.string(),
+    report_id: z.guid().optional().meta({
+      description: 'The report that was not mailed; only with code EMAIL_DELIVERY_FAILED.',
+    }),
   })
   .meta({ id: 'ObservatoryError' });

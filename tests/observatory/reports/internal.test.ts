@@ -1,0 +1,108 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createPostgres, type TestDatabase } from '../../support/databases.ts';
+import { withSecret } from '../../support/deps.ts';
+import { ADDRESSES, type MailService, startMailService } from '../../support/mail.ts';
+import { createObservatoryClient } from '../../support/observatory-client.ts';
+import { sql } from '../../support/records.ts';
+
+// Reports of the MCP server's tool send_backup_report (decisions 6).
+
+const REPORT = { subject: 'From an agent', content_markdown: '**3** runs failed' };
+const asMcp = { token: null, headers: withSecret };
+
+let database: TestDatabase;
+let mail: MailService;
+
+beforeAll(async () => {
+  database = await createPostgres();
+});
+afterAll(() => database.close());
+beforeEach(async () => {
+  await sql(database.db, 'TRUNCATE reports');
+  mail = await startMailService();
+});
+afterEach(() => mail.close());
+
+const createClient = (REPORTS_ACCEPT_INTERNAL?: string) =>
+  createObservatoryClient({
+    db: database.db,
+    environment: { ...mail.environment, REPORTS_ACCEPT_INTERNAL },
+  });
+
+it('are refused by default', async () => {
+  const { status } = await createClient().post('/reports/send', REPORT, asMcp);
+  expect(status).toBe(401);
+  expect(mail.requests).toEqual([]);
+});
+
+describe('with REPORTS_ACCEPT_INTERNAL=true', () => {
+  it.each(['/reports/send', '/observatory/reports/send'])(
+    'are mailed to all of SMTP_TO from %s',
+    async (path) => {
+      const { status, body } = await createClient('true').post(path, REPORT, asMcp);
+      expect(status).toBe(200);
+      expect(body.data).toMatchObject({
+        report_type: 'custom',
+        status: 'sent',
+        recipients: [...ADDRESSES],
+        content_html: '<p><strong>3</strong> runs failed</p>\n',
+      });
+      expect(mail.delivered).toMatchObject([{ to: [...ADDRESSES], subject: REPORT.subject }]);
+    },
+  );
+
+  it('go to nobody else', async () => {
+    const client = createClient('true');
+    await client.post('/reports/send', { ...REPORT, recipients: ['eve@example.org'] }, asMcp);
+    expect(mail.delivered.map(({ to }) => to)).toEqual([[...ADDRESSES]]);
+  });
+
+  it("are in no user's list", async () => {
+    const client = createClient('true');
+    const { body } = await client.post('/reports/send', REPORT, asMcp);
+    expect((await client.get('/reports')).body.data).toEqual([]);
+    expect((await client.get(`/reports/${body.data.id}`)).status).toBe(404);
+  });
+
+  it.each(['subject', 'content_markdown'])('are refused without %s', async (path) => {
+    const { status, body } = await createClient('true').post(
+      '/reports/send',
+      { ...REPORT, [path]: undefined },
+      asMcp,
+    );
+    expect([status, body.error.details]).toEqual([400, [{ path, message: 'is required' }]]);
+  });
+
+  it.each([
+    ['another secret', { headers: { 'X-Internal-Secret': `${'x'.repeat(40)}` } }],
+    ['no secret', {}],
+    ['the secret beside a token that is not valid', { token: 'nonsense', headers: withSecret }],
+  ])('are refused with %s', async (_case, request) => {
+    const answer = await createClient('true').post('/reports/send', REPORT, {
+      token: null,
+      ...request,
+    });
+    expect(answer.status).toBe(401);
+  });
+
+  it.each([
+    ['GET', '/reports'],
+    ['POST', '/reports'],
+    ['GET', '/sessions'],
+    ['PUT', '/reports/send'],
+  ])('open nothing else: %s %s', async (method, path) => {
+    expect((await createClient('true').send(method, path, asMcp)).status).toBe(401);
+  });
+
+  it('are kept as failed when they cannot be delivered', async () => {
+    mail.faults = [{ status: 422 }];
+    const { status, body } = await createClient('true').post('/reports/send', REPORT, asMcp);
+    expect(status).toBe(502);
+    const [kept] = await sql<{ status: string }>(
+      database.db,
+      'SELECT status FROM reports WHERE id = $1::uuid AND username IS NULL',
+      [body.report_id],
+    );
+    expect(kept).toEqual({ status: 'failed' });
+  });
+});
