@@ -84,7 +84,11 @@ export async function requestToken(
   return readToken(authentication);
 }
 
-/** Trades a refresh token, which ends with it, for a new token. Throws OAuthError, RequestError. */
+/**
+ * Trades a refresh token, which ends with it, for a new token. An interruption does not end the request:
+ * the host may have spent the old token, and the new one must reach its store. Throws OAuthError,
+ * RequestError.
+ */
 export async function requestRefresh(
   connection: GitHostConnection,
   login: { clientId: string; refreshToken: string },
@@ -93,7 +97,7 @@ export async function requestRefresh(
   const options = {
     clientType: 'github-app',
     ...login,
-    request: oauthRequest(connection),
+    request: oauthRequest({ ...connection, signal: new AbortController().signal }, login),
   } as Parameters<typeof refreshToken>[0];
   const { authentication } = await asking(() => refreshToken(options));
   return readToken(authentication);
@@ -113,7 +117,7 @@ function readToken(granted: {
   };
 }
 
-function oauthRequest(connection: GitHostConnection) {
+function oauthRequest(connection: GitHostConnection, renewed?: { refreshToken: string }) {
   return plainRequest.defaults({
     baseUrl: connection.hostUrl,
     headers: { 'user-agent': userAgent },
@@ -123,7 +127,7 @@ function oauthRequest(connection: GitHostConnection) {
       redirect: 'error',
       hook: async (request: typeof plainRequest, options: Parameters<typeof plainRequest>[0]) => {
         const response = await request(options);
-        complete(response, connection.clock.now());
+        complete(response, connection.clock.now(), renewed?.refreshToken);
         return response;
       },
     },
@@ -137,6 +141,7 @@ function oauthRequest(connection: GitHostConnection) {
 function complete(
   response: { data: unknown; headers: Record<string, unknown> },
   now: number,
+  refreshToken: string | undefined,
 ): void {
   response.headers.date = new Date(now).toUTCString();
   const { data } = response;
@@ -153,6 +158,10 @@ function complete(
     answer.error = 'unreadable_answer';
   }
   if (typeof answer.scope !== 'string') answer.scope = '';
+  // One that is not replaced stays good (RFC 6749, 6).
+  if (typeof answer.access_token === 'string' && refreshToken !== undefined) {
+    answer.refresh_token ??= refreshToken;
+  }
   if ('refresh_token' in answer) {
     answer.expires_in = Number(answer.expires_in) || TOKEN_SECONDS;
     answer.refresh_token_expires_in = Number(answer.refresh_token_expires_in) || REFRESH_SECONDS;
@@ -164,7 +173,10 @@ async function asking<Value>(ask: () => Promise<Value>): Promise<Value> {
     return await ask();
   } catch (error) {
     if (!(error instanceof RequestError)) throw error;
+    // An overloaded host refuses nothing, whatever it calls that in its answer.
+    if (error.status >= 500) throw error;
     const fault = oauthFault.safeParse(error.response?.data);
+    if (error.status === 429 && fault.data?.error !== 'slow_down') throw error;
     // Not as a cause: the error holds the request's body, and with it the code or refresh token.
     if (fault.success) throw new OAuthError(fault.data.error, fault.data.interval ?? null);
     throw error;

@@ -24,24 +24,37 @@ export type StoreChoice = 'auto' | 'file';
 const profileOption = { profile: { type: 'string', words: ['source', 'destination'] } } as const;
 const storeOption = { store: { type: 'string', words: ['auto', 'file'] } } as const;
 
+const gatewayOptions = { paste: { type: 'boolean' }, ...storeOption, ...helpOption } as const;
+const githubOptions = {
+  ...profileOption,
+  'client-id': { type: 'string' },
+  'import-token': { type: 'boolean' },
+  ...storeOption,
+  ...helpOption,
+} as const;
+const statusOptions = {
+  check: { type: 'boolean' },
+  json: { type: 'boolean' },
+  ...helpOption,
+} as const;
+const appOptions = {
+  name: { type: 'string' },
+  org: { type: 'string' },
+  force: { type: 'boolean' },
+  ...helpOption,
+} as const;
+
 /** Reads the arguments of `login`. This and the others throw BAD_REQUEST. */
 export function parseLogin(args: readonly string[]): LoginCommand | Help {
   const [where, rest] = takeWord(args);
-  if (where === null) return help(loginUsage, rest);
+  if (where === null) return help(loginUsage, rest, { ...gatewayOptions, ...githubOptions });
   const service = readWord(where, ['github', 'gateway'], 'service to log in to');
   if (service === 'gateway') {
-    const options = { paste: { type: 'boolean' }, ...storeOption, ...helpOption } as const;
-    const line = readWithoutWords(rest, options);
+    const line = readWithoutWords(rest, gatewayOptions);
     if (line.flag('help')) return { name: 'help', text: loginUsage };
     return { name: 'login gateway', paste: line.flag('paste'), store: storeOf(line.text('store')) };
   }
-  const line = readWithoutWords(rest, {
-    ...profileOption,
-    'client-id': { type: 'string' },
-    'import-token': { type: 'boolean' },
-    ...storeOption,
-    ...helpOption,
-  });
+  const line = readWithoutWords(rest, githubOptions);
   if (line.flag('help')) return { name: 'help', text: loginUsage };
   const clientId = line.text('client-id');
   if (clientId !== null && line.flag('import-token')) {
@@ -62,7 +75,7 @@ export function parseLogin(args: readonly string[]): LoginCommand | Help {
 /** Reads the arguments of `logout`. */
 export function parseLogout(args: readonly string[]): LoginCommand | Help {
   const [where, rest] = takeWord(args);
-  if (where === null) return help(logoutUsage, rest);
+  if (where === null) return help(logoutUsage, rest, { ...profileOption, ...helpOption });
   const service = readWord(where, ['github', 'gateway', 'all'], 'login to remove');
   const options = service === 'github' ? { ...profileOption, ...helpOption } : helpOption;
   const line = readWithoutWords(rest, options);
@@ -75,18 +88,14 @@ export function parseLogout(args: readonly string[]): LoginCommand | Help {
 /** Reads the arguments of `auth`. */
 export function parseAuth(args: readonly string[]): LoginCommand | Help {
   const [what, rest] = takeWord(args);
-  if (what === null) return help(authUsage, rest);
+  if (what === null) return help(authUsage, rest, statusOptions);
   if (readWord(what, ['status', 'token'], 'auth command') === 'status') {
-    const line = readWithoutWords(rest, {
-      check: { type: 'boolean' },
-      json: { type: 'boolean' },
-      ...helpOption,
-    });
+    const line = readWithoutWords(rest, statusOptions);
     if (line.flag('help')) return { name: 'help', text: authUsage };
     return { name: 'auth status', check: line.flag('check'), json: line.flag('json') };
   }
   const [service, others] = takeWord(rest);
-  if (service === null) return help(authUsage, others);
+  if (service === null) return help(authUsage, others, helpOption);
   readWord(service, ['gateway'], 'token');
   const line = readWithoutWords(others, helpOption);
   return line.flag('help') ? { name: 'help', text: authUsage } : { name: 'auth token gateway' };
@@ -95,14 +104,9 @@ export function parseAuth(args: readonly string[]): LoginCommand | Help {
 /** Reads the arguments of `app`. */
 export function parseApp(args: readonly string[]): LoginCommand | Help {
   const [what, rest] = takeWord(args);
-  if (what === null) return help(appUsage, rest);
+  if (what === null) return help(appUsage, rest, appOptions);
   readWord(what, ['create'], 'app command');
-  const line = readWithoutWords(rest, {
-    name: { type: 'string' },
-    org: { type: 'string' },
-    force: { type: 'boolean' },
-    ...helpOption,
-  });
+  const line = readWithoutWords(rest, appOptions);
   if (line.flag('help')) return { name: 'help', text: appUsage };
   const [appName, organization] = [line.text('name'), line.text('org')];
   if (appName !== null && (appName.length > 34 || /\p{Cc}/u.test(appName))) {
@@ -120,11 +124,13 @@ function takeWord(args: readonly string[]): [word: string | null, rest: readonly
   return first === undefined || first.startsWith('-') ? [null, args] : [first, rest];
 }
 
-/** A command without its word is complete only as a question for help. */
-function help(text: string, args: readonly string[]): Help {
-  const line = readOptions(args, helpOption);
+/** A command whose line does not begin with its word is complete only as a question for help. */
+function help(text: string, args: readonly string[], options: OptionsShape): Help {
+  const line = readOptions(args, options);
   if (line.flag('help')) return { name: 'help', text };
-  throw wrongUsage(`the command is not complete.\n\n${text}`);
+  throw wrongUsage(
+    `the command is not complete; what it is about comes before options.\n\n${text}`,
+  );
 }
 
 function readWithoutWords(args: readonly string[], options: OptionsShape) {

@@ -4,6 +4,7 @@ import { createKeychain, KeychainError, withoutSession } from './keychain.ts';
 import { type LoginName, loginNames, type StoredLogin, type StoreName } from './login.ts';
 import { keychainEntry } from './login-store.ts';
 import { describeLogin, loginCommand } from './messages.ts';
+import { hasExpired, whyNotFor } from './refresh.ts';
 import type { LoginSession } from './session.ts';
 
 /** A login as it is shown: never a secret. */
@@ -17,6 +18,8 @@ export interface LoginStatus {
   refresh_expires_at: string | null;
   /** Null when the secret could be read now, else why not. */
   unreadable: string | null;
+  /** Null unless one has to log in again: then why. */
+  unusable: string | null;
   /** Whether a run that cron starts could read it. */
   scheduled: boolean;
 }
@@ -69,11 +72,31 @@ async function readLoginStatus(
   login: StoredLogin,
 ): Promise<LoginStatus> {
   const { kind, account, host, store, expires_at, refresh_expires_at } = login;
-  const facts = { login: name, kind, account, host, store, expires_at, refresh_expires_at };
+  const unusable = whyUnusable(session, name, login);
+  const facts = {
+    login: name,
+    kind,
+    account,
+    host,
+    store,
+    expires_at,
+    refresh_expires_at,
+    unusable,
+  };
   if (login.store === 'file') return { ...facts, unreadable: null, scheduled: true };
   const unreadable = await faultOf(() => session.store.secretsOf(name, login));
   const scheduled = unreadable === null && (await canScheduledRunRead(session, name));
   return { ...facts, unreadable, scheduled };
+}
+
+function whyUnusable(
+  { connection, clock }: LoginSession,
+  name: LoginName,
+  login: StoredLogin,
+): string | null {
+  if (name === 'gateway:default') return null;
+  const why = whyNotFor(connection.hostUrl, login);
+  return why ?? (hasExpired(login, clock.now()) ? 'it has expired' : null);
 }
 
 /** Tries it as cron would, which has no desktop session: what D-Bus is found by is left out. */
@@ -97,12 +120,15 @@ async function faultOf(work: () => Promise<unknown>): Promise<string | null> {
   }
 }
 
-/** 0 when a git login or token is configured and can be read, 1 when it cannot, 4 when there is none. */
+/**
+ * 0 when a git login or token is configured and can be used, 1 when it cannot be read, 4 when there is
+ * none or one has to log in again.
+ */
 function checkGitAccess({ logins, environment_tokens: tokens }: AuthStatus): number {
   const source = logins.find(({ login }) => login === 'github:source');
   const any = source ?? logins.find(({ login }) => login === 'github:destination');
   if (source === undefined && tokens.length > 0) return 0;
-  if (any === undefined) return 4;
+  if (any === undefined || any.unusable !== null) return 4;
   return any.unreadable === null ? 0 : 1;
 }
 
@@ -123,14 +149,17 @@ function describe(status: AuthStatus): string {
 }
 
 function describeLoginStatus(status: LoginStatus): string[] {
-  const { login, kind, account, host, store, expires_at: expires, scheduled, unreadable } = status;
-  const refresh = status.refresh_expires_at;
+  const { login, kind, account, host, store, expires_at: expires, scheduled } = status;
+  const { refresh_expires_at: refresh, unreadable, unusable } = status;
   const who = account === null ? '' : ` as ${account}`;
   return [
     `${describeLogin(login)} (${login}): ${host}${who}, ${kind}, in the ${store}`,
     ...(expires === null ? [] : [`  token until ${expires}`]),
     ...(refresh === null ? [] : [`  renewed by itself until ${refresh}`]),
     ...(unreadable === null ? [] : [`  cannot be read now: ${unreadable}`]),
+    ...(unusable === null
+      ? []
+      : [`  cannot be used: ${unusable}. Log in again: ${loginCommand(login)}`]),
     scheduled
       ? '  a scheduled run can read it'
       : '  a scheduled run cannot read it: log in again with --store file',

@@ -67,8 +67,9 @@ export async function serveLocalPage<Value>(options: LocalPageOptions<Value>): P
     if (!isAddressedTo(request.headers.host, port)) {
       return { status: 421, title: 'Wrong address', lines: ['This page is not served here.'] };
     }
-    const url = new URL(request.url ?? '/', 'http://127.0.0.1');
-    if (request.method !== 'GET') return notFound;
+    // Anybody on this machine can ask for what is no address, such as `//`, and must not end the wait.
+    const url = URL.parse(request.url ?? '/', 'http://127.0.0.1');
+    if (url === null || request.method !== 'GET') return notFound;
     if (url.pathname === path && options.start !== null && urls !== null)
       return options.start(urls);
     if (url.pathname !== '/callback') return notFound;

@@ -142,9 +142,10 @@ async function showInstallations(
   }
   if (installations.length > 0) {
     person.print('The app is installed on:');
-    for (const { account, accountType, selection } of installations) {
+    for (const { account, accountType, selection, isSuspended } of installations) {
       const reach = selection === 'selected' ? 'selected repositories' : 'all repositories';
-      person.print(`  ${cleanText(`${account} (${accountType}, ${reach})`, 200)}`);
+      const state = isSuspended ? 'suspended: it reads nothing there' : reach;
+      person.print(`  ${cleanText(`${account} (${accountType}, ${state})`, 200)}`);
     }
     return;
   }

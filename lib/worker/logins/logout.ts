@@ -8,7 +8,8 @@ import type { LoginSession } from './session.ts';
 
 /**
  * `logout`: removes logins from this machine. Returns the exit code; throws
- * CREDENTIAL_STORAGE_UNAVAILABLE when a secret could not be removed, whose login then stays.
+ * CREDENTIAL_STORAGE_UNAVAILABLE when a secret could not be removed, whose login then stays, after the
+ * others were removed.
  */
 export async function logOut(
   session: LoginSession,
@@ -16,11 +17,18 @@ export async function logOut(
 ): Promise<number> {
   const { person, store, folder } = session;
   const removed: boolean[] = [];
-  for (const name of login === 'all' ? loginNames : [login])
-    removed.push(await remove(session, name));
+  const faults: string[] = [];
+  for (const name of login === 'all' ? loginNames : [login]) {
+    const outcome = await remove(session, name);
+    if (typeof outcome === 'string') faults.push(outcome);
+    else removed.push(outcome);
+  }
   if (login === 'all' && (await removeApp(folder))) {
     removed.push(true);
     person.print(`Removed ${appFilePath(folder)}.`);
+  }
+  if (faults.length > 0) {
+    throw new AppError('CREDENTIAL_STORAGE_UNAVAILABLE', faults.join('; '));
   }
   if (!removed.includes(true)) {
     person.print(login === 'all' ? 'There was no login.' : `There was no ${describeLogin(login)}.`);
@@ -33,16 +41,14 @@ export async function logOut(
   return 0;
 }
 
-async function remove({ person, store }: LoginSession, name: LoginName): Promise<boolean> {
+/** False when there was none; a text when the keychain did not give it up. */
+async function remove({ person, store }: LoginSession, name: LoginName): Promise<boolean | string> {
   try {
     const wasThere = await store.remove(name);
     if (wasThere) person.print(`Removed the ${describeLogin(name)}.`);
     return wasThere;
   } catch (error) {
     if (!(error instanceof KeychainError)) throw error;
-    throw new AppError(
-      'CREDENTIAL_STORAGE_UNAVAILABLE',
-      `the ${describeLogin(name)} stays: the keychain could not be changed (${error.message})`,
-    );
+    return `the ${describeLogin(name)} stays: the keychain could not be changed (${error.message})`;
   }
 }

@@ -10,8 +10,10 @@ import { logInAgain } from './messages.ts';
 /** A token with less time left than this is renewed before it is used. */
 export const REFRESH_AHEAD_MS = 5 * 60_000;
 
-/** Before each further attempt; all of them fit into the time that others wait for the lock. */
+/** Before each further attempt. */
 const RETRY_PAUSES_MS = [1_000, 4_000, 9_000];
+/** No attempt begins later: with its own limit it ends while others still wait for the lock. */
+const LAST_ATTEMPT_MS = 20_000;
 
 export interface RefreshOptions {
   store: LoginStore;
@@ -21,6 +23,17 @@ export interface RefreshOptions {
 /** Does a login's token end within the next minutes? */
 export function isEnding({ expires_at }: Pick<LoginFacts, 'expires_at'>, now: number): boolean {
   return expires_at !== null && Date.parse(expires_at) - now < REFRESH_AHEAD_MS;
+}
+
+/** Why a login is not for a host; null when it is. */
+export function whyNotFor(hostUrl: string, { host }: Pick<LoginFacts, 'host'>): string | null {
+  return host === hostUrl ? null : `it is for ${host}, and GIT_HOST_URL names another host`;
+}
+
+/** Has the token of a login ended without a way to renew it? Needs no look at its secrets. */
+export function hasExpired(login: LoginFacts, now: number): boolean {
+  const { client_id: clientId, refresh_expires_at: ends } = login;
+  return isEnding(login, now) && (clientId === null || ends === null || Date.parse(ends) <= now);
 }
 
 /** A token and when it ends; null when it does not expire. */
@@ -111,6 +124,7 @@ async function refresh(
   connection: GitHostConnection,
 ): Promise<AppToken> {
   const { clock, signal, hostUrl } = connection;
+  const startedAt = clock.now();
   for (const pauseMs of [...RETRY_PAUSES_MS, null]) {
     try {
       return await requestRefresh(connection, login);
@@ -119,7 +133,8 @@ async function refresh(
       if (error instanceof OAuthError) {
         throw logInAgain(name, `the git host refused to renew it (${error.code})`);
       }
-      if (pauseMs === null || !isPassing(error)) throw explainHostFault(error, hostUrl);
+      const isTooLate = pauseMs === null || clock.now() + pauseMs - startedAt > LAST_ATTEMPT_MS;
+      if (isTooLate || !isPassing(error)) throw explainHostFault(error, hostUrl);
       await clock.sleep(pauseMs, signal);
     }
   }

@@ -4,7 +4,7 @@ import type { GitHostConnection } from '../git-host/connection.ts';
 import type { LoginName, StoredLogin } from './login.ts';
 import type { LoginStore } from './login-store.ts';
 import { logInAgain, loginCommand } from './messages.ts';
-import { isEnding, readValidToken, type ValidToken } from './refresh.ts';
+import { isEnding, readValidToken, type ValidToken, whyNotFor } from './refresh.ts';
 
 /** What a source token is for; only tokens of the environment differ by it. */
 export type SourceUse = 'project' | 'organization' | 'private';
@@ -45,9 +45,8 @@ export function openLoginTokens({ config, store, connection }: TokenSourceOption
 
   /** Read once for as long as it is valid: a run's repositories ask side by side, again and again. */
   async function tokenOf(name: LoginName, stored: StoredLogin): Promise<string> {
-    if (stored.host !== config.GIT_HOST_URL) {
-      throw logInAgain(name, `it is for ${stored.host}, and GIT_HOST_URL names another host`);
-    }
+    const why = whyNotFor(config.GIT_HOST_URL, stored);
+    if (why !== null) throw logInAgain(name, why);
     const before = known.get(name);
     if (before === undefined) return (await readAnew(name)).token;
     const valid = await before;

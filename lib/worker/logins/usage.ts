@@ -44,7 +44,8 @@ export const authUsage = `Shows logins, never a secret, or prints the gateway's 
   npm run worker -- auth status [--check] [--json]
   npm run worker -- auth token gateway
 
-  --check   exit code 4 unless a login or token for the git host is configured and can be read
+  --check   exit code 4 unless a login or token for the git host is configured and has not expired,
+            1 when it cannot be read
   --json    for programs
   --help    this text
 

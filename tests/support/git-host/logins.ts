@@ -34,6 +34,7 @@ export function loginRoutes(state: GitHostState, url: () => string): Hono {
       return fault('unsupported_grant_type');
     const scripted = state.polls.shift();
     if (scripted && 'status' in scripted) return answerWith(scripted, body);
+    if (scripted && 'keepsRefreshToken' in scripted) return renewAlone();
     if (scripted) return fault(scripted.error, scripted.interval);
     if (body.grant_type === 'refresh_token') return refresh(body);
     const device = state.devices.get(body.device_code ?? '');
@@ -43,6 +44,11 @@ export function loginRoutes(state: GitHostState, url: () => string): Hono {
     state.devices.delete(body.device_code ?? '');
     return Response.json(grantAppToken(state, device.login, device.clientId));
   });
+
+  function renewAlone(): Response {
+    const { access_token, expires_in } = grantAppToken(state, 'ada', 'Iv1.standin');
+    return Response.json({ access_token, expires_in });
+  }
 
   function refresh(body: Record<string, string>): Response {
     const spent = state.refreshTokens.get(body.refresh_token ?? '');
@@ -57,12 +63,12 @@ export function loginRoutes(state: GitHostState, url: () => string): Hono {
 }
 
 function answerWith(
-  { status, retryAfter, echo }: Extract<PollAnswer, { status: number }>,
+  { status, retryAfter, echo, error }: Extract<PollAnswer, { status: number }>,
   body: Record<string, string>,
 ): Response {
   const message = echo ? `no ${body.device_code ?? body.refresh_token}` : 'no';
   const headers = retryAfter ? { 'Retry-After': String(retryAfter) } : {};
-  return Response.json({ message }, { status, headers: headers as Record<string, string> });
+  return Response.json({ message, error }, { status, headers: headers as Record<string, string> });
 }
 
 /** The host answers faults of OAuth with 200. */

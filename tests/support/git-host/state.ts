@@ -26,8 +26,10 @@ export interface HostInstallation {
 /** What one poll of the device flow, or a refresh, answers instead of the ordinary. */
 export type PollAnswer =
   | { error: string; interval?: number }
-  /** `echo`: with the code or refresh token that it was sent. */
-  | { status: number; retryAfter?: number; echo?: boolean };
+  /** `echo`: with the code or refresh token that it was sent; `error`: with a code of OAuth. */
+  | { status: number; retryAfter?: number; echo?: boolean; error?: string }
+  /** Grants a token, as a host that does not rotate refresh tokens. */
+  | { keepsRefreshToken: true };
 
 /** An answer that the next request of the API gets instead of the ordinary. */
 export type ApiAnswer =

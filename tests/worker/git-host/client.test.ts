@@ -2,9 +2,11 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { z } from 'zod';
 import { listInstallations, readAccount } from '../../../lib/worker/git-host/account.ts';
 import { createGitHostClient } from '../../../lib/worker/git-host/client.ts';
 import { explainHostFault } from '../../../lib/worker/git-host/faults.ts';
+import { listPages } from '../../../lib/worker/git-host/pages.ts';
 import { grantAppToken } from '../../support/git-host/state.ts';
 import { createLoginBench, type LoginBench, untilSleeping } from '../../support/logins.ts';
 
@@ -91,6 +93,23 @@ describe('the client of the git host', () => {
       'team5',
     ]);
     expect(bench.host.state.requests).toHaveLength(3);
+  });
+
+  it('fails for a list with more pages than are read: what is beyond is not gone', async () => {
+    bench.host.state.pageSize = 1;
+    for (const id of [1, 2, 3]) {
+      const one = { id, account: 'ada', accountType: 'User', selection: 'all' } as const;
+      bench.host.state.installations.push({ ...one, repositories: [] });
+    }
+    const pagesUpTo = async (most: number) => {
+      const pages: unknown[] = [];
+      const route = 'GET /user/installations';
+      for await (const page of listPages(clientOf(), route, {}, z.unknown(), most))
+        pages.push(page);
+      return pages;
+    };
+    expect(await pagesUpTo(3)).toHaveLength(3);
+    await expect(pagesUpTo(2)).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' });
   });
 });
 

@@ -64,7 +64,11 @@ describe('a command line about logins', () => {
     ['logn github', 'unknown command logn; did you mean login?'],
     ['login githb', 'unknown service to log in to githb; did you mean github?'],
     ['login', 'the command is not complete'],
-    ['login --profile source', 'unknown option --profile'],
+    ['login --profile source github', 'what it is about comes before options'],
+    ['login --prfile source', 'unknown option --prfile; did you mean --profile?'],
+    ['logout --profile source', 'the command is not complete'],
+    ['auth --check', 'the command is not complete'],
+    ['app --force', 'the command is not complete'],
     ['login github --profle source', 'unknown option --profle; did you mean --profile?'],
     [
       'login github --profile destinaton',

@@ -52,6 +52,7 @@ describe('auth status', () => {
         expires_at: new Date(bench.clock.now() + 8 * 3_600_000).toISOString(),
         refresh_expires_at: expect.any(String),
         unreadable: null,
+        unusable: null,
         scheduled: true,
       },
       {
@@ -63,6 +64,7 @@ describe('auth status', () => {
         expires_at: null,
         refresh_expires_at: null,
         unreadable: null,
+        unusable: null,
         // There is no keychain that cron could reach.
         scheduled: false,
       },
@@ -124,6 +126,24 @@ describe('auth status --check', () => {
     expect(await check({ GIT_TOKEN_PERSONAL: makeToken('ghp') })).toBe(0);
   });
 
+  it('is 4 when the login has expired for good, and says so; not while it can be renewed', async () => {
+    await storeAppLogin(bench, 'github:source', ['file']);
+    bench.clock.advance(9 * 3_600_000);
+    expect(await check()).toBe(0);
+    bench.clock.advance(184 * 24 * 3_600_000);
+    expect(await check()).toBe(4);
+    expect((await status()).shown.logins).toMatchObject([{ unusable: 'it has expired' }]);
+  });
+
+  it('is 4 when the login is for another host than GIT_HOST_URL', async () => {
+    await storeAppLogin(bench, 'github:source', ['file']);
+    const env = { GIT_HOST_URL: 'https://git.example.org' };
+    expect(await check(env)).toBe(4);
+    const { session, written } = openTestSession(bench, { env });
+    await runLoginCommand(session, { name: 'auth status', check: false, json: false });
+    expect(written.stdout).toMatch(/cannot be used: it is for http:\S+, and GIT_HOST_URL names/);
+  });
+
   it('is 1 when the login cannot be read, also with a token of the environment', async () => {
     await storeAppLogin(bench);
     bench.keychain.fault = 'no bus';
@@ -141,7 +161,8 @@ describe.skipIf(!hasSecretService)('a login in the keychain of a desktop session
 
   it('can be read now, and not by a scheduled run', async () => {
     Object.assign(bench.keychain, createKeychain(desktop.env, systemClock));
-    await storeAppLogin(bench);
+    const secrets = { token: makeToken('ghu'), refresh_token: null };
+    await bench.store.save('github:source', { facts: factsAt(bench.host), secrets }, ['keychain']);
     const { session, written } = openTestSession(bench, { env: desktop.env });
     const command = { name: 'auth status', check: true, json: true } as const;
     expect(await runLoginCommand({ ...session, clock: systemClock }, command)).toBe(0);

@@ -10,6 +10,7 @@ import {
   openTestSession,
   untilSleeping,
 } from '../../support/logins.ts';
+import { connectRaw } from '../../support/raw-client.ts';
 
 let bench: LoginBench;
 let gateway: Gateway;
@@ -116,6 +117,19 @@ describe('login gateway', () => {
       expect(shown.status).toBe(421);
       expect(exchanges()).toEqual([]);
       await visit(`${callback}&code=right`, { host: `localhost:${new URL(callback).port}` });
+      expect(await outcome).toBe(0);
+    },
+  );
+
+  it.each(['//', 'http://[', 'http://127.0.0.1:99999/'])(
+    'waits on after a request for %s, which is no address',
+    async (target) => {
+      const { outcome, callback } = await begin();
+      const { host, port } = new URL(callback);
+      const client = await connectRaw(Number(port));
+      client.send(`GET ${target} HTTP/1.1\r\nHost: ${host}\r\n\r\n`);
+      expect(await client.ended()).toMatch(/^HTTP\/1\.1 404 /);
+      await visit(`${callback}&code=c`);
       expect(await outcome).toBe(0);
     },
   );

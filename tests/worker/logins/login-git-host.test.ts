@@ -84,6 +84,14 @@ describe('login github', () => {
     expect(bench.host.state.tokens.has((await secretsOf('github:source'))?.token ?? '')).toBe(true);
   });
 
+  it('says which installation is suspended', async () => {
+    install(1, 'team', 'all');
+    Object.assign(bench.host.state.installations[0] ?? {}, { suspended: true });
+    expect((await logIn()).stdout).toContain(
+      '  team (Organization, suspended: it reads nothing there)\n',
+    );
+  });
+
   it('says how to install the app where it is not installed', async () => {
     const { code, stderr } = await logIn();
     expect(code).toBe(0);

@@ -80,6 +80,21 @@ describe('logout', () => {
     expect(await logOut(login)).toEqual({ code: 0, stdout, stderr: '' });
   });
 
+  it('all goes on when one secret cannot be removed, and fails at the end', async () => {
+    const app = { id: 1, slug: 's', client_id: 'c', client_secret: 's', pem: 'p', html_url: 'h' };
+    const record = { ...app, webhook_secret: null, host: bench.host.url };
+    await writeApp(bench.folder, record, () => undefined);
+    await storeAppLogin(bench);
+    await storeAppLogin(bench, 'github:destination', ['file']);
+    bench.keychain.fault = 'it is locked';
+    await expect(logOut('all')).rejects.toMatchObject({
+      code: 'CREDENTIAL_STORAGE_UNAVAILABLE',
+      message: expect.stringContaining('the source login stays'),
+    });
+    expect(await names()).toEqual(['github:source']);
+    await expect(stat(join(bench.folder, 'app.json'))).rejects.toMatchObject({ code: 'ENOENT' });
+  });
+
   it('fails, and keeps the login, when its secret cannot be removed', async () => {
     await storeAppLogin(bench);
     bench.keychain.fault = 'it is locked';

@@ -126,7 +126,7 @@ describe('the tokens of a run with a source login', () => {
   it('are renewed although the host fails a few times', async () => {
     await storeAppLogin(bench);
     bench.clock.advance(8 * HOURS);
-    bench.host.state.polls.push({ status: 502 }, { status: 503 });
+    bench.host.state.polls.push({ status: 502 }, { status: 503, error: 'server_error' });
     const token = (await open()).source('project');
     for (const pause of [1_000, 4_000]) {
       await untilSleeping(bench);
@@ -134,6 +134,50 @@ describe('the tokens of a run with a source login', () => {
     }
     expect(isValid(await token)).toBe(true);
     expect(refreshes()).toHaveLength(3);
+  });
+
+  it('are stored although the run is interrupted while the host renews them', async () => {
+    const first = await storeAppLogin(bench);
+    bench.clock.advance(8 * HOURS);
+    const interrupt = new AbortController();
+    const interrupting: typeof fetch = async (input, init) => {
+      const response = await fetch(input, init);
+      interrupt.abort(new Error('interrupted'));
+      init?.signal?.throwIfAborted();
+      return response;
+    };
+    const connection = { ...bench.connection, fetch: interrupting, signal: interrupt.signal };
+    const source = await openTokenSource({ ...bench, connection });
+    expect(isValid(await source.source('project'))).toBe(true);
+    const stored = await bench.store.find('github:source');
+    const secrets = stored && (await bench.store.secretsOf('github:source', stored));
+    expect(secrets?.refresh_token).not.toBe(first.refreshToken);
+    expect(bench.host.state.refreshTokens.has(secrets?.refresh_token ?? '')).toBe(true);
+  });
+
+  it('keep a refresh token that the host does not replace', async () => {
+    const { refreshToken } = await storeAppLogin(bench);
+    bench.clock.advance(8 * HOURS);
+    bench.host.state.polls.push({ keepsRefreshToken: true });
+    const source = await open();
+    expect(isValid(await source.source('project'))).toBe(true);
+    bench.clock.advance(8 * HOURS);
+    expect(isValid(await source.source('project'))).toBe(true);
+    expect(refreshes().map(({ body }) => body.refresh_token)).toEqual([refreshToken, refreshToken]);
+  });
+
+  it('are not asked for again so late that others would not wait for the lock any longer', async () => {
+    await storeAppLogin(bench);
+    bench.clock.advance(8 * HOURS);
+    const slow: typeof fetch = async () => {
+      bench.clock.advance(30_000);
+      throw new DOMException('it took too long', 'TimeoutError');
+    };
+    const connection = { ...bench.connection, fetch: slow };
+    const source = await openTokenSource({ ...bench, connection });
+    const before = bench.clock.now();
+    await expect(source.source('project')).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' });
+    expect(bench.clock.now() - before).toBe(30_000);
   });
 
   it('are not renewed by a host that answers something else, of which nothing is repeated', async () => {
