@@ -13,6 +13,8 @@ export const reportLimits = {
   days: 30,
   /** Repositories that failed, or have the largest archives, in a summary. */
   repositories: 20,
+  /** Failures of one run that a summary counts. */
+  failuresOfRun: 10_000,
   /** Characters of one text. */
   text: 1_000,
 } as const;
@@ -162,9 +164,12 @@ const summaryOf = (name: string, end: string): Statement => ({
       WHERE run.started_at > span."start" AND run.started_at <= span."end"
     ),
     failure AS (
-      SELECT result.id, repo_full_name, result.error_message
-      FROM run JOIN backup_results AS result ON result.run_id = run.id
-      WHERE (run.failed > 0 OR run.status = 'failed') AND result.status IN ('failed', 'too_large')
+      SELECT result.* FROM run CROSS JOIN LATERAL (
+        -- Its limit keeps the planner from reading the results of all runs at once.
+        SELECT id, repo_full_name, error_message FROM backup_results
+        WHERE run_id = run.id AND backup_results.status IN ('failed', 'too_large')
+        ORDER BY id LIMIT ${reportLimits.failuresOfRun}
+      ) AS result WHERE run.failed > 0 OR run.status = 'failed'
     )
     SELECT ${jsonObject(`
       SELECT ${iso('span."start"')} AS "from", ${iso('span."end"')} AS until, total.*,
