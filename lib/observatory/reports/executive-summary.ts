@@ -18,13 +18,13 @@ export function describeSummary(facts: SummaryFacts): Content {
     })),
   );
   return {
-    subject: `Backup summary ${span}: ${facts.runs} runs, ${facts.failed_runs} with failures`,
+    subject: `Backup summary ${span}: runs ${facts.runs}, with failures ${facts.failed_runs}`,
     blocks: [
       {
         markdown: [
           '# Executive summary',
           `From ${moment(from)} to ${moment(until)}.`,
-          `- Runs: ${facts.runs}, ${facts.failed_runs} of them with failures\n- Repositories without failure: ${rate} (${facts.failed} failures in ${facts.total_repos})\n- Mean duration of a run: ${formatDuration(facts.duration_ms)}\n- Archives made: ${formatBytes(facts.size_bytes)}\n- Kept now: ${formatBytes(facts.stored_bytes)} of ${facts.repositories} repositories`,
+          `- Runs: ${facts.runs}, with failures: ${facts.failed_runs}\n- Repositories without failure: ${rate} (failed: ${facts.failed} of ${facts.total_repos})\n- Mean duration of a run: ${formatDuration(facts.duration_ms)}\n- Archives made: ${formatBytes(facts.size_bytes)}\n- Kept now: ${formatBytes(facts.stored_bytes)}, repositories: ${facts.repositories}`,
           '## Days',
         ].join('\n\n'),
       },

@@ -24,12 +24,12 @@ export function describeFailure(
   const more = facts.failed_repos_count - failures.length;
   const chart = drawChart(chartRuns(history));
   return {
-    subject: `Failure investigation: run ${run_id}, ${facts.failed_repos_count} repositories failed`,
+    subject: `Failure investigation: run ${run_id}, failed repositories ${facts.failed_repos_count}`,
     blocks: [
       {
         markdown: [
           `# Failures of run ${run_id}`,
-          `Ended ${moment(failed_at)}. ${facts.failed_repos_count} repositories failed.`,
+          `Ended ${moment(failed_at)}, failed repositories: ${facts.failed_repos_count}.`,
           ...(run_error === '' ? [] : [`Error of the run: ${quote(run_error)}`]),
           ...(run_error_logs.length === 0 ? [] : [bullets(run_error_logs.map((it) => quote(it)))]),
           '## Repositories',
@@ -49,7 +49,7 @@ export function describeFailure(
                   failure.recovered ? 'backed up again' : 'not backed up',
                 ]),
               ),
-          ...(more > 0 ? [`${more} more repositories are not shown.`] : []),
+          ...(more > 0 ? [`Not shown: ${more} more.`] : []),
           '## What to do',
           bullets(recommendActions(facts)),
           '## Newest recorded fixes',

@@ -23,7 +23,7 @@ export function describeLatestBackup(facts: RunFacts | null): Content {
         markdown: [
           `# Backup run ${run.id}`,
           `Started ${moment(run.started_at)}, status ${quote(run.status)}, took ${formatDuration(run.duration_ms)}.`,
-          `Of ${run.total_repos} repositories ${run.successful} were backed up, ${run.failed} failed and ${run.skipped} were unchanged: ${percentage(successRate(run))} without failure. The archives hold ${formatBytes(run.size_bytes)}.`,
+          `- Repositories: ${run.total_repos}\n- Backed up: ${run.successful}\n- Unchanged: ${run.skipped}\n- Failed: ${run.failed}\n- Without failure: ${percentage(successRate(run))}\n- Archives made: ${formatBytes(run.size_bytes)}`,
           ...(run.error_message === '' ? [] : [`Error: ${quote(run.error_message)}`]),
           '## Repositories',
           results.length === 0
@@ -38,7 +38,7 @@ export function describeLatestBackup(facts: RunFacts | null): Content {
                   quote(result.error_message),
                 ]),
               ),
-          ...(more > 0 ? [`${more} more repositories are not shown.`] : []),
+          ...(more > 0 ? [`Not shown: ${more} more.`] : []),
           '## Runs',
         ].join('\n\n'),
       },

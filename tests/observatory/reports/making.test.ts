@@ -95,7 +95,7 @@ describe('latest_backup', () => {
       [
         '# Backup run 2',
         'Started 2026-03-02 05:00 UTC, status `completed`, took 2 s.',
-        'Of 4 repositories 3 were backed up, 1 failed and 0 were unchanged: 75% without failure. The archives hold 3.0 MiB.',
+        '- Repositories: 4\n- Backed up: 3\n- Unchanged: 0\n- Failed: 1\n- Without failure: 75%\n- Archives made: 3.0 MiB',
         'Error: `1 repository failed`',
         '## Repositories',
         '| Repository | Status | Size | Duration | Error |\n| --- | --- | --- | --- | --- |\n| `acme/site` | `failed` | 0 B | 0 ms | `could not resolve host` |\n| `acme/tools` | `completed` | 3.0 MiB | 0 ms | – |',
@@ -128,7 +128,7 @@ describe('latest_backup', () => {
       `INSERT INTO backup_results (run_id, repo_full_name) SELECT ${run}, 'acme/' || n FROM generate_series(1, 203) n`,
     );
     const { content_markdown } = await make('latest_backup');
-    expect(content_markdown).toContain('\n\n3 more repositories are not shown.\n\n');
+    expect(content_markdown).toContain('\n\nNot shown: 3 more.\n\n');
   });
 });
 
@@ -137,9 +137,11 @@ describe('executive_summary', () => {
     await insertRun(database.db, { started_at: '2026-02-01T05:00:00Z', total_repos: 9, failed: 9 });
     await insertRuns();
     const { subject, content_markdown, content_html } = await make('executive_summary');
-    expect(subject).toBe('Backup summary 2026-02-02 to 2026-03-04: 2 runs, 1 with failures');
-    expect(content_markdown).toContain('- Repositories without failure: 80% (1 failures in 5)\n');
-    expect(content_markdown).toContain('- Archives made: 5.0 MiB\n- Kept now: 3.0 MiB of 2 repo');
+    expect(subject).toBe('Backup summary 2026-02-02 to 2026-03-04: runs 2, with failures 1');
+    expect(content_markdown).toContain('- Repositories without failure: 80% (failed: 1 of 5)\n');
+    expect(content_markdown).toContain(
+      '- Archives made: 5.0 MiB\n- Kept now: 3.0 MiB, repositories: 2',
+    );
     expect(content_markdown).toContain(
       '| 2026-03-02 | 1 | 4 | 1 | 75% | 3.0 MiB | 2 s |\n| 2026-03-01 | 1 | 1 | 0 | 100% | 2.0 MiB | 1 min 5 s |',
     );
@@ -152,7 +154,7 @@ describe('executive_summary', () => {
     const { good } = await insertRuns();
     const { content_markdown } = await make('executive_summary', { run_id: good });
     expect(content_markdown).toContain('From 2026-01-30 05:00 UTC to 2026-03-01 05:00 UTC.');
-    expect(content_markdown).toContain('- Runs: 1, 0 of them');
+    expect(content_markdown).toContain('- Runs: 1, with failures: 0');
   });
 });
 
@@ -162,7 +164,7 @@ describe('failure_investigation', () => {
     await insertRun(database.db, { started_at: '2026-03-03T05:00:00Z', status: 'completed' });
     await insertFix(database.db, [bad], { title: 'DNS', description: 'Set a resolver' });
     const { subject, content_markdown, content_html } = await make('failure_investigation');
-    expect(subject).toBe('Failure investigation: run 2, 1 repositories failed');
+    expect(subject).toBe('Failure investigation: run 2, failed repositories 1');
     expect(content_markdown).toContain(
       '| `acme/site` | `failed` | `could not resolve host` | `fetch gave up` | `abcdef012345` | not backed up |',
     );
