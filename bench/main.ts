@@ -1,10 +1,12 @@
 import { runApiBenchmark } from './api/benchmark.ts';
+import { runChatBenchmark } from './chat/benchmark.ts';
 import { runLiveBenchmark } from './live/benchmark.ts';
 import { runMcpBenchmark } from './mcp/benchmark.ts';
 import { runSearchBenchmark } from './search/benchmark.ts';
 
 const benchmarks: Record<string, (options: string[]) => Promise<void>> = {
   api: runApiBenchmark,
+  chat: runChatBenchmark,
   live: runLiveBenchmark,
   mcp: runMcpBenchmark,
   search: runSearchBenchmark,

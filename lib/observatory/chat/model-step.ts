@@ -4,6 +4,7 @@ import { z } from 'zod';
 import type { ChatStreams } from '../../gateway/chat-stream.ts';
 import type { KeyRing } from '../../gateway/keys.ts';
 import { AppError } from '../../platform/errors.ts';
+import { linkSignal } from '../../platform/linked-signal.ts';
 import { agentTools } from './agent-tools.ts';
 import type { ModelToolCall } from './tool-calls.ts';
 
@@ -40,7 +41,8 @@ const offered: ToolSet = Object.fromEntries(
  * Nothing is tried again here: failing over between keys is the gateway's part.
  */
 export async function askModel(streams: ChatStreams, step: ModelStep): Promise<ModelAnswer> {
-  const { model, keys, instructions, messages, mayCallTools, signal, onText } = step;
+  const { model, keys, instructions, messages, mayCallTools, onText } = step;
+  const { signal, release } = linkSignal(step.signal);
   const provider = createOpenAICompatible({
     name: 'gateway',
     // The gateway's own transport knows the address; this one is never asked.
@@ -74,6 +76,8 @@ export async function askModel(streams: ChatStreams, step: ModelStep): Promise<M
   } catch (error) {
     signal.throwIfAborted();
     throw translate(error);
+  } finally {
+    release();
   }
   signal.throwIfAborted();
   return answer;

@@ -1,5 +1,6 @@
 import { AppError } from '../../platform/errors.ts';
 import { fence } from '../../platform/fence.ts';
+import { linkSignal } from '../../platform/linked-signal.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Redactor } from '../../platform/redaction.ts';
 import { runTool, type ToolHandles } from '../../tools/index.ts';
@@ -103,9 +104,9 @@ export async function callTool(
   const tool = readTools.get(name);
   if (!tool) return end({ error: `there is no tool ${name.slice(0, 100)}` });
   const { log, tools } = handles;
-  const { signal } = context;
+  const { signal, release } = linkSignal(context.signal);
   const running = runTool(tool, args, tools, { signal, log });
-  const outcome = await Promise.race([running, whenAborted(signal)]);
+  const outcome = await Promise.race([running, whenAborted(signal)]).finally(release);
   if (outcome === 'aborted') return end({ refusal: `${name} was cut off by the end of the turn` });
   if (!outcome.ok) return end({ error: outcome.message });
   return end({ result: JSON.stringify(redactor.value(outcome.output)) });
@@ -162,7 +163,7 @@ function explain(error: unknown, log: Log): string {
   return 'the report could not be mailed, by an internal error; the log has more';
 }
 
-/** Resolves when the signal aborts. Leaves no listener behind on a signal that nobody holds any more. */
+/** Resolves when the signal aborts. */
 function whenAborted(signal: AbortSignal): Promise<'aborted'> {
   if (signal.aborted) return Promise.resolve('aborted');
   return new Promise((resolve) => {

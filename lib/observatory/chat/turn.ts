@@ -2,6 +2,7 @@ import type { ModelMessage } from 'ai';
 import type { ChatStreams } from '../../gateway/chat-stream.ts';
 import type { KeyRing } from '../../gateway/keys.ts';
 import { AppError } from '../../platform/errors.ts';
+import { linkSignal } from '../../platform/linked-signal.ts';
 import { endTurn, type HistoryMessage } from '../../records/chat-turns.ts';
 import type { ObservatoryHandles } from '../handles.ts';
 import { type Emit, eventCodeOf } from './events.ts';
@@ -64,7 +65,11 @@ export async function runTurn(handles: TurnHandles, turn: Turn): Promise<TurnOut
     await emit({ type: 'info', request_id, session_id: turn.sessionId, sources });
   };
   try {
-    outcome.sources = await findChatSources(handles.observatory, turn);
+    const { signal: searching, release } = linkSignal(signal);
+    outcome.sources = await findChatSources(handles.observatory, {
+      ...turn,
+      signal: searching,
+    }).finally(release);
     await introduce();
     await converse(handles, turn, outcome);
     signal.throwIfAborted();

@@ -1,0 +1,209 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { findFreePort } from '../../scripts/free-port.ts';
+import { type Gateway, startGateway } from '../../tests/support/gateway.ts';
+import { ms, printTable, quantile } from '../report.ts';
+import { startServer } from '../servers.ts';
+
+const TOKENS = 50;
+const TOKEN_EVERY_MS = 5;
+const CONCURRENT = 100;
+const WAITING = 400;
+const PASSWORD = 'the password of the benchmark';
+const SECRET = 'a secret of the benchmark, 40 characters';
+
+/**
+ * `npm run bench -- chat`: how long the first token takes above the gateway's own, whether many streams at
+ * once lose or reorder events, and the memory of streams that wait for a confirmation.
+ */
+export async function runChatBenchmark(): Promise<void> {
+  const gateway = await startGateway();
+  const folder = await mkdtemp(join(tmpdir(), 'bench-chat-'));
+  const port = await findFreePort(18_790);
+  const server = await startServer(
+    'scripts/start.ts',
+    port,
+    {
+      DATA_DIR: folder,
+      EMBEDDED_DB_PORT: '0',
+      INTERNAL_SECRET: SECRET,
+      JWT_SECRET: SECRET,
+      AUTH_USERNAME: 'bench',
+      AUTH_PASSWORD: PASSWORD,
+      GATEWAY_BASE_URL: gateway.url,
+      GATEWAY_API_KEYS: 'key-of-the-benchmark',
+      GATEWAY_MODEL: 'acme/chat-paid',
+      TRUSTED_PROXIES: '127.0.0.1',
+      HITL_CONFIRMATION_TIMEOUT_SECONDS: '300',
+      AGENT_REQUEST_DEADLINE_SECONDS: '600',
+      LOG_LEVEL: 'error',
+    },
+    '/health',
+  );
+  try {
+    const login = await fetch(`${server.url}/auth/login`, {
+      method: 'POST',
+      body: new URLSearchParams({ username: 'bench', password: PASSWORD }),
+    });
+    const { access_token: token } = (await login.json()) as { access_token: string };
+    const client = { url: server.url, token };
+    printTable(
+      'Chat',
+      ['what', 'measured', 'wanted'],
+      [
+        ...(await measureFirstToken(gateway, client)),
+        ...(await measureConcurrent(gateway, client)),
+        ...(await measureWaiting(gateway, client)),
+      ],
+    );
+  } finally {
+    await server.stop();
+    await gateway.close();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+interface ChatClient {
+  url: string;
+  token: string;
+}
+
+let asked = 0;
+
+/** Asks from an address of its own, so that the rate limit is not what is measured. */
+function ask({ url, token }: ChatClient, question: string): Promise<Response> {
+  asked += 1;
+  return fetch(`${url}/chat/stream`, {
+    method: 'POST',
+    headers: {
+      Authorization: `Bearer ${token}`,
+      'Content-Type': 'application/json',
+      'X-Forwarded-For': `10.0.${asked >> 8}.${asked & 255}`,
+    },
+    body: JSON.stringify({ question }),
+  });
+}
+
+/** Emits 50 tokens, 5 ms apart, each with its number. */
+function speak(gateway: Gateway): void {
+  gateway.routes.set('/chat/completions', async (_request, response) => {
+    response.writeHead(200, { 'Content-Type': 'text/event-stream' });
+    for (let n = 0; n < TOKENS; n += 1) {
+      response.write(`data: {"choices":[{"index":0,"delta":{"content":"${n} "}}]}\n\n`);
+      await delay(TOKEN_EVERY_MS);
+    }
+    response.end(
+      'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n',
+    );
+  });
+}
+
+/** Milliseconds until a text stands in the body; the rest is read too. */
+async function timeUntil(text: string, request: () => Promise<Response>): Promise<number> {
+  const startedAt = performance.now();
+  const response = await request();
+  let [received, at] = ['', Number.NaN];
+  for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+    received += chunk;
+    if (Number.isNaN(at) && received.includes(text)) at = performance.now() - startedAt;
+  }
+  if (Number.isNaN(at)) throw new Error(`no ${text} in ${received.slice(0, 500)}`);
+  return at;
+}
+
+async function measureFirstToken(gateway: Gateway, client: ChatClient): Promise<string[][]> {
+  speak(gateway);
+  const direct: number[] = [];
+  const through: number[] = [];
+  const askGateway = () =>
+    fetch(`${gateway.url}/chat/completions`, {
+      method: 'POST',
+      headers: { Authorization: 'Bearer x' },
+      body: '{}',
+    });
+  for (let n = 0; n < 30; n += 1) {
+    const own = await timeUntil('"content"', askGateway);
+    const whole = await timeUntil('"token"', () => ask(client, 'How are the backups?'));
+    if (n < 5) continue;
+    direct.push(own);
+    through.push(whole);
+  }
+  const above = through.map((time, n) => time - (direct[n] ?? 0));
+  return [
+    ['first token of the gateway alone, median', ms(quantile(direct, 0.5)), ''],
+    ['first token above that, median', ms(quantile(above, 0.5)), 'at most 60 ms'],
+    ['first token above that, p95', ms(quantile(above, 0.95)), 'at most 60 ms'],
+  ];
+}
+
+async function measureConcurrent(gateway: Gateway, client: ChatClient): Promise<string[][]> {
+  speak(gateway);
+  const wanted = Array.from({ length: TOKENS }, (_, n) => `${n} `).join('');
+  const startedAt = performance.now();
+  const whole = await Promise.all(
+    Array.from({ length: CONCURRENT }, async () => {
+      const text = await (await ask(client, 'How are the backups?')).text();
+      const events = text
+        .trim()
+        .split('\n\n')
+        .map((frame) => JSON.parse(frame.replace(/^data: /, '')));
+      const tokens = events.filter(({ type }) => type === 'token').map(({ text }) => text);
+      const isFramed = events[0]?.type === 'info' && events.at(-1)?.type === 'done';
+      return isFramed && tokens.join('') === wanted && events.at(-1)?.answer === wanted;
+    }),
+  );
+  const right = whole.filter(Boolean).length;
+  return [
+    [
+      `${CONCURRENT} streams at once: whole and in order`,
+      `${right} of ${CONCURRENT}, in ${ms(performance.now() - startedAt)}`,
+      `${CONCURRENT}`,
+    ],
+  ];
+}
+
+async function measureWaiting(gateway: Gateway, client: ChatClient): Promise<string[][]> {
+  const args = { subject: 's', recipients: ['a@example.com'], content_markdown: 'c' };
+  const call = { index: 0, id: 'c', type: 'function' };
+  const fn = { name: 'send_report_email', arguments: JSON.stringify(args) };
+  const delta = { tool_calls: [{ ...call, function: fn }] };
+  const chunk = { choices: [{ index: 0, delta, finish_reason: 'tool_calls' }] };
+  gateway.routes.set('/chat/completions', (_request, response) => {
+    response.writeHead(200, { 'Content-Type': 'text/event-stream' });
+    response.end(`data: ${JSON.stringify(chunk)}\n\ndata: [DONE]\n\n`);
+  });
+  const open: ReadableStreamDefaultReader<Uint8Array>[] = [];
+  const wait = async (count: number) => {
+    for (let n = 0; n < count; n += 1) {
+      const { body } = await ask(client, 'Mail it.');
+      const reader = body?.getReader();
+      if (!reader) throw new Error('the answer has no body');
+      open.push(reader);
+      let received = '';
+      while (!received.includes('confirm_required')) {
+        const { value, done } = await reader.read();
+        if (done) throw new Error(`nobody was asked: ${received}`);
+        received += Buffer.from(value).toString();
+      }
+    }
+    await delay(2_000);
+  };
+  // What the first ones cost is code that is compiled and heap that has grown, not streams.
+  await wait(WAITING);
+  const before = await readResident(client.url);
+  await wait(WAITING);
+  const after = await readResident(client.url);
+  for (const reader of open) await reader.cancel();
+  const each = (after - before) / WAITING / 1_024;
+  return [
+    [`memory of a stream that waits, over ${WAITING}`, `${each.toFixed(0)} KiB`, 'below 200 KiB'],
+  ];
+}
+
+async function readResident(url: string): Promise<number> {
+  const response = await fetch(`${url}/metrics`, { headers: { 'X-Internal-Secret': SECRET } });
+  const found = /^process_resident_memory_bytes (\S+)$/m.exec(await response.text());
+  return Number(found?.[1]);
+}
