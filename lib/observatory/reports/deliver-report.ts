@@ -16,14 +16,15 @@ export async function deliverReport(
   handles: DeliveryHandles,
   report: Report,
   recipients: readonly string[],
-  signal?: AbortSignal,
 ): Promise<Report> {
   const { id, subject, content_html: html, content_markdown: text } = report;
-  const delivery = await sendMail(
-    handles,
-    { id, recipients, subject, html: toDocument(html), text },
-    signal,
-  );
+  const delivery = await sendMail(handles, {
+    id,
+    recipients,
+    subject,
+    html: toDocument(html),
+    text,
+  });
   if (delivery.outcome === 'under way') {
     throw new AppError('CONFLICT', `report ${id} is being mailed by another request`);
   }

@@ -20,7 +20,7 @@ export interface Mail {
   text: string;
 }
 
-/** Why a mail was not taken, or that another request sends the very same now. */
+/** What became of a mail; `under way`: another request sends the very same now. */
 export type Delivery =
   | { outcome: 'sent' }
   | { outcome: 'failed'; reason: string }
@@ -48,11 +48,7 @@ export function requireMail({ config, log }: Pick<MailHandles, 'config' | 'log'>
  * so that neither our second attempt nor a user's mails it twice. Throws SERVICE_UNAVAILABLE when mail is
  * not configured, nothing else.
  */
-export async function sendMail(
-  handles: MailHandles,
-  mail: Mail,
-  signal?: AbortSignal,
-): Promise<Delivery> {
+export async function sendMail(handles: MailHandles, mail: Mail): Promise<Delivery> {
   const { key, from } = requireMail(handles);
   // Loaded when the first mail is sent: it would make every cold start slower.
   const { Resend } = await import('resend');
@@ -66,10 +62,9 @@ export async function sendMail(
     () => expired.abort(),
     () => undefined, // the answer came first
   );
-  const ended = AbortSignal.any(signal ? [expired.signal, signal] : [expired.signal]);
   const options = {
     idempotencyKey: idempotencyKeyOf(from, mail),
-    signal: ended,
+    signal: expired.signal,
     // The client hands its options to fetch: a redirect would carry the report elsewhere.
     redirect: 'manual',
   };
@@ -78,10 +73,8 @@ export async function sendMail(
       const { error } = await emails.send(message, options);
       if (error === null) return { outcome: 'sent' };
       if (error.name === 'concurrent_idempotent_requests') return { outcome: 'under way' };
-      if (ended.aborted) {
-        const reason = expired.signal.aborted
-          ? `the mail service did not answer within ${TIMEOUT_MS / 1000} seconds`
-          : 'the delivery was given up before the mail service answered';
+      if (expired.signal.aborted) {
+        const reason = `the mail service did not answer within ${TIMEOUT_MS / 1000} seconds`;
         return { outcome: 'failed', reason };
       }
       const mayPass = error.statusCode === null || error.statusCode >= 500;

@@ -22,7 +22,6 @@ export interface WrittenReport {
 export async function sendWrittenReport(
   handles: DeliveryHandles,
   { username, subject, recipients, content_markdown }: WrittenReport,
-  signal?: AbortSignal,
 ): Promise<Report> {
   const allowed = allowRecipients(recipients, handles.config.SMTP_TO);
   if (allowed.length === 0) {
@@ -38,15 +37,14 @@ export async function sendWrittenReport(
     contentMarkdown,
     contentHtml: await renderHtml([{ markdown: contentMarkdown }]),
   });
-  return deliverReport(handles, report, allowed, signal);
+  return deliverReport(handles, report, allowed);
 }
 
 /** The same for the agent of the chat, told as its tool's result (decisions 5, The agent's tools). */
 export async function sendReportEmail(
   handles: DeliveryHandles,
   written: WrittenReport,
-  signal?: AbortSignal,
 ): Promise<{ report_id: string; recipients: string[]; status: string }> {
-  const { id, recipients, status } = await sendWrittenReport(handles, written, signal);
+  const { id, recipients, status } = await sendWrittenReport(handles, written);
   return { report_id: id, recipients, status };
 }

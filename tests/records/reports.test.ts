@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readRunFacts, readRunHistory, readSummaryFacts } from '../../lib/records/report-facts.ts';
+import { addReport, findReport, listReports, recordDelivery } from '../../lib/records/reports.ts';
+import {
+  createEmbedded,
+  createNeon,
+  createPostgres,
+  type TestDatabase,
+} from '../support/databases.ts';
+import { insertResult, insertRun } from '../support/records.ts';
+
+// Reports over each driver: their types differ, and so do their servers.
+
+const REPORT = {
+  username: 'ada',
+  reportType: 'latest_backup',
+  subject: 'a "subject"',
+  recipients: ['ops@example.com', 'a"b,{c}\\@example.com'],
+  contentMarkdown: '# x',
+  contentHtml: '<h1>x</h1>',
+};
+const NOW = Date.parse('2026-03-04T05:06:00Z');
+
+describe.each([
+  ['the embedded database', createEmbedded],
+  ['Postgres', createPostgres],
+  ['Neon', createNeon],
+])('over %s', (_name, create) => {
+  let database: TestDatabase;
+
+  beforeAll(async () => {
+    database = await create();
+  });
+  afterAll(() => database.close());
+
+  it('a report is kept, found, listed and noted as delivered', async () => {
+    const { db } = database;
+    const kept = await addReport(db, REPORT);
+    expect(kept).toMatchObject({
+      recipients: REPORT.recipients,
+      status: 'generated',
+      sent_at: null,
+      error_message: null,
+    });
+    const failed = await recordDelivery(db, kept.id, { recipients: [], error: 'no' });
+    expect(failed).toMatchObject({ status: 'failed', recipients: [], error_message: 'no' });
+    const delivery = { recipients: REPORT.recipients, error: null };
+    const sent = await recordDelivery(db, kept.id, delivery);
+    expect(sent).toMatchObject({ ...kept, status: 'sent', sent_at: expect.any(String) });
+    expect(await findReport(db, 'ada', kept.id)).toEqual(sent);
+    expect(await findReport(db, 'grace', kept.id)).toBeNull();
+    expect(JSON.parse(await listReports(db, 'ada', { page: 1, limit: 5 }))).toEqual([sent]);
+  });
+
+  it('of nobody is read by nobody', async () => {
+    const { id } = await addReport(database.db, { ...REPORT, username: null });
+    for (const name of ['', 'null', 'ada']) {
+      expect(await findReport(database.db, name, id)).toBeNull();
+    }
+  });
+
+  it('what a report tells is numbers and texts', async () => {
+    const { db } = database;
+    expect(await readRunFacts(db)).toBeNull();
+    const summary = { now: NOW };
+    expect(await readSummaryFacts(db, summary)).toMatchObject({ runs: 0, days: [], size_bytes: 0 });
+    const run = await insertRun(db, {
+      started_at: '2026-03-02T05:00:00Z',
+      status: 'success',
+      total_repos: 1,
+      failed: 1,
+      duration_ms: 3_000_000_000,
+    });
+    await insertResult(db, run, 'a/b', { archive_size_bytes: 3_000_000_000, status: 'completed' });
+    await insertResult(db, run, 'a/c', { status: 'too_large' });
+    const figures = {
+      id: run,
+      started_at: '2026-03-02T05:00:00.000000Z',
+      status: 'completed',
+      duration_ms: 3_000_000_000,
+      size_bytes: 3_000_000_000,
+    };
+    const facts = await readRunFacts(db, run);
+    expect(facts).toMatchObject({ run: figures, results_count: 2, history: [figures] });
+    expect(facts?.results.map(({ repository }) => repository)).toEqual(['a/c', 'a/b']);
+    expect(await readRunHistory(db, run)).toMatchObject([figures]);
+    expect(await readSummaryFacts(db, summary)).toMatchObject({
+      runs: 1,
+      failed_runs: 1,
+      days: [{ date: '2026-03-02', size_bytes: 3_000_000_000 }],
+      failing: [{ repository: 'a/c', failures: 1, error_message: '' }],
+      largest: [{ repository: 'a/b', size_bytes: 3_000_000_000 }],
+      repositories: 2,
+      stored_bytes: 3_000_000_000,
+    });
+    expect(await readSummaryFacts(db, { now: NOW, runId: run + 1 })).toBeNull();
+  });
+});
