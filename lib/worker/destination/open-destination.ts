@@ -12,7 +12,7 @@ import type { Delivery, Destination } from './destination.ts';
 import { measureDestination } from './measure.ts';
 import { doubtPrivacy, type PrivacyDoubt } from './privacy.ts';
 import { openPushClone, type PushClone } from './push-clone.ts';
-import type { PushTarget } from './target.ts';
+import { isOn, type PushTarget } from './target.ts';
 
 export interface DestinationOptions {
   target: PushTarget;
@@ -46,10 +46,13 @@ export function openDestination(options: DestinationOptions): Destination {
   let fault: { error: GitError; count: number } | null = null;
   let asked: { doubt: PrivacyDoubt; at: number } | null = null;
 
-  /** A login that fails is no reason not to make archives: it is one not to push. */
+  /**
+   * The destination login where the target is on its host: another host must not see it. A login that
+   * fails is no reason not to make archives: it is one not to push.
+   */
   async function credential(): Promise<GitCredential | null> {
     const { location, kind } = target;
-    if (kind !== 'https') return null;
+    if (kind !== 'https' || !isOn(target, access.connection.hostUrl)) return null;
     try {
       const token = await access.logins.read('github:destination');
       return token === null ? null : { location, token };
@@ -83,6 +86,11 @@ export function openDestination(options: DestinationOptions): Destination {
 
   /** What git says then is about a user name that nobody would type. */
   async function adviseOnLogin(): Promise<string> {
+    const { hostUrl } = access.connection;
+    if (!isOn(target, hostUrl)) {
+      const { hostname } = new URL(hostUrl);
+      return `git needs credentials of its own there: the destination login is for ${hostname} alone`;
+    }
     const login = await access.store.find('github:destination');
     const command = loginCommand('github:destination');
     return login === null

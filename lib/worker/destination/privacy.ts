@@ -1,10 +1,11 @@
 import { cleanText } from '../../platform/clean-text.ts';
 import { AppError } from '../../platform/errors.ts';
+import type { HostRepository } from '../discovery/host-repository.ts';
 import { lookUpRepository } from '../discovery/look-up.ts';
 import { createGitHostClient } from '../git-host/client.ts';
 import { explainHostFault } from '../git-host/faults.ts';
 import type { HostAccess } from '../host-access.ts';
-import type { PushTarget } from './target.ts';
+import { isOn, type PushTarget } from './target.ts';
 
 /** Null when the destination is private, else why that is not confirmed. */
 export type PrivacyDoubt = string | null;
@@ -17,8 +18,9 @@ export type PrivacyDoubt = string | null;
 export async function doubtPrivacy(target: PushTarget, access: HostAccess): Promise<PrivacyDoubt> {
   const { connection, logins, config, notify } = access;
   if (target.kind === 'local') return null;
-  const host = new URL(connection.hostUrl).hostname.toLowerCase();
-  if (target.hostname !== host) return `it is not on ${host}, which alone is asked`;
+  if (!isOn(target, connection.hostUrl)) {
+    return `it is not on ${new URL(connection.hostUrl).hostname}, which alone is asked`;
+  }
   const { repository } = target;
   if (repository === null) return 'its address does not name an owner and a repository';
 
@@ -48,10 +50,12 @@ export async function doubtPrivacy(target: PushTarget, access: HostAccess): Prom
   return `the git host does not show it (${faults.join('; ')})`;
 }
 
-function judge(found: { full_name: string; private: boolean }, asked: string): PrivacyDoubt {
+function judge(found: HostRepository, asked: string): PrivacyDoubt {
   if (found.full_name.toLowerCase() !== asked.toLowerCase()) {
     // Whoever takes the old name over would get what is pushed there.
     return `it was renamed to ${cleanText(found.full_name, 250)}: set BACKUP_REPO_PATH to that`;
   }
+  // An internal repository is called private too.
+  if (found.visibility === 'internal') return 'it is internal: its whole enterprise can read it';
   return found.private ? null : 'it is public';
 }

@@ -49,8 +49,12 @@ function takeApart(
   };
 }
 
+/** Is the target on a git host, by the name of that? Ports are ignored (decisions 7, Destination). */
+export function isOn(target: PushTarget, hostUrl: string): boolean {
+  return target.hostname === new URL(hostUrl).hostname.toLowerCase();
+}
+
 /** Full name, in lower case, of the target on a git host; null when it is not there. */
 export function repositoryOn(target: PushTarget, hostUrl: string): string | null {
-  const isThere = target.hostname === new URL(hostUrl).hostname.toLowerCase();
-  return isThere ? (target.repository?.toLowerCase() ?? null) : null;
+  return isOn(target, hostUrl) ? (target.repository?.toLowerCase() ?? null) : null;
 }

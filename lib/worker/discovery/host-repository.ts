@@ -5,6 +5,8 @@ import type { SourceUse } from '../logins/token-source.ts';
 export const hostRepository = z.object({
   full_name: z.string(),
   private: z.boolean(),
+  /** `public`, `private` or `internal`; old hosts do not say it. */
+  visibility: z.string().optional(),
   archived: z.boolean().default(false),
   fork: z.boolean().default(false),
   /** Closed by the host. */

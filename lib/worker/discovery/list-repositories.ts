@@ -30,6 +30,12 @@ export async function listByInstallations(client: GitHostClient): Promise<Listin
   if (installations.length === 0) {
     throw new AppError('NOT_FOUND', `the app is not installed on any accessible account: ${hint}`);
   }
+  if (installations.every(({ isSuspended }) => isSuspended)) {
+    throw new AppError(
+      'NOT_FOUND',
+      'the app is suspended on every account that it is installed on: lift that in its settings there, or set GIT_DISCOVERY=accounts',
+    );
+  }
   const listing: Listing = { repositories: [], warnings: [] };
   for (const { id, account, isSuspended } of installations) {
     if (isSuspended) {

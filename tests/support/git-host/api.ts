@@ -137,6 +137,7 @@ function describe(repository: HostRepository, url: string) {
     full_name: repository.fullName,
     owner: { login: owner },
     private: repository.private ?? false,
+    visibility: repository.internal ? 'internal' : repository.private ? 'private' : 'public',
     archived: repository.archived ?? false,
     fork: repository.fork ?? false,
     disabled: repository.disabled ?? false,

@@ -5,6 +5,8 @@ export interface HostRepository {
   /** `owner/name`. */
   fullName: string;
   private?: boolean;
+  /** Open to its enterprise; its API calls it private too. */
+  internal?: boolean;
   archived?: boolean;
   fork?: boolean;
   /** Closed by the host: its API answers 451. */

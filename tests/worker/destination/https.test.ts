@@ -118,6 +118,24 @@ describe('with settings of a person that would lead elsewhere', () => {
   });
 });
 
+it('sends the destination login to no other host', async () => {
+  await bench.add({ fullName: 'team/open' });
+  await bench.logIn();
+  await bench.logIn('token', 'github:destination');
+  const elsewhere = target.replace('127.0.0.1', 'localhost');
+  expect((await run({ BACKUP_REPO_PATH: elsewhere })).code).toBe(1);
+  expect(headersFor('ada/backups')).toEqual(new Set([null]));
+  expect(await lastResults()).toMatchObject([
+    { repo_full_name: 'team/a', error_message: expect.stringContaining('not on 127.0.0.1') },
+    {
+      repo_full_name: 'team/open',
+      error_message: expect.stringMatching(
+        /^not pushed: git needs credentials of its own there: the destination login is for 127\.0\.0\.1 alone/,
+      ),
+    },
+  ]);
+});
+
 it('says that there is no destination login', async () => {
   await bench.logIn();
   expect((await run()).code).toBe(1);

@@ -102,6 +102,17 @@ it('pushes no private repository to a public destination, keeps its archive, and
   expect(await pushed()).toBe('a.txt\nteam__closed.bundle\nteam__open.bundle');
 });
 
+it('does not take a destination that is internal for confirmed', async () => {
+  await bench.logIn();
+  await bench.logIn('token', 'github:destination');
+  bench.host.addRepository({ fullName: 'ada/backups', private: true, internal: true });
+  expect((await run()).code).toBe(1);
+  expect(await resultOf('team/closed')).toEqual(
+    doubt('it is internal: its whole enterprise can read it'),
+  );
+  expect(await pushed()).not.toContain('team__closed.bundle');
+});
+
 it('does not take a destination that was renamed for confirmed', async () => {
   await bench.logIn();
   await bench.logIn('token', 'github:destination');

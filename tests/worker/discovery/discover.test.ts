@@ -92,6 +92,16 @@ describe('discovery by installations', () => {
     });
   });
 
+  it('fails the run when every account has suspended the app', async () => {
+    await bench.add({ fullName: 'team/a' });
+    for (const installation of bench.host.state.installations) installation.suspended = true;
+    await bench.logIn();
+    expect((await run()).code).toBe(1);
+    expect(await lastRun()).toMatchObject({
+      error_message: expect.stringContaining('the app is suspended on every account'),
+    });
+  });
+
   it('asks with the login even where the environment has tokens, and says when it must be renewed', async () => {
     await bench.add({ fullName: 'team/a', private: true });
     await bench.logIn();
