@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../lib/platform/database/database.ts';
+import { beginTurn, endTurn } from '../../lib/records/chat-turns.ts';
 import { findGatewayConnection } from '../../lib/records/gateway-connections.ts';
 import { listMessages, listSessions, readSession } from '../../lib/records/sessions.ts';
 import { findPasswordHash, isUser } from '../../lib/records/users.ts';
@@ -10,6 +11,8 @@ import { sql } from '../support/records.ts';
 // What the planner of a real Postgres makes of what each request of a user asks, over filled tables.
 
 const ID = '00000000-0000-4000-8000-000000000007';
+/** Of another session, since what these statements write stays. */
+const turn = { username: 'user-8', sessionId: ID.replace('7', '8'), requestId: 'r' };
 let database: TestDatabase;
 
 beforeAll(async () => {
@@ -57,6 +60,16 @@ describe.each([
       'older messages',
       (db) => listMessages(db, 'user-7', { id: ID, beforeId: 50_000, limit: 20 }),
       { chat_sessions: 1, chat_messages: 20 },
+    ],
+    [
+      'the history of a question',
+      (db) => beginTurn(db, { ...turn, sessionName: '', question: 'text', historyLimit: 20 }),
+      { chat_sessions: 3, chat_messages: 21 },
+    ],
+    [
+      'the end of a turn',
+      (db) => endTurn(db, { ...turn, status: 'completed', answer: 'text', toolCalls: [] }),
+      { chat_sessions: 3, chat_messages: 1 },
     ],
   ];
 
