@@ -2,6 +2,7 @@ import { execa } from 'execa';
 import { cleanText } from './clean-text.ts';
 import { variableGroups } from './config/groups.ts';
 import type { Environment } from './config/read.ts';
+import { secretNames } from './config/secrets.ts';
 import { credentialSettings, type GitCredential } from './git-credential.ts';
 import { superviseGroup } from './process-group.ts';
 
@@ -166,7 +167,7 @@ function readsFrom(stdin: GitOptions['stdin']) {
 
 function gitEnvironment(environment: Environment): Environment {
   const ours = Object.values(variableGroups).flatMap((group) => Object.keys(group.shape));
-  const removed = new Set([...ours, ...repositoryVariables]);
+  const removed = new Set([...ours, ...secretNames, ...repositoryVariables]);
   const kept = Object.entries(environment).filter(
     ([name]) => !removed.has(name) && !name.startsWith('GIT_TRACE'),
   );

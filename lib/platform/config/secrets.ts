@@ -20,6 +20,9 @@ const secretVariables = [
 /** Variables that hold an address with a password. */
 const addressVariables = ['DATABASE_URL', 'UPSTASH_REDIS_REST_URL', 'KV_REST_API_URL'] as const;
 
+/** Every variable that holds a secret, for what must not hand it on. */
+export const secretNames: readonly string[] = [...secretVariables, ...addressVariables];
+
 /**
  * The secret values that a process is configured with, for its redactor: every variable that holds one
  * and the passwords of its addresses, as they are written and decoded. (spec 3, Authentication)
