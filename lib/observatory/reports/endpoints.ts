@@ -9,9 +9,10 @@ import {
   readReportRoute,
   sendReportRoute,
 } from '../routes/reports.ts';
+import type { Content } from './content.ts';
 import { deliverReport } from './deliver-report.ts';
 import { requireMail } from './mail-service.ts';
-import { type Content, makeReport } from './make-report.ts';
+import { makeReport } from './make-report.ts';
 import { allowRecipients } from './recipients.ts';
 import { joinMarkdown, renderHtml } from './render-html.ts';
 import { isReportType, reportTypes } from './report-types.ts';

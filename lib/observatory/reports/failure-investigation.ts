@@ -2,7 +2,7 @@ import type { RunFigures } from '../../records/report-facts.ts';
 import type { FailureFacts } from '../../tools/backup-source.ts';
 import { recommendActions } from '../../tools/recommended-actions.ts';
 import { drawChart } from './chart.ts';
-import type { Content } from './make-report.ts';
+import type { Content } from './content.ts';
 import { chartRuns, moment, runsTable, table } from './tables.ts';
 import { quote } from './text.ts';
 

@@ -1,7 +1,7 @@
 import { formatBytes, formatDuration } from '../../platform/units.ts';
 import type { RunFacts } from '../../records/report-facts.ts';
 import { drawChart } from './chart.ts';
-import type { Content } from './make-report.ts';
+import type { Content } from './content.ts';
 import { chartRuns, moment, percentage, runsTable, successRate, table } from './tables.ts';
 import { quote } from './text.ts';
 

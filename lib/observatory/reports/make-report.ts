@@ -3,17 +3,11 @@ import { AppError } from '../../platform/errors.ts';
 import { readFailure } from '../../records/failures.ts';
 import { readRunFacts, readRunHistory, readSummaryFacts } from '../../records/report-facts.ts';
 import type { FailureFacts } from '../../tools/backup-source.ts';
+import type { Content } from './content.ts';
 import { describeSummary } from './executive-summary.ts';
 import { describeFailure } from './failure-investigation.ts';
 import { describeLatestBackup } from './latest-backup.ts';
-import type { Block } from './render-html.ts';
 import type { ReportType } from './report-types.ts';
-
-/** What a report says, and the subject it has when nobody gives one. */
-export interface Content {
-  subject: string;
-  blocks: Block[];
-}
 
 /** The handles that a report is made with. */
 export type ReportHandles = Pick<Deps<unknown>, 'db' | 'clock' | 'redactor'>;
