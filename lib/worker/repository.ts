@@ -103,8 +103,9 @@ function credentialOf({ host, location }: Source): Promise<GitCredential | null>
 }
 
 /**
- * The archive's note when it need not be made anew. The archive is kept only when its note is that of the recorded one, it was not written to since, and
- * its header has these refs, and HEAD's branch. Its objects are not read again.
+ * The archive's note when it need not be made anew. The archive is kept only when its note is that of
+ * the recorded one, it was not written to since, and its header has these refs, and HEAD's branch. Its
+ * objects are not read again.
  */
 async function findUnchanged(
   { git, archiveFolder, recordedSha256 }: RepositoryBackup,

@@ -35,8 +35,8 @@ type Outcome =
 
 /**
  * Backs the sources up one after the other and writes each down, yielding how each ended. No two may
- * have the same archive. A repository that fails is a result; thrown is only what stops the run: its signal's reason, or the database's
- * absence.
+ * have the same archive. A repository that fails is a result; thrown is only what stops the run: its
+ * signal's reason, the database's absence, or a login that is needed anew.
  */
 export async function* backUpSources(
   context: SourcesContext,

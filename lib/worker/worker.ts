@@ -57,8 +57,8 @@ export interface WorkerOptions {
 
 /**
  * Runs one command of the worker and returns its exit code: 0 done, also when another run is active; 1
- * failed, also when a repository did; 4 when one has to log in. Throws AppError or ConfigError for what a person can mend: wrong
- * usage, a bad variable, no database.
+ * failed, also when a repository did; 4 when one has to log in. Throws AppError or ConfigError for what
+ * a person can mend: wrong usage, a bad variable, no database.
  */
 export async function runWorker(options: WorkerOptions): Promise<number> {
   const { args, folder, environment, io } = options;
