@@ -57,12 +57,13 @@ function describe(
   return `
 Backup Observatory ${version} is running. Ctrl-C stops it.
 
-  API        ${url}/api
-  Documents  ${url}/docs
-  MCP        ${url}/mcp
-  Database   ${database}
-  Archives   ${archives}
-  Secrets    ${secrets}
+  API          ${url}/api
+  Documents    ${url}/docs
+  Observatory  ${url}/observatory
+  MCP          ${url}/mcp
+  Database     ${database}
+  Archives     ${archives}
+  Secrets      ${secrets}
 
 Ask it something:
 
