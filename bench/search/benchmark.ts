@@ -41,6 +41,8 @@ export async function runSearchBenchmark(options: string[]): Promise<void> {
     embedded: () =>
       measureEmbedded(Math.round(FULL.embeddedLogs * share), Math.round(FULL.chunks * share)),
   };
+  const unknown = only?.find((name) => !Object.hasOwn(parts, name));
+  if (unknown !== undefined) throw new Error(`--only takes ${Object.keys(parts).join(', ')}`);
   for (const [name, measure] of Object.entries(parts)) {
     if (only === undefined || only.includes(name)) await measure();
   }
