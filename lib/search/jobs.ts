@@ -76,12 +76,19 @@ export function claimJobs(
   ]);
 }
 
-// A job that somebody has locked is being taken away with its source: passed over, so that whoever deletes
-// many sources is never waited for and never in a deadlock with a batch. Should he change his mind, the job
-// is free again when its lease ends.
-const held = `SELECT id FROM embedding_jobs
-      WHERE id = ANY ($2::bigint[] || $3::bigint[]) AND status = 'processing' AND leased_by = $1
-      FOR UPDATE SKIP LOCKED`;
+// A job that somebody has locked is passed over, so that whoever deletes many sources, and their jobs, is
+// never waited for and never in a deadlock with a batch.
+const ours = `SELECT id FROM embedding_jobs
+      WHERE id = ANY ($2::bigint[] || $3::bigint[]) AND status = 'processing' AND leased_by = $1`;
+const held = `${ours} FOR UPDATE SKIP LOCKED`;
+const passedOver = `ARRAY(${ours} EXCEPT SELECT id FROM held)::text[]`;
+
+/**
+ * How often a batch comes back to jobs that were passed over. Another caller's claim locks them too, for as
+ * long as its statement takes; a transaction that deletes them may keep them for longer, and if it is rolled
+ * back they are free again when the lease ends.
+ */
+const MOST_TRIES = 50;
 
 // Only what is still held is completed, and only what was completed gets chunks: a batch that was
 // overtaken, or whose source was changed or deleted meanwhile, stores nothing.
@@ -111,24 +118,48 @@ const store: Statement = {
       JOIN completed ON completed.id = chunk.job_id
     )
     SELECT (SELECT count(*) FROM completed)::int AS succeeded,
-           (SELECT count(*) FROM failed)::int AS failed`,
+           (SELECT count(*) FROM failed)::int AS failed,
+           ${passedOver} AS passed_over`,
 };
 
 /**
- * Ends jobs, each with its chunks or its failure, and returns how many still were ours to end. One
- * statement: a job is completed together with its chunks or not at all.
+ * Ends jobs, each with its chunks or its failure, and returns how many still were ours to end. A job is
+ * completed together with its chunks, in one statement, or not at all.
  */
 export async function storeOutcomes(
   db: Database,
   holder: string,
   outcomes: readonly JobOutcome[],
 ): Promise<{ succeeded: number; failed: number }> {
+  const counts = { succeeded: 0, failed: 0 };
+  let left = outcomes;
+  for (let tries = 0; tries < MOST_TRIES && left.length > 0; tries++) {
+    const { succeeded, failed, passed_over } = await storeUnlocked(db, holder, left);
+    counts.succeeded += succeeded;
+    counts.failed += failed;
+    left = left.filter(({ job }) => passed_over.includes(job.id));
+  }
+  return counts;
+}
+
+interface Stored {
+  succeeded: number;
+  failed: number;
+  /** Ids of jobs that are still ours and that somebody else has locked. */
+  passed_over: string[];
+}
+
+async function storeUnlocked(
+  db: Database,
+  holder: string,
+  outcomes: readonly JobOutcome[],
+): Promise<Stored> {
   const done = outcomes.filter((outcome) => 'chunks' in outcome);
   const faults = outcomes.filter((outcome) => 'error' in outcome);
   const chunks = done.flatMap(({ job, metadata, chunks }) =>
     chunks.map((chunk) => ({ ...chunk, job, metadata })),
   );
-  const [counts] = await db.query<{ succeeded: number; failed: number }>(store, [
+  const [stored] = await db.query<Stored>(store, [
     holder,
     done.map(({ job }) => job.id),
     faults.map(({ job }) => job.id),
@@ -140,13 +171,18 @@ export async function storeOutcomes(
     chunks.map(({ job }) => job.created_at),
     chunks.map(({ vector }) => writeVector(vector)),
   ]);
-  return counts ?? { succeeded: 0, failed: 0 };
+  return stored ?? { succeeded: 0, failed: 0, passed_over: [] };
 }
 
 const release: Statement = {
   name: 'release_embedding_jobs',
-  text: `UPDATE embedding_jobs SET status = 'pending', leased_by = NULL, leased_until = '-infinity'
-    WHERE id = ANY (ARRAY(${held}))`,
+  text: `WITH held AS MATERIALIZED (
+      ${held}
+    ), released AS (
+      UPDATE embedding_jobs SET status = 'pending', leased_by = NULL, leased_until = '-infinity'
+      WHERE id = ANY (ARRAY(SELECT id FROM held))
+    )
+    SELECT ${passedOver} AS passed_over`,
 };
 
 /** Gives jobs back that were not tried, so that nobody has to wait for their lease to end. */
@@ -155,7 +191,11 @@ export async function releaseJobs(
   holder: string,
   jobs: readonly ClaimedJob[],
 ): Promise<void> {
-  if (jobs.length > 0) await db.query(release, [holder, jobs.map(({ id }) => id), []]);
+  let left = jobs.map(({ id }) => id);
+  for (let tries = 0; tries < MOST_TRIES && left.length > 0; tries++) {
+    const [released] = await db.query<Pick<Stored, 'passed_over'>>(release, [holder, left, []]);
+    left = released?.passed_over ?? [];
+  }
 }
 
 /** As pgvector reads it. Six digits are what a 32-bit float holds. */

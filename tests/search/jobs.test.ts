@@ -38,6 +38,47 @@ const claim = (holder: string, limit: number, now = START) =>
   claimJobs(db, { generationId: 1, limit, lease: { holder, now } });
 const sources = (jobs: { source_id: string }[]) => jobs.map(({ source_id }) => Number(source_id));
 
+/** The database, after whose first statement somebody else lets go of the jobs that he has locked. */
+async function lockUntilTried(): Promise<Database> {
+  const other = await connect(database.url);
+  await other.query('BEGIN; SELECT FROM embedding_jobs FOR UPDATE');
+  let isLocked = true;
+  return {
+    ...db,
+    async query(...statement) {
+      const rows = await db.query(...statement);
+      if (isLocked) {
+        isLocked = false;
+        await other.query('ROLLBACK');
+        await other.end();
+      }
+      return rows as never;
+    },
+  };
+}
+
+// Another caller's claim locks them while its statement runs.
+describe('jobs that somebody else has locked for a moment', () => {
+  it('are stored when they are free again', async () => {
+    await insertLogs(2);
+    await startBuiltIn(db);
+    const outcomes = (await claim('a', 2)).map((job) => ({ job, chunks: [], metadata: '{}' }));
+    expect(await storeOutcomes(await lockUntilTried(), 'a', outcomes)).toEqual({
+      succeeded: 2,
+      failed: 0,
+    });
+    expect(await countJobs(db)).toEqual({ completed: 2 });
+  });
+
+  it('are given back when they are free again', async () => {
+    await insertLogs(2);
+    await startBuiltIn(db);
+    const jobs = await claim('a', 2);
+    await releaseJobs(await lockUntilTried(), 'a', jobs);
+    expect(await countJobs(db)).toEqual({ pending: 2 });
+  });
+});
+
 describe('several callers at once', () => {
   it('do every job, and none twice', async () => {
     await insertLogs(1_000);
