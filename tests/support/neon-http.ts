@@ -28,8 +28,13 @@ export async function startNeonEndpoint(serverUrl: string): Promise<NeonEndpoint
     const url = new URL(databaseUrl(serverUrl, pathname.slice(1)));
     url.username = username;
     url.password = password;
-    const pool =
-      pools.get(url.href) ?? new Pool({ connectionString: url.href, max: 10, types: rawText });
+    const known = pools.get(url.href);
+    if (known) return known;
+    const pool = new Pool({ connectionString: url.href, max: 10, types: rawText });
+    // The database is dropped by force while its last connections say goodbye.
+    const ignoreEnd = () => undefined;
+    pool.on('error', ignoreEnd);
+    pool.on('connect', (client) => client.on('error', ignoreEnd));
     pools.set(url.href, pool);
     return pool;
   };
