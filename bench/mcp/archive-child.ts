@@ -1,5 +1,6 @@
 import { createArchiveReader } from '../../lib/archives/archives.ts';
 import { systemClock } from '../../lib/platform/clock.ts';
+import { redact } from '../../lib/platform/redaction.ts';
 
 // Reads one archive as the server does, and prints how long that took and what memory the process had.
 const [root = '', scratchFolder = '', what = '', repository = ''] = process.argv.slice(2);
@@ -9,6 +10,7 @@ const reader = createArchiveReader({
   environment: process.env,
   clock: systemClock,
   findRecord: async () => null,
+  redact,
 });
 const { signal } = new AbortController();
 const start = performance.now();

@@ -1,6 +1,5 @@
 import type { Clock } from '../platform/clock.ts';
 import type { Environment } from '../platform/config/read.ts';
-import { redact as redactKnownForms } from '../platform/redaction.ts';
 import type { CheckOutcome, ExtractedFile, Listing, Proof, Verification } from './answers.ts';
 import { extractFromBundle, listBundle } from './bundle-contents.ts';
 import { ArchiveFault } from './fault.ts';
@@ -42,15 +41,15 @@ export interface ArchiveReaderOptions {
   /** Only PATH is taken from it, to find git. */
   environment: Environment;
   clock: Clock;
-  /** Takes secrets out of what is not text. Default: credentials of the known forms. */
-  redact?: (text: string) => string;
+  /** Takes secrets out of what is not text, before base64 hides them. */
+  redact(text: string): string;
   /** Default: those of the specification. */
   limits?: Partial<ArchiveLimits>;
 }
 
 /** Reads the archives below a folder. Nothing there is ever written, and no link leads out of it. */
 export function createArchiveReader(options: ArchiveReaderOptions): ArchiveReader {
-  const { root, findRecord, redact = redactKnownForms } = options;
+  const { root, findRecord } = options;
   const limits = { ...archiveLimits, ...options.limits };
   const workspaces = createWorkspaces({ ...options, gitTimeoutMs: limits.gitTimeoutMs });
 
@@ -116,7 +115,7 @@ export function createArchiveReader(options: ArchiveReaderOptions): ArchiveReade
           archive.format === 'bundle'
             ? await extractFromBundle(archive, filePath, { workspaces, limits, signal })
             : await extractFromTarball(archive.handle, filePath, { limits, signal });
-        return { repository, archive: archive.name, ...encodeContent(content, redact) };
+        return { repository, archive: archive.name, ...encodeContent(content, options.redact) };
       });
     },
   };

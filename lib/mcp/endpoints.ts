@@ -3,6 +3,7 @@ import type { Context } from 'hono';
 import { AppError } from '../platform/errors.ts';
 import type { HttpEnv } from '../platform/http/env.ts';
 import { type Endpoint, endpoint, type Route } from '../platform/http/route.ts';
+import { parseJson } from '../platform/json.ts';
 import { version } from '../platform/version.ts';
 import type { GuardOptions } from './guarded-transport.ts';
 import { healthRoute, mcpRoute, messageRoute, rootRoute, rpcRoute, sseRoute } from './routes.ts';
@@ -65,7 +66,7 @@ function streamable(route: Route): Endpoint<McpHandles> {
 }
 
 async function readMessage(c: Context<HttpEnv>) {
-  const parsed = JSONRPCMessageSchema.safeParse(await c.req.json().catch(() => undefined));
+  const parsed = JSONRPCMessageSchema.safeParse(parseJson(await c.req.text()));
   if (!parsed.success) throw new AppError('BAD_REQUEST', 'the body must be a JSON-RPC 2.0 message');
   return parsed.data;
 }

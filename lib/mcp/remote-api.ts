@@ -1,10 +1,7 @@
 import type { z } from 'zod';
 import { AppError } from '../platform/errors.ts';
-import {
-  callInternalService,
-  type InternalService,
-  parseJson,
-} from '../platform/http/internal-service.ts';
+import { callInternalService, type InternalService } from '../platform/http/internal-service.ts';
+import { parseJson } from '../platform/json.ts';
 import { pageOf } from '../tools/shapes.ts';
 
 /** A list of the service API. */

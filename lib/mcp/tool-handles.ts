@@ -1,5 +1,3 @@
-import { tmpdir } from 'node:os';
-import { createArchiveReader } from '../archives/archives.ts';
 import { backendUrl, type McpConfig, observatoryUrl } from '../platform/config/mcp.ts';
 import { archivePath } from '../platform/config/worker.ts';
 import type { Deps } from '../platform/deps.ts';
@@ -7,6 +5,7 @@ import { AppError } from '../platform/errors.ts';
 import type { BackupSource } from '../tools/backup-source.ts';
 import { createDatabaseSource } from '../tools/database-source.ts';
 import type { ToolHandles } from '../tools/index.ts';
+import { createLocalArchives } from '../tools/local-archives.ts';
 import { createReportSender } from '../tools/reports.ts';
 import { createSystemFacts } from '../tools/system.ts';
 import { createKnowledgeSearch } from './knowledge-search.ts';
@@ -43,10 +42,9 @@ export function createToolHandles(
   deps: Deps<McpConfig>,
   source: DataSource = chooseDataSource(deps),
 ): ToolHandles {
-  const { config, log, clock, fetch, redactor } = deps;
+  const { config, log, clock, fetch } = deps;
   const secret = config.INTERNAL_SECRET;
   const backend = backendUrl(config);
-  const folder = archivePath(config);
   const backups = {
     database: () => createDatabaseSource(deps),
     backend: () => createRemoteSource({ url: backend, secret, fetch, clock, log }),
@@ -54,17 +52,15 @@ export function createToolHandles(
   }[source]();
   return {
     backups,
-    archives: createArchiveReader({
-      root: folder,
-      findRecord: (repository, signal) => backups.findArchive(repository, signal),
-      scratchFolder: tmpdir(),
-      environment: { PATH: config.PATH },
-      clock,
-      redact: redactor.text,
-    }),
+    archives: createLocalArchives(deps, backups),
     knowledge: source === 'database' ? createKnowledgeSearch(deps) : null,
     reports: createReportSender({ url: observatoryUrl(config), secret, fetch }),
-    system: createSystemFacts({ archivePath: folder, backendUrl: backend, fetch, log }),
+    system: createSystemFacts({
+      archivePath: archivePath(config),
+      backendUrl: backend,
+      fetch,
+      log,
+    }),
     clock,
   };
 }

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { cleanText } from '../platform/clean-text.ts';
 import { AppError } from '../platform/errors.ts';
-import { callInternalService, parseJson } from '../platform/http/internal-service.ts';
+import { callInternalService } from '../platform/http/internal-service.ts';
+import { parseJson } from '../platform/json.ts';
 
 const MAX_MESSAGE = 300;
 

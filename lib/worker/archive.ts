@@ -3,6 +3,7 @@ import { createReadStream } from 'node:fs';
 import { chmod, mkdir, open, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
+import { parseJson } from '../platform/json.ts';
 import { whenThere } from '../platform/when-there.ts';
 import { repositoryFigures } from './figures.ts';
 
@@ -74,6 +75,7 @@ export async function readArchiveRecord(
     whenThere(stat(path)),
   ]);
   if (note === null || archive === null || !archive.isFile()) return null;
+  // What is not a note of ours is the same as none.
   const parsed = archiveRecord.safeParse(parseJson(note));
   if (!parsed.success) return null;
   const { archive_size_bytes: size, archive_modified_ms: modifiedMs } = parsed.data;
@@ -122,14 +124,5 @@ async function sync(path: string): Promise<void> {
     await handle.sync();
   } finally {
     await handle.close();
-  }
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    // Not a note of ours: the same as none.
-    return null;
   }
 }

@@ -1,5 +1,6 @@
 import { createArchiveReader } from '../../lib/archives/archives.ts';
 import { systemClock } from '../../lib/platform/clock.ts';
+import { redact } from '../../lib/platform/redaction.ts';
 
 const [root = '', scratchFolder = ''] = process.argv.slice(2);
 process.on('SIGTERM', () => process.exit(143));
@@ -9,5 +10,6 @@ const reader = createArchiveReader({
   environment: { PATH: process.env.PATH },
   clock: systemClock,
   findRecord: async () => null,
+  redact,
 });
 await reader.verify('team/app', new AbortController().signal);

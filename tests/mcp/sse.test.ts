@@ -96,7 +96,16 @@ describe('a session', () => {
   it('refuses a message above 1 MiB', async () => {
     const { app } = createTestMcpApp();
     const { endpoint } = await openSession(app);
-    expect((await post(app, endpoint, 'x'.repeat(1024 * 1024 + 1))).status).toBe(413);
+    const tooLong = 'x'.repeat(1024 * 1024 + 1);
+    expect((await post(app, endpoint, tooLong)).status).toBe(413);
+    // Without a length it is noticed only while it is read.
+    const chunked = new Request(`http://127.0.0.1${endpoint}`, {
+      method: 'POST',
+      headers: { ...withToken, 'Content-Type': 'application/json' },
+      body: new Blob([tooLong]).stream(),
+      duplex: 'half',
+    });
+    expect((await app.request(chunked)).status).toBe(413);
   });
 
   it('ends with its stream, and cancels what runs for it', async () => {

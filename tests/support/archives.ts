@@ -5,6 +5,7 @@ import { buffer } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 import { pack } from 'tar-stream';
 import { type ArchiveReaderOptions, createArchiveReader } from '../../lib/archives/archives.ts';
+import { redact } from '../../lib/platform/redaction.ts';
 import { createTestClock } from './clock.ts';
 import { createRepository, type TestRepository, temporaryFolder } from './git.ts';
 
@@ -48,6 +49,7 @@ export async function createArchiveFolder(): Promise<ArchiveFolder> {
         environment: { PATH: process.env.PATH },
         clock,
         findRecord: async (name) => records.get(name) ?? null,
+        redact,
         ...options,
       }),
     repository: (name) => createRepository(join(outside, name)),

@@ -2,6 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import { z } from 'zod';
 import { cleanText } from '../clean-text.ts';
 import { AppError } from '../errors.ts';
+import { parseJson } from '../json.ts';
 import { readBoundedText } from './bounded-text.ts';
 
 const DEFAULT_TIMEOUT_MS = 15_000;
@@ -85,14 +86,4 @@ async function readErrorMessage(response: Response): Promise<string | null> {
   const text = await readBoundedText(response, MAX_ERROR_BYTES).catch(() => null);
   const parsed = errorBody.safeParse(text === null ? null : parseJson(text));
   return parsed.success ? parsed.data : null;
-}
-
-/** The value of a JSON text from another service; undefined when it is not JSON. */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
 }

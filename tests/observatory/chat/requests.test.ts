@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createArchiveFolder } from '../../support/archives.ts';
 import {
   chatEnvironment,
   emptyChat,
@@ -8,6 +9,7 @@ import {
   sentTo,
 } from '../../support/chat.ts';
 import { createEmbedded, type TestDatabase } from '../../support/databases.ts';
+import { TEST_SECRET } from '../../support/deps.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
 import { createObservatoryClient } from '../../support/observatory-client.ts';
 import { empty, insertLog, insertRun, sql } from '../../support/records.ts';
@@ -183,6 +185,26 @@ describe('POST /api/tools/execute', () => {
     expect(body.data).toMatchObject({ name: 'get_execution_logs', success: true, duration_ms: 0 });
     expect(body.data.result.logs).toHaveLength(1);
     expect(text).not.toContain(token);
+  });
+
+  it('gives a file that is not text without the configured secrets behind its base64', async () => {
+    const archives = await createArchiveFolder();
+    try {
+      const repository = await archives.repository('widgets');
+      await repository.commit({ 'secret.bin': `\0${TEST_SECRET}\0` });
+      await archives.bundle('acme__widgets.bundle', repository);
+      const { body } = await client({
+        BACKUP_ARCHIVE_PATH: archives.root,
+        PATH: process.env.PATH,
+      }).post('/api/tools/execute', {
+        name: 'extract_backup_file',
+        args: { repo_name: 'acme/widgets', file_path: 'secret.bin' },
+      });
+      const content = Buffer.from(body.data.result.content, 'base64').toString();
+      expect(content).toBe('\0[redacted]\0');
+    } finally {
+      await archives.remove();
+    }
   });
 
   it('is 200 with the error of a tool that fails', async () => {

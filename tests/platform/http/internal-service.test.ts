@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { callInternalService, parseJson } from '../../../lib/platform/http/internal-service.ts';
+import { callInternalService } from '../../../lib/platform/http/internal-service.ts';
 import {
   type ScriptedAnswer,
   type ScriptedServer,
@@ -65,9 +65,4 @@ describe('callInternalService', () => {
       message: `the other answered ${status}: why`,
     });
   });
-});
-
-it('parseJson answers undefined for what is not JSON', () => {
-  expect(parseJson('{"a":1}')).toEqual({ a: 1 });
-  expect(parseJson('{')).toBeUndefined();
 });

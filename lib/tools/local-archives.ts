@@ -1,0 +1,27 @@
+import { tmpdir } from 'node:os';
+import { type ArchiveReader, createArchiveReader } from '../archives/archives.ts';
+import type { DatabaseConfig } from '../platform/config/database.ts';
+import type { Environment } from '../platform/config/read.ts';
+import { archivePath } from '../platform/config/worker.ts';
+import type { Deps } from '../platform/deps.ts';
+import type { BackupSource } from './backup-source.ts';
+
+type ArchiveConfig = Pick<DatabaseConfig, 'DATA_DIR'> & {
+  BACKUP_ARCHIVE_PATH?: string | undefined;
+  PATH?: Environment[string];
+};
+
+/** The archives on this machine, as the tools read them: what they hold leaves without secrets. */
+export function createLocalArchives(
+  { config, clock, redactor }: Pick<Deps<ArchiveConfig>, 'config' | 'clock' | 'redactor'>,
+  backups: Pick<BackupSource, 'findArchive'>,
+): ArchiveReader {
+  return createArchiveReader({
+    root: archivePath(config),
+    findRecord: (repository, signal) => backups.findArchive(repository, signal),
+    scratchFolder: tmpdir(),
+    environment: { PATH: config.PATH },
+    clock,
+    redact: redactor.text,
+  });
+}
