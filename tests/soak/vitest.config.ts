@@ -1,0 +1,16 @@
+import { resolve } from 'node:path';
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  test: {
+    root: resolve(import.meta.dirname, '../..'),
+    include: ['tests/soak/**/*.soak.ts'],
+    environment: 'node',
+    globalSetup: ['tests/support/shared-postgres.ts'],
+    pool: 'forks',
+    // One after the other: each part measures or kills something, and would be the next one's fault.
+    maxWorkers: 1,
+    testTimeout: 3_600_000,
+    hookTimeout: 120_000,
+  },
+});
