@@ -1,43 +1,21 @@
 import type { Client } from 'pg';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { connect, createPostgres, type TestDatabase } from '../support/databases.ts';
-import {
-  advanceUntil,
-  type LiveServer,
-  openEvents,
-  openSocket,
-  startLive,
-  untilAsleep,
-  type WatchedDatabase,
-  watch,
-} from '../support/live.ts';
-import { empty, insertLog, sql } from '../support/records.ts';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { connect } from '../support/databases.ts';
+import { advanceUntil, openEvents, openSocket, untilAsleep } from '../support/live.ts';
+import { setUpLiveFeed } from '../support/live-feed.ts';
+import { insertLog, sql } from '../support/records.ts';
 
 // Ids come from a sequence, and transactions commit out of order: on a real Postgres a second connection
 // holds a row with a low id back while rows with higher ids are committed.
 
-let database: TestDatabase;
-let db: WatchedDatabase;
-let server: LiveServer;
+const feed = setUpLiveFeed();
 let slow: Client;
 
 beforeAll(async () => {
-  database = await createPostgres();
-  slow = await connect(database.url);
+  slow = await connect(feed.database.url);
 });
-afterAll(async () => {
-  await slow.end();
-  await database.close();
-});
-beforeEach(async () => {
-  await empty(database.db);
-  db = watch(database.db);
-  server = await startLive({ db });
-});
-afterEach(async () => {
-  await slow.query('ROLLBACK');
-  await server.close();
-});
+afterAll(() => slow.end());
+afterEach(() => slow.query('ROLLBACK'));
 
 /** Takes the next ids in a transaction that stays open. */
 async function holdBack(rows = 1): Promise<void> {
@@ -46,21 +24,21 @@ async function holdBack(rows = 1): Promise<void> {
     await slow.query("INSERT INTO execution_logs (message) VALUES ('late')");
 }
 const commit = () => slow.query('COMMIT');
-const insert = () => insertLog(database.db);
+const insert = () => insertLog(feed.database.db);
 
 describe('a row that is committed after one with a higher id', () => {
   it('is delivered once to streams and WebSockets', async () => {
-    const events = await openEvents(server);
-    const socket = await openSocket(server);
+    const events = await openEvents(feed.server);
+    const socket = await openSocket(feed.server);
     await holdBack();
     await insert();
-    await advanceUntil(server.deps, () => expect(events.ids()).toEqual([2]));
+    await advanceUntil(feed.server.deps, () => expect(events.ids()).toEqual([2]));
     await commit();
     await insert();
-    await advanceUntil(server.deps, () => expect(events.ids()).toEqual([2, 1, 3]));
+    await advanceUntil(feed.server.deps, () => expect(events.ids()).toEqual([2, 1, 3]));
     await insert();
-    await advanceUntil(server.deps, () => expect(events.ids()).toEqual([2, 1, 3, 4]));
-    await advanceUntil(server.deps, () => expect(socket.ids()).toEqual([2, 1, 3, 4]));
+    await advanceUntil(feed.server.deps, () => expect(events.ids()).toEqual([2, 1, 3, 4]));
+    await advanceUntil(feed.server.deps, () => expect(socket.ids()).toEqual([2, 1, 3, 4]));
     events.close();
     socket.ws.terminate();
   });
@@ -69,49 +47,49 @@ describe('a row that is committed after one with a higher id', () => {
     await insert();
     await holdBack(2);
     await insert();
-    const client = await openEvents(server);
+    const client = await openEvents(feed.server);
     await commit();
     await insert();
-    await advanceUntil(server.deps, () => expect(client.ids()).toEqual([2, 3, 5]));
+    await advanceUntil(feed.server.deps, () => expect(client.ids()).toEqual([2, 3, 5]));
     client.close();
   });
 
   it('is delivered when it comes between others that are missing', async () => {
-    const client = await openEvents(server);
+    const client = await openEvents(feed.server);
     await holdBack();
     await slow.query('SAVEPOINT one');
     await slow.query("INSERT INTO execution_logs (message) VALUES ('rolled back')");
     await slow.query('ROLLBACK TO one');
     await slow.query("INSERT INTO execution_logs (message) VALUES ('late')");
     await insert();
-    await advanceUntil(server.deps, () => expect(client.ids()).toEqual([4]));
+    await advanceUntil(feed.server.deps, () => expect(client.ids()).toEqual([4]));
     await commit();
     await insert();
-    await advanceUntil(server.deps, () => expect(client.ids()).toEqual([4, 1, 3, 5]));
+    await advanceUntil(feed.server.deps, () => expect(client.ids()).toEqual([4, 1, 3, 5]));
     client.close();
   });
 
   it('is looked for for at least 30 seconds', async () => {
-    const client = await openEvents(server);
+    const client = await openEvents(feed.server);
     await holdBack();
     await insert();
-    await advanceUntil(server.deps, () => expect(client.ids()).toEqual([2]));
+    await advanceUntil(feed.server.deps, () => expect(client.ids()).toEqual([2]));
     for (let polls = 0; polls < 15; polls++) {
-      await untilAsleep(server.deps, 2);
-      server.deps.clock.advance(2_000);
+      await untilAsleep(feed.server.deps, 2);
+      feed.server.deps.clock.advance(2_000);
     }
     await commit();
-    await advanceUntil(server.deps, () => expect(client.ids()).toEqual([2, 1]));
+    await advanceUntil(feed.server.deps, () => expect(client.ids()).toEqual([2, 1]));
     client.close();
   });
 
   it('is delivered though more rows than one poll reads come with it', async () => {
-    const client = await openEvents(server);
+    const client = await openEvents(feed.server);
     await holdBack(450);
     await insert();
-    await advanceUntil(server.deps, () => expect(client.ids()).toEqual([451]));
+    await advanceUntil(feed.server.deps, () => expect(client.ids()).toEqual([451]));
     await commit();
-    await advanceUntil(server.deps, () => expect(client.ids()).toHaveLength(451));
+    await advanceUntil(feed.server.deps, () => expect(client.ids()).toHaveLength(451));
     expect(new Set(client.ids()).size).toBe(451);
     client.close();
   });
@@ -122,78 +100,78 @@ describe('a late row and a client that resumes', () => {
     ['while other clients stay', true],
     ['over a pause without clients', false],
   ])('is delivered once %s', async (_name, withOther) => {
-    const other = withOther ? await openEvents(server) : null;
-    const first = await openEvents(server);
+    const other = withOther ? await openEvents(feed.server) : null;
+    const first = await openEvents(feed.server);
     await holdBack();
     await insert();
-    await advanceUntil(server.deps, () => expect(first.ids()).toEqual([2]));
+    await advanceUntil(feed.server.deps, () => expect(first.ids()).toEqual([2]));
     first.close();
-    if (other === null) await untilAsleep(server.deps, 0);
+    if (other === null) await untilAsleep(feed.server.deps, 0);
     await commit();
     await insert();
-    if (other) await advanceUntil(server.deps, () => expect(other.ids()).toEqual([2, 1, 3]));
-    else server.deps.clock.advance(29_000);
+    if (other) await advanceUntil(feed.server.deps, () => expect(other.ids()).toEqual([2, 1, 3]));
+    else feed.server.deps.clock.advance(29_000);
 
-    const second = await openEvents(server, undefined, { 'Last-Event-ID': first.lastId() });
+    const second = await openEvents(feed.server, undefined, { 'Last-Event-ID': first.lastId() });
     await insert();
-    await advanceUntil(server.deps, () => expect(second.ids()).toEqual([1, 3, 4]));
+    await advanceUntil(feed.server.deps, () => expect(second.ids()).toEqual([1, 3, 4]));
     second.close();
     other?.close();
   });
 
   it('is delivered when it is committed after the client is back', async () => {
-    const first = await openEvents(server);
+    const first = await openEvents(feed.server);
     await holdBack();
     await insert();
-    await advanceUntil(server.deps, () => expect(first.ids()).toEqual([2]));
+    await advanceUntil(feed.server.deps, () => expect(first.ids()).toEqual([2]));
     first.close();
-    await untilAsleep(server.deps, 0);
-    const second = await openEvents(server, undefined, { 'Last-Event-ID': '2' });
+    await untilAsleep(feed.server.deps, 0);
+    const second = await openEvents(feed.server, undefined, { 'Last-Event-ID': '2' });
     await commit();
     await insert();
-    await advanceUntil(server.deps, () => expect(second.ids()).toEqual([1, 3]));
+    await advanceUntil(feed.server.deps, () => expect(second.ids()).toEqual([1, 3]));
     second.close();
   });
 
   it('is not sent to a new client after a pause', async () => {
-    const first = await openEvents(server);
+    const first = await openEvents(feed.server);
     await holdBack();
     await insert();
-    await advanceUntil(server.deps, () => expect(first.ids()).toEqual([2]));
+    await advanceUntil(feed.server.deps, () => expect(first.ids()).toEqual([2]));
     first.close();
-    await untilAsleep(server.deps, 0);
+    await untilAsleep(feed.server.deps, 0);
     await commit();
-    const second = await openEvents(server);
+    const second = await openEvents(feed.server);
     await insert();
-    await advanceUntil(server.deps, () => expect(second.ids()).toEqual([3]));
+    await advanceUntil(feed.server.deps, () => expect(second.ids()).toEqual([3]));
     second.close();
   });
 
   it('is not repeated for a client whose last row was sent after it', async () => {
-    const first = await openEvents(server);
+    const first = await openEvents(feed.server);
     await holdBack();
     await insert();
-    await advanceUntil(server.deps, () => expect(first.ids()).toEqual([2]));
+    await advanceUntil(feed.server.deps, () => expect(first.ids()).toEqual([2]));
     await commit();
     await insert();
-    await advanceUntil(server.deps, () => expect(first.ids()).toEqual([2, 1, 3]));
-    const second = await openEvents(server, undefined, { 'Last-Event-ID': '3' });
+    await advanceUntil(feed.server.deps, () => expect(first.ids()).toEqual([2, 1, 3]));
+    const second = await openEvents(feed.server, undefined, { 'Last-Event-ID': '3' });
     await insert();
-    await advanceUntil(server.deps, () => expect(second.ids()).toEqual([4]));
+    await advanceUntil(feed.server.deps, () => expect(second.ids()).toEqual([4]));
     first.close();
     second.close();
   });
 
   it('repeats rows rather than lose one when the late row was the last', async () => {
-    const first = await openEvents(server);
+    const first = await openEvents(feed.server);
     await holdBack();
     await insert();
-    await advanceUntil(server.deps, () => expect(first.ids()).toEqual([2]));
+    await advanceUntil(feed.server.deps, () => expect(first.ids()).toEqual([2]));
     await commit();
-    await advanceUntil(server.deps, () => expect(first.ids()).toEqual([2, 1]));
-    const second = await openEvents(server, undefined, { 'Last-Event-ID': first.lastId() });
+    await advanceUntil(feed.server.deps, () => expect(first.ids()).toEqual([2, 1]));
+    const second = await openEvents(feed.server, undefined, { 'Last-Event-ID': first.lastId() });
     await insert();
-    await advanceUntil(server.deps, () => expect(second.ids()).toEqual([2, 3]));
+    await advanceUntil(feed.server.deps, () => expect(second.ids()).toEqual([2, 3]));
     first.close();
     second.close();
   });
@@ -202,26 +180,26 @@ describe('a late row and a client that resumes', () => {
     await insert();
     await holdBack();
     await insert();
-    db.before(async ({ name }) => {
+    feed.db.before(async ({ name }) => {
       if (name === 'replay_logs') await commit();
     });
-    const client = await openEvents(server, '/api/logs/stream?after_id=1');
+    const client = await openEvents(feed.server, '/api/logs/stream?after_id=1');
     await insert();
-    await advanceUntil(server.deps, () => expect(client.ids()).toEqual([3, 2, 4]));
+    await advanceUntil(feed.server.deps, () => expect(client.ids()).toEqual([3, 2, 4]));
     client.close();
   });
 });
 
 it('is delivered once from a backlog that takes many polls', async () => {
-  const client = await openEvents(server);
+  const client = await openEvents(feed.server);
   await holdBack();
   await sql(
-    database.db,
+    feed.database.db,
     'INSERT INTO execution_logs (message) SELECT n FROM generate_series(1, 900) AS n',
   );
-  await advanceUntil(server.deps, () => expect(client.ids()).toHaveLength(900));
+  await advanceUntil(feed.server.deps, () => expect(client.ids()).toHaveLength(900));
   await commit();
-  await advanceUntil(server.deps, () => expect(client.ids().at(-1)).toBe(1));
+  await advanceUntil(feed.server.deps, () => expect(client.ids().at(-1)).toBe(1));
   expect(client.ids()).toHaveLength(901);
   client.close();
 });

@@ -1,66 +1,44 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { databaseUnavailable } from '../../lib/platform/database/database.ts';
-import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { withSecret } from '../support/deps.ts';
-import {
-  advanceUntil,
-  type LiveServer,
-  openEvents,
-  openSocket,
-  startLive,
-  untilAsleep,
-  type WatchedDatabase,
-  watch,
-} from '../support/live.ts';
+import { advanceUntil, openEvents, openSocket, untilAsleep } from '../support/live.ts';
+import { setUpLiveFeed } from '../support/live-feed.ts';
 import { empty, insertLog, sql } from '../support/records.ts';
 
-let database: TestDatabase;
-let db: WatchedDatabase;
-let server: LiveServer;
-
-beforeAll(async () => {
-  database = await createPostgres();
-});
-afterAll(() => database.close());
-beforeEach(async () => {
-  await empty(database.db);
-  db = watch(database.db);
-  server = await startLive({ db });
-});
-afterEach(() => server.close());
+const feed = setUpLiveFeed();
 
 /** Polls so far. */
-const polls = () => db.statements.filter((name) => name === 'poll_logs').length;
+const polls = () => feed.db.statements.filter((name) => name === 'poll_logs').length;
 /** One sleeper for the poller and one for each client. */
-const asleep = (clients: number) => untilAsleep(server.deps, clients === 0 ? 0 : clients + 1);
+const asleep = (clients: number) => untilAsleep(feed.server.deps, clients === 0 ? 0 : clients + 1);
 
 /** How many polls an exact span of time brings. */
 async function pollsIn(ms: number, clients = 1): Promise<number> {
   const before = polls();
   await asleep(clients);
-  server.deps.clock.advance(ms);
+  feed.server.deps.clock.advance(ms);
   await asleep(clients);
   return polls() - before;
 }
 
 describe('the poller', () => {
   it('asks nothing without a client, and no more when the last one has left', async () => {
-    server.deps.clock.advance(60_000);
-    expect(db.statements).toEqual([]);
-    const client = await openEvents(server);
+    feed.server.deps.clock.advance(60_000);
+    expect(feed.db.statements).toEqual([]);
+    const client = await openEvents(feed.server);
     client.close();
     await asleep(0);
-    const asked = db.statements.length;
-    server.deps.clock.advance(60_000);
-    expect(db.statements).toHaveLength(asked);
+    const asked = feed.db.statements.length;
+    feed.server.deps.clock.advance(60_000);
+    expect(feed.db.statements).toHaveLength(asked);
   });
 
   it('asks as often for many clients as for one', async () => {
-    const clients = await Promise.all(Array.from({ length: 10 }, () => openEvents(server)));
-    const sockets = await Promise.all(Array.from({ length: 10 }, () => openSocket(server)));
+    const clients = await Promise.all(Array.from({ length: 10 }, () => openEvents(feed.server)));
+    const sockets = await Promise.all(Array.from({ length: 10 }, () => openSocket(feed.server)));
     expect(await pollsIn(2_000, 20)).toBe(1);
-    await insertLog(database.db);
-    await advanceUntil(server.deps, () => {
+    await insertLog(feed.database.db);
+    await advanceUntil(feed.server.deps, () => {
       for (const client of [...clients, ...sockets]) expect(client.ids()).toEqual([1]);
     });
     for (const client of clients) client.close();
@@ -69,20 +47,20 @@ describe('the poller', () => {
 
   it('makes one start of clients that come together', async () => {
     const gate = Promise.withResolvers<void>();
-    db.before(() => gate.promise);
-    const opening = Array.from({ length: 10 }, () => openEvents(server));
+    feed.db.before(() => gate.promise);
+    const opening = Array.from({ length: 10 }, () => openEvents(feed.server));
     // All of them wait: the first for its start, the others for the statement after it.
     await vi.waitFor(async () => {
-      expect(await server.deps.metrics.render()).toContain('http_requests_in_flight 10');
+      expect(await feed.server.deps.metrics.render()).toContain('http_requests_in_flight 10');
     });
     gate.resolve();
     const clients = await Promise.all(opening);
-    expect(db.statements).toEqual(['end_of_logs', 'poll_logs']);
+    expect(feed.db.statements).toEqual(['end_of_logs', 'poll_logs']);
     for (const client of clients) client.close();
   });
 
   it('polls every 2 seconds, and every 15 after a minute without rows', async () => {
-    const client = await openEvents(server);
+    const client = await openEvents(feed.server);
     expect(await pollsIn(1_999)).toBe(0);
     expect(await pollsIn(1)).toBe(1);
     for (let second = 4; second < 60; second += 2) expect(await pollsIn(2_000)).toBe(1);
@@ -93,15 +71,15 @@ describe('the poller', () => {
   });
 
   it.each<[string, () => Promise<{ close(): void } | null>]>([
-    ['rows arrive', () => insertLog(database.db).then(() => null)],
-    ['a subscriber joins', () => openEvents(server)],
+    ['rows arrive', () => insertLog(feed.database.db).then(() => null)],
+    ['a subscriber joins', () => openEvents(feed.server)],
   ])('polls every 2 seconds again when %s', async (_when, happen) => {
-    const client = await openEvents(server);
+    const client = await openEvents(feed.server);
     for (let second = 0; second < 60; second += 2) await pollsIn(2_000);
     const other = await happen();
     const clients = other ? 2 : 1;
     await asleep(clients);
-    server.deps.clock.advance(15_000);
+    feed.server.deps.clock.advance(15_000);
     expect(await pollsIn(1_999, clients)).toBeLessThanOrEqual(1);
     expect(await pollsIn(2_000, clients)).toBe(1);
     other?.close();
@@ -109,59 +87,60 @@ describe('the poller', () => {
   });
 
   it('follows a full batch of 200 rows with another query at once', async () => {
-    const client = await openEvents(server);
+    const client = await openEvents(feed.server);
     await asleep(1);
     const before = polls();
     await sql(
-      database.db,
+      feed.database.db,
       'INSERT INTO execution_logs (message) SELECT n FROM generate_series(1, 450) AS n',
     );
-    server.deps.clock.advance(2_000);
+    feed.server.deps.clock.advance(2_000);
     await asleep(1);
     expect(polls() - before).toBe(3);
-    await advanceUntil(server.deps, () => expect(client.ids()).toHaveLength(450));
+    await advanceUntil(feed.server.deps, () => expect(client.ids()).toHaveLength(450));
     client.close();
   });
 
   it('starts again from the newest row after a pause, without history', async () => {
-    const first = await openEvents(server);
+    const first = await openEvents(feed.server);
     first.close();
     await asleep(0);
     await sql(
-      database.db,
+      feed.database.db,
       'INSERT INTO execution_logs (message) SELECT n FROM generate_series(1, 450) AS n',
     );
-    const second = await openEvents(server);
-    await insertLog(database.db);
-    await advanceUntil(server.deps, () => expect(second.ids()).toEqual([451]));
+    const second = await openEvents(feed.server);
+    await insertLog(feed.database.db);
+    await advanceUntil(feed.server.deps, () => expect(second.ids()).toEqual([451]));
     second.close();
   });
 
   it('goes on with ids that start again after the table was emptied', async () => {
     await sql(
-      database.db,
+      feed.database.db,
       'INSERT INTO execution_logs (message) SELECT n FROM generate_series(1, 50) AS n',
     );
-    const client = await openEvents(server);
-    await empty(database.db);
+    const client = await openEvents(feed.server);
+    await empty(feed.database.db);
     const before = polls();
-    await advanceUntil(server.deps, () => expect(polls()).toBeGreaterThan(before + 1));
-    await insertLog(database.db);
-    await advanceUntil(server.deps, () => expect(client.ids()).toEqual([1]));
+    await advanceUntil(feed.server.deps, () => expect(polls()).toBeGreaterThan(before + 1));
+    await insertLog(feed.database.db);
+    await advanceUntil(feed.server.deps, () => expect(client.ids()).toEqual([1]));
     client.close();
   });
 });
 
 describe('a database that does not answer', () => {
-  const fail = () => db.before(() => Promise.reject(databaseUnavailable(new Error('private'))));
-  const mend = () => db.before(() => undefined);
+  const fail = () =>
+    feed.db.before(() => Promise.reject(databaseUnavailable(new Error('private'))));
+  const mend = () => feed.db.before(() => undefined);
 
   it.each([
     ['unavailable', databaseUnavailable(new Error('private'))],
     ['without the table', new Error('private: no such table')],
   ])('is 503 before a stream starts: %s', async (_name, error) => {
-    db.before(() => Promise.reject(error));
-    const response = await fetch(`${server.url}/api/logs/stream`, { headers: withSecret });
+    feed.db.before(() => Promise.reject(error));
+    const response = await fetch(`${feed.server.url}/api/logs/stream`, { headers: withSecret });
     expect(response.status).toBe(503);
     expect(response.headers.get('content-type')).toBe('application/json');
     const body = await response.text();
@@ -170,37 +149,37 @@ describe('a database that does not answer', () => {
   });
 
   it('is 503 before a resumed stream starts when the rows before cannot be read', async () => {
-    db.before(({ name }) =>
+    feed.db.before(({ name }) =>
       name === 'replay_logs'
         ? Promise.reject(databaseUnavailable(new Error('private')))
         : undefined,
     );
-    const path = `${server.url}/api/logs/stream?after_id=0`;
+    const path = `${feed.server.url}/api/logs/stream?after_id=0`;
     expect((await fetch(path, { headers: withSecret })).status).toBe(503);
     await asleep(0);
   });
 
   it('is 503 to the handshake of a WebSocket', async () => {
     fail();
-    await expect(openSocket(server)).rejects.toThrow('Unexpected server response: 503');
+    await expect(openSocket(feed.server)).rejects.toThrow('Unexpected server response: 503');
   });
 
   it('does not end a stream, which misses nothing when it is back', async () => {
-    const client = await openEvents(server);
-    await insertLog(database.db);
+    const client = await openEvents(feed.server);
+    await insertLog(feed.database.db);
     fail();
-    await insertLog(database.db);
+    await insertLog(feed.database.db);
     const before = polls();
-    await advanceUntil(server.deps, () => expect(polls()).toBeGreaterThan(before + 2));
-    await insertLog(database.db);
+    await advanceUntil(feed.server.deps, () => expect(polls()).toBeGreaterThan(before + 2));
+    await insertLog(feed.database.db);
     mend();
-    await advanceUntil(server.deps, () => expect(client.ids()).toEqual([1, 2, 3]));
-    expect(server.deps.logged.filter(({ level }) => level === 'warn')).toHaveLength(1);
+    await advanceUntil(feed.server.deps, () => expect(client.ids()).toEqual([1, 2, 3]));
+    expect(feed.server.deps.logged.filter(({ level }) => level === 'warn')).toHaveLength(1);
     client.close();
   });
 
   it('is asked again after 2, 4, 8 and then every 15 seconds', async () => {
-    const client = await openEvents(server);
+    const client = await openEvents(feed.server);
     fail();
     expect(await pollsIn(2_000)).toBe(1);
     for (const ms of [2_000, 4_000, 8_000, 15_000, 15_000]) {
@@ -208,7 +187,7 @@ describe('a database that does not answer', () => {
       expect(await pollsIn(1)).toBe(1);
     }
     mend();
-    await insertLog(database.db);
+    await insertLog(feed.database.db);
     expect(await pollsIn(15_000)).toBe(1);
     expect(await pollsIn(2_000)).toBe(1);
     client.close();

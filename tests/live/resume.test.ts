@@ -1,34 +1,14 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createPostgres, type TestDatabase } from '../support/databases.ts';
+import { describe, expect, it } from 'vitest';
 import { withSecret } from '../support/deps.ts';
-import {
-  advanceUntil,
-  type LiveServer,
-  openEvents,
-  startLive,
-  type WatchedDatabase,
-  watch,
-} from '../support/live.ts';
-import { empty, insertLog, sql } from '../support/records.ts';
+import { advanceUntil, openEvents } from '../support/live.ts';
+import { setUpLiveFeed } from '../support/live-feed.ts';
+import { insertLog, sql } from '../support/records.ts';
 
-let database: TestDatabase;
-let db: WatchedDatabase;
-let server: LiveServer;
-
-beforeAll(async () => {
-  database = await createPostgres();
-});
-afterAll(() => database.close());
-beforeEach(async () => {
-  await empty(database.db);
-  db = watch(database.db);
-  server = await startLive({ db });
-});
-afterEach(() => server.close());
+const feed = setUpLiveFeed();
 
 const insertLogs = (count: number) =>
   sql(
-    database.db,
+    feed.database.db,
     'INSERT INTO execution_logs (message) SELECT n FROM generate_series(1, $1) AS n',
     [count],
   );
@@ -46,62 +26,62 @@ describe('a stream that resumes', () => {
     ['the largest id there can be', '?after_id=9223372036854775807', {}, []],
   ])('goes on from %s', async (_name, query, headers, missed) => {
     await insertLogs(5);
-    const client = await openEvents(server, `/api/logs/stream${query}`, headers);
-    await insertLog(database.db);
-    await advanceUntil(server.deps, () => expect(client.ids()).toEqual([...missed, 6]));
+    const client = await openEvents(feed.server, `/api/logs/stream${query}`, headers);
+    await insertLog(feed.database.db);
+    await advanceUntil(feed.server.deps, () => expect(client.ids()).toEqual([...missed, 6]));
     client.close();
   });
 
   it('is sent only new rows with an empty Last-Event-ID alone', async () => {
     await insertLogs(5);
-    const client = await openEvents(server, undefined, { 'Last-Event-ID': '' });
-    await insertLog(database.db);
-    await advanceUntil(server.deps, () => expect(client.ids()).toEqual([6]));
+    const client = await openEvents(feed.server, undefined, { 'Last-Event-ID': '' });
+    await insertLog(feed.database.db);
+    await advanceUntil(feed.server.deps, () => expect(client.ids()).toEqual([6]));
     client.close();
   });
 
   it('is sent the newest 1,000 rows at most', async () => {
     await insertLogs(1_500);
-    const client = await openEvents(server, '/api/logs/stream?after_id=100');
-    await advanceUntil(server.deps, () => expect(client.ids()).toEqual(range(501, 1_500)));
+    const client = await openEvents(feed.server, '/api/logs/stream?after_id=100');
+    await advanceUntil(feed.server.deps, () => expect(client.ids()).toEqual(range(501, 1_500)));
     client.close();
   });
 
   it('misses and doubles nothing that is written while the rows before are read', async () => {
     await insertLogs(500);
-    db.before(async ({ name }) => {
+    feed.db.before(async ({ name }) => {
       // In three transactions, before the replay is read: the poller reads them in the meantime.
       if (name !== 'replay_logs') return;
       for (let n = 0; n < 3; n++) await insertLogs(100);
-      const before = db.statements.length;
-      server.deps.clock.advance(2_000);
-      await advanceUntil(server.deps, () => {
+      const before = feed.db.statements.length;
+      feed.server.deps.clock.advance(2_000);
+      await advanceUntil(feed.server.deps, () => {
         expect(
-          db.statements.slice(before).filter((it) => it === 'poll_logs').length,
+          feed.db.statements.slice(before).filter((it) => it === 'poll_logs').length,
         ).toBeGreaterThan(2);
       });
     });
-    const client = await openEvents(server, '/api/logs/stream?after_id=10');
-    await insertLog(database.db);
-    await advanceUntil(server.deps, () => expect(client.ids()).toEqual(range(11, 801)));
+    const client = await openEvents(feed.server, '/api/logs/stream?after_id=10');
+    await insertLog(feed.database.db);
+    await advanceUntil(feed.server.deps, () => expect(client.ids()).toEqual(range(11, 801)));
     client.close();
   });
 
   it('asks the database once more than one that does not', async () => {
     await insertLogs(5);
-    const client = await openEvents(server, '/api/logs/stream?after_id=1');
-    expect(db.statements).toEqual(['end_of_logs', 'replay_logs']);
+    const client = await openEvents(feed.server, '/api/logs/stream?after_id=1');
+    expect(feed.db.statements).toEqual(['end_of_logs', 'replay_logs']);
     client.close();
   });
 
   it('goes on by itself where its connection was cut, as an EventSource does', async () => {
-    const first = await openEvents(server);
+    const first = await openEvents(feed.server);
     await insertLogs(3);
-    await advanceUntil(server.deps, () => expect(first.ids()).toEqual([1, 2, 3]));
+    await advanceUntil(feed.server.deps, () => expect(first.ids()).toEqual([1, 2, 3]));
     first.close();
     await insertLogs(2);
-    const second = await openEvents(server, undefined, { 'Last-Event-ID': first.lastId() });
-    await advanceUntil(server.deps, () => expect(second.ids()).toEqual([4, 5]));
+    const second = await openEvents(feed.server, undefined, { 'Last-Event-ID': first.lastId() });
+    await advanceUntil(feed.server.deps, () => expect(second.ids()).toEqual([4, 5]));
     second.close();
   });
 });
@@ -124,7 +104,7 @@ describe('an id to resume from', () => {
     ['a malformed after_id beside a good header', '?after_id=x', { 'Last-Event-ID': '1' }],
     ['a malformed header beside a good after_id', '?after_id=1', { 'Last-Event-ID': 'x' }],
   ])('is refused with 400: %s', async (_name, query, headers) => {
-    const response = await fetch(`${server.url}/api/logs/stream${query}`, {
+    const response = await fetch(`${feed.server.url}/api/logs/stream${query}`, {
       headers: { ...withSecret, ...headers },
     });
     expect(response.status).toBe(400);
@@ -132,6 +112,6 @@ describe('an id to resume from', () => {
       error: expect.stringMatching(/^(last-event-id|after_id) must be /),
       request_id: response.headers.get('x-request-id'),
     });
-    expect(db.statements).toEqual([]);
+    expect(feed.db.statements).toEqual([]);
   });
 });

@@ -1,46 +1,32 @@
 import { once } from 'node:events';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { createPostgres, type TestDatabase } from '../support/databases.ts';
-import {
-  type LiveServer,
-  openEvents,
-  openRawStream,
-  openSocket,
-  startLive,
-  untilAsleep,
-} from '../support/live.ts';
-import { empty, sql } from '../support/records.ts';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
+import { openEvents, openRawStream, openSocket, untilAsleep } from '../support/live.ts';
+import { setUpLiveFeed } from '../support/live-feed.ts';
+import { sql } from '../support/records.ts';
 
 // A client that stops reading: its kernel and ours take some megabytes before a write is held up, so the
 // rows here are large.
 
-let database: TestDatabase;
-let server: LiveServer;
+const feed = setUpLiveFeed();
 
 beforeAll(async () => {
-  database = await createPostgres();
   // Words of rows this large take the search seconds to find, and here nothing searches.
-  await sql(database.db, 'DROP INDEX IF EXISTS execution_logs_document');
+  await sql(feed.database.db, 'DROP INDEX IF EXISTS execution_logs_document');
 });
-afterAll(() => database.close());
-beforeEach(async () => {
-  await empty(database.db);
-  server = await startLive({ db: database.db });
-});
-afterEach(() => server.close());
 
 const ROWS = 150;
-const dropped = () => server.deps.logged.filter(({ message }) => message.includes('too slowly'));
+const dropped = () =>
+  feed.server.deps.logged.filter(({ message }) => message.includes('too slowly'));
 
 /** Writes 150 rows of 50 kB and has them polled, with so many sleepers before. */
 async function pollLarge(sleepers: number): Promise<void> {
   await sql(
-    database.db,
+    feed.database.db,
     "INSERT INTO execution_logs (message) SELECT repeat('x', 50000) FROM generate_series(1, $1)",
     [ROWS],
   );
-  await untilAsleep(server.deps, sleepers);
-  server.deps.clock.advance(2_000);
+  await untilAsleep(feed.server.deps, sleepers);
+  feed.server.deps.clock.advance(2_000);
 }
 
 const untilReceived = (client: { ids(): number[] }, rows: number) =>
@@ -53,8 +39,8 @@ const untilReceived = (client: { ids(): number[] }, rows: number) =>
 async function fallBehind(healthy: { ids(): number[] }): Promise<void> {
   for (const poll of [1, 2, 3]) {
     expect(dropped()).toEqual([]);
-    await vi.waitFor(() => expect(server.deps.clock.sleepers()).toBeGreaterThan(2));
-    await pollLarge(server.deps.clock.sleepers());
+    await vi.waitFor(() => expect(feed.server.deps.clock.sleepers()).toBeGreaterThan(2));
+    await pollLarge(feed.server.deps.clock.sleepers());
     await untilReceived(healthy, poll * ROWS);
   }
   expect(dropped()).toHaveLength(1);
@@ -62,8 +48,8 @@ async function fallBehind(healthy: { ids(): number[] }): Promise<void> {
 
 describe('a client that stops reading', () => {
   it('has its stream cut, and costs the others nothing', async () => {
-    const healthy = await openEvents(server);
-    const stalled = await openRawStream(server);
+    const healthy = await openEvents(feed.server);
+    const stalled = await openRawStream(feed.server);
     stalled.socket.pause();
     await fallBehind(healthy);
     stalled.socket.resume();
@@ -75,8 +61,8 @@ describe('a client that stops reading', () => {
   });
 
   it('has its WebSocket closed with 1013', async () => {
-    const healthy = await openEvents(server);
-    const stalled = await openSocket(server);
+    const healthy = await openEvents(feed.server);
+    const stalled = await openSocket(feed.server);
     stalled.ws.pause();
     await fallBehind(healthy);
     stalled.ws.resume();
@@ -85,32 +71,32 @@ describe('a client that stops reading', () => {
   });
 
   it('is ended 10 seconds after it was closed with 1013 and still does not read', async () => {
-    const stalled = await openSocket(server);
-    const healthy = await openEvents(server);
+    const stalled = await openSocket(feed.server);
+    const healthy = await openEvents(feed.server);
     stalled.ws.pause();
     await fallBehind(healthy);
     healthy.close();
     // Only the deadline of the closed one is left.
-    await untilAsleep(server.deps, 1);
-    server.deps.clock.advance(10_000);
-    await untilAsleep(server.deps, 0);
+    await untilAsleep(feed.server.deps, 1);
+    feed.server.deps.clock.advance(10_000);
+    await untilAsleep(feed.server.deps, 0);
     stalled.ws.resume();
     expect(await stalled.closed).toBe(1006);
   });
 
   it('has its WebSocket cut when a write is not taken within 10 seconds', async () => {
-    const healthy = await openSocket(server);
-    const stalled = await openSocket(server);
+    const healthy = await openSocket(feed.server);
+    const stalled = await openSocket(feed.server);
     stalled.ws.pause();
     // One poll of rows that no buffer takes whole.
     await pollLarge(3);
     await untilReceived(healthy, ROWS);
     // The poller, the keepalive of both and the deadlines of their writes.
-    await untilAsleep(server.deps, 5);
-    server.deps.clock.advance(9_999);
-    await untilAsleep(server.deps, 5);
-    server.deps.clock.advance(1);
-    await untilAsleep(server.deps, 2);
+    await untilAsleep(feed.server.deps, 5);
+    feed.server.deps.clock.advance(9_999);
+    await untilAsleep(feed.server.deps, 5);
+    feed.server.deps.clock.advance(1);
+    await untilAsleep(feed.server.deps, 2);
     stalled.ws.resume();
     expect(await stalled.closed).toBe(1006);
     expect(healthy.ws.readyState).toBe(healthy.ws.OPEN);
@@ -119,20 +105,20 @@ describe('a client that stops reading', () => {
   });
 
   it('has its stream cut when it does not take the end', async () => {
-    const stalled = await openRawStream(server);
+    const stalled = await openRawStream(feed.server);
     stalled.socket.pause();
     await pollLarge(2);
-    await untilAsleep(server.deps, 2);
-    server.deps.clock.advance(298_000);
-    await untilAsleep(server.deps, 0);
+    await untilAsleep(feed.server.deps, 2);
+    feed.server.deps.clock.advance(298_000);
+    await untilAsleep(feed.server.deps, 0);
     stalled.socket.resume();
     expect(await stalled.ended()).not.toMatch(/\r\n0\r\n\r\n$/);
   });
 });
 
 it('lets a client that pauses for less catch up without loss', async () => {
-  const healthy = await openEvents(server);
-  const pausing = await openSocket(server);
+  const healthy = await openEvents(feed.server);
+  const pausing = await openSocket(feed.server);
   pausing.ws.pause();
   await pollLarge(3);
   await untilReceived(healthy, ROWS);

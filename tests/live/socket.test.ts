@@ -1,34 +1,21 @@
 import { once } from 'node:events';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { createPostgres, type TestDatabase } from '../support/databases.ts';
+import { describe, expect, it, vi } from 'vitest';
 import { withSecret } from '../support/deps.ts';
 import {
   advanceUntil,
-  type LiveServer,
   openSocket,
   requestOf,
   startLive,
   untilAsleep,
   watch,
 } from '../support/live.ts';
+import { setUpLiveFeed } from '../support/live-feed.ts';
 import { connectRaw } from '../support/raw-client.ts';
-import { empty, insertLog } from '../support/records.ts';
+import { insertLog } from '../support/records.ts';
 
-let database: TestDatabase;
-let server: LiveServer;
-
-beforeAll(async () => {
-  database = await createPostgres();
+const feed = setUpLiveFeed({
+  environment: { WS_ALLOWED_ORIGINS: 'https://dashboard.example, http://localhost:3000/' },
 });
-afterAll(() => database.close());
-beforeEach(async () => {
-  await empty(database.db);
-  server = await startLive({
-    db: database.db,
-    environment: { WS_ALLOWED_ORIGINS: 'https://dashboard.example, http://localhost:3000/' },
-  });
-});
-afterEach(() => server.close());
 
 const handshake = {
   Upgrade: 'websocket',
@@ -38,7 +25,7 @@ const handshake = {
 };
 
 /** The whole answer to a request that is refused: the connection ends with it. */
-async function answerTo(headers: Record<string, string>, { port } = server): Promise<string> {
+async function answerTo(headers: Record<string, string>, { port } = feed.server): Promise<string> {
   const client = await connectRaw(port);
   client.send(requestOf('/ws/live', headers));
   return client.ended();
@@ -46,15 +33,15 @@ async function answerTo(headers: Record<string, string>, { port } = server): Pro
 
 describe('a WebSocket', () => {
   it('gets one text message for each new row, and no history', async () => {
-    await insertLog(database.db);
-    const { ws, messages } = await openSocket(server);
-    await insertLog(database.db, {
+    await insertLog(feed.database.db);
+    const { ws, messages } = await openSocket(feed.server);
+    await insertLog(feed.database.db, {
       level: 'ERROR',
       message: 'a\nb',
       created_at: '2026-01-02 03:04:05.123456+00',
     });
-    await insertLog(database.db, { repository: 'o/r' });
-    await advanceUntil(server.deps, () => expect(messages).toHaveLength(2));
+    await insertLog(feed.database.db, { repository: 'o/r' });
+    await advanceUntil(feed.server.deps, () => expect(messages).toHaveLength(2));
     expect(messages[0]).toEqual({
       type: 'log',
       id: 2,
@@ -68,37 +55,37 @@ describe('a WebSocket', () => {
   });
 
   it('is answered with the request id, and counts as 101 in the metrics', async () => {
-    const client = await connectRaw(server.port);
+    const client = await connectRaw(feed.server.port);
     client.send(requestOf('/ws/live', { ...handshake, ...withSecret, 'X-Request-ID': 'mine' }));
     const answer = await client.until(/\r\n\r\n/);
     expect(answer).toMatch(/^HTTP\/1\.1 101 Switching Protocols\r\n/);
     expect(answer).toContain('Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=');
     expect(answer).toContain('x-request-id: mine');
-    expect(await server.deps.metrics.render()).toContain('route="/ws/live",status="101"} 1');
+    expect(await feed.server.deps.metrics.render()).toContain('route="/ws/live",status="101"} 1');
     client.socket.destroy();
   });
 
   it('ignores what its client says', async () => {
-    const { ws, ids } = await openSocket(server);
+    const { ws, ids } = await openSocket(feed.server);
     ws.send('{"type":"subscribe"}');
     ws.send(Buffer.alloc(64 * 1024));
-    await insertLog(database.db);
-    await advanceUntil(server.deps, () => expect(ids()).toEqual([1]));
+    await insertLog(feed.database.db);
+    await advanceUntil(feed.server.deps, () => expect(ids()).toEqual([1]));
     ws.terminate();
   });
 
   it('is closed with 1009 by a message above 64 KiB, in one frame or several', async () => {
-    const whole = await openSocket(server);
+    const whole = await openSocket(feed.server);
     whole.ws.send(Buffer.alloc(64 * 1024 + 1));
     expect(await whole.closed).toBe(1009);
-    const split = await openSocket(server);
+    const split = await openSocket(feed.server);
     split.ws.send(Buffer.alloc(64 * 1024), { fin: false });
     split.ws.send(Buffer.alloc(1), { fin: true });
     expect(await split.closed).toBe(1009);
   });
 
   it('is closed with 1002 by bytes that are no frame', async () => {
-    const client = await connectRaw(server.port);
+    const client = await connectRaw(feed.server.port);
     client.send(requestOf('/ws/live', { ...handshake, ...withSecret }));
     await client.until(/\r\n\r\n/);
     client.send('this is no frame');
@@ -106,15 +93,15 @@ describe('a WebSocket', () => {
   });
 
   it('is polled for no more when its client leaves', async () => {
-    const { ws } = await openSocket(server);
-    await untilAsleep(server.deps, 2);
+    const { ws } = await openSocket(feed.server);
+    await untilAsleep(feed.server.deps, 2);
     ws.close();
-    await untilAsleep(server.deps, 0);
+    await untilAsleep(feed.server.deps, 0);
   });
 
   it('is polled for no more when its client leaves during the handshake', async () => {
     const gate = Promise.withResolvers<void>();
-    const db = watch(database.db);
+    const db = watch(feed.database.db);
     db.before(() => gate.promise);
     const slow = await startLive({ db });
     const client = await connectRaw(slow.port);
@@ -130,35 +117,35 @@ describe('a WebSocket', () => {
 
 describe('the life of a WebSocket', () => {
   it('has a ping every 30 seconds, and goes on while they are answered', async () => {
-    const { ws, ids } = await openSocket(server);
+    const { ws, ids } = await openSocket(feed.server);
     for (let ping = 0; ping < 4; ping++) {
-      await untilAsleep(server.deps, 2);
+      await untilAsleep(feed.server.deps, 2);
       const pinged = once(ws, 'ping');
-      server.deps.clock.advance(30_000);
+      feed.server.deps.clock.advance(30_000);
       await pinged;
     }
-    await insertLog(database.db);
-    await advanceUntil(server.deps, () => expect(ids()).toEqual([1]));
+    await insertLog(feed.database.db);
+    await advanceUntil(feed.server.deps, () => expect(ids()).toEqual([1]));
     ws.terminate();
   });
 
   it('ends 75 seconds after the last sign of life', async () => {
-    const { ws, closed } = await openSocket(server, withSecret, { autoPong: false });
-    await untilAsleep(server.deps, 2);
-    server.deps.clock.advance(20_000);
+    const { ws, closed } = await openSocket(feed.server, withSecret, { autoPong: false });
+    await untilAsleep(feed.server.deps, 2);
+    feed.server.deps.clock.advance(20_000);
     const seen = once(ws, 'pong');
     ws.ping();
     await seen;
-    await untilAsleep(server.deps, 2);
-    server.deps.clock.advance(74_999);
-    await untilAsleep(server.deps, 2);
+    await untilAsleep(feed.server.deps, 2);
+    feed.server.deps.clock.advance(74_999);
+    await untilAsleep(feed.server.deps, 2);
     expect(ws.readyState).toBe(ws.OPEN);
-    server.deps.clock.advance(1);
+    feed.server.deps.clock.advance(1);
     expect(await closed).toBe(1006);
   });
 
   it('ends with 1001 a few seconds before the limit of the platform', async () => {
-    const limited = await startLive({ db: database.db, platformLimitMs: 25_000 });
+    const limited = await startLive({ db: feed.database.db, platformLimitMs: 25_000 });
     const { closed } = await openSocket(limited);
     await untilAsleep(limited.deps, 2);
     limited.deps.clock.advance(19_999);
@@ -176,7 +163,7 @@ describe('the origin of a handshake', () => {
     ['one of the list in other letters', { Origin: 'https://Dashboard.EXAMPLE' }],
     ['one that is listed with a slash', { Origin: 'http://localhost:3000' }],
   ])('is accepted: %s', async (_name, headers) => {
-    const { ws } = await openSocket(server, { ...withSecret, ...headers });
+    const { ws } = await openSocket(feed.server, { ...withSecret, ...headers });
     ws.terminate();
   });
 
@@ -196,7 +183,10 @@ describe('the origin of a handshake', () => {
   });
 
   it('may be any with *', async () => {
-    const open = await startLive({ db: database.db, environment: { WS_ALLOWED_ORIGINS: '*' } });
+    const open = await startLive({
+      db: feed.database.db,
+      environment: { WS_ALLOWED_ORIGINS: '*' },
+    });
     const { ws } = await openSocket(open, { ...withSecret, Origin: 'https://evil.example' });
     ws.terminate();
     await open.close();
@@ -205,7 +195,7 @@ describe('the origin of a handshake', () => {
   it.each(['http://localhost:3000', 'http://localhost:8080'])(
     'may be %s by default',
     async (origin) => {
-      const plain = await startLive({ db: database.db });
+      const plain = await startLive({ db: feed.database.db });
       const { ws } = await openSocket(plain, { ...withSecret, Origin: origin });
       ws.terminate();
       await plain.close();
@@ -229,6 +219,6 @@ describe('a request for /ws/live that is no handshake', () => {
       request_id: expect.any(String),
     });
     if (status === 426) expect(answer.toLowerCase()).toContain('upgrade: websocket');
-    await untilAsleep(server.deps, 0);
+    await untilAsleep(feed.server.deps, 0);
   });
 });

@@ -1,9 +1,7 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { createPostgres, type TestDatabase } from '../support/databases.ts';
+import { describe, expect, it, vi } from 'vitest';
 import { withSecret } from '../support/deps.ts';
 import {
   advanceUntil,
-  type LiveServer,
   openEvents,
   openRawStream,
   requestOf,
@@ -11,21 +9,11 @@ import {
   untilAsleep,
   watch,
 } from '../support/live.ts';
+import { setUpLiveFeed } from '../support/live-feed.ts';
 import { connectRaw } from '../support/raw-client.ts';
-import { empty, insertLog } from '../support/records.ts';
+import { insertLog } from '../support/records.ts';
 
-let database: TestDatabase;
-let server: LiveServer;
-
-beforeAll(async () => {
-  database = await createPostgres();
-});
-afterAll(() => database.close());
-beforeEach(async () => {
-  await empty(database.db);
-  server = await startLive({ db: database.db });
-});
-afterEach(() => server.close());
+const feed = setUpLiveFeed();
 
 /** What a raw stream has sent as its body, without the lengths of its chunks. */
 const bodyOf = (received: string) =>
@@ -35,7 +23,7 @@ const bodyOf = (received: string) =>
 
 describe('the stream', () => {
   it('has the headers of an event stream and the request id', async () => {
-    const response = await fetch(`${server.url}/api/logs/stream`, {
+    const response = await fetch(`${feed.server.url}/api/logs/stream`, {
       headers: { ...withSecret, 'X-Request-ID': 'mine' },
     });
     expect(response.status).toBe(200);
@@ -47,7 +35,7 @@ describe('the stream', () => {
   });
 
   it('answers HEAD with its headers alone', async () => {
-    const response = await fetch(`${server.url}/api/logs/stream`, {
+    const response = await fetch(`${feed.server.url}/api/logs/stream`, {
       method: 'HEAD',
       headers: withSecret,
     });
@@ -56,15 +44,15 @@ describe('the stream', () => {
   });
 
   it('starts with the time to retry after, then sends each row as id, event and data', async () => {
-    const client = await openRawStream(server);
-    await insertLog(database.db, {
+    const client = await openRawStream(feed.server);
+    await insertLog(feed.database.db, {
       level: 'Warn',
       message: 'one\r\ntwo\n\ndata: three',
       repository: 'o/r',
       created_at: '2026-01-02 03:04:05.123456+00',
     });
-    await insertLog(database.db, { message: 'four', created_at: '2026-01-02 03:04:05+00' });
-    await advanceUntil(server.deps, () => expect(client.received()).toContain('"id":2'));
+    await insertLog(feed.database.db, { message: 'four', created_at: '2026-01-02 03:04:05+00' });
+    await advanceUntil(feed.server.deps, () => expect(client.received()).toContain('"id":2'));
     expect(bodyOf(client.received()).replaceAll(': ping\n\n', '')).toBe(
       [
         'retry: 5000\n\n',
@@ -78,34 +66,34 @@ describe('the stream', () => {
   });
 
   it('is understood by an EventSource', async () => {
-    const client = await openEvents(server);
-    await insertLog(database.db, { message: 'hello' });
-    await advanceUntil(server.deps, () => expect(client.messages).toHaveLength(1));
+    const client = await openEvents(feed.server);
+    await insertLog(feed.database.db, { message: 'hello' });
+    await advanceUntil(feed.server.deps, () => expect(client.messages).toHaveLength(1));
     expect(client.messages[0]).toMatchObject({ type: 'log', message: 'hello', repository: '' });
     expect(client.lastId()).toBe('1');
     client.close();
   });
 
   it('sends only rows that were written after the request', async () => {
-    await insertLog(database.db);
-    const first = await openEvents(server);
-    await insertLog(database.db);
+    await insertLog(feed.database.db);
+    const first = await openEvents(feed.server);
+    await insertLog(feed.database.db);
     // Nothing has polled since: the row is old for the second client and new for the first.
-    const second = await openEvents(server);
-    await insertLog(database.db);
-    await advanceUntil(server.deps, () => expect(second.ids()).toEqual([3]));
+    const second = await openEvents(feed.server);
+    await insertLog(feed.database.db);
+    await advanceUntil(feed.server.deps, () => expect(second.ids()).toEqual([3]));
     expect(first.ids()).toEqual([2, 3]);
     first.close();
     second.close();
   });
 
   it('writes the rows of one poll at once', async () => {
-    const client = await openRawStream(server);
+    const client = await openRawStream(feed.server);
     const chunks: string[] = [];
     client.socket.on('data', (chunk) => chunks.push(String(chunk)));
-    await untilAsleep(server.deps, 2);
-    for (let n = 0; n < 5; n++) await insertLog(database.db);
-    await advanceUntil(server.deps, () => expect(client.received()).toContain('"id":5'));
+    await untilAsleep(feed.server.deps, 2);
+    for (let n = 0; n < 5; n++) await insertLog(feed.database.db);
+    await advanceUntil(feed.server.deps, () => expect(client.received()).toContain('"id":5'));
     const withRows = chunks.filter((chunk) => chunk.includes('event: log'));
     expect(withRows).toHaveLength(1);
     client.socket.destroy();
@@ -114,18 +102,18 @@ describe('the stream', () => {
 
 describe('the life of a stream', () => {
   it('has a ping every 15 seconds and ends after 5 minutes', async () => {
-    const client = await openRawStream(server);
+    const client = await openRawStream(feed.server);
     const pings = () => client.received().split(': ping\n\n').length - 1;
     for (let ping = 1; ping < 20; ping++) {
-      await untilAsleep(server.deps, 2);
-      server.deps.clock.advance(14_999);
-      await untilAsleep(server.deps, 2);
+      await untilAsleep(feed.server.deps, 2);
+      feed.server.deps.clock.advance(14_999);
+      await untilAsleep(feed.server.deps, 2);
       expect(pings()).toBe(ping - 1);
-      server.deps.clock.advance(1);
+      feed.server.deps.clock.advance(1);
       await client.until(new RegExp(`(: ping\\n\\n[^]*){${ping}}`));
     }
-    await untilAsleep(server.deps, 2);
-    server.deps.clock.advance(15_000);
+    await untilAsleep(feed.server.deps, 2);
+    feed.server.deps.clock.advance(15_000);
     // The end of a chunked body.
     expect(await client.until(/\r\n0\r\n\r\n$/)).not.toContain('error');
     expect(pings()).toBe(19);
@@ -136,7 +124,7 @@ describe('the life of a stream', () => {
     ['SSE_MAX_DURATION_SECONDS', { environment: { SSE_MAX_DURATION_SECONDS: '40' } }, 40_000],
     ['a few seconds before the limit of the platform', { platformLimitMs: 60_000 }, 55_000],
   ])('ends after %s', async (_name, options, ms) => {
-    const limited = await startLive({ db: database.db, ...options });
+    const limited = await startLive({ db: feed.database.db, ...options });
     const client = await openRawStream(limited);
     await untilAsleep(limited.deps, 2);
     limited.deps.clock.advance(ms - 1);
@@ -151,7 +139,7 @@ describe('the life of a stream', () => {
 
   it('is no failure of the server when its client leaves before it is let in', async () => {
     const gate = Promise.withResolvers<void>();
-    const db = watch(database.db);
+    const db = watch(feed.database.db);
     db.before(() => gate.promise);
     const slow = await startLive({ db });
     const client = await connectRaw(slow.port);
@@ -169,9 +157,9 @@ describe('the life of a stream', () => {
   });
 
   it('leaves the connection to the next request', async () => {
-    const client = await openRawStream(server);
-    await untilAsleep(server.deps, 2);
-    server.deps.clock.advance(300_000);
+    const client = await openRawStream(feed.server);
+    await untilAsleep(feed.server.deps, 2);
+    feed.server.deps.clock.advance(300_000);
     await client.until(/\r\n0\r\n\r\n$/);
     client.send('GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n');
     expect(await client.until(/HTTP\/1\.1 404/)).toBeTruthy();
