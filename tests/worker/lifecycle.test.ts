@@ -1,56 +1,21 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Clock } from '../../lib/platform/clock.ts';
 import { type Database, databaseUnavailable } from '../../lib/platform/database/database.ts';
 import { sweepStaleRuns } from '../../lib/records/stale-runs.ts';
 import { RunStopped } from '../../lib/worker/stop.ts';
 import { createTestClock, type TestClock } from '../support/clock.ts';
-import { createPostgres, type TestDatabase } from '../support/databases.ts';
-import {
-  createRepository,
-  listRefs,
-  type TestRepository,
-  temporaryFolder,
-} from '../support/git.ts';
-import { type GitServer, startGitServer } from '../support/git-server.ts';
-import { callWorker, rowsOf, type WorkerCall } from '../support/worker.ts';
+import { createPostgres } from '../support/databases.ts';
+import { listRefs } from '../support/git.ts';
+import { setUpTeamApp } from '../support/team-app.ts';
+import { rowsOf } from '../support/worker.ts';
 
-let server: GitServer;
-let database: TestDatabase;
-let folder: string;
-let archives: string;
-let app: TestRepository;
-let remove: () => Promise<void>;
-
-beforeAll(async () => {
-  server = await startGitServer();
-});
-afterAll(() => server.close());
-beforeEach(async () => {
-  database = await createPostgres();
-  ({ path: folder, remove } = await temporaryFolder());
-  archives = join(folder, 'archives');
-  app = await createRepository(join(folder, 'app'));
-  await app.commit({ 'a.txt': 'a' });
-  server.serve('team/app.git', app.path);
-});
-afterEach(async () => {
-  await database.close();
-  await remove();
-});
-
-const backUp = (call: Partial<WorkerCall> = {}) =>
-  callWorker({
-    databaseUrl: database.url,
-    archives,
-    args: ['run', '--source', `${server.url}/team/app.git`],
-    ...call,
-  });
+const team = setUpTeamApp();
 const lastRun = async () =>
   (
     await rowsOf(
-      database.db,
+      team.database.db,
       `SELECT status, error_message, exclusive_key, successful, failed FROM backup_runs
        ORDER BY id DESC LIMIT 1`,
     )
@@ -77,20 +42,20 @@ function watch(name: string) {
 
 describe('the heartbeat', () => {
   it('beats every 30 seconds, also during a long clone', async () => {
-    const held = server.holdFetch();
+    const held = team.server.holdFetch();
     const clock = createTestClock();
     const beats = watch('beat_run');
-    const run = backUp({ clock, wrap: beats.wrap });
+    const run = team.backUp({ clock, wrap: beats.wrap });
     await held.came;
     const heartbeat = 'SELECT heartbeat_at::text AS at FROM backup_runs';
-    let [before] = await rowsOf(database.db, heartbeat);
+    let [before] = await rowsOf(team.database.db, heartbeat);
     for (let beat = 0; beat < 3; beat++) {
       const next = beats.next();
       clock.advance(29_999);
-      expect(await rowsOf(database.db, heartbeat)).toEqual([before]);
+      expect(await rowsOf(team.database.db, heartbeat)).toEqual([before]);
       clock.advance(1);
       await next;
-      const [after] = await rowsOf(database.db, heartbeat);
+      const [after] = await rowsOf(team.database.db, heartbeat);
       expect(after).not.toEqual(before);
       before = after;
       await sleeping(clock);
@@ -100,11 +65,11 @@ describe('the heartbeat', () => {
   });
 
   it('ends the run when a sweep closed it meanwhile, and leaves its row as it is', async () => {
-    const held = server.holdFetch();
+    const held = team.server.holdFetch();
     const clock = createTestClock();
-    const run = backUp({ clock });
+    const run = team.backUp({ clock });
     await held.came;
-    await sweepStaleRuns(database.db, { now: Date.now() + 60_000, staleAfterMs: 1 });
+    await sweepStaleRuns(team.database.db, { now: Date.now() + 60_000, staleAfterMs: 1 });
     const swept = await lastRun();
     clock.advance(30_000);
     const { code, stdout } = await run;
@@ -116,7 +81,7 @@ describe('the heartbeat', () => {
       ),
     });
     expect(await lastRun()).toEqual(swept);
-    expect(await readdir(archives)).toEqual([]);
+    expect(await readdir(team.archives)).toEqual([]);
   });
 });
 
@@ -140,10 +105,10 @@ describe('a database that goes away while a run is under way', () => {
   }
 
   it('ends the run with exit code 1 and whole archives', async () => {
-    const held = server.holdFetch();
-    const run = backUp({ clock: impatient() });
+    const held = team.server.holdFetch();
+    const run = team.backUp({ clock: impatient() });
     await held.came;
-    await database.close();
+    await team.database.close();
     held.release();
     const { code, stdout, stderr } = await run;
     expect({ code, stdout }).toEqual({
@@ -151,17 +116,24 @@ describe('a database that goes away while a run is under way', () => {
       stdout: expect.stringContaining('failed (the database was lost while the run was under way)'),
     });
     expect(stderr).toContain('its end could not be stored');
-    expect((await readdir(archives)).sort()).toEqual(['team__app.bundle', 'team__app.bundle.json']);
-    expect(await listRefs(join(archives, 'team__app.bundle'))).toEqual(await listRefs(app.path));
+    expect((await readdir(team.archives)).sort()).toEqual([
+      'team__app.bundle',
+      'team__app.bundle.json',
+    ]);
+    expect(await listRefs(join(team.archives, 'team__app.bundle'))).toEqual(
+      await listRefs(team.app.path),
+    );
     // Nothing of it was recorded, so the next run makes it again and records it.
-    database = await createPostgres();
-    expect((await backUp()).stdout).toContain('1 backed up');
+    team.database = await createPostgres();
+    expect((await team.backUp()).stdout).toContain('1 backed up');
   });
 
   it.each(['record_result', 'finish_run', 'claim_requests', 'write_snapshot'])(
     'and comes back is written to once, though the answer to %s was lost',
     async (name) => {
-      await database.db.query({ text: `INSERT INTO backup_run_requests (reason) VALUES ('x')` });
+      await team.database.db.query({
+        text: `INSERT INTO backup_run_requests (reason) VALUES ('x')`,
+      });
       let losses = 3;
       const wrap = (db: Database): Database => ({
         ...db,
@@ -171,7 +143,7 @@ describe('a database that goes away while a run is under way', () => {
           return rows;
         },
       });
-      expect(await backUp({ clock: impatient(), wrap })).toMatchObject({ code: 0 });
+      expect(await team.backUp({ clock: impatient(), wrap })).toMatchObject({ code: 0 });
       expect(losses).toBeLessThan(0);
       expect(await lastRun()).toEqual({
         status: 'completed',
@@ -183,7 +155,7 @@ describe('a database that goes away while a run is under way', () => {
       const counts = `SELECT (SELECT count(*) FROM backup_results) AS results,
         (SELECT count(*) FROM analytics_snapshots) AS snapshots,
         (SELECT string_agg(status, ',') FROM backup_run_requests) AS requests`;
-      expect(await rowsOf(database.db, counts)).toEqual([
+      expect(await rowsOf(team.database.db, counts)).toEqual([
         { results: 1, snapshots: 1, requests: 'completed' },
       ]);
     },
@@ -192,11 +164,11 @@ describe('a database that goes away while a run is under way', () => {
 
 describe('an interrupt', () => {
   it('during a clone stops git, removes the clone and ends the run with its reason', async () => {
-    const held = server.holdFetch();
+    const held = team.server.holdFetch();
     const interrupt = new AbortController();
-    const run = backUp({ signal: interrupt.signal, isTerminal: true });
+    const run = team.backUp({ signal: interrupt.signal, isTerminal: true });
     await held.came;
-    expect((await readdir(archives))[0]).toMatch(/^\.scratch-/);
+    expect((await readdir(team.archives))[0]).toMatch(/^\.scratch-/);
     interrupt.abort(new RunStopped('interrupted by SIGINT'));
     const { code, stdout } = await run;
     held.release();
@@ -209,22 +181,22 @@ describe('an interrupt', () => {
       error_message: 'interrupted by SIGINT',
       exclusive_key: null,
     });
-    expect(await rowsOf(database.db, 'SELECT 1 FROM backup_results')).toEqual([]);
-    expect(await readdir(archives)).toEqual([]);
+    expect(await rowsOf(team.database.db, 'SELECT 1 FROM backup_results')).toEqual([]);
+    expect(await readdir(team.archives)).toEqual([]);
   });
 
   it('keeps the archive of before', async () => {
-    await backUp();
-    const before = await listRefs(join(archives, 'team__app.bundle'));
-    await app.commit({ 'a.txt': 'b' });
-    const held = server.holdFetch();
+    await team.backUp();
+    const before = await listRefs(join(team.archives, 'team__app.bundle'));
+    await team.app.commit({ 'a.txt': 'b' });
+    const held = team.server.holdFetch();
     const interrupt = new AbortController();
-    const run = backUp({ signal: interrupt.signal });
+    const run = team.backUp({ signal: interrupt.signal });
     await held.came;
     interrupt.abort(new RunStopped('interrupted by SIGTERM'));
     await run;
     held.release();
-    expect(await listRefs(join(archives, 'team__app.bundle'))).toEqual(before);
+    expect(await listRefs(join(team.archives, 'team__app.bundle'))).toEqual(before);
   });
 });
 
@@ -232,7 +204,7 @@ describe('--every', () => {
   it('runs again after the pause, and ends with exit code 0 between runs', async () => {
     const clock = createTestClock();
     const interrupt = new AbortController();
-    const args = ['run', '--source', app.path, '--every', '5'];
+    const args = ['run', '--source', team.app.path, '--every', '5'];
     const pauses: number[] = [];
     const everyMs = 5 * 60_000;
     const pausing: Clock = {
@@ -244,7 +216,7 @@ describe('--every', () => {
         return slept;
       },
     };
-    const { code, stdout } = await backUp({ clock: pausing, signal: interrupt.signal, args });
+    const { code, stdout } = await team.backUp({ clock: pausing, signal: interrupt.signal, args });
     expect({ code, lines: stdout.trim().split('\n') }).toEqual({
       code: 0,
       lines: [

@@ -3,45 +3,16 @@ import { closeSync, openSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { type Database, databaseUnavailable } from '../../lib/platform/database/database.ts';
 import { RunStopped } from '../../lib/worker/stop.ts';
 import { createTestClock, type TestClock } from '../support/clock.ts';
-import { createPostgres, type TestDatabase } from '../support/databases.ts';
-import { createRepository, temporaryFolder } from '../support/git.ts';
-import { type GitServer, startGitServer } from '../support/git-server.ts';
-import { callWorker, rowsOf, type WorkerCall } from '../support/worker.ts';
+import { setUpTeamApp } from '../support/team-app.ts';
+import { rowsOf } from '../support/worker.ts';
 
-let server: GitServer;
-let database: TestDatabase;
-let folder: string;
-let remove: () => Promise<void>;
-
-beforeAll(async () => {
-  server = await startGitServer();
-});
-afterAll(() => server.close());
-beforeEach(async () => {
-  database = await createPostgres();
-  ({ path: folder, remove } = await temporaryFolder());
-  const app = await createRepository(join(folder, 'app'));
-  await app.commit({ 'a.txt': 'a' });
-  server.serve('team/app.git', app.path);
-});
-afterEach(async () => {
-  await database.close();
-  await remove();
-});
-
-const backUp = (call: Partial<WorkerCall> = {}) =>
-  callWorker({
-    databaseUrl: database.url,
-    archives: join(folder, 'archives'),
-    args: ['run', '--source', `${server.url}/team/app.git`],
-    ...call,
-  });
+const team = setUpTeamApp();
 const runs = () =>
-  rowsOf(database.db, 'SELECT status, error_message, exclusive_key FROM backup_runs');
+  rowsOf(team.database.db, 'SELECT status, error_message, exclusive_key FROM backup_runs');
 
 /** Time passes at once where the run waits for the database; the heartbeat waits for the test. */
 function impatient(): TestClock {
@@ -77,10 +48,10 @@ describe('the end of a run is stored', () => {
   };
 
   it('after an interrupt, though no log line can be written any more', async () => {
-    const held = server.holdFetch();
+    const held = team.server.holdFetch();
     const { signal, abort } = interrupt();
     const wrap = losing((name) => signal.aborted && name === 'write_log');
-    const run = backUp({ signal, clock: impatient(), wrap });
+    const run = team.backUp({ signal, clock: impatient(), wrap });
     await held.came;
     abort();
     const { code, stdout, stderr } = await run;
@@ -96,11 +67,11 @@ describe('the end of a run is stored', () => {
   });
 
   it('after an interrupt, when the database comes back within five seconds', async () => {
-    const held = server.holdFetch();
+    const held = team.server.holdFetch();
     const { signal, abort } = interrupt();
     let losses = 3;
     const wrap = losing(() => signal.aborted && losses-- > 0);
-    const run = backUp({ signal, clock: impatient(), wrap });
+    const run = team.backUp({ signal, clock: impatient(), wrap });
     await held.came;
     abort();
     await run;
@@ -109,16 +80,16 @@ describe('the end of a run is stored', () => {
       { status: 'failed', error_message: 'interrupted by SIGINT', exclusive_key: null },
     ]);
     const lines = `SELECT level, message FROM execution_logs ORDER BY id DESC LIMIT 1`;
-    expect(await rowsOf(database.db, lines)).toEqual([
+    expect(await rowsOf(team.database.db, lines)).toEqual([
       { level: 'error', message: 'run 1 failed: interrupted by SIGINT' },
     ]);
   });
 
   it('after the database did not answer for too long', async () => {
-    const held = server.holdFetch();
+    const held = team.server.holdFetch();
     const clock = impatient();
     let isAway = false;
-    const run = backUp({
+    const run = team.backUp({
       clock,
       wrap: losing((name) => isAway && (name === 'beat_run' || name === 'write_log')),
     });
@@ -148,14 +119,14 @@ describe('the end of a run is stored', () => {
         return db.query<Row>(...args);
       },
     });
-    expect(await backUp({ clock: impatient(), wrap })).toMatchObject({ code: 0 });
+    expect(await team.backUp({ clock: impatient(), wrap })).toMatchObject({ code: 0 });
     expect(await runs()).toEqual([{ status: 'completed', error_message: '', exclusive_key: null }]);
   });
 
   it.runIf(process.platform !== 'win32')(
     'after an interrupt while the file system does not answer',
     async () => {
-      const pipe = join(folder, 'pipe');
+      const pipe = join(team.folder, 'pipe');
       await promisify(execFile)('mkfifo', [pipe]);
       const { signal, abort } = interrupt();
       // Each waits for a writer, and all threads that Node has for files wait with them.
@@ -171,7 +142,7 @@ describe('the end of a run is stored', () => {
           return rows;
         },
       });
-      const { stdout } = await backUp({ signal, wrap });
+      const { stdout } = await team.backUp({ signal, wrap });
       await release(pipe, blocked);
       expect(stdout).toContain('Run 1 failed (interrupted by SIGINT)');
       expect(await runs()).toEqual([

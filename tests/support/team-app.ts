@@ -1,0 +1,50 @@
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
+import { createPostgres, type TestDatabase } from './databases.ts';
+import { createRepository, type TestRepository, temporaryFolder } from './git.ts';
+import { type GitServer, startGitServer } from './git-server.ts';
+import { callWorker, type WorkerCall } from './worker.ts';
+
+/** What a test of backup runs works with; made anew for each test but for the git server. */
+export interface TeamApp {
+  /** Serves the repository as `team/app.git`. */
+  server: GitServer;
+  database: TestDatabase;
+  folder: string;
+  archives: string;
+  /** A repository of one commit. */
+  app: TestRepository;
+  /** Runs the worker on the repository. */
+  backUp(call?: Partial<WorkerCall>): ReturnType<typeof callWorker>;
+}
+
+/** Gives each test of a file a repository on a git server, an empty Postgres and a folder for archives. */
+export function setUpTeamApp(): TeamApp {
+  let remove: () => Promise<void>;
+  const team = {
+    backUp: (call: Partial<WorkerCall> = {}) =>
+      callWorker({
+        databaseUrl: team.database.url,
+        archives: team.archives,
+        args: ['run', '--source', `${team.server.url}/team/app.git`],
+        ...call,
+      }),
+  } as TeamApp;
+  beforeAll(async () => {
+    team.server = await startGitServer();
+  });
+  afterAll(() => team.server.close());
+  beforeEach(async () => {
+    team.database = await createPostgres();
+    ({ path: team.folder, remove } = await temporaryFolder());
+    team.archives = join(team.folder, 'archives');
+    team.app = await createRepository(join(team.folder, 'app'));
+    await team.app.commit({ 'a.txt': 'a' });
+    team.server.serve('team/app.git', team.app.path);
+  });
+  afterEach(async () => {
+    await team.database.close();
+    await remove();
+  });
+  return team;
+}
