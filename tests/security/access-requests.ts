@@ -1,0 +1,206 @@
+import { randomUUID } from 'node:crypto';
+import { askStream, scriptChat } from '../support/chat.ts';
+import { ADDRESSES } from '../support/mail.ts';
+import { asMessage, connectSse } from '../support/mcp.ts';
+import { ADA } from '../support/observatory-client.ts';
+import type { AccessWorld } from './access-world.ts';
+
+// What each route of the access table is asked, with input that a caller who is let in gets an answer to.
+
+/** Stands in every thing that the user made, so that it is seen in an answer to anybody else. */
+export const MARK = 'belongs-to-ada';
+
+/** A request of one route, the same for every caller. */
+export interface AccessRequest {
+  /** Path and query, without a prefix. */
+  path: string;
+  headers?: Record<string, string>;
+  body?: string;
+  /** The status of a caller who is let in. */
+  answers: number;
+  endless?: boolean;
+  /** Ends what was begun for it. */
+  done?(): Promise<unknown>;
+}
+
+type Make = (world: AccessWorld) => AccessRequest | Promise<AccessRequest>;
+
+const json = (path: string, value: unknown, answers = 200): AccessRequest => ({
+  path,
+  headers: { 'Content-Type': 'application/json' },
+  body: JSON.stringify(value),
+  answers,
+});
+
+const hello = {
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'initialize',
+  params: {
+    protocolVersion: '2024-11-05',
+    capabilities: {},
+    clientInfo: { name: 'tests', version: '1' },
+  },
+};
+const mcpMessage = (path: string): AccessRequest => ({
+  path,
+  headers: asMessage,
+  body: JSON.stringify(hello),
+  answers: 200,
+});
+
+/** Requests by the route's method and path; a GET that is not here needs nothing and is answered 200. */
+const requests: Record<string, Make> = {
+  'GET /api/backups/:id': () => ({ path: '/api/backups/1', answers: 200 }),
+  'GET /api/analytics/:id': () => ({ path: '/api/analytics/1', answers: 200 }),
+  'POST /api/cron/sweep-stale-runs': () => ({ path: '/api/cron/sweep-stale-runs', answers: 200 }),
+  'GET /api/logs/stream': () => ({ path: '/api/logs/stream', answers: 200, endless: true }),
+  'GET /ws/live': () => ({
+    path: '/ws/live',
+    headers: {
+      Upgrade: 'websocket',
+      Connection: 'Upgrade',
+      'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==',
+      'Sec-WebSocket-Version': '13',
+    },
+    answers: 101,
+  }),
+  'POST /auth/login': () => ({
+    path: '/auth/login',
+    headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+    body: new URLSearchParams(ADA).toString(),
+    answers: 200,
+  }),
+  // The code is the stand-in's to take; the verifier only has to be long enough.
+  'POST /me/gateway/exchange': () =>
+    json('/me/gateway/exchange', { code: 'code', code_verifier: 'v'.repeat(43) }),
+  'DELETE /me/gateway': () => ({ path: '/me/gateway', answers: 200 }),
+  'POST /search': () => json('/search', { query: MARK }),
+  // Refused for what they name, by the handler: a generation would change the world of the others.
+  'POST /embeddings/switch-model': () =>
+    json('/embeddings/switch-model', { model_id: 'none/none' }, 400),
+  'POST /embeddings/process-batch': () =>
+    json('/embeddings/process-batch', { generation_id: 999 }, 400),
+  'POST /embeddings/activate': () => ({
+    path: '/embeddings/activate?generation_id=999',
+    answers: 404,
+  }),
+  'POST /embeddings/prune': () => ({ path: '/embeddings/prune', answers: 200 }),
+  'POST /chat': async (world) => json('/chat', await question(world)),
+  'GET /chat': async (world) => ({
+    path: `/chat?${new URLSearchParams(await question(world))}`,
+    answers: 200,
+  }),
+  'POST /chat/stream': async (world) => json('/chat/stream', await question(world)),
+  'POST /chat/confirm': confirmation,
+  'POST /sessions': () => json('/sessions', { session_name: 'another' }, 201),
+  'GET /sessions': async (world) => {
+    await makeSession(world);
+    return { path: '/sessions', answers: 200 };
+  },
+  'GET /sessions/:id': async (world) => ({
+    path: `/sessions/${await makeSession(world)}`,
+    answers: 200,
+  }),
+  'PATCH /sessions/:id': async (world) =>
+    json(`/sessions/${await makeSession(world)}`, { session_name: 'renamed' }),
+  'DELETE /sessions/:id': async (world) => ({
+    path: `/sessions/${await makeSession(world)}`,
+    answers: 200,
+  }),
+  'GET /sessions/:id/messages': async (world) => ({
+    path: `/sessions/${await makeSession(world)}/messages`,
+    answers: 200,
+  }),
+  'POST /reports': () => json('/reports', { report_type: 'latest_backup' }, 201),
+  'GET /reports': async (world) => {
+    await makeReport(world);
+    return { path: '/reports', answers: 200 };
+  },
+  'GET /reports/:id': async (world) => ({
+    path: `/reports/${await makeReport(world)}`,
+    answers: 200,
+  }),
+  'POST /reports/send': async (world) =>
+    json('/reports/send', { report_id: await makeReport(world) }),
+  'POST /api/tools/execute': () => json('/api/tools/execute', { name: 'get_dashboard_summary' }),
+  'POST /mcp': () => mcpMessage('/mcp'),
+  'POST /rpc': () => mcpMessage('/rpc'),
+  'POST /': () => mcpMessage('/'),
+  'GET /sse': () => ({ path: '/sse', answers: 200, endless: true }),
+  'POST /message': openSession,
+};
+
+/** The request of a route, by its path without the prefix, and what it asks for made anew. */
+export async function makeRequest(
+  world: AccessWorld,
+  method: string,
+  path: string,
+): Promise<AccessRequest> {
+  const make = requests[`${method} ${path}`];
+  if (make) return make(world);
+  if (method === 'GET' && !path.includes(':')) return { path, answers: 200 };
+  throw new Error(`nothing says how to ask ${method} ${path}`);
+}
+
+/** Does something as the user whose things the table is about. */
+async function asUser(world: AccessWorld, path: string, value: unknown): Promise<Response> {
+  const [way] = world.ways.user;
+  const headers = { ...way?.headers, 'Content-Type': 'application/json' };
+  const body = JSON.stringify(value);
+  return fetch(`${world.server.url}${path}`, { method: 'POST', headers, body });
+}
+
+async function makeSession(world: AccessWorld): Promise<string> {
+  const id = randomUUID();
+  const { status } = await asUser(world, '/sessions', { id, session_name: MARK });
+  if (status !== 201) throw new Error(`no session was made: ${status}`);
+  return id;
+}
+
+async function makeReport(world: AccessWorld): Promise<string> {
+  const report = { report_type: 'latest_backup', subject: MARK, content_markdown: MARK };
+  const response = await asUser(world, '/reports', report);
+  const { data } = (await response.json()) as { data: { id: string } };
+  return data.id;
+}
+
+/** A question in a session of the user's; the model has an answer for each caller who is let in. */
+async function question(world: AccessWorld): Promise<{ session_id: string; question: string }> {
+  scriptChat(world.gateway, { text: ['Yes.'] }, { text: ['Yes.'] });
+  return { session_id: await makeSession(world), question: MARK };
+}
+
+/** A call of the user's turn that waits for consent. */
+async function confirmation(world: AccessWorld): Promise<AccessRequest> {
+  const args = { subject: MARK, recipients: [ADDRESSES[0]], content_markdown: MARK };
+  scriptChat(
+    world.gateway,
+    { calls: [{ id: 'mail', name: 'send_report_email', args }] },
+    { text: ['Done.'] },
+  );
+  const post = (path: string, value: unknown) => asUser(world, path, value);
+  const turn = await askStream({ post }, { question: 'Mail it.' });
+  const { confirm_id } = await turn.until('confirm_required');
+  return {
+    ...json('/chat/confirm', { confirm_id, approve: true }),
+    done: () => turn.ended,
+  };
+}
+
+/** A session of the older transport, which the token opened. */
+async function openSession({ server }: AccessWorld): Promise<AccessRequest> {
+  let address = '';
+  const client = await connectSse(`${server.url}/sse`, (url, init) => {
+    address = String(url);
+    return fetch(url, init);
+  });
+  const { pathname, search } = new URL(address);
+  return {
+    path: `${pathname}${search}`,
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' }),
+    answers: 202,
+    done: () => client.close(),
+  };
+}

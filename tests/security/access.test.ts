@@ -1,0 +1,147 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { backupsEndpoints } from '../../lib/backups/endpoints.ts';
+import { otherRoutes } from '../../lib/routes.ts';
+import { type AccessRow, callers, readAccessTable } from '../../scripts/access-table.ts';
+import { type AccessRequest, MARK, makeRequest } from './access-requests.ts';
+import { type AccessWorld, startAccessWorld, type Way } from './access-world.ts';
+import { ask, type PlainAnswer } from './ask.ts';
+
+// The access table, asked cell by cell of the whole server. (spec 1 and 3, Authentication; spec 2,
+// Authentication)
+
+const PREFIX = '/observatory';
+const table = readAccessTable();
+const isObservatory = ({ path }: { path: string }) => path.startsWith(`${PREFIX}/`);
+/** /ready without the prefix is the service API's. */
+const isOnlyPrefixed = ({ path }: { path: string }) => path === `${PREFIX}/ready`;
+const barePath = (row: { path: string }) =>
+  isObservatory(row) && !isOnlyPrefixed(row) ? row.path.slice(PREFIX.length) : row.path;
+
+let world: AccessWorld;
+let asked = 0;
+
+beforeAll(async () => {
+  world = await startAccessWorld();
+});
+afterAll(() => world.close());
+
+/** Asks once, from an address of its own so that no limit is reached. */
+function send(
+  method: string,
+  request: Pick<AccessRequest, 'path' | 'headers' | 'body' | 'endless'>,
+  way: Pick<Way, 'headers' | 'query'> = { headers: {} },
+): Promise<PlainAnswer> {
+  asked += 1;
+  const query = new URLSearchParams(way.query).toString();
+  const { path, headers, body, endless = false } = request;
+  return ask(world.server.url, {
+    method,
+    path: query === '' ? path : `${path}${path.includes('?') ? '&' : '?'}${query}`,
+    headers: {
+      'X-Forwarded-For': `198.18.${asked >> 8}.${asked & 255}`,
+      ...headers,
+      ...way.headers,
+    },
+    ...(body === undefined || method === 'HEAD' ? {} : { body }),
+    endless,
+  });
+}
+
+const challenges: Record<string, RegExp> = {
+  observatory: /^Bearer realm="observatory"(, error="invalid_token")?$/,
+  others: /^Bearer realm=backup-api$/,
+};
+
+/** Asks as every caller in each of its ways, and says which answers are not the table's. */
+async function tryCallers(row: AccessRow, method: string, request: AccessRequest) {
+  const faults: string[] = [];
+  const isPublic = callers.every((caller) => row.access[caller] === 'yes');
+  for (const caller of callers) {
+    const expected = row.access[caller];
+    const status = expected === 'yes' ? request.answers : Number(expected);
+    // A public route does not look at what is presented; once for each caller is enough.
+    for (const way of world.ways[caller].slice(0, isPublic ? 1 : undefined)) {
+      const answer = await send(method, request, way);
+      const challenge = challenges[isObservatory(row) ? 'observatory' : 'others'];
+      const isChallenged = challenge?.test(answer.headers['www-authenticate'] ?? '') ?? false;
+      if (answer.status !== status || isChallenged !== (status === 401)) {
+        faults.push(`${caller}, ${way.name}: ${answer.status} instead of ${status}`);
+      }
+      if (caller !== 'user' && answer.text.includes(MARK)) {
+        faults.push(`${caller}, ${way.name}: is shown what is the user's`);
+      }
+      const shared = Object.keys(answer.headers).filter((name) =>
+        name.startsWith('access-control'),
+      );
+      if (shared.length > 0) faults.push(`${caller}, ${way.name}: ${shared}`);
+    }
+  }
+  return faults;
+}
+
+const named = (rows: readonly AccessRow[]) =>
+  rows.map((row) => [`${row.method} ${row.path}`, row] as const);
+
+describe.each(named(table))('%s', (_name, row) => {
+  it('lets in whom the table says', async () => {
+    const request = await makeRequest(world, row.method, barePath(row));
+    const path = isOnlyPrefixed(row) ? row.path : request.path;
+    expect(await tryCallers(row, row.method, { ...request, path })).toEqual([]);
+    await request.done?.();
+  });
+});
+
+describe.each(named(table.filter((row) => isObservatory(row) && !isOnlyPrefixed(row))))(
+  '%s, with the prefix',
+  (_name, row) => {
+    it('lets in whom the table says', async () => {
+      const request = await makeRequest(world, row.method, barePath(row));
+      const path = `${PREFIX}${request.path}`;
+      expect(await tryCallers(row, row.method, { ...request, path })).toEqual([]);
+      await request.done?.();
+    });
+  },
+);
+
+describe('the table', () => {
+  const rows = table.map((row) => `${row.method} ${barePath(row)}`).sort();
+
+  it('has every route that is declared, and no other', () => {
+    const declared = [...backupsEndpoints.map(({ route }) => route), ...otherRoutes];
+    const names = declared.map(({ method, path }) => `${method.toUpperCase()} ${path}`);
+    expect(rows).toEqual(names.sort());
+  });
+
+  it('has every route that /openapi.json describes, and no other', async () => {
+    const { text } = await send('GET', { path: '/openapi.json' });
+    const { paths } = JSON.parse(text) as { paths: Record<string, Record<string, unknown>> };
+    const described = Object.entries(paths).flatMap(([path, item]) =>
+      Object.keys(item)
+        .filter((key) => key !== 'servers')
+        .map((method) => `${method.toUpperCase()} ${path.replace(/\{(\w+)\}/g, ':$1')}`),
+    );
+    expect(described.sort()).toEqual(rows);
+  });
+
+  it('agrees with the security that /openapi.json names', async () => {
+    const { text } = await send('GET', { path: '/openapi.json' });
+    const { paths } = JSON.parse(text) as {
+      paths: Record<string, Record<string, { security: Record<string, unknown>[] }>>;
+    };
+    const schemes: Record<string, string> = {
+      InternalSecret: 'internal',
+      InternalBearer: 'internal',
+      CronBearer: 'cron',
+      McpBearer: 'mcp',
+      UserToken: 'user',
+    };
+    for (const row of table) {
+      const path = barePath(row).replace(/:(\w+)/g, '{$1}');
+      const { security = [] } = paths[path]?.[row.method.toLowerCase()] ?? {};
+      const allowed = new Set(security.flatMap(Object.keys).map((scheme) => schemes[scheme]));
+      const expected = callers.filter((it) => it !== 'other' && row.access[it] === 'yes');
+      const isPublic = row.access.nobody === 'yes';
+      expect([...allowed].sort(), path).toEqual(isPublic ? [] : expected.sort());
+    }
+  });
+});
