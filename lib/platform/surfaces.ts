@@ -10,8 +10,9 @@ export interface Surface {
 }
 
 /**
- * THE table of paths. The local server routes by it, and a test compares `vercel.json` with it. Of two
- * patterns that fit a path, the longer one decides, so the order does not matter.
+ * THE table of paths. The local server routes by it, `npm run build` writes it for the platform, and a
+ * test compares `vercel.json` with it. Of two patterns that fit a path, the longer one decides, so the
+ * order does not matter.
  */
 export const surfaces: readonly Surface[] = [
   {
@@ -91,17 +92,30 @@ export function findSurface(path: string): Surface {
   return rule.surface;
 }
 
-/** What `vercel.json` must say for the platform to route as the table does. */
-export function platformRouting() {
+/** The address of a function on the platform: its file without the ending. */
+export const functionPath = ({ entry }: Surface) => `/${entry.replace(/\.ts$/, '')}`;
+
+/** The rewrites that `vercel.json` must have for the platform to route as the table does. */
+export function platformRewrites() {
+  return rules.map(({ pattern, surface }) => ({
+    // An unnamed group: a named one would be added to the query.
+    source: pattern.replace('*', '(.*)'),
+    destination: functionPath(surface),
+  }));
+}
+
+/**
+ * The table and the cron jobs as `config.json` of a build has them (Build Output API, version 3). The
+ * platform goes by these routes before it looks for files and functions of that name, so that a
+ * function's own address is a path like any other.
+ */
+export function buildOutputConfig() {
   return {
-    rewrites: rules.map(({ pattern, surface }) => ({
-      // An unnamed group: a named one would be added to the query.
-      source: pattern.replace('*', '(.*)'),
-      destination: `/${surface.entry.replace(/\.ts$/, '')}`,
+    version: 3,
+    routes: rules.map(({ pattern, surface }) => ({
+      src: `^${pattern.replaceAll('.', '\\.').replace('*', '.*')}$`,
+      dest: functionPath(surface),
     })),
-    functions: Object.fromEntries(
-      surfaces.map(({ entry, maxDuration }) => [entry, { maxDuration }] as const),
-    ),
     crons: cronJobs,
   };
 }

@@ -1,0 +1,82 @@
+import { builtinModules } from 'node:module';
+import { join, resolve } from 'node:path';
+import { type BuildOptions, build, type Metafile, type Plugin } from 'esbuild';
+
+const project = resolve(import.meta.dirname, '../..');
+
+/** A deployed function as one ES module. */
+export interface Bundle {
+  code: Uint8Array;
+  /** Its source map, without the text of the sources. */
+  map: Uint8Array;
+  /** What went into it, and how many bytes each part has in it. */
+  metafile: Metafile;
+}
+
+/** Packages that libraries take when they are installed, which here they are not. */
+const optional = ['bufferutil', 'utf-8-validate', '@react-email/render'];
+const known = new Set([...optional, ...builtinModules]);
+
+/** Our errors are English, and the texts of every other language are a third of the library. */
+const englishAlone: Plugin = {
+  name: 'english-alone',
+  setup({ onLoad }) {
+    onLoad({ filter: /[\\/]zod[\\/]v4[\\/]locales[\\/]index\.js$/ }, () => ({
+      contents: 'export { default as en } from "./en.js";',
+    }));
+  },
+};
+
+/** The client of Postgres in C, which pg loads only when it is asked for. */
+const noNativeClient: Plugin = {
+  name: 'no-native-client',
+  setup({ onLoad }) {
+    onLoad({ filter: /[\\/]pg[\\/]lib[\\/]native[\\/]index\.js$/ }, () => ({
+      contents: 'throw Object.assign(new Error("not bundled"), { code: "MODULE_NOT_FOUND" });',
+    }));
+  },
+};
+
+/**
+ * Bundles a file and everything that it imports into one minified ES module for Node. What is imported
+ * with `import()` is in it too, but runs only when it is asked for. `entry` is a path from the root of the
+ * project; `options` go before ours. Throws when something is imported that would be missing.
+ */
+export async function bundleFunction(entry: string, options: BuildOptions = {}): Promise<Bundle> {
+  const { outputFiles, metafile } = await build({
+    absWorkingDir: project,
+    entryPoints: [entry],
+    // Nothing is written there; paths in the source map are relative to it.
+    outfile: join(project, 'api/index.mjs'),
+    bundle: true,
+    minify: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node22',
+    sourcemap: 'linked',
+    sourcesContent: false,
+    legalComments: 'none',
+    external: optional,
+    define: { 'process.env.NODE_PG_FORCE_NATIVE': 'undefined' },
+    // CommonJS packages call it for what Node brings.
+    banner: {
+      js: "import{createRequire as createRequireOfBundle}from'node:module';const require=createRequireOfBundle(import.meta.url);",
+    },
+    plugins: [englishAlone, noNativeClient],
+    // A type import of a library without side effects leaves nothing.
+    logOverride: { 'ignored-bare-import': 'silent' },
+    ...options,
+    metafile: true,
+    write: false,
+  });
+  const missing = Object.values(metafile.outputs)
+    .flatMap(({ imports }) => imports)
+    .filter(({ external, path }) => external && !known.has(path.replace(/^node:/, '')));
+  if (missing.length > 0) {
+    const paths = [...new Set(missing.map(({ path }) => path))];
+    throw new Error(`${entry} imports what is not bundled: ${paths.join(', ')}`);
+  }
+  const contents = (end: string) =>
+    outputFiles.find(({ path }) => path.endsWith(end))?.contents ?? new Uint8Array();
+  return { code: contents('.mjs'), map: contents('.map'), metafile };
+}

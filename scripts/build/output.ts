@@ -1,0 +1,38 @@
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { buildOutputConfig, functionPath, type Surface } from '../../lib/platform/surfaces.ts';
+import type { Bundle } from './bundle.ts';
+
+/** How the platform runs a bundle (Build Output API, Node.js functions). */
+const functionConfig = ({ maxDuration }: Surface) => ({
+  runtime: 'nodejs24.x',
+  handler: 'index.mjs',
+  launcherType: 'Nodejs',
+  // They would read bodies before we do.
+  shouldAddHelpers: false,
+  shouldAddSourcemapSupport: true,
+  supportsResponseStreaming: true,
+  maxDuration,
+});
+
+/**
+ * Writes functions, routes and cron jobs as the platform takes them (Build Output API, version 3). What an
+ * earlier build left in the folder is removed.
+ */
+export async function writeBuildOutput(
+  folder: string,
+  bundles: readonly { surface: Surface; bundle: Bundle }[],
+): Promise<void> {
+  await rm(folder, { recursive: true, force: true });
+  await mkdir(folder, { recursive: true });
+  await writeFile(join(folder, 'config.json'), formatJson(buildOutputConfig()));
+  for (const { surface, bundle } of bundles) {
+    const into = join(folder, 'functions', `${functionPath(surface)}.func`);
+    await mkdir(into, { recursive: true });
+    await writeFile(join(into, '.vc-config.json'), formatJson(functionConfig(surface)));
+    await writeFile(join(into, 'index.mjs'), bundle.code);
+    await writeFile(join(into, 'index.mjs.map'), bundle.map);
+  }
+}
+
+const formatJson = (value: unknown) => `${JSON.stringify(value, null, 2)}\n`;
