@@ -5,6 +5,9 @@ import { asMessage, connectSse } from '../support/mcp.ts';
 import { ADA } from '../support/observatory-client.ts';
 import type { AccessWorld } from './access-world.ts';
 
+/** The part of a world that requests are made for. */
+export type RequestWorld = { server: { url: string } } & Pick<AccessWorld, 'gateway' | 'ways'>;
+
 // What each route of the access table is asked, with input that a caller who is let in gets an answer to.
 
 /** Stands in every thing that the user made, so that it is seen in an answer to anybody else. */
@@ -23,7 +26,7 @@ export interface AccessRequest {
   done?(): Promise<unknown>;
 }
 
-type Make = (world: AccessWorld) => AccessRequest | Promise<AccessRequest>;
+type Make = (world: RequestWorld) => AccessRequest | Promise<AccessRequest>;
 
 const json = (path: string, value: unknown, answers = 200): AccessRequest => ({
   path,
@@ -133,7 +136,7 @@ const requests: Record<string, Make> = {
 
 /** The request of a route, by its path without the prefix, and what it asks for made anew. */
 export async function makeRequest(
-  world: AccessWorld,
+  world: RequestWorld,
   method: string,
   path: string,
 ): Promise<AccessRequest> {
@@ -144,21 +147,21 @@ export async function makeRequest(
 }
 
 /** Does something as the user whose things the table is about. */
-async function asUser(world: AccessWorld, path: string, value: unknown): Promise<Response> {
+async function asUser(world: RequestWorld, path: string, value: unknown): Promise<Response> {
   const [way] = world.ways.user;
   const headers = { ...way?.headers, 'Content-Type': 'application/json' };
   const body = JSON.stringify(value);
   return fetch(`${world.server.url}${path}`, { method: 'POST', headers, body });
 }
 
-async function makeSession(world: AccessWorld): Promise<string> {
+async function makeSession(world: RequestWorld): Promise<string> {
   const id = randomUUID();
   const { status } = await asUser(world, '/sessions', { id, session_name: MARK });
   if (status !== 201) throw new Error(`no session was made: ${status}`);
   return id;
 }
 
-async function makeReport(world: AccessWorld): Promise<string> {
+async function makeReport(world: RequestWorld): Promise<string> {
   const report = { report_type: 'latest_backup', subject: MARK, content_markdown: MARK };
   const response = await asUser(world, '/reports', report);
   const { data } = (await response.json()) as { data: { id: string } };
@@ -166,13 +169,13 @@ async function makeReport(world: AccessWorld): Promise<string> {
 }
 
 /** A question in a session of the user's; the model has an answer for each caller who is let in. */
-async function question(world: AccessWorld): Promise<{ session_id: string; question: string }> {
+async function question(world: RequestWorld): Promise<{ session_id: string; question: string }> {
   scriptChat(world.gateway, { text: ['Yes.'] }, { text: ['Yes.'] });
   return { session_id: await makeSession(world), question: MARK };
 }
 
 /** A call of the user's turn that waits for consent. */
-async function confirmation(world: AccessWorld): Promise<AccessRequest> {
+async function confirmation(world: RequestWorld): Promise<AccessRequest> {
   const args = { subject: MARK, recipients: [ADDRESSES[0]], content_markdown: MARK };
   scriptChat(
     world.gateway,
@@ -189,12 +192,14 @@ async function confirmation(world: AccessWorld): Promise<AccessRequest> {
 }
 
 /** A session of the older transport, which the token opened. */
-async function openSession({ server }: AccessWorld): Promise<AccessRequest> {
+async function openSession({ server, ways }: RequestWorld): Promise<AccessRequest> {
   let address = '';
-  const client = await connectSse(`${server.url}/sse`, (url, init) => {
+  const token = ways.mcp[0]?.headers.Authorization?.replace('Bearer ', '');
+  const note: typeof fetch = (url, init) => {
     address = String(url);
     return fetch(url, init);
-  });
+  };
+  const client = await connectSse(`${server.url}/sse`, note, token);
   const { pathname, search } = new URL(address);
   return {
     path: `${pathname}${search}`,

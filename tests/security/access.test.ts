@@ -3,8 +3,9 @@ import { backupsEndpoints } from '../../lib/backups/endpoints.ts';
 import { otherRoutes } from '../../lib/routes.ts';
 import { type AccessRow, callers, readAccessTable } from '../../scripts/access-table.ts';
 import { type AccessRequest, MARK, makeRequest } from './access-requests.ts';
-import { type AccessWorld, startAccessWorld, type Way } from './access-world.ts';
+import { type AccessWorld, startAccessWorld } from './access-world.ts';
 import { ask, type PlainAnswer } from './ask.ts';
+import type { Way } from './ways.ts';
 
 // The access table, asked cell by cell of the whole server. (spec 1 and 3, Authentication; spec 2,
 // Authentication)

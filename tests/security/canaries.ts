@@ -1,0 +1,63 @@
+import { randomBytes } from 'node:crypto';
+import { lstat, readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** A secret of a test: its value, and the part of it that is looked for. */
+export interface Canary {
+  name: string;
+  value: string;
+  core: string;
+}
+
+/**
+ * Makes a secret for a name. What is around its core is written in another way by JSON and by URLs, so
+ * that a form nobody thought of still shows the core.
+ */
+export function makeCanary(name: string, wrap: (core: string) => string = awkward): Canary {
+  const core = `cnry${randomBytes(9).toString('hex')}`;
+  return { name, value: wrap(core), core };
+}
+
+const awkward = (core: string) => `a"/%+\\&<${core}>=~`;
+
+/** For where only letters and digits may stand. */
+export const plain = (core: string) => `key-${core}-end`;
+
+/**
+ * Finds canaries in a text or in bytes: as they are, in hex, and in base64 wherever in it they begin.
+ * Returns what was found, each as `name (form)`.
+ */
+export function findCanaries(content: string | Uint8Array, canaries: readonly Canary[]): string[] {
+  const text = typeof content === 'string' ? content : Buffer.from(content).toString('latin1');
+  const lower = text.toLowerCase();
+  return canaries.flatMap(({ name, core }) => {
+    const found: string[] = [];
+    if (text.includes(core)) found.push(`${name} (as it is)`);
+    else if (lower.includes(core)) found.push(`${name} (in another case)`);
+    if (lower.includes(Buffer.from(core).toString('hex'))) found.push(`${name} (hex)`);
+    if (base64Forms(core).some((form) => text.includes(form))) found.push(`${name} (base64)`);
+    if (text.includes([...core].reverse().join(''))) found.push(`${name} (backwards)`);
+    return found;
+  });
+}
+
+/** What base64 has of a text wherever it begins: without the signs that neighbours have a part in. */
+function base64Forms(core: string): string[] {
+  return [0, 1, 2].map((shift) => {
+    const encoded = Buffer.from(`${'x'.repeat(shift)}${core}`).toString('base64');
+    return encoded.slice(Math.ceil((shift * 8) / 6), -4);
+  });
+}
+
+/** Finds canaries in every file of a folder, and in their names. */
+export async function findInFiles(folder: string, canaries: readonly Canary[]): Promise<string[]> {
+  const found: string[] = [];
+  for (const name of await readdir(folder, { recursive: true })) {
+    const path = join(folder, name);
+    const isFile = (await lstat(path).catch(() => null))?.isFile() ?? false;
+    const content = isFile ? await readFile(path) : '';
+    const faults = [...findCanaries(name, canaries), ...findCanaries(content, canaries)];
+    found.push(...faults.map((fault) => `${name}: ${fault}`));
+  }
+  return found;
+}

@@ -1,0 +1,160 @@
+import { randomBytes } from 'node:crypto';
+import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { delimiter, join } from 'node:path';
+import type { Caller } from '../../scripts/access-table.ts';
+import { createPostgres, type TestDatabase } from '../support/databases.ts';
+import { type Gateway, startGateway } from '../support/gateway.ts';
+import { createRepository, temporaryFolder } from '../support/git.ts';
+import { freePorts } from '../support/local-start.ts';
+import { type MailService, startMailService } from '../support/mail.ts';
+import { ADA } from '../support/observatory-client.ts';
+import { insertLog, insertResult, insertRun, insertSnapshot, sql } from '../support/records.ts';
+import { type RunningScript, startScript } from '../support/script.ts';
+import { type ScriptedServer, startScriptedServer } from '../support/scripted-server.ts';
+import { type Canary, makeCanary, plain } from './canaries.ts';
+import { makeWays, type Way } from './ways.ts';
+
+/** `npm start` with a canary in everything secret, and parts that tell everybody what they were told. */
+export interface LeakWorld {
+  server: { url: string };
+  script: RunningScript;
+  /** What the server and its commands are configured by. */
+  environment: Record<string, string>;
+  canaries: Canary[];
+  /** The folder of the server: DATA_DIR, temporary files. */
+  folder: string;
+  database: TestDatabase;
+  /** Whose connections the server has. */
+  role: string;
+  gateway: Gateway;
+  mail: MailService;
+  /** Redis, the service API and the observatory as other services: each answer repeats the request. */
+  echo: ScriptedServer;
+  ways: Record<Caller, Way[]>;
+  /** The arguments and the environment of every git process. */
+  childProcesses(): Promise<string[]>;
+  close(): Promise<void>;
+}
+
+export async function startLeakWorld(): Promise<LeakWorld> {
+  const [database, gateway, mail, { path: folder, remove }] = await Promise.all([
+    createPostgres(),
+    startGateway(),
+    startMailService(),
+    temporaryFolder(),
+  ]);
+  const echo = await startScriptedServer(({ headers, body }) => ({
+    status: 500,
+    headers: { 'Content-Type': 'application/json' },
+    body: { error: `no: ${JSON.stringify(headers)} ${body}` },
+  }));
+  const canary = (name: string, wrap?: (core: string) => string) => {
+    const made = makeCanary(name, wrap);
+    canaries.push(made);
+    return made.value;
+  };
+  const canaries: Canary[] = [];
+  const password = canary('the password of the database');
+  const role = `leaky_${randomBytes(8).toString('hex')}`;
+  await sql(
+    database.db,
+    `CREATE ROLE ${role} LOGIN SUPERUSER PASSWORD '${password.replaceAll("'", "''")}'`,
+  );
+  const address = new URL(database.url);
+  address.username = role;
+  address.password = encodeURIComponent(password);
+  const environment = {
+    ...freePorts,
+    DATABASE_URL: address.href,
+    INTERNAL_SECRET: canary('INTERNAL_SECRET'),
+    CRON_SECRET: canary('CRON_SECRET'),
+    MCP_AUTH_TOKEN: canary('MCP_AUTH_TOKEN'),
+    JWT_SECRET: canary('JWT_SECRET'),
+    AUTH_USERNAME: ADA.username,
+    AUTH_PASSWORD: canary('AUTH_PASSWORD'),
+    CREDENTIALS_ENCRYPTION_KEY: canary('CREDENTIALS_ENCRYPTION_KEY', (core) =>
+      Buffer.from(core.padStart(32, '-')).toString('base64'),
+    ),
+    GATEWAY_BASE_URL: gateway.url,
+    GATEWAY_API_KEYS: `${canary('a gateway key', plain)},${canary('another gateway key', plain)}`,
+    GATEWAY_MODEL: 'acme/chat-paid',
+    ...(mail.environment as Record<string, string>),
+    RESEND_API_KEY: canary('RESEND_API_KEY', plain),
+    SMTP_PASSWORD: canary('SMTP_PASSWORD'),
+    UPSTASH_REDIS_REST_URL: echo.url,
+    UPSTASH_REDIS_REST_TOKEN: canary('UPSTASH_REDIS_REST_TOKEN', plain),
+    OBSERVATORY_URL: echo.url,
+    BACKEND_URL: echo.url,
+    GIT_TOKEN_PERSONAL: canary('GIT_TOKEN_PERSONAL', plain),
+    GIT_TOKEN_PRIVATE: canary('GIT_TOKEN_PRIVATE', plain),
+    TRUSTED_PROXIES: '127.0.0.1',
+    LOG_LEVEL: 'debug',
+    BACKUP_ARCHIVE_PATH: join(folder, 'archives'),
+    TMPDIR: join(folder, 'tmp'),
+    PATH: await watchGit(folder),
+  };
+  gateway.issuedKey = canary('the gateway key of a user', plain);
+  await fillWorld(database, folder);
+  const script = startScript('start', { cwd: folder, env: environment });
+  const [, url = ''] = await script.waitFor(/API +(http:\/\/\S+)\/api/);
+  return {
+    ...{
+      server: { url },
+      script,
+      environment,
+      canaries,
+      folder,
+      database,
+      role,
+      gateway,
+      mail,
+      echo,
+    },
+    ways: await makeWays({
+      internal: environment.INTERNAL_SECRET,
+      cron: environment.CRON_SECRET,
+      mcp: environment.MCP_AUTH_TOKEN,
+      signingKey: environment.JWT_SECRET,
+      password: environment.AUTH_PASSWORD,
+    }),
+    async childProcesses() {
+      const names = await readdir(join(folder, 'seen'));
+      return Promise.all(names.map((name) => readFile(join(folder, 'seen', name), 'latin1')));
+    },
+    async close() {
+      script.child.kill();
+      await script.finished;
+      await Promise.all([gateway.close(), mail.close(), echo.close()]);
+      await sql(database.db, `REASSIGN OWNED BY ${role} TO postgres`);
+      await sql(database.db, `DROP ROLE ${role}`);
+      await database.close();
+      await remove();
+    },
+  };
+}
+
+/** A git in front of the real one that writes down how it was called. Returns the PATH with it. */
+async function watchGit(folder: string): Promise<string> {
+  const bin = join(folder, 'bin');
+  for (const path of [bin, join(folder, 'seen'), join(folder, 'tmp'), join(folder, 'archives')]) {
+    await mkdir(path, { recursive: true });
+  }
+  const note = join(folder, 'seen', '$$');
+  const script = `#!/bin/sh\n{ printf '%s\\n' "$@"; env; } > ${note}\nexec git "$@"\n`;
+  const path = process.env.PATH ?? '';
+  // The real git is found behind this folder.
+  await writeFile(join(bin, 'git'), script.replace('exec git', `PATH='${path}' exec git`));
+  await chmod(join(bin, 'git'), 0o755);
+  return `${bin}${delimiter}${path}`;
+}
+
+async function fillWorld({ db }: TestDatabase, folder: string): Promise<void> {
+  const run = await insertRun(db, { status: 'failed', total_repos: 1, failed: 1 });
+  await insertResult(db, run, 'acme/widgets', { status: 'failed', error_message: 'no' });
+  await insertLog(db, { run_id: run, level: 'error', message: 'could not clone acme/widgets' });
+  await insertSnapshot(db, { run_id: run });
+  const repository = await createRepository(join(folder, 'widgets'));
+  await repository.commit({ 'README.md': '# Widgets\n' });
+  const archive = join(folder, 'archives', 'acme__widgets.bundle');
+  await repository.git('bundle', 'create', '--quiet', archive, '--all');
+}
