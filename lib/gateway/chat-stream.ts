@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { GatewayFailure, translateFailure } from './failure.ts';
 import type { KeyRing } from './keys.ts';
@@ -16,20 +15,24 @@ export interface ChatStreamRequest {
   body: unknown;
   keys: KeyRing;
   signal: AbortSignal;
+  /** Hears each id that the model gives to a call of a tool. */
+  onCallId(id: string): void;
 }
 
 /** Opens streams of the gateway's chat models. */
 export interface ChatStreams {
   /**
    * Resolves with the event stream when its first event is there: until then it fails over between keys
-   * (spec 2, Events). Every call of a tool in it has an id. Throws the AppErrors of spec 2, Events, or the
-   * signal's reason; reading the body throws the same.
+   * (spec 2, Events). Throws the AppErrors of spec 2, Events, or the signal's reason; reading the body
+   * throws the same.
    */
   open(request: ChatStreamRequest): Promise<Response>;
 }
 
 /** No event of a chat model is as long as this. */
 const MAX_LINE_CHARACTERS = 4 * 1024 * 1024;
+/** Nor is an answer, with all that goes around its tokens: some 50,000 of them. */
+const MAX_STREAM_CHARACTERS = 16 * 1024 * 1024;
 /** An answer that is no stream is a refusal, which is short. */
 const MAX_WHOLE_BYTES = 64 * 1024;
 const END = '[DONE]';
@@ -46,15 +49,22 @@ export function createChatStreams({ transport, clock, config }: ChatStreamHandle
   const silenceMs = config.GATEWAY_REQUEST_TIMEOUT_SECONDS * 1000;
 
   /** The data of each event. Throws GatewayFailure for an error in one, a silence and an early end. */
-  async function* readEvents(response: Response, request: GatewayRequest): AsyncGenerator<string> {
-    const isFinished = { byReason: false };
+  async function* readEvents(
+    response: Response,
+    request: GatewayRequest,
+    onCallId: (id: string) => void,
+  ): AsyncGenerator<string> {
+    let isFinished = false;
     for await (const line of readLines(response, (read) => withinSilence(read, silenceMs))) {
       if (!line.startsWith('data:')) continue;
       const data = line.slice('data:'.length).trim();
       if (data === END) return yield data;
-      yield checkEvent(data, request, isFinished);
+      const { finishes, callIds } = readEvent(data, request);
+      if (finishes) isFinished = true;
+      for (const id of callIds) onCallId(id);
+      yield data;
     }
-    if (!isFinished.byReason) throw new GatewayFailure('unreachable', 'the stream ended early');
+    if (!isFinished) throw new GatewayFailure('unreachable', 'the stream ended early');
   }
 
   async function withinSilence<Value>(read: Promise<Value>, ms: number): Promise<Value> {
@@ -71,11 +81,11 @@ export function createChatStreams({ transport, clock, config }: ChatStreamHandle
     }
   }
 
-  async function begin(key: string, { body, signal }: ChatStreamRequest) {
+  async function begin(key: string, { body, signal, onCallId }: ChatStreamRequest) {
     const to = '/chat/completions';
     const request: GatewayRequest = { method: 'POST', to, key, body, signal };
     const response = await transport.open(request);
-    const events = readEvents(response, request);
+    const events = readEvents(response, request, onCallId);
     try {
       if (response.headers.get('content-type')?.startsWith('application/json')) {
         const whole = await withinSilence(readJson(response, MAX_WHOLE_BYTES), silenceMs);
@@ -131,10 +141,14 @@ async function* readLines(
   if (!reader) throw malformed('the answer has no body');
   const decoder = new TextDecoder();
   let rest = '';
+  let characters = 0;
   try {
     for (;;) {
       const { value, done } = await limit(reader.read());
-      rest += done ? decoder.decode() : decoder.decode(value, { stream: true });
+      const text = done ? decoder.decode() : decoder.decode(value, { stream: true });
+      rest += text;
+      characters += text.length;
+      if (characters > MAX_STREAM_CHARACTERS) throw malformed('the stream is too long');
       const lines = rest.split(/\r\n|\n|\r(?!$)/);
       rest = done ? '' : (lines.pop() ?? '');
       if (rest.length > MAX_LINE_CHARACTERS) {
@@ -149,34 +163,24 @@ async function* readLines(
   }
 }
 
-const chunk = z.looseObject({
+const chunk = z.object({
   choices: z
     .array(
-      z.looseObject({
+      z.object({
         finish_reason: z.string().nullish(),
         delta: z
-          .looseObject({
-            tool_calls: z
-              .array(
-                z.looseObject({
-                  id: z.string().nullish(),
-                  function: z.looseObject({ name: z.string().nullish() }).nullish(),
-                }),
-              )
-              .nullish(),
-          })
+          .object({ tool_calls: z.array(z.object({ id: z.string().nullish() })).nullish() })
           .nullish(),
       }),
     )
     .nullish(),
 });
 
-/** The event as it goes on: a call of a tool that has no id gets one (spec 2, Events). */
-function checkEvent(
+/** What is to be known of an event. Throws GatewayFailure for an error and for another shape. */
+function readEvent(
   data: string,
   request: GatewayRequest,
-  isFinished: { byReason: boolean },
-): string {
+): { finishes: boolean; callIds: string[] } {
   const value = parseJson(data);
   const failure = embeddedFailure(value, request.key);
   if (failure) throw failure;
@@ -184,17 +188,13 @@ function checkEvent(
     throw malformed('the gateway reported an error without a code');
   }
   const parsed = chunk.safeParse(value);
-  if (!parsed.success) {
-    throw malformed('an event has another shape', parsed.error);
-  }
+  if (!parsed.success) throw malformed('an event has another shape', parsed.error);
   const choices = parsed.data.choices ?? [];
-  if (choices.some(({ finish_reason }) => finish_reason)) isFinished.byReason = true;
-  const nameless = choices
-    .flatMap(({ delta }) => delta?.tool_calls ?? [])
-    .filter((call) => !call.id && call.function?.name);
-  if (nameless.length === 0) return data;
-  for (const call of nameless) call.id = randomUUID();
-  return JSON.stringify(parsed.data);
+  const calls = choices.flatMap(({ delta }) => delta?.tool_calls ?? []);
+  return {
+    finishes: choices.some(({ finish_reason }) => finish_reason),
+    callIds: calls.flatMap(({ id }) => id ?? []),
+  };
 }
 
 function parseJson(text: string): unknown {

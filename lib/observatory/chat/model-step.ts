@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { AISDKError, jsonSchema, type ModelMessage, streamText, type ToolSet, tool } from 'ai';
 import { z } from 'zod';
@@ -42,12 +43,19 @@ const offered: ToolSet = Object.fromEntries(
  */
 export async function askModel(streams: ChatStreams, step: ModelStep): Promise<ModelAnswer> {
   const { model, keys, instructions, messages, mayCallTools, onText } = step;
-  const { signal, release } = linkSignal(step.signal);
+  const { signal, release, abort } = linkSignal(step.signal);
+  const modelsIds = new Set<string>();
   const provider = createOpenAICompatible({
     name: 'gateway',
     // The gateway's own transport knows the address; this one is never asked.
     baseURL: 'http://gateway.invalid',
-    fetch: (_address, init) => streams.open({ body: JSON.parse(String(init?.body)), keys, signal }),
+    fetch: (_address, init) =>
+      streams.open({
+        body: JSON.parse(String(init?.body)),
+        keys,
+        signal,
+        onCallId: (id) => modelsIds.add(id),
+      }),
   });
   const answer: ModelAnswer = { text: '', calls: [] };
   try {
@@ -70,11 +78,15 @@ export async function askModel(streams: ChatStreams, step: ModelStep): Promise<M
       }
       if (part.type === 'tool-call') {
         const { toolCallId, toolName, input } = part;
-        answer.calls.push({ tool_call_id: toolCallId, name: toolName, args: input });
+        // The package makes ids up too, for a call that has none and for the second one of an id.
+        const tool_call_id = modelsIds.has(toolCallId) ? toolCallId : randomUUID();
+        answer.calls.push({ tool_call_id, name: toolName, args: input });
       }
     }
   } catch (error) {
     signal.throwIfAborted();
+    // What is left of the answer is not wanted.
+    abort(error);
     throw translate(error);
   } finally {
     release();

@@ -1,3 +1,4 @@
+import type { KeyRing } from '../../gateway/keys.ts';
 import { type SearchResult, search } from '../../search/search.ts';
 import { searchableTypes } from '../../search/source-types.ts';
 import type { ObservatoryHandles } from '../handles.ts';
@@ -28,7 +29,12 @@ const titles: Record<string, string> = {
  */
 export async function findChatSources(
   { db, log, redactor, gateway }: ObservatoryHandles,
-  { question, username, signal }: { question: string; username: string; signal: AbortSignal },
+  {
+    question,
+    username,
+    keys,
+    signal,
+  }: { question: string; username: string; keys: KeyRing; signal: AbortSignal },
 ): Promise<ChatSource[]> {
   try {
     const { results } = await search(
@@ -37,7 +43,7 @@ export async function findChatSources(
         log,
         redactor,
         client: gateway.client,
-        resolveKeys: () => gateway.credentials.resolveKeys(username),
+        resolveKeys: async () => keys,
       },
       {
         query: question.slice(0, QUERY_CHARACTERS).toWellFormed(),

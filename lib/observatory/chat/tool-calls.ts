@@ -1,6 +1,6 @@
 import { AppError } from '../../platform/errors.ts';
 import { fence } from '../../platform/fence.ts';
-import { linkSignal } from '../../platform/linked-signal.ts';
+import { orAborted } from '../../platform/linked-signal.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Redactor } from '../../platform/redaction.ts';
 import { runTool, type ToolHandles } from '../../tools/index.ts';
@@ -13,7 +13,7 @@ import {
 import { type AskingHandles, askPerson, type Decision } from './ask-person.ts';
 import type { Emit, ToolArguments } from './events.ts';
 
-/** A call as the model asked for it. `args` is not an object where the model sent none. */
+/** A call as the model asked for it: `args` need not be an object. */
 export interface ModelToolCall {
   tool_call_id: string;
   name: string;
@@ -45,6 +45,8 @@ export interface CallContext {
 
 /** Longest result that the model, the client and the stored turn get, in characters. */
 const LONGEST_RESULT = 16_000;
+/** Arguments that are longer, as JSON, fit no tool. */
+const LONGEST_ARGUMENTS = 300_000;
 
 const refusals: Record<Exclude<Decision, 'approved'>, string> = {
   rejected: 'The person rejected this call. It did not run.',
@@ -77,7 +79,8 @@ export async function callTool(
   const { tool_call_id, name } = call;
   const { emit } = context;
   // What is shown, hashed, run and kept is the same.
-  const args = redactor.value(asObject(call.args));
+  const sent = readArguments(call.args);
+  const args = redactor.value(sent.args);
   let startedAt: number | null = null;
 
   const start = async () => {
@@ -98,16 +101,20 @@ export async function callTool(
   };
 
   if (name === sendReportEmailTool.name) {
+    if (sent.fault !== null) return end({ error: sent.fault });
     return mailReport(handles, { tool_call_id, args, start, end }, context);
   }
   await start();
+  if (sent.fault !== null) return end({ error: sent.fault });
   const tool = readTools.get(name);
   if (!tool) return end({ error: `there is no tool ${name.slice(0, 100)}` });
   const { log, tools } = handles;
-  const { signal, release } = linkSignal(context.signal);
-  const running = runTool(tool, args, tools, { signal, log });
-  const outcome = await Promise.race([running, whenAborted(signal)]).finally(release);
-  if (outcome === 'aborted') return end({ refusal: `${name} was cut off by the end of the turn` });
+  const running = orAborted(context.signal, (signal) =>
+    runTool(tool, args, tools, { signal, log }),
+  );
+  // The tool itself never throws.
+  const outcome = await running.catch(() => null);
+  if (outcome === null) return end({ refusal: `${name} was cut off by the end of the turn` });
   if (!outcome.ok) return end({ error: outcome.message });
   return end({ result: JSON.stringify(redactor.value(outcome.output)) });
 }
@@ -145,9 +152,19 @@ async function mailReport(
   }
 }
 
-/** A model may send no arguments, or what is no object. */
-function asObject(args: unknown): ToolArguments {
-  return typeof args === 'object' && args !== null && !Array.isArray(args) ? { ...args } : {};
+/**
+ * A model may send no arguments, or what is none: text that is no JSON, a list. That is a fault, because
+ * a tool that ran without arguments would do something else than was asked for.
+ */
+function readArguments(sent: unknown): { args: ToolArguments; fault: string | null } {
+  if (sent === null || sent === undefined) return { args: {}, fault: null };
+  if (typeof sent !== 'object' || Array.isArray(sent)) {
+    return { args: {}, fault: 'invalid arguments: they are not a JSON object' };
+  }
+  if (JSON.stringify(sent).length > LONGEST_ARGUMENTS) {
+    return { args: {}, fault: `invalid arguments: longer than ${LONGEST_ARGUMENTS} characters` };
+  }
+  return { args: { ...sent }, fault: null };
 }
 
 /** A result that is too long ends with a note that says so. */
@@ -161,12 +178,4 @@ function explain(error: unknown, log: Log): string {
   if (error instanceof AppError && error.code !== 'INTERNAL_ERROR') return error.message;
   log.error('a report could not be mailed', { error });
   return 'the report could not be mailed, by an internal error; the log has more';
-}
-
-/** Resolves when the signal aborts. */
-function whenAborted(signal: AbortSignal): Promise<'aborted'> {
-  if (signal.aborted) return Promise.resolve('aborted');
-  return new Promise((resolve) => {
-    signal.addEventListener('abort', () => resolve('aborted'), { once: true });
-  });
 }

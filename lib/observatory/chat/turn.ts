@@ -2,7 +2,7 @@ import type { ModelMessage } from 'ai';
 import type { ChatStreams } from '../../gateway/chat-stream.ts';
 import type { KeyRing } from '../../gateway/keys.ts';
 import { AppError } from '../../platform/errors.ts';
-import { linkSignal } from '../../platform/linked-signal.ts';
+import { orAborted } from '../../platform/linked-signal.ts';
 import { endTurn, type HistoryMessage } from '../../records/chat-turns.ts';
 import type { ObservatoryHandles } from '../handles.ts';
 import { type Emit, eventCodeOf } from './events.ts';
@@ -49,6 +49,8 @@ export interface TurnOutcome {
 const MOST_ITERATIONS = 12;
 /** More calls at once are neither made nor remembered. */
 const MOST_CALLS_AT_ONCE = 12;
+/** Longest answer of a turn, in characters: a model that goes on and on is stopped. */
+const LONGEST_ANSWER = 1_000_000;
 
 /**
  * Runs a turn from its first event, info, to its last, done, and stores what became of it before that.
@@ -65,11 +67,9 @@ export async function runTurn(handles: TurnHandles, turn: Turn): Promise<TurnOut
     await emit({ type: 'info', request_id, session_id: turn.sessionId, sources });
   };
   try {
-    const { signal: searching, release } = linkSignal(signal);
-    outcome.sources = await findChatSources(handles.observatory, {
-      ...turn,
-      signal: searching,
-    }).finally(release);
+    outcome.sources = await orAborted(signal, (searching) =>
+      findChatSources(handles.observatory, { ...turn, signal: searching }),
+    );
     await introduce();
     await converse(handles, turn, outcome);
     signal.throwIfAborted();
@@ -105,6 +105,9 @@ async function converse(handles: TurnHandles, turn: Turn, outcome: TurnOutcome):
       mayCallTools: iteration < MOST_ITERATIONS,
       signal,
       async onText(text) {
+        if (outcome.answer.length + text.length > LONGEST_ANSWER) {
+          throw new AppError('GATEWAY_ERROR', "the model's answer is too long");
+        }
         outcome.answer += text;
         await emit({ type: 'token', text });
       },
@@ -113,6 +116,7 @@ async function converse(handles: TurnHandles, turn: Turn, outcome: TurnOutcome):
       if (said.text === '') throw new AppError('GATEWAY_ERROR', 'the model gave no answer');
       return;
     }
+    if (iteration === MOST_ITERATIONS) break;
     const finished: FinishedCall[] = [];
     for (const call of said.calls.slice(0, MOST_CALLS_AT_ONCE)) {
       const one = await callTool(handles, call, turn);

@@ -1,0 +1,174 @@
+import type { ServerResponse } from 'node:http';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import {
+  askStream,
+  type ChatServer,
+  chatEnvironment,
+  emptyChat,
+  readMessages,
+  type ScriptedCall,
+  scriptChat,
+  sentTo,
+  startChatServer,
+} from '../../support/chat.ts';
+import { createPostgres, type TestDatabase } from '../../support/databases.ts';
+import { type Gateway, startGateway } from '../../support/gateway.ts';
+import { type WatchedDatabase, watch } from '../../support/live.ts';
+
+// What a model that misbehaves is kept from: calls that make no sense, and no end.
+
+let database: TestDatabase;
+let db: WatchedDatabase;
+let gateway: Gateway;
+let server: ChatServer;
+
+beforeAll(async () => {
+  database = await createPostgres();
+});
+afterAll(() => database.close());
+beforeEach(async () => {
+  await emptyChat(database.db);
+  db = watch(database.db);
+  gateway = await startGateway();
+  server = await startChatServer({ db, environment: chatEnvironment(gateway) });
+});
+afterEach(async () => {
+  await server.close();
+  await gateway.close();
+});
+
+const PATH = '/chat/completions';
+const ask = async () => (await askStream(server, { question: 'Is all well?' })).ended;
+const stored = async () => (await readMessages(database.db))[1];
+
+describe('a call', () => {
+  const listRuns = (args: unknown): ScriptedCall => ({ id: 'c1', name: 'list_backup_runs', args });
+
+  it.each([
+    ['text that is no JSON', '{"limit": 3'],
+    ['a list', [3]],
+    ['a text', '"3"'],
+    ['more than any tool takes', { limit: 3, padding: 'x'.repeat(300_000) }],
+  ])('with %s for arguments does not run, and the model is told', async (_case, args) => {
+    scriptChat(gateway, { calls: [listRuns(args)] }, { text: ['So be it.'] });
+    const events = await ask();
+    const error = expect.stringMatching(/^invalid arguments: /);
+    const of = { name: 'list_backup_runs', tool_call_id: 'c1' };
+    expect(events.slice(2, 4)).toEqual([
+      { type: 'tool_start', args: {}, ...of },
+      { type: 'tool_end', ...of, success: false, duration_ms: 0, error },
+    ]);
+    expect(db.statements).not.toContain('runs_page');
+    expect(sentTo(gateway, 1).at(-1)).toMatchObject({
+      tool_call_id: 'c1',
+      content: expect.stringContaining('invalid arguments'),
+    });
+    expect(await stored()).toMatchObject({
+      status: 'completed',
+      tool_calls: [{ args: {}, success: false, error }],
+    });
+  });
+
+  it('without arguments runs', async () => {
+    scriptChat(gateway, { calls: [listRuns('null')] }, { text: ['None.'] });
+    expect((await ask())[3]).toMatchObject({ type: 'tool_end', success: true });
+    expect(db.statements).toContain('runs_page');
+  });
+
+  it('that has the id of another one gets a UUID, over all its events', async () => {
+    const calls = [
+      { id: 'same', name: 'list_backup_runs' },
+      { id: 'same', name: 'get_dashboard_summary' },
+    ];
+    scriptChat(gateway, { calls }, { text: ['Done.'] });
+    const events = await ask();
+    const ids = events.flatMap((event) => ('tool_call_id' in event ? event.tool_call_id : []));
+    const uuid = expect.stringMatching(/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/);
+    expect(ids).toEqual(['same', 'same', uuid, uuid]);
+    expect(ids[3]).toBe(ids[2]);
+    expect(await stored()).toMatchObject({
+      tool_calls: [
+        { tool_call_id: 'same', name: 'list_backup_runs' },
+        { tool_call_id: ids[2], name: 'get_dashboard_summary' },
+      ],
+    });
+  });
+
+  it('is one of at most 12 at once', async () => {
+    const calls = Array.from({ length: 14 }, (_, n) => ({ id: `c${n}`, name: 'nothing' }));
+    scriptChat(gateway, { calls }, { text: ['Done.'] });
+    const events = await ask();
+    expect(events.filter(({ type }) => type === 'tool_end')).toHaveLength(12);
+    expect(sentTo(gateway, 1).filter(({ role }) => role === 'tool')).toHaveLength(12);
+  });
+});
+
+describe('an end', () => {
+  it('comes after 12 questions to a model that only calls tools', async () => {
+    const calls = [{ id: 'c1', name: 'nothing' }];
+    scriptChat(gateway, ...Array.from({ length: 13 }, () => ({ calls })));
+    expect((await ask()).slice(-2)).toMatchObject([
+      { type: 'error', code: 'GATEWAY_ERROR' },
+      { type: 'done' },
+    ]);
+    const requests = gateway.requestsTo(PATH);
+    const last = requests.at(-1)?.body;
+    expect([requests.length, requests[10]?.body?.tool_choice, last?.tool_choice]).toEqual([
+      12,
+      'auto',
+      'none',
+    ]);
+    const turn = await stored();
+    expect(turn).toMatchObject({ status: 'failed' });
+    expect(turn?.tool_calls).toHaveLength(11);
+  });
+
+  /** Has the gateway send one kind of event without end; resolves when its client is gone. */
+  function pourForever(delta: object): Promise<void> {
+    const gone = Promise.withResolvers<void>();
+    const event = `data: ${JSON.stringify({ choices: [{ index: 0, delta }] })}\n\n`;
+    const pour = (response: ServerResponse) => {
+      while (!response.destroyed) if (!response.write(event)) return;
+    };
+    gateway.routes.set(PATH, (_request, response) => {
+      response.writeHead(200, { 'Content-Type': 'text/event-stream' });
+      response.on('drain', () => pour(response));
+      response.on('close', () => gone.resolve());
+      pour(response);
+    });
+    return gone.promise;
+  }
+
+  const words = 'word '.repeat(2_000);
+
+  it('comes to a text that has none, of which a million characters are kept', async () => {
+    const gone = pourForever({ content: words });
+    expect((await ask()).slice(-2)).toMatchObject([
+      { type: 'error', code: 'GATEWAY_ERROR', message: "the model's answer is too long" },
+      { type: 'done' },
+    ]);
+    await gone;
+    expect(await stored()).toMatchObject({ status: 'failed', content: words.repeat(100) });
+  });
+
+  it('comes to thoughts that have none', async () => {
+    const gone = pourForever({ reasoning_content: words });
+    expect((await ask()).slice(-2)).toMatchObject([
+      { type: 'error', code: 'GATEWAY_ERROR' },
+      { type: 'done' },
+    ]);
+    await gone;
+    expect(await stored()).toMatchObject({ status: 'failed', content: '' });
+  });
+
+  it('comes to the connection of a gateway that cannot be understood', async () => {
+    const gone = Promise.withResolvers<void>();
+    gateway.routes.set(PATH, (_request, response) => {
+      response.on('close', () => gone.resolve());
+      response.writeHead(200, { 'Content-Type': 'text/event-stream' });
+      response.write('data: {"choices":[{"delta":{"content":{"no":"text"}}}]}\n\n');
+    });
+    expect((await ask()).at(-2)).toMatchObject({ type: 'error', code: 'GATEWAY_ERROR' });
+    await gone.promise;
+  });
+});
