@@ -1,5 +1,3 @@
-import { createInterface } from 'node:readline/promises';
-import { isCancel, password } from '@clack/prompts';
 import { systemClock } from '../lib/platform/clock.ts';
 import { databaseVariables } from '../lib/platform/config/database.ts';
 import { logVariables } from '../lib/platform/config/log.ts';
@@ -13,6 +11,7 @@ import { addUser, changePassword, listUsers, removeUser } from '../lib/records/u
 import { runCommand } from './command.ts';
 import { openConfiguredDatabase } from './database.ts';
 import { loadEnvironment } from './environment.ts';
+import { readHiddenLine } from './hidden-line.ts';
 
 const usage = `Users of the observatory.
 
@@ -58,20 +57,9 @@ function isName(name: string | undefined): name is string {
 }
 
 async function readPassword(): Promise<string> {
-  const given = process.stdin.isTTY ? await askPassword() : await readLine();
+  const given = await readHiddenLine('Password');
   if (given.length >= PASSWORD_MIN_LENGTH) return given;
   throw new AppError('BAD_REQUEST', `a password has at least ${PASSWORD_MIN_LENGTH} characters`);
-}
-
-async function askPassword(): Promise<string> {
-  const given = await password({ message: 'Password', output: process.stderr });
-  if (isCancel(given)) throw new AppError('BAD_REQUEST', 'no password was given');
-  return given ?? '';
-}
-
-async function readLine(): Promise<string> {
-  for await (const line of createInterface({ input: process.stdin })) return line;
-  return '';
 }
 
 async function withDatabase(

@@ -1,0 +1,147 @@
+import { stat } from 'node:fs/promises';
+import { join, relative, resolve } from 'node:path';
+import { systemClock } from '../lib/platform/clock.ts';
+import { type DatabaseConfig, databaseVariables } from '../lib/platform/config/database.ts';
+import { logVariables } from '../lib/platform/config/log.ts';
+import { readConfig } from '../lib/platform/config/read.ts';
+import { configuredSecrets } from '../lib/platform/config/secrets.ts';
+import type { Database } from '../lib/platform/database/database.ts';
+import { migrate } from '../lib/platform/database/migrate.ts';
+import { openDatabase } from '../lib/platform/database/open.ts';
+import { AppError } from '../lib/platform/errors.ts';
+import { createLog, type Log } from '../lib/platform/log.ts';
+import { createRedactor } from '../lib/platform/redaction.ts';
+import { whenThere } from '../lib/platform/when-there.ts';
+import { type MovedRows, moveDatabase } from '../lib/records/moving/move-database.ts';
+import { buildMissingIndexes } from '../lib/search/missing-indexes.ts';
+import { createDisplay } from '../lib/worker/display.ts';
+import { runCommand } from './command.ts';
+import { loadEnvironment } from './environment.ts';
+import { readHiddenLine } from './hidden-line.ts';
+
+const MIGRATIONS = resolve(import.meta.dirname, '../drizzle');
+
+const usage = `usage: npm run move [-- --start-over]
+
+Copies everything from the configured database into another one, which must be empty, and compares both.
+The source is the database of DATABASE_URL, else the embedded one in DATA_DIR; it is only read. Stop the
+server and every worker first. The address of the target, postgres://…, is asked for on a terminal, else
+read as one line from stdin. A move that was interrupted goes on when it is started again.
+
+  --start-over   empty what an interrupted move has left in the target, and begin again
+`;
+
+await runCommand(async () => {
+  const args = process.argv.slice(2);
+  if (args.includes('--help') || args.includes('-h')) {
+    process.stdout.write(usage);
+    return 0;
+  }
+  // Not repeated: somebody may have typed an address with a password.
+  if (args.some((argument) => argument !== '--start-over')) {
+    throw new AppError('BAD_REQUEST', `the arguments are not understood\n\n${usage.trimEnd()}`);
+  }
+  const environment = loadEnvironment();
+  const config = readConfig(databaseVariables, environment);
+  const url = await readTarget();
+  const log = createLog(
+    readConfig(logVariables, environment).LOG_LEVEL,
+    systemClock,
+    undefined,
+    createRedactor([
+      ...configuredSecrets(environment),
+      ...configuredSecrets({ DATABASE_URL: url }),
+    ]),
+  );
+
+  const source = await openSource(config, log);
+  const target = await openDatabase({ url, fetch, log, maxConnections: 2 });
+  try {
+    await prepare(source, 'the source');
+    await prepare(target, 'the target');
+    process.stderr.write(`moving ${describeSource(config)} to ${describeTarget(url)}\n`);
+    const moved = await move(source, target, args.includes('--start-over'));
+    process.stdout.write(describeMoved(moved));
+    await indexVectors(target);
+    return 0;
+  } finally {
+    await Promise.all([source.close(), target.close()]);
+  }
+});
+
+async function readTarget(): Promise<string> {
+  const given = (await readHiddenLine('Address of the target, postgres://…')).trim();
+  const { success } = databaseVariables.shape.DATABASE_URL.safeParse(given || null);
+  if (success) return given;
+  throw new AppError('BAD_REQUEST', 'the target must be given as a postgres:// URL on stdin');
+}
+
+/** Not through the port of a running server, which could write meanwhile. */
+async function openSource(config: DatabaseConfig, log: Log): Promise<Database> {
+  const { DATABASE_URL: url, DATA_DIR: dataDir } = config;
+  if (url !== undefined) return openDatabase({ url, fetch, log, maxConnections: 2 });
+  if (!(await whenThere(stat(join(dataDir, 'postgres'))))) {
+    throw new AppError('NOT_FOUND', `there is no embedded database in ${relative('.', dataDir)}`);
+  }
+  const { openEmbeddedDatabase } = await import('../lib/platform/database/embedded/open.ts');
+  return openEmbeddedDatabase({ dataDir, listen: null, log, clock: systemClock });
+}
+
+async function prepare(db: Database, name: string): Promise<void> {
+  try {
+    await migrate(db, MIGRATIONS);
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    throw new AppError(error.code, `${name}: ${error.message}`, { cause: error.cause });
+  }
+}
+
+async function move(source: Database, target: Database, startOver: boolean): Promise<MovedRows[]> {
+  const display = createDisplay(process.stderr, process.stderr.isTTY ?? false);
+  try {
+    return await moveDatabase({
+      source,
+      target,
+      startOver,
+      report: { note: display.line, copied: display.progress },
+    });
+  } finally {
+    display.clear();
+  }
+}
+
+/** What searches are faster with; they are right without. */
+async function indexVectors(target: Database): Promise<void> {
+  try {
+    const built = await buildMissingIndexes(target);
+    if (built > 0) process.stderr.write('the index of the vectors was built\n');
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    process.stderr.write(`the index of the vectors could not be built: ${reason}\n`);
+  }
+}
+
+function describeSource({ DATABASE_URL, DATA_DIR }: DatabaseConfig): string {
+  if (DATABASE_URL !== undefined) return 'the database of DATABASE_URL';
+  return `the embedded database in ${relative('.', DATA_DIR)}`;
+}
+
+function describeTarget(url: string): string {
+  const { host, pathname } = new URL(url);
+  return `${host}${pathname}`;
+}
+
+function describeMoved(moved: readonly MovedRows[]): string {
+  const width = Math.max(...moved.map(({ table }) => table.length));
+  const digits = Math.max(...moved.map(({ rows }) => rows.toLocaleString('en').length), 4);
+  const line = (name: string, value: string) => `${name.padEnd(width)}  ${value.padStart(digits)}`;
+  const hasKeys = moved.some(({ table, rows }) => table === 'gateway_connections' && rows > 0);
+  return `${[
+    line('table', 'rows'),
+    ...moved.map(({ table, rows }) => line(table, rows.toLocaleString('en'))),
+    'Both databases hold the same. Set DATABASE_URL to the target from now on.',
+    ...(hasKeys
+      ? ["Keep CREDENTIALS_ENCRYPTION_KEY as it is: the users' gateway keys are encrypted with it."]
+      : []),
+  ].join('\n')}\n`;
+}

@@ -1,0 +1,119 @@
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { systemClock } from '../../lib/platform/clock.ts';
+import { openEmbeddedDatabase } from '../../lib/platform/database/embedded/open.ts';
+import { migrate } from '../../lib/platform/database/migrate.ts';
+import { createPostgres, silentLog, type TestDatabase } from '../support/databases.ts';
+import { insertRun, sql } from '../support/records.ts';
+import { runScript } from '../support/script.ts';
+
+let folder: string;
+let target: TestDatabase;
+
+const openEmbedded = () =>
+  openEmbeddedDatabase({
+    dataDir: join(folder, 'data'),
+    listen: null,
+    log: silentLog,
+    clock: systemClock,
+  });
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'move-'));
+  const db = await openEmbedded();
+  await migrate(db, 'drizzle');
+  await insertRun(db, { status: 'completed' });
+  await sql(
+    db,
+    "INSERT INTO gateway_connections (username, encrypted_key, key_hint) VALUES ('ada', 'v1.x', '…x')",
+  );
+  await db.close();
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+beforeEach(async () => {
+  target = await createPostgres({ migrated: false });
+});
+afterEach(() => target.close());
+
+const runMove = (
+  stdin: string,
+  { args = [], env = {} }: { args?: string[]; env?: Record<string, string> } = {},
+) => runScript('move', { args, stdin, cwd: folder, env: { DATA_DIR: 'data', ...env } });
+
+describe('npm run move', () => {
+  it('moves the embedded database into an empty one, prints what it moved, and not the address', async () => {
+    const { code, stdout, stderr } = await runMove(`${target.url}\n`);
+    expect({ code, stderr }).toEqual({
+      code: 0,
+      stderr: expect.stringMatching(
+        /^moving the embedded database in data to 127\.0\.0\.1:\d+\/test_\w+\nembeddings are left out, .*\ncomparing\n$/,
+      ),
+    });
+    expect(stdout).toMatch(/^table +rows\nbackup_runs +1\nbackup_results +0\n/);
+    expect(stdout).toContain('Both databases hold the same. Set DATABASE_URL');
+    expect(stdout).toContain('Keep CREDENTIALS_ENCRYPTION_KEY');
+    expect(stdout + stderr).not.toContain(new URL(target.url).password || target.url);
+    expect(await sql(target.db, 'SELECT id, status FROM backup_runs')).toEqual([
+      { id: 1, status: 'completed' },
+    ]);
+
+    const again = await runMove(`${target.url}\n`);
+    expect(again).toMatchObject({ code: 1, stdout: '' });
+    expect(again.stderr).toMatch(/\nthe target is not empty: it has rows in backup_runs, /);
+  });
+
+  it('moves the database of DATABASE_URL', async () => {
+    const from = await createPostgres();
+    await insertRun(from.db, { status: 'failed' });
+    const { code, stderr } = await runMove(target.url, { env: { DATABASE_URL: from.url } });
+    await from.close();
+    expect(stderr).toMatch(/^moving the database of DATABASE_URL to /);
+    expect(code).toBe(0);
+    expect(await sql(target.db, 'SELECT status FROM backup_runs')).toEqual([{ status: 'failed' }]);
+  });
+
+  it('refuses while a server has the database, which could write meanwhile', async () => {
+    const running = await openEmbedded();
+    const { code, stderr } = await runMove(target.url);
+    await running.close();
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: 'DATA_DIR is in use by another process\n',
+    });
+  });
+
+  it('makes no database where there is none', async () => {
+    const { code, stderr } = await runMove(target.url, { env: { DATA_DIR: 'nowhere' } });
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: 'there is no embedded database in nowhere\n',
+    });
+    expect(await readdir(folder)).not.toContain('nowhere');
+  });
+
+  it('says which side does not answer, without its password', async () => {
+    const { code, stdout, stderr } = await runMove('postgres://grace:hidden-word@127.0.0.1:1/x\n');
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toMatch(/^the target: the database is unavailable: .*ECONNREFUSED.*\n$/);
+    expect(stderr).not.toContain('hidden-word');
+  });
+
+  it.each([
+    ['no address', '', []],
+    ['something that is no address', 'mysql://grace:hidden-word@127.0.0.1/x\n', []],
+    ['an address among the arguments', '', ['postgres://grace:hidden-word@127.0.0.1/x']],
+  ])('refuses %s with exit code 2 and without repeating it', async (_what, stdin, args) => {
+    const { code, stdout, stderr } = await runMove(stdin, { args });
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toMatch(/^the (target must be given|arguments are not understood)/);
+    expect(stderr).not.toContain('hidden-word');
+  });
+
+  it('describes itself', async () => {
+    const { code, stdout } = await runMove('', { args: ['--help'] });
+    expect(code).toBe(0);
+    expect(stdout).toContain('usage: npm run move');
+  });
+});

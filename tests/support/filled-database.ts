@@ -1,0 +1,125 @@
+import { createGatewayCredentials } from '../../lib/gateway/credentials.ts';
+import type { Database } from '../../lib/platform/database/database.ts';
+import { hashPassword } from '../../lib/platform/password.ts';
+import { addUser } from '../../lib/records/users.ts';
+import { activateGeneration } from '../../lib/search/generations.ts';
+import { createClient } from './client.ts';
+import { createTestDeps } from './deps.ts';
+import { createBatches, startBuiltIn } from './embeddings.ts';
+import { ADA, createObservatoryClient, observatoryEnvironment } from './observatory-client.ts';
+import { sql } from './records.ts';
+
+/** Who is in table `users` of a filled database. */
+export const GRACE = { username: 'grace', password: 'the password of grace' };
+export const ADAS_GATEWAY_KEY = 'sk-or-v1-a-key-of-tests-0123456789';
+
+/**
+ * Puts rows into every table, with values that a copy may spoil: whole numbers beyond what JavaScript
+ * counts, microseconds, infinity, quotes, other scripts, NULL, holes in ids and ids of rows that are gone.
+ */
+export async function fillDatabase(db: Database): Promise<void> {
+  await sql(
+    db,
+    `INSERT INTO backup_runs (id, status, started_at, completed_at, total_repos, failed, duration_ms,
+       error_message, heartbeat_at)
+     SELECT n * 3, (ARRAY['completed', 'failed'])[1 + n % 2], '2026-05-01T10:00:00.123456Z'::timestamptz
+       + n * interval '1 hour', '2026-05-01T10:30:00Z'::timestamptz + n * interval '1 hour', 4, n % 2,
+       1000000007 * n::bigint, CASE WHEN n % 5 > 0 THEN E'it''s "broken"\n\\path 日本 🙂' END, 'infinity'
+     FROM generate_series(1, 30) AS n`,
+  );
+  await sql(db, "SELECT setval('backup_runs_id_seq', 500)");
+  await sql(
+    db,
+    `INSERT INTO backup_results (run_id, repo_full_name, status, commit_hash, archive_size_bytes,
+       error_message, created_at)
+     SELECT 3 * (1 + n % 30), 'Org/répo-' || n % 9, (ARRAY['completed', 'failed'])[1 + n % 2], md5(n::text),
+       nullif(n % 4, 0) * 1000000007::bigint, nullif(n % 3, 0)::text,
+       '2026-05-01T10:00:00.000001+05:45'::timestamptz + n * interval '7 minutes'
+     FROM generate_series(1, 200) AS n`,
+  );
+  await sql(
+    db,
+    `INSERT INTO execution_logs (run_id, level, message, repository, created_at)
+     SELECT nullif(3 * (n % 31), 0), (ARRAY['info', 'INFO', 'warn', 'error'])[1 + n % 4],
+       'cloning number ' || n, CASE WHEN n % 2 = 0 THEN 'Org/répo-' || n % 9 END,
+       '2026-05-01T23:00:00Z'::timestamptz + n * interval '1 minute'
+     FROM generate_series(1, 300) AS n`,
+  );
+  await sql(db, 'DELETE FROM execution_logs WHERE id > 290');
+  await sql(
+    db,
+    `INSERT INTO analytics_snapshots (run_id, head_commit, total_blob_size_bytes, captured_at)
+     SELECT 3 * n, md5(n::text), CASE n WHEN 1 THEN 9223372036854775807 ELSE n END, '2026-05-02'::timestamptz + n * interval '1 hour'
+     FROM generate_series(1, 5) AS n`,
+  );
+  await sql(
+    db,
+    "INSERT INTO backup_fixes (title, author) VALUES ('More disk', 'ada'), ('Token', '')",
+  );
+  await sql(db, 'INSERT INTO backup_run_fixes VALUES (3, 1), (6, 1), (3, 2)');
+  await sql(
+    db,
+    `INSERT INTO backup_run_requests (target_repo, requested_by, queue_key)
+     VALUES ('Org/répo-1', 'mcp', 'Org/répo-1'), (NULL, 'mcp', NULL)`,
+  );
+  await sql(
+    db,
+    `INSERT INTO worker_repo_state (repo_full_name, archive_key, archive_sha256)
+     VALUES ('Org/b', 'org__b.bundle', 'b'), ('org/A', 'org__a.bundle', 'a'), ('Ørg/c', '', NULL)`,
+  );
+  await addUser(db, GRACE.username, await hashPassword(GRACE.password));
+  await createGatewayCredentials(
+    createTestDeps({ db, environment: observatoryEnvironment }),
+  ).connect(ADA.username, ADAS_GATEWAY_KEY);
+  await fillObservatory(db);
+  await startBuiltIn(db);
+  const { process } = createBatches(db);
+  await process({ batchSize: 500 });
+  await activateGeneration(db, 1);
+}
+
+async function fillObservatory(db: Database): Promise<void> {
+  await sql(
+    db,
+    `INSERT INTO chat_sessions (id, username, session_name)
+     SELECT ('00000000-0000-4000-8000-00000000000' || n)::uuid, 'ada', 'Session ' || n
+     FROM generate_series(1, 3) AS n`,
+  );
+  await sql(
+    db,
+    `INSERT INTO chat_messages (session_id, username, role, content, request_id, status, tool_calls)
+     SELECT CASE WHEN n % 4 > 0 THEN ('00000000-0000-4000-8000-00000000000' || 1 + n % 3)::uuid END, 'ada',
+       (ARRAY['assistant', 'user'])[1 + n % 2], 'Said ' || n, 'r' || n,
+       CASE WHEN n % 2 = 0 THEN 'completed' END,
+       CASE WHEN n % 2 = 0 THEN '[{"tool_call_id": "c", "name": "t", "args": {"a": 1.50}, "success": true, "duration_ms": 1, "result": "a\\u0001\\"b"}]'::jsonb ELSE '[]' END
+     FROM generate_series(1, 12) AS n`,
+  );
+  await createObservatoryClient({ db }).post('/reports', { report_type: 'latest_backup' });
+}
+
+/** What people are shown of a database over HTTP. */
+export async function readAnswers(db: Database): Promise<Record<string, unknown>> {
+  const service = createClient({ db });
+  const observatory = createObservatoryClient({ db });
+  const answers: Record<string, unknown> = {};
+  for (const path of [
+    '/api/backups?limit=500',
+    '/api/backups/latest',
+    '/api/backups/3',
+    '/api/repos',
+    '/api/logs?limit=7&page=30',
+    '/api/logs?level=warn',
+    '/api/logs?run_id=9&limit=500',
+    '/api/dashboard/stats',
+    '/api/metrics?days=3650',
+    '/api/analytics/latest',
+    '/api/analytics/6',
+  ]) {
+    answers[path] = (await service.get(path)).body;
+  }
+  const session = '/sessions/00000000-0000-4000-8000-000000000002';
+  for (const path of ['/sessions', `${session}/messages`, '/reports', '/me/gateway']) {
+    answers[path] = (await observatory.get(path)).body;
+  }
+  return answers;
+}
