@@ -53,6 +53,7 @@ describe('a bad value', () => {
     ['EMBEDDED_DB_PORT', '12.5'],
     ['EMBEDDED_DB_PORT', 'hunter2'],
     ['UPSTASH_REDIS_REST_URL', 'redis://hunter2@host'],
+    ['UPSTASH_REDIS_REST_URL', 'https://me:hunter2@host'],
     ['LOG_LEVEL', 'hunter2'],
     ['API_REQUIRE_AUTH', 'yes'],
     ['API_REQUIRE_AUTH', '0'],

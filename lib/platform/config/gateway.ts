@@ -1,22 +1,16 @@
 import { z } from 'zod';
 import { flag, list, seconds, url } from './values.ts';
 
-/** An address that keys are sent to: user-info in it would be a second credential, and reach the logs. */
-const gatewayUrl = url.refine(
-  (address) => !/^https?:\/\/[^/?#]*@/i.test(address),
-  'must not hold a user name or password',
-);
-
 /** A key stands in a header, so it has printable characters alone. */
 const key = z.string().regex(/^[\x21-\x7e]{1,512}$/, 'must be a list of keys without spaces');
 
 /** The model gateway: any OpenAI-compatible one (decisions 2). */
 export const gatewayVariables = z.object({
-  GATEWAY_BASE_URL: gatewayUrl
+  GATEWAY_BASE_URL: url
     .default('https://openrouter.ai/api/v1')
     .transform((address) => address.replace(/\/+$/, ''))
     .describe('the model gateway, any OpenAI-compatible one'),
-  GATEWAY_AUTH_URL: gatewayUrl
+  GATEWAY_AUTH_URL: url
     .optional()
     .describe('where a code becomes a key; default `<GATEWAY_BASE_URL>/auth/keys`'),
   GATEWAY_AUTHORIZE_URL: url

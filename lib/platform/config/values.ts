@@ -30,8 +30,16 @@ export const network = z
   .string()
   .refine((text) => parseNetwork(text) !== null, 'must be a list of IP addresses or CIDRs');
 
-/** An http or https address. */
-export const url = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' });
+/**
+ * An http or https address. User-info in it would be a credential beside the one that is configured, would
+ * reach logs and messages, and `fetch` refuses it anyway.
+ */
+export const url = z
+  .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
+  .refine(
+    (address) => !/^https?:\/\/[^/?#]*@/i.test(address),
+    'must not hold a user name or password',
+  );
 
 /** A host name of this machine alone. */
 const loopbackHost = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/i;
