@@ -18,7 +18,7 @@ const usage = `Users of the observatory.
   npm run users -- add NAME        asks for a password (on a terminal), or reads one line from stdin
   npm run users -- list            prints a line for each user
   npm run users -- password NAME   asks for another password, and ends the user's tokens
-  npm run users -- remove NAME     also removes the user's gateway key and conversations
+  npm run users -- remove NAME     also removes the user's gateway key, conversations and reports
 
 A password has at least ${PASSWORD_MIN_LENGTH} characters. The user of AUTH_USERNAME is not listed here.`;
 

@@ -21,6 +21,7 @@ const deleteUser = {
   text: `WITH gone AS (DELETE FROM users WHERE username = $1 RETURNING username),
            key AS (DELETE FROM gateway_connections WHERE username IN (SELECT username FROM gone)),
            conversations AS (DELETE FROM chat_sessions WHERE username IN (SELECT username FROM gone)),
+           written AS (DELETE FROM reports WHERE username IN (SELECT username FROM gone)),
            turns AS (DELETE FROM chat_messages
                      WHERE session_id IS NULL AND username IN (SELECT username FROM gone))
          SELECT username FROM gone`,
@@ -66,8 +67,8 @@ export async function changePassword(
 }
 
 /**
- * Removes a user with the gateway key and the conversations, which the next one of the name would get
- * otherwise. The tokens that the user holds stop working. Throws NOT_FOUND for an unknown name.
+ * Removes a user with the gateway key, the conversations and the reports, which the next one of the name
+ * would get otherwise. The tokens that the user holds stop working. Throws NOT_FOUND for an unknown name.
  */
 export async function removeUser(db: Database, username: string): Promise<void> {
   const removed = await db.query(deleteUser, [username]);

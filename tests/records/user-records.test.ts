@@ -78,6 +78,11 @@ describe.each([
          SELECT id, '${name}', 'user', 'in a session', 'r' FROM chat_sessions WHERE username = '${name}'
          UNION ALL SELECT NULL, '${name}', 'user', 'in none', 'r'`,
       );
+      await sql(
+        db,
+        `INSERT INTO reports (username, report_type, subject, content_markdown, content_html)
+         VALUES ('${name}', 'custom', 'a', 'b', 'c')`,
+      );
     }
     await removeUser(db, 'alan');
     const left = await sql(
@@ -85,10 +90,14 @@ describe.each([
       `SELECT 'key' AS what, username FROM gateway_connections
        UNION ALL SELECT 'session', username FROM chat_sessions
        UNION ALL SELECT 'message', username FROM chat_messages
+       UNION ALL SELECT 'report', username FROM reports
        UNION ALL SELECT 'user', username FROM users ORDER BY what`,
     );
     expect(left).toEqual(
-      ['key', 'message', 'message', 'session', 'user'].map((what) => ({ what, username: 'kurt' })),
+      ['key', 'message', 'message', 'report', 'session', 'user'].map((what) => ({
+        what,
+        username: 'kurt',
+      })),
     );
     await removeUser(db, 'kurt');
   });
