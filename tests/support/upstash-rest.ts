@@ -8,8 +8,11 @@ import type { Reply } from './resp.ts';
 
 const TOKEN = 'token-of-the-redis-bridge';
 
-/** How the bridge behaves: as it should, with an error, or without ever answering. */
-export type BridgeMode = 'serve' | 'fail' | 'hang';
+/**
+ * How the bridge behaves: as it should, with an error, or without ever answering; `lose` does what it is
+ * asked and then answers an error.
+ */
+export type BridgeMode = 'serve' | 'fail' | 'hang' | 'lose';
 
 /** A real Redis behind the REST interface that the client of production speaks. */
 export interface UpstashRest {
@@ -30,9 +33,11 @@ export async function startUpstashRest(): Promise<UpstashRest> {
   const server = createServer((request, response) => {
     bridge.requests += 1;
     if (bridge.mode === 'hang') return;
-    if (bridge.mode === 'fail') return reply(response, 500, { error: 'ERR the bridge is down' });
+    const down = { error: 'ERR the bridge is down' };
+    if (bridge.mode === 'fail') return reply(response, 500, down);
+    const isLost = bridge.mode === 'lose';
     answer(request, plain).then(
-      ({ status, body }) => reply(response, status, body),
+      ({ status, body }) => (isLost ? reply(response, 500, down) : reply(response, status, body)),
       (error: unknown) => reply(response, 500, { error: String(error) }),
     );
   });

@@ -30,16 +30,16 @@ export type Decision = Exclude<ConfirmationState, 'pending'> | 'unavailable';
 /**
  * Stores a question, shows it and waits for its decision: the store is looked at every
  * HITL_POLL_INTERVAL_SECONDS, since any instance may be told. An approval is spent by this. Never throws:
- * a turn that ends has an expired confirmation. (spec 2, Tool confirmation)
+ * a turn that ends has an expired confirmation, when nobody decided it before. (spec 2, Tool confirmation)
  */
 export async function askPerson(handles: AskingHandles, call: AskedCall): Promise<Decision> {
   const { confirmations, clock, config, log } = handles;
   const { username, tool, args, signal, show } = call;
   const id = randomUUID();
-  const argsHash = hashArguments(args);
+  const claim = { id, tool, argsHash: hashArguments(args), claimant: randomUUID() };
   const expiresAt = clock.now() + config.HITL_CONFIRMATION_TIMEOUT_SECONDS * 1000;
   try {
-    await confirmations.add({ id, username, tool, argsHash, expiresAt });
+    await confirmations.add({ ...claim, username, expiresAt });
   } catch (error) {
     log.error('a confirmation was not stored', { error });
     return 'unavailable';
@@ -55,7 +55,7 @@ export async function askPerson(handles: AskingHandles, call: AskedCall): Promis
     );
     if (isOver) break;
     try {
-      const state = await confirmations.claim(id, tool, argsHash);
+      const state = await confirmations.claim(claim);
       if (state !== 'pending') return state;
     } catch (error) {
       // Another look comes; nothing runs without an answer.
@@ -64,6 +64,9 @@ export async function askPerson(handles: AskingHandles, call: AskedCall): Promis
   }
   try {
     await confirmations.expire(id);
+    const state = await confirmations.claim(claim);
+    // Decided since the last look: whoever decided was told so.
+    if (state !== 'pending') return state;
   } catch (error) {
     // It ends by its own time.
     log.error('a confirmation was not expired', { confirm_id: id, error });

@@ -11,6 +11,12 @@ export interface NewConfirmation {
   expiresAt: number;
 }
 
+/** A look of the stream that waits for a decision. */
+export interface ConfirmationClaim extends Pick<NewConfirmation, 'id' | 'tool' | 'argsHash'> {
+  /** Of the one who looks. */
+  claimant: string;
+}
+
 /** Spec 2, Tool confirmation. */
 export type ConfirmationState = 'pending' | 'approved' | 'rejected' | 'expired';
 
@@ -23,10 +29,11 @@ export interface ConfirmationStore {
   /** Null when the user has none of this id; else whether this call decided it. */
   decide(id: string, username: string, decision: 'approved' | 'rejected'): Promise<boolean | null>;
   /**
-   * The state, for the stream that waits. The first look at an approval of exactly this tool and these
-   * arguments spends it; any other is `expired`: nothing runs twice or as it was not shown.
+   * The state, for the stream that waits. The first claimant of an approval of exactly this tool and these
+   * arguments spends it, and is told so again when an answer was lost; to any other it is `expired`:
+   * nothing runs twice or as it was not shown.
    */
-  claim(id: string, tool: string, argsHash: string): Promise<ConfirmationState>;
+  claim(claim: ConfirmationClaim): Promise<ConfirmationState>;
   /** Expires it when it is still pending. */
   expire(id: string): Promise<void>;
 }

@@ -12,7 +12,8 @@ const MOST_KEPT = 10_000;
 
 interface Kept extends NewConfirmation {
   state: ConfirmationState;
-  isSpent: boolean;
+  /** The claimant who has spent it. */
+  spentBy: string | null;
 }
 
 /** Confirmations of one process, gone with it. */
@@ -31,7 +32,7 @@ export function storeConfirmationsInProcess(clock: Clock): ConfirmationStore {
 
   return {
     async add(confirmation) {
-      kept.set(confirmation.id, { ...confirmation, state: 'pending', isSpent: false });
+      kept.set(confirmation.id, { ...confirmation, state: 'pending', spentBy: null });
     },
     async decide(id, username, decision) {
       const found = find(id);
@@ -40,13 +41,13 @@ export function storeConfirmationsInProcess(clock: Clock): ConfirmationStore {
       found.state = decision;
       return true;
     },
-    async claim(id, tool, argsHash) {
+    async claim({ id, tool, argsHash, claimant }) {
       const found = find(id);
       if (!found) return 'expired';
       if (found.state !== 'approved') return found.state;
-      if (found.isSpent || found.tool !== tool || found.argsHash !== argsHash) return 'expired';
-      found.isSpent = true;
-      return 'approved';
+      if (found.tool !== tool || found.argsHash !== argsHash) return 'expired';
+      found.spentBy ??= claimant;
+      return found.spentBy === claimant ? 'approved' : 'expired';
     },
     async expire(id) {
       const found = find(id);

@@ -24,14 +24,15 @@ if state ~= 'pending' then return 'late' end
 redis.call('HSET', KEYS[1], 'state', ARGV[3])
 return 'decided'`;
 
-/** ARGV[2]: the tool, ARGV[3]: the hash of its arguments. */
+/** ARGV[2]: the tool, ARGV[3]: the hash of its arguments, ARGV[4]: the claimant. */
 const claimScript = `${readState}
 if not state then return 'expired' end
 if state ~= 'approved' then return state end
 local isShown = redis.call('HGET', KEYS[1], 'tool') == ARGV[2]
   and redis.call('HGET', KEYS[1], 'hash') == ARGV[3]
-if not isShown or redis.call('HSETNX', KEYS[1], 'spent', '1') == 0 then return 'expired' end
-return 'approved'`;
+if not isShown then return 'expired' end
+redis.call('HSETNX', KEYS[1], 'spent', ARGV[4])
+return redis.call('HGET', KEYS[1], 'spent') == ARGV[4] and 'approved' or 'expired'`;
 
 const expireScript = `${readState}
 if state == 'pending' then redis.call('HSET', KEYS[1], 'state', 'expired') end
@@ -55,7 +56,8 @@ export function storeConfirmationsInRedis(
       const answer = await run(decideScript, id, [now(), username, decision]);
       return answer === 'unknown' ? null : answer === 'decided';
     },
-    claim: (id, tool, argsHash) => run<ConfirmationState>(claimScript, id, [now(), tool, argsHash]),
+    claim: ({ id, tool, argsHash, claimant }) =>
+      run<ConfirmationState>(claimScript, id, [now(), tool, argsHash, claimant]),
     async expire(id) {
       await run(expireScript, id, [now()]);
     },

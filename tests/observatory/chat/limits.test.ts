@@ -73,6 +73,7 @@ describe('a call', () => {
     scriptChat(gateway, { calls: [listRuns('null')] }, { text: ['None.'] });
     expect((await ask())[3]).toMatchObject({ type: 'tool_end', success: true });
     expect(db.statements).toContain('runs_page');
+    expect(db.statements).toContain('runs_page');
   });
 
   it('that has the id of another one gets a UUID, over all its events', async () => {

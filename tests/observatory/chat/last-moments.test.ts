@@ -1,0 +1,114 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { advanceUntilSettled, readMessages, waitFor } from '../../support/chat.ts';
+import { createPostgres, type TestDatabase } from '../../support/databases.ts';
+import { untilAsleep } from '../../support/live.ts';
+import { decide, expectState, type MailChat, startMailChat } from '../../support/mail-chat.ts';
+import { hasRedisServer } from '../../support/redis-server.ts';
+import { startUpstashRest, type UpstashRest } from '../../support/upstash-rest.ts';
+
+// Whoever is told that a call is approved finds that it ran, whatever happens between the decision and the
+// next look of the stream. Nothing runs twice. (spec 2, Tool confirmation)
+
+let database: TestDatabase;
+let chat: MailChat;
+
+beforeAll(async () => {
+  database = await createPostgres();
+});
+afterAll(() => database.close());
+beforeEach(async () => {
+  chat = await startMailChat(database);
+});
+afterEach(() => chat.close());
+
+const storedTurn = () =>
+  waitFor(async () => (await readMessages(database.db))[1] ?? null, 'a stored turn');
+
+const stores = [
+  ['in the process', false],
+  ['in Redis', true],
+] as const;
+
+describe.each(stores)('an approval %s', (_name, inRedis) => {
+  let redis: UpstashRest | null = null;
+  beforeAll(async () => {
+    if (inRedis && hasRedisServer) redis = await startUpstashRest();
+  });
+  afterAll(() => redis?.close());
+  const test = inRedis && !hasRedisServer ? it.skip : it;
+  const begin = () => chat.start(redis?.environment ?? {});
+
+  test('whose user then goes away is carried out, and stored', async () => {
+    const server = await begin();
+    const { client, confirm_id } = await chat.askForMail(server);
+    expect((await decide(server, confirm_id, true)).status).toBe(200);
+    await client.leave();
+    expect(await storedTurn()).toMatchObject({
+      status: 'failed',
+      tool_calls: [{ tool_call_id: 'call_mail', success: true }],
+    });
+    expect(chat.mail.received).toHaveLength(1);
+    await expectState({ server, redis }, confirm_id, 'approved');
+  });
+
+  test('just before the deadline is carried out, and the turn then ends', async () => {
+    const server = await chat.start({
+      ...redis?.environment,
+      AGENT_REQUEST_DEADLINE_SECONDS: '0.4',
+    });
+    const { client, confirm_id } = await chat.askForMail(server);
+    expect((await decide(server, confirm_id, true)).status).toBe(200);
+    server.deps.clock.advance(400);
+    expect((await client.ended).slice(-4)).toMatchObject([
+      { type: 'tool_start' },
+      { type: 'tool_end', success: true },
+      { type: 'error', code: 'DEADLINE_EXCEEDED' },
+      { type: 'done' },
+    ]);
+    expect(chat.mail.received).toHaveLength(1);
+  });
+
+  test('is carried out to its end when its user goes away meanwhile', async () => {
+    const asked = Promise.withResolvers<void>();
+    const mayAnswer = Promise.withResolvers<void>();
+    chat.answerMail = () => async (response) => {
+      asked.resolve();
+      await mayAnswer.promise;
+      response.writeHead(200, { 'Content-Type': 'application/json' }).end('{"id":"m1"}');
+    };
+    const server = await begin();
+    const { client, confirm_id } = await chat.askForMail(server);
+    await decide(server, confirm_id, true);
+    await advanceUntilSettled(server.deps, asked.promise);
+    await client.leave();
+    mayAnswer.resolve();
+    expect(await storedTurn()).toMatchObject({ status: 'failed', tool_calls: [{ success: true }] });
+    expect(chat.mail.received).toHaveLength(1);
+  });
+});
+
+describe.skipIf(!hasRedisServer)('while answers of Redis are lost', () => {
+  let redis: UpstashRest;
+  beforeAll(async () => {
+    redis = await startUpstashRest();
+  });
+  afterAll(() => redis.close());
+
+  it('an approval is found by the next look, and the tool runs once', async () => {
+    const server = await chat.start(redis.environment);
+    const { client, confirm_id } = await chat.askForMail(server);
+    await decide(server, confirm_id, true);
+    redis.mode = 'lose';
+    server.deps.clock.advance(500);
+    const spent = async () =>
+      (await redis.send(['HGET', `backup:confirmation:${confirm_id}`, 'spent'])) as string | null;
+    await waitFor(spent, 'a look at the approval');
+    // The deadline of the turn, and the next look.
+    await untilAsleep(server.deps, 2);
+    expect(chat.mail.received).toHaveLength(0);
+    redis.mode = 'serve';
+    const events = await advanceUntilSettled(server.deps, client.ended);
+    expect(events.find(({ type }) => type === 'tool_end')).toMatchObject({ success: true });
+    expect(chat.mail.received).toHaveLength(1);
+  });
+});

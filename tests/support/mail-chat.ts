@@ -1,0 +1,102 @@
+import { randomUUID } from 'node:crypto';
+import { expect } from 'vitest';
+import {
+  askStream,
+  type ChatServer,
+  chatEnvironment,
+  type EventReader,
+  emptyChat,
+  scriptChat,
+  startChatServer,
+} from './chat.ts';
+import type { TestDatabase } from './databases.ts';
+import { type Gateway, startGateway } from './gateway.ts';
+import {
+  type ScriptedAnswer,
+  type ScriptedServer,
+  startScriptedServer,
+} from './scripted-server.ts';
+import type { UpstashRest } from './upstash-rest.ts';
+
+/** What the scripted model mails, and how it calls the tool for it. */
+export const mailArguments = {
+  subject: 'The week',
+  recipients: ['ops@example.com'],
+  content_markdown: '# All is well',
+};
+export const mailCall = { id: 'call_mail', name: 'send_report_email', args: mailArguments };
+
+/** A chat whose model wants to mail a report, with the services that it needs. */
+export interface MailChat {
+  gateway: Gateway;
+  mail: ScriptedServer;
+  /** How the mail service answers. */
+  answerMail: () => ScriptedAnswer;
+  /** Starts a process of the observatory. */
+  start(environment?: Record<string, string>): Promise<ChatServer>;
+  /** Asks for a mail and waits until the person is asked. */
+  askForMail(server: ChatServer): Promise<{ client: EventReader; confirm_id: string }>;
+  /** Ends the services and every process that was started. */
+  close(): Promise<void>;
+}
+
+/** Starts one on a database whose chat is then empty. */
+export async function startMailChat({ db }: TestDatabase): Promise<MailChat> {
+  await emptyChat(db);
+  const gateway = await startGateway();
+  const mail = await startScriptedServer(() => chat.answerMail());
+  const servers: ChatServer[] = [];
+  const chat: MailChat = {
+    gateway,
+    mail,
+    answerMail: () => ({ body: { id: randomUUID() } }),
+    async start(environment = {}) {
+      const server = await startChatServer({
+        db,
+        environment: {
+          ...chatEnvironment(gateway),
+          RESEND_API_KEY: 're_key_of_the_tests_0001',
+          RESEND_BASE_URL: mail.url,
+          SMTP_FROM: 'backups@example.com',
+          SMTP_TO: 'ops@example.com',
+          ...environment,
+        },
+      });
+      servers.push(server);
+      return server;
+    },
+    async askForMail(server) {
+      scriptChat(gateway, { calls: [mailCall] }, { text: ['As you say.'] });
+      const client = await askStream(server, { question: 'Mail the week.' });
+      const { confirm_id } = await client.until('confirm_required');
+      return { client, confirm_id };
+    },
+    async close() {
+      for (const server of servers) await server.close();
+      await gateway.close();
+      await mail.close();
+    },
+  };
+  return chat;
+}
+
+/** Decides over HTTP, as the user who asked or as another one. */
+export function decide(
+  server: ChatServer,
+  confirm_id: string,
+  approve: boolean,
+  username?: string,
+): Promise<Response> {
+  return server.post('/chat/confirm', { confirm_id, approve }, username);
+}
+
+/** That a confirmation is past deciding: it says so, and in Redis its state is this. */
+export async function expectState(
+  { server, redis }: { server: ChatServer; redis: UpstashRest | null },
+  confirm_id: string,
+  state: 'approved' | 'rejected' | 'expired',
+): Promise<void> {
+  expect((await decide(server, confirm_id, true)).status).toBe(409);
+  const kept = await redis?.send(['HGET', `backup:confirmation:${confirm_id}`, 'state']);
+  if (redis) expect(kept).toBe(state);
+}
