@@ -11,6 +11,8 @@ import { LogBatch } from './log-batch.ts';
 export const POLL_MS = 2_000;
 export const IDLE_POLL_MS = 15_000;
 const IDLE_AFTER_MS = 60_000;
+/** A database that is away is asked this often, so that rows come soon when it is back. */
+const LONGEST_RETRY_MS = 4_000;
 
 /** Is handed each batch of new rows. Must not wait. */
 export type Receive = (batch: LogBatch) => void;
@@ -83,7 +85,7 @@ export function createLogFeed({ db, clock, log }: FeedHandles): LogFeed {
       const now = clock.now();
       const interval =
         failures > 0
-          ? Math.min(POLL_MS * 2 ** (failures - 1), IDLE_POLL_MS)
+          ? Math.min(POLL_MS * 2 ** (failures - 1), LONGEST_RETRY_MS)
           : now - lastNews >= IDLE_AFTER_MS
             ? IDLE_POLL_MS
             : POLL_MS;

@@ -2,7 +2,8 @@ import type { Clock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 
 const FIRST_PAUSE_MS = 500;
-const LONGEST_PAUSE_MS = 10_000;
+/** Short enough to go on soon when the database is back. */
+const LONGEST_PAUSE_MS = 4_000;
 
 /**
  * Repeats `work` while the database is unavailable, with growing pauses, for `forMs` milliseconds; then

@@ -19,6 +19,8 @@ const unavailableMessages = new RegExp(
     'connection ended',
     'server closed the connection',
     'not queryable',
+    // What listens there speaks another protocol.
+    'received invalid response',
     'query read timeout',
     'timeout exceeded when trying to connect',
     'cannot use a pool after calling end',

@@ -1,4 +1,12 @@
-import { Client, DatabaseError, Pool, type PoolClient, type QueryResultRow } from 'pg';
+import type { Socket } from 'node:net';
+import {
+  Client,
+  type ClientConfig,
+  DatabaseError,
+  Pool,
+  type PoolClient,
+  type QueryResultRow,
+} from 'pg';
 import { cancelStatement } from './cancel-statement.ts';
 import {
   type Database,
@@ -23,6 +31,7 @@ export function openPgDatabase({ url, log, maxConnections = 10 }: OpenDatabaseOp
   const server = new Client(settings);
   const pool = new Pool({
     ...settings,
+    Client: ClosingClient,
     max: maxConnections,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     idleTimeoutMillis: 30_000,
@@ -99,6 +108,25 @@ export function openPgDatabase({ url, log, maxConnections = 10 }: OpenDatabaseOp
     },
   };
 }
+
+/** The pool drops a connection that could not be made as it is: whatever listens there might keep it open. */
+class ClosingClient extends Client {
+  constructor(config?: ClientConfig) {
+    super(config);
+    const connect = this.connect.bind(this) as (callback: ConnectCallback) => void;
+    const connectOrClose = (callback: ConnectCallback) =>
+      connect((error, ...rest) => {
+        // The driver does not declare it.
+        const { connection } = this as unknown as { connection: { stream: Socket } };
+        if (error) connection.stream.destroy();
+        callback(error, ...rest);
+      });
+    Object.assign(this, { connect: connectOrClose });
+  }
+}
+
+/** As the pool calls it. */
+type ConnectCallback = (error: Error | null, ...rest: unknown[]) => void;
 
 /** A connection from the pool by the deadline. Whatever keeps us from one is the database being away. */
 function takeClient(pool: Pool, deadline: number): Promise<PoolClient> {

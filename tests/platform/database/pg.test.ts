@@ -1,4 +1,4 @@
-import { createServer } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Database } from '../../../lib/platform/database/database.ts';
 import { openPgDatabase } from '../../../lib/platform/database/pg.ts';
@@ -50,6 +50,22 @@ describe('a server that cannot be used is SERVICE_UNAVAILABLE', () => {
   it('when the host has no address', async () => {
     const database = open('postgres://postgres@nowhere.invalid/postgres');
     await expect(database.query(one)).rejects.toMatchObject(unavailable);
+  });
+
+  it('when another protocol is spoken there, and leaves no connection to it open', async () => {
+    const clients: Socket[] = [];
+    const other = createServer((socket) => {
+      clients.push(socket);
+      // A message of no kind, eight bytes long.
+      socket.once('data', () => socket.write(Buffer.from([0x83, 0, 0, 0, 8, 1, 2, 3, 4])));
+    });
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+    const address = other.address();
+    const port = address !== null && typeof address === 'object' ? address.port : 0;
+    const database = open(`postgres://postgres@127.0.0.1:${port}/postgres`);
+    await expect(database.query(one)).rejects.toMatchObject(unavailable);
+    await expect.poll(() => clients.map(({ closed }) => closed)).toEqual([true]);
+    other.close();
   });
 
   it('when it accepts connections and never answers, within the time of the statement', async () => {
