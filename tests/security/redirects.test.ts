@@ -1,0 +1,112 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { readConfig } from '../../lib/platform/config/read.ts';
+import { redisVariables } from '../../lib/platform/config/redis.ts';
+import { gitHostVariables } from '../../lib/platform/config/worker.ts';
+import { callInternalService } from '../../lib/platform/http/internal-service.ts';
+import { openRedis } from '../../lib/platform/redis.ts';
+import { lookUpRepository } from '../../lib/worker/discovery/look-up.ts';
+import { createGitHostClient } from '../../lib/worker/git-host/client.ts';
+import { connectGitHost } from '../../lib/worker/git-host/connection.ts';
+import { createTestClock } from '../support/clock.ts';
+import {
+  type ScriptedAnswer,
+  type ScriptedServer,
+  startScriptedServer,
+} from '../support/scripted-server.ts';
+
+// A service that sends our requests on reaches nothing by it: neither another server of this machine, nor
+// anybody with our credential. (The gateway's, the mail service's and git's own are in their suites.)
+
+let other: ScriptedServer;
+let service: ScriptedServer;
+/** What the service answers, by path; anything else is a redirect to the other. */
+let own: Record<string, ScriptedAnswer>;
+let status: number;
+
+beforeEach(async () => {
+  own = {};
+  status = 307;
+  other = await startScriptedServer(() => ({ body: { full_name: 'ada/app', private: false } }));
+  service = await startScriptedServer(
+    ({ path }) => own[path] ?? { status, headers: { Location: `${other.url}/stolen` } },
+  );
+});
+afterEach(() => Promise.all([other.close(), service.close()]));
+
+const signal = new AbortController().signal;
+
+function gitHost() {
+  const config = readConfig(gitHostVariables, { GIT_HOST_URL: service.url });
+  return createGitHostClient({
+    connection: connectGitHost(config, { fetch, clock: createTestClock(), signal }),
+    token: async () => 'a-token-of-the-git-host',
+    notify: () => undefined,
+    retryPauseMs: 1,
+  });
+}
+
+describe('the git host', () => {
+  it.each([301, 302, 303, 307, 308])('sends nothing on to another server by %i', async (code) => {
+    status = code;
+    await expect(lookUpRepository(gitHost(), 'ada/app')).rejects.toThrow(
+      /sends the request elsewh/,
+    );
+    expect(other.received).toEqual([]);
+  });
+
+  it('sends no code on, not even to itself', async () => {
+    const path = '/api/v3/app-manifests/a-code/conversions';
+    own[path] = { status: 307, headers: { Location: '/api/v3/elsewhere' } };
+    const asked = gitHost().request('POST /app-manifests/{code}/conversions', { code: 'a-code' });
+    await expect(asked).rejects.toThrow(/sends the request elsewhere/);
+    expect(service.received.filter((request) => request.path !== path)).toEqual([]);
+  });
+
+  it('leads to what was renamed, at an address of its own', async () => {
+    own['/api/v3/repos/ada/old'] = { status: 301, headers: { Location: '/api/v3/repositories/7' } };
+    own['/api/v3/repositories/7'] = {
+      headers: { 'Content-Type': 'application/json' },
+      body: { full_name: 'ada/app', private: false },
+    };
+    expect(await lookUpRepository(gitHost(), 'ada/old')).toMatchObject({
+      repository: { full_name: 'ada/app' },
+    });
+    expect(service.received.at(-1)?.headers.authorization).toBe('Bearer a-token-of-the-git-host');
+  });
+
+  it('leads nowhere in a circle', async () => {
+    own['/api/v3/repos/ada/app'] = { status: 302, headers: { Location: '/api/v3/repos/ada/app' } };
+    await expect(lookUpRepository(gitHost(), 'ada/app')).rejects.toThrow(/elsewhere/);
+  });
+
+  it.each(['http://127.0.0.1:1/', '//127.0.0.1:1/', 'file:///etc/passwd', 'http://[', ''])(
+    'leads not to %j',
+    async (Location) => {
+      own['/api/v3/repos/ada/app'] = { status: 302, headers: { Location } };
+      await expect(lookUpRepository(gitHost(), 'ada/app')).rejects.toThrow(/elsewhere/);
+    },
+  );
+});
+
+it('another service of the product gets the internal secret, and nobody that it names', async () => {
+  const called = callInternalService(
+    { name: 'the service API', url: service.url, secret: 'the internal secret', fetch },
+    { path: '/api/backups', signal },
+  );
+  await expect(called).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' });
+  expect(other.received).toEqual([]);
+});
+
+it('Redis gets its token, and nobody that it names', async () => {
+  const redis = openRedis(
+    readConfig(redisVariables, {
+      UPSTASH_REDIS_REST_URL: service.url,
+      UPSTASH_REDIS_REST_TOKEN: 'the-token-of-Redis',
+    }),
+  );
+  await redis?.get('key');
+  expect(JSON.stringify(service.received)).toContain('the-token-of-Redis');
+  // Its client cannot be kept from going there; SECURITY.md says so.
+  expect(other.received).not.toEqual([]);
+  expect(JSON.stringify(other.received)).not.toContain('the-token-of-Redis');
+});
