@@ -9,8 +9,9 @@ export type DeliveryHandles = MailHandles & Pick<Deps<MailConfig>, 'db'>;
 
 /**
  * Mails a report that is kept to recipients that are allowed, and notes how it ended. Throws
- * EMAIL_DELIVERY_FAILED with the report's id when it was not taken (the report is then failed), CONFLICT
- * while another request mails the same to the same, and SERVICE_UNAVAILABLE when mail is not configured.
+ * EMAIL_DELIVERY_FAILED when it was not taken (the report is then failed) and CONFLICT while another
+ * request mails the same to the same, both with the report's id, and SERVICE_UNAVAILABLE when mail is not
+ * configured.
  */
 export async function deliverReport(
   handles: DeliveryHandles,
@@ -26,7 +27,9 @@ export async function deliverReport(
     text,
   });
   if (delivery.outcome === 'under way') {
-    throw new AppError('CONFLICT', `report ${id} is being mailed by another request`);
+    throw new AppError('CONFLICT', `report ${id} is being mailed by another request`, {
+      fields: { report_id: id },
+    });
   }
   const error = delivery.outcome === 'failed' ? delivery.reason : null;
   const recorded = await recordDelivery(handles.db, id, { recipients, error });

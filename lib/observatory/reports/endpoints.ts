@@ -34,7 +34,7 @@ export const reportsEndpoints: readonly Endpoint<ObservatoryHandles>[] = [
     if (recipients.length > 0) requireMail(handles);
     const made: Content = await makeReport(handles, type, runId);
     const blocks =
-      written === undefined ? made.blocks : [{ markdown: cleanMarkdown(written, redactor) }];
+      written === undefined ? made.blocks : [{ written: cleanMarkdown(written, redactor) }];
     const report = await addReport(db, {
       username: c.get('user'),
       reportType: type,

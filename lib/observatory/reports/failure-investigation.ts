@@ -22,6 +22,7 @@ export function describeFailure(
   }
   const { run_id, failed_at, run_error, run_error_logs, failures, recent_fixes } = facts;
   const more = facts.failed_repos_count - failures.length;
+  const hasFailed = failures.length > 0 || run_error !== '' || run_error_logs.length > 0;
   const chart = drawChart(chartRuns(history));
   return {
     subject: `Failure investigation: run ${run_id}, failed repositories ${facts.failed_repos_count}`,
@@ -50,8 +51,7 @@ export function describeFailure(
                 ]),
               ),
           ...(more > 0 ? [`Not shown: ${more} more.`] : []),
-          '## What to do',
-          bullets(recommendActions(facts)),
+          ...(hasFailed ? ['## What to do', bullets(recommendActions(facts))] : []),
           '## Newest recorded fixes',
           recent_fixes.length === 0
             ? 'None is recorded.'

@@ -54,7 +54,8 @@ export async function sendMail(handles: MailHandles, mail: Mail): Promise<Delive
   const { Resend } = await import('resend');
   const { emails } = new Resend(key, { baseUrl: handles.config.RESEND_BASE_URL });
   const { recipients, subject, html, text } = mail;
-  const message = { from, to: [...recipients], subject, html, text };
+  // In one order: the service refuses another content under a key that it knows.
+  const message = { from, to: recipients.toSorted(), subject, html, text };
 
   const expired = new AbortController();
   const done = new AbortController();
@@ -70,16 +71,20 @@ export async function sendMail(handles: MailHandles, mail: Mail): Promise<Delive
   };
   try {
     for (let attempt = 1; ; attempt += 1) {
-      const { error } = await emails.send(message, options);
-      if (error === null) return { outcome: 'sent' };
-      if (error.name === 'concurrent_idempotent_requests') return { outcome: 'under way' };
+      const { data, error } = await emails.send(message, options);
+      // The client gives no error either for a refusal whose body is `null`.
+      if (typeof data?.id === 'string') return { outcome: 'sent' };
+      // Whatever JSON a refusal had.
+      const refusal: Refusal = Object(error);
+      if (refusal.name === 'concurrent_idempotent_requests') return { outcome: 'under way' };
       if (expired.signal.aborted) {
         const reason = `the mail service did not answer within ${TIMEOUT_MS / 1000} seconds`;
         return { outcome: 'failed', reason };
       }
-      const mayPass = error.statusCode === null || error.statusCode >= 500;
+      const status = Number(refusal.statusCode ?? 0);
+      const mayPass = !(status >= 300 && status < 500);
       if (!mayPass || attempt === ATTEMPTS) {
-        return { outcome: 'failed', reason: describe(error, handles) };
+        return { outcome: 'failed', reason: describe(refusal, handles) };
       }
     }
   } finally {
@@ -89,15 +94,24 @@ export async function sendMail(handles: MailHandles, mail: Mail): Promise<Delive
 
 /** One for a report and its recipients, in whatever order. A new sender makes it another mail. */
 function idempotencyKeyOf(from: string, { id, recipients }: Mail): string {
-  const digest = createHash('sha256').update(JSON.stringify([from, [...recipients].sort()]));
+  const digest = createHash('sha256').update(JSON.stringify([from, recipients.toSorted()]));
   return `report-${id}-${digest.digest('hex').slice(0, 32)}`;
 }
 
+/** What the client says of a mail that was not taken: its own words, or the service's as they came. */
+interface Refusal {
+  name?: unknown;
+  /** Null when there was no answer. */
+  statusCode?: unknown;
+  message?: unknown;
+}
+
 function describe(
-  error: { statusCode: number | null; message: unknown },
+  { statusCode, message }: Refusal,
   { redactor }: Pick<MailHandles, 'redactor'>,
 ): string {
-  if (error.statusCode === null) return 'the mail service did not answer';
-  const said = cleanText(redactor.text(String(error.message ?? '')), MAX_REASON);
-  return `the mail service answered ${error.statusCode}: ${said}`;
+  if (statusCode === null) return 'the mail service did not answer';
+  const status = typeof statusCode === 'number' ? String(statusCode) : 'without a status';
+  const said = typeof message === 'string' ? message : 'nothing that Resend would say';
+  return `the mail service answered ${status}: ${redactor.text(cleanText(said, MAX_REASON))}`;
 }

@@ -1,11 +1,17 @@
 import type { IOptions } from 'sanitize-html';
+import { isTooMuch } from './parser-limits.ts';
 
-/** A piece of a report: markdown, which may hold what others wrote, or a drawing of ours. */
-export type Block = { markdown: string } | { svg: string };
+/**
+ * A piece of a report: markdown of ours, which holds what others wrote in code spans alone; markdown that
+ * somebody wrote; or a drawing of ours.
+ */
+export type Block = { markdown: string } | { written: string } | { svg: string };
 
 /** The markdown of a report: what it says without its drawings. */
 export function joinMarkdown(blocks: readonly Block[]): string {
-  return blocks.flatMap((block) => ('markdown' in block ? [block.markdown] : [])).join('\n\n');
+  return blocks
+    .flatMap((block) => ('svg' in block ? [] : 'written' in block ? block.written : block.markdown))
+    .join('\n\n');
 }
 
 /** Everything that markdown itself can make, but images: a mail must not fetch anything. */
@@ -30,15 +36,10 @@ const allowed: IOptions = {
   },
 };
 
-/** Markers of emphasis in one paragraph: the parser takes time by their square. */
-const MOST_MARKERS = 2_000;
-/** Quotes and lists in each other on one line: the parser calls itself for each. */
-const deep = /^[ \t]*(?:>[ \t]*|(?:[-*+]|\d{1,9}[.)])[ \t]+){20,}/m;
-
 /**
  * Renders a report as HTML that is safe to show: no scripts, styles, images or frames, links to http,
- * https and mailto alone. HTML in the markdown is shown as text, and so is markdown that only an attack
- * would look like.
+ * https and mailto alone. HTML in the markdown is shown as text, and so is what somebody wrote when it
+ * would overload the parser.
  */
 export async function renderHtml(blocks: readonly Block[]): Promise<string> {
   // Loaded when the first report is made: they would make every cold start slower.
@@ -56,16 +57,12 @@ export async function renderHtml(blocks: readonly Block[]): Promise<string> {
   });
   const render = (block: Block) => {
     if ('svg' in block) return `${block.svg}\n`;
-    const { markdown } = block;
-    if (isHarmful(markdown)) return `<pre>${escapeHtml(markdown)}</pre>\n`;
-    return sanitizeHtml(String(marked.parse(markdown)), allowed);
+    if ('written' in block && isTooMuch(block.written)) {
+      return `<pre>${escapeHtml(block.written)}</pre>\n`;
+    }
+    return sanitizeHtml(String(marked.parse(joinMarkdown([block]))), allowed);
   };
   return blocks.map(render).join('');
-}
-
-function isHarmful(markdown: string): boolean {
-  const isDense = (paragraph: string) => paragraph.replace(/[^*_~]/g, '').length > MOST_MARKERS;
-  return deep.test(markdown) || markdown.split(/\n[ \t]*\n/).some(isDense);
 }
 
 function escapeHtml(text: string): string {

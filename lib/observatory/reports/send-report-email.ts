@@ -35,7 +35,7 @@ export async function sendWrittenReport(
     subject: cleanSubject(subject, handles.redactor),
     recipients: allowed,
     contentMarkdown,
-    contentHtml: await renderHtml([{ markdown: contentMarkdown }]),
+    contentHtml: await renderHtml([{ written: contentMarkdown }]),
   });
   return deliverReport(handles, report, allowed);
 }

@@ -3,10 +3,15 @@ import type { RunFigures } from '../../records/report-facts.ts';
 import type { ChartPoint } from './chart.ts';
 import { quote } from './text.ts';
 
-/** A markdown table. Cells are markdown: text from outside comes through `quote`. */
+/** A markdown table. Cells are markdown without columns: text from outside comes through `quote`. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
+  const line = (cells: readonly string[]) => `| ${cells.map(escapeBars).join(' | ')} |`;
   return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
+}
+
+/** A bar belongs to the text of its cell. The table would drop a backslash before it, so that one moves away. */
+function escapeBars(cell: string): string {
+  return cell.replace(/\\(?=\|)/g, '\\ ').replaceAll('|', '\\|');
 }
 
 /** `2026-01-31 08:15 UTC`; a dash for none. */

@@ -75,6 +75,8 @@ describe('POST /reports with recipients', () => {
     ['two addresses in one', [`${OPS},eve@example.org`]],
     ['an allowed address with a line break', [`${OPS}\r\nBcc: eve@example.org`]],
     ['a part of an allowed address', ['ops@example.co']],
+    ['a sub-address of an allowed one', ['ops+eve@example.com']],
+    ['an allowed address in other characters', ['ops@example\u3002com']],
   ])(
     'answers 400 RECIPIENT_NOT_ALLOWED to %s, keeps and mails nothing',
     async (_case, recipients) => {
@@ -142,7 +144,8 @@ describe('a delivery that fails', () => {
   });
 
   it('has a reason without the key and on one line, whatever the service says', async () => {
-    const message = `no\nkey ${mail.environment.RESEND_API_KEY}, no ghp_${'a'.repeat(36)}`;
+    const key = mail.environment.RESEND_API_KEY?.replace('_', '\u202e_');
+    const message = `no\nkey ${key}, no ghp_${'a'.repeat(36)}`;
     mail.faults = [{ status: 403, body: { statusCode: 403, name: 'x', message } }];
     const { error_message } = await fails();
     expect(error_message).toBe('the mail service answered 403: no key [redacted], no [redacted]');
@@ -163,6 +166,20 @@ describe('a delivery that fails', () => {
     await vi.waitFor(() => expect(mail.requests).toHaveLength(1));
     client.deps.clock.advance(15_000);
     expect((await failing).error_message).toBe('the mail service did not answer within 15 seconds');
+  });
+
+  it.each([
+    ['null in a refusal', 500, 'null', 'without a status: nothing that Resend would say'],
+    ['a text in a refusal', 502, '"down"', 'without a status: nothing that Resend would say'],
+    ['a refusal of another shape', 403, { message: 'No.' }, 'without a status: No.'],
+    ['a success without an id', 200, {}, 'without a status: nothing that Resend would say'],
+  ])('is %s, tried twice', async (_case, status, body, reason) => {
+    mail.faults = [
+      { status, body },
+      { status, body },
+    ];
+    expect((await fails()).error_message).toBe(`the mail service answered ${reason}`);
+    expect(mail.requests).toHaveLength(2);
   });
 
   it('fails when nobody listens', async () => {
@@ -189,8 +206,8 @@ describe('the Idempotency-Key', () => {
 
   it('is the same when a user sends the report again to the same recipients, in any order', async () => {
     const { id } = await create({ recipients: [OPS, BOSS] });
-    await send(id, { recipients: [BOSS, OPS] });
-    await send(id);
+    expect((await send(id, { recipients: [BOSS, OPS] })).status).toBe(200);
+    expect((await send(id)).status).toBe(200);
     expect(new Set(mail.requests.map((it) => it.idempotencyKey)).size).toBe(1);
     expect(mail.delivered).toHaveLength(1);
     expect(mail.requests[0]?.idempotencyKey).toMatch(new RegExp(`^report-${id}-[0-9a-f]{32}$`));
@@ -204,12 +221,24 @@ describe('the Idempotency-Key', () => {
     expect(mail.delivered).toHaveLength(3);
   });
 
+  it('lets two processes that mail the same at once mail it once', async () => {
+    const { id } = await create();
+    const other = createObservatoryClient({ db: database.db, environment: mail.environment });
+    const answers = await Promise.all([
+      send(id, { recipients: [OPS] }),
+      other.post('/reports/send', { report_id: id, recipients: [OPS] }),
+    ]);
+    expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+    expect(mail.requests).toHaveLength(2);
+    expect(mail.delivered).toHaveLength(1);
+  });
+
   it('that another request uses now gives 409, and the report stays as it is', async () => {
     const { id } = await create();
     const name = 'concurrent_idempotent_requests';
     mail.faults = [{ status: 409, body: { statusCode: 409, name, message: 'now' } }];
     const { status, body } = await send(id, { recipients: [OPS] });
-    expect([status, body.error.code]).toEqual([409, 'CONFLICT']);
+    expect([status, body.error.code, body.report_id]).toEqual([409, 'CONFLICT', id]);
     expect(await read(id)).toMatchObject({ status: 'generated', error_message: null });
   });
 });

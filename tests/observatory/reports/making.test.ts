@@ -178,6 +178,13 @@ describe('failure_investigation', () => {
     const { content_markdown } = await make('failure_investigation', { run_id: good });
     expect(content_markdown).toContain('# Failures of run 1\n');
   });
+
+  it('has no advice for a run in which nothing failed', async () => {
+    const { good } = await insertRuns();
+    const { content_markdown } = await make('failure_investigation', { run_id: good });
+    expect(content_markdown).toContain('No repository is recorded as failed.');
+    expect(content_markdown).not.toContain('## What to do');
+  });
 });
 
 describe('every report', () => {
@@ -237,6 +244,25 @@ describe('POST /reports', () => {
       '<p><strong>Look</strong> at &lt;script&gt;x&lt;/script&gt; [redacted]</p>\n',
     );
   });
+
+  it('takes out a secret that a character nobody sees is in', async () => {
+    const hidden = `${TEST_SECRET.slice(0, 9)}\u202e${TEST_SECRET.slice(9)}`;
+    const { subject, content_markdown } = await make('latest_backup', {
+      subject: `Key ${hidden}`,
+      content_markdown: `Key ${hidden}`,
+    });
+    expect([subject, content_markdown]).toEqual(['Key [redacted]', 'Key [redacted]']);
+  });
+
+  it.each(['subject', 'content_markdown'])(
+    'answers 400 to a %s of nothing that can be seen',
+    async (path) => {
+      const { status, body } = await post('latest_backup', { [path]: '\u202e \u200b' });
+      expect([status, body.error.code]).toEqual([400, 'VALIDATION_ERROR']);
+      expect(body.error.details[0].path).toBe(path);
+      expect((await client.get('/reports')).body.data).toEqual([]);
+    },
+  );
 
   it.each(['weekly', '', 'custom', 'constructor', 'Latest_Backup'])(
     'answers 400 UNKNOWN_REPORT_TYPE to %j',

@@ -5,7 +5,7 @@ import { renderHtml } from '../../../lib/observatory/reports/render-html.ts';
 import { table } from '../../../lib/observatory/reports/tables.ts';
 import { quote } from '../../../lib/observatory/reports/text.ts';
 
-const render = (markdown: string) => renderHtml([{ markdown }]);
+const render = (written: string) => renderHtml([{ written }]);
 
 describe('HTML of markdown', () => {
   it.each([
@@ -43,11 +43,33 @@ describe('HTML of markdown', () => {
   });
 
   it.each([
-    ['quotes in each other', '> '.repeat(50_000)],
-    ['lists in each other', '1. '.repeat(30_000)],
-    ['emphasis that never ends', '**a'.repeat(30_000)],
+    ['quotes in each other', '> '.repeat(5_000)],
+    ['lists in each other', '1. '.repeat(5_000)],
+    ['emphasis that never ends', '**a'.repeat(5_000)],
+    [
+      'a table of 18 million cells',
+      `${'|a'.repeat(3_000)}\n${'|-'.repeat(3_000)}${'\n|'.repeat(3_900)}`,
+    ],
+    ['one item of a list with 6,000 lines', `- a${'\nb'.repeat(6_000)}`],
+    ['a word of 100,000 signs', '!'.repeat(100_000)],
   ])('shows as text what would overload the parser: %s', async (_case, markdown) => {
     expect(await render(`${markdown}<b>`)).toMatch(/^<pre>[^<]*&lt;b&gt;<\/pre>\n$/);
+  });
+
+  it('renders a long report: 20 sections with lists, emphasis and tables of 10 columns', async () => {
+    const row = `|${' *cell* |'.repeat(10)}\n`;
+    const section = `## One\n\n- **a** of \`b_c\`\n- d\n\n${row}|${'-|'.repeat(10)}\n${row.repeat(8)}\n`;
+    const html = await render(section.repeat(20));
+    expect(html).not.toContain('<pre>');
+    expect(html.match(/<td><em>cell<\/em><\/td>/g)).toHaveLength(1_600);
+  });
+
+  it('renders a table of ours with as many marks as others like to write into it', async () => {
+    const cells = Array.from({ length: 5 }, () => quote('*_~!|'.repeat(60)));
+    const html = await renderHtml([
+      { markdown: table(['A', 'B', 'C', 'D', 'E'], Array(200).fill(cells)) },
+    ]);
+    expect(html.match(/<td><code>\*_~!\|\*/g)).toHaveLength(1_000);
   });
 
   it('holds no tag or address that is not allowed, whatever the text', async () => {
@@ -72,6 +94,12 @@ describe('HTML of markdown', () => {
 });
 
 describe('quoted text', () => {
+  it('says what it said outside of a table', async () => {
+    expect(await renderHtml([{ markdown: `Error: ${quote('a | b \\| `c`')}` }])).toBe(
+      '<p>Error: <code>a | b \\| `c`</code></p>\n',
+    );
+  });
+
   it('stays in its cell, and says what it said', async () => {
     const piece = fc.constantFrom(
       '`',
@@ -88,7 +116,8 @@ describe('quoted text', () => {
     const hostile = fc.array(piece, { maxLength: 20 }).map((pieces) => pieces.join(''));
     await fc.assert(
       fc.asyncProperty(hostile, async (text) => {
-        const html = await render(table(['Head', 'Next'], [[quote(text), 'end']]));
+        const markdown = table(['Head', 'Next'], [[quote(text), 'end']]);
+        const html = await renderHtml([{ markdown }]);
         const cells = [...html.matchAll(/<td>(.*?)<\/td>/gs)].map(([, cell]) => cell);
         expect(cells).toHaveLength(2);
         expect(cells[1]).toBe('end');
