@@ -174,6 +174,13 @@ const statement: Statement = {
     (SELECT take_part FROM vectors_usable) AS took_part`,
 };
 
+/** Postgres takes no number that is closer to 0, such as 5e-324, and 0 alone means without weight. */
+const LEAST_WEIGHT = 1e-300;
+
+function asFloat(weight: number): number {
+  return weight > 0 ? Math.max(weight, LEAST_WEIGHT) : weight;
+}
+
 interface Row {
   found: string | null;
   active: string | null;
@@ -194,8 +201,8 @@ export async function findSources(db: Database, query: SourceQuery): Promise<Fou
     vector === null ? null : `[${vector.values.join(',')}]`,
     vector?.model.id ?? null,
     [...query.sourceTypes],
-    query.ftsWeight,
-    query.semanticWeight,
+    asFloat(query.ftsWeight),
+    asFloat(query.semanticWeight),
     query.limit,
     query.investigationsOf,
     isLexical ? LEAST_SIMILARITY_OF_SPELLING : -1,

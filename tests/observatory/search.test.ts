@@ -86,6 +86,19 @@ describe('input', () => {
     expect(answer.status).toBe(200);
   });
 
+  it.each([
+    { fts_weight: Number.MIN_VALUE },
+    { semantic_weight: Number.MIN_VALUE },
+    { fts_weight: Number.MIN_VALUE, semantic_weight: Number.MIN_VALUE },
+  ])('takes weights as small as a number can be: %j', async (weights) => {
+    const from = client();
+    await log('a certificate of the mirror');
+    await activate(from, 'local/hashing-384');
+    const answer = await search(from, { query: 'certificate', ...weights });
+    expect(answer.status).toBe(200);
+    expect(answer.body.data.results).toHaveLength(1);
+  });
+
   it('finds everything by default, 10 results, at both paths', async () => {
     const { db } = database;
     const run = await insertRun(db);
