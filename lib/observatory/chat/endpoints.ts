@@ -17,7 +17,7 @@ import {
 } from '../routes/chat.ts';
 import { needsPerson, readTools } from './agent-tools.ts';
 import { decideConfirmation } from './confirmations.ts';
-import { EventStream } from './event-stream.ts';
+import { cutWhenUnread, EventStream } from './event-stream.ts';
 import { runTurn, type Turn, type TurnHandles } from './turn.ts';
 import { limitTurn, type TurnLimits } from './turn-limits.ts';
 
@@ -36,11 +36,13 @@ export const chatEndpoints: readonly Endpoint<ObservatoryHandles>[] = [
     const limits = limitsOf(handles, [c.req.raw.signal, stream.gone]);
     const turn = await prepare(body, handles, c, limits);
     const { signal } = limits;
+    const outgoing = c.env?.outgoing;
     const emit: Turn['emit'] = (event) => stream.send(event, signal);
     const work = runTurn(turnHandles(handles, turn), { ...turn, canAsk: true, emit }).finally(
       () => {
         stream.close();
         limits.release();
+        void cutWhenUnread(outgoing, handles.clock);
       },
     );
     handles.waitUntil(work);

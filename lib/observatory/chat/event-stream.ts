@@ -1,7 +1,11 @@
+import type { ServerResponse } from 'node:http';
+import type { Clock } from '../../platform/clock.ts';
 import type { ChatEvent } from './events.ts';
 
 /** Written ahead of a client that reads slowly; beyond it the turn waits. */
 const MOST_BYTES_AHEAD = 64 * 1024;
+/** For so long a client may take to read the end of its answer. */
+const READ_OUT_MS = 60_000;
 
 /** The answer to POST /chat/stream: `data: <json>` and a blank line for each event (spec 2, Events). */
 export class EventStream {
@@ -54,4 +58,18 @@ export class EventStream {
     this.#makeRoom();
     this.#gone.abort();
   }
+}
+
+/** Cuts the connection of a client that does not read the end of its answer in time. */
+export async function cutWhenUnread(
+  outgoing: ServerResponse | undefined,
+  clock: Clock,
+): Promise<void> {
+  if (!outgoing || outgoing.closed) return;
+  const closed = new AbortController();
+  outgoing.once('close', () => closed.abort());
+  await clock.sleep(READ_OUT_MS, closed.signal).then(
+    () => outgoing.destroy(),
+    () => undefined, // it was read
+  );
 }

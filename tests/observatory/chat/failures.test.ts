@@ -130,6 +130,10 @@ describe('a failure of the gateway', () => {
       server.deps.clock.advance(29_999);
       server.deps.clock.advance(1);
       expect((await ended).at(-2)).toMatchObject({ type: 'error', code: 'GATEWAY_UNAVAILABLE' });
+      expect(await storedTurn()).toMatchObject({
+        status: 'failed',
+        content: when === 'in mid-stream' ? 'Wait' : '',
+      });
     },
   );
 
@@ -143,6 +147,23 @@ describe('a failure of the gateway', () => {
     expect(next.status).toBe(403);
     expect(await next.json()).toMatchObject({ error: { code: 'GATEWAY_KEY_INVALID' } });
     expect(await readMessages(database.db)).toHaveLength(2);
+  });
+
+  it.each([
+    [402, 'GATEWAY_OUT_OF_CREDITS'],
+    [429, 'GATEWAY_RATE_LIMITED'],
+  ])('by %i, for a user with their own key, asks with no other key', async (status, code) => {
+    await server.post('/me/gateway/exchange', { code: 'c', code_verifier: 'v'.repeat(43) });
+    gateway.refusedKeys.set(gateway.issuedKey, status);
+    const events = await (await askStream(server, question)).ended;
+    expect(events.at(-2)).toMatchObject({ type: 'error', code });
+    expect(keysUsed()).toEqual([gateway.issuedKey]);
+    expect(await storedTurn()).toMatchObject({ status: 'failed', content: '' });
+    // The key is as good as before.
+    gateway.refusedKeys.clear();
+    scriptChat(gateway, { text: ['Yes.'] });
+    const next = await (await askStream(server, question)).ended;
+    expect(next.at(-1)).toMatchObject({ type: 'done', answer: 'Yes.' });
   });
 });
 

@@ -11,6 +11,7 @@ import {
 import { createEmbedded, type TestDatabase } from '../../support/databases.ts';
 import { TEST_SECRET } from '../../support/deps.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
+import { ADDRESSES, startMailService } from '../../support/mail.ts';
 import { createObservatoryClient } from '../../support/observatory-client.ts';
 import { empty, insertLog, insertRun, sql } from '../../support/records.ts';
 
@@ -77,18 +78,25 @@ describe('POST /chat', () => {
   });
 
   it('never mails: the model is told to send the user to the streaming chat', async () => {
-    const args = { subject: 's', recipients: ['a@example.com'], content_markdown: 'c' };
+    const mail = await startMailService();
+    const args = { subject: 's', recipients: [ADDRESSES[0]], content_markdown: 'c' };
     scriptChat(
       gateway,
       { calls: [{ id: 'c1', name: 'send_report_email', args }] },
       { text: ['Use the streaming chat.'] },
     );
-    const { body } = await client().post('/chat', { question: 'Mail it.' });
+    const { body } = await client(mail.environment).post('/chat', { question: 'Mail it.' });
+    await mail.close();
+    expect(mail.requests).toEqual([]);
     expect(body.data.tool_calls).toMatchObject([
       { success: false, error: expect.stringContaining('/chat/stream') },
     ]);
     expect(sentTo(gateway, 0)[0]?.content).toContain('/chat/stream');
     expect(sentTo(gateway, 1).at(-1)?.content).toContain('/chat/stream');
+    expect((await readMessages(database.db))[1]).toMatchObject({
+      status: 'completed',
+      tool_calls: body.data.tool_calls,
+    });
   });
 
   it.each([
@@ -103,6 +111,24 @@ describe('POST /chat', () => {
       gateway.next.set('/chat/completions', [{ status: refusal }, { status: refusal }]);
       const answer = await client().post('/chat', { question });
       expect([answer.status, answer.body.error.code]).toEqual([status, code]);
+      expect(await readMessages(database.db)).toMatchObject([{}, { status: 'failed' }]);
+    },
+  );
+
+  it.each([
+    [401, 403, 'GATEWAY_KEY_INVALID'],
+    [402, 402, 'GATEWAY_OUT_OF_CREDITS'],
+    [429, 429, 'GATEWAY_RATE_LIMITED'],
+  ])(
+    "answers a %i for a user's own key with %i %s, and asks with no other",
+    async (refusal, status, code) => {
+      const ada = client();
+      await ada.post('/me/gateway/exchange', { code: 'c', code_verifier: 'v'.repeat(43) });
+      gateway.refusedKeys.set(gateway.issuedKey, refusal);
+      const answer = await ada.post('/chat', { question });
+      expect([answer.status, answer.body.error.code]).toEqual([status, code]);
+      const asked = gateway.requestsTo('/chat/completions');
+      expect(asked.map(({ key }) => key)).toEqual([gateway.issuedKey]);
       expect(await readMessages(database.db)).toMatchObject([{}, { status: 'failed' }]);
     },
   );

@@ -1,0 +1,129 @@
+import type { ServerResponse } from 'node:http';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { EventStream } from '../../../lib/observatory/chat/event-stream.ts';
+import {
+  type ChatServer,
+  chatEnvironment,
+  emptyChat,
+  readMessages,
+  scriptChat,
+  startChatServer,
+  waitFor,
+} from '../../support/chat.ts';
+import { createPostgres, type TestDatabase } from '../../support/databases.ts';
+import { type Gateway, startGateway } from '../../support/gateway.ts';
+import { untilAsleep } from '../../support/live.ts';
+import { askRaw } from '../../support/raw-question.ts';
+
+// A client that asks and does not read: it costs bounded memory, and for a bounded time.
+
+describe('an event stream', () => {
+  const token = (characters: number) => ({ type: 'token', text: 'x'.repeat(characters) }) as const;
+  /** Has it settled once everything that needs no time is done? */
+  const isSettled = (work: Promise<unknown>) =>
+    Promise.race([
+      work.then(() => true),
+      new Promise<false>((resolve) => setImmediate(() => resolve(false))),
+    ]);
+
+  it('waits with more than 64 KiB until they are read', async () => {
+    const stream = new EventStream();
+    const { signal } = new AbortController();
+    expect(await isSettled(stream.send(token(60_000), signal))).toBe(true);
+    const second = stream.send(token(60_000), signal);
+    expect(await isSettled(second)).toBe(false);
+    const reader = stream.body.getReader();
+    await reader.read();
+    await reader.read();
+    await second;
+  });
+
+  it('waits no longer than the turn', async () => {
+    const stream = new EventStream();
+    const turn = new AbortController();
+    const sent = stream.send(token(70_000), turn.signal);
+    expect(await isSettled(sent)).toBe(false);
+    turn.abort();
+    await sent;
+  });
+});
+
+describe('a client that does not read', () => {
+  let database: TestDatabase;
+  let gateway: Gateway;
+  let server: ChatServer;
+
+  beforeAll(async () => {
+    database = await createPostgres();
+  });
+  afterAll(() => database.close());
+  beforeEach(async () => {
+    await emptyChat(database.db);
+    gateway = await startGateway();
+    server = await startChatServer({ db: database.db, environment: chatEnvironment(gateway) });
+  });
+  afterEach(async () => {
+    await server.close();
+    await gateway.close();
+  });
+
+  // More than the system holds for a connection: some 10 MB.
+  const calls = Array.from({ length: 12 }, (_, n) => ({
+    id: `call_${n}`,
+    name: 'nothing',
+    args: { padding: 'x'.repeat(290_000) },
+  }));
+  const steps = Array.from({ length: 11 }, () => ({ calls }));
+
+  /** Asks over a connection that reads only when it is told to. Resolves when that takes no more. */
+  async function askUnread() {
+    const { client, response } = await askRaw(server, '/chat/stream');
+    client.socket.pause();
+    // `until` leaves a listener behind for each chunk that it waited for.
+    client.socket.setMaxListeners(0);
+    await untilFull(response);
+    return client;
+  }
+
+  it('keeps its turn waiting until the deadline, which stores it, and is then cut off', async () => {
+    scriptChat(gateway, ...steps);
+    const client = await askUnread();
+    const asked = gateway.requestsTo('/chat/completions').length;
+    expect(asked).toBeLessThan(steps.length);
+    server.deps.clock.advance(280_000);
+    await server.deps.settled();
+    const [, turn] = await readMessages(database.db);
+    expect(turn).toMatchObject({ status: 'failed', content: '' });
+    expect(turn?.tool_calls.length).toBeLessThanOrEqual(asked * calls.length);
+    // The time in which it may read the rest.
+    await untilAsleep(server.deps, 1);
+    server.deps.clock.advance(60_000);
+    await untilAsleep(server.deps, 0);
+    client.socket.resume();
+    expect(await client.ended()).not.toContain('"type":"done"');
+  });
+
+  it('gets the whole rest when it reads on in time', async () => {
+    scriptChat(gateway, ...steps);
+    const client = await askUnread();
+    server.deps.clock.advance(280_000);
+    await server.deps.settled();
+    await untilAsleep(server.deps, 1);
+    server.deps.clock.advance(59_999);
+    client.socket.resume();
+    expect(await client.until(/"type":"done"/)).toContain('DEADLINE_EXCEEDED');
+    await untilAsleep(server.deps, 0);
+    client.socket.destroy();
+  });
+});
+
+/** Resolves when the system takes no more of an answer: look by look nothing moves. */
+function untilFull(response: ServerResponse): Promise<true> {
+  let [looks, before] = [0, -1];
+  return waitFor(() => {
+    const written = response.socket?.bytesWritten ?? 0;
+    looks = response.writableNeedDrain && written === before ? looks + 1 : 0;
+    before = written;
+    return looks === 40 || null;
+  }, 'a full connection');
+}
