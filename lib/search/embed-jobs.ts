@@ -118,12 +118,17 @@ function isRefusal(error: unknown): boolean {
   if (error.code === 'GATEWAY_BAD_REQUEST') return true;
   // A refused key is a GATEWAY_ERROR too.
   const isMalformed = error.cause instanceof GatewayFailure && error.cause.outcome === 'malformed';
-  return error.code === 'GATEWAY_ERROR' && isMalformed;
+  return error.code === 'GATEWAY_ERROR' && isMalformed && !isForeign(error);
 }
 
 /** No answer, or a failing server: away, or fallen over a text. */
 function isAbsence(error: unknown): boolean {
-  return error instanceof AppError && error.code === 'GATEWAY_UNAVAILABLE';
+  return error instanceof AppError && (error.code === 'GATEWAY_UNAVAILABLE' || isForeign(error));
+}
+
+/** No JSON at all, such as the web page of a network that wants a login: it is not the gateway's answer. */
+function isForeign({ cause }: AppError): boolean {
+  return cause instanceof GatewayFailure && cause.cause instanceof SyntaxError;
 }
 
 function describe(error: unknown): string {

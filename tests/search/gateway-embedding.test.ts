@@ -170,6 +170,15 @@ describe('what is no job’s fault', () => {
     },
   );
 
+  it('a web page in place of every answer is 502 GATEWAY_ERROR, and counts no attempt', async () => {
+    gateway.always = { body: '<title>Sign in to the network</title>' };
+    const { status, body } = await process();
+    expect([status, body.error.code]).toEqual([502, 'GATEWAY_ERROR']);
+    await untouched();
+    gateway.always = null;
+    expect((await process()).body.data).toMatchObject({ succeeded: 8 });
+  });
+
   it('a refused key of the server moves on to the next one', async () => {
     gateway.refusedKeys.set(SERVER_KEY, 401);
     expect((await process()).body.data).toMatchObject({ succeeded: 8 });

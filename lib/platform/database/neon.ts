@@ -34,6 +34,7 @@ export function openNeonDatabase({ url, fetch: send }: OpenDatabaseOptions): Dat
       } catch (error) {
         // Whatever Postgres says has a SQLSTATE. What has none comes from Neon's proxy or the network.
         if (error instanceof NeonDbError && !error.code) throw databaseUnavailable(error);
+        if (isBrokenAnswer(error)) throw databaseUnavailable(error);
         throw translateDatabaseError(error);
       } finally {
         underWay--;
@@ -42,6 +43,12 @@ export function openNeonDatabase({ url, fetch: send }: OpenDatabaseOptions): Dat
     poolStats: () => ({ total: underWay, idle: 0, waiting: 0 }),
     close: async () => undefined,
   };
+}
+
+/** The driver hands on what reading an answer throws: one that is no JSON, or that was cut off. */
+function isBrokenAnswer(error: unknown): boolean {
+  const isCut = error instanceof TypeError && error.message === 'terminated';
+  return error instanceof SyntaxError || isCut;
 }
 
 function sendRequest(endpoint: string, { send, ...request }: RequestOptions): Promise<Response> {

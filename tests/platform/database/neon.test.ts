@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import type { Database } from '../../../lib/platform/database/database.ts';
 import { isNeonHost, openDatabase } from '../../../lib/platform/database/open.ts';
@@ -50,6 +53,28 @@ describe('the Neon driver', () => {
   it('is SERVICE_UNAVAILABLE when the endpoint is out of reach', async () => {
     const database = await open(() => Promise.reject(new TypeError('fetch failed')));
     await expect(database.query(one)).rejects.toMatchObject(unavailable);
+  });
+
+  it('is SERVICE_UNAVAILABLE when the answer is a web page', async () => {
+    const page = new Response('<title>Sign in</title>', {
+      headers: { 'Content-Type': 'text/html' },
+    });
+    const database = await open(async () => page);
+    await expect(database.query(one)).rejects.toMatchObject(unavailable);
+  });
+
+  it('is SERVICE_UNAVAILABLE when the answer is cut off', async () => {
+    const server = createServer((_request, response) => {
+      response.writeHead(200, { 'Content-Length': '1000' }).write('{"fields": [', () => {
+        response.destroy();
+      });
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const database = await open((_input, init) => fetch(`http://127.0.0.1:${port}/sql`, init));
+    await expect(database.query(one)).rejects.toMatchObject(unavailable);
+    server.close();
   });
 
   it('is SERVICE_UNAVAILABLE with a wrong password', async () => {
