@@ -11,12 +11,7 @@ import {
 } from '../../lib/records/snapshots.ts';
 import { STALE_RUN_MESSAGE, sweepStaleRuns } from '../../lib/records/stale-runs.ts';
 import { readDashboardStats, readRunMetrics } from '../../lib/records/stats.ts';
-import {
-  createEmbedded,
-  createNeon,
-  createPostgres,
-  type TestDatabase,
-} from '../support/databases.ts';
+import { everyDatabase, type TestDatabase } from '../support/databases.ts';
 import {
   empty,
   insertFix,
@@ -32,11 +27,7 @@ import {
 const firstPage = { page: 1, limit: 10 };
 const HUGE = '9223372036854775807';
 
-describe.each([
-  ['the embedded database', createEmbedded],
-  ['Postgres', createPostgres],
-  ['Neon', createNeon],
-])('over %s', (_name, create) => {
+describe.each(everyDatabase)('over %s', (_name, create) => {
   let database: TestDatabase;
   let db: Database;
 

@@ -1,20 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { pollLogs, readLogEnd, replayLogs } from '../../lib/records/live-logs.ts';
-import {
-  createEmbedded,
-  createNeon,
-  createPostgres,
-  type TestDatabase,
-} from '../support/databases.ts';
+import { everyDatabase, type TestDatabase } from '../support/databases.ts';
 import { empty, sql } from '../support/records.ts';
 
 const at = (first: number, last = first) => ({ first: BigInt(first), last: BigInt(last) });
 
-describe.each([
-  ['the embedded database', createEmbedded],
-  ['Postgres', createPostgres],
-  ['Neon', createNeon],
-])('the statements of the live feed on %s', (_name, create) => {
+describe.each(everyDatabase)('the statements of the live feed on %s', (_name, create) => {
   let database: TestDatabase;
 
   beforeAll(async () => {

@@ -1,12 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readRunFacts, readRunHistory, readSummaryFacts } from '../../lib/records/report-facts.ts';
 import { addReport, findReport, listReports, recordDelivery } from '../../lib/records/reports.ts';
-import {
-  createEmbedded,
-  createNeon,
-  createPostgres,
-  type TestDatabase,
-} from '../support/databases.ts';
+import { everyDatabase, type TestDatabase } from '../support/databases.ts';
 import { insertResult, insertRun } from '../support/records.ts';
 
 // Reports over each driver: their types differ, and so do their servers.
@@ -21,11 +16,7 @@ const REPORT = {
 };
 const NOW = Date.parse('2026-03-04T05:06:00Z');
 
-describe.each([
-  ['the embedded database', createEmbedded],
-  ['Postgres', createPostgres],
-  ['Neon', createNeon],
-])('over %s', (_name, create) => {
+describe.each(everyDatabase)('over %s', (_name, create) => {
   let database: TestDatabase;
 
   beforeAll(async () => {

@@ -24,12 +24,7 @@ import {
   isUser,
   removeUser,
 } from '../../lib/records/users.ts';
-import {
-  createEmbedded,
-  createNeon,
-  createPostgres,
-  type TestDatabase,
-} from '../support/databases.ts';
+import { everyDatabase, type TestDatabase } from '../support/databases.ts';
 import { createTestDeps } from '../support/deps.ts';
 import { sql } from '../support/records.ts';
 
@@ -38,11 +33,7 @@ import { sql } from '../support/records.ts';
 const ID = '6f3c2f1e-0c5a-4b7d-9a53-3f1f7f1d2c11';
 const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/;
 
-describe.each([
-  ['the embedded database', createEmbedded],
-  ['Postgres', createPostgres],
-  ['Neon', createNeon],
-])('over %s', (_name, create) => {
+describe.each(everyDatabase)('over %s', (_name, create) => {
   let database: TestDatabase;
   let db: Database;
   beforeAll(async () => {

@@ -60,3 +60,9 @@ export async function openRemoteSource(): Promise<TestSource> {
     },
   };
 }
+
+/** Both data sources. For `describe.each`. */
+export const everySource = [
+  ['the database', openDatabaseSource],
+  ['the service API', openRemoteSource],
+] as const;

@@ -83,6 +83,13 @@ export async function createEmbedded({
   };
 }
 
+/** Each driver with its server. For `describe.each`. */
+export const everyDatabase = [
+  ['the embedded database', createEmbedded],
+  ['Postgres', createPostgres],
+  ['Neon', createNeon],
+] as const;
+
 async function createDatabase({ migrated = true }: TestDatabaseOptions) {
   const serverUrl = inject('postgresUrl');
   const name = `test_${randomUUID().replaceAll('-', '')}`;

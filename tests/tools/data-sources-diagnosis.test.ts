@@ -1,10 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ToolHandles } from '../../lib/tools/index.ts';
-import {
-  openDatabaseSource,
-  openRemoteSource,
-  type TestSource,
-} from '../support/backup-sources.ts';
+import { everySource, type TestSource } from '../support/backup-sources.ts';
 import { empty, insertFix, insertLog, insertResult, insertRun, sql } from '../support/records.ts';
 import { answerOf, createTestHandles, faultOf } from '../support/tools.ts';
 
@@ -16,10 +12,7 @@ interface Diagnosis {
   [field: string]: unknown;
 }
 
-describe.each([
-  ['the database', openDatabaseSource],
-  ['the service API', openRemoteSource],
-])('from %s', (_name, open) => {
+describe.each(everySource)('from %s', (_name, open) => {
   let opened: TestSource;
   let handles: ToolHandles;
   const db = () => opened.database.db;

@@ -1,19 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ToolHandles } from '../../lib/tools/index.ts';
-import {
-  openDatabaseSource,
-  openRemoteSource,
-  type TestSource,
-} from '../support/backup-sources.ts';
+import { everySource, type TestSource } from '../support/backup-sources.ts';
 import { empty, insertFix, insertResult, insertRun } from '../support/records.ts';
 import { answerOf, createTestHandles, faultOf } from '../support/tools.ts';
 
 // One contract for both data sources: the same rows give the same answers of the tools (decisions 6).
 
-describe.each([
-  ['the database', openDatabaseSource],
-  ['the service API', openRemoteSource],
-])('from %s', (_name, open) => {
+describe.each(everySource)('from %s', (_name, open) => {
   let opened: TestSource;
   let handles: ToolHandles;
   const db = () => opened.database.db;

@@ -2,23 +2,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createDatabaseSource } from '../../lib/tools/database-source.ts';
 import type { ToolHandles } from '../../lib/tools/index.ts';
 import { createTestClock } from '../support/clock.ts';
-import {
-  createEmbedded,
-  createNeon,
-  createPostgres,
-  silentLog,
-  type TestDatabase,
-} from '../support/databases.ts';
+import { everyDatabase, silentLog, type TestDatabase } from '../support/databases.ts';
 import { insertLog, insertResult, insertRun } from '../support/records.ts';
 import { answerOf, createTestHandles, faultOf } from '../support/tools.ts';
 
 // The statements of the tools over each driver: their types differ, and so do their servers.
 
-describe.each([
-  ['the embedded database', createEmbedded],
-  ['Postgres', createPostgres],
-  ['Neon', createNeon],
-])('over %s', (_name, create) => {
+describe.each(everyDatabase)('over %s', (_name, create) => {
   let database: TestDatabase;
   let handles: ToolHandles;
   let run: number;
@@ -96,7 +86,7 @@ describe.each([
 });
 
 it('a table that is missing is told from a table that is there, over every driver', async () => {
-  for (const create of [createEmbedded, createPostgres, createNeon]) {
+  for (const [, create] of everyDatabase) {
     const { db, close } = await create({ migrated: false });
     const backups = createDatabaseSource({ db, clock: createTestClock(), log: silentLog });
     expect(await faultOf(createTestHandles({ backups }), 'list_backup_runs')).toContain(
