@@ -19,19 +19,24 @@ export const reportLimits = {
   text: 1_000,
 } as const;
 
-/** One run among others. */
-export interface RunFigures {
-  id: number;
-  /** ISO 8601 in UTC; null when it was never written. */
-  started_at: string | null;
-  status: string;
+/** What runs came to. */
+export interface Figures {
   total_repos: number;
   successful: number;
   failed: number;
   skipped: number;
+  /** Of one run; of several the mean of those that ended. */
   duration_ms: number;
-  /** Of the archives that the run made. */
+  /** Of the archives that were made. */
   size_bytes: number;
+}
+
+/** One run among others. */
+export interface RunFigures extends Figures {
+  id: number;
+  /** ISO 8601 in UTC; null when it was never written. */
+  started_at: string | null;
+  status: string;
 }
 
 /** A run with its repositories, those that failed first. */
@@ -49,33 +54,18 @@ export interface RunFacts {
   history: RunFigures[];
 }
 
-/** One UTC day of runs. */
-export interface DayFigures {
-  date: string;
+/** Several runs together. */
+export interface SumFigures extends Figures {
   runs: number;
-  total_repos: number;
-  successful: number;
-  failed: number;
-  skipped: number;
-  /** Mean of the runs that ended. */
-  duration_ms: number;
-  size_bytes: number;
 }
 
 /** What happened in `reportLimits.days`. */
-export interface SummaryFacts {
+export interface SummaryFacts extends SumFigures {
   from: string;
   until: string;
-  runs: number;
   failed_runs: number;
-  total_repos: number;
-  successful: number;
-  failed: number;
-  skipped: number;
-  duration_ms: number;
-  size_bytes: number;
-  /** Newest first. */
-  days: DayFigures[];
+  /** By UTC day, newest first; days without a run are left out. */
+  days: (SumFigures & { date: string })[];
   /** Most failures first. */
   failing: { repository: string; failures: number; error_message: string }[];
   largest: { repository: string; size_bytes: number; last_backed_up: string }[];

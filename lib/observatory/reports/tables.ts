@@ -1,5 +1,5 @@
 import { formatBytes, formatDuration } from '../../platform/units.ts';
-import type { RunFigures } from '../../records/report-facts.ts';
+import type { Figures, RunFigures } from '../../records/report-facts.ts';
 import type { ChartPoint } from './chart.ts';
 import { quote } from './text.ts';
 
@@ -20,10 +20,7 @@ export function moment(iso: string | null): string {
 }
 
 /** The share of repositories that did not fail, 0 to 100; null when there were none (decisions 4). */
-export function successRate({
-  total_repos,
-  failed,
-}: Pick<RunFigures, 'total_repos' | 'failed'>): number | null {
+export function successRate({ total_repos, failed }: Figures): number | null {
   if (total_repos <= 0) return null;
   return Math.min(100, Math.max(0, 100 * (1 - failed / total_repos)));
 }
