@@ -104,7 +104,7 @@ it('Redis gets its token, and nobody that it names', async () => {
       UPSTASH_REDIS_REST_TOKEN: 'the-token-of-Redis',
     }),
   );
-  await redis?.get('key');
+  await expect(redis?.get('key')).rejects.toThrow();
   expect(JSON.stringify(service.received)).toContain('the-token-of-Redis');
   // Its client cannot be kept from going there; SECURITY.md says so.
   expect(other.received).not.toEqual([]);
