@@ -1,6 +1,7 @@
-import type { Hono } from 'hono';
+import type { Hono, MiddlewareHandler } from 'hono';
 import { type ObservatoryConfig, observatoryVariables } from '../platform/config/observatory.ts';
 import type { Environment } from '../platform/config/read.ts';
+import type { Deps } from '../platform/deps.ts';
 import type { HttpEnv } from '../platform/http/env.ts';
 import { configReader, createHostedSurface } from '../platform/http/hosted-surface.ts';
 import type { WriteLine } from '../platform/log.ts';
@@ -22,7 +23,7 @@ export function createHostedObservatoryApp(
       name: 'the observatory',
       readConfig: configReader(observatoryVariables),
       createApp: (deps, given) => {
-        const options = { ...given, stopping };
+        const options = { ...given, stopping, outermost: [finishWhatWasBegun(deps)] };
         const { VERCEL_URL: host } = deps.config;
         if (host === undefined) return createObservatoryApp(deps, options);
         const askServiceApi: AskServiceApi = (signal) =>
@@ -35,4 +36,15 @@ export function createHostedObservatoryApp(
     environment,
     write,
   );
+}
+
+/** The platform may stop a function whose client has gone, but for what it was asked to wait for. */
+function finishWhatWasBegun({
+  waitUntil,
+}: Pick<Deps<ObservatoryConfig>, 'waitUntil'>): MiddlewareHandler<HttpEnv> {
+  return (_c, next) => {
+    const work = next();
+    waitUntil(work);
+    return work;
+  };
 }

@@ -5,6 +5,11 @@ export interface Surface {
   entry: string;
   /** Seconds after which the platform ends a request. */
   maxDuration: number;
+  /**
+   * Does the platform abort requests whose client has gone? It may then stop the function too, so that only
+   * one that hands all its work to `waitUntil` takes part.
+   */
+  supportsCancellation?: boolean;
   /** Exact paths, or everything below one: `/api/*`. */
   paths: readonly string[];
 }
@@ -42,6 +47,8 @@ export const surfaces: readonly Surface[] = [
     name: 'observatory',
     entry: 'api/observatory.ts',
     maxDuration: 300,
+    // A client that leaves ends its turn of the chat (spec 2, Tool confirmation).
+    supportsCancellation: true,
     paths: [
       '/observatory/*',
       '/auth/*',

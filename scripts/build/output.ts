@@ -4,7 +4,7 @@ import { buildOutputConfig, functionPath, type Surface } from '../../lib/platfor
 import type { Bundle } from './bundle.ts';
 
 /** How the platform runs a bundle (Build Output API, Node.js functions). */
-const functionConfig = ({ maxDuration }: Surface) => ({
+const functionConfig = ({ maxDuration, supportsCancellation = false }: Surface) => ({
   runtime: 'nodejs24.x',
   handler: 'index.mjs',
   launcherType: 'Nodejs',
@@ -12,6 +12,7 @@ const functionConfig = ({ maxDuration }: Surface) => ({
   shouldAddHelpers: false,
   shouldAddSourcemapSupport: true,
   supportsResponseStreaming: true,
+  supportsCancellation,
   maxDuration,
 });
 

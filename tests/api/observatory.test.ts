@@ -1,7 +1,10 @@
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createHostedObservatoryApp } from '../../lib/observatory/hosted.ts';
-import { createPostgres } from '../support/databases.ts';
+import { chatEnvironment, readMessages, scriptChat } from '../support/chat.ts';
+import { createPostgres, type TestDatabase } from '../support/databases.ts';
+import { type Gateway, startGateway } from '../support/gateway.ts';
 import { ADA, TEST_JWT_SECRET } from '../support/observatory-client.ts';
+import { sql } from '../support/records.ts';
 
 const secrets = {
   JWT_SECRET: TEST_JWT_SECRET,
@@ -43,6 +46,63 @@ describe('the function api/observatory.ts', () => {
     expect(response.status).toBe(200);
     expect(await response.json()).toMatchObject({ token_type: 'bearer' });
     await close();
+  });
+});
+
+describe('the platform is asked to wait', () => {
+  const works: Promise<unknown>[] = [];
+  const context = Symbol.for('@vercel/request-context');
+  let database: TestDatabase;
+  let gateway: Gateway;
+  beforeEach(async () => {
+    [database, gateway] = await Promise.all([createPostgres(), startGateway()]);
+    works.length = 0;
+    const waitUntil = (work: Promise<unknown>) => works.push(work);
+    Reflect.set(globalThis, context, { get: () => ({ waitUntil }) });
+  });
+  afterEach(async () => {
+    Reflect.deleteProperty(globalThis, context);
+    await Promise.all([database.close(), gateway.close()]);
+  });
+
+  async function logIn() {
+    const variables = { ...secrets, ...chatEnvironment(gateway), DATABASE_URL: database.url };
+    const { app } = await createApp({ ...variables, LOG_LEVEL: 'error' });
+    const login = await app.fetch(loginRequest());
+    const { access_token: token } = (await login.json()) as { access_token: string };
+    works.length = 0;
+    return (path: string, json: object) =>
+      app.request(path, {
+        method: 'POST',
+        headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
+        body: JSON.stringify(json),
+      });
+  }
+
+  it('until a turn of the chat is stored whose client has gone', async () => {
+    const post = await logIn();
+    scriptChat(gateway, { text: ['Half a thought'], instead: 'hang' });
+    const { body } = await post('/chat/stream', { question: 'Well?' });
+    const reader = body?.pipeThrough(new TextDecoderStream()).getReader();
+    let received = '';
+    while (!received.includes('"token"')) received += (await reader?.read())?.value;
+    await reader?.cancel();
+    await Promise.all(works);
+    expect(await readMessages(database.db)).toMatchObject([
+      { role: 'user' },
+      { role: 'assistant', status: 'failed', content: 'Half a thought' },
+    ]);
+  });
+
+  it('until any request has come to its end, because it stops those whose client has gone', async () => {
+    const post = await logIn();
+    const answering = Promise.resolve(post('/sessions', { session_name: 'Nights' }));
+    expect(works).toHaveLength(1);
+    await works[0];
+    expect(await sql(database.db, 'SELECT session_name FROM chat_sessions')).toEqual([
+      { session_name: 'Nights' },
+    ]);
+    expect((await answering).status).toBe(201);
   });
 });
 

@@ -1,0 +1,31 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { surfaces } from '../../lib/platform/surfaces.ts';
+import { writeBuildOutput } from '../../scripts/build/output.ts';
+import { temporaryFolder } from '../support/git.ts';
+
+// A client that leaves a chat ends its turn (spec 2, Tool confirmation). The platform tells only a function
+// that asks for it, and may stop such a function: tests/api/observatory.test.ts holds that this one is kept.
+it('asks the platform to tell the observatory, and no other function, of clients that leave', async () => {
+  const folder = await temporaryFolder();
+  const nothing = new Uint8Array();
+  const bundle = { code: nothing, map: nothing, metafile: { inputs: {}, outputs: {} } };
+  await writeBuildOutput(
+    folder.path,
+    surfaces.map((surface) => ({ surface, bundle })),
+  );
+  const asking = await Promise.all(
+    surfaces.map(async ({ name }) => {
+      const file = join(folder.path, 'functions', `api/${name}.func`, '.vc-config.json');
+      return [name, JSON.parse(await readFile(file, 'utf8')).supportsCancellation];
+    }),
+  );
+  await folder.remove();
+  expect(Object.fromEntries(asking)).toEqual({
+    backups: false,
+    live: false,
+    observatory: true,
+    mcp: false,
+  });
+});
