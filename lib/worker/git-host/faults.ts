@@ -2,6 +2,7 @@ import { RequestError } from '@octokit/request-error';
 import { ZodError } from 'zod';
 import { cleanText } from '../../platform/clean-text.ts';
 import { AppError } from '../../platform/errors.ts';
+import { UnreadableAnswer } from './oauth.ts';
 
 /**
  * A failed request to the git host as one line for a person. The error itself is no cause of it: it
@@ -10,7 +11,7 @@ import { AppError } from '../../platform/errors.ts';
 export function explainHostFault(error: unknown, host: string): AppError {
   if (error instanceof AppError) return error;
   const { host: name } = new URL(host);
-  if (error instanceof ZodError) {
+  if (error instanceof ZodError || error instanceof UnreadableAnswer) {
     return unavailable(`${name} gave an answer that is not understood`);
   }
   if (error instanceof RequestError && error.response !== undefined) {
@@ -21,8 +22,9 @@ export function explainHostFault(error: unknown, host: string): AppError {
   return unavailable(`${name} does not answer: ${cleanText(reasonOf(error), 200)}`);
 }
 
-/** True when a request may succeed later: no answer, a fault of the host, or too many requests. */
+/** True when a request may succeed later: no answer or a foreign one, a fault of the host, too many requests. */
 export function isPassing(error: unknown): boolean {
+  if (error instanceof UnreadableAnswer) return true;
   if (!(error instanceof RequestError)) return isNoAnswer(error);
   return error.response === undefined || error.status >= 500 || error.status === 429;
 }

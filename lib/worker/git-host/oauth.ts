@@ -34,6 +34,11 @@ export class OAuthError extends Error {
   }
 }
 
+/** An answer that is none of a host's to a login request, such as a web page or half of one. */
+export class UnreadableAnswer extends Error {
+  override readonly name = 'UnreadableAnswer';
+}
+
 /** What a host grants unless it says otherwise, in seconds (spec 3, Token lifetime). */
 const TOKEN_SECONDS = 8 * 3_600;
 const REFRESH_SECONDS = 183 * 86_400;
@@ -45,12 +50,15 @@ const deviceCode = z.object({
   expires_in: z.number().positive(),
   interval: z.number().positive().default(5),
 });
+/** Stands in an answer that is not readable, for the library to throw. */
+const UNREADABLE = 'unreadable_answer';
+
 const oauthFault = z.object({
   error: z.string().regex(/^\w{1,60}$/),
   interval: z.number().positive().optional(),
 });
 
-/** Asks for the codes of a login. Throws OAuthError, RequestError. */
+/** Asks for the codes of a login. Throws OAuthError, UnreadableAnswer, RequestError. */
 export async function requestDeviceCode(
   connection: GitHostConnection,
   clientId: string,
@@ -68,7 +76,7 @@ export async function requestDeviceCode(
   };
 }
 
-/** Asks once whether the person has allowed the login. Throws OAuthError (also while not), RequestError. */
+/** Asks once whether the person has allowed the login. Throws OAuthError (also while not) and the same. */
 export async function requestToken(
   connection: GitHostConnection,
   { clientId, code }: { clientId: string; code: string },
@@ -87,7 +95,7 @@ export async function requestToken(
 /**
  * Trades a refresh token, which ends with it, for a new token. An interruption does not end the request:
  * the host may have spent the old token, and the new one must reach its store. Throws OAuthError,
- * RequestError.
+ * UnreadableAnswer, RequestError.
  */
 export async function requestRefresh(
   connection: GitHostConnection,
@@ -146,7 +154,7 @@ function complete(
   response.headers.date = new Date(now).toUTCString();
   const { data } = response;
   if (typeof data !== 'object' || data === null) {
-    response.data = { error: 'unreadable_answer' };
+    response.data = { error: UNREADABLE };
     return;
   }
   const answer = data as Record<string, unknown>;
@@ -155,7 +163,7 @@ function complete(
     !('error' in answer) &&
     !('device_code' in answer)
   ) {
-    answer.error = 'unreadable_answer';
+    answer.error = UNREADABLE;
   }
   if (typeof answer.scope !== 'string') answer.scope = '';
   // One that is not replaced stays good (RFC 6749, 6).
@@ -177,6 +185,7 @@ async function asking<Value>(ask: () => Promise<Value>): Promise<Value> {
     if (error.status >= 500) throw error;
     const fault = oauthFault.safeParse(error.response?.data);
     if (error.status === 429 && fault.data?.error !== 'slow_down') throw error;
+    if (fault.data?.error === UNREADABLE) throw new UnreadableAnswer();
     // Not as a cause: the error holds the request's body, and with it the code or refresh token.
     if (fault.success) throw new OAuthError(fault.data.error, fault.data.interval ?? null);
     throw error;

@@ -76,6 +76,7 @@ describe('the device flow', () => {
     ['500 and 503', [{ status: 500 }, { status: 503 }], [5, 5, 5, 5]],
     ['503 with a code of its own', [{ status: 503, error: 'server_error' }], [5, 5, 5]],
     ['429 with a code of its own', [{ status: 429, error: 'rate_limited' }], [5, 5, 5]],
+    ['an answer of something else, as of a wrong proxy', [{ status: 200 }], [5, 5, 5]],
     ['slow_down as 429', [{ status: 429, error: 'slow_down' }], [5, 10, 10]],
   ])('goes on after %s', async (_what, answers, pauses) => {
     const start = bench.clock.now();
