@@ -61,7 +61,10 @@ export function guardTransport(
       open.set(message.id, { method, startedAt: clock.now() });
     } else if ('method' in message && message.method === 'notifications/cancelled') {
       const id = message.params?.requestId;
-      if (typeof id === 'string' || typeof id === 'number') record(id, 'canceled');
+      // Later, as the SDK acts on it: in one batch it also cancels a request that stands behind it.
+      if (typeof id === 'string' || typeof id === 'number') {
+        queueMicrotask(() => record(id, 'canceled'));
+      }
     }
   }
 

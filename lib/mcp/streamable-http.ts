@@ -14,7 +14,11 @@ export async function answerStreamableHttp(
 ): Promise<Response> {
   const transport = new WebStandardStreamableHTTPServerTransport();
   const server = createServer();
-  await server.connect(guardTransport(transport, guard));
+  const guarded = guardTransport(transport, guard);
+  await server.connect(guarded);
   request.signal.addEventListener('abort', () => void server.close(), { once: true });
-  return transport.handleRequest(request);
+  const response = await transport.handleRequest(request);
+  // A request that was canceled by a message beside it gets no response, and the stream would wait for it.
+  void guarded.settled().then(() => server.close());
+  return response;
 }

@@ -196,6 +196,20 @@ describe('streamable HTTP', () => {
   });
 });
 
+describe('a batch', () => {
+  const wait = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'wait' } };
+  const cancel = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } };
+
+  it.each([
+    ['behind', [wait, cancel]],
+    ['before', [cancel, wait]],
+  ])('ends when it cancels its own request, %s it', async (_place, batch) => {
+    const { app } = createTestMcpApp();
+    const response = await post(app, '/mcp', [...batch, { ...listTools, id: 2 }]);
+    expect(await messagesOf(response)).toMatchObject([{ id: 2, result: {} }]);
+  });
+});
+
 describe('the local servers', () => {
   it('serve their transport and a public /health alone', async () => {
     const statuses = async (serve: 'http' | 'sse') => {
