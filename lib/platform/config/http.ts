@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { flag, list, network } from './values.ts';
+import { flag, list, network, wholeNumber } from './values.ts';
 
 /** Access to the HTTP surfaces and who their clients are (spec 1, Authentication and Limits). */
 export const httpVariables = z.object({
@@ -19,6 +19,9 @@ export const httpVariables = z.object({
     .regex(/^[A-Za-z0-9-]+$/, 'must be a header name')
     .default('X-Forwarded-For')
     .describe('the header that a trusted proxy sets'),
+  MAX_WAITING_QUERIES: wholeNumber(1, 100_000)
+    .default(250)
+    .describe('requests are answered 503 while more queries than this wait for the database'),
 });
 
 /** `httpVariables` as they were read. */

@@ -7,6 +7,8 @@ import type { HttpEnv } from './env.ts';
 export interface Metrics {
   /** Counts each request, its duration and those under way, keyed by route pattern. */
   observeRequests: MiddlewareHandler<HttpEnv>;
+  /** Counts a request that was refused for the load, beside the others. */
+  countShed(): void;
   /** Adds gauges of the database's connection pool. */
   observeDatabase(database: Database): void;
   /** Prometheus text, and its content type. */
@@ -58,7 +60,14 @@ export function createMetrics(): Metrics {
     registers,
   });
 
+  const shed = new Counter({
+    name: 'http_requests_shed_total',
+    help: 'Requests that were refused because too many were under way.',
+    registers,
+  });
+
   return {
+    countShed: () => shed.inc(),
     async observeRequests(c, next) {
       c.set('routePattern', UNMATCHED_ROUTE);
       const startedAt = performance.now();

@@ -10,6 +10,7 @@ import { type DescribeError, respondToError } from './error-response.ts';
 import { limitRate } from './rate-limit.ts';
 import { assignRequestId } from './request-id.ts';
 import { setSecurityHeaders } from './security-headers.ts';
+import { shedLoad } from './shed-load.ts';
 
 export interface SurfaceOptions {
   /** Where the peer's address comes from. Default: the socket; a deployed function has none. */
@@ -44,8 +45,9 @@ export function createSurface(
   app.use(
     ...outermost,
     assignRequestId,
-    deps.metrics.observeRequests,
     setSecurityHeaders,
+    shedLoad(deps, describeError),
+    deps.metrics.observeRequests,
     catchNonErrors,
     identifyClient(deps.config, readConnection),
   );
