@@ -18,13 +18,13 @@ const functionConfig = ({ maxDuration, supportsCancellation = false }: Surface) 
 
 /**
  * Writes functions, routes and cron jobs as the platform takes them (Build Output API, version 3). What an
- * earlier build left in the folder is removed.
+ * earlier build left there is removed.
  */
 export async function writeBuildOutput(
   folder: string,
   bundles: readonly { surface: Surface; bundle: Bundle }[],
 ): Promise<void> {
-  await rm(folder, { recursive: true, force: true });
+  await rm(join(folder, 'functions'), { recursive: true, force: true });
   await mkdir(folder, { recursive: true });
   await writeFile(join(folder, 'config.json'), formatJson(buildOutputConfig()));
   for (const { surface, bundle } of bundles) {

@@ -1,0 +1,270 @@
+import { once } from 'node:events';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { WebSocket } from 'ws';
+import { observatoryRoutes } from '../../lib/observatory/routes.ts';
+import { buildOutputConfig, functionPath, surfaces } from '../../lib/platform/surfaces.ts';
+import { type BuiltProject, buildProject, hasVercelCli } from '../support/build-output.ts';
+import { askStream, scriptChat } from '../support/chat.ts';
+import { withSecret } from '../support/deps.ts';
+import { asMessage, connectHttp, connectSse, withToken } from '../support/mcp.ts';
+import { insertLog } from '../support/records.ts';
+import { hasRedisServer } from '../support/redis-server.ts';
+import { type Answer, ask, maskText } from './answers.ts';
+import { CRON_SECRET, type Side, startTwoServers, type TwoServers } from './two-servers.ts';
+
+// What `vercel build` makes of the project, and the same requests to it and to the server of `npm start`.
+
+let project: BuiltProject;
+
+beforeAll(async () => {
+  project = await buildProject(hasVercelCli ? 'vercel' : 'npm');
+});
+afterAll(() => project?.remove());
+
+describe('the output of a build', () => {
+  it('has the table of paths before anything else, and the cron jobs once', async () => {
+    const config = JSON.parse(await readFile(join(project.output, 'config.json'), 'utf8'));
+    const { version, routes, crons } = buildOutputConfig();
+    expect(config.version).toBe(version);
+    expect(config.routes.slice(0, routes.length)).toEqual(routes);
+    expect(config.crons).toEqual(crons);
+  });
+
+  it('has each function as one module with its source map, and no other file', async () => {
+    const files = await readdir(join(project.output, 'functions'), { recursive: true });
+    expect(files.filter((name) => /\.func./.test(name)).sort()).toEqual(
+      surfaces
+        .flatMap((surface) =>
+          ['.vc-config.json', 'index.mjs', 'index.mjs.map'].map(
+            (name) => `${functionPath(surface).slice(1)}.func/${name}`,
+          ),
+        )
+        .sort(),
+    );
+    for (const surface of surfaces) {
+      const folder = join(project.output, 'functions', `${functionPath(surface)}.func`);
+      const code = await readFile(join(folder, 'index.mjs'), 'utf8');
+      expect(code).toMatch(/\/\/# sourceMappingURL=index\.mjs\.map\s*$/);
+      const map = JSON.parse(await readFile(join(folder, 'index.mjs.map'), 'utf8'));
+      expect(map.sources).toContain(surface.entry.replace('api/', ''));
+      expect(JSON.parse(await readFile(join(folder, '.vc-config.json'), 'utf8'))).toMatchObject({
+        runtime: 'nodejs24.x',
+        handler: 'index.mjs',
+        launcherType: 'Nodejs',
+        supportsResponseStreaming: true,
+        maxDuration: surface.maxDuration,
+      });
+    }
+  });
+
+  it.skipIf(!hasVercelCli)('is what the command line of the platform takes', () => {
+    expect(project.log).toContain('Build Completed');
+    expect(project.log).not.toMatch(/error/i);
+  });
+});
+
+/** An operation of the document. */
+interface Operation {
+  path: string;
+  method: string;
+  security: Record<string, unknown>[];
+}
+
+interface Document {
+  paths: Record<string, Record<string, Omit<Operation, 'path' | 'method'>>>;
+}
+
+/** What a caller with the right credentials sends, by the scheme of the document. */
+const credentials: Record<string, (side: Side) => Record<string, string>> = {
+  InternalSecret: () => withSecret,
+  CronBearer: () => ({ Authorization: `Bearer ${CRON_SECRET}` }),
+  McpBearer: () => withToken,
+  UserToken: ({ token }) => ({ Authorization: `Bearer ${token}` }),
+};
+
+const ID = '5f0d2a1e-1111-4222-8333-444455556666';
+
+describe.skipIf(!hasRedisServer)('the built functions', () => {
+  let servers: TwoServers;
+  let operations: Operation[];
+
+  beforeAll(async () => {
+    servers = await startTwoServers(project.output);
+    const response = await fetch(`${servers.local.url}/openapi.json`);
+    const document = (await response.json()) as Document;
+    operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+      Object.entries(methods)
+        .filter(([, operation]) => 'security' in operation)
+        .map(([method, { security }]) => ({ path, method: method.toUpperCase(), security })),
+    );
+  });
+  beforeEach(() => servers.forgetClients());
+  afterAll(() => servers?.close());
+
+  /** Asks both the same, and expects the same of both. */
+  async function compare(
+    path: string,
+    init: RequestInit = {},
+    headers: (side: Side) => Record<string, string> = () => ({}),
+  ): Promise<Answer> {
+    const [built, local] = await Promise.all(
+      [servers.built, servers.local].map((side) => {
+        const all = { ...(init.headers as Record<string, string>), ...headers(side) };
+        return ask(`${side.url}${path}`, { ...init, headers: all });
+      }),
+    );
+    expect(built, `${init.method ?? 'GET'} ${path}`).toEqual(local);
+    return built as Answer;
+  }
+
+  const addressOf = ({ path }: Operation) =>
+    path.replace(/\{(\w+)\}/g, path.startsWith('/api/') ? '1' : ID);
+  const asJson = { 'Content-Type': 'application/json' };
+  const bodyOf = ({ method }: Operation): RequestInit =>
+    ['GET', 'DELETE'].includes(method) ? { method } : { method, body: '{}', headers: asJson };
+
+  it('answer every operation of the document as `npm start` does without credentials', async () => {
+    expect(operations.length).toBeGreaterThan(40);
+    for (const operation of operations) {
+      const { status } = await compare(addressOf(operation), bodyOf(operation));
+      if (operation.security.length > 0) expect(status, operation.path).toBe(401);
+    }
+  });
+
+  it('answer every operation of the document as `npm start` does with credentials', async () => {
+    for (const operation of operations) {
+      const [scheme = ''] = operation.security.flatMap((one) => Object.keys(one));
+      const { status } = await compare(
+        addressOf(operation),
+        bodyOf(operation),
+        credentials[scheme],
+      );
+      expect([401, 500], `${operation.method} ${operation.path}`).not.toContain(status);
+    }
+  });
+
+  it('answer the paths of the observatory with its prefix alike', async () => {
+    for (const { method, path } of observatoryRoutes) {
+      const address = path.replace(/:\w+/g, ID);
+      await compare(
+        `/observatory${address}`,
+        bodyOf({ method: method.toUpperCase(), path, security: [] }),
+      );
+    }
+  });
+
+  it.each(['/nowhere', '/api/nowhere', '/api/live', '/api/mcp', '/api/observatory', '/robots.txt'])(
+    'answer %s, which nobody owns, as `npm start` does',
+    async (path) => {
+      for (const headers of [{}, withSecret]) await compare(path, { headers });
+      await compare(path, { method: 'DELETE', headers: withSecret });
+    },
+  );
+
+  it.each([
+    '/api/backups?limit=2',
+    '/api/backups?page=2&limit=2',
+    '/api/repos',
+    '/api/logs?level=error&limit=3',
+    '/api/logs?run_id=1',
+    '/api/logs?level=loud',
+    '/api/analytics',
+    '/api/dashboard/stats',
+    '/api/metrics?days=3650',
+  ])('list %s as `npm start` does', async (path) => {
+    await compare(path, { headers: withSecret });
+  });
+
+  it('log in, search and keep sessions as `npm start` does', async () => {
+    const wrong = new URLSearchParams({ username: 'ada', password: 'wrong' });
+    expect((await compare('/auth/login', { method: 'POST', body: wrong })).status).toBe(401);
+    const post = (path: string, value: unknown) =>
+      compare(
+        path,
+        { method: 'POST', body: JSON.stringify(value), headers: asJson },
+        credentials.UserToken,
+      );
+    const found = await post('/search', { query: 'cloning' });
+    expect(JSON.parse(found.body).data.results).toHaveLength(6);
+    const session = await post('/sessions', { id: ID, session_name: 'one' });
+    expect(session.status).toBe(201);
+    const report = await post('/reports', { report_type: 'latest_backup' });
+    expect(report.status).toBe(201);
+  });
+
+  it('serve clients of MCP over both transports', async () => {
+    const answers = await Promise.all(
+      [servers.built, servers.local].map(async ({ url }) => {
+        const http = await connectHttp(`${url}/mcp`);
+        const sse = await connectSse(`${url}/sse`);
+        const tools = await http.listTools();
+        const call = { name: 'get_backup_run_details', arguments: { run_id: 1 } };
+        const results = [await http.callTool(call), await sse.callTool(call)];
+        await Promise.all([http.close(), sse.close()]);
+        return maskText(JSON.stringify({ tools, results }));
+      }),
+    );
+    expect(answers[0]).toBe(answers[1]);
+    expect(answers[0]).toContain('ada/app');
+    await compare('/', { method: 'POST', body: '{}', headers: { ...asMessage, ...withToken } });
+    expect((await compare('/', { headers: withToken })).status).toBe(405);
+  });
+
+  it('stream logs over SSE and WebSocket', async () => {
+    for (const { url, database } of [servers.built, servers.local]) {
+      const stream = await fetch(`${url}/api/logs/stream?after_id=6`, { headers: withSecret });
+      const ws = new WebSocket(`${url.replace('http', 'ws')}/ws/live`, { headers: withSecret });
+      await once(ws, 'open');
+      const received = once(ws, 'message');
+      await insertLog(database.db, { message: 'hello' });
+      let text = '';
+      for await (const chunk of stream.body ?? []) {
+        text += Buffer.from(chunk).toString();
+        if (text.includes('event: log')) break;
+      }
+      const [message] = await received;
+      expect(text).toContain(`data: ${message}\n\n`);
+      expect(JSON.parse(String(message))).toMatchObject({ id: 7, message: 'hello' });
+      ws.close();
+      const [code] = await once(ws, 'close');
+      expect(code).toBe(1005);
+    }
+  });
+
+  it('refuse a WebSocket without the secret', async () => {
+    for (const { url } of [servers.built, servers.local]) {
+      const ws = new WebSocket(`${url.replace('http', 'ws')}/ws/live`);
+      const [, response] = await once(ws, 'unexpected-response');
+      expect(response.statusCode).toBe(401);
+      expect(response.headers['www-authenticate']).toBe('Bearer realm=backup-api');
+    }
+  });
+
+  it('stream a chat with a call of a tool', async () => {
+    const streams: string[] = [];
+    for (const { url, token } of [servers.built, servers.local]) {
+      scriptChat(
+        servers.gateway,
+        { calls: [{ id: 'call-1', name: 'get_backup_run_details', args: { run_id: 1 } }] },
+        { text: ['Two ', 'repositories.'] },
+      );
+      const post = (path: string, json: unknown) =>
+        fetch(`${url}${path}`, {
+          method: 'POST',
+          headers: { ...asJson, Authorization: `Bearer ${token}` },
+          body: JSON.stringify(json),
+        });
+      const { ended } = await askStream({ post }, { question: 'How many?' });
+      const events = await ended;
+      expect(events.map(({ type }) => type)).toContain('tool_end');
+      streams.push(maskText(JSON.stringify(events)));
+    }
+    expect(streams[0]).toBe(streams[1]);
+  });
+
+  it('wrote no error', () => {
+    expect(servers.platform.errors()).toBe('');
+  });
+});

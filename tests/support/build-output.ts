@@ -1,0 +1,70 @@
+import { existsSync } from 'node:fs';
+import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { execa } from 'execa';
+
+const project = resolve(import.meta.dirname, '../..');
+const cli = join(project, 'tests/build/vercel-cli/node_modules/.bin/vercel');
+
+/** Is the platform's command line here? Without it what it makes of our build is not tested. */
+export const hasVercelCli = existsSync(cli);
+if (!hasVercelCli) {
+  console.warn(
+    'vercel is not installed (npm install in tests/build/vercel-cli): `vercel build` is skipped',
+  );
+}
+
+/** What a build is made from: what git has of the project, but for documents and tests. */
+const sources = [
+  'api',
+  'lib',
+  'drizzle',
+  'scripts',
+  'package.json',
+  'package-lock.json',
+  'vercel.json',
+];
+
+/** A copy of the project that was built, in a folder of its own. */
+export interface BuiltProject {
+  /** The folder of the Build Output API. */
+  output: string;
+  /** What the build said. */
+  log: string;
+  remove(): Promise<void>;
+}
+
+/**
+ * Builds a copy of the project: by `vercel build`, which reads vercel.json as a deployment from git does,
+ * or by `npm run build` alone. Nothing is installed or fetched.
+ */
+export async function buildProject(by: 'vercel' | 'npm'): Promise<BuiltProject> {
+  const folder = await mkdtemp(join(tmpdir(), 'build-'));
+  for (const name of sources) {
+    await cp(join(project, name), join(folder, name), { recursive: true });
+  }
+  await symlink(join(project, 'node_modules'), join(folder, 'node_modules'));
+  await mkdir(join(folder, '.vercel'));
+  const linked = { projectId: 'prj_test', orgId: 'team_test', settings: { framework: null } };
+  await writeFile(join(folder, '.vercel/project.json'), JSON.stringify(linked));
+  const command = {
+    vercel: [cli, 'build', '--yes', '--global-config', join(folder, '.vercel/global')],
+    npm: ['npm', 'run', 'build'],
+  }[by];
+  const [file = '', ...args] = command;
+  const { all } = await execa(file, args, {
+    cwd: folder,
+    env: {
+      VERCEL_INSTALL_COMPLETED: '1',
+      VERCEL_TELEMETRY_DISABLED: '1',
+      npm_config_offline: 'true',
+    },
+    all: true,
+  });
+  return {
+    output: join(folder, '.vercel/output'),
+    log: all,
+    remove: () => rm(folder, { recursive: true, force: true }),
+  };
+}
