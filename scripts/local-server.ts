@@ -7,7 +7,7 @@ import { createObservatoryApp } from '../lib/observatory/app.ts';
 import { systemClock } from '../lib/platform/clock.ts';
 import type { DatabaseConfig } from '../lib/platform/config/database.ts';
 import { type HttpConfig, INTERNAL_SECRET_MIN_LENGTH } from '../lib/platform/config/http.ts';
-import { type ListenConfig, listenPort, listenVariables } from '../lib/platform/config/listen.ts';
+import { listenPort, listenVariables, ownUrl } from '../lib/platform/config/listen.ts';
 import { type LocalConfig, localVariables } from '../lib/platform/config/local.ts';
 import { ConfigError, type Environment, readConfig } from '../lib/platform/config/read.ts';
 import { configuredSecrets } from '../lib/platform/config/secrets.ts';
@@ -74,7 +74,7 @@ export async function startLocalServer(environment: Environment): Promise<LocalS
         stopping: stopping.signal,
       }),
       mcp: createMcpApp(
-        { ...deps, config: { ...config, BACKEND_URL: config.BACKEND_URL ?? ownAddress(listen) } },
+        { ...deps, config: { ...config, BACKEND_URL: config.BACKEND_URL ?? ownUrl(listen) } },
         { stopping: stopping.signal },
       ),
     };
@@ -102,14 +102,6 @@ export async function startLocalServer(environment: Environment): Promise<LocalS
     await db.close();
     throw error;
   }
-}
-
-/** Where this server reaches itself; undefined while the system chooses its port. */
-function ownAddress(listen: ListenConfig): string | undefined {
-  const port = listenPort(listen);
-  if (port === 0) return undefined;
-  if (['0.0.0.0', '::'].includes(listen.HOST)) return `http://127.0.0.1:${port}`;
-  return `http://${listen.HOST.includes(':') ? `[${listen.HOST}]` : listen.HOST}:${port}`;
 }
 
 /**

@@ -19,3 +19,22 @@ export async function explainMissingVectors(db: Database): Promise<string | null
   });
   return row?.reason ?? null;
 }
+
+/** Whether the database holds vectors. `installable`: the extension is on its server, and not used yet. */
+export type VectorSupport =
+  | { state: 'ready'; version: string }
+  | { state: 'installable' | 'missing'; version: null };
+
+/** Looks whether the database holds vectors, and changes nothing. */
+export async function readVectorSupport(db: Database): Promise<VectorSupport> {
+  const [found] = await db.query<{ version: string | null; is_ready: boolean; is_there: boolean }>({
+    text: `SELECT (SELECT extversion FROM pg_extension WHERE extname = 'vector') AS version,
+      EXISTS (SELECT FROM pg_available_extensions WHERE name = 'vector') AS is_there,
+      EXISTS (
+        SELECT FROM pg_attribute
+        WHERE attrelid = to_regclass('embedding_chunks') AND attname = 'embedding' AND NOT attisdropped
+      ) AS is_ready`,
+  });
+  if (found?.is_ready) return { state: 'ready', version: found.version ?? '' };
+  return { state: found?.is_there ? 'installable' : 'missing', version: null };
+}

@@ -15,3 +15,11 @@ export type ListenConfig = z.output<typeof listenVariables>;
 export function listenPort(config: ListenConfig): number {
   return config.PORT ?? config.SERVER_PORT ?? 8080;
 }
+
+/** Where the server reaches itself; undefined while the system chooses its port. */
+export function ownUrl(config: ListenConfig): string | undefined {
+  const port = listenPort(config);
+  if (port === 0) return undefined;
+  if (['0.0.0.0', '::'].includes(config.HOST)) return `http://127.0.0.1:${port}`;
+  return `http://${config.HOST.includes(':') ? `[${config.HOST}]` : config.HOST}:${port}`;
+}

@@ -32,6 +32,11 @@ export async function migrate(database: Database, folder: string): Promise<numbe
   }
 }
 
+/** How many migrations of a folder the database does not have yet. Nothing is changed. */
+export async function countMissing(database: Database, folder: string): Promise<number> {
+  return (await listMissing(database, readMigrationFiles({ migrationsFolder: folder }))).length;
+}
+
 async function applyMissing(database: Database, migrations: MigrationMeta[]): Promise<number> {
   const missing = await listMissing(database, migrations);
   for (const { sql, hash, folderMillis } of missing) {

@@ -1,0 +1,88 @@
+import { resolve } from 'node:path';
+import { type IdentityConfig, identityVariables } from '../../lib/platform/config/identity.ts';
+import type { Database } from '../../lib/platform/database/database.ts';
+import { countMissing } from '../../lib/platform/database/migrate.ts';
+import { listUsers } from '../../lib/records/users.ts';
+import { readVectorSupport, type VectorSupport } from '../../lib/search/vector-storage.ts';
+import { type Check, type Finding, named } from './report.ts';
+import { type Subject, withConfig } from './subject.ts';
+
+const MIGRATIONS = resolve(import.meta.dirname, '../../drizzle');
+
+/** The tables, and what can be looked at once all of them are there. */
+export async function lookAtContent(subject: Subject, db: Database): Promise<Check[]> {
+  const missing = await countMissing(db, MIGRATIONS);
+  const migrations = named('migrations', describeMissing(missing, subject));
+  if (missing > 0) return [migrations];
+  const [vectors, stored] = await Promise.all([readVectorSupport(db), listUsers(db)]);
+  return [
+    migrations,
+    named('vectors', describeVectors(vectors)),
+    named(
+      'users',
+      await withConfig(identityVariables, subject, (config) =>
+        describeUsers(config, stored.length, subject),
+      ),
+    ),
+  ];
+}
+
+function describeMissing(missing: number, { isHosted }: Subject): Finding {
+  if (missing === 0) return { status: 'ok', detail: 'all applied' };
+  return {
+    status: isHosted ? 'failed' : 'warning',
+    detail: `${missing} not applied yet`,
+    effect: isHosted ? 'prevents' : 'none',
+    next: isHosted
+      ? 'run `npm run migrate` with this DATABASE_URL'
+      : '`npm start` applies them; so does `npm run migrate`',
+  };
+}
+
+function describeVectors({ state, version }: VectorSupport): Finding {
+  switch (state) {
+    case 'ready':
+      return { status: 'ok', detail: `the vector extension ${version}`.trimEnd() };
+    case 'installable':
+      return {
+        status: 'warning',
+        effect: 'prevents',
+        detail: 'the vector extension is on the database server and not in use: full text alone',
+        next: 'run `npm run migrate` with a role that may create extensions',
+      };
+    case 'missing':
+      return {
+        status: 'warning',
+        effect: 'prevents',
+        detail: 'this Postgres does not have the vector extension: full text alone',
+        next: 'install pgvector on the database server, then run `npm run migrate`',
+      };
+  }
+}
+
+function describeUsers(
+  { AUTH_USERNAME, AUTH_PASSWORD }: IdentityConfig,
+  stored: number,
+  { makesSecrets }: Subject,
+): Finding {
+  const hasName = AUTH_USERNAME !== undefined;
+  if (hasName && AUTH_PASSWORD !== undefined) {
+    return { status: 'ok', detail: `1 in the variables, ${stored} in the database` };
+  }
+  if (makesSecrets) return { status: 'ok', detail: '`npm start` makes the user admin' };
+  if (hasName || AUTH_PASSWORD !== undefined) {
+    return {
+      status: 'warning',
+      effect: 'prevents',
+      detail: `${hasName ? 'AUTH_USERNAME' : 'AUTH_PASSWORD'} is set without its other half`,
+      next: 'set AUTH_USERNAME and AUTH_PASSWORD, or neither',
+    };
+  }
+  if (stored > 0) return { status: 'ok', detail: `${stored} in the database` };
+  return {
+    status: 'warning',
+    effect: 'prevents',
+    detail: 'there is none: nobody can log in to the observatory',
+    next: 'npm run users -- add NAME',
+  };
+}

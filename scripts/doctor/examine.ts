@@ -1,0 +1,36 @@
+import { version } from '../../lib/platform/version.ts';
+import { checkDatabase } from './database.ts';
+import { describeFeatures } from './features.ts';
+import { checkGateway } from './gateway.ts';
+import { checkArchives, checkGit } from './machine.ts';
+import { checkMail } from './mail.ts';
+import { checkRedis } from './redis.ts';
+import type { Check, Report } from './report.ts';
+import { checkServers } from './service-api.ts';
+import type { Subject } from './subject.ts';
+import { checkVariables } from './variables.ts';
+
+/** Looks at everything that a configuration names, each part with a time limit of its own. */
+export async function examine(subject: Subject): Promise<Report> {
+  const { isHosted } = subject;
+  // A deployed function has neither.
+  const ofMachine = isHosted ? [] : [checkGit(subject), checkArchives(subject)];
+  const [variables, redis, gateway, mail, servers, ...machine] = await Promise.all([
+    checkVariables(subject),
+    checkRedis(subject),
+    checkGateway(subject),
+    checkMail(subject),
+    checkServers(subject),
+    ...ofMachine,
+  ]);
+  // Last: while an embedded database starts in this process, no other answer would be noticed in time.
+  const database = await checkDatabase(subject);
+  const checks: Check[] = [...variables, ...database, redis, gateway, mail, ...machine, ...servers];
+  return {
+    version,
+    configuration: isHosted ? 'hosted' : 'local',
+    ok: checks.every(({ status }) => status !== 'failed'),
+    checks,
+    features: describeFeatures(checks, isHosted),
+  };
+}

@@ -1,0 +1,110 @@
+import { z } from 'zod';
+import { GatewayFailure } from '../../lib/gateway/failure.ts';
+import { createGatewayTransport, type GatewayTransport } from '../../lib/gateway/transport.ts';
+import { type GatewayConfig, gatewayVariables } from '../../lib/platform/config/gateway.ts';
+import { timed, withinLimit } from './measuring.ts';
+import { type Check, type Finding, named } from './report.ts';
+import { type Subject, withConfig } from './subject.ts';
+
+const WITHIN_MS = 8_000;
+const REQUEST_TIMEOUT_MS = 5_000;
+
+const modelList = z.object({ data: z.array(z.object({ id: z.string() })) });
+
+/** The model gateway, by its list of models, and the server's keys. No model is asked anything. */
+export async function checkGateway(subject: Subject): Promise<Check> {
+  const found = await withConfig(gatewayVariables, subject, async (config) => {
+    const { environment, fetch, clock } = subject;
+    const isConfigured = ['GATEWAY_BASE_URL', 'GATEWAY_API_KEYS', 'GATEWAY_MODEL'].some(
+      (name) => environment[name],
+    );
+    if (!isConfigured) {
+      return {
+        status: 'off',
+        effect: 'limits',
+        detail: 'no key of the server: only users who connect a key of their own can chat',
+        next: 'for all users: set GATEWAY_API_KEYS and GATEWAY_MODEL',
+      };
+    }
+    const transport = createGatewayTransport({ config, fetch, clock });
+    return withinLimit(
+      WITHIN_MS,
+      clock,
+      () => askGateway(config, transport),
+      (reason) => ({
+        status: 'failed',
+        detail: `${config.GATEWAY_BASE_URL}: ${reason}`,
+        next: 'correct GATEWAY_BASE_URL, or start that gateway',
+      }),
+    );
+  });
+  return named('gateway', found);
+}
+
+async function askGateway(config: GatewayConfig, transport: GatewayTransport): Promise<Finding> {
+  const keys = config.GATEWAY_API_KEYS;
+  const [{ value, latency_ms }, refused] = await Promise.all([
+    timed(() => request(transport, '/models', keys[0] ?? null)),
+    Promise.all(keys.map((key) => isRefused(transport, key))),
+  ]);
+  const count = refused.filter(Boolean).length;
+  if (count > 0) {
+    return {
+      status: count === keys.length ? 'failed' : 'warning',
+      detail: `${count} of ${keys.length} keys of GATEWAY_API_KEYS refused`,
+      next: 'replace the refused keys, counted from 1: '.concat(
+        refused.flatMap((is, index) => (is ? [index + 1] : [])).join(', '),
+      ),
+      latency_ms,
+    };
+  }
+  if (value instanceof GatewayFailure) throw value;
+  const models = modelList.parse(value).data.map(({ id }) => id);
+  const detail = `${models.length} models, ${keys.length} ${keys.length === 1 ? 'key' : 'keys'} of the server`;
+  if (config.GATEWAY_MODEL === undefined) {
+    return {
+      status: 'warning',
+      effect: 'limits',
+      detail: `${detail}, no default model: who does not name one cannot chat`,
+      next: 'set GATEWAY_MODEL',
+      latency_ms,
+    };
+  }
+  if (!models.includes(config.GATEWAY_MODEL)) {
+    return {
+      status: 'warning',
+      effect: 'limits',
+      detail: `${detail}; GATEWAY_MODEL is not among the models`,
+      next: 'set GATEWAY_MODEL to a model that the gateway lists',
+      latency_ms,
+    };
+  }
+  return { status: 'ok', detail, latency_ms };
+}
+
+/**
+ * Does the gateway refuse a key? OpenRouter tells at `/key`, others at `/models`; a gateway that lists its
+ * models to everybody and has no `/key` tells only when a model is asked.
+ */
+async function isRefused(transport: GatewayTransport, key: string): Promise<boolean> {
+  for (const path of ['/key', '/models']) {
+    const answer = await request(transport, path, key);
+    if (!(answer instanceof GatewayFailure)) return false;
+    if (answer.outcome === 401 || answer.outcome === 403) return true;
+  }
+  return false;
+}
+
+/** The answer, or how the request failed. */
+async function request(
+  transport: GatewayTransport,
+  to: string,
+  key: string | null,
+): Promise<unknown> {
+  try {
+    return await transport.requestJson({ method: 'GET', to, key, timeoutMs: REQUEST_TIMEOUT_MS });
+  } catch (error) {
+    if (error instanceof GatewayFailure) return error;
+    throw error;
+  }
+}

@@ -1,0 +1,135 @@
+import { z } from 'zod';
+import { httpVariables } from '../../lib/platform/config/http.ts';
+import { listenVariables, ownUrl } from '../../lib/platform/config/listen.ts';
+import { backendVariables } from '../../lib/platform/config/mcp.ts';
+import { AppError } from '../../lib/platform/errors.ts';
+import { callInternalService } from '../../lib/platform/http/internal-service.ts';
+import { parseJson } from '../../lib/platform/json.ts';
+import { version } from '../../lib/platform/version.ts';
+import { reasonOf, timed, withinLimit } from './measuring.ts';
+import { type Check, type Finding, named } from './report.ts';
+import { type Subject, withConfig } from './subject.ts';
+
+const WITHIN_MS = 10_000;
+const REQUEST_TIMEOUT_MS = 4_000;
+
+const { INTERNAL_SECRET } = httpVariables.shape;
+const ownVariables = z.object({ ...listenVariables.shape, INTERNAL_SECRET });
+const backendOnly = z.object({ BACKEND_URL: backendVariables.shape.BACKEND_URL, INTERNAL_SECRET });
+type Secret = string | undefined;
+
+const liveness = z.object({ status: z.literal('ok'), version: z.string() });
+
+/** A running server of this configuration: here on PORT, or where BACKEND_URL says. */
+export async function checkServers(subject: Subject): Promise<Check[]> {
+  const checks: Check[] = [];
+  if (!subject.isHosted) {
+    const found = await withConfig(ownVariables, subject, (config) => checkOwn(subject, config));
+    checks.push(named('server', found));
+  }
+  if (subject.isHosted || subject.environment.BACKEND_URL) {
+    const found = await withConfig(backendOnly, subject, (config) => checkBackend(subject, config));
+    checks.push(named('backend', found));
+  }
+  return checks;
+}
+
+async function checkOwn(subject: Subject, config: z.output<typeof ownVariables>): Promise<Finding> {
+  const url = ownUrl(config);
+  if (url === undefined) return { status: 'off', detail: 'PORT is 0: not looked for' };
+  return askServer(subject, config.INTERNAL_SECRET, url, (reason) =>
+    /ECONNREFUSED/.test(reason)
+      ? { status: 'off', detail: `not running at ${url}`, next: 'npm start' }
+      : {
+          status: 'failed',
+          detail: `what listens at ${url} is no server of ours: ${reason}`,
+          next: 'end that program, or set another PORT',
+        },
+  );
+}
+
+async function checkBackend(
+  subject: Subject,
+  config: z.output<typeof backendOnly>,
+): Promise<Finding> {
+  const url = config.BACKEND_URL;
+  if (url === undefined) {
+    return {
+      status: 'warning',
+      detail: 'BACKEND_URL is not set: the tool send_backup_report of the MCP server does not work',
+      next: "set BACKEND_URL to the deployment's own address",
+    };
+  }
+  return askServer(subject, config.INTERNAL_SECRET, url, (reason) => ({
+    status: subject.isHosted ? 'warning' : 'failed',
+    detail: `BACKEND_URL, ${url}: ${reason}`,
+    next: subject.isHosted ? 'deploy, and ask again' : 'correct BACKEND_URL, or start that server',
+  }));
+}
+
+/** Asks a server whether it is alive, has its database and takes our secret. */
+async function askServer(
+  subject: Subject,
+  secret: Secret,
+  url: string,
+  absent: (reason: string) => Finding,
+): Promise<Finding> {
+  const ask = async (path: string, sent?: string) => {
+    const { text } = await callInternalService(
+      { name: 'it', url, secret: sent, fetch: subject.fetch, timeoutMs: REQUEST_TIMEOUT_MS },
+      { path, signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS) },
+    );
+    return text;
+  };
+  return withinLimit(
+    WITHIN_MS,
+    subject.clock,
+    async () => {
+      const { value: health, latency_ms } = await timed(() => ask('/health'));
+      const alive = liveness.safeParse(parseJson(health)).data;
+      if (alive === undefined) return absent('/health is not answered as ours is');
+      const fault = await findFault(ask, secret);
+      if (fault !== null) return { ...fault, detail: `${url}: ${fault.detail}`, latency_ms };
+      if (alive.version !== version) {
+        return {
+          status: 'warning',
+          detail: `${url} runs version ${alive.version}, this is ${version}`,
+          next: subject.isHosted ? 'deploy' : 'start the server again',
+          latency_ms,
+        };
+      }
+      return { status: 'ok', detail: url, latency_ms };
+    },
+    absent,
+  );
+}
+
+async function findFault(
+  ask: (path: string, secret?: string) => Promise<string>,
+  secret: Secret,
+): Promise<Finding | null> {
+  try {
+    await ask('/ready');
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return {
+      status: 'failed',
+      detail: 'it runs, and its database does not answer',
+      next: 'look at its log',
+    };
+  }
+  try {
+    // Only now, to what has shown to be a server of ours.
+    await ask('/api/backups?limit=1', secret);
+    return null;
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return {
+      status: 'failed',
+      detail: reasonOf(error).includes('answered 401')
+        ? 'it runs with another INTERNAL_SECRET'
+        : reasonOf(error),
+      next: 'start or deploy it again with these variables',
+    };
+  }
+}

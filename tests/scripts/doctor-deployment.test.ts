@@ -1,0 +1,193 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createPostgres, type TestDatabase } from '../support/databases.ts';
+import { deploymentSecrets, examineWith } from '../support/doctor.ts';
+import { NEON_HOST, type NeonEndpoint, startNeonEndpoint } from '../support/neon-http.ts';
+import { hasRedisServer } from '../support/redis-server.ts';
+import { startUpstashRest } from '../support/upstash-rest.ts';
+
+let database: TestDatabase;
+let neon: NeonEndpoint;
+let neonUrl: string;
+
+beforeAll(async () => {
+  database = await createPostgres();
+  neon = await startNeonEndpoint(database.url);
+  const { username, password, pathname } = new URL(database.url);
+  neonUrl = `postgres://${username}:${password}@${NEON_HOST}${pathname}?sslmode=require`;
+});
+afterAll(async () => {
+  await neon.close();
+  await database.close();
+});
+
+const examineDeployment = (changes: Record<string, string | undefined> = {}) =>
+  examineWith({ ...deploymentSecrets, DATABASE_URL: neonUrl, ...changes }, { send: neon.fetch });
+
+describe('a deployment that has everything that is required', () => {
+  it('is well, and is told what it does without', async () => {
+    const { report, of, features } = await examineDeployment();
+    expect(report).toMatchObject({ configuration: 'hosted', ok: true });
+    expect(of('database')).toMatchObject({ status: 'ok', detail: `Neon, ${NEON_HOST}` });
+    expect(of('database').latency_ms).toBeGreaterThan(0);
+    expect(of('migrations')).toMatchObject({ status: 'ok', detail: 'all applied' });
+    expect(of('vectors')).toMatchObject({ status: 'warning', effect: 'prevents' });
+    expect(of('users')).toMatchObject({ status: 'warning', next: 'npm run users -- add NAME' });
+    expect(of('redis')).toMatchObject({ status: 'warning', effect: 'prevents' });
+    expect(of('backend').detail).toMatch(/^BACKEND_URL is not set: /);
+    expect(features('works')).toEqual([
+      'service API: runs, results, logs and figures',
+      'service API: ending of runs whose worker died',
+      'live feed: new logs as they are written',
+      'observatory: search by words',
+      "observatory: users' own gateway keys",
+      'MCP server: tools over the network',
+    ]);
+    expect(features('limited')).toEqual(['observatory: chat']);
+    expect(features('off')).toEqual([
+      'service API: limits that all instances count together',
+      'observatory: login and sessions',
+      'observatory: search by vectors',
+      'observatory: reports by mail',
+    ]);
+  });
+
+  it('is not asked for git, archives or a server on this machine', async () => {
+    const { report } = await examineDeployment();
+    const names = report.checks.map(({ name }) => name);
+    for (const name of ['git', 'archives', 'server']) expect(names).not.toContain(name);
+  });
+
+  it('has one who can log in when the variables name one', async () => {
+    const { of, features } = await examineDeployment({ AUTH_USERNAME: 'ada', AUTH_PASSWORD: 'x' });
+    expect(of('users')).toMatchObject({
+      status: 'ok',
+      detail: '1 in the variables, 0 in the database',
+    });
+    expect(features('works')).toContain('observatory: login and sessions');
+    expect((await examineDeployment({ AUTH_USERNAME: 'ada' })).of('users')).toMatchObject({
+      status: 'warning',
+      detail: 'AUTH_USERNAME is set without its other half',
+    });
+  });
+});
+
+describe('a deployment that lacks something', () => {
+  it.each([
+    ['DATABASE_URL', 'database', 'service API: runs, results, logs and figures'],
+    ['INTERNAL_SECRET', 'INTERNAL_SECRET', 'live feed: new logs as they are written'],
+    ['JWT_SECRET', 'JWT_SECRET', 'observatory: search by words'],
+    ['MCP_AUTH_TOKEN', 'MCP_AUTH_TOKEN', 'MCP server: tools over the network'],
+  ])('fails without %s', async (variable, name, feature) => {
+    const { report, of, features } = await examineDeployment({ [variable]: undefined });
+    expect(report.ok).toBe(false);
+    expect(of(name)).toMatchObject({ status: 'failed', effect: 'prevents' });
+    expect(of(name).next).not.toBeNull();
+    expect(features('off')).toContain(feature);
+  });
+
+  it.each([
+    ['CRON_SECRET', 'service API: ending of runs whose worker died'],
+    ['CREDENTIALS_ENCRYPTION_KEY', "observatory: users' own gateway keys"],
+  ])('is warned without %s', async (variable, feature) => {
+    const { report, of, features } = await examineDeployment({ [variable]: undefined });
+    expect(report.ok).toBe(true);
+    expect(of(variable)).toMatchObject({ status: 'warning', effect: 'prevents' });
+    expect(features('off')).toContain(feature);
+  });
+
+  it('fails with a database that this machine alone reaches', async () => {
+    const { report, of } = await examineDeployment({
+      DATABASE_URL: 'postgres://u:p@localhost:1/x',
+    });
+    expect(report.ok).toBe(false);
+    expect(of('database').detail).toMatch(/which a deployed function does not reach$/);
+  });
+
+  it('fails with a database that lacks migrations', async () => {
+    const empty = await createPostgres({ migrated: false });
+    const { report, of } = await examineDeployment({
+      DATABASE_URL: neonUrl.replace(new URL(neonUrl).pathname, new URL(empty.url).pathname),
+    });
+    await empty.close();
+    expect(report.ok).toBe(false);
+    expect(of('migrations')).toMatchObject({
+      status: 'failed',
+      detail: expect.stringMatching(/^\d+ not applied yet$/),
+      next: 'run `npm run migrate` with this DATABASE_URL',
+    });
+  });
+
+  it('fails with a database that does not answer, without its password', async () => {
+    neon.failWith({ status: 500, body: '{"message":"Control plane request failed"}' });
+    const { report, of } = await examineDeployment();
+    neon.failWith(null);
+    expect(report.ok).toBe(false);
+    expect(of('database')).toMatchObject({
+      status: 'failed',
+      detail: expect.stringMatching(/^Neon, .*: the database is unavailable: /),
+      latency_ms: null,
+    });
+  });
+
+  it('fails with a value that does not fit, and names the variable and not the value', async () => {
+    const { report, of } = await examineDeployment({
+      JWT_EXPIRES_MINUTES: 'forever',
+      TRUSTED_PROXIES: '10.0.0.0/99',
+    });
+    expect(report.ok).toBe(false);
+    expect(of('variables')).toMatchObject({
+      status: 'failed',
+      detail: expect.stringMatching(/TRUSTED_PROXIES must be .*JWT_EXPIRES_MINUTES must be /),
+    });
+    expect(JSON.stringify(report)).not.toContain('forever');
+  });
+
+  it('is warned of turns that outlast a function', async () => {
+    const { of } = await examineDeployment({ AGENT_REQUEST_DEADLINE_SECONDS: '300' });
+    expect(of('limits')).toMatchObject({ status: 'warning', next: 'set less than 300' });
+    expect((await examineDeployment()).of('limits').status).toBe('ok');
+  });
+
+  it('is warned of a connection that is not encrypted', async () => {
+    const ofThisMachine = { isHosted: false };
+    // Another name of the same server, which the doctor takes for a host on the network.
+    const DATABASE_URL = database.url.replace('127.0.0.1', '0.0.0.0');
+    const { of } = await examineWith({ DATABASE_URL, PORT: '0' }, ofThisMachine);
+    expect(of('database')).toMatchObject({
+      status: 'warning',
+      detail: 'Postgres, 0.0.0.0: the connection is not encrypted',
+      next: 'add ?sslmode=require to DATABASE_URL',
+      latency_ms: expect.any(Number),
+    });
+    const nearby = await examineWith({ DATABASE_URL: database.url, PORT: '0' }, ofThisMachine);
+    expect(nearby.of('database')).toMatchObject({ status: 'ok', detail: 'Postgres, 127.0.0.1' });
+  });
+});
+
+describe('Redis', () => {
+  it.skipIf(!hasRedisServer)('is written to, and leaves nothing behind', async () => {
+    const redis = await startUpstashRest();
+    const local = { isHosted: false };
+    const examined = await examineWith(
+      { PORT: '0', EMBEDDED_DB_PORT: '0', DATA_DIR: '/tmp/none', ...redis.environment },
+      local,
+    );
+    expect(examined.of('redis')).toMatchObject({ status: 'ok', latency_ms: expect.any(Number) });
+    redis.mode = 'fail';
+    const failed = await examineWith(
+      { PORT: '0', EMBEDDED_DB_PORT: '0', DATA_DIR: '/tmp/none', ...redis.environment },
+      local,
+    );
+    await redis.close();
+    expect(failed.report.ok).toBe(false);
+    expect(failed.of('redis')).toMatchObject({ status: 'failed', latency_ms: null });
+  });
+
+  it('fails with half of its variables', async () => {
+    const { of } = await examineDeployment({ UPSTASH_REDIS_REST_URL: 'https://redis.invalid' });
+    expect(of('redis')).toMatchObject({
+      status: 'failed',
+      detail: 'UPSTASH_REDIS_REST_TOKEN must be set together with its other half',
+    });
+  });
+});

@@ -1,0 +1,158 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { examineWith } from '../support/doctor.ts';
+import { type Gateway, startGateway } from '../support/gateway.ts';
+import { type ScriptedAnswer, startScriptedServer } from '../support/scripted-server.ts';
+
+/** Nothing on this machine is looked for but what a test names. */
+const nothingElse = {
+  INTERNAL_SECRET: 'i'.repeat(40),
+  PORT: '0',
+  EMBEDDED_DB_PORT: '0',
+  DATA_DIR: '/tmp/there-is-none',
+};
+const local = { isHosted: false };
+
+describe('the model gateway', () => {
+  let gateway: Gateway;
+  beforeEach(async () => {
+    gateway = await startGateway();
+  });
+  afterEach(() => gateway.close());
+
+  const [first, second] = ['sk-or-v1-first-key-of-tests', 'sk-or-v1-second-key-of-tests'];
+  const ask = async (environment: Record<string, string> = {}) => {
+    const { report, of } = await examineWith(
+      {
+        ...nothingElse,
+        GATEWAY_BASE_URL: gateway.url,
+        GATEWAY_API_KEYS: `${first},${second}`,
+        GATEWAY_MODEL: 'acme/chat-paid',
+        ...environment,
+      },
+      local,
+    );
+    return { ok: report.ok, text: JSON.stringify(report), check: of('gateway') };
+  };
+
+  it('is not asked while it is not configured', async () => {
+    const { report, of } = await examineWith(nothingElse, local);
+    expect(report.ok).toBe(true);
+    expect(of('gateway')).toMatchObject({ status: 'off', effect: 'limits' });
+  });
+
+  it('answers with its models, and is asked nothing that costs', async () => {
+    gateway.script('/key', { status: 200, body: {} }, { status: 200, body: {} });
+    expect((await ask()).check).toMatchObject({
+      status: 'ok',
+      detail: '4 models, 2 keys of the server',
+      latency_ms: expect.any(Number),
+    });
+    expect(gateway.requests.every(({ method }) => method === 'GET')).toBe(true);
+  });
+
+  it('is taken as it is when it has no way to look at a key', async () => {
+    expect((await ask()).check.status).toBe('ok');
+  });
+
+  it.each([
+    ['at /key', [first], 'warning', '1 of 2 keys of GATEWAY_API_KEYS refused', '1'],
+    ['at /key', [second], 'warning', '1 of 2 keys of GATEWAY_API_KEYS refused', '2'],
+    ['everywhere', [first, second], 'failed', '2 of 2 keys of GATEWAY_API_KEYS refused', '1, 2'],
+  ])('refuses keys %s', async (_where, keys, status, detail, numbers) => {
+    for (const key of keys) gateway.refusedKeys.set(key, 401);
+    const { ok, text, check } = await ask();
+    expect(check).toMatchObject({ status, detail });
+    expect(check.next).toMatch(new RegExp(`: ${numbers}$`));
+    expect(ok).toBe(status !== 'failed');
+    for (const key of [first, second]) expect(text).not.toContain(key);
+  });
+
+  it.each([
+    ['is not set', '', /no default model/],
+    ['is not listed', 'acme/gone', /GATEWAY_MODEL is not among the models$/],
+  ])('is told apart when the default model %s', async (_what, GATEWAY_MODEL, detail) => {
+    const { check } = await ask({ GATEWAY_MODEL });
+    expect(check).toMatchObject({ status: 'warning', effect: 'limits' });
+    expect(check.detail).toMatch(detail);
+  });
+
+  it.each([
+    ['cuts the connection', { instead: 'reset' as const }],
+    ['fails', { status: 503 }],
+  ])('fails the configuration when it %s', async (_what, answer) => {
+    gateway.always = answer;
+    const { ok, check } = await ask();
+    expect(ok).toBe(false);
+    expect(check).toMatchObject({ status: 'failed', detail: expect.stringContaining(gateway.url) });
+  });
+});
+
+describe('the mail service', () => {
+  const configured = {
+    ...nothingElse,
+    RESEND_API_KEY: 're_key_of_tests_0123456789',
+    SMTP_FROM: 'Backups <backups@example.com>',
+    SMTP_TO: 'ops@example.com',
+  };
+  const ask = async (answer: ScriptedAnswer) => {
+    const service = await startScriptedServer(() => answer);
+    const { report, of } = await examineWith(
+      { ...configured, RESEND_BASE_URL: service.url },
+      local,
+    );
+    await service.close();
+    return { ok: report.ok, check: of('mail'), received: service.received };
+  };
+  const domains = (name: string, status: string) => ({ body: { data: [{ name, status }] } });
+
+  it('takes the key, and is asked to send nothing', async () => {
+    const { check, received } = await ask(domains('example.com', 'verified'));
+    expect(check).toMatchObject({
+      status: 'ok',
+      detail: 'key accepted',
+      latency_ms: expect.any(Number),
+    });
+    expect(received).toMatchObject([
+      {
+        method: 'GET',
+        path: '/domains',
+        headers: { authorization: `Bearer ${configured.RESEND_API_KEY}` },
+      },
+    ]);
+  });
+
+  it('takes a key that may do nothing but send', async () => {
+    const body = { statusCode: 401, name: 'restricted_api_key', message: 'only send emails' };
+    expect((await ask({ status: 401, body })).check).toMatchObject({
+      status: 'ok',
+      detail: 'key accepted, for sending alone',
+    });
+  });
+
+  it.each([
+    ['another domain', domains('example.org', 'verified')],
+    ['a domain that is not verified', domains('example.com', 'pending')],
+  ])('is told apart with %s', async (_what, answer) => {
+    expect((await ask(answer)).check).toMatchObject({
+      status: 'warning',
+      detail: 'key accepted, but example.com is no verified domain of it',
+    });
+  });
+
+  it.each([
+    [401, { name: 'validation_error', message: 'API key is invalid' }, 'RESEND_API_KEY is refused'],
+    [503, 'down', /answered 503$/],
+    [200, '<html>', /answered 200$/],
+  ])('fails the configuration when it answers %i %j', async (status, body, detail) => {
+    const { ok, check } = await ask({ status, body });
+    expect(ok).toBe(false);
+    expect(check.status).toBe('failed');
+    expect(check.detail).toMatch(detail);
+  });
+
+  it.each(['RESEND_API_KEY', 'SMTP_FROM', 'SMTP_TO'])('fails without %s', async (name) => {
+    const { report, of } = await examineWith({ ...configured, [name]: '' }, local);
+    expect(report.ok).toBe(false);
+    expect(of('mail')).toMatchObject({ status: 'failed', next: `set ${name}` });
+  });
+});

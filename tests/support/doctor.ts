@@ -1,0 +1,49 @@
+import { systemClock } from '../../lib/platform/clock.ts';
+import type { Environment } from '../../lib/platform/config/read.ts';
+import { examine } from '../../scripts/doctor/examine.ts';
+import { type Check, type Report, report } from '../../scripts/doctor/report.ts';
+
+/** Every secret that a deployment needs. */
+export const deploymentSecrets = {
+  INTERNAL_SECRET: 'i'.repeat(40),
+  JWT_SECRET: 'j'.repeat(40),
+  MCP_AUTH_TOKEN: 'm'.repeat(40),
+  CRON_SECRET: 'c'.repeat(40),
+  CREDENTIALS_ENCRYPTION_KEY: 'ab'.repeat(32),
+};
+
+export interface Examination {
+  report: Report;
+  /** One check. Throws when it was not made. */
+  of(name: string): Check;
+  /** Features by how they work, as `surface: feature`. */
+  features(status: Report['features'][number]['status']): string[];
+}
+
+/** What the doctor says of variables as a deployment has them, or as a folder with a `.env` has them. */
+export async function examineWith(
+  environment: Environment,
+  { isHosted = true, send = fetch }: { isHosted?: boolean; send?: typeof fetch } = {},
+): Promise<Examination> {
+  const found = report.parse(
+    await examine({
+      environment: { PATH: process.env.PATH, ...environment },
+      isHosted,
+      makesSecrets: false,
+      fetch: send,
+      clock: systemClock,
+    }),
+  );
+  return {
+    report: found,
+    of(name) {
+      const made = found.checks.find((check) => check.name === name);
+      if (made === undefined) throw new Error(`there is no check ${name}`);
+      return made;
+    },
+    features: (status) =>
+      found.features
+        .filter((feature) => feature.status === status)
+        .map(({ surface, feature }) => `${surface}: ${feature}`),
+  };
+}
