@@ -55,14 +55,19 @@ export function createChatStreams({ transport, clock, config }: ChatStreamHandle
     onCallId: (id: string) => void,
   ): AsyncGenerator<string> {
     let isFinished = false;
-    for await (const line of readLines(response, (read) => withinSilence(read, silenceMs))) {
-      if (!line.startsWith('data:')) continue;
-      const data = line.slice('data:'.length).trim();
-      if (data === END) return yield data;
-      const { finishes, callIds } = readEvent(data, request);
-      if (finishes) isFinished = true;
-      for (const id of callIds) onCallId(id);
-      yield data;
+    try {
+      for await (const line of readLines(response, (read) => withinSilence(read, silenceMs))) {
+        if (!line.startsWith('data:')) continue;
+        const data = line.slice('data:'.length).trim();
+        if (data === END) return yield data;
+        const { finishes, callIds } = readEvent(data, request);
+        if (finishes) isFinished = true;
+        for (const id of callIds) onCallId(id);
+        yield data;
+      }
+    } catch (error) {
+      // An answer that has said its reason to end is whole, however its connection ends.
+      if (!isFinished || asGatewayFailure(error).outcome !== 'unreachable') throw error;
     }
     if (!isFinished) throw new GatewayFailure('unreachable', 'the stream ended early');
   }

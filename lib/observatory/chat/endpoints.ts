@@ -28,9 +28,11 @@ const SESSION_NAME_CHARACTERS = 80;
 /** /chat and what is below it, and POST /api/tools/execute. */
 export const chatEndpoints: readonly Endpoint<ObservatoryHandles>[] = [
   endpoint(askRoute, ({ body }, handles: ObservatoryHandles, c) => answer(body, handles, c)),
-  endpoint(askByQueryRoute, ({ query }, handles: ObservatoryHandles, c) =>
-    answer(query, handles, c),
-  ),
+  endpoint(askByQueryRoute, ({ query }, handles: ObservatoryHandles, c) => {
+    // A HEAD is for the headers alone: it asks no model and stores nothing.
+    if (c.req.method === 'HEAD') return c.body(null, 200, { 'Content-Type': 'application/json' });
+    return answer(query, handles, c);
+  }),
   endpoint(chatStreamRoute, async ({ body }, handles: ObservatoryHandles, c) => {
     const stream = new EventStream();
     const limits = limitsOf(handles, [c.req.raw.signal, stream.gone]);

@@ -119,6 +119,23 @@ describe('a failure of the gateway', () => {
     },
   );
 
+  it.each(['reset', 'silence'])('is none when a whole answer ends by %s', async (end) => {
+    const gate = Promise.withResolvers<void>();
+    gateway.routes.set(PATH, async (_request, response) => {
+      response.writeHead(200, { 'Content-Type': 'text/event-stream' });
+      response.write('data: {"choices":[{"delta":{"content":"Yes."},"finish_reason":"stop"}]}\n\n');
+      await gate.promise;
+      response.destroy();
+    });
+    const { ended, until } = await askStream(server, question);
+    await until('token');
+    if (end === 'reset') gate.resolve();
+    else server.deps.clock.advance(30_000);
+    expect((await ended).at(-1)).toMatchObject({ type: 'done', answer: 'Yes.' });
+    expect(await storedTurn()).toMatchObject({ status: 'completed', content: 'Yes.' });
+    gate.resolve();
+  });
+
   it.each(['before its head', 'in mid-stream'])(
     'a hang %s ends after the time-out',
     async (when) => {

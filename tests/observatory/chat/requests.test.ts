@@ -155,6 +155,13 @@ describe('GET /chat', () => {
     });
   });
 
+  it('asks no model for its headers alone', async () => {
+    const query = new URLSearchParams({ question });
+    expect((await client().send('HEAD', `/chat?${query}`)).status).toBe(200);
+    expect(gateway.requestsTo('/chat/completions')).toEqual([]);
+    expect(await readMessages(database.db)).toEqual([]);
+  });
+
   it.each([
     ['a malformed session_id', '?question=a&session_id=x', 422],
     ['no question', '', 400],
