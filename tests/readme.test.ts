@@ -106,6 +106,7 @@ describe('the commands of the README', () => {
       'http_request',
       'added ada',
       'removed ada',
+      'Nothing that is required is missing.',
     ]) {
       expect(session.all).toContain(proof);
     }
