@@ -62,7 +62,7 @@ async function findAndOpen(
   if (realRoot === null || !(await stat(realRoot)).isDirectory()) {
     throw new AppError(
       'SERVICE_UNAVAILABLE',
-      'the archive folder (BACKUP_ARCHIVE_PATH) is missing',
+      'there is no archive folder (BACKUP_ARCHIVE_PATH) here: run `npm run mcp` on the machine that has it',
     );
   }
   for (const candidate of listCandidates(parts, recorded)) {

@@ -31,32 +31,36 @@ export function upgradeRequired(): AppError {
 
 /** Completes handshakes that were accepted. */
 export class Handshakes {
-  readonly #server = new WebSocketServer({
-    noServer: true,
-    clientTracking: false,
-    maxPayload: MAX_MESSAGE_BYTES,
-  });
+  /** Made by the first handshake: where there are no connections to take, the library may lack it. */
+  #server: WebSocketServer | null = null;
   readonly #headers = new WeakMap<IncomingMessage, Headers>();
-
-  constructor() {
-    this.#server.on('headers', (lines, request) => {
-      for (const [name, value] of this.#headers.get(request) ?? []) {
-        if (belongsToHandshake(name)) lines.push(`${name}: ${value}`);
-      }
-    });
-    this.#server.on('wsClientError', (error, _socket, request) =>
-      refuseMalformed(error, request.socket, false),
-    );
-  }
 
   /** Answers 101 with these headers; null when the handshake was malformed or its client is gone. */
   complete({ request, socket, head }: UpgradedConnection, headers: Headers): WebSocket | null {
     let opened: WebSocket | null = null;
     this.#headers.set(request, headers);
+    this.#server ??= this.#createServer();
     this.#server.handleUpgrade(request, socket, head, (ws) => {
       opened = ws;
     });
     return opened;
+  }
+
+  #createServer(): WebSocketServer {
+    const server = new WebSocketServer({
+      noServer: true,
+      clientTracking: false,
+      maxPayload: MAX_MESSAGE_BYTES,
+    });
+    server.on('headers', (lines, request) => {
+      for (const [name, value] of this.#headers.get(request) ?? []) {
+        if (belongsToHandshake(name)) lines.push(`${name}: ${value}`);
+      }
+    });
+    server.on('wsClientError', (error, _socket, request) =>
+      refuseMalformed(error, request.socket, false),
+    );
+    return server;
   }
 }
 

@@ -1,6 +1,8 @@
+import type { Hono } from 'hono';
 import { systemClock } from '../platform/clock.ts';
 import { type LiveConfig, liveSurfaceVariables } from '../platform/config/live.ts';
 import type { Environment } from '../platform/config/read.ts';
+import type { HttpEnv } from '../platform/http/env.ts';
 import { configReader, createHostedSurface } from '../platform/http/hosted-surface.ts';
 import { createNodeServer, type NodeServer } from '../platform/http/serve.ts';
 import { createLog, type WriteLine } from '../platform/log.ts';
@@ -15,6 +17,34 @@ export async function createHostedLiveServer(
   environment: Environment,
   write?: WriteLine,
 ): Promise<NodeServer> {
+  const { app, closeClients } = await createHostedLiveApp(environment, write);
+  const { server, close } = createNodeServer({
+    fetch: app.fetch,
+    log: createLog('info', systemClock, write),
+    clock: systemClock,
+  });
+  return {
+    server,
+    async close(graceMs) {
+      await Promise.all([closeClients(), close(graceMs)]);
+    },
+  };
+}
+
+interface HostedLiveApp {
+  app: Hono<HttpEnv>;
+  /** See `LiveApp.close`. */
+  closeClients(): Promise<void>;
+}
+
+/**
+ * The same without a server. Served by anything but `createNodeServer` it has no connections, and says so
+ * with 503.
+ */
+export async function createHostedLiveApp(
+  environment: Environment,
+  write?: WriteLine,
+): Promise<HostedLiveApp> {
   const { maxDuration = 300 } = surfaces.find(({ name }) => name === 'live') ?? {};
   let live: LiveApp | null = null;
   const app = await createHostedSurface<LiveConfig>(
@@ -29,15 +59,5 @@ export async function createHostedLiveServer(
     environment,
     write,
   );
-  const { server, close } = createNodeServer({
-    fetch: app.fetch,
-    log: createLog('info', systemClock, write),
-    clock: systemClock,
-  });
-  return {
-    server,
-    async close(graceMs) {
-      await Promise.all([live?.close(), close(graceMs)]);
-    },
-  };
+  return { app, closeClients: async () => live?.close() };
 }

@@ -1,6 +1,6 @@
 import { AppError } from '../platform/errors.ts';
 import { type Endpoint, endpoint } from '../platform/http/route.ts';
-import { takeOverConnection } from '../platform/http/take-over.ts';
+import { noConnections, takeOverConnection } from '../platform/http/take-over.ts';
 import { UpgradeResponse } from '../platform/http/upgrade.ts';
 import type { LiveHandles } from './handles.ts';
 import { checkHandshake, upgradeRequired } from './handshakes.ts';
@@ -16,7 +16,8 @@ export const socketEndpoint: Endpoint<LiveHandles> = endpoint(
     if (origin !== undefined && !allowsOrigin(config.WS_ALLOWED_ORIGINS, origin)) {
       throw new AppError('FORBIDDEN', 'pages of this origin may not open a WebSocket here');
     }
-    const { outgoing } = c.env;
+    const outgoing = c.env?.outgoing;
+    if (!outgoing && c.req.header('upgrade')?.toLowerCase() === 'websocket') throw noConnections();
     if (!(outgoing instanceof UpgradeResponse)) throw upgradeRequired();
     checkHandshake((name) => c.req.header(name));
     const client = createClient(handles);

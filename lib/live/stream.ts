@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { type Endpoint, endpoint } from '../platform/http/route.ts';
-import { takeOverConnection } from '../platform/http/take-over.ts';
+import { noConnections, takeOverConnection } from '../platform/http/take-over.ts';
 import { EventStream } from './event-stream.ts';
 import type { LiveHandles } from './handles.ts';
 import { streamRoute } from './routes.ts';
@@ -17,8 +17,8 @@ export const streamEndpoint: Endpoint<LiveHandles> = endpoint(
   streamRoute,
   async ({ query, headers: given }, handles: LiveHandles, c) => {
     if (c.req.method === 'HEAD') return c.body(null, 200, headers);
-    const { outgoing } = c.env;
-    if (!outgoing) throw new Error('the live feed was asked without a connection');
+    const outgoing = c.env?.outgoing;
+    if (!outgoing) throw noConnections();
     const { feed, clients } = handles;
     const stream = createStream(outgoing, handles);
     const history = await feed.subscribe(stream.push, {

@@ -20,7 +20,7 @@ import type { Catalogue } from './offers.ts';
 import { refuseRebinding } from './rebinding.ts';
 import { prepareMcpServer } from './server.ts';
 import { createSessionRelay } from './session-relay.ts';
-import { createSseSessions } from './sse-sessions.ts';
+import { createSseSessions, noSseSessions } from './sse-sessions.ts';
 import { createToolHandles } from './tool-handles.ts';
 
 /** The paths that an app serves: all of the function's, or those of one local server (spec 3, Transports). */
@@ -33,8 +33,10 @@ export interface McpAppOptions extends SurfaceOptions {
   handles?: ToolHandles;
   /** What is offered. Default: the tools, resources and prompts of specification 3. */
   catalogue?: Catalogue;
-  /** Aborts when the process is about to end: open sessions end then. */
-  stopping?: AbortSignal;
+  /** Whether GET /sse opens sessions, which takes a process whose requests reach each other. Default: true. */
+  keepsSessions?: boolean;
+  /** Aborts when the process is about to end: open sessions end then. Default: null, never. */
+  stopping?: AbortSignal | null;
 }
 
 const served = {
@@ -49,7 +51,7 @@ const served = {
  */
 export function createMcpApp(deps: Deps<McpConfig>, options: McpAppOptions = {}): Hono<HttpEnv> {
   const { serve = 'all', readConnection = readSocketConnection } = options;
-  const { stopping = new AbortController().signal, catalogue = wholeCatalogue } = options;
+  const { stopping = null, keepsSessions = true, catalogue = wholeCatalogue } = options;
   const { config, log, clock, redactor, redis } = deps;
   const app = createSurface(deps, options);
   const handles = createHandles();
@@ -67,7 +69,9 @@ export function createMcpApp(deps: Deps<McpConfig>, options: McpAppOptions = {})
     const token = config.MCP_AUTH_TOKEN;
     // Sessions of the local server are in process memory (spec 3, Transports).
     const relay = serve === 'all' && redis && token ? createSessionRelay(redis, token) : null;
-    const sessions = createSseSessions({ createServer, guard, relay, clock, log, stopping });
+    const sessions = keepsSessions
+      ? createSseSessions({ createServer, guard, relay, clock, log, stopping })
+      : noSseSessions;
     return { createServer, guard, sessions, startedAt: clock.now() };
   }
 }

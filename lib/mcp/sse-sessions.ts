@@ -16,8 +16,8 @@ export interface SseSessionsOptions {
   relay: SessionRelay | null;
   clock: Clock;
   log: Log;
-  /** Aborts when the process is about to end. */
-  stopping: AbortSignal;
+  /** Aborts when the process is about to end; null where nothing says so. */
+  stopping: AbortSignal | null;
 }
 
 /** The sessions of the protocol's first HTTP transport that have their stream in this process. */
@@ -30,6 +30,14 @@ export interface SseSessions {
   /** Hands a message to a session here or, with a relay, anywhere. Throws SERVICE_UNAVAILABLE without Redis. */
   deliver(sessionId: string, message: JSONRPCMessage): Promise<Delivery>;
 }
+
+const refuseSession = async () => {
+  const message = 'the SSE transport needs a Node.js server: use streamable HTTP, at /mcp';
+  throw new AppError('SERVICE_UNAVAILABLE', message, { headers: { 'Retry-After': '3600' } });
+};
+
+/** Where one request cannot write to the stream of another: SERVICE_UNAVAILABLE, with what to use instead. */
+export const noSseSessions: SseSessions = { open: refuseSession, deliver: refuseSession };
 
 /** Sessions that one process holds at a time. */
 export const MAX_SESSIONS = 200;
@@ -59,7 +67,7 @@ export function createSseSessions(options: SseSessionsOptions): SseSessions {
         sessions.delete(sessionId);
         ended.abort();
       };
-      stopping.addEventListener('abort', () => void server.close(), { signal: ended.signal });
+      stopping?.addEventListener('abort', () => void server.close(), { signal: ended.signal });
       if (relay) await startRelaying(relay, transport, ended.signal);
       await server.connect(guardTransport(transport, guard));
       void every(KEEP_ALIVE_MS, () => transport.keepAlive(), ended.signal);

@@ -25,18 +25,14 @@ import { createTokens } from './tokens.ts';
 export interface ObservatoryAppOptions extends SurfaceOptions {
   /** How the service API of the same deployment is reached, for /observatory/ready. */
   askServiceApi?: AskServiceApi;
-  /** Aborts when the process ends: turns of the chat that run are then ended and stored. Default: never. */
-  stopping?: AbortSignal;
+  /** Aborts when the process ends: turns of the chat that run are then ended and stored. Default: null, never. */
+  stopping?: AbortSignal | null;
 }
 
 /** The observatory of specification 2. */
 export function createObservatoryApp(
   deps: Deps<ObservatoryConfig>,
-  {
-    askServiceApi = askNobody,
-    stopping = new AbortController().signal,
-    ...options
-  }: ObservatoryAppOptions = {},
+  { askServiceApi = askNobody, stopping = null, ...options }: ObservatoryAppOptions = {},
 ): Hono<HttpEnv> {
   const handles = buildHandles(deps, { askServiceApi, stopping });
   const app = createSurface(deps, {
@@ -78,7 +74,7 @@ type HandedIn = Required<Pick<ObservatoryAppOptions, 'askServiceApi' | 'stopping
 /** For what serves no more than its own readiness. */
 const unreachable: HandedIn = {
   askServiceApi: askNobody,
-  stopping: new AbortController().signal,
+  stopping: null,
 };
 
 function buildHandles(deps: Deps<ObservatoryConfig>, parts: HandedIn): ObservatoryHandles {

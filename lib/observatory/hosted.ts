@@ -11,11 +11,11 @@ import type { AskServiceApi } from './service-api.ts';
 
 /**
  * The observatory as a deployed function (decisions 2). `stopping` aborts when the platform ends the
- * process, so that turns of the chat are stored.
+ * process, so that turns of the chat are stored; null where it ends without a word.
  */
 export function createHostedObservatoryApp(
   environment: Environment,
-  stopping: AbortSignal,
+  stopping: AbortSignal | null,
   write?: WriteLine,
 ): Promise<Hono<HttpEnv>> {
   return createHostedSurface<ObservatoryConfig>(

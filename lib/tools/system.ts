@@ -44,6 +44,8 @@ export function createSystemFacts({
     async checkStorage() {
       try {
         const { bsize, blocks, bavail } = await statfs(archivePath);
+        // So a runtime without a disk answers, whatever it is asked about.
+        if (blocks === 0) throw new Error('there is no disk');
         return {
           archive_path: archivePath,
           total_disk_bytes: blocks * bsize,

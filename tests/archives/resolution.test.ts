@@ -174,7 +174,9 @@ it('passes over what is no file, and waits for no pipe', async () => {
 it.each(['nothing', 'a file'])('says that the archive folder is missing: %s', async (what) => {
   await rm(archives.root, { recursive: true });
   if (what === 'a file') await writeFile(archives.root, '');
-  expect(await resolve('team/app')).toBe('the archive folder (BACKUP_ARCHIVE_PATH) is missing');
+  expect(await resolve('team/app')).toBe(
+    'there is no archive folder (BACKUP_ARCHIVE_PATH) here: run `npm run mcp` on the machine that has it',
+  );
 });
 
 it('says that it may not read the archive folder', async () => {

@@ -16,13 +16,13 @@ export interface ChatHandles {
   toolsOf: ToolHandlesOf;
   sendReportEmail: SendReportEmail;
   /** Aborts when the process ends. */
-  stopping: AbortSignal;
+  stopping: AbortSignal | null;
 }
 
 /** Builds them for one process. */
 export function createChatHandles(
   deps: Deps<ObservatoryConfig>,
-  parts: { gateway: Gateway; askServiceApi: AskServiceApi; stopping: AbortSignal },
+  parts: { gateway: Gateway; askServiceApi: AskServiceApi; stopping: AbortSignal | null },
 ): ChatHandles {
   const { gateway, askServiceApi, stopping } = parts;
   return {

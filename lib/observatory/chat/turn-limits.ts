@@ -14,8 +14,8 @@ export interface TurnEnds {
   deadlineMs: number;
   /** Abort when the client is gone. */
   gone: readonly AbortSignal[];
-  /** Aborts when the process ends. */
-  stopping: AbortSignal;
+  /** Aborts when the process ends; null where nothing says so. */
+  stopping: AbortSignal | null;
 }
 
 /** Watches for the deadline, the client's leave and the end of the process (spec 2, Limits). */
@@ -28,7 +28,7 @@ export function limitTurn({ clock, deadlineMs, gone, stopping }: TurnEnds): Turn
     else signal.addEventListener('abort', end, { signal: released.signal });
   };
   for (const signal of gone) watch(signal, clientGone);
-  watch(stopping, stopped);
+  if (stopping) watch(stopping, stopped);
   clock.sleep(deadlineMs, released.signal).then(
     () => ended.abort(deadlineExceeded(deadlineMs)),
     () => undefined, // released

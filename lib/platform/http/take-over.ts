@@ -1,5 +1,6 @@
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { Context, MiddlewareHandler } from 'hono';
+import { AppError } from '../errors.ts';
 import type { HttpEnv, TakeOver } from './env.ts';
 
 /**
@@ -9,6 +10,15 @@ import type { HttpEnv, TakeOver } from './env.ts';
  */
 export function takeOverConnection(c: Context<HttpEnv>, takeOver: TakeOver): void {
   c.set('takeOver', takeOver);
+}
+
+/** The answer where there is none to take: the runtime keeps the connections of its clients to itself. */
+export function noConnections(): AppError {
+  return new AppError(
+    'SERVICE_UNAVAILABLE',
+    'the live feed needs a Node.js server: this deployment runs without one',
+    { headers: { 'Retry-After': '3600' } },
+  );
 }
 
 /** Hands the connection to the handler that asked for it. Goes before all other middleware. */

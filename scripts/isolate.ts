@@ -1,0 +1,30 @@
+import { createIsolateHandler } from '../lib/platform/http/isolate.ts';
+
+// Everything as one module for a runtime of isolates, such as Cloudflare Workers: see the README. Each
+// surface is loaded by its first request, because the libraries of some make random values as they load.
+
+/** The runtime keeps what goes to the console. */
+const write = (line: string) => console.log(line);
+
+export default createIsolateHandler({
+  addressHeader: 'CF-Connecting-IP',
+  surfaces: {
+    async backups() {
+      const { createHostedBackupsApp } = await import('../lib/backups/hosted.ts');
+      const { otherRoutes } = await import('../lib/routes.ts');
+      return createHostedBackupsApp(process.env, otherRoutes, write);
+    },
+    async live() {
+      const { createHostedLiveApp } = await import('../lib/live/hosted.ts');
+      return (await createHostedLiveApp(process.env, write)).app;
+    },
+    async observatory() {
+      const { createHostedObservatoryApp } = await import('../lib/observatory/hosted.ts');
+      return createHostedObservatoryApp(process.env, null, write);
+    },
+    async mcp() {
+      const { createHostedMcpApp } = await import('../lib/mcp/hosted.ts');
+      return createHostedMcpApp(process.env, write, { keepsSessions: false });
+    },
+  },
+});

@@ -1,0 +1,61 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { connectHttp, withToken } from '../support/mcp.ts';
+import { insertRun } from '../support/records.ts';
+import { hasRedisServer } from '../support/redis-server.ts';
+import { startWorkerd, type Workerd } from '../support/workerd.ts';
+
+// The MCP server in workerd, asked by the SDK's own client.
+
+let workerd: Workerd;
+beforeAll(async () => {
+  if (!hasRedisServer) return;
+  workerd = await startWorkerd();
+  await insertRun(workerd.database.db, { status: 'completed', total_repos: 4, successful: 4 });
+});
+afterAll(() => workerd?.close());
+
+describe.skipIf(!hasRedisServer)('the MCP server in workerd', () => {
+  it('introduces itself, lists its tools and answers a call', async () => {
+    const client = await connectHttp(`${workerd.url}/mcp`);
+    expect(client.getServerVersion()).toMatchObject({ name: expect.any(String) });
+    const { tools } = await client.listTools();
+    expect(tools).toHaveLength(15);
+    const called = await client.callTool({ name: 'get_dashboard_summary', arguments: {} });
+    expect(called.structuredContent).toMatchObject({ total_runs: 1 });
+    await client.close();
+  });
+
+  it.each([
+    ['verify_archive_integrity', { repo_name: 'acme/widgets' }],
+    ['inspect_archive_contents', { repo_name: 'acme/widgets' }],
+    ['extract_backup_file', { repo_name: 'acme/widgets', file_path: 'a.txt' }],
+  ])('%s says that there are no archives here, and where there are', async (name, args) => {
+    const client = await connectHttp(`${workerd.url}/mcp`);
+    const called = await client.callTool({ name, arguments: args });
+    const text =
+      'there is no archive folder (BACKUP_ARCHIVE_PATH) here: run `npm run mcp` on the machine that has it';
+    expect(called).toEqual({ content: [{ type: 'text', text }], isError: true });
+    await client.close();
+  });
+
+  it('tells its health without a disk', async () => {
+    const client = await connectHttp(`${workerd.url}/mcp`);
+    const called = await client.callTool({ name: 'get_system_health', arguments: {} });
+    expect(called.structuredContent).toMatchObject({
+      status: 'DEGRADED',
+      database: { status: 'connected' },
+      storage: { total_disk_bytes: null, available_disk_bytes: null },
+    });
+    await client.close();
+  });
+
+  it('says which transport to use instead of the older one', async () => {
+    const opened = await fetch(`${workerd.url}/sse`, { headers: withToken });
+    expect([opened.status, await opened.json()]).toEqual([
+      503,
+      expect.objectContaining({
+        message: 'the SSE transport needs a Node.js server: use streamable HTTP, at /mcp',
+      }),
+    ]);
+  });
+});

@@ -1,0 +1,146 @@
+import { request } from 'node:http';
+import { json } from 'node:stream/consumers';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { waitFor } from '../support/chat.ts';
+import { TEST_SECRET, withSecret } from '../support/deps.ts';
+import { insertLog, insertRun } from '../support/records.ts';
+import { hasRedisServer } from '../support/redis-server.ts';
+import { startWorkerd, type Workerd } from '../support/workerd.ts';
+
+// The service API and the live feed in workerd, the runtime of Cloudflare Workers, which is not Node.js.
+
+let workerd: Workerd;
+beforeAll(async () => {
+  if (hasRedisServer) workerd = await startWorkerd();
+});
+afterAll(() => workerd?.close());
+
+const ask = (path: string, headers: Record<string, string> = withSecret) =>
+  fetch(`${workerd.url}${path}`, { headers });
+
+describe.skipIf(!hasRedisServer)('the service API in workerd', () => {
+  it('lists runs, one page of many', async () => {
+    const { db } = workerd.database;
+    for (const total_repos of [1, 2, 3]) await insertRun(db, { status: 'completed', total_repos });
+    const response = await ask('/api/backups?limit=2');
+    expect([response.status, await response.json()]).toEqual([
+      200,
+      {
+        data: [expect.objectContaining({ total_repos: 3 }), expect.objectContaining({ id: 2 })],
+        pagination: { page: 1, limit: 2, total_items: 3, total_pages: 2 },
+      },
+    ]);
+    expect(workerd.asked).toContain('api.eu-central-1.aws.neon.tech');
+  });
+
+  it('refuses a request without the secret, with a request id', async () => {
+    const response = await ask('/api/backups', { Authorization: 'Bearer wrong' });
+    expect(response.status).toBe(401);
+    expect(await response.json()).toMatchObject({
+      error: { code: 'UNAUTHORIZED', request_id: response.headers.get('x-request-id') },
+    });
+  });
+
+  it('counts a client by the address that the platform tells, whatever it claims to be', async () => {
+    const limitOf = async (headers: Record<string, string>) => {
+      const response = await ask('/api/backups', headers);
+      return response.headers.get('ratelimit-remaining');
+    };
+    const platform = { 'CF-Connecting-IP': '203.0.113.7' };
+    expect(await limitOf({ ...platform, 'X-Real-IP': '198.51.100.1' })).toBe('99');
+    expect(await limitOf({ ...platform, 'X-Real-IP': '198.51.100.2' })).toBe('98');
+    const keys = await workerd.redis.send(['KEYS', 'backup:rate:anonymous:203.0.113.7:*']);
+    expect(keys).toHaveLength(1);
+  });
+
+  it('does what comes behind an answer: the use of the database is noted for the sweep', async () => {
+    await ask('/api/dashboard/stats');
+    await waitFor(() => workerd.redis.send(['GET', 'backup:database-used-at']), 'the note');
+    const { db } = workerd.database;
+    const startedAt = '2026-01-01T00:00:00Z';
+    const id = await insertRun(db, { status: 'running', started_at: startedAt });
+    const response = await ask('/api/cron/sweep-stale-runs', {
+      Authorization: `Bearer ${TEST_SECRET}`,
+    });
+    expect(await response.json()).toEqual({ swept: 1, run_ids: [id] });
+  });
+
+  it('answers 503 while the database does not', async () => {
+    workerd.neon.failWith({ status: 500, body: 'gone' });
+    const response = await ask('/api/backups');
+    workerd.neon.failWith(null);
+    expect(response.status).toBe(503);
+    expect(await response.json()).toMatchObject({ error: { code: 'SERVICE_UNAVAILABLE' } });
+    expect((await ask('/api/backups')).status).toBe(200);
+    expect(workerd.logged).toContainEqual(
+      expect.objectContaining({ level: 'warn', route: '/api/backups' }),
+    );
+  });
+
+  it('serves many requests of one isolate at once', async () => {
+    await insertLog(workerd.database.db, { message: 'one line' });
+    const answers = await Promise.all(Array.from({ length: 40 }, () => ask('/api/logs')));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+  });
+
+  it('has metrics of its requests, and none of a process', async () => {
+    const text = await (await ask('/metrics')).text();
+    expect(text).toMatch(/^http_requests_total\{.*route="\/api\/backups".*\} \d+$/m);
+    expect(text).not.toMatch(/^(process|nodejs)_/m);
+  });
+
+  it('describes every surface', async () => {
+    const document = (await (await ask('/openapi.json')).json()) as { paths: object };
+    expect(Object.keys(document.paths)).toEqual(
+      expect.arrayContaining(['/api/backups', '/chat/stream', '/mcp', '/ws/live']),
+    );
+    expect((await ask('/docs')).headers.get('content-type')).toContain('text/html');
+  });
+});
+
+describe.skipIf(!hasRedisServer)('the live feed in workerd', () => {
+  const handshake = {
+    ...withSecret,
+    Upgrade: 'websocket',
+    Connection: 'Upgrade',
+    'Sec-WebSocket-Version': '13',
+    'Sec-WebSocket-Key': 'AAAAAAAAAAAAAAAAAAAAAA==',
+  };
+  const unavailable = {
+    success: false,
+    error: {
+      code: 'SERVICE_UNAVAILABLE',
+      message: 'the live feed needs a Node.js server: this deployment runs without one',
+      request_id: expect.any(String),
+    },
+    message: expect.any(String),
+  };
+
+  it('says that it needs a Node.js server', async () => {
+    const response = await ask('/api/logs/stream');
+    expect([response.status, await response.json()]).toEqual([503, unavailable]);
+    expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(60);
+  });
+
+  it('says so to the handshake of a WebSocket, and 426 to any other request', async () => {
+    const { status, body } = await requestRaw('/ws/live', handshake);
+    expect([status, body]).toEqual([503, unavailable]);
+    expect((await ask('/ws/live')).status).toBe(426);
+  });
+
+  it('wants the secret all the same', async () => {
+    expect((await ask('/api/logs/stream', {})).status).toBe(401);
+  });
+});
+
+/** One request whose headers `fetch` would not send. */
+async function requestRaw(path: string, headers: Record<string, string>) {
+  return new Promise<{ status: number | undefined; body: unknown }>((resolve, reject) => {
+    const asking = request(`${workerd.url}${path}`, { headers }, (response) => {
+      json(response).then((body) => resolve({ status: response.statusCode, body }), reject);
+    });
+    asking.on('error', reject);
+    asking.on('upgrade', () => reject(new Error('the connection was upgraded')));
+    asking.end();
+  });
+}

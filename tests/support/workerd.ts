@@ -1,0 +1,154 @@
+import { request as sendRequest } from 'node:http';
+import { builtinModules } from 'node:module';
+import { build, type Plugin } from 'esbuild';
+import {
+  Miniflare,
+  type Request as MiniflareRequest,
+  Response as MiniflareResponse,
+} from 'miniflare';
+import { createPostgres, type TestDatabase } from './databases.ts';
+import { TEST_SECRET } from './deps.ts';
+import { type Gateway, startGateway } from './gateway.ts';
+import { TEST_TOKEN } from './mcp.ts';
+import { NEON_HOST, type NeonEndpoint, startNeonEndpoint } from './neon-http.ts';
+import { observatoryEnvironment } from './observatory-client.ts';
+import { startUpstashRest, type UpstashRest } from './upstash-rest.ts';
+
+/** What the README tells to set; the second flag lets a stream see that its client is gone. */
+const compatibilityDate = '2026-07-30';
+const compatibilityFlags = ['nodejs_compat', 'enable_request_signal'];
+
+/** Everything in workerd, with a database behind Neon's HTTP driver and Redis behind its REST interface. */
+export interface Workerd {
+  /** Where workerd answers, without a slash at the end. */
+  url: string;
+  database: TestDatabase;
+  neon: NeonEndpoint;
+  redis: UpstashRest;
+  gateway: Gateway;
+  /** The log records that workerd wrote. */
+  logged: Record<string, unknown>[];
+  /** The hosts that workerd asked something, each once. */
+  asked: Set<string>;
+  close(): Promise<void>;
+}
+
+/**
+ * Starts the built module. Nothing leaves the machine: its requests go to the stand-ins. The database,
+ * which is closed with it, is a Postgres without the vector extension unless one is given.
+ */
+export async function startWorkerd(
+  environment: Record<string, string> = {},
+  given?: TestDatabase,
+): Promise<Workerd> {
+  const database = given ?? (await createPostgres());
+  const neon = await startNeonEndpoint(database.url);
+  const redis = await startUpstashRest();
+  const gateway = await startGateway();
+  const logged: Workerd['logged'] = [];
+  const asked: Workerd['asked'] = new Set();
+  const miniflare = new Miniflare({
+    modules: [{ type: 'ESModule', path: 'isolate.js', contents: await bundleIsolate() }],
+    compatibilityDate,
+    compatibilityFlags,
+    // Past the proxy of the library, which would not pass on that a client is gone.
+    unsafeDirectSockets: [{ host: '127.0.0.1', port: 0 }],
+    bindings: {
+      ...observatoryEnvironment,
+      ...redis.environment,
+      DATABASE_URL: neonUrl(database.url),
+      INTERNAL_SECRET: TEST_SECRET,
+      MCP_AUTH_TOKEN: TEST_TOKEN,
+      GATEWAY_BASE_URL: gateway.url,
+      LOG_LEVEL: 'warn',
+      ...environment,
+    },
+    async outboundService(request: MiniflareRequest) {
+      const { url, method, headers } = request;
+      asked.add(new URL(url).host);
+      const send = new URL(url).host.endsWith('.neon.tech') ? neon.fetch : fetch;
+      const body = method === 'GET' ? null : await request.arrayBuffer();
+      const answer = await send(url, { method, headers: [...headers], body });
+      // What comes was inflated on the way.
+      const given = [...answer.headers].filter(([name]) => name !== 'content-encoding');
+      return new MiniflareResponse(answer.body as never, { status: answer.status, headers: given });
+    },
+    handleStructuredLogs({ message }: { message: string }) {
+      // The runtime has a word of its own now and then.
+      if (message.startsWith('{')) logged.push(JSON.parse(message));
+    },
+  });
+  await miniflare.ready;
+  const url = (await miniflare.unsafeGetDirectURL()).origin;
+  return {
+    ...{ url, database, neon, redis, gateway, logged, asked },
+    async close() {
+      await miniflare.dispose();
+      await gateway.close();
+      await redis.close();
+      await neon.close();
+      await database.close();
+    },
+  };
+}
+
+/** Sends a request whose client can leave so that the runtime sees it at once: by a reset. */
+export function sendAndLeave(
+  url: string,
+  options: { method?: string; headers: Record<string, string>; body?: string },
+): { leave(): void } {
+  const { body, ...rest } = options;
+  const request = sendRequest(url, rest);
+  request.on('error', () => undefined); // it is ended by us
+  request.end(body);
+  return {
+    leave() {
+      request.socket?.resetAndDestroy();
+    },
+  };
+}
+
+/** The address of the same database at Neon's stand-in. */
+function neonUrl(url: string): string {
+  const address = new URL(url);
+  address.host = NEON_HOST;
+  address.port = '';
+  address.searchParams.set('sslmode', 'require');
+  return address.href;
+}
+
+/** One module of everything but Node's own, bundled as Cloudflare's tool does. */
+async function bundleIsolate(): Promise<string> {
+  const { outputFiles } = await build({
+    entryPoints: ['scripts/isolate.ts'],
+    bundle: true,
+    write: false,
+    format: 'esm',
+    platform: 'node',
+    target: 'es2024',
+    conditions: ['workerd', 'worker', 'browser'],
+    plugins: [importBuiltins],
+    logLevel: 'error',
+  });
+  const [file] = outputFiles;
+  if (!file) throw new Error('nothing was built');
+  return file.text;
+}
+
+const builtins = new RegExp(`^(node:)?(${builtinModules.join('|')})$`);
+
+/** Node's own modules are there to be imported alone, while old libraries call `require`. */
+const importBuiltins: Plugin = {
+  name: 'import-builtins',
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: builtins }, ({ path, kind }) => {
+      const name = path.startsWith('node:') ? path : `node:${path}`;
+      return kind === 'require-call'
+        ? { path: name, namespace: 'required-builtin' }
+        : { path: name, external: true };
+    });
+    onLoad({ filter: /./, namespace: 'required-builtin' }, ({ path }) => ({
+      contents: `import it from ${JSON.stringify(path)}; module.exports = it;`,
+    }));
+  },
+};
