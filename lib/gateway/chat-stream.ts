@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { within } from '../platform/within.ts';
 import { GatewayFailure, translateFailure } from './failure.ts';
 import type { KeyRing } from './keys.ts';
 import {
@@ -48,7 +49,7 @@ export interface ChatStreamHandles extends Pick<GatewayHandles, 'config' | 'cloc
 export function createChatStreams({ transport, clock, config }: ChatStreamHandles): ChatStreams {
   const silenceMs = config.GATEWAY_REQUEST_TIMEOUT_SECONDS * 1000;
 
-  /** The data of each event. Throws GatewayFailure for an error in one, a silence and an early end. */
+  /** The data of each event. Throws for an error in one, a silence and an early end. */
   async function* readEvents(
     response: Response,
     request: GatewayRequest,
@@ -56,7 +57,7 @@ export function createChatStreams({ transport, clock, config }: ChatStreamHandle
   ): AsyncGenerator<string> {
     let isFinished = false;
     try {
-      for await (const line of readLines(response, (read) => withinSilence(read, silenceMs))) {
+      for await (const line of readLines(response, (read) => within(silenceMs, read, clock))) {
         if (!line.startsWith('data:')) continue;
         const data = line.slice('data:'.length).trim();
         if (data === END) return yield data;
@@ -72,20 +73,6 @@ export function createChatStreams({ transport, clock, config }: ChatStreamHandle
     if (!isFinished) throw new GatewayFailure('unreachable', 'the stream ended early');
   }
 
-  async function withinSilence<Value>(read: Promise<Value>, ms: number): Promise<Value> {
-    const came = new AbortController();
-    const silence = clock.sleep(ms, came.signal).then(() => {
-      throw new GatewayFailure('unreachable', `no sign of life within ${ms} ms`);
-    });
-    // Settled by the abort below when the read came first.
-    silence.catch(() => undefined);
-    try {
-      return await Promise.race([read, silence]);
-    } finally {
-      came.abort();
-    }
-  }
-
   async function begin(key: string, { body, signal, onCallId }: ChatStreamRequest) {
     const to = '/chat/completions';
     const request: GatewayRequest = { method: 'POST', to, key, body, signal };
@@ -93,7 +80,7 @@ export function createChatStreams({ transport, clock, config }: ChatStreamHandle
     const events = readEvents(response, request, onCallId);
     try {
       if (response.headers.get('content-type')?.startsWith('application/json')) {
-        const whole = await withinSilence(readJson(response, MAX_WHOLE_BYTES), silenceMs);
+        const whole = await within(silenceMs, readJson(response, MAX_WHOLE_BYTES), clock);
         throw embeddedFailure(whole, request.key) ?? malformed('the answer is not a stream');
       }
       return { events, first: await events.next() };

@@ -164,7 +164,7 @@ async function prepare(
       question: stored,
       requestId,
       historyLimit: config.AGENT_HISTORY_MAX_MESSAGES,
-    });
+    }).catch(asUnavailable);
     if (history === null) throw new AppError('NOT_FOUND', 'session not found');
     const { signal } = limits;
     return { username, sessionId, requestId, question, model: modelId, keys, history, signal };
@@ -172,4 +172,10 @@ async function prepare(
     limits.release();
     throw error;
   }
+}
+
+/** Whatever keeps a question from being stored is the history being away (spec 2, Errors, 503). */
+function asUnavailable(cause: unknown): never {
+  if (cause instanceof AppError) throw cause;
+  throw new AppError('SERVICE_UNAVAILABLE', 'the chat history is unavailable', { cause });
 }

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { databaseUnavailable } from '../../../lib/platform/database/database.ts';
 import {
   advanceUntilSettled,
   askStream,
@@ -98,6 +99,8 @@ describe('a failure of the gateway', () => {
     const [, , error, done] = events;
     expect(error).toMatchObject({ code });
     expect(JSON.stringify(events)).not.toContain('inner words');
+    // Nothing is tried again with the same key.
+    expect(keysUsed()).toEqual([...new Set(keysUsed())]);
     expect(done).toMatchObject({ answer: error && 'message' in error ? error.message : '' });
     expect(await storedTurn()).toMatchObject({ status: 'failed', content: '', tool_calls: [] });
   });
@@ -271,6 +274,27 @@ describe('the database', () => {
     });
     await (await askStream(server, question)).ended;
     expect(seen).toMatchObject([{ role: 'user', content: 'Is all well?' }]);
+  });
+
+  it.each([
+    [
+      'does not answer',
+      () => databaseUnavailable(new Error('gone')),
+      'the database is unavailable',
+    ],
+    ['lacks the table', () => new Error('no such table'), 'the chat history is unavailable'],
+  ])('that %s when the question is stored is a plain 503', async (_case, fault, message) => {
+    db.before((statement) => {
+      if (statement.name === 'begin_chat_turn') throw fault();
+    });
+    for (const path of ['/chat', '/chat/stream']) {
+      const answer = await server.post(path, question);
+      expect([answer.status, await answer.json()]).toMatchObject([
+        503,
+        { error: { code: 'SERVICE_UNAVAILABLE', message } },
+      ]);
+    }
+    expect(keysUsed()).toEqual([]);
   });
 
   it('that cannot store the turn makes it an error, said in the stream', async () => {
