@@ -1,8 +1,7 @@
 import { execa } from 'execa';
+import { childEnvironment } from './child-environment.ts';
 import { cleanText } from './clean-text.ts';
-import { variableGroups } from './config/groups.ts';
 import type { Environment } from './config/read.ts';
-import { secretNames } from './config/secrets.ts';
 import { credentialSettings, type GitCredential } from './git-credential.ts';
 import { superviseGroup } from './process-group.ts';
 
@@ -166,10 +165,8 @@ function readsFrom(stdin: GitOptions['stdin']) {
 }
 
 function gitEnvironment(environment: Environment): Environment {
-  const ours = Object.values(variableGroups).flatMap((group) => Object.keys(group.shape));
-  const removed = new Set([...ours, ...secretNames, ...repositoryVariables]);
-  const kept = Object.entries(environment).filter(
-    ([name]) => !removed.has(name) && !name.startsWith('GIT_TRACE'),
+  const kept = Object.entries(childEnvironment(environment)).filter(
+    ([name]) => !repositoryVariables.includes(name) && !name.startsWith('GIT_TRACE'),
   );
   return {
     ...Object.fromEntries(kept),

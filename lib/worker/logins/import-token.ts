@@ -1,4 +1,5 @@
 import { execa } from 'execa';
+import { childEnvironment } from '../../platform/child-environment.ts';
 import { cleanText } from '../../platform/clean-text.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { LoginSession } from './session.ts';
@@ -21,7 +22,7 @@ async function readGhToken(session: LoginSession, host: string): Promise<string 
     'gh',
     ['auth', 'token', '--hostname', host],
     {
-      env: environment,
+      env: childEnvironment(environment),
       extendEnv: false,
       reject: false,
       stdin: 'ignore',

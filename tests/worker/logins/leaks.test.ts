@@ -99,12 +99,12 @@ beforeAll(async () => {
     webhook_secret: planted['app webhook secret'],
     html_url: `${host.url}/apps/made`,
   });
-  // A gh that notes its arguments.
+  // A gh that notes its arguments and its environment.
   const bin = join(folder, 'bin');
   await mkdir(bin);
   await writeFile(
     join(bin, 'gh'),
-    `#!/bin/sh\necho "$@" >> '${folder}/gh-arguments'\necho ${planted.imported}\n`,
+    `#!/bin/sh\n{ echo "$@"; env; } >> '${folder}/gh-call'\necho ${planted.imported}\n`,
   );
   await chmod(join(bin, 'gh'), 0o755);
   env = {
@@ -182,13 +182,13 @@ describe('no secret is written by', () => {
     }
   });
 
-  it('any of them, in a file beside the stores or in the arguments of another program', async () => {
+  it('any of them, in a file beside the stores, or in the arguments or the environment of another program', async () => {
     const names = await readdir(folder, { recursive: true, withFileTypes: true });
     const files = names
       .filter((entry) => entry.isFile() && !entry.parentPath.endsWith('/bin'))
       .map((entry) => join(entry.parentPath, entry.name));
     // Both stores are empty or gone now, so that no file is left out here.
-    expect(files).toContain(join(folder, 'gh-arguments'));
+    expect(files).toContain(join(folder, 'gh-call'));
     for (const file of files) {
       const text = await readFile(file, 'utf8');
       for (const secret of secrets()) expect(text.includes(secret), file).toBe(false);
