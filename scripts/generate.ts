@@ -4,6 +4,7 @@ import { backupsEndpoints } from '../lib/backups/endpoints.ts';
 import { variableGroups } from '../lib/platform/config/groups.ts';
 import { otherRoutes } from '../lib/routes.ts';
 import { describeTool, type Tool, tools } from '../lib/tools/index.ts';
+import { callers, readAccessTable } from './access-table.ts';
 import { runCommand } from './command.ts';
 
 // Writes the parts of documents that the code knows: `npm run generate`. With --check it only says
@@ -44,6 +45,7 @@ function renderAll(): Record<string, string> {
       (document, [part, render]) => fill(document, part, render()),
       readFileSync('README.md', 'utf8'),
     ),
+    'SECURITY.md': fill(readFileSync('SECURITY.md', 'utf8'), 'access', accessTable()),
   };
 }
 
@@ -52,7 +54,7 @@ function fill(document: string, part: string, text: string): string {
   const [start, end] = [`<!-- generated: ${part} -->`, `<!-- end of ${part} -->`];
   const [before, rest] = document.split(start);
   const after = rest?.split(end)[1];
-  if (before === undefined || after === undefined) throw new Error(`README.md lacks ${start}`);
+  if (before === undefined || after === undefined) throw new Error(`a document lacks ${start}`);
   return `${before}${start}\n\n${text}\n\n${end}${after}`;
 }
 
@@ -92,6 +94,24 @@ function parametersOf(tool: Tool): string[] {
     const optional = required.includes(name) ? '' : ', optional';
     return `\`${name}\` ${type}${range}${fallback ? `, default ${fallback}` : optional}`;
   });
+}
+
+function accessTable(): string {
+  const head = row('Route', ...callers);
+  const sections = [...Map.groupBy(readAccessTable(), ({ section }) => section)];
+  return sections
+    .map(([section, rows]) =>
+      [
+        // Without the part of the specification that it is from.
+        `${section.replace(/ \(.*?\)/, '')}:\n`,
+        head,
+        row('---', ...callers.map(() => '---')),
+        ...rows.map(({ method, path, access }) =>
+          row(`\`${method} ${path}\``, ...callers.map((caller) => access[caller])),
+        ),
+      ].join('\n'),
+    )
+    .join('\n\n');
 }
 
 function row(...cells: string[]): string {
