@@ -39,7 +39,8 @@ export function scriptChat(gateway: Gateway, ...steps: ScriptedStep[]): void {
   });
 }
 
-async function say(step: ScriptedStep, response: ServerResponse): Promise<void> {
+/** Says one step as the gateway streams it. */
+export async function say(step: ScriptedStep, response: ServerResponse): Promise<void> {
   const write = (value: unknown) => response.write(`data: ${JSON.stringify(value)}\n\n`);
   const delta = (fields: object, finish: string | null = null) =>
     write({ id: 'c', choices: [{ index: 0, delta: fields, finish_reason: finish }] });

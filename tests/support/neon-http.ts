@@ -5,6 +5,8 @@ import { databaseUrl } from './connection.ts';
 
 /** A stand-in of Neon's HTTP endpoint in front of a real Postgres. */
 export interface NeonEndpoint {
+  /** Where the stand-in itself listens, with the path of statements. */
+  readonly url: string;
   /** A `fetch` for the driver: takes what is meant for Neon to the stand-in, and refuses the rest. */
   readonly fetch: typeof fetch;
   /** Answers every request with this status and body, as Neon's proxy does in trouble; null ends that. */
@@ -53,6 +55,7 @@ export async function startNeonEndpoint(serverUrl: string): Promise<NeonEndpoint
   const standIn = `http://127.0.0.1:${address.port}/sql`;
 
   return {
+    url: standIn,
     fetch(input, init) {
       if (String(input) !== ENDPOINT) throw new Error(`not Neon's endpoint: ${String(input)}`);
       return fetch(standIn, init);

@@ -1,0 +1,112 @@
+import type { Database } from '../../../lib/platform/database/database.ts';
+import type { MailService } from '../../support/mail.ts';
+import type { ChatModel } from './chat-model.ts';
+
+/** What became of a request while a part was broken. */
+export interface Seen {
+  /** What its client saw. */
+  seen: string;
+  /** What was stored of it; empty when there is nothing to store. */
+  stored: string;
+}
+
+/** A server, and what is behind it past the proxy. */
+export interface Ground {
+  url: string;
+  db: Database;
+  chat: ChatModel;
+  mail: MailService;
+  /** The model of generations that are made. */
+  embeddingModel: string;
+  /** Access tokens of two users, of whom one has no key of her own yet. */
+  tokens: { ada: string; grace: string };
+  /** Headers by which the requests of one fault count for an address of their own. */
+  address: Record<string, string>;
+  /** Different for each fault, for what is stored. */
+  label: string;
+}
+
+/** The two moments that all surfaces wait for together. */
+export interface Phases {
+  /** Called when all is prepared; resolves when the part is broken. */
+  broken(): Promise<void>;
+  /** Called when the client has its answer; resolves when the part is back. */
+  mended(): Promise<void>;
+}
+
+/**
+ * One way to use a part: prepares what it needs, is used while the part is broken, says what was seen, and
+ * resolves when it works again. Throws when it does not.
+ */
+export type Surface<On = Ground> = (ground: On, phases: Phases) => Promise<Seen>;
+
+/** What is done with the answer of a surface that works: nothing is to be said about it. */
+export const WORKS = 'works';
+
+/** A request that is made under the fault, and again after it until it works. */
+export function request<On>(
+  ask: (ground: On, attempt: string) => Promise<string>,
+  stored: (ground: On, attempt: string) => Promise<string> = async () => '',
+): Surface<On> {
+  return async (ground, phases) => {
+    await phases.broken();
+    const seen = await ask(ground, 'first');
+    await phases.mended();
+    const kept = await stored(ground, 'first');
+    await untilWorks((attempt) => ask(ground, attempt));
+    return { seen, stored: kept };
+  };
+}
+
+/** After this something that is waited for does not come; whoever asked judges whether it came in time. */
+const GIVEN_UP_AFTER_MS = 30_000;
+
+/** Asks until the answer is that it works, each try under a name of its own. */
+export async function untilWorks(ask: (attempt: string) => Promise<string>): Promise<void> {
+  const until = performance.now() + GIVEN_UP_AFTER_MS;
+  for (let attempt = 1; ; attempt += 1) {
+    const seen = await ask(`again-${attempt}`);
+    if (seen.startsWith(WORKS)) return;
+    if (performance.now() > until) throw new Error(`after the part is back it answers ${seen}`);
+    await pause(100);
+  }
+}
+
+/** Looks until there is something. */
+export async function untilThere<Value>(
+  look: () => Value | null | Promise<Value | null>,
+  what: string,
+  ms = GIVEN_UP_AFTER_MS,
+): Promise<Value> {
+  const until = performance.now() + ms;
+  for (;;) {
+    const found = await look();
+    if (found !== null) return found;
+    if (performance.now() > until) throw new Error(`without ${what} after ${ms} ms`);
+    await pause(20);
+  }
+}
+
+/** Real time: the processes under test are not of this one. */
+export const pause = (ms: number) => new Promise<void>((done) => setTimeout(done, ms));
+
+/** An answer in few words: `works`, or its status and code. */
+export async function describeAnswer(response: Response): Promise<string> {
+  const text = await response.text();
+  const body = text.startsWith('{') ? JSON.parse(text) : {};
+  if (response.ok) {
+    return describeSuccess(body.data?.degraded_reason);
+  }
+  return `${response.status} ${body.error?.code ?? body.database ?? body.error ?? ''}`.trim();
+}
+
+const UUID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
+
+/** Without what is different each time. */
+export const withoutIds = (text: string) => text.replace(UUID, '…');
+
+/** A search says why it is not the best one. Without a generation it is as good as it can be. */
+export function describeSuccess(reason: unknown): string {
+  const isUsual = !reason || reason === 'no embedding generation is active';
+  return isUsual ? WORKS : `${WORKS}, degraded: ${reason}`;
+}

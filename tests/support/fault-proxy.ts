@@ -1,0 +1,134 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+
+/** What can be wrong with a part that is reached over TCP. */
+export const faults = ['refuses', 'hangs', 'resets', 'garbage', 'page', 'slow'] as const;
+
+/**
+ * `refuses`: nothing listens, and what was open is cut. `hangs`: connections open and nothing is answered.
+ * `resets`: the answer is cut in its middle. `garbage`: the answer is bytes of no protocol. `page`: it is
+ * a web page with status 200, as from a wrong proxy. `slow`: each piece of an answer comes later.
+ */
+export type Fault = (typeof faults)[number];
+
+/** A TCP proxy in front of a real part, which does to its connections what a network may do. */
+export interface FaultProxy {
+  /** `127.0.0.1:<port>`, in place of the part's own. */
+  readonly host: string;
+  readonly port: number;
+  /** Connections that were made so far. */
+  accepted(): number;
+  /** Connections that are open now. */
+  open(): number;
+  /** From now on. Resolves when it is so. */
+  break(fault: Fault): Promise<void>;
+  /** Lets everything pass again. What hung is cut: a network that lost its state does not find it again. */
+  mend(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** How much later a piece of an answer comes from a slow part. */
+const SLOW_MS = 300;
+
+/** No HTTP, and in Postgres's protocol a message of no kind, after which follows nonsense. */
+const garbage = Buffer.from([
+  ...[0x83, 0, 0, 0, 8],
+  ...Array.from({ length: 512 }, (_, index) => (index * 197 + 131) % 256),
+]);
+
+const html = '<!doctype html><title>Sign in</title><p>Sign in to the network.</p>\n';
+const page = [
+  'HTTP/1.1 200 OK',
+  'Content-Type: text/html',
+  `Content-Length: ${html.length}`,
+  'Connection: close',
+  '',
+  html,
+].join('\r\n');
+
+/** Starts a proxy on a free port in front of `host:port`. */
+export async function startFaultProxy(host: string, port: number): Promise<FaultProxy> {
+  const pairs = new Set<{ client: Socket; upstream: Socket; isHeld: boolean }>();
+  let fault: Fault | null = null;
+  let accepted = 0;
+  let server: Server | null = await listen(0);
+  const own = (server.address() as AddressInfo).port;
+
+  async function listen(at: number): Promise<Server> {
+    const made = createServer((client) => join(client));
+    made.listen(at, '127.0.0.1');
+    await once(made, 'listening');
+    return made;
+  }
+
+  function join(client: Socket): void {
+    accepted += 1;
+    const upstream = connect(port, host);
+    const pair = { client, upstream, isHeld: false };
+    pairs.add(pair);
+    const end = () => {
+      client.destroy();
+      upstream.destroy();
+      pairs.delete(pair);
+    };
+    client.setNoDelay(true).on('error', end).once('close', end);
+    // Of a part that hangs nobody hears that it has closed a connection either.
+    const endUnlessItHangs = () => {
+      if (fault === 'hangs') pair.isHeld = true;
+      else end();
+    };
+    upstream.setNoDelay(true).on('error', endUnlessItHangs).once('close', endUnlessItHangs);
+    client.on('data', (chunk) => {
+      if (fault === 'hangs') pair.isHeld = true;
+      // What one piece of a connection was lost of cannot go on.
+      if (pair.isHeld) return;
+      if (fault === 'garbage') client.write(garbage);
+      else if (fault === 'page') client.end(page);
+      else upstream.write(chunk);
+    });
+    upstream.on('data', (chunk) => {
+      if (fault === 'hangs') pair.isHeld = true;
+      if (pair.isHeld) return;
+      if (fault === 'resets') {
+        pair.isHeld = true;
+        client.write(chunk.subarray(0, Math.floor(chunk.length / 2)), () => {
+          client.resetAndDestroy();
+        });
+      } else if (fault === 'slow') {
+        setTimeout(() => client.write(chunk), SLOW_MS).unref();
+      } else if (fault !== 'garbage' && fault !== 'page') {
+        client.write(chunk);
+      }
+    });
+    client.once('end', () => upstream.end());
+    upstream.once('end', () => {
+      if (fault === 'slow') setTimeout(() => client.end(), SLOW_MS).unref();
+      else if (fault !== 'hangs' && !pair.isHeld) client.end();
+    });
+  }
+
+  async function stopListening(): Promise<void> {
+    const closing = server;
+    server = null;
+    closing?.close();
+    for (const { client } of [...pairs]) client.resetAndDestroy();
+    if (closing?.listening) await once(closing, 'close');
+  }
+
+  return {
+    host: `127.0.0.1:${own}`,
+    port: own,
+    accepted: () => accepted,
+    open: () => pairs.size,
+    async break(next) {
+      fault = next;
+      if (next === 'refuses') await stopListening();
+    },
+    async mend() {
+      fault = null;
+      for (const { client, isHeld } of [...pairs]) if (isHeld) client.resetAndDestroy();
+      server ??= await listen(own);
+    },
+    close: stopListening,
+  };
+}
