@@ -1,0 +1,128 @@
+import { Agent, request as openRequest } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
+import { createMix, type LoadRequest, type LoadSecrets } from './mix.ts';
+
+// The clients of the load test, a process of their own: sends what the plan says and answers with what
+// came back.
+
+/** Either so many clients, each with one request at a time, or so many requests a second. */
+export interface LoadPlan {
+  url: string;
+  secrets: LoadSecrets;
+  seconds: number;
+  load: { clients: number } | { perSecond: number };
+}
+
+export interface LoadResult {
+  seconds: number;
+  /** Durations of answered requests by their names, in milliseconds, by how they ended. */
+  answers: { name: string; status: number; durations: number[] }[];
+  /** Requests without an answer, by the reason. */
+  failures: Record<string, number>;
+}
+
+/**
+ * Connections of a load by rate, as of the proxies in front of a server. They are there before it begins:
+ * Node accepts one in each turn of its loop, so that opening them would be what is measured.
+ */
+const CONNECTIONS = 500;
+const GIVE_UP_MS = 60_000;
+
+process.once('message', async (plan: LoadPlan) => {
+  process.send?.(await run(plan));
+  process.disconnect();
+});
+
+async function run({ url, secrets, seconds, load }: LoadPlan): Promise<LoadResult> {
+  const mix = createMix(secrets).flatMap((one) => Array<LoadRequest>(one.weight).fill(one));
+  const maxSockets = 'clients' in load ? load.clients : CONNECTIONS;
+  const agent = new Agent({ keepAlive: true, maxSockets, maxFreeSockets: maxSockets });
+  const answers = new Map<string, { name: string; status: number; durations: number[] }>();
+  const failures: Record<string, number> = {};
+  let sent = 0;
+
+  async function sendNext(): Promise<void> {
+    // A step that shares no factor with the mix's size comes by everything.
+    const request = mix[(sent * 77) % mix.length];
+    sent += 1;
+    if (!request) return;
+    const startedAt = performance.now();
+    try {
+      const status = await send(url, request, agent, sent);
+      const key = `${status} ${request.name}`;
+      const answer = answers.get(key) ?? { name: request.name, status, durations: [] };
+      answer.durations.push(performance.now() - startedAt);
+      answers.set(key, answer);
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      failures[reason] = (failures[reason] ?? 0) + 1;
+    }
+  }
+
+  await openConnections(url, agent, maxSockets);
+  const startedAt = performance.now();
+  const endsAt = startedAt + seconds * 1000;
+  if ('clients' in load) {
+    const client = async () => {
+      while (performance.now() < endsAt) await sendNext();
+    };
+    await Promise.all(Array.from({ length: load.clients }, client));
+  } else {
+    const under = new Set<Promise<void>>();
+    while (performance.now() < endsAt) {
+      const due = ((performance.now() - startedAt) / 1000) * load.perSecond;
+      while (sent < due) {
+        const one = sendNext().finally(() => under.delete(one));
+        under.add(one);
+      }
+      await delay(5);
+    }
+    await Promise.all(under);
+  }
+  agent.destroy();
+  const took = (performance.now() - startedAt) / 1000;
+  return { seconds: took, answers: [...answers.values()], failures };
+}
+
+/** Opens so many connections and leaves them idle. */
+async function openConnections(url: string, agent: Agent, count: number): Promise<void> {
+  const health = { method: 'GET', path: '/health', headers: {} } as const;
+  const open = () => send(url, { ...health, name: '', weight: 0 }, agent, 0);
+  // All at once, so that none is used twice.
+  const opened = await Promise.all(Array.from({ length: count }, open));
+  if (opened.some((status) => status !== 200)) throw new Error('/health did not answer 200');
+}
+
+/** Sends one request and resolves with its status when its answer has come, a stream's when it begins. */
+function send(url: string, request: LoadRequest, agent: Agent, serial: number): Promise<number> {
+  const { method, path, headers, body } = request;
+  return new Promise((resolve, reject) => {
+    const outgoing = openRequest(`${url}${path}`, {
+      agent,
+      method,
+      headers: { ...headers, 'X-Forwarded-For': addressOf(serial) },
+      timeout: GIVE_UP_MS,
+    });
+    outgoing.on('timeout', () => outgoing.destroy(new Error('no answer in time')));
+    outgoing.on('error', reject);
+    outgoing.on('response', (answer) => {
+      const status = answer.statusCode ?? 0;
+      answer.on('error', reject);
+      if (path.endsWith('/stream') && status === 200) {
+        answer.once('data', () => {
+          resolve(status);
+          answer.destroy();
+        });
+      } else {
+        answer.resume().on('end', () => resolve(status));
+      }
+    });
+    outgoing.end(body);
+  });
+}
+
+/** One of 60,000 addresses: none comes near its limit. */
+function addressOf(serial: number): string {
+  const number = serial % 60_000;
+  return `10.${Math.floor(number / 250)}.${number % 250}.1`;
+}

@@ -1,0 +1,72 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import type { LoadPlan, LoadResult } from './clients.ts';
+
+/** Carries a plan out in a process of its own. */
+export async function runClients(plan: LoadPlan): Promise<LoadResult> {
+  const child = spawn(process.execPath, [join(import.meta.dirname, 'clients.ts')], {
+    env: { PATH: process.env.PATH },
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  });
+  const exited = once(child, 'exit').then(([code]) => {
+    throw new Error(`the clients ended with ${code}`);
+  });
+  exited.catch(() => undefined);
+  child.send(plan);
+  const [result] = await Promise.race([once(child, 'message'), exited]);
+  return result;
+}
+
+/** The figures of a load as they are judged. */
+export interface LoadFigures {
+  answered: number;
+  perSecond: number;
+  /** How many answers had each status. */
+  statuses: Record<number, number>;
+  failures: LoadResult['failures'];
+  /** Of the successes, in milliseconds. */
+  p50: number;
+  p99: number;
+}
+
+/** Sums a result up. */
+export function figuresOf({ seconds, answers, failures }: LoadResult): LoadFigures {
+  const statuses: Record<number, number> = {};
+  for (const { status, durations } of answers) {
+    statuses[status] = (statuses[status] ?? 0) + durations.length;
+  }
+  const good = answers
+    .filter(({ status }) => status < 300)
+    .flatMap(({ durations }) => durations)
+    .sort((a, b) => a - b);
+  const answered = answers.reduce((sum, { durations }) => sum + durations.length, 0);
+  return {
+    answered,
+    perSecond: good.length / seconds,
+    statuses,
+    failures,
+    p50: quantile(good, 0.5),
+    p99: quantile(good, 0.99),
+  };
+}
+
+/** The value below which a share of sorted values lies; NaN without any. */
+export function quantile(sorted: readonly number[], share: number): number {
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+}
+
+/** The figures of each kind of request, for a person. */
+export function describeLoad(title: string, result: LoadResult): string {
+  const { answered, perSecond, statuses, p50, p99 } = figuresOf(result);
+  const lines = result.answers.map(({ name, status, durations }) => {
+    const sorted = durations.toSorted((a, b) => a - b);
+    const [half, most] = [quantile(sorted, 0.5), quantile(sorted, 0.99)].map((it) => it.toFixed(0));
+    return `  ${status} ${name.padEnd(36)} ${String(sorted.length).padStart(6)}  p50 ${half} ms, p99 ${most} ms`;
+  });
+  return [
+    `load: ${title}: ${answered} answers ${JSON.stringify(statuses)}, ${perSecond.toFixed(0)} successes a second, p50 ${p50.toFixed(0)} ms, p99 ${p99.toFixed(0)} ms`,
+    ...lines.sort(),
+    ...Object.entries(result.failures).map(([reason, count]) => `  ${count} times ${reason}`),
+  ].join('\n');
+}

@@ -1,0 +1,90 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { LogRecord } from '../../support/deps.ts';
+
+/** `npm start` as it ships, in a process of its own, whose memory can be looked at. */
+export interface ServerProcess {
+  url: string;
+  port: number;
+  /** Every record that it logged so far. */
+  logged: LogRecord[];
+  /** What it holds once the garbage is collected. */
+  memory(): Promise<NodeJS.MemoryUsage>;
+  /** Ends it as Ctrl-C does, and resolves with its exit code. */
+  stop(): Promise<number | null>;
+}
+
+const project = resolve(import.meta.dirname, '../../..');
+const { scripts } = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8'));
+/** Options of node in `npm start`: what is tried is what people run. */
+const startOptions: string[] = scripts.start
+  .split(' ')
+  .filter((word: string) => word.startsWith('--'));
+
+/** Starts it in an empty folder with nothing but these variables, on ports that the system chooses. */
+export async function startServerProcess(
+  environment: Record<string, string>,
+): Promise<ServerProcess> {
+  const cwd = await mkdtemp(join(tmpdir(), 'soak-server-'));
+  const options = [...startOptions, '--expose-gc', '--import', preload];
+  const child = spawn(process.execPath, [...options, join(project, 'scripts/start.ts')], {
+    cwd,
+    env: {
+      PATH: process.env.PATH,
+      HOME: cwd,
+      PORT: '0',
+      EMBEDDED_DB_PORT: '0',
+      LOG_LEVEL: 'warn',
+      ...environment,
+    },
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+  });
+  const ended = once(child, 'close').then(() => child.exitCode);
+  const logged: LogRecord[] = [];
+  const url = await readOutput(child, logged);
+  return {
+    url,
+    port: Number(new URL(url).port),
+    logged,
+    async memory() {
+      child.send('memory');
+      const [usage] = await once(child, 'message');
+      return usage;
+    },
+    async stop() {
+      child.kill('SIGTERM');
+      const code = await ended;
+      await rm(cwd, { recursive: true, force: true });
+      return code;
+    },
+  };
+}
+
+const preload = join(import.meta.dirname, 'report-memory.ts');
+
+/** Keeps what is logged, and resolves with the address once there is one. */
+function readOutput(child: ChildProcess, logged: LogRecord[]): Promise<string> {
+  const { stdout, stderr } = child;
+  if (!stdout || !stderr) throw new Error('the server has no output');
+  return new Promise((found, fail) => {
+    const said: string[] = [];
+    createInterface({ input: stdout }).on('line', (line) => {
+      const url = /API +(http:\/\/\S+)\/api/.exec(line)?.[1];
+      if (url !== undefined) found(url);
+    });
+    createInterface({ input: stderr }).on('line', (line) => {
+      said.push(line);
+      if (said.length > 100) said.shift();
+      // What is no record is node's own, such as the trace of an exception that nobody caught.
+      if (line.startsWith('{')) logged.push(JSON.parse(line));
+      else logged.push({ level: 'error', message: line });
+    });
+    child.once('error', fail);
+    child.once('close', () => fail(new Error(`the server ended:\n${said.join('\n')}`)));
+  });
+}
