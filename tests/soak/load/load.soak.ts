@@ -15,8 +15,12 @@ const CLIENTS = 200;
 const SECONDS = times(7, 60);
 /** Times what the server was seen to do. */
 const OVERLOAD = 4;
-/** The bound of /health under overload. The check run's machine is also busy with other things. */
+/**
+ * Milliseconds within which /health answers under overload, and the share of its answers that is held to
+ * it: in the check run the machine is busy with other things too.
+ */
 const HEALTH_MS = times(1_000, 100);
+const HEALTH_SHARE = times(0.95, 1);
 
 let database: TestDatabase;
 let server: ServerProcess;
@@ -79,7 +83,12 @@ describe('four times what the server can do', () => {
     const { statuses, failures } = figuresOf(result);
     expect(failures).toEqual({});
     expect(Object.keys(statuses)).toEqual(['200', '503']);
-    expect(Math.max(...health)).toBeLessThan(HEALTH_MS);
+    expect(
+      quantile(
+        health.toSorted((a, b) => a - b),
+        HEALTH_SHARE,
+      ),
+    ).toBeLessThan(HEALTH_MS);
   });
 
   it('is forgotten when it is over', { retry: 2 }, async () => {
@@ -116,10 +125,7 @@ function say(title: string, result: LoadResult, health: readonly number[]): void
   const sorted = health.toSorted((a, b) => a - b);
   const [half, most, longest] = [0.5, 0.99, 1].map((share) => quantile(sorted, share).toFixed(0));
   const about = `/health ${sorted.length} times, p50 ${half} ms, p99 ${most} ms, longest ${longest} ms`;
-  const text =
-    isLong || process.env.DETAIL
-      ? describeLoad(title, result)
-      : describeLoad(title, result).split('\n')[0];
+  const text = isLong ? describeLoad(title, result) : describeLoad(title, result).split('\n')[0];
   process.stdout.write(`${text}; ${about}\n`);
 }
 
