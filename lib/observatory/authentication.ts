@@ -60,7 +60,7 @@ export function createUserCheck(
   async function isStillUser({ username, issuedAt, credential }: TokenClaims): Promise<boolean> {
     if (credential === null) return isUser(db, username, issuedAt);
     const stored = await findPasswordHash(db, username);
-    return stored !== null && fingerprintHash(stored) === credential;
+    return stored !== null && secretsEqual(fingerprintHash(stored), credential);
   }
   return {
     identify,

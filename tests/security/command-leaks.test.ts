@@ -109,7 +109,7 @@ describe.each<
   [
     'service API',
     ['/api/backups', '/health'],
-    (env, write) => createHostedBackupsApp(env, [], write),
+    (env, write) => createHostedBackupsApp(env, async () => [], write),
   ],
   ['live feed', ['/api/logs/stream'], (env, write) => createHostedLiveApp(env, write)],
   ['MCP server', ['/mcp', '/sse'], (env, write) => createHostedMcpApp(env, write)],

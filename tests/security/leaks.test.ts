@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { callers, readAccessTable } from '../../scripts/access-table.ts';
+import { asMessage } from '../support/mcp.ts';
 import { sql } from '../support/records.ts';
 import { rowsOf } from '../support/worker.ts';
 import { type AccessRequest, makeRequest } from './access-requests.ts';
@@ -89,8 +90,7 @@ async function callTools(): Promise<void> {
     };
     const { text } = await note('POST', '/mcp', {
       headers: {
-        'Content-Type': 'application/json',
-        Accept: 'application/json, text/event-stream',
+        ...asMessage,
         ...way?.headers,
       },
       body: JSON.stringify(message),
@@ -183,6 +183,37 @@ describe('drives', () => {
     }
   });
 
+  it('what would forge a record of the log, or move a terminal', async () => {
+    const forged = '{"level":"error","message":"forged"}';
+    const signs = '\u001b[2J\u001b]0;owned\u0007\u009b31m\u0085';
+    const form = { 'Content-Type': 'application/x-www-form-urlencoded' };
+    for (const header of [
+      'X-Request-ID',
+      'User-Agent',
+      'X-Forwarded-For',
+      'Last-Event-ID',
+      'Origin',
+    ]) {
+      for (const value of ['a\tb', `${forged}${'\u0085'}`, '\u009b2J', '"}\\n{"']) {
+        await note('GET', '/api/nope', { headers: { [header]: value } });
+      }
+    }
+    for (const text of [`a\n${forged}\n`, `\r\n${forged}`, signs, `\u2028${forged}`]) {
+      const body = new URLSearchParams({ username: text, password: text }).toString();
+      await note('POST', '/auth/login', { headers: form, body });
+      await note('GET', `/api/backups?page=${encodeURIComponent(text)}`, {
+        headers: world.ways.internal[0]?.headers ?? {},
+      });
+      const question = JSON.stringify({ question: text, model: text.slice(0, 50) });
+      await note('POST', '/chat', { headers: userHeaders(), body: question });
+      const params = { name: text.slice(0, 60), arguments: { [text]: text } };
+      await note('POST', '/mcp', {
+        headers: { ...asMessage, ...world.ways.mcp[0]?.headers },
+        body: JSON.stringify({ jsonrpc: '2.0', id: text, method: 'tools/call', params }),
+      });
+    }
+  });
+
   it('every route while a table is gone, and while the database refuses connections', async () => {
     const { db } = world.database;
     await sql(db, 'ALTER TABLE backup_runs RENAME TO gone');
@@ -214,6 +245,18 @@ describe('afterwards no canary is', () => {
     expect(output).toMatch(/"level":"error"/);
     expect(output).toMatch(/"level":"warn"/);
     expect(findCanaries(output, world.canaries)).toEqual([]);
+  });
+
+  it('but whole records in the log, each on a line, without what a terminal obeys', () => {
+    const lines = world.script.output().trimEnd().split('\n');
+    const records = lines.filter((line) => line.startsWith('{'));
+    expect(records.length).toBeGreaterThan(50);
+    const messages = records.map((line) => JSON.parse(line).message);
+    expect(messages).not.toContain('forged');
+    expect(world.script.output()).not.toMatch(/(?!\n)\p{Cc}|[\u2028\u2029]/u);
+    // What is no record is what the server greets with.
+    const others = lines.filter((line) => !line.startsWith('{') && line !== '');
+    expect(others.filter((line) => !/^( {2}\w|Ask it|Back |Backup )/.test(line))).toEqual([]);
   });
 
   it('in a mail', () => {

@@ -1,0 +1,78 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+
+// How long the comparison of a secret takes tells nothing of it, because there is one function that
+// compares secrets. (spec 1, Authentication 4; spec 3, Authentication)
+
+const sources = ['lib', 'api', 'scripts'].flatMap((folder) =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => join(folder, name)),
+);
+
+/** What is or holds a secret, by its name. */
+const secret = String.raw`[\w.]*(?:secret|token|password|credential|verifier|signature|fingerprint|bearer|digest|api_?key)\w*(?:\([\w.]*\))?`;
+const comparisons = [
+  new RegExp(String.raw`${secret}\s*[!=]==?`, 'i'),
+  new RegExp(String.raw`[!=]==?\s*${secret}`, 'i'),
+  new RegExp(
+    String.raw`${secret}\.(?:startsWith|endsWith|includes|indexOf|localeCompare|equals|compare)\(`,
+    'i',
+  ),
+  new RegExp(
+    String.raw`\.(?:startsWith|endsWith|includes|indexOf|localeCompare|equals|compare)\(${secret}\)`,
+    'i',
+  ),
+];
+/** Is it there at all, and of which type? That is no secret. */
+const harmless =
+  /\b(?:typeof )?[\w.]+(?:\([\w.]*\))?\)? [!=]== \(?(?:undefined|null|''|'string'|[A-Z_]+ === undefined)|\.length [<>]=? ?[\w.]+/g;
+/** Names of tokens of another kind: words of a command line, parts of a text. */
+const otherTokens: Record<string, RegExp> = {
+  'lib/worker/options.ts': /token\.kind/,
+};
+
+function comparesSecret(line: string): boolean {
+  const code = line.replace(/^\s*(?:\*|\/\/|\/\*).*/, '').replace(/ \/\/ .*$/, '');
+  const rest = code.replace(harmless, '');
+  return comparisons.some((comparison) => comparison.test(rest));
+}
+
+it('no source compares a secret but by the function for it', () => {
+  expect(sources.length).toBeGreaterThan(200);
+  const found = sources.flatMap((path) =>
+    readFileSync(path, 'utf8')
+      .split('\n')
+      .filter((line) => comparesSecret(line) && !otherTokens[path]?.test(line))
+      .map((line) => `${path}: ${line.trim()}`),
+  );
+  expect(found).toEqual([]);
+});
+
+it.each([
+  'if (given === config.INTERNAL_SECRET) return true;',
+  'return token !== expectedToken;',
+  'if (AUTH_PASSWORD == password) {',
+  'return fingerprintHash(stored) === credential;',
+  'if (header.startsWith(secret)) {',
+  'return secret.includes(header);',
+  'return Buffer.from(given).equals(token);',
+])('a source that says `%s` would be found', (line) => {
+  expect(comparesSecret(line)).toBe(true);
+});
+
+it.each([
+  'if (token === undefined || secret === null) return null;',
+  "if (INTERNAL_SECRET === '') return;",
+  "typeof answer.access_token !== 'string' &&",
+  'return secret.length >= INTERNAL_SECRET_MIN_LENGTH;',
+  'return secretsEqual(header, secret);',
+])('a source that says `%s` is not', (line) => {
+  expect(comparesSecret(line)).toBe(false);
+});
+
+it('nothing compares in constant time but what hashes first', () => {
+  const users = sources.filter((path) => readFileSync(path, 'utf8').includes('timingSafeEqual'));
+  expect(users).toEqual(['lib/platform/crypto.ts', 'lib/platform/password.ts']);
+});

@@ -1,0 +1,72 @@
+import { describe, expect, it } from 'vitest';
+import { describeService } from '../../lib/backups/app.ts';
+import { renderDocs } from '../../lib/backups/docs-page.ts';
+import { AppError } from '../../lib/platform/errors.ts';
+import { otherRoutes } from '../../lib/routes.ts';
+import { type Page, serveLocalPage } from '../../lib/worker/logins/local-page.ts';
+import { visit } from '../support/browser.ts';
+import { createTestClock } from '../support/clock.ts';
+
+// Pages that a browser shows: text in them stays text. (Reports and mails: tests/observatory/reports.)
+
+const hostile = `<script>alert(1)</script><img src=x onerror=alert(1)>"'><a href="javascript:alert(1)">&amp;`;
+const tags = /<script>alert|<img|<a /;
+
+/** Serves a page of the login commands and comes back from it once. */
+async function visitPages(start: Page, finish: () => Promise<{ page: Page; value: null }>) {
+  const urls = Promise.withResolvers<{ start: string; callback: string }>();
+  const done = serveLocalPage({
+    clock: createTestClock(),
+    signal: new AbortController().signal,
+    start: () => start,
+    ready: (known) => urls.resolve(known),
+    finish,
+  }).catch((error: unknown) => error);
+  const { start: first, callback } = await urls.promise;
+  const shown = await visit(first);
+  const ended = await visit(`${callback}&code=x`);
+  await done;
+  return { shown, ended };
+}
+
+const page = (changes: Partial<Page> = {}): Page => ({
+  status: 200,
+  title: 'A title',
+  lines: [],
+  ...changes,
+});
+
+describe('a page of the login commands', () => {
+  it('shows titles, lines and fields as text', async () => {
+    const form = {
+      action: 'https://git.example/new',
+      fields: { [hostile]: hostile },
+      button: hostile,
+    };
+    const { shown, ended } = await visitPages(
+      page({ title: hostile, lines: [hostile], form }),
+      async () => ({ page: page({ lines: [hostile] }), value: null }),
+    );
+    for (const { text } of [shown, ended]) {
+      expect(text).not.toMatch(tags);
+      expect(text).toContain('&lt;img src=x onerror=alert(1)&gt;');
+    }
+    expect(shown.text.match(/<input /g)).toHaveLength(1);
+  });
+
+  it('shows what failed as text', async () => {
+    const { ended } = await visitPages(page(), () =>
+      Promise.reject(new AppError('UNAUTHORIZED', `the gateway says ${hostile}`)),
+    );
+    expect(ended.text).not.toMatch(tags);
+    expect(ended.text).toContain('&lt;script&gt;');
+  });
+});
+
+describe('/docs', () => {
+  it('holds no script and no address of elsewhere', async () => {
+    const text = String(renderDocs(await describeService(otherRoutes)));
+    expect(text).not.toMatch(/<script|<iframe|<img|\son\w+=|javascript:|src=/i);
+    expect(text.match(/href="(?!#|\/)[^"]*"/g)).toBeNull();
+  });
+});
