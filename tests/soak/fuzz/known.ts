@@ -1,0 +1,132 @@
+import fc from 'fast-check';
+import { ADDRESSES } from '../../support/mail.ts';
+import { asMessage } from '../../support/mcp.ts';
+import type { KnownValues } from './from-schema.ts';
+import type { Operation } from './operations.ts';
+import type { FuzzRequest } from './requests.ts';
+import { RUNS, USER } from './world.ts';
+
+/** What stands in a generated request for a value that is only known when it is sent. */
+export const places = {
+  generation: '__generation__',
+  report: '__report__',
+  confirmation: '__confirmation__',
+  sseSession: '__sse_session__',
+} as const;
+
+/** The values that stand behind the places at this moment. */
+export type Placed = Record<keyof typeof places, string>;
+
+/** Puts them in. A generation is a number, in JSON without its quotes. */
+export function place(request: FuzzRequest, placed: Placed): FuzzRequest {
+  const put = (text: string) => {
+    let result = text.replaceAll(`"${places.generation}"`, placed.generation);
+    for (const name of Object.keys(places) as (keyof Placed)[]) {
+      result = result.replaceAll(places[name], placed[name]);
+    }
+    return result;
+  };
+  return {
+    ...request,
+    target: put(request.target),
+    body: request.body === null ? null : put(request.body),
+  };
+}
+
+/** Sessions are few, so that they are made, used and deleted again and again. */
+const sessionIds = Array.from(
+  { length: 12 },
+  (_, index) => `5e551075-0000-4000-8000-${String(index).padStart(12, '0')}`,
+);
+
+const session = fc.constantFrom(...sessionIds);
+const run = fc.integer({ min: 1, max: RUNS });
+const log = fc.integer({ min: 0, max: 160 });
+
+const values: Record<string, fc.Arbitrary<unknown>> = {
+  '/api/backups/{id}#id': run,
+  '/api/analytics/{id}#id': run,
+  '/sessions/{id}#id': session,
+  '/sessions/{id}/messages#id': session,
+  '/reports/{id}#id': fc.constant(places.report),
+  id: session,
+  session_id: session,
+  run_id: run,
+  after_id: log,
+  'last-event-id': log,
+  before_id: log,
+  report_id: fc.constant(places.report),
+  confirm_id: fc.constant(places.confirmation),
+  generation_id: fc.constant(places.generation),
+  sessionId: fc.constant(places.sseSession),
+  username: fc.constant(USER.username),
+  password: fc.constant(USER.password),
+  model_id: fc.constantFrom('local/hashing-384', 'acme/embed-free'),
+  rerank_model_id: fc.constantFrom('acme/rerank-free', null),
+  model: fc.constantFrom('acme/chat-free', 'acme/chat-paid', null),
+  report_type: fc.constantFrom('latest_backup', 'executive_summary', 'failure_investigation'),
+  'recipients[]': fc.constantFrom(...ADDRESSES),
+  name: fc.constantFrom('list_backup_runs', 'get_execution_logs', 'get_dashboard_summary'),
+  args: fc.constantFrom({}, { limit: 3 }, { page: '2' }),
+  level: fc.constantFrom('info', 'WARN', 'Error', 'debug'),
+  approve: fc.boolean(),
+  repo_name: fc.constantFrom('acme/widgets', 'widgets', 'acme/none'),
+  file_path: fc.constantFrom('README.md', 'src/token.txt', 'secrets.bin', 'none'),
+  repository: fc.constantFrom('acme/widgets', 'acme/repository-1'),
+  target_repo: fc.constantFrom('acme/widgets', 'acme/gadgets'),
+  affected_run_id: run,
+  status: fc.constantFrom('completed', 'failed', 'running'),
+};
+
+/** What fields of a name take that is there. */
+export const known: KnownValues = (field) => values[field] ?? null;
+
+const message = (method: string, params: object) => ({ jsonrpc: '2.0', id: 1, method, params });
+const initialize = message('initialize', {
+  protocolVersion: '2024-11-05',
+  capabilities: {},
+  clientInfo: { name: 'fuzz', version: '1' },
+});
+const messages = fc.constantFrom<unknown>(
+  initialize,
+  message('ping', {}),
+  message('tools/list', {}),
+  message('resources/list', {}),
+  message('resources/templates/list', {}),
+  message('prompts/list', {}),
+  message('resources/read', { uri: 'backup://system/health' }),
+  message('resources/read', { uri: 'backup://none' }),
+  message('prompts/get', { name: 'audit-backup-health' }),
+  message('prompts/get', { name: '__proto__' }),
+  message('tools/call', { name: 'get_dashboard_summary' }),
+  message('tools/call', { name: 'constructor', arguments: {} }),
+  message('tools/call', { name: 'list_backup_runs', arguments: [] }),
+  message('completion/complete', {}),
+  { jsonrpc: '2.0', method: 'notifications/initialized' },
+  { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } },
+  { jsonrpc: '2.0', id: 7, result: {} },
+);
+
+const handshake = {
+  Connection: 'Upgrade',
+  Upgrade: 'websocket',
+  'Sec-WebSocket-Version': '13',
+  'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==',
+};
+
+/** What the MCP server and the WebSocket ask for beside a credential. */
+export function knownHeaders({ schemes, path }: Operation): fc.Arbitrary<Record<string, string>> {
+  if (schemes.includes('McpBearer')) return fc.constant({ Accept: asMessage.Accept });
+  return path === '/ws/live' ? fc.constantFrom(handshake, handshake, {}) : fc.constant({});
+}
+
+/** Messages of the protocol where the body is one, which its loose schema would hardly ever make. */
+export function knownBody({ schemes, body, path }: Operation): fc.Arbitrary<unknown> | null {
+  if (body === null || !schemes.includes('McpBearer')) return null;
+  if (path === '/message') return messages;
+  return fc.oneof(
+    { weight: 6, arbitrary: messages },
+    { weight: 1, arbitrary: fc.array(messages, { maxLength: 4 }) },
+    { weight: 1, arbitrary: fc.jsonValue() },
+  );
+}

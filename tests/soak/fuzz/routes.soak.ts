@@ -1,0 +1,119 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { seed, times } from '../size.ts';
+import { createAnswerCheck } from './answers.ts';
+import { describeTally, runCampaign, successesOf, type Tally } from './campaign.ts';
+import { makeCredentials, tokenOfAda } from './credentials.ts';
+import { type HeldOpen, holdConfirmation, holdSession } from './held-open.ts';
+import { known, knownBody, knownHeaders, type Placed, place } from './known.ts';
+import { listOperations, type OpenApi, type Operation } from './operations.ts';
+import { type FuzzRequest, foreignRequests, type RequestSources, requestsTo } from './requests.ts';
+import { createFuzzClient, type FuzzAnswer, type FuzzClient } from './send.ts';
+import { startFuzzWorld } from './world.ts';
+
+const REQUESTS = times(Number(process.env.FUZZ_N ?? 20_000), 1_000_000);
+/** Answers that cost a tenth of a second of both cores, or a megabyte of text: asked for less often. */
+const dear = new Set(['POST /auth/login', 'GET /docs', 'GET /openapi.json', 'GET /metrics']);
+
+let world: Awaited<ReturnType<typeof startFuzzWorld>>;
+let client: FuzzClient;
+let operations: Operation[];
+let document: OpenApi;
+let held: HeldOpen[] = [];
+let tally: Tally;
+const placed: Placed = { generation: '1', report: '', confirmation: '', sseSession: '' };
+
+beforeAll(async () => {
+  world = await startFuzzWorld('embedded');
+  const { url } = world.server;
+  client = createFuzzClient(url);
+  document = (await (await fetch(`${url}/openapi.json`)).json()) as OpenApi;
+  operations = listOperations(document);
+  const token = await tokenOfAda();
+  const [session, confirmation] = await Promise.all([
+    holdSession(url),
+    holdConfirmation(url, token),
+  ]);
+  held = [session, confirmation];
+  Object.defineProperties(placed, {
+    sseSession: { get: session.id, enumerable: true },
+    confirmation: { get: confirmation.id, enumerable: true },
+  });
+  placed.report = await makeReport(url, token);
+});
+
+afterAll(async () => {
+  await Promise.all(held.map((it) => it.close()));
+  client?.close();
+  expect(await world?.close()).toBe(0);
+});
+
+describe('requests that nobody would write', () => {
+  it(`are answered as the document says, ${REQUESTS} of them`, async () => {
+    const byName = new Map(operations.map((operation) => [operation.name, operation]));
+    const checkAnswer = createAnswerCheck(document, byName);
+    const credentials = await makeCredentials();
+    const sources: RequestSources = {
+      document,
+      known,
+      knownBody,
+      knownHeaders,
+      hostileIn: 8,
+      credentials,
+    };
+    const arbitrary = fc.oneof(
+      { weight: 20, arbitrary: foreignRequests(operations, sources) },
+      ...operations.map((operation) => ({
+        weight: dear.has(operation.name) ? 2 : 10,
+        arbitrary: requestsTo(operation, sources),
+      })),
+    );
+    tally = await runCampaign({
+      arbitrary,
+      requests: REQUESTS,
+      seed,
+      client,
+      server: world.server,
+      place: (request) => place(request, placed),
+      check(request, answer) {
+        checkAnswer(request, answer);
+        noteGeneration(request, answer);
+      },
+      forget: world.forget,
+    });
+    process.stdout.write(`${describeTally(tally)}\n`);
+    expect(tally.requests).toBeGreaterThanOrEqual(REQUESTS);
+  });
+
+  it('reach every operation: each succeeded for some of them', () => {
+    const seldom = operations
+      .map(({ name }) => [name, successesOf(tally, name)] as const)
+      .filter(([, successes]) => successes < REQUESTS / 2_000);
+    expect(seldom).toEqual([]);
+  });
+
+  it('leave no failure in the log', () => {
+    expect(world.server.logged.filter(({ level }) => level === 'error')).toEqual([]);
+  });
+
+  it('leave nothing in memory', () => {
+    const [start, middle, end] = tally.heap;
+    expect(Math.max(middle, end) - start).toBeLessThan(16 * 2 ** 20);
+  });
+});
+
+/** The newest generation is the one that the next requests work on. */
+function noteGeneration({ operation }: FuzzRequest, { status, text }: FuzzAnswer): void {
+  if (operation !== 'POST /embeddings/switch-model' || status !== 200) return;
+  placed.generation = String(JSON.parse(text).data.generation_id);
+}
+
+async function makeReport(url: string, token: string): Promise<string> {
+  const response = await fetch(`${url}/reports`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
+    body: JSON.stringify({ report_type: 'latest_backup' }),
+  });
+  const { data } = (await response.json()) as { data: { id: string } };
+  return data.id;
+}

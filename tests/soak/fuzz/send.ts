@@ -1,0 +1,127 @@
+import { Agent, type IncomingMessage, request as openRequest } from 'node:http';
+import type { FuzzRequest } from './requests.ts';
+
+/** What came back. */
+export interface FuzzAnswer {
+  status: number;
+  headers: Record<string, string>;
+  /** The body; of a stream that goes on, its first event. */
+  text: string;
+  /** From the request's first byte to the answer's last, or its first event. */
+  durationMs: number;
+}
+
+/** Requests at a server, each from another address than the ones before it. */
+export interface FuzzClient {
+  send(request: FuzzRequest): Promise<FuzzAnswer>;
+  /** The request as a person would repeat it. */
+  describe(request: FuzzRequest): string;
+  close(): void;
+}
+
+/** So many addresses that none comes near its limit of requests a minute. */
+const ADDRESSES = 2_000;
+/** Nothing takes as long; the request then counts as failed. */
+const GIVE_UP_MS = 10_000;
+
+/** A connection that had carried requests before ended under this one. */
+class StaleConnectionError extends Error {}
+
+/** A client of keep-alive connections. The server must trust this machine as a proxy. */
+export function createFuzzClient(url: string): FuzzClient {
+  const agent = new Agent({ keepAlive: true });
+  let sent = 0;
+  const nextAddress = () => {
+    sent += 1;
+    return `10.0.${Math.floor((sent % ADDRESSES) / 250)}.${sent % 250}`;
+  };
+
+  async function send(request: FuzzRequest): Promise<FuzzAnswer> {
+    const startedAt = performance.now();
+    const { answer, text } = await exchange(request).catch((error: unknown) => {
+      // The server may end an idle connection in the moment in which it is used again (RFC 9112, 9.3.1).
+      if (error instanceof StaleConnectionError) return exchange(request);
+      throw error;
+    });
+    const headers = Object.fromEntries(
+      Object.entries(answer.headers).map(([name, value]) => [name, String(value)]),
+    );
+    const durationMs = performance.now() - startedAt;
+    return { status: answer.statusCode ?? 0, headers, text, durationMs };
+  }
+
+  function exchange({ method, target, headers, body, encoding }: FuzzRequest) {
+    return new Promise<{ answer: IncomingMessage; text: string }>((resolve, reject) => {
+      const outgoing = openRequest(url, {
+        agent,
+        method,
+        path: target,
+        headers: {
+          // Before what the request itself says, which the server then reads from the right.
+          ...headers,
+          'X-Forwarded-For': nextAddress(),
+          ...(body === null ? {} : { 'Content-Length': Buffer.byteLength(body, encoding) }),
+        },
+        timeout: GIVE_UP_MS,
+      });
+      outgoing.on('timeout', () => outgoing.destroy(new Error(`no answer in ${GIVE_UP_MS} ms`)));
+      outgoing.on('error', (error) => {
+        reject(outgoing.reusedSocket ? new StaleConnectionError(error.message) : error);
+      });
+      outgoing.on('upgrade', (answer, socket) => {
+        socket.destroy();
+        resolve({ answer, text: '' });
+      });
+      outgoing.on('response', (answer) => {
+        readAnswer(answer, method).then((text) => resolve({ answer, text }), reject);
+      });
+      outgoing.end(body === null ? undefined : Buffer.from(body, encoding));
+    });
+  }
+  return {
+    send,
+    describe: (request) => describeAsCurl(url, request),
+    close: () => agent.destroy(),
+  };
+}
+
+async function readAnswer(answer: IncomingMessage, method: string): Promise<string> {
+  const isStream = answer.headers['content-type']?.startsWith('text/event-stream') ?? false;
+  // A stream over GET goes on for minutes: its first event is enough.
+  const goesOn = isStream && method === 'GET';
+  let text = '';
+  answer.setEncoding('utf8');
+  for await (const chunk of answer) {
+    text += chunk;
+    if (goesOn && text.includes('\n\n')) break;
+  }
+  return text;
+}
+
+/** Quoted for bash, which reads `$'…'` with escapes. */
+function describeAsCurl(url: string, { method, target, headers, body, encoding }: FuzzRequest) {
+  const options = Object.entries(headers).map(([name, value]) =>
+    value === '' ? `-H ${quote(`${name};`)}` : `-H ${quote(`${name}: ${value}`, 'latin1')}`,
+  );
+  const data = body === null ? [] : [`--data-binary ${quote(shorten(body), encoding)}`];
+  const how = method === 'HEAD' ? ['-I'] : [`-X ${method}`];
+  const address = quote(`${url}${target}`, 'latin1');
+  return ['curl -i --path-as-is', ...how, ...options, ...data, address].join(' ');
+}
+
+function quote(text: string, encoding: BufferEncoding = 'utf8'): string {
+  if (/^[\w ./:?&=@{}"[\],;+*-]*$/.test(text)) return `'${text}'`;
+  const bytes = [...Buffer.from(text, encoding)];
+  const written = bytes.map((byte) =>
+    byte >= 0x20 && byte < 0x7f && byte !== 0x27 && byte !== 0x5c
+      ? String.fromCharCode(byte)
+      : `\\x${byte.toString(16).padStart(2, '0')}`,
+  );
+  return `$'${written.join('')}'`;
+}
+
+/** A long run of one thing, as of a nested body, is told by its length. */
+function shorten(text: string): string {
+  if (text.length < 5_000) return text;
+  return `${text.slice(0, 2_000)} …${text.length - 2_500} more… ${text.slice(-500)}`;
+}

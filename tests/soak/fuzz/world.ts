@@ -1,0 +1,113 @@
+import { findFreePort } from '../../../scripts/free-port.ts';
+import { say } from '../../support/chat.ts';
+import { connect } from '../../support/connection.ts';
+import { startGateway } from '../../support/gateway.ts';
+import { startMailService } from '../../support/mail.ts';
+import { createMcpWorld } from '../../support/mcp-world.ts';
+import { ADA, observatoryEnvironment } from '../../support/observatory-client.ts';
+import { startServerProcess } from '../support/server-process.ts';
+import { CRON_SECRET } from './credentials.ts';
+
+/** How many runs there are: ids from 1. */
+export const RUNS = 40;
+
+/** `embedded` is the database of `npm start`, which has vectors; `postgres` one of its own. */
+export type FuzzDatabase = 'embedded' | 'postgres';
+
+/**
+ * Everything that the server works with, so that requests come to their ends: a database with data, an
+ * archive, a model gateway and a mail service.
+ */
+export async function startFuzzWorld(database: FuzzDatabase) {
+  const world = await createMcpWorld();
+  const gateway = await startGateway();
+  const mail = await startMailService();
+  const { DATABASE_URL, ...environment } = world.environment;
+  const port = database === 'embedded' ? await findFreePort(0) : 0;
+  let asked = 0;
+  gateway.routes.set('/chat/completions', ({ body }, response) => {
+    const messages = (body?.messages ?? []) as { role: string; content: unknown }[];
+    const hasAnswers = messages.at(-1)?.role === 'tool';
+    const question = messages.findLast(({ role }) => role === 'user')?.content;
+    asked += 1;
+    void say(
+      hasAnswers ? { text: ['That ', 'is all.'] } : firstStep(String(question), asked),
+      response,
+    );
+  });
+  const server = await startServerProcess({
+    ...observatoryEnvironment,
+    ...environment,
+    ...(database === 'postgres' ? { DATABASE_URL } : { EMBEDDED_DB_PORT: String(port) }),
+    ...mail.environment,
+    GATEWAY_BASE_URL: gateway.url,
+    GATEWAY_API_KEYS: 'server-key-number-1',
+    GATEWAY_MODEL: 'acme/chat-paid',
+    CRON_SECRET,
+    TRUSTED_PROXIES: '127.0.0.1',
+    LOGIN_MAX_FAILURES: '1000',
+    EMBEDDING_BATCH_TIME_BUDGET_SECONDS: '0.5',
+  } as Record<string, string>);
+  const url =
+    database === 'postgres' ? DATABASE_URL : `postgres://postgres@127.0.0.1:${port}/postgres`;
+  await fill(url);
+  return {
+    server,
+    /** Forgets what the stand-ins were asked: it would be all of the memory of a long run. */
+    forget() {
+      gateway.requests.length = 0;
+      mail.requests.length = 0;
+      mail.delivered.length = 0;
+      world.received.length = 0;
+    },
+    async close() {
+      const code = await server.stop();
+      await Promise.all([gateway.close(), mail.close(), world.close()]);
+      return code;
+    },
+  };
+}
+
+/** A question that makes the model mail a report, which a person has to allow. */
+export const REPORT_QUESTION = 'Please mail me a report.';
+
+function firstStep(question: string, asked: number) {
+  if (question.includes(REPORT_QUESTION)) {
+    const args = { subject: 'Report', recipients: ['ops@example.com'], content_markdown: '# All' };
+    return { calls: [{ id: `call_${asked}`, name: 'send_report_email', args }] };
+  }
+  if (asked % 3 > 0) return { text: ['An answer to: ', question.slice(0, 100)] };
+  const calls = [
+    { name: 'get_execution_logs', args: { repository: question.slice(0, 200), limit: 3 } },
+    { id: '', name: question.slice(0, 60), args: question.slice(0, 60) },
+    { id: `call_${asked}`, name: 'diagnose_backup_failure', args: {} },
+  ];
+  return { text: ['I look. '], calls: [calls[(asked % 9) % 3] ?? { name: 'none' }] };
+}
+
+/** Data of every kind; what the fields hold is ordinary, since it is the questions that are tried. */
+async function fill(url: string): Promise<void> {
+  const statements = [
+    `INSERT INTO backup_runs (status, started_at, completed_at, total_repos, successful, failed, duration_ms)
+     SELECT (ARRAY['completed', 'failed', 'completed'])[1 + i % 3], now() - i * interval '1 hour',
+       now() - i * interval '1 hour' + interval '5 minutes', 5, 4, 1, 300000
+     FROM generate_series(1, ${RUNS}) AS i`,
+    `INSERT INTO backup_results (run_id, repo_full_name, status, commit_hash, archive_size_bytes, duration_ms)
+     SELECT 1 + i % ${RUNS}, 'acme/repository-' || i % 12,
+       (ARRAY['completed', 'failed', 'empty', 'too_large'])[1 + i % 4], md5(i::text), i * 1000, 10
+     FROM generate_series(1, 80) AS i`,
+    `INSERT INTO execution_logs (run_id, level, message, repository)
+     SELECT 1 + i % ${RUNS}, (ARRAY['info', 'warn', 'error', 'debug'])[1 + i % 4],
+       'clone of repository ' || i || ' failed: timeout', 'acme/repository-' || i % 12
+     FROM generate_series(1, 150) AS i`,
+    `INSERT INTO analytics_snapshots (run_id) SELECT generate_series(1, ${RUNS})`,
+    `INSERT INTO users (username, password_hash, created_at)
+     VALUES ('bob', 'scrypt$32768$8$1$${'A'.repeat(22)}==$${'A'.repeat(43)}=', now() - interval '1 day')`,
+  ];
+  const client = await connect(url);
+  for (const statement of statements) await client.query(statement);
+  await client.end();
+}
+
+/** The user whom logins name. */
+export const USER = ADA;
