@@ -1,10 +1,13 @@
 import { systemClock } from './clock.ts';
 import type { DatabaseConfig } from './config/database.ts';
 import type { RedisConfig } from './config/redis.ts';
-import { missingDatabase, openDatabase } from './database/open.ts';
+import { missingDatabase, openWhenAsked } from './database/open.ts';
 import { buildDeps, type Deps } from './deps.ts';
 import type { Log } from './log.ts';
 import type { Redactor } from './redaction.ts';
+
+/** So long an instance is kept awake for connections that it may not need again. */
+const IDLE_TIMEOUT_MS = 5_000;
 
 /**
  * The handles of a deployed function. Without DATABASE_URL its database answers 503, never an embedded
@@ -15,7 +18,14 @@ export async function buildHostedDeps<Config extends DatabaseConfig & RedisConfi
   { log, redactor }: { log: Log; redactor: Redactor },
 ): Promise<Deps<Config>> {
   const url = config.DATABASE_URL;
-  const db = url === undefined ? missingDatabase(log) : await openDatabase({ url, fetch, log });
+  const db =
+    url === undefined
+      ? missingDatabase(log)
+      : openWhenAsked({
+          ...{ url, fetch, log },
+          idleTimeoutMs: IDLE_TIMEOUT_MS,
+          stayAwake: waitUntilOnPlatform,
+        });
   return buildDeps({
     config,
     db,

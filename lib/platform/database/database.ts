@@ -52,6 +52,14 @@ export interface OpenDatabaseOptions {
   log: Log;
   /** Most connections of a pool. Default 10. */
   maxConnections?: number;
+  /** Milliseconds after which an idle connection of a pool is closed. Default 30,000. */
+  idleTimeoutMs?: number;
+  /**
+   * Told after each use of a connection, with what resolves when it is used again or none is open. A
+   * platform that freezes its processes must not before: frozen connections hold a place in the server, and
+   * are dead when they thaw. Default: nobody is told.
+   */
+  stayAwake?(until: Promise<void>): void;
 }
 
 /** The error of a database that does not answer. Its text holds nothing of the driver's. */

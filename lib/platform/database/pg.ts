@@ -26,7 +26,13 @@ const swappedStates = ['26000', '42P05'];
 const CHANGED_PLAN_STATE = '0A000';
 
 /** Postgres over TCP through a pool of `pg`. */
-export function openPgDatabase({ url, log, maxConnections = 10 }: OpenDatabaseOptions): Database {
+export function openPgDatabase({
+  url,
+  log,
+  maxConnections = 10,
+  idleTimeoutMs = 30_000,
+  stayAwake,
+}: OpenDatabaseOptions): Database {
   const settings = { connectionString: url, application_name: 'backup-observatory' };
   const server = new Client(settings);
   const pool = new Pool({
@@ -34,7 +40,7 @@ export function openPgDatabase({ url, log, maxConnections = 10 }: OpenDatabaseOp
     Client: ClosingClient,
     max: maxConnections,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    idleTimeoutMillis: 30_000,
+    idleTimeoutMillis: idleTimeoutMs,
     keepAlive: true,
   });
   // A connection that dies while idle is dropped from the pool; the next query opens another.
@@ -44,6 +50,7 @@ export function openPgDatabase({ url, log, maxConnections = 10 }: OpenDatabaseOp
   pool.on('connect', (client: PoolClient) => {
     client.on('error', (error) => log.debug('a database connection failed', { error }));
   });
+  if (stayAwake) stayAwakeWhileConnected(pool, stayAwake);
   let isPreparing = true;
   let closed: Promise<void> | null = null;
 
@@ -127,6 +134,22 @@ class ClosingClient extends Client {
 
 /** As the pool calls it. */
 type ConnectCallback = (error: Error | null, ...rest: unknown[]) => void;
+
+function stayAwakeWhileConnected(
+  pool: Pool,
+  stayAwake: NonNullable<OpenDatabaseOptions['stayAwake']>,
+): void {
+  let rest: () => void = () => undefined;
+  pool.on('release', () => {
+    rest();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    rest = resolve;
+    stayAwake(promise);
+  });
+  pool.on('remove', () => {
+    if (pool.totalCount === 0) rest();
+  });
+}
 
 /** A connection from the pool by the deadline. Whatever keeps us from one is the database being away. */
 function takeClient(pool: Pool, deadline: number): Promise<PoolClient> {

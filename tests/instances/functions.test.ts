@@ -1,0 +1,137 @@
+import type { Client } from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createHostedBackupsApp } from '../../lib/backups/hosted.ts';
+import { createHostedMcpApp } from '../../lib/mcp/hosted.ts';
+import { createHostedObservatoryApp } from '../../lib/observatory/hosted.ts';
+import { openPgDatabase } from '../../lib/platform/database/pg.ts';
+import { waitFor } from '../support/chat.ts';
+import { connect, createPostgres, silentLog, type TestDatabase } from '../support/databases.ts';
+import { TEST_SECRET, withSecret } from '../support/deps.ts';
+import { TEST_TOKEN } from '../support/mcp.ts';
+import { observatoryEnvironment } from '../support/observatory-client.ts';
+
+// Instances of the deployed functions over a database with connections: what they hold of it, and when.
+
+const platformContext = Symbol.for('@vercel/request-context');
+
+let database: TestDatabase;
+let admin: Client;
+beforeAll(async () => {
+  database = await createPostgres();
+  admin = await connect(database.url);
+});
+afterAll(async () => {
+  await admin.end();
+  await database.close();
+});
+
+/** What the platform was asked to stay awake for, and has not settled yet. */
+const awakeFor = new Set<Promise<unknown>>();
+let instance: Awaited<ReturnType<typeof createHostedBackupsApp>>;
+beforeAll(async () => {
+  const waitUntil = (work: Promise<unknown>) => {
+    awakeFor.add(work);
+    void work.finally(() => awakeFor.delete(work));
+  };
+  Reflect.set(globalThis, platformContext, { get: () => ({ waitUntil }) });
+  instance = await createHostedBackupsApp(
+    { DATABASE_URL: database.url, INTERNAL_SECRET: TEST_SECRET },
+    undefined,
+    () => undefined,
+  );
+});
+afterAll(() => Reflect.deleteProperty(globalThis, platformContext));
+
+const ask = () => instance.request('/api/backups', { headers: withSecret });
+
+/** The server's processes for our connections. */
+async function connections(): Promise<number[]> {
+  const { rows } = await admin.query<{ pid: number }>(
+    `SELECT pid FROM pg_stat_activity
+     WHERE datname = current_database() AND application_name = 'backup-observatory'`,
+  );
+  return rows.map(({ pid }) => pid);
+}
+
+/** Ends connections as a server does that restarts or that wants its places back. */
+async function terminate(pids: readonly (number | undefined)[]): Promise<void> {
+  await admin.query('SELECT pg_terminate_backend(pid) FROM unnest($1::int[]) AS pid', [pids]);
+  const areGone = async () => !(await connections()).some((pid) => pids.includes(pid));
+  await waitFor(async () => (await areGone()) || null, 'the end of the connections');
+}
+
+describe('an instance', () => {
+  it('takes no connection before it is asked something, of any function', async () => {
+    const { url: DATABASE_URL } = database;
+    const environment = { ...observatoryEnvironment, DATABASE_URL, MCP_AUTH_TOKEN: TEST_TOKEN };
+    for (let n = 0; n < 20; n++) {
+      await createHostedBackupsApp({ ...environment, INTERNAL_SECRET: TEST_SECRET });
+      await createHostedMcpApp(environment);
+      await createHostedObservatoryApp(environment, null);
+    }
+    expect(await connections()).toEqual([]);
+  });
+
+  it('answers 200 requests in turn over one connection', async () => {
+    const seen = new Set<number>();
+    for (let n = 0; n < 200; n++) {
+      expect((await ask()).status).toBe(200);
+      if (n % 20 === 0) for (const pid of await connections()) seen.add(pid);
+    }
+    expect(seen.size).toBe(1);
+  });
+
+  it('takes no more than 10 for as many requests at once as there may be', async () => {
+    const answers = await Promise.all(Array.from({ length: 60 }, ask));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+    expect((await connections()).length).toBeLessThanOrEqual(10);
+  });
+
+  it('does not notice that the server ended its connections between requests', async () => {
+    await ask();
+    const before = await connections();
+    await terminate(before);
+    expect((await ask()).status).toBe(200);
+    expect(before).not.toContain((await connections())[0]);
+  });
+
+  it('answers 503 when that happens during a request, and then goes on', async () => {
+    await terminate(await connections());
+    const other = await connect(database.url);
+    await other.query('BEGIN; LOCK TABLE backup_runs IN ACCESS EXCLUSIVE MODE');
+    const asking = ask();
+    const pid = await waitFor(async () => (await connections())[0] ?? null, 'a connection');
+    await waitFor(async () => {
+      const { rows } = await admin.query(
+        "SELECT 1 FROM pg_stat_activity WHERE pid = $1 AND wait_event_type = 'Lock'",
+        [pid],
+      );
+      return rows.length > 0 || null;
+    }, 'a statement that waits');
+    await terminate([pid]);
+    const response = await asking;
+    await other.end();
+    expect([response.status, response.headers.get('retry-after')]).toEqual([503, '5']);
+    expect(await response.text()).not.toMatch(/terminat/i);
+    expect((await ask()).status).toBe(200);
+  });
+
+  it('has the platform keep it awake while it has connections, once for all requests', async () => {
+    for (let n = 0; n < 5; n++) await ask();
+    expect(awakeFor.size).toBe(1);
+    await terminate(await connections());
+    await Promise.all(awakeFor);
+  });
+});
+
+it('a database closes its idle connections, and says when none is left', async () => {
+  const { url } = database;
+  const awake: Promise<void>[] = [];
+  const stayAwake = (until: Promise<void>) => awake.push(until);
+  const db = openPgDatabase({ url, fetch, log: silentLog, idleTimeoutMs: 10, stayAwake });
+  const slow = { text: 'SELECT pg_sleep(0.05)' };
+  await Promise.all([db.query(slow), db.query(slow)]);
+  await Promise.all(awake);
+  expect(db.poolStats()).toEqual({ total: 0, idle: 0, waiting: 0 });
+  await db.close();
+});
