@@ -8,6 +8,7 @@ import {
   mendMode,
   type Notify,
   rehearsePrivateFile,
+  removeDrafts,
   writePrivateFile,
 } from './private-file.ts';
 
@@ -73,6 +74,7 @@ export function openCredentialsFile(folder: string, notify: Notify): Credentials
         );
       }
       try {
+        await attempt(folder, () => removeDrafts(path));
         return await work(held);
       } finally {
         await lock.release();

@@ -1,4 +1,4 @@
-import { chmod, mkdir, open, rename, rm, stat } from 'node:fs/promises';
+import { chmod, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
 /** Says something to the person, on stderr. */
@@ -22,6 +22,17 @@ export async function writePrivateFile(path: string, text: string): Promise<void
 /** Finds out whether a file of this length could be replaced now, and leaves nothing. Throws as above. */
 export async function rehearsePrivateFile(path: string, text: string): Promise<void> {
   await rm(await writeDraft(path, text));
+}
+
+/**
+ * Removes what processes that were killed while they replaced the file left beside it: copies of its
+ * secrets. Nobody else may be replacing it. Throws as above.
+ */
+export async function removeDrafts(path: string): Promise<void> {
+  const isDraft = (name: string) => name.startsWith(`.${basename(path)}.`);
+  for (const name of (await readdir(dirname(path))).filter(isDraft)) {
+    await rm(join(dirname(path), name), { force: true });
+  }
 }
 
 /** Makes a folder that only its owner can enter, unless it is there. Throws Error of the file system. */

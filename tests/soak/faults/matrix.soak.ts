@@ -1,4 +1,4 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, type TestContext } from 'vitest';
 import { type Fault, faults } from '../../support/fault-proxy.ts';
 import { hasRedisServer } from '../../support/redis-server.ts';
 import { isLong } from '../size.ts';
@@ -89,14 +89,14 @@ describe.concurrent('the fault matrix', () => {
     expect(tried.sort()).toEqual(Object.keys(uses).sort());
   });
 
-  it.each(triedParts)('a server whose %s breaks', async (part) => {
+  it.for(triedParts)('a server whose %s breaks', async (part, { onTestFinished }) => {
     if (part === 'redis' && !hasRedisServer) {
       throw new Error('redis-server is not installed: its faults cannot be tried');
     }
-    await tryServer(part);
+    await tryServer(part, onTestFinished);
   });
 
-  it.each(triedDatabases)('a worker whose %s breaks', async (part) => {
+  it.for(triedDatabases)('a worker whose %s breaks', async (part, { onTestFinished }) => {
     const world = await startDatabaseWorld(part);
     onTestFinished(world.close);
     const surfaces = { startRun, underWayRun };
@@ -104,7 +104,7 @@ describe.concurrent('the fault matrix', () => {
     for (const fault of faults) await compare(part, fault, world, surfaces, pace);
   });
 
-  it('a worker whose git host breaks', async () => {
+  it('a worker whose git host breaks', async ({ onTestFinished }) => {
     const world = await startHostWorld();
     onTestFinished(world.close);
     // Three minutes of silence: its retries and git's own patience are not to be shortened.
@@ -115,7 +115,10 @@ describe.concurrent('the fault matrix', () => {
   });
 });
 
-async function tryServer(part: ServerPart): Promise<void> {
+async function tryServer(
+  part: ServerPart,
+  onTestFinished: TestContext['onTestFinished'],
+): Promise<void> {
   const world = await startServerWorld(part);
   let isClosed = false;
   onTestFinished(async () => {

@@ -105,6 +105,13 @@ describe('credentials.json', () => {
     expect((await readdir(blocked)).sort()).toEqual(['credentials.json', 'credentials.lock']);
   });
 
+  it('has drafts of killed processes, which hold secrets, removed at the next change', async () => {
+    await open().locked((held) => held.write({ 'github:source': login('old') }));
+    await writeFile(join(folder, '.credentials.json.1.5a0c'), makeToken('ghp'), { mode: 0o600 });
+    await open().locked((held) => held.write({}));
+    expect((await readdir(folder)).sort()).toEqual(['credentials.json', 'credentials.lock']);
+  });
+
   it('loses no update of two processes', async () => {
     const each = 20;
     const children = ['a', 'b'].map((name) =>

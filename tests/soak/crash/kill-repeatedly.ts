@@ -1,0 +1,81 @@
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { seed, times } from '../size.ts';
+
+/** Something that is in the middle of its work. */
+export interface Victim {
+  child: ChildProcess;
+  /** Reads on after the kill what it had said before. */
+  said?(): string;
+}
+
+export interface Scenario {
+  /** Resolves when the work begins. */
+  begin(): Promise<Victim>;
+  /** What must be so after a kill, at whatever moment. Puts everything back for the next. */
+  check(victim: Victim): Promise<void>;
+}
+
+/**
+ * Lets the work end once undisturbed to learn how long it takes, then kills it again and again, each time
+ * after a random part of that, and has what is left looked at. An error names the moment and the seed.
+ */
+export async function killRepeatedly(name: string, { begin, check }: Scenario): Promise<void> {
+  const random = createRandom(name);
+  const whole = await begin();
+  const startedAt = performance.now();
+  await ended(whole.child);
+  const lastsMs = performance.now() - startedAt;
+  await check(whole);
+
+  const kills = times(10, 100);
+  let late = 0;
+  for (let kill = 1; kill <= kills; kill += 1) {
+    const afterMs = random() * lastsMs;
+    try {
+      const victim = await begin();
+      await new Promise((done) => setTimeout(done, afterMs));
+      victim.child.kill('SIGKILL');
+      await ended(victim.child);
+      if (victim.child.signalCode === null) late += 1;
+      await check(victim);
+    } catch (error) {
+      const when = `kill ${kill} after ${afterMs.toFixed(1)} of ${lastsMs.toFixed(1)} ms`;
+      throw new Error(`${name}: ${when}, --seed ${seed}: ${String(error)}`, { cause: error });
+    }
+  }
+  // Kills that came after the end tell nothing.
+  if (late > kills / 2) throw new Error(`${name}: ${late} of ${kills} kills came after the end`);
+}
+
+async function ended(child: ChildProcess): Promise<void> {
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+}
+
+/** Numbers from 0 to 1 that the seed decides, others for each name (mulberry32). */
+export function createRandom(name: string): () => number {
+  let state = [...name].reduce((sum, letter) => Math.imul(sum, 31) + letter.charCodeAt(0), seed);
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** At most two pieces of work at once: each has a process of its own, and the machine may have two cores. */
+export function createLanes(): <Value>(work: () => Promise<Value>) => Promise<Value> {
+  let free = 2;
+  const waiting: (() => void)[] = [];
+  return async (work) => {
+    if (free === 0) await new Promise<void>((next) => waiting.push(next));
+    else free -= 1;
+    try {
+      return await work();
+    } finally {
+      const next = waiting.shift();
+      if (next) next();
+      else free += 1;
+    }
+  };
+}
