@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
-import { delimiter, join } from 'node:path';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Caller } from '../../scripts/access-table.ts';
 import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
@@ -12,6 +12,7 @@ import { insertLog, insertResult, insertRun, insertSnapshot, sql } from '../supp
 import { type RunningScript, startScript } from '../support/script.ts';
 import { type ScriptedServer, startScriptedServer } from '../support/scripted-server.ts';
 import { type Canary, makeCanary, plain } from './canaries.ts';
+import { watchGit } from './watched-git.ts';
 import { makeWays, type Way } from './ways.ts';
 
 /** `npm start` with a canary in everything secret, and parts that tell everybody what they were told. */
@@ -43,6 +44,8 @@ export async function startLeakWorld(): Promise<LeakWorld> {
     startMailService(),
     temporaryFolder(),
   ]);
+  for (const name of ['tmp', 'archives']) await mkdir(join(folder, name));
+  const watched = await watchGit(folder);
   const echo = await startScriptedServer(({ headers, body }) => ({
     status: 500,
     headers: { 'Content-Type': 'application/json' },
@@ -91,7 +94,7 @@ export async function startLeakWorld(): Promise<LeakWorld> {
     LOG_LEVEL: 'debug',
     BACKUP_ARCHIVE_PATH: join(folder, 'archives'),
     TMPDIR: join(folder, 'tmp'),
-    PATH: await watchGit(folder),
+    PATH: watched.path,
   };
   gateway.issuedKey = canary('the gateway key of a user', plain);
   await fillWorld(database, folder);
@@ -117,10 +120,7 @@ export async function startLeakWorld(): Promise<LeakWorld> {
       signingKey: environment.JWT_SECRET,
       password: environment.AUTH_PASSWORD,
     }),
-    async childProcesses() {
-      const names = await readdir(join(folder, 'seen'));
-      return Promise.all(names.map((name) => readFile(join(folder, 'seen', name), 'latin1')));
-    },
+    childProcesses: watched.processes,
     async close() {
       script.child.kill();
       await script.finished;
@@ -131,21 +131,6 @@ export async function startLeakWorld(): Promise<LeakWorld> {
       await remove();
     },
   };
-}
-
-/** A git in front of the real one that writes down how it was called. Returns the PATH with it. */
-async function watchGit(folder: string): Promise<string> {
-  const bin = join(folder, 'bin');
-  for (const path of [bin, join(folder, 'seen'), join(folder, 'tmp'), join(folder, 'archives')]) {
-    await mkdir(path, { recursive: true });
-  }
-  const note = join(folder, 'seen', '$$');
-  const script = `#!/bin/sh\n{ printf '%s\\n' "$@"; env; } > ${note}\nexec git "$@"\n`;
-  const path = process.env.PATH ?? '';
-  // The real git is found behind this folder.
-  await writeFile(join(bin, 'git'), script.replace('exec git', `PATH='${path}' exec git`));
-  await chmod(join(bin, 'git'), 0o755);
-  return `${bin}${delimiter}${path}`;
 }
 
 async function fillWorld({ db }: TestDatabase, folder: string): Promise<void> {

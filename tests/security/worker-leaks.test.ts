@@ -1,0 +1,136 @@
+import { readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { secretNames } from '../../lib/platform/config/secrets.ts';
+import { createPostgres, type TestDatabase } from '../support/databases.ts';
+import { createHostedWorker, type HostedWorker } from '../support/hosted-worker.ts';
+import { rowsOf } from '../support/worker.ts';
+import { type Canary, findCanaries, findInFiles, makeCanary, plain } from './canaries.ts';
+import { type WatchedGit, watchGit } from './watched-git.ts';
+
+// Runs of the worker with a canary in every variable that holds a secret and in its tokens, with a host
+// that repeats what it was told; then a search for the canaries in all that the runs left.
+
+let database: TestDatabase;
+let bench: HostedWorker;
+let watched: WatchedGit;
+/** Of the variables. */
+const planted: Canary[] = [];
+/** The tokens that the host takes. */
+const tokens: Canary[] = [];
+let written = '';
+
+beforeAll(async () => {
+  [database, bench] = await Promise.all([createPostgres(), createHostedWorker()]);
+  watched = await watchGit(bench.folder);
+});
+afterAll(() => Promise.all([database.close(), bench.close()]));
+
+/** A token of the host that looks like no token, so that its form alone does not hide it. */
+function grant(name: string): string {
+  const canary = makeCanary(name, plain);
+  tokens.push(canary);
+  bench.host.state.tokens.set(canary.value, { login: 'ada', endsAt: null, ofApp: false });
+  return canary.value;
+}
+
+function plantVariables(): Record<string, string> {
+  const names = secretNames.filter((name) => !/_URL$|^GIT_TOKEN/.test(name));
+  return Object.fromEntries(
+    names.map((name) => {
+      const canary = makeCanary(name, plain);
+      planted.push(canary);
+      return [name, canary.value];
+    }),
+  );
+}
+
+/** Answers of a host that repeats the credential as it came, and what is in it. */
+const repeat = (c: { req: { header(name: string): string | undefined } }) => {
+  const credential = c.req.header('authorization') ?? '';
+  const inside = Buffer.from(credential.replace('Basic ', ''), 'base64').toString();
+  return new Response(`no ${credential} ${inside}`, {
+    status: 403,
+    headers: { 'X-Told': credential },
+  });
+};
+
+describe('a run', () => {
+  it('is made, with repositories that fail and a destination that refuses', async () => {
+    const variables = plantVariables();
+    for (const name of ['team/good', 'team/refused', 'ada/backups']) {
+      await bench.add({ fullName: name, private: true });
+    }
+    bench.http.answers.set('team/refused', repeat);
+    const env = {
+      ...variables,
+      GIT_TOKEN_PERSONAL: grant('GIT_TOKEN_PERSONAL'),
+      GIT_TOKEN_PRIVATE: grant('GIT_TOKEN_PRIVATE'),
+      ORG_ACCOUNT: 'team',
+      PATH: watched.path,
+      LOG_LEVEL: 'debug',
+      BACKUP_REPO_PATH: `${bench.host.url}/ada/backups.git`,
+    };
+    bench.host.state.organizations.add('team');
+    const value = await bench.logIn('token', 'github:destination');
+    tokens.push({ name: 'the destination login', value, core: value.slice(4) });
+    for (const refuses of [false, true]) {
+      if (refuses) bench.http.answers.set('ada/backups', repeat);
+      const { code, stdout, stderr } = await bench.run({ databaseUrl: database.url, env });
+      expect(code).toBe(1);
+      written += stdout + stderr;
+    }
+    bench.host.state.apiAnswers.push({ status: 400, echo: true });
+    const { code, stdout, stderr } = await bench.run({ databaseUrl: database.url, env });
+    expect(code).toBe(1);
+    written += stdout + stderr;
+    expect(written).toMatch(/team\/good: archived/);
+    expect(written).toMatch(/team\/refused: .*403/);
+  });
+});
+
+describe('afterwards no canary is', () => {
+  const all = () => [...planted, ...tokens];
+
+  it('in what was written', () => {
+    expect(all().length).toBeGreaterThan(10);
+    expect(findCanaries(written, all())).toEqual([]);
+  });
+
+  it('in the database', async () => {
+    const tables = await rowsOf<{ name: string }>(
+      database.db,
+      "SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'",
+    );
+    for (const { name } of tables) {
+      const content = await rowsOf(database.db, `SELECT it::text AS row FROM ${name} it`);
+      expect({ name, found: findCanaries(JSON.stringify(content), all()) }).toEqual({
+        name,
+        found: [],
+      });
+    }
+    expect(await rowsOf(database.db, 'SELECT 1 FROM execution_logs')).not.toEqual([]);
+  });
+
+  it('in the arguments of git, nor in its environment but for the token of one address', async () => {
+    const processes = await watched.processes();
+    expect(processes.length).toBeGreaterThan(10);
+    const lines = processes.join('\n').split('\n');
+    const sent = lines.filter((line) => /^GIT_CONFIG_VALUE_\d+=Authorization: Basic /.test(line));
+    const others = lines.filter((line) => !sent.includes(line));
+    expect(findCanaries(others.join('\n'), all())).toEqual([]);
+    expect(findCanaries(sent.join('\n'), planted)).toEqual([]);
+    expect(findCanaries(sent.join('\n'), tokens)).not.toEqual([]);
+  });
+
+  it('in an archive, a folder of git or any other file', async () => {
+    // What git was seen with is above, and the login is where it belongs.
+    await rm(join(bench.folder, 'seen'), { recursive: true });
+    const store = join(bench.folder, 'config/credentials.json');
+    expect(findCanaries(await readFile(store), tokens)).toEqual([
+      'the destination login (as it is)',
+    ]);
+    await rm(store);
+    expect(await findInFiles(bench.folder, all())).toEqual([]);
+  });
+});
