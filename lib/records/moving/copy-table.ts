@@ -33,14 +33,17 @@ export interface TableCopy {
  */
 export async function copyTable({ source, target, table, columns, from, onRows }: TableCopy) {
   let copied = from?.rows ?? 0;
-  let page = await readPage(source, table, columns, from?.end ?? null);
+  let limit = PAGE_ROWS;
+  let page = await readPage(source, table, columns, { after: from?.end ?? null, limit });
   while (page !== null) {
     const { rows, end }: Page = page;
+    // Where rows are large, the source would read many for the few that a page has room for.
+    limit = Math.min(PAGE_ROWS, 2 * rows);
     // The source reads the next page while the target still writes this one. Both are waited for: a page
     // that arrives after all must not be sent again.
     const [written, next] = await Promise.allSettled([
       writePage(target, table, columns, page),
-      readPage(source, table, columns, end),
+      readPage(source, table, columns, { after: end, limit }),
     ]);
     if (written.status === 'rejected') throw written.reason;
     copied += rows;
@@ -54,12 +57,9 @@ async function readPage(
   source: Database,
   table: MovedTable,
   columns: readonly MovedColumn[],
-  after: PageEnd | null,
+  { after, limit }: { after: PageEnd | null; limit: number },
 ): Promise<Page | null> {
-  const page = pageOf(table, selectOf(table, columns), {
-    isFirst: after === null,
-    limit: PAGE_ROWS,
-  });
+  const page = pageOf(table, selectOf(table, columns), { isFirst: after === null, limit });
   const [read] = await source.query<Page>(
     {
       text: `WITH page AS (${page}), encoded AS MATERIALIZED (
