@@ -56,6 +56,15 @@ export async function findGatewayConnection(
   return found ?? null;
 }
 
+/** Users' keys as they are stored, at most `limit`. */
+export function listEncryptedGatewayKeys(
+  db: Database,
+  limit: number,
+): Promise<{ username: string; encrypted_key: string }[]> {
+  const text = 'SELECT username, encrypted_key FROM gateway_connections ORDER BY 1 LIMIT $1';
+  return db.query({ text }, [limit]);
+}
+
 /** Stores a user's key in place of the one before it. */
 export async function storeGatewayConnection(
   db: Database,

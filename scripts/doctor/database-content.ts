@@ -1,12 +1,17 @@
 import { resolve } from 'node:path';
+import { createSealing } from '../../lib/gateway/sealing.ts';
+import { type GatewayConfig, gatewayVariables } from '../../lib/platform/config/gateway.ts';
 import { type IdentityConfig, identityVariables } from '../../lib/platform/config/identity.ts';
 import type { Database } from '../../lib/platform/database/database.ts';
 import { countMissing } from '../../lib/platform/database/migrate.ts';
+import { listEncryptedGatewayKeys } from '../../lib/records/gateway-connections.ts';
 import { listUsers } from '../../lib/records/users.ts';
 import { readVectorSupport, type VectorSupport } from '../../lib/search/vector-storage.ts';
 import { type Check, type Finding, named } from './report.ts';
 import { type Subject, withConfig } from './subject.ts';
 
+/** Stored keys that are tried. */
+const MOST_KEYS = 200;
 const MIGRATIONS = resolve(import.meta.dirname, '../../drizzle');
 
 /** The tables, and what can be looked at once all of them are there. */
@@ -14,7 +19,11 @@ export async function lookAtContent(subject: Subject, db: Database): Promise<Che
   const missing = await countMissing(db, MIGRATIONS);
   const migrations = named('migrations', describeMissing(missing, subject));
   if (missing > 0) return [migrations];
-  const [vectors, stored] = await Promise.all([readVectorSupport(db), listUsers(db)]);
+  const [vectors, stored, keys] = await Promise.all([
+    readVectorSupport(db),
+    listUsers(db),
+    listEncryptedGatewayKeys(db, MOST_KEYS),
+  ]);
   return [
     migrations,
     named('vectors', describeVectors(vectors)),
@@ -23,6 +32,10 @@ export async function lookAtContent(subject: Subject, db: Database): Promise<Che
       await withConfig(identityVariables, subject, (config) =>
         describeUsers(config, stored.length, subject),
       ),
+    ),
+    named(
+      'stored_keys',
+      await withConfig(gatewayVariables, subject, (config) => describeStoredKeys(config, keys)),
     ),
   ];
 }
@@ -84,5 +97,26 @@ function describeUsers(
     effect: 'prevents',
     detail: 'there is none: nobody can log in to the observatory',
     next: 'npm run users -- add NAME',
+  };
+}
+
+/** Can users' gateway keys still be read? Not after CREDENTIALS_ENCRYPTION_KEY was lost. */
+function describeStoredKeys(
+  { CREDENTIALS_ENCRYPTION_KEY: encryptionKey }: GatewayConfig,
+  keys: readonly { username: string; encrypted_key: string }[],
+): Finding {
+  if (keys.length === 0) return { status: 'ok', detail: 'no user has a gateway key here' };
+  const sealing = encryptionKey === undefined ? null : createSealing(encryptionKey);
+  const unreadable = keys.filter(
+    ({ username, encrypted_key }) => (sealing?.unseal(encrypted_key, username) ?? null) === null,
+  );
+  if (unreadable.length === 0) {
+    return { status: 'ok', detail: `gateway keys that can be read: ${keys.length}` };
+  }
+  return {
+    status: 'warning',
+    effect: 'limits',
+    detail: `${unreadable.length} of ${keys.length} gateway keys were encrypted with another key`,
+    next: 'set CREDENTIALS_ENCRYPTION_KEY to what it was; else these users connect theirs again',
   };
 }

@@ -63,7 +63,7 @@ function describeUrl(url: string, { isHosted }: Subject): Pick<Opening, 'name' |
     fault: {
       status: 'warning',
       detail: `${name}: the connection is not encrypted`,
-      next: 'add ?sslmode=require to DATABASE_URL',
+      next: 'add ?sslmode=verify-full to DATABASE_URL',
     },
   };
 }

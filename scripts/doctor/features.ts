@@ -49,7 +49,7 @@ const features: readonly Need[] = [
   {
     surface: 'observatory',
     feature: "users' own gateway keys",
-    needs: ['JWT_SECRET', ...data, 'CREDENTIALS_ENCRYPTION_KEY'],
+    needs: ['JWT_SECRET', ...data, 'CREDENTIALS_ENCRYPTION_KEY', 'stored_keys'],
   },
   { surface: 'observatory', feature: 'reports by mail', needs: ['JWT_SECRET', ...data, 'mail'] },
   { surface: 'MCP server', feature: 'tools over the network', needs: ['MCP_AUTH_TOKEN', ...data] },

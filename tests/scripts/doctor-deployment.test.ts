@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createSealing } from '../../lib/gateway/sealing.ts';
+import { storeGatewayConnection } from '../../lib/records/gateway-connections.ts';
 import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { deploymentSecrets, examineWith } from '../support/doctor.ts';
 import { NEON_HOST, type NeonEndpoint, startNeonEndpoint } from '../support/neon-http.ts';
@@ -69,6 +71,23 @@ describe('a deployment that has everything that is required', () => {
       detail: 'AUTH_USERNAME is set without its other half',
     });
   });
+});
+
+it('tells that gateway keys were stored with another encryption key', async () => {
+  const { CREDENTIALS_ENCRYPTION_KEY: before } = deploymentSecrets;
+  const sealed = createSealing(before).seal('sk-or-v1-key-of-ada', 'ada');
+  await storeGatewayConnection(database.db, 'ada', { encryptedKey: sealed, keyHint: '…ada' });
+  expect((await examineDeployment()).of('stored_keys')).toMatchObject({
+    status: 'ok',
+    detail: 'gateway keys that can be read: 1',
+  });
+  const after = { CREDENTIALS_ENCRYPTION_KEY: 'cd'.repeat(32) };
+  const { of, features } = await examineDeployment(after);
+  expect(of('stored_keys')).toMatchObject({
+    status: 'warning',
+    detail: '1 of 1 gateway keys were encrypted with another key',
+  });
+  expect(features('limited')).toContain("observatory: users' own gateway keys");
 });
 
 describe('a deployment that lacks something', () => {
@@ -156,7 +175,7 @@ describe('a deployment that lacks something', () => {
     expect(of('database')).toMatchObject({
       status: 'warning',
       detail: 'Postgres, 0.0.0.0: the connection is not encrypted',
-      next: 'add ?sslmode=require to DATABASE_URL',
+      next: 'add ?sslmode=verify-full to DATABASE_URL',
       latency_ms: expect.any(Number),
     });
     const nearby = await examineWith({ DATABASE_URL: database.url, PORT: '0' }, ofThisMachine);
