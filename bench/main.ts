@@ -1,5 +1,6 @@
 import { runApiBenchmark } from './api/benchmark.ts';
 import { runChatBenchmark } from './chat/benchmark.ts';
+import { runColdStartBenchmark } from './coldstart/benchmark.ts';
 import { runLiveBenchmark } from './live/benchmark.ts';
 import { runMcpBenchmark } from './mcp/benchmark.ts';
 import { runSearchBenchmark } from './search/benchmark.ts';
@@ -7,6 +8,7 @@ import { runSearchBenchmark } from './search/benchmark.ts';
 const benchmarks: Record<string, (options: string[]) => Promise<void>> = {
   api: runApiBenchmark,
   chat: runChatBenchmark,
+  coldstart: runColdStartBenchmark,
   live: runLiveBenchmark,
   mcp: runMcpBenchmark,
   search: runSearchBenchmark,

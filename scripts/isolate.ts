@@ -11,7 +11,7 @@ export default createIsolateHandler({
   surfaces: {
     async backups() {
       const { createHostedBackupsApp } = await import('../lib/backups/hosted.ts');
-      const { otherRoutes } = await import('../lib/routes.ts');
+      const otherRoutes = async () => (await import('../lib/routes.ts')).otherRoutes;
       return createHostedBackupsApp(process.env, otherRoutes, write);
     },
     async live() {

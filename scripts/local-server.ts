@@ -63,7 +63,7 @@ export async function startLocalServer(environment: Environment): Promise<LocalS
       fetch,
       waitUntil: underWay.add,
     });
-    const backups = createBackupsApp(deps, { otherRoutes });
+    const backups = createBackupsApp(deps, { otherRoutes: async () => otherRoutes });
     const live = createLiveApp(deps);
     const stopping = new AbortController();
     const apps = {

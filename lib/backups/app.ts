@@ -3,22 +3,27 @@ import type { BackupsConfig } from '../platform/config/backups.ts';
 import type { Deps } from '../platform/deps.ts';
 import { requireInternalSecret } from '../platform/http/authentication.ts';
 import type { HttpEnv } from '../platform/http/env.ts';
-import { createDocument, type OpenApiDocument } from '../platform/http/openapi.ts';
+import type { OpenApiDocument } from '../platform/http/openapi.ts';
 import { mountEndpoints, nameRoutes, type Route } from '../platform/http/route.ts';
 import { createSurface, protect, type SurfaceOptions } from '../platform/http/surface.ts';
 import { version } from '../platform/version.ts';
 import { requireCronSecret, SWEEP_PATH } from './cron.ts';
 import { backupsEndpoints } from './endpoints.ts';
 
+export type ReadRoutes = () => Promise<readonly Route[]>;
+
 export interface BackupsAppOptions extends SurfaceOptions {
-  /** Routes of other surfaces, for `/openapi.json`: one document describes them all (decisions 1). */
-  otherRoutes?: readonly Route[];
+  /**
+   * Reads the routes of other surfaces, for `/openapi.json`: one document describes them all (decisions 1).
+   * Called when that is first asked for.
+   */
+  otherRoutes?: ReadRoutes;
 }
 
 /** The service API of specification 1 without its live feed. */
 export function createBackupsApp(
   deps: Deps<BackupsConfig>,
-  { otherRoutes = [], ...options }: BackupsAppOptions = {},
+  { otherRoutes = async () => [], ...options }: BackupsAppOptions = {},
 ): Hono<HttpEnv> {
   if (!deps.config.API_REQUIRE_AUTH) {
     deps.log.warn('API_REQUIRE_AUTH is false: every route but /api/cron/* is open to anyone');
@@ -32,13 +37,14 @@ export function createBackupsApp(
   mountEndpoints(app, backupsEndpoints, {
     ...deps,
     startedAt: deps.clock.now(),
-    document: once(() => describeService(otherRoutes)),
+    document: once(async () => describeService(await otherRoutes())),
   });
   return app;
 }
 
 /** The OpenAPI document of the service API and the routes of other surfaces. */
-export function describeService(otherRoutes: readonly Route[]): OpenApiDocument {
+export async function describeService(otherRoutes: readonly Route[]): Promise<OpenApiDocument> {
+  const { createDocument } = await import('../platform/http/openapi.ts');
   return createDocument([...backupsEndpoints.map(({ route }) => route), ...otherRoutes], {
     title: 'Backup Observatory',
     version,

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { type Endpoint, endpoint } from '../platform/http/route.ts';
-import { docsContentSecurityPolicy, renderDocs } from './docs-page.ts';
 import type { BackupsHandles } from './handles.ts';
 
 const common = { method: 'get', tag: 'Documentation', access: 'public' } as const;
@@ -16,7 +15,7 @@ export const docsEndpoints: readonly Endpoint<BackupsHandles>[] = [
         200: { description: 'The document.', schema: z.looseObject({ openapi: z.string() }) },
       },
     },
-    (_input, { document }: BackupsHandles, c) => c.json(document()),
+    async (_input, { document }: BackupsHandles, c) => c.json(await document()),
   ),
   endpoint(
     {
@@ -25,9 +24,11 @@ export const docsEndpoints: readonly Endpoint<BackupsHandles>[] = [
       summary: 'Read this description as a page',
       responses: { 200: { description: 'The page.', contentType: 'text/html' } },
     },
-    (_input, { document }: BackupsHandles, c) => {
+    async (_input, { document }: BackupsHandles, c) => {
+      // Loaded when it is first asked for: a cold start does not wait for it.
+      const { docsContentSecurityPolicy, renderDocs } = await import('./docs-page.ts');
       c.header('Content-Security-Policy', docsContentSecurityPolicy);
-      return c.html(renderDocs(document()));
+      return c.html(renderDocs(await document()));
     },
   ),
 ];

@@ -7,5 +7,5 @@ export interface BackupsHandles extends Deps<BackupsConfig> {
   /** When the app was created, milliseconds since the epoch. */
   startedAt: number;
   /** The document of all surfaces. Made at the first call: a cold start does not wait for it. */
-  document: () => OpenApiDocument;
+  document: () => Promise<OpenApiDocument>;
 }

@@ -3,19 +3,19 @@ import { type BackupsConfig, backupsVariables } from '../platform/config/backups
 import type { Environment } from '../platform/config/read.ts';
 import type { HttpEnv } from '../platform/http/env.ts';
 import { configReader, createHostedSurface } from '../platform/http/hosted-surface.ts';
-import { mountEndpoints, type Route } from '../platform/http/route.ts';
+import { mountEndpoints } from '../platform/http/route.ts';
 import type { WriteLine } from '../platform/log.ts';
-import { createBackupsApp, describeService } from './app.ts';
+import { createBackupsApp, describeService, type ReadRoutes } from './app.ts';
 import { docsEndpoints } from './docs.ts';
 import { healthEndpoints } from './health.ts';
 
 /**
  * The service API as a deployed function. While a variable is bad, /health and the documents go on
- * answering. `otherRoutes` are those of the other surfaces, for `/openapi.json`. (decisions 2)
+ * answering. `otherRoutes` reads those of the other surfaces, for `/openapi.json`. (decisions 2)
  */
 export function createHostedBackupsApp(
   environment: Environment,
-  otherRoutes: readonly Route[] = [],
+  otherRoutes: ReadRoutes = async () => [],
   write?: WriteLine,
 ): Promise<Hono<HttpEnv>> {
   return createHostedSurface<BackupsConfig>(

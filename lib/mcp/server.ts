@@ -9,10 +9,9 @@ import {
   ListToolsRequestSchema,
   ReadResourceRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js';
-import { AjvJsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/ajv';
 import type { Log } from '../platform/log.ts';
 import { version } from '../platform/version.ts';
-import { describeTool, runTool, type ToolHandles } from '../tools/index.ts';
+import { describeTool, runTool, type ToolDescription, type ToolHandles } from '../tools/index.ts';
 import { handleRequest } from './handle-request.ts';
 import type { Catalogue } from './offers.ts';
 import {
@@ -31,15 +30,26 @@ export interface McpServerParts {
   log: Log;
 }
 
+/** For servers that ask their client something. The SDK's own is much code, of which none would ever run. */
+const noAnswers = {
+  getValidator(): never {
+    throw new Error('this server asks its clients nothing');
+  },
+};
+
 /** Makes the server of one connection, or of one request where there are no connections. */
 export type CreateMcpServer = () => Server;
 
 /**
- * Prepares MCP servers over shared handles: what the lists answer is made once, and each connection gets a
+ * Prepares MCP servers over shared handles: what the lists answer is made once, that of the tools when it is asked for, and each connection gets a
  * server of its own. A failed tool is a result, an unknown name a JSON-RPC error. (spec 3, Errors)
  */
 export function prepareMcpServer({ catalogue, handles, log }: McpServerParts): CreateMcpServer {
-  const toolList = { tools: catalogue.tools.map(describeTool) };
+  let toolList: { tools: ToolDescription[] } | null = null;
+  const listTools = () => {
+    toolList ??= { tools: catalogue.tools.map(describeTool) };
+    return toolList;
+  };
   const resourceList = {
     resources: catalogue.resources.map(({ read, ...described }) => ({
       ...described,
@@ -50,8 +60,6 @@ export function prepareMcpServer({ catalogue, handles, log }: McpServerParts): C
   const tools = new Map(catalogue.tools.map((tool) => [tool.name, tool]));
   const resources = new Map(catalogue.resources.map((resource) => [resource.uri, resource]));
   const prompts = new Map(catalogue.prompts.map((prompt) => [prompt.name, prompt]));
-  // Building one takes longer than a request, and only servers that ask their client use it.
-  const jsonSchemaValidator = new AjvJsonSchemaValidator();
 
   async function callTool(
     name: string,
@@ -89,12 +97,12 @@ export function prepareMcpServer({ catalogue, handles, log }: McpServerParts): C
       {
         capabilities: { tools: {}, resources: {}, prompts: {} },
         instructions: INSTRUCTIONS,
-        jsonSchemaValidator,
+        jsonSchemaValidator: noAnswers,
       },
     );
     server.onerror = (error) =>
       log.warn('an MCP message could not be handled', { reason: withoutPayload(error) });
-    handleRequest(server, ListToolsRequestSchema, () => toolList);
+    handleRequest(server, ListToolsRequestSchema, listTools);
     handleRequest(server, ListResourcesRequestSchema, () => resourceList);
     handleRequest(server, ListResourceTemplatesRequestSchema, () => ({ resourceTemplates: [] }));
     handleRequest(server, ListPromptsRequestSchema, () => promptList);

@@ -41,20 +41,24 @@ export interface RateLimiterHandles {
  * while Redis fails, which is logged at most once a minute. (decisions 4)
  */
 export function createRateLimiter({ redis, log, clock }: RateLimiterHandles): RateLimiter {
-  const inProcess = countInProcess(clock);
-  if (redis === null) return inProcess;
+  if (redis === null) return countInProcess(clock);
   const inRedis = countInRedis(redis, clock);
+  let inProcess: RateLimiter | null = null;
+  const countHere: RateLimiter['count'] = (kind, address) => {
+    inProcess ??= countInProcess(clock);
+    return inProcess.count(kind, address);
+  };
   const warn = warnOccasionally({ log, clock }, 60_000);
   let redisPausedUntil = Number.NEGATIVE_INFINITY;
   return {
     async count(kind, address) {
-      if (clock.now() < redisPausedUntil) return inProcess.count(kind, address);
+      if (clock.now() < redisPausedUntil) return countHere(kind, address);
       try {
         return await inRedis.count(kind, address);
       } catch (error) {
         redisPausedUntil = clock.now() + REDIS_PAUSE_MS;
         warn('Redis does not answer: rate limits are counted in this process', { error });
-        return inProcess.count(kind, address);
+        return countHere(kind, address);
       }
     },
   };

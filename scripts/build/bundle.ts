@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { builtinModules } from 'node:module';
 import { join, resolve } from 'node:path';
 import { type BuildOptions, build, type Metafile, type Plugin } from 'esbuild';
@@ -38,6 +39,82 @@ const noNativeClient: Plugin = {
 };
 
 /**
+ * `import { z }` is an object with all of zod in it; of `import * as z`, which is the same, only what is
+ * used is bundled.
+ */
+const usedPartsOfZod: Plugin = {
+  name: 'used-parts-of-zod',
+  setup({ onLoad }) {
+    const importers =
+      /[\\/](api|lib|scripts|bench|ai|@ai-sdk|@modelcontextprotocol)[\\/].*\.m?[jt]s$/;
+    onLoad({ filter: importers }, async ({ path }) => ({
+      contents: (await readFile(path, 'utf8')).replace(
+        /^import \{ z \} from (?=['"]zod)/gm,
+        'import * as z from ',
+      ),
+      loader: path.endsWith('ts') ? 'ts' : 'js',
+    }));
+  },
+};
+
+const NO_GATEWAY = `
+  class NoError { static isInstance() { return false; } }
+  export { NoError as GatewayAuthenticationError, NoError as GatewayError };
+  export const [gateway, createGateway] = [];
+`;
+const NO_CSS = `
+  module.exports.parse = () => { throw new Error('styles are not bundled'); };
+`;
+const NO_MAIL_PARSER = `
+  export default { parse() { throw new Error('reading mail is not bundled'); } };
+`;
+
+/** What libraries load whether or not it is called, and what stands in where nothing of it ever is. */
+const neverCalled = [
+  // prom-client: traces beside its figures.
+  { name: /^@opentelemetry\/api$/, instead: 'module.exports = {};' },
+  // The MCP SDK: for servers that are not given a validator of their own.
+  { name: /\/ajv-provider\.js$/, instead: 'export class AjvJsonSchemaValidator {}' },
+  // The AI SDK: the provider of models that are named by a text alone, and its errors.
+  { name: /^@ai-sdk\/gateway$/, instead: NO_GATEWAY },
+  // sanitize-html: style attributes, which we allow nowhere.
+  { name: /^postcss$/, instead: NO_CSS },
+  // resend: mail that was received.
+  { name: /^postal-mime$/, instead: NO_MAIL_PARSER },
+];
+
+const nothingInstead: Plugin = {
+  name: 'nothing-instead',
+  setup({ onResolve, onLoad }) {
+    for (const { name, instead } of neverCalled) {
+      const namespace = `instead of ${name.source}`;
+      onResolve({ filter: name }, ({ path }) => ({ path, namespace }));
+      onLoad({ filter: /./, namespace }, () => ({ contents: instead }));
+    }
+  },
+};
+
+/** What we use of the metrics library, each part loaded when it is, without its cluster and its gateway. */
+const usedPartsOfMetrics: Plugin = {
+  name: 'used-parts-of-metrics',
+  setup({ onLoad }) {
+    const parts = {
+      Registry: 'registry',
+      Counter: 'counter',
+      Gauge: 'gauge',
+      Histogram: 'histogram',
+      collectDefaultMetrics: 'defaultMetrics',
+    };
+    const getters = Object.entries(parts).map(
+      ([name, file]) => `get ${name}() { return require('./lib/${file}'); },`,
+    );
+    onLoad({ filter: /[\\/]prom-client[\\/]index\.js$/ }, () => ({
+      contents: `module.exports = {${getters.join(' ')}};`,
+    }));
+  },
+};
+
+/**
  * Bundles a file and everything that it imports into one minified ES module for Node. What is imported
  * with `import()` is in it too, but runs only when it is asked for. `entry` is a path from the root of the
  * project; `options` go before ours. Throws when something is imported that would be missing.
@@ -62,7 +139,7 @@ export async function bundleFunction(entry: string, options: BuildOptions = {}):
     banner: {
       js: "import{createRequire as createRequireOfBundle}from'node:module';const require=createRequireOfBundle(import.meta.url);",
     },
-    plugins: [englishAlone, noNativeClient],
+    plugins: [englishAlone, noNativeClient, usedPartsOfZod, usedPartsOfMetrics, nothingInstead],
     // A type import of a library without side effects leaves nothing.
     logOverride: { 'ignored-bare-import': 'silent' },
     ...options,

@@ -4,7 +4,7 @@ import { renderDocs } from '../../lib/backups/docs-page.ts';
 import { observatoryRoutes } from '../../lib/observatory/routes.ts';
 import type { Route } from '../../lib/platform/http/route.ts';
 
-const document = describeService(observatoryRoutes);
+const document = await describeService(observatoryRoutes);
 const operationOf = ({ method, path }: Route) =>
   document.paths?.[path.replace(/:(\w+)/g, '{$1}')]?.[method];
 

@@ -1,4 +1,6 @@
+import { ConfigError } from '../config/read.ts';
 import type { Log } from '../log.ts';
+import { hasOwnProcess } from '../own-process.ts';
 import { type Database, databaseUnavailable, type OpenDatabaseOptions } from './database.ts';
 
 /** Is this host one of Neon's? (decisions 2, DATABASE_URL) */
@@ -8,15 +10,38 @@ export function isNeonHost(hostname: string): boolean {
 
 /**
  * Opens the database at a postgres:// URL without connecting yet. Each driver is loaded only when it is
- * used, so that a deployed function carries one.
+ * used, so that a deployed function carries one. Throws ConfigError for a host that only connections reach
+ * where they end with each request.
  */
 export async function openDatabase(options: OpenDatabaseOptions): Promise<Database> {
   if (isNeonHost(new URL(options.url).hostname)) {
     const { openNeonDatabase } = await import('./neon.ts');
     return openNeonDatabase(options);
   }
+  if (!hasOwnProcess()) {
+    throw new ConfigError(
+      'DATABASE_URL must name a host of Neon: this runtime keeps no connections between requests',
+    );
+  }
   const { openPgDatabase } = await import('./pg.ts');
   return openPgDatabase(options);
+}
+
+/** The same, but the first query loads the driver: the cold start of a function does not wait for it. */
+export function openWhenAsked(options: OpenDatabaseOptions): Database {
+  let opening: Promise<Database> | null = null;
+  let opened: Database | null = null;
+  const open = async () => {
+    opening ??= openDatabase(options);
+    opened = await opening;
+    return opened;
+  };
+  return {
+    driver: isNeonHost(new URL(options.url).hostname) ? 'neon' : 'pg',
+    query: async (...query) => (opened ?? (await open())).query(...query),
+    poolStats: () => opened?.poolStats() ?? { total: 0, idle: 0, waiting: 0 },
+    close: async () => (await opening)?.close(),
+  };
 }
 
 /**

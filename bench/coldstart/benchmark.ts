@@ -1,0 +1,121 @@
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { bundleFunction } from '../../scripts/build/bundle.ts';
+import { weigh } from '../../scripts/build/report.ts';
+import { ms, printTable, quantile } from '../report.ts';
+
+const RUNS = 20;
+const SECRET = 'a-secret-of-the-benchmark-0123456789abcdef';
+
+/** What the functions are configured by on the platform. Nothing of it is asked by the requests below. */
+const environment = {
+  DATABASE_URL: 'postgres://user:password@ep-example.eu-central-1.aws.neon.tech/main',
+  UPSTASH_REDIS_REST_URL: 'https://redis.example.com',
+  UPSTASH_REDIS_REST_TOKEN: SECRET,
+  INTERNAL_SECRET: SECRET,
+  CRON_SECRET: SECRET,
+  JWT_SECRET: SECRET,
+  MCP_AUTH_TOKEN: SECRET,
+  CREDENTIALS_ENCRYPTION_KEY: Buffer.alloc(32, 1).toString('base64'),
+  BACKEND_URL: 'https://backup.example.com',
+  LOG_LEVEL: 'error',
+};
+
+interface Case {
+  name: string;
+  entry: string;
+  /** What is asked: a request that needs neither database nor Redis. */
+  path: string;
+  init?: { method: string; headers: Record<string, string>; body: string };
+  status: number;
+  /** How much longer than the bare function it may take, in milliseconds. */
+  allowed: number;
+}
+
+const initialize = {
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'initialize',
+  params: {
+    protocolVersion: '2025-06-18',
+    capabilities: {},
+    clientInfo: { name: 'benchmark', version: '1' },
+  },
+};
+
+const cases: Case[] = [
+  { name: 'bare', entry: 'bench/coldstart/bare.ts', path: '/health', status: 200, allowed: 0 },
+  { name: 'service API', entry: 'api/backups.ts', path: '/health', status: 200, allowed: 40 },
+  { name: 'live', entry: 'api/live.ts', path: '/ws/live', status: 401, allowed: 40 },
+  { name: 'observatory', entry: 'api/observatory.ts', path: '/sessions', status: 401, allowed: 90 },
+  {
+    name: 'MCP',
+    entry: 'api/mcp.ts',
+    path: '/mcp',
+    init: {
+      method: 'POST',
+      headers: {
+        Authorization: `Bearer ${SECRET}`,
+        'Content-Type': 'application/json',
+        Accept: 'application/json, text/event-stream',
+      },
+      body: JSON.stringify(initialize),
+    },
+    status: 200,
+    allowed: 70,
+  },
+];
+
+/**
+ * A fresh process imports each built function and answers a first request, beside a bare one that is
+ * bundled alike. They take turns, so that what disturbs the machine disturbs all.
+ */
+export async function runColdStartBenchmark(): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'bench-coldstart-'));
+  try {
+    const built = await Promise.all(cases.map((each) => build(each, folder)));
+    const times = new Map<string, number[]>(cases.map(({ name }) => [name, []]));
+    for (let run = 0; run < RUNS; run++) {
+      for (const { each, file } of built) times.get(each.name)?.push(await measure(each, file));
+    }
+    const median = (name: string) => quantile(times.get(name) ?? [], 0.5);
+    printTable(
+      `First answer of a fresh process, medians of ${RUNS}`,
+      ['Function', 'Asked', 'Median', 'More than bare', 'Allowed', 'Bundle', 'With gzip'],
+      built.map(({ each: { name, path, status, allowed }, weight }) => [
+        name,
+        `${path} (${status})`,
+        ms(median(name)),
+        ms(median(name) - median('bare')),
+        ms(allowed),
+        `${Math.round(weight.bytes / 1_000)} kB`,
+        `${Math.round(weight.gzipBytes / 1_000)} kB`,
+      ]),
+    );
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+async function build(each: Case, folder: string) {
+  const bundle = await bundleFunction(each.entry);
+  const file = join(folder, each.name, 'index.mjs');
+  await mkdir(join(folder, each.name));
+  await writeFile(file, bundle.code);
+  return { each, file, weight: weigh(bundle) };
+}
+
+const run = promisify(execFile);
+const script = join(import.meta.dirname, 'first-request.ts');
+
+async function measure({ name, path, init, status }: Case, file: string): Promise<number> {
+  const { stdout } = await run(process.execPath, [script, file, path, JSON.stringify(init ?? {})], {
+    env: { PATH: process.env.PATH, ...environment },
+  });
+  const answer = JSON.parse(stdout.trim().split('\n').at(-1) ?? '');
+  if (answer.status !== status) throw new Error(`${name} answered ${answer.status}`);
+  return answer.milliseconds;
+}
