@@ -6,6 +6,7 @@ import { otherRoutes } from '../lib/routes.ts';
 import { describeTool, type Tool, tools } from '../lib/tools/index.ts';
 import { callers, readAccessTable } from './access-table.ts';
 import { runCommand } from './command.ts';
+import { faultRows } from './fault-table.ts';
 
 // Writes the parts of documents that the code knows: `npm run generate`. With --check it only says
 // what is out of date.
@@ -38,7 +39,12 @@ await runCommand(async () => {
 });
 
 function renderAll(): Record<string, string> {
-  const tables = { variables: variableTable, routes: routeTable, tools: toolTable };
+  const tables = {
+    variables: variableTable,
+    routes: routeTable,
+    tools: toolTable,
+    faults: faultTable,
+  };
   return {
     '.env.example': renderEnvExample(),
     'README.md': Object.entries(tables).reduce(
@@ -84,6 +90,12 @@ function toolTable(): string {
   );
   const head = row('Tool', 'Parameters', 'Kind', 'What it does');
   return [head, row('---', '---', '---', '---'), ...rows].join('\n');
+}
+
+function faultTable(): string {
+  const head = row('When', 'this', 'does this');
+  const rows = faultRows().map((cells) => row(...cells));
+  return [head, row('---', '---', '---'), ...rows].join('\n');
 }
 
 /** `limit` integer 1 to 200, default 50. */

@@ -33,8 +33,8 @@ export const uses = {
   connectKey: 'connecting a gateway key',
   chat: 'a question to the chat',
   runningChat: 'an answer that is being streamed',
-  confirmable: 'a tool of the chat that needs approval',
-  confirmation: 'an approval',
+  confirmable: 'a mail that the chat asks approval for',
+  confirmation: 'approving a mail of the chat',
   report: 'mailing a report',
   readTool: 'MCP tools that read',
   healthTool: '`get_system_health`',
@@ -51,12 +51,12 @@ export type Use = keyof typeof uses;
 
 /** How long an answer takes at most: in the suite, and in words. */
 export const limits = {
-  soon: { seconds: 3, words: 'at once' },
+  soon: { seconds: 3, words: '' },
   watched: { seconds: 30, words: '' },
   redis: { seconds: 4, words: '3 s' },
   ready: { seconds: 3, words: '3 s' },
   database: { seconds: 16, words: '15 s' },
-  gateway: { seconds: 6, words: '`GATEWAY_REQUEST_TIMEOUT_SECONDS` for each request' },
+  gateway: { seconds: 6, words: '30 s for each request' },
   mail: { seconds: 16, words: '15 s' },
   retries: { seconds: 20, words: '15 s' },
   hostHangs: { seconds: 200, words: '3 minutes' },
