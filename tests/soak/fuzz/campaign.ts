@@ -12,8 +12,8 @@ export interface Campaign {
   client: FuzzClient;
   /** Puts what is known only now into a request. */
   place(request: FuzzRequest): FuzzRequest;
-  /** Throws an Error that says what is wrong with an answer. */
-  check(request: FuzzRequest, answer: FuzzAnswer): void;
+  /** Throws an Error that says what is wrong with an answer. Returns the status that it counts as. */
+  check(request: FuzzRequest, answer: FuzzAnswer): number;
   /** Called now and then, to let go of what the campaign itself collects. */
   forget(): void;
 }
@@ -24,6 +24,8 @@ export interface Tally {
   seconds: number;
   /** How often each status came, by the name of the operation; `(other)` is what none describes. */
   statuses: Map<string, Map<number, number>>;
+  /** Milliseconds that all answers of an operation took, by its name. */
+  spentMs: Map<string, number>;
   /** The slowest answer that was as slow when it was asked for alone, in milliseconds. */
   slowestMs: number;
   /** Bytes of live objects after the first eighth, the half and the end. */
@@ -47,6 +49,7 @@ export async function runCampaign(campaign: Campaign): Promise<Tally> {
   const tally: Omit<Tally, 'heap' | 'seconds'> = {
     requests: 0,
     statuses: new Map(),
+    spentMs: new Map(),
     slowestMs: 0,
   };
   const heap: number[] = [];
@@ -78,28 +81,28 @@ export async function runCampaign(campaign: Campaign): Promise<Tally> {
 async function sendBatch(
   batch: readonly FuzzRequest[],
   { client, place, check }: Campaign,
-  tally: Pick<Tally, 'requests' | 'statuses' | 'slowestMs'>,
+  tally: Omit<Tally, 'heap' | 'seconds'>,
 ): Promise<void> {
   const slow: FuzzRequest[] = [];
   const ended = await Promise.allSettled(
     batch.map(async (generated) => {
       const request = place(generated);
-      const answer = await ask(request);
-      if (answer.durationMs > SLOW_MS) slow.push(request);
+      const { status, durationMs } = await ask(request);
+      if (durationMs > SLOW_MS) slow.push(request);
       const name = request.operation ?? '(other)';
       const statuses = tally.statuses.get(name) ?? new Map<number, number>();
-      tally.statuses.set(name, statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1));
+      tally.statuses.set(name, statuses.set(status, (statuses.get(status) ?? 0) + 1));
+      tally.spentMs.set(name, (tally.spentMs.get(name) ?? 0) + durationMs);
       tally.requests += 1;
     }),
   );
   for (const one of ended) if (one.status === 'rejected') throw one.reason;
   for (const request of slow) await askAlone(request);
 
-  async function ask(request: FuzzRequest): Promise<FuzzAnswer> {
+  async function ask(request: FuzzRequest): Promise<{ status: number; durationMs: number }> {
     try {
       const answer = await client.send(request);
-      check(request, answer);
-      return answer;
+      return { status: check(request, answer), durationMs: answer.durationMs };
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       throw new Error(`${request.operation}: ${reason}\n${client.describe(request)}`);
@@ -129,12 +132,15 @@ export function successesOf(tally: Tally, operation: string): number {
 }
 
 /** The tally as a person reads it. */
-export function describeTally({ requests, seconds, statuses, heap, slowestMs }: Tally): string {
+export function describeTally(tally: Tally): string {
+  const { requests, seconds, statuses, spentMs, heap, slowestMs } = tally;
   const lines = [...statuses].sort().map(([name, counts]) => {
     const parts = [...counts]
       .sort(([a], [b]) => a - b)
       .map(([status, times]) => `${status}×${times}`);
-    return `  ${name.padEnd(36)} ${parts.join(' ')}`;
+    const count = [...counts.values()].reduce((sum, times) => sum + times, 0);
+    const mean = ((spentMs.get(name) ?? 0) / count).toFixed(0);
+    return `  ${name.padEnd(36)} ${mean.padStart(4)} ms  ${parts.join(' ')}`;
   });
   const memory = heap.map((bytes) => `${(bytes / 2 ** 20).toFixed(1)} MiB`).join(', ');
   return [

@@ -70,7 +70,7 @@ const values: Record<string, fc.Arbitrary<unknown>> = {
   args: fc.constantFrom({}, { limit: 3 }, { page: '2' }),
   level: fc.constantFrom('info', 'WARN', 'Error', 'debug'),
   approve: fc.boolean(),
-  repo_name: fc.constantFrom('acme/widgets', 'widgets', 'acme/none'),
+  repo_name: fc.constantFrom('acme/widgets', 'acme/widgets', 'acme/none'),
   file_path: fc.constantFrom('README.md', 'src/token.txt', 'secrets.bin', 'none'),
   repository: fc.constantFrom('acme/widgets', 'acme/repository-1'),
   target_repo: fc.constantFrom('acme/widgets', 'acme/gadgets'),

@@ -78,6 +78,7 @@ describe('requests that nobody would write', () => {
       check(request, answer) {
         checkAnswer(request, answer);
         noteGeneration(request, answer);
+        return answer.status;
       },
       forget: world.forget,
     });
