@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { hashPassword } from '../../lib/platform/password.ts';
+import { addUser } from '../../lib/records/users.ts';
 import type { Caller } from '../../scripts/access-table.ts';
 import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
@@ -13,7 +15,7 @@ import { type RunningScript, startScript } from '../support/script.ts';
 import { type ScriptedServer, startScriptedServer } from '../support/scripted-server.ts';
 import { type Canary, makeCanary, plain } from './canaries.ts';
 import { watchGit } from './watched-git.ts';
-import { makeWays, type Way } from './ways.ts';
+import { makeWays, OTHER, type Way } from './ways.ts';
 
 /** `npm start` with a canary in everything secret, and parts that tell everybody what they were told. */
 export interface LeakWorld {
@@ -134,6 +136,7 @@ export async function startLeakWorld(): Promise<LeakWorld> {
 }
 
 async function fillWorld({ db }: TestDatabase, folder: string): Promise<void> {
+  await addUser(db, OTHER, await hashPassword(`the password of ${OTHER}`));
   const run = await insertRun(db, { status: 'failed', total_repos: 1, failed: 1 });
   await insertResult(db, run, 'acme/widgets', { status: 'failed', error_message: 'no' });
   await insertLog(db, { run_id: run, level: 'error', message: 'could not clone acme/widgets' });

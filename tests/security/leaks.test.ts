@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { callers, readAccessTable } from '../../scripts/access-table.ts';
 import { asMessage } from '../support/mcp.ts';
 import { sql } from '../support/records.ts';
+import { runScript } from '../support/script.ts';
 import { rowsOf } from '../support/worker.ts';
 import { type AccessRequest, makeRequest } from './access-requests.ts';
 import { ask, type PlainAnswer } from './ask.ts';
@@ -172,6 +173,19 @@ describe('drives', () => {
       const { status } = await note('POST', '/auth/login', { headers: form, body });
       expect([200, 400, 401]).toContain(status);
     }
+  });
+
+  it.each([
+    ['doctor', []],
+    ['migrate', []],
+    ['users', ['list']],
+    ['worker', ['auth', 'status', '--json']],
+  ])('npm run %s -- %j beside the server', async (name, args: string[]) => {
+    const { environment, folder: cwd, echo } = world;
+    const env = { ...environment, RESEND_BASE_URL: echo.url };
+    const { stdout, stderr } = await runScript(name, { args, env, cwd });
+    expect(stdout + stderr).not.toBe('');
+    answers.push([`npm run ${name}`, stdout + stderr]);
   });
 
   it('secrets in the wrong place of a request', async () => {
