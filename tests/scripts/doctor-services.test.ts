@@ -1,4 +1,5 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { createTestClock } from '../support/clock.ts';
 import { examineWith } from '../support/doctor.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { type ScriptedAnswer, startScriptedServer } from '../support/scripted-server.ts';
@@ -155,4 +156,30 @@ describe('the mail service', () => {
     expect(report.ok).toBe(false);
     expect(of('mail')).toMatchObject({ status: 'failed', next: `set ${name}` });
   });
+});
+
+it('gives a part up that does not answer, each after a time of its own', async () => {
+  const gateway = await startGateway();
+  gateway.always = { instead: 'hang' };
+  const mail = await startScriptedServer(() => () => undefined);
+  const clock = createTestClock();
+  const examining = examineWith(
+    {
+      ...nothingElse,
+      GATEWAY_BASE_URL: gateway.url,
+      GATEWAY_API_KEYS: 'sk-or-v1-first-key-of-tests',
+      RESEND_API_KEY: 're_key_of_tests_0123456789',
+      RESEND_BASE_URL: mail.url,
+      SMTP_FROM: 'backups@example.com',
+      SMTP_TO: 'ops@example.com',
+    },
+    { ...local, clock },
+  );
+  await vi.waitUntil(() => gateway.requests.length === 2 && mail.received.length === 1);
+  clock.advance(8_000);
+  const { report, of } = await examining;
+  await Promise.all([gateway.close(), mail.close()]);
+  expect(report.ok).toBe(false);
+  expect(of('gateway').detail).toMatch(/: no answer within 8000 ms$/);
+  expect(of('mail').detail).toMatch(/: no answer within 5000 ms$/);
 });

@@ -8,6 +8,7 @@ import { migrate } from '../../lib/platform/database/migrate.ts';
 import { createPostgres, silentLog, type TestDatabase } from '../support/databases.ts';
 import { insertRun, sql } from '../support/records.ts';
 import { runScript } from '../support/script.ts';
+import { startOnTerminal } from '../support/terminal.ts';
 
 let folder: string;
 let target: TestDatabase;
@@ -109,6 +110,20 @@ describe('npm run move', () => {
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toMatch(/^the (target must be given|arguments are not understood)/);
     expect(stderr).not.toContain('hidden-word');
+  });
+
+  it('asks for the address on a terminal, and does not show it', async () => {
+    const { waitFor, type, finished } = startOnTerminal('move', {
+      args: [],
+      cwd: folder,
+      env: { DATABASE_URL: 'postgres://127.0.0.1:1/x' },
+    });
+    await waitFor(/Address of the target/);
+    type('postgres://grace:hidden-word@127.0.0.1:1/y\r');
+    const { code, output } = await finished;
+    expect(code).toBe(1);
+    expect(output).toContain('the source: the database is unavailable');
+    expect(output).not.toMatch(/grace|hidden-word/);
   });
 
   it('describes itself', async () => {

@@ -1,4 +1,4 @@
-import { systemClock } from '../../lib/platform/clock.ts';
+import { type Clock, systemClock } from '../../lib/platform/clock.ts';
 import type { Environment } from '../../lib/platform/config/read.ts';
 import { examine } from '../../scripts/doctor/examine.ts';
 import { type Check, type Report, report } from '../../scripts/doctor/report.ts';
@@ -23,7 +23,11 @@ export interface Examination {
 /** What the doctor says of variables as a deployment has them, or as a folder with a `.env` has them. */
 export async function examineWith(
   environment: Environment,
-  { isHosted = true, send = fetch }: { isHosted?: boolean; send?: typeof fetch } = {},
+  {
+    isHosted = true,
+    send = fetch,
+    clock = systemClock,
+  }: { isHosted?: boolean; send?: typeof fetch; clock?: Clock } = {},
 ): Promise<Examination> {
   const found = report.parse(
     await examine({
@@ -31,7 +35,7 @@ export async function examineWith(
       isHosted,
       makesSecrets: false,
       fetch: send,
-      clock: systemClock,
+      clock,
     }),
   );
   return {
