@@ -11,7 +11,8 @@ const IDLE_TIMEOUT_MS = 5_000;
 
 /**
  * The handles of a deployed function. Without DATABASE_URL its database answers 503, never an embedded
- * one (decisions 2). Throws ConfigError when only half of Redis is configured.
+ * one (decisions 2). Throws ConfigError when only half of Redis is configured, or
+ * the database cannot be reached from this runtime.
  */
 export async function buildHostedDeps<Config extends DatabaseConfig & RedisConfig>(
   config: Config,

@@ -133,6 +133,23 @@ describe.skipIf(!hasRedisServer)('the live feed in workerd', () => {
   });
 });
 
+it.skipIf(!hasRedisServer)(
+  'a database that takes connections is refused by name, not by hanging',
+  async () => {
+    const DATABASE_URL = 'postgres://user:the-password@127.0.0.1:9/backups';
+    const other = await startWorkerd({ DATABASE_URL });
+    const response = await fetch(`${other.url}/api/backups`, { headers: withSecret });
+    expect(response.status).toBe(503);
+    expect((await fetch(`${other.url}/health`)).status).toBe(200);
+    const [record] = other.logged;
+    expect(record?.message).toBe(
+      'the service API is not configured: DATABASE_URL must name a host of Neon: this runtime keeps no connections between requests',
+    );
+    expect(JSON.stringify(other.logged)).not.toContain('the-password');
+    await other.close();
+  },
+);
+
 /** One request whose headers `fetch` would not send. */
 async function requestRaw(path: string, headers: Record<string, string>) {
   return new Promise<{ status: number | undefined; body: unknown }>((resolve, reject) => {

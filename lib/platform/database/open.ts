@@ -10,18 +10,13 @@ export function isNeonHost(hostname: string): boolean {
 
 /**
  * Opens the database at a postgres:// URL without connecting yet. Each driver is loaded only when it is
- * used, so that a deployed function carries one. Throws ConfigError for a host that only connections reach
- * where they end with each request.
+ * used, so that a deployed function carries one. Throws ConfigError for a host that cannot be
+ * reached from this runtime.
  */
 export async function openDatabase(options: OpenDatabaseOptions): Promise<Database> {
-  if (isNeonHost(new URL(options.url).hostname)) {
+  if (chooseDriver(options.url) === 'neon') {
     const { openNeonDatabase } = await import('./neon.ts');
     return openNeonDatabase(options);
-  }
-  if (!hasOwnProcess()) {
-    throw new ConfigError(
-      'DATABASE_URL must name a host of Neon: this runtime keeps no connections between requests',
-    );
   }
   const { openPgDatabase } = await import('./pg.ts');
   return openPgDatabase(options);
@@ -37,11 +32,20 @@ export function openWhenAsked(options: OpenDatabaseOptions): Database {
     return opened;
   };
   return {
-    driver: isNeonHost(new URL(options.url).hostname) ? 'neon' : 'pg',
+    driver: chooseDriver(options.url),
     query: async (...query) => (opened ?? (await open())).query(...query),
     poolStats: () => opened?.poolStats() ?? { total: 0, idle: 0, waiting: 0 },
     close: async () => (await opening)?.close(),
   };
+}
+
+/** Throws ConfigError for a host that only connections reach, where they end with each request. */
+function chooseDriver(url: string): 'neon' | 'pg' {
+  if (isNeonHost(new URL(url).hostname)) return 'neon';
+  if (hasOwnProcess()) return 'pg';
+  throw new ConfigError(
+    'DATABASE_URL must name a host of Neon: this runtime keeps no connections between requests',
+  );
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { MiddlewareHandler } from 'hono';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Database } from '../database/database.ts';
+import { hasOwnProcess } from '../own-process.ts';
 import type { HttpEnv } from './env.ts';
 
 /** The figures of one process, in a registry of their own. */
@@ -33,16 +34,25 @@ type NamedValue = MetricFamily['values'][number] & { metricName?: string };
 /** Route of a request that no route serves: the raw path would be a series for each guess. */
 export const UNMATCHED_ROUTE = 'unmatched';
 
+const PROCESS_DELAY_MS = 1_000;
+
 const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
 /**
  * Makes the metrics of one process (spec 1, /metrics). Its memory, processor time and event loop are among
- * them where the runtime can tell: an isolate, as workerd has them, is no process of its own.
+ * them where the runtime can tell: an isolate, as workerd has them, is no process of its own. They are
+ * measured from a second after the start, or from when they are first asked for.
  */
 export function createMetrics(): Metrics {
   const registry = new Registry();
   const registers = [registry];
-  if (hasProcessFigures()) collectDefaultMetrics({ register: registry });
+  let isMeasuring = !hasOwnProcess();
+  const measureProcess = () => {
+    if (!isMeasuring) collectDefaultMetrics({ register: registry });
+    isMeasuring = true;
+  };
+  // The first request of a cold start is not kept waiting by what this loads.
+  if (!isMeasuring) setTimeout(measureProcess, PROCESS_DELAY_MS).unref();
   const labelNames = ['method', 'route', 'status'] as const;
   const requests = new Counter({
     name: 'http_requests_total',
@@ -105,9 +115,13 @@ export function createMetrics(): Metrics {
         });
       }
     },
-    render: () => registry.metrics(),
+    render() {
+      measureProcess();
+      return registry.metrics();
+    },
     contentType: registry.contentType,
     async json() {
+      measureProcess();
       const families = await registry.getMetricsAsJSON();
       return families.map(({ name, help, type, values }) => ({
         name,
@@ -121,14 +135,4 @@ export function createMetrics(): Metrics {
       }));
     },
   };
-}
-
-/** Does the runtime measure its process? One that does not throws. */
-function hasProcessFigures(): boolean {
-  try {
-    process.cpuUsage();
-    return true;
-  } catch {
-    return false;
-  }
 }
