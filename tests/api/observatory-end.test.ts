@@ -17,6 +17,7 @@ let database: TestDatabase;
 let gateway: Gateway;
 let redis: UpstashRest | null = null;
 let child: ChildProcess;
+let ended: Promise<unknown[]>;
 let url: string;
 
 beforeAll(async () => {
@@ -39,14 +40,18 @@ beforeAll(async () => {
       stdio: ['ignore', 'pipe', 'inherit'],
     },
   );
+  ended = once(child, 'exit');
   if (!child.stdout) throw new Error('the process has no stdout');
-  const [line] = await once(createInterface(child.stdout), 'line');
-  url = `http://127.0.0.1:${String(line).replace('port ', '')}`;
+  const started = once(createInterface(child.stdout), 'line');
+  const [line] = await Promise.race([started, ended]);
+  const port = /^port (\d+)$/.exec(String(line))?.[1];
+  if (port === undefined) throw new Error(`the process ended: ${line}`);
+  url = `http://127.0.0.1:${port}`;
 });
 afterAll(async () => {
-  child.kill('SIGKILL');
-  await once(child, 'exit');
-  await Promise.all([database.close(), gateway.close(), redis?.close()]);
+  child?.kill('SIGKILL');
+  await ended;
+  await Promise.all([database?.close(), gateway?.close(), redis?.close()]);
 });
 
 const headers = { 'X-Real-IP': '192.0.2.1' };
