@@ -10,6 +10,8 @@ export default defineConfig({
     pool: 'forks',
     // One after the other: each part measures or kills something, and would be the next one's fault.
     maxWorkers: 1,
+    // The fault matrix breaks its parts side by side: it waits for limits most of the time.
+    maxConcurrency: 8,
     testTimeout: 3_600_000,
     hookTimeout: 120_000,
   },

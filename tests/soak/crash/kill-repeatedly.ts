@@ -5,6 +5,8 @@ import { seed, times } from '../size.ts';
 /** Something that is in the middle of its work. */
 export interface Victim {
   child: ChildProcess;
+  /** Settles when the work is done, where the process then goes on. */
+  done?: Promise<unknown>;
   /** Reads on after the kill what it had said before. */
   said?(): string;
 }
@@ -24,8 +26,10 @@ export async function killRepeatedly(name: string, { begin, check }: Scenario): 
   const random = createRandom(name);
   const whole = await begin();
   const startedAt = performance.now();
-  await ended(whole.child);
+  await (whole.done ?? ended(whole.child));
   const lastsMs = performance.now() - startedAt;
+  whole.child.kill('SIGTERM');
+  await ended(whole.child);
   await check(whole);
 
   const kills = times(10, 100);

@@ -16,6 +16,7 @@ import { insertLog, sql } from '../../support/records.ts';
 import { times } from '../size.ts';
 import { beginWork } from './begin-work.ts';
 import { createLanes, killRepeatedly } from './kill-repeatedly.ts';
+import { untilAlone } from './until-alone.ts';
 
 // Work that must happen whole or not at all, killed at any moment of it.
 
@@ -32,6 +33,7 @@ describe.concurrent('a killed process', () => {
         },
         async check() {
           const { db } = database;
+          // Without waiting for the statement that the killed one had begun: the lock does that.
           await migrate(db, 'drizzle');
           const journal = await sql<{ tags: number; rows: number }>(
             db,
@@ -62,6 +64,7 @@ describe.concurrent('a killed process', () => {
           return beginWork('batch', database.url, String(generationId));
         },
         async check() {
+          await untilAlone(db);
           // What a lease of 5 minutes would do by itself.
           await sql(db, "UPDATE embedding_jobs SET leased_until = '-infinity'");
           const handles = { db, clock: systemClock, log: silentLog, redactor: createRedactor([]) };
@@ -104,6 +107,7 @@ describe.concurrent('a killed process', () => {
           return beginWork('activate', database.url, ...ids.map(String));
         },
         async check({ said }) {
+          await untilAlone(db);
           const text = "SELECT id FROM embedding_generations WHERE status = 'ACTIVE'";
           const active = await sql<{ id: number }>(db, text);
           const acknowledged = [...(said?.() ?? '').matchAll(/^done (\d+)$/gm)].length;

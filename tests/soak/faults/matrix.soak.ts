@@ -89,6 +89,16 @@ describe.concurrent('the fault matrix', () => {
     expect(tried.sort()).toEqual(Object.keys(uses).sort());
   });
 
+  it('a worker whose git host breaks', async ({ onTestFinished }) => {
+    const world = await startHostWorld();
+    onTestFinished(world.close);
+    // Three minutes of silence: its retries and git's own patience are not to be shortened.
+    const tried = faults.filter((fault) => isLong || fault !== 'hangs');
+    const surfaces = { discover, clone, logIn };
+    const pace = paceOf(await runFault(null, world.proxy, world.ground, surfaces));
+    for (const fault of tried) await compare('gitHost', fault, world, surfaces, pace);
+  });
+
   it.for(triedParts)('a server whose %s breaks', async (part, { onTestFinished }) => {
     if (part === 'redis' && !hasRedisServer) {
       throw new Error('redis-server is not installed: its faults cannot be tried');
@@ -102,16 +112,6 @@ describe.concurrent('the fault matrix', () => {
     const surfaces = { startRun, underWayRun };
     const pace = paceOf(await runFault(null, world.proxy, world.ground, surfaces));
     for (const fault of faults) await compare(part, fault, world, surfaces, pace);
-  });
-
-  it('a worker whose git host breaks', async ({ onTestFinished }) => {
-    const world = await startHostWorld();
-    onTestFinished(world.close);
-    // Three minutes of silence: its retries and git's own patience are not to be shortened.
-    const tried = faults.filter((fault) => isLong || fault !== 'hangs');
-    const surfaces = { discover, clone, logIn };
-    const pace = paceOf(await runFault(null, world.proxy, world.ground, surfaces));
-    for (const fault of tried) await compare('gitHost', fault, world, surfaces, pace);
   });
 });
 
