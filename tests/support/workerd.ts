@@ -1,11 +1,11 @@
+import { readFileSync } from 'node:fs';
 import { request as sendRequest } from 'node:http';
-import { builtinModules } from 'node:module';
-import { build, type Plugin } from 'esbuild';
 import {
   Miniflare,
   type Request as MiniflareRequest,
   Response as MiniflareResponse,
 } from 'miniflare';
+import { bundleIsolate } from '../../scripts/build/isolate-bundle.ts';
 import { createPostgres, type TestDatabase } from './databases.ts';
 import { TEST_SECRET } from './deps.ts';
 import { type Gateway, startGateway } from './gateway.ts';
@@ -14,9 +14,13 @@ import { NEON_HOST, type NeonEndpoint, startNeonEndpoint } from './neon-http.ts'
 import { observatoryEnvironment } from './observatory-client.ts';
 import { startUpstashRest, type UpstashRest } from './upstash-rest.ts';
 
-/** What the README tells to set; the second flag lets a stream see that its client is gone. */
-const compatibilityDate = '2026-07-30';
-const compatibilityFlags = ['nodejs_compat', 'enable_request_signal'];
+/** What the README tells to write into `wrangler.jsonc`. */
+function readConfiguration(): { compatibility_date: string; compatibility_flags: string[] } {
+  const [, json] =
+    /```json\n(\{[^`]*"dist\/isolate\.js"[^`]*)```/.exec(readFileSync('README.md', 'utf8')) ?? [];
+  if (json === undefined) throw new Error('the README does not say how to configure a Worker');
+  return JSON.parse(json);
+}
 
 /** Everything in workerd, with a database behind Neon's HTTP driver and Redis behind its REST interface. */
 export interface Workerd {
@@ -47,10 +51,11 @@ export async function startWorkerd(
   const gateway = await startGateway();
   const logged: Workerd['logged'] = [];
   const asked: Workerd['asked'] = new Set();
+  const configuration = readConfiguration();
   const miniflare = new Miniflare({
     modules: [{ type: 'ESModule', path: 'isolate.js', contents: await bundleIsolate() }],
-    compatibilityDate,
-    compatibilityFlags,
+    compatibilityDate: configuration.compatibility_date,
+    compatibilityFlags: configuration.compatibility_flags,
     // Past the proxy of the library, which would not pass on that a client is gone.
     unsafeDirectSockets: [{ host: '127.0.0.1', port: 0 }],
     bindings: {
@@ -116,39 +121,3 @@ function neonUrl(url: string): string {
   address.searchParams.set('sslmode', 'require');
   return address.href;
 }
-
-/** One module of everything but Node's own, bundled as Cloudflare's tool does. */
-async function bundleIsolate(): Promise<string> {
-  const { outputFiles } = await build({
-    entryPoints: ['scripts/isolate.ts'],
-    bundle: true,
-    write: false,
-    format: 'esm',
-    platform: 'node',
-    target: 'es2024',
-    conditions: ['workerd', 'worker', 'browser'],
-    plugins: [importBuiltins],
-    logLevel: 'error',
-  });
-  const [file] = outputFiles;
-  if (!file) throw new Error('nothing was built');
-  return file.text;
-}
-
-const builtins = new RegExp(`^(node:)?(${builtinModules.join('|')})$`);
-
-/** Node's own modules are there to be imported alone, while old libraries call `require`. */
-const importBuiltins: Plugin = {
-  name: 'import-builtins',
-  setup({ onResolve, onLoad }) {
-    onResolve({ filter: builtins }, ({ path, kind }) => {
-      const name = path.startsWith('node:') ? path : `node:${path}`;
-      return kind === 'require-call'
-        ? { path: name, namespace: 'required-builtin' }
-        : { path: name, external: true };
-    });
-    onLoad({ filter: /./, namespace: 'required-builtin' }, ({ path }) => ({
-      contents: `import it from ${JSON.stringify(path)}; module.exports = it;`,
-    }));
-  },
-};
