@@ -1,5 +1,5 @@
 import type { Client } from 'pg';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createHostedBackupsApp } from '../../lib/backups/hosted.ts';
 import { createHostedMcpApp } from '../../lib/mcp/hosted.ts';
 import { createHostedObservatoryApp } from '../../lib/observatory/hosted.ts';
@@ -8,6 +8,7 @@ import { waitFor } from '../support/chat.ts';
 import { connect, createPostgres, silentLog, type TestDatabase } from '../support/databases.ts';
 import { TEST_SECRET, withSecret } from '../support/deps.ts';
 import { TEST_TOKEN } from '../support/mcp.ts';
+import { neonUrl, startNeonEndpoint } from '../support/neon-http.ts';
 import { observatoryEnvironment } from '../support/observatory-client.ts';
 
 // Instances of the deployed functions over a database with connections: what they hold of it, and when.
@@ -122,6 +123,24 @@ describe('an instance', () => {
     await terminate(await connections());
     await Promise.all(awakeFor);
   });
+});
+
+it('an instance reaches Neon over connections that it keeps', async () => {
+  const neon = await startNeonEndpoint(database.url);
+  // The function asks Neon itself, by the runtime's own fetch.
+  vi.stubGlobal('fetch', neon.fetch);
+  const environment = { DATABASE_URL: neonUrl(database.url), INTERNAL_SECRET: TEST_SECRET };
+  const app = await createHostedBackupsApp(environment, undefined, () => undefined);
+  vi.unstubAllGlobals();
+  const askNeon = () => app.request('/api/backups', { headers: withSecret });
+  const sockets = () =>
+    process.getActiveResourcesInfo().filter((name) => name.startsWith('TCPSocket')).length;
+  await askNeon();
+  const before = sockets();
+  for (let n = 0; n < 100; n++) expect((await askNeon()).status).toBe(200);
+  // A few more may be the stand-in's own.
+  expect(sockets() - before).toBeLessThan(10);
+  await neon.close();
 });
 
 it('a database closes its idle connections, and says when none is left', async () => {

@@ -7,7 +7,7 @@ import { migrate } from '../../lib/platform/database/migrate.ts';
 import { openDatabase } from '../../lib/platform/database/open.ts';
 import { createLog, type Log } from '../../lib/platform/log.ts';
 import { connect, databaseUrl } from './connection.ts';
-import { NEON_HOST, startNeonEndpoint } from './neon-http.ts';
+import { neonUrl, startNeonEndpoint } from './neon-http.ts';
 
 export { connect } from './connection.ts';
 
@@ -46,11 +46,7 @@ export async function createPostgres(options: TestDatabaseOptions = {}): Promise
 export async function createNeon(options: TestDatabaseOptions = {}): Promise<TestDatabase> {
   const { url, drop } = await createDatabase(options);
   const endpoint = await startNeonEndpoint(url);
-  const neonUrl = new URL(url);
-  neonUrl.host = NEON_HOST;
-  neonUrl.port = '';
-  neonUrl.searchParams.set('sslmode', 'require');
-  const db = await openDatabase({ url: neonUrl.href, fetch: endpoint.fetch, log: silentLog });
+  const db = await openDatabase({ url: neonUrl(url), fetch: endpoint.fetch, log: silentLog });
   return {
     db,
     url,

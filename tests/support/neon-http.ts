@@ -16,6 +16,15 @@ export interface NeonEndpoint {
 
 /** The host that a Neon URL in tests names. */
 export const NEON_HOST = 'ep-test.eu-central-1.aws.neon.tech';
+/** The address that takes the driver to the stand-in, for the database at `url`. */
+export function neonUrl(url: string): string {
+  const address = new URL(url);
+  address.host = NEON_HOST;
+  address.port = '';
+  address.searchParams.set('sslmode', 'require');
+  return address.href;
+}
+
 const ENDPOINT = 'https://api.eu-central-1.aws.neon.tech/sql';
 
 const rawText = { getTypeParser: () => (value: string) => value };

@@ -10,7 +10,7 @@ import { createPostgres, type TestDatabase } from './databases.ts';
 import { TEST_SECRET } from './deps.ts';
 import { type Gateway, startGateway } from './gateway.ts';
 import { TEST_TOKEN } from './mcp.ts';
-import { NEON_HOST, type NeonEndpoint, startNeonEndpoint } from './neon-http.ts';
+import { type NeonEndpoint, neonUrl, startNeonEndpoint } from './neon-http.ts';
 import { observatoryEnvironment } from './observatory-client.ts';
 import { startUpstashRest, type UpstashRest } from './upstash-rest.ts';
 
@@ -111,13 +111,4 @@ export function sendAndLeave(
       request.socket?.resetAndDestroy();
     },
   };
-}
-
-/** The address of the same database at Neon's stand-in. */
-function neonUrl(url: string): string {
-  const address = new URL(url);
-  address.host = NEON_HOST;
-  address.port = '';
-  address.searchParams.set('sslmode', 'require');
-  return address.href;
 }
