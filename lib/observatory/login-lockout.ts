@@ -149,12 +149,12 @@ function locked(forMs: number): AppError {
 }
 
 function countInProcess({ maxFailures, windowMs }: LockoutLimits, clock: Clock): FailureCounter {
-  const windows = new LRUCache<string, { failures: number; endsAt: number }>({
-    max: MAX_ADDRESSES,
-  });
+  let windows: LRUCache<string, { failures: number; endsAt: number }> | null = null;
   return {
     async reserve(address) {
       const now = clock.now();
+      // A cache takes its memory when it is made, and with Redis there it is hardly ever needed.
+      windows ??= new LRUCache({ max: MAX_ADDRESSES });
       const window = windows.get(address);
       if (!window || now >= window.endsAt) {
         windows.set(address, { failures: 1, endsAt: now + windowMs });
@@ -165,12 +165,12 @@ function countInProcess({ maxFailures, windowMs }: LockoutLimits, clock: Clock):
       return null;
     },
     async release(address) {
-      const window = windows.get(address);
+      const window = windows?.get(address);
       if (window && window.failures > 1) window.failures -= 1;
-      else windows.delete(address);
+      else windows?.delete(address);
     },
     async clear(address) {
-      windows.delete(address);
+      windows?.delete(address);
     },
   };
 }

@@ -1,4 +1,3 @@
-import { execa } from 'execa';
 import { childEnvironment } from './child-environment.ts';
 import { cleanText } from './clean-text.ts';
 import type { Environment } from './config/read.ts';
@@ -94,7 +93,9 @@ export function createGit(
   defaults: Pick<GitOptions, 'protocols' | 'timeoutMs'> = {},
 ): Git {
   const env = gitEnvironment(environment);
-  const start = (args: readonly string[], options: GitOptions, buffered: boolean) => {
+  const start = async (args: readonly string[], options: GitOptions, buffered: boolean) => {
+    // Deployed functions hold it and never run git: their cold start does not wait for it.
+    const { execa } = await import('execa');
     signal.throwIfAborted();
     const child = execa('git', [...settings, ...args], {
       encoding: 'buffer',
@@ -121,7 +122,7 @@ export function createGit(
   };
 
   const readBytes = async (args: readonly string[], options: GitOptions = {}) => {
-    const { group, ended } = start(args, options, true);
+    const { group, ended } = await start(args, options, true);
     const result = await ended;
     check(result, group.timedOut(), args);
     return result.stdout ?? new Uint8Array();
@@ -133,7 +134,7 @@ export function createGit(
     },
     readBytes,
     async *stream(args, separator, options = {}) {
-      const { child, group, ended } = start(args, options, false);
+      const { child, group, ended } = await start(args, options, false);
       let drained = false;
       try {
         let rest = '';

@@ -106,15 +106,19 @@ function countInRedis(redis: Redis, clock: Clock): RateLimiter {
       enableTelemetry: false,
     });
   const limiters = { anonymous: limiterOf('anonymous'), forwarded: limiterOf('forwarded') };
-  const refused = new LRUCache<string, RateCount>({ max: MAX_ADDRESSES });
+  // A cache takes its memory when it is made, so it is made by the first who is refused.
+  let refused: LRUCache<string, RateCount> | null = null;
   return {
     async count(kind, address) {
       const key = `${kind}:${address}`;
-      const known = refused.get(key);
+      const known = refused?.get(key);
       if (known && clock.now() < known.resetsAt) return known;
       const { success, limit, remaining, reset } = await limiters[kind].limit(address);
       const count = { allowed: success, limit, remaining, resetsAt: reset };
-      if (!success) refused.set(key, count);
+      if (!success) {
+        refused ??= new LRUCache({ max: MAX_ADDRESSES });
+        refused.set(key, count);
+      }
       return count;
     },
   };

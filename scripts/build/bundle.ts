@@ -18,16 +18,6 @@ export interface Bundle {
 const optional = ['bufferutil', 'utf-8-validate', '@react-email/render'];
 const known = new Set([...optional, ...builtinModules]);
 
-/** Our errors are English, and the texts of every other language are a third of the library. */
-const englishAlone: Plugin = {
-  name: 'english-alone',
-  setup({ onLoad }) {
-    onLoad({ filter: /[\\/]zod[\\/]v4[\\/]locales[\\/]index\.js$/ }, () => ({
-      contents: 'export { default as en } from "./en.js";',
-    }));
-  },
-};
-
 /** The client of Postgres in C, which pg loads only when it is asked for. */
 const noNativeClient: Plugin = {
   name: 'no-native-client',
@@ -139,7 +129,7 @@ export async function bundleFunction(entry: string, options: BuildOptions = {}):
     banner: {
       js: "import{createRequire as createRequireOfBundle}from'node:module';const require=createRequireOfBundle(import.meta.url);",
     },
-    plugins: [englishAlone, noNativeClient, usedPartsOfZod, usedPartsOfMetrics, nothingInstead],
+    plugins: [noNativeClient, usedPartsOfZod, usedPartsOfMetrics, nothingInstead],
     // A type import of a library without side effects leaves nothing.
     logOverride: { 'ignored-bare-import': 'silent' },
     ...options,
