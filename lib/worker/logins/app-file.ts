@@ -2,7 +2,13 @@ import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { AppError } from '../../platform/errors.ts';
-import { makePrivateFolder, mendMode, type Notify, writePrivateFile } from './private-file.ts';
+import {
+  makePrivateFolder,
+  mendMode,
+  type Notify,
+  removeDrafts,
+  writePrivateFile,
+} from './private-file.ts';
 
 /** The app that `app create` made, as app.json keeps it (spec 3, app create). */
 export const appRecord = z.object({
@@ -48,6 +54,7 @@ export async function writeApp(folder: string, app: AppRecord, notify: Notify): 
   try {
     await makePrivateFolder(folder);
     await mendMode(folder, 0o700, notify);
+    await removeDrafts(path);
     await writePrivateFile(path, `${JSON.stringify(app, null, 2)}\n`);
   } catch (error) {
     throw unavailable(`${path} cannot be written (${(error as NodeJS.ErrnoException).code})`);
@@ -57,6 +64,7 @@ export async function writeApp(folder: string, app: AppRecord, notify: Notify): 
 /** Removes app.json; false when there was none. */
 export async function removeApp(folder: string): Promise<boolean> {
   try {
+    await removeDrafts(appFilePath(folder));
     await rm(appFilePath(folder));
     return true;
   } catch (error) {

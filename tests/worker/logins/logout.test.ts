@@ -1,4 +1,4 @@
-import { readFile, stat } from 'node:fs/promises';
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { writeApp } from '../../../lib/worker/logins/app-file.ts';
@@ -78,6 +78,15 @@ describe('logout', () => {
     ['all', 'There was no login.\n'],
   ] as const)('%s says that there was nothing', async (login, stdout) => {
     expect(await logOut(login)).toEqual({ code: 0, stdout, stderr: '' });
+  });
+
+  it('all leaves no copy of a secret that a killed process left', async () => {
+    await storeAppLogin(bench, 'github:source', ['file']);
+    for (const name of ['.credentials.json.1.5a0c', '.app.json.1.5a0c']) {
+      await writeFile(join(bench.folder, name), 'a secret', { mode: 0o600 });
+    }
+    await logOut('all');
+    expect((await readdir(bench.folder)).sort()).toEqual(['credentials.json', 'credentials.lock']);
   });
 
   it('all goes on when one secret cannot be removed, and fails at the end', async () => {
