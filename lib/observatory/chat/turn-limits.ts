@@ -22,10 +22,13 @@ export interface TurnEnds {
 export function limitTurn({ clock, deadlineMs, gone, stopping }: TurnEnds): TurnLimits {
   const ended = new AbortController();
   const released = new AbortController();
+  const unwatch: (() => void)[] = [];
   const watch = (signal: AbortSignal, reason: () => AppError) => {
     const end = () => ended.abort(reason());
-    if (signal.aborted) end();
-    else signal.addEventListener('abort', end, { signal: released.signal });
+    if (signal.aborted) return end();
+    signal.addEventListener('abort', end);
+    // By hand: by a `signal` option the request's own signal would keep the whole request for ever.
+    unwatch.push(() => signal.removeEventListener('abort', end));
   };
   for (const signal of gone) watch(signal, clientGone);
   if (stopping) watch(stopping, stopped);
@@ -33,7 +36,13 @@ export function limitTurn({ clock, deadlineMs, gone, stopping }: TurnEnds): Turn
     () => ended.abort(deadlineExceeded(deadlineMs)),
     () => undefined, // released
   );
-  return { signal: ended.signal, release: () => released.abort() };
+  return {
+    signal: ended.signal,
+    release() {
+      for (const stop of unwatch) stop();
+      released.abort();
+    },
+  };
 }
 
 function deadlineExceeded(deadlineMs: number): AppError {

@@ -30,7 +30,11 @@ export interface Tally {
   slowestMs: number;
   /** Bytes of live objects after the first eighth, the half and the end. */
   heap: [start: number, middle: number, end: number];
+  /** Requests and answers that the server still held at the end. */
+  held: number;
 }
+
+type Unended = Omit<Tally, 'heap' | 'held' | 'seconds'>;
 
 /** Requests that are under way at a time. */
 const AT_ONCE = 8;
@@ -46,13 +50,14 @@ const SLOW_MS = 2_000;
  */
 export async function runCampaign(campaign: Campaign): Promise<Tally> {
   const { arbitrary, requests, seed, server, forget } = campaign;
-  const tally: Omit<Tally, 'heap' | 'seconds'> = {
+  const tally: Unended = {
     requests: 0,
     statuses: new Map(),
     spentMs: new Map(),
     slowestMs: 0,
   };
   const heap: number[] = [];
+  let held = 0;
   const startedAt = performance.now();
   const batches = fc.array(arbitrary, { minLength: AT_ONCE, maxLength: AT_ONCE });
   let failedAt = Number.POSITIVE_INFINITY;
@@ -71,17 +76,19 @@ export async function runCampaign(campaign: Campaign): Promise<Tally> {
   for (let eighth = 1; eighth <= EIGHTHS; eighth++) {
     await fc.assert(property, { seed: seed + eighth, numRuns });
     forget();
-    heap.push((await server.memory()).heapUsed);
+    const memory = await server.memory();
+    heap.push(memory.heapUsed);
+    held = memory.requests + memory.responses;
   }
   const [start = 0, middle = 0, end = 0] = [heap[0], heap[EIGHTHS / 2 - 1], heap[EIGHTHS - 1]];
   const seconds = (performance.now() - startedAt) / 1000;
-  return { ...tally, seconds, heap: [start, middle, end] };
+  return { ...tally, seconds, heap: [start, middle, end], held };
 }
 
 async function sendBatch(
   batch: readonly FuzzRequest[],
   { client, place, check }: Campaign,
-  tally: Omit<Tally, 'heap' | 'seconds'>,
+  tally: Unended,
 ): Promise<void> {
   const slow: FuzzRequest[] = [];
   const ended = await Promise.allSettled(
@@ -133,7 +140,7 @@ export function successesOf(tally: Tally, operation: string): number {
 
 /** The tally as a person reads it. */
 export function describeTally(tally: Tally): string {
-  const { requests, seconds, statuses, spentMs, heap, slowestMs } = tally;
+  const { requests, seconds, statuses, spentMs, heap, held, slowestMs } = tally;
   const lines = [...statuses].sort().map(([name, counts]) => {
     const parts = [...counts]
       .sort(([a], [b]) => a - b)
@@ -144,7 +151,7 @@ export function describeTally(tally: Tally): string {
   });
   const memory = heap.map((bytes) => `${(bytes / 2 ** 20).toFixed(1)} MiB`).join(', ');
   return [
-    `fuzz: ${requests} requests in ${seconds.toFixed(0)} s; heap ${memory}; slowest again ${slowestMs.toFixed(0)} ms`,
+    `fuzz: ${requests} requests in ${seconds.toFixed(0)} s; heap ${memory}; ${held} requests and answers held; slowest again ${slowestMs.toFixed(0)} ms`,
     ...lines,
   ].join('\n');
 }

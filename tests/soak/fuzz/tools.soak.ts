@@ -82,6 +82,8 @@ describe('arguments that no model would think of', () => {
   it('leave nothing in memory', () => {
     const [start, middle, end] = tally.heap;
     expect(Math.max(middle, end) - start).toBeLessThan(16 * 2 ** 20);
+    // Two of each connection that is still open.
+    expect(tally.held).toBeLessThan(60);
   });
 });
 

@@ -7,6 +7,15 @@ import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { LogRecord } from '../../support/deps.ts';
 
+/** What a process still holds when the garbage is collected. */
+export interface HeldMemory {
+  /** Bytes of its objects. */
+  heapUsed: number;
+  /** Requests that it got, and its answers, which are still there. */
+  requests: number;
+  responses: number;
+}
+
 /** `npm start` as it ships, in a process of its own, whose memory can be looked at. */
 export interface ServerProcess {
   url: string;
@@ -14,7 +23,7 @@ export interface ServerProcess {
   /** Every record that it logged so far. */
   logged: LogRecord[];
   /** What it holds once the garbage is collected. */
-  memory(): Promise<NodeJS.MemoryUsage>;
+  memory(): Promise<HeldMemory>;
   /** Ends it as Ctrl-C does, and resolves with its exit code. */
   stop(): Promise<number | null>;
 }
@@ -31,7 +40,13 @@ export async function startServerProcess(
   environment: Record<string, string>,
 ): Promise<ServerProcess> {
   const cwd = await mkdtemp(join(tmpdir(), 'soak-server-'));
-  const options = [...startOptions, '--expose-gc', '--import', preload];
+  const options = [
+    ...startOptions,
+    '--expose-gc',
+    '--disable-warning=ExperimentalWarning',
+    '--import',
+    preload,
+  ];
   const child = spawn(process.execPath, [...options, join(project, 'scripts/start.ts')], {
     cwd,
     env: {
