@@ -34,6 +34,7 @@ describe('the configuration of an empty environment', () => {
       INTERNAL_SECRET: undefined,
       TRUSTED_PROXIES: [],
       TRUST_PROXY_HEADER: 'X-Forwarded-For',
+      MAX_WAITING_QUERIES: 250,
       CRON_SECRET: undefined,
       STALE_RUN_AFTER_MINUTES: 30,
     });
