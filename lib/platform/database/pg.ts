@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
   Client,
   type ClientConfig,
@@ -56,6 +57,8 @@ export function openPgDatabase({
 
   /** Runs a statement on a connection that is given back to the pool only when it is idle and sound. */
   async function run(statement: Statement, values: readonly SqlValue[], deadline: number) {
+    // What has come in meanwhile is read first: that the server ended an idle connection may be among it.
+    if (pool.idleCount > 0) await nextTurn();
     const client = await takeClient(pool, deadline);
     try {
       const query_timeout = Math.max(1, Math.ceil(deadline - performance.now()));
