@@ -5,6 +5,7 @@ import { createEmbedded, type TestDatabase } from '../support/databases.ts';
 import { TEST_SECRET, withSecret } from '../support/deps.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { emptyFolder, startIn } from '../support/local-start.ts';
+import { TEST_TOKEN } from '../support/mcp.ts';
 import { ADA, observatoryEnvironment, signToken } from '../support/observatory-client.ts';
 import { insertRun, sql } from '../support/records.ts';
 import { hasRedisServer } from '../support/redis-server.ts';
@@ -36,7 +37,7 @@ beforeAll(async () => {
     ...chatEnvironment(gateway),
     DATABASE_URL: database.url,
     INTERNAL_SECRET: TEST_SECRET,
-    MCP_AUTH_TOKEN: 'a-token-of-mcp-tests-with-39-characters',
+    MCP_AUTH_TOKEN: TEST_TOKEN,
     HITL_POLL_INTERVAL_SECONDS: '0.1',
     RESEND_API_KEY: 're_key_of_the_tests_0001',
     RESEND_BASE_URL: mail.url,
