@@ -24,9 +24,10 @@ const MIGRATIONS = resolve(import.meta.dirname, '../drizzle');
 const usage = `usage: npm run move [-- --start-over]
 
 Copies everything from the configured database into another one, which must be empty, and compares both.
-The source is the database of DATABASE_URL, else the embedded one in DATA_DIR; it is only read. Stop the
-server and every worker first. The address of the target, postgres://…, is asked for on a terminal, else
-read as one line from stdin. A move that was interrupted goes on when it is started again.
+The source is the database of DATABASE_URL, else the embedded one in DATA_DIR; it is given the migrations
+that it lacks, and is otherwise only read. Stop the server and every worker first. The address of the
+target, postgres://…, is asked for on a terminal, else read as one line from stdin. A move that was
+interrupted goes on when it is started again.
 
   --start-over   empty what an interrupted move has left in the target, and begin again
 `;

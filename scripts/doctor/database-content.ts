@@ -5,6 +5,7 @@ import { type IdentityConfig, identityVariables } from '../../lib/platform/confi
 import type { Database } from '../../lib/platform/database/database.ts';
 import { countMissing } from '../../lib/platform/database/migrate.ts';
 import { listEncryptedGatewayKeys } from '../../lib/records/gateway-connections.ts';
+import { readProgress } from '../../lib/records/moving/progress.ts';
 import { listUsers } from '../../lib/records/users.ts';
 import { readVectorSupport, type VectorSupport } from '../../lib/search/vector-storage.ts';
 import { type Check, type Finding, named } from './report.ts';
@@ -19,13 +20,15 @@ export async function lookAtContent(subject: Subject, db: Database): Promise<Che
   const missing = await countMissing(db, MIGRATIONS);
   const migrations = named('migrations', describeMissing(missing, subject));
   if (missing > 0) return [migrations];
-  const [vectors, stored, keys] = await Promise.all([
+  const [progress, vectors, stored, keys] = await Promise.all([
+    readProgress(db),
     readVectorSupport(db),
     listUsers(db),
     listEncryptedGatewayKeys(db, MOST_KEYS),
   ]);
   return [
     migrations,
+    ...(progress === null ? [] : [named('unfinished_move', unfinishedMove)]),
     named('vectors', describeVectors(vectors)),
     named(
       'users',
@@ -51,6 +54,13 @@ function describeMissing(missing: number, { isHosted }: Subject): Finding {
       : '`npm start` applies them; so does `npm run migrate`',
   };
 }
+
+const unfinishedMove: Finding = {
+  status: 'failed',
+  effect: 'limits',
+  detail: 'a move into this database was interrupted: not all rows are here',
+  next: 'stop what uses it, and run `npm run move` again with it as the target',
+};
 
 function describeVectors({ state, version }: VectorSupport): Finding {
   switch (state) {

@@ -31,6 +31,6 @@ export async function examine(subject: Subject): Promise<Report> {
     configuration: isHosted ? 'hosted' : 'local',
     ok: checks.every(({ status }) => status !== 'failed'),
     checks,
-    features: describeFeatures(checks, isHosted),
+    features: describeFeatures(checks, subject),
   };
 }

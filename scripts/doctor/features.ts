@@ -1,4 +1,6 @@
+import { findRefusal } from './refusals.ts';
 import type { Check, Feature } from './report.ts';
+import type { Subject } from './subject.ts';
 
 /** What a feature needs, by names of checks. */
 interface Need {
@@ -9,7 +11,7 @@ interface Need {
   only?: 'hosted' | 'local';
 }
 
-const data = ['database', 'migrations'];
+const data = ['database', 'migrations', 'unfinished_move'];
 
 const features: readonly Need[] = [
   {
@@ -63,11 +65,13 @@ const features: readonly Need[] = [
 ];
 
 /** What works with what was found, and why the rest does not. */
-export function describeFeatures(checks: readonly Check[], isHosted: boolean): Feature[] {
+export function describeFeatures(checks: readonly Check[], subject: Subject): Feature[] {
   const found = new Map(checks.map((check) => [check.name, check]));
   return features
-    .filter(({ only }) => only === undefined || (only === 'hosted') === isHosted)
+    .filter(({ only }) => only === undefined || (only === 'hosted') === subject.isHosted)
     .map(({ surface, feature, needs }) => {
+      const refusal = findRefusal(surface, checks, subject);
+      if (refusal !== null) return { surface, feature, status: 'off', because: refusal };
       const parts = needs.flatMap((name) => found.get(name) ?? []);
       const missing = parts.find(({ effect }) => effect === 'prevents');
       const weak = parts.find(({ effect }) => effect === 'limits');

@@ -44,7 +44,10 @@ export async function checkVariables(subject: Subject): Promise<Check[]> {
   checks.push(named('INTERNAL_SECRET', internal));
   for (const secret of secrets) {
     if (secret.onlyHosted && !subject.isHosted) continue;
-    checks.push(named(secret.name, checkSecret(secret, subject)));
+    const shape = z.object({ [secret.name]: allVariables.shape[secret.name] as z.ZodType });
+    checks.push(
+      named(secret.name, await withConfig(shape, subject, () => checkSecret(secret, subject))),
+    );
   }
   if (subject.isHosted) checks.push(named('limits', checkLimits(subject)));
   return checks;

@@ -98,6 +98,17 @@ describe.each([
   });
 });
 
+it('the target of an unfinished move is refused as the source of another', async () => {
+  const lost = losing(target.db, /INSERT INTO "execution_logs"/, 1);
+  await expect(move({ target: lost })).rejects.toThrow();
+  const third = await createPostgres();
+  await expect(move({ source: target.db, target: third.db })).rejects.toMatchObject({
+    code: 'CONFLICT',
+    message: 'the source is itself the target of a move that is not finished',
+  });
+  await third.close();
+});
+
 describe('a target that holds something', () => {
   it('is refused as it is', async () => {
     await sql(target.db, "INSERT INTO users VALUES ('grace', 'hash')");
@@ -189,5 +200,16 @@ it('takes tables of older writers over, with their NULLs and without columns of 
   expect(notes).toContain('left out of execution_logs, as not ours: host');
   expect(await sql(target.db, 'SELECT id::int FROM execution_logs WHERE level IS NULL')).toEqual([
     { id: 4501 },
+  ]);
+});
+
+it('names the tables that stay behind', async () => {
+  await sql(source.db, 'CREATE TABLE orders (id int); CREATE TABLE "of a newer version" (id int)');
+  const notes: string[] = [];
+  await move({ report: { ...silent, note: (line) => notes.push(line) } });
+  expect(notes).toEqual([
+    expect.stringMatching(/^embeddings are left out/),
+    'left out, as not ours: of a newer version, orders',
+    'comparing',
   ]);
 });

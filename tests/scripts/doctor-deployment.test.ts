@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createSealing } from '../../lib/gateway/sealing.ts';
 import { storeGatewayConnection } from '../../lib/records/gateway-connections.ts';
+import { beginProgress, endProgress } from '../../lib/records/moving/progress.ts';
 import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { deploymentSecrets, examineWith } from '../support/doctor.ts';
 import { NEON_HOST, type NeonEndpoint, startNeonEndpoint } from '../support/neon-http.ts';
@@ -21,6 +22,8 @@ afterAll(async () => {
   await neon.close();
   await database.close();
 });
+
+const everySurface = ['service API', 'live feed', 'observatory', 'MCP server'];
 
 const examineDeployment = (changes: Record<string, string | undefined> = {}) =>
   examineWith({ ...deploymentSecrets, DATABASE_URL: neonUrl, ...changes }, { send: neon.fetch });
@@ -138,7 +141,9 @@ describe('a deployment that lacks something', () => {
 
   it('fails with a database that does not answer, without its password', async () => {
     neon.failWith({ status: 500, body: '{"message":"Control plane request failed"}' });
-    const { report, of } = await examineDeployment();
+    const url = new URL(neonUrl);
+    url.password = 'hidden-word-7';
+    const { report, of } = await examineDeployment({ DATABASE_URL: url.href });
     neon.failWith(null);
     expect(report.ok).toBe(false);
     expect(of('database')).toMatchObject({
@@ -146,6 +151,7 @@ describe('a deployment that lacks something', () => {
       detail: expect.stringMatching(/^Neon, .*: the database is unavailable: /),
       latency_ms: null,
     });
+    expect(JSON.stringify(report)).not.toContain('hidden-word-7');
   });
 
   it('fails with a value that does not fit, and names the variable and not the value', async () => {
@@ -159,6 +165,33 @@ describe('a deployment that lacks something', () => {
       detail: expect.stringMatching(/TRUSTED_PROXIES must be .*JWT_EXPIRES_MINUTES must be /),
     });
     expect(JSON.stringify(report)).not.toContain('forever');
+  });
+
+  it.each([
+    ['JWT_SECRET', 'too-short', 'variables', ['observatory']],
+    ['STALE_RUN_AFTER_MINUTES', 'soon', 'variables', ['service API']],
+    ['WS_ALLOWED_ORIGINS', 'here', 'variables', ['live feed']],
+    ['GATEWAY_BASE_URL', 'here', 'variables', ['observatory', 'MCP server']],
+    ['UPSTASH_REDIS_REST_TOKEN', 'token-of-tests', 'redis', everySurface],
+  ])('tells which functions refuse %s=%s', async (name, value, check, surfaces) => {
+    const { report, of } = await examineDeployment({ [name]: value });
+    expect(of(check).status).toBe('failed');
+    const because = report.features.filter((feature) => feature.because === check);
+    expect([...new Set(because.map(({ surface }) => surface))]).toEqual(surfaces);
+    for (const surface of surfaces) {
+      const all = report.features.filter((feature) => feature.surface === surface);
+      expect(all.map(({ status }) => status)).toEqual(all.map(() => 'off'));
+    }
+  });
+
+  it('fails with a database that a move was interrupted into', async () => {
+    await beginProgress(database.db);
+    const { report, of, features } = await examineDeployment();
+    await endProgress(database.db);
+    expect(report.ok).toBe(false);
+    expect(of('unfinished_move')).toMatchObject({ status: 'failed', effect: 'limits' });
+    expect(features('limited')).toContain('service API: runs, results, logs and figures');
+    expect((await examineDeployment()).report.ok).toBe(true);
   });
 
   it('is warned of turns that outlast a function', async () => {

@@ -58,6 +58,7 @@ describe('npm run doctor', () => {
     expect(code).toBe(1);
     expect(stdout).toMatch(/✖ variables +JWT_SECRET must have at least 32 characters\n/);
     expect(stdout).toMatch(/\n +→ correct these values\n/);
+    expect(stdout).toMatch(/✖ JWT_SECRET +JWT_SECRET must have at least 32 characters\n/);
     expect(stdout).not.toContain('too-short');
     expect(stdout).toContain('To be mended: variables');
   });
@@ -67,6 +68,7 @@ describe('npm run doctor', () => {
     const { code, stdout } = await runDoctor([]);
     expect(code).toBe(1);
     expect(stdout).toMatch(/✖ INTERNAL_SECRET +not set: the server does not start\n/);
+    expect(stdout).toMatch(/MCP server: tools over the network \(see INTERNAL_SECRET\)/);
   });
 
   it('prints JSON of a stable shape, and no secret', async () => {
@@ -89,6 +91,26 @@ describe('npm run doctor', () => {
     for (const secret of [...Object.values(deploymentSecrets), 'pass-word-7']) {
       expect(stdout).not.toContain(secret);
     }
+  });
+
+  it('says the words that it has of its own although a password is one of them', async () => {
+    const { stdout } = await runDoctor(['--json'], { AUTH_PASSWORD: 'observatory' });
+    const found = reportShape.parse(JSON.parse(stdout));
+    expect(found.features.map(({ surface }) => surface)).toContain('observatory');
+  });
+
+  it('says that nothing of the server works that a bad value keeps from starting', async () => {
+    const { stdout } = await runDoctor(['--json'], { SSE_MAX_DURATION_SECONDS: 'long' });
+    const { features } = reportShape.parse(JSON.parse(stdout));
+    expect(features.filter(({ because }) => because === 'variables')).toEqual(
+      features.filter(({ surface }) => surface !== 'worker'),
+    );
+    expect(features).toContainEqual({
+      surface: 'worker',
+      feature: 'backups',
+      status: 'works',
+      because: null,
+    });
   });
 
   it('takes the variables of a file alone, as deployed', async () => {

@@ -12,7 +12,7 @@ import {
   readProgress,
   undoProgress,
 } from './progress.ts';
-import { isOfEmbeddings, type MovedTable, movedTables } from './tables.ts';
+import { isOfEmbeddings, type MovedTable, movedTables, summaryTables } from './tables.ts';
 
 const STATEMENT_TIMEOUT_MS = 10 * 60_000;
 
@@ -43,15 +43,24 @@ export interface MovedRows {
  * Copies everything from one database into another that is empty, or that an unfinished move has filled
  * in part, and compares both. The source is only read. Memory stays bounded, whatever the tables hold.
  *
- * Throws CONFLICT when the target holds something else, or at the end something other than the source,
- * and INTERNAL_ERROR or SERVICE_UNAVAILABLE naming the table that a database failed at: call it again.
+ * Throws CONFLICT when the target holds something else, or at the end something other than the source, or
+ * the source is what an unfinished move has left, and INTERNAL_ERROR or SERVICE_UNAVAILABLE naming the
+ * table that a database failed at: call it again.
  */
 export async function moveDatabase(move: DatabaseMove): Promise<MovedRows[]> {
   const { source, target, report } = move;
+  if ((await readProgress(source)) !== null) {
+    throw new AppError(
+      'CONFLICT',
+      'the source is itself the target of a move that is not finished',
+    );
+  }
   const progress = await prepareTarget(move);
   const tables = await chooseTables(target, report);
   const columns = await matchColumns(source, target, tables);
   reportLeft(columns, report);
+  const foreign = await listForeign(source);
+  if (foreign.length > 0) report.note(`left out, as not ours: ${foreign.join(', ')}`);
 
   const total = await countRows(source, tables);
   let before = 0;
@@ -114,6 +123,19 @@ function reportLeft(columns: ReadonlyMap<string, TableColumns>, report: MoveRepo
   for (const [table, { left }] of columns) {
     if (left.length > 0) report.note(`left out of ${table}, as not ours: ${left.join(', ')}`);
   }
+}
+
+/** Tables of other programs, and of a version of ours that is newer than this one. */
+async function listForeign(source: Database): Promise<string[]> {
+  const ours = [...movedTables.map(({ name }) => name), ...summaryTables];
+  const rows = await source.query<{ name: string }>(
+    {
+      text: `SELECT tablename AS name FROM pg_tables
+        WHERE schemaname = current_schema() AND tablename <> ALL ($1::text[]) ORDER BY 1`,
+    },
+    [ours],
+  );
+  return rows.map(({ name }) => name);
 }
 
 async function countRows(source: Database, tables: readonly MovedTable[]): Promise<number> {

@@ -52,6 +52,9 @@ export const movedTables: readonly MovedTable[] = [
   },
 ];
 
+/** Figures of the rows of other tables. */
+export const summaryTables = ['execution_log_counts', 'backup_result_totals', 'newest_results'];
+
 /** Tables of embeddings, which a target without the vector extension cannot use. */
 export function isOfEmbeddings({ name }: MovedTable): boolean {
   return name.startsWith('embedding_');
