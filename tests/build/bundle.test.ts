@@ -22,6 +22,7 @@ async function bundle(name: string, files: Record<string, string>) {
   });
   const file = join(into, 'index.mjs');
   await writeFile(file, built.code);
+  await writeFile(`${file}.map`, built.map);
   return { ...built, load: () => import(pathToFileURL(file).href) };
 }
 
