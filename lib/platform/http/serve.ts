@@ -72,6 +72,8 @@ export function createNodeServer(options: ServerOptions): NodeServer {
   const { log, clock } = options;
   const limits = { ...defaultLimits, ...options.limits };
   const responses = new OpenResponses();
+  /** Open connections: to the server one that was opened ahead of its first request is not idle. */
+  const connections = new Set<Socket>();
   const server = createServer({
     requestTimeout: limits.readTimeoutMs,
     headersTimeout: limits.readTimeoutMs,
@@ -123,6 +125,7 @@ export function createNodeServer(options: ServerOptions): NodeServer {
         resolve();
       });
     });
+    for (const socket of connections) if (socket.bytesRead === 0) socket.destroy();
     for (const response of responses.all()) {
       if (!response.headersSent) response.setHeader('Connection', 'close');
     }
@@ -136,6 +139,10 @@ export function createNodeServer(options: ServerOptions): NodeServer {
     await Promise.all([closed, cutWhenLate]);
   }
 
+  server.on('connection', (socket) => {
+    connections.add(socket);
+    socket.once('close', () => connections.delete(socket));
+  });
   server.on('request', onRequest);
   server.on('checkExpectation', onRequest);
   server.on('upgrade', onUpgrade);

@@ -111,6 +111,15 @@ describe('shutdown', () => {
     await Promise.all([close(), client.ended()]);
   });
 
+  it('closes connections at once that were opened ahead of a request', async () => {
+    const { url, port, close } = await serve();
+    const client = await connectRaw(port);
+    // Accepted in turn, so the first one has been too.
+    await (await fetch(url)).text();
+    await Promise.all([close(), client.ended()]);
+    expect(client.received()).toBe('');
+  });
+
   it('accepts nobody any more', async () => {
     const { port, close, gate, started } = await serveGated();
     const client = await connectRaw(port);
