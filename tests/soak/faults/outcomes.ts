@@ -168,6 +168,8 @@ const database: Record<Use, Outcomes> = {
   startRun: broken('exit code 1: the database is unavailable', {
     stored: 'no run',
     limit: 'database',
+    // One that the worker was not told of is taken over by the next after 3 minutes.
+    resets: { stored: ['no run', 'a run of nobody for 3 minutes'] },
     slow: { ...works('no run'), limit: 'watched' },
   }),
   underWayRun: broken('waits, then works', {

@@ -34,11 +34,16 @@ export const startRun: Surface<WorkerGround> = request(
       }),
     ),
   async ({ databases }) => {
+    // Its lease of 3 minutes has ended then.
     const runs = await rowsOf(
       databases.start.db,
-      'SELECT id FROM backup_runs WHERE status = $$running$$',
+      `SELECT id FROM backup_runs WHERE status = 'running'`,
     );
-    return runs.length === 0 ? 'no run' : 'a run that is running';
+    await databases.start.db.query({
+      text: `UPDATE backup_runs SET started_at = now() - interval '1 hour',
+        heartbeat_at = now() - interval '1 hour' WHERE status = 'running'`,
+    });
+    return runs.length === 0 ? 'no run' : 'a run of nobody for 3 minutes';
   },
 );
 
