@@ -82,8 +82,8 @@ describe('arguments that no model would think of', () => {
   it('leave nothing in memory', () => {
     const [start, middle, end] = tally.heap;
     expect(Math.max(middle, end) - start).toBeLessThan(16 * 2 ** 20);
-    // Two of each connection that is still open.
-    expect(tally.held).toBeLessThan(60);
+    // Those of open connections, and a few beside them; one for each turn of the chat would be hundreds.
+    expect(tally.held).toBeLessThan(150);
   });
 });
 
