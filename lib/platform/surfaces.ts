@@ -122,6 +122,8 @@ export function buildOutputConfig() {
     routes: rules.map(({ pattern, surface }) => ({
       src: `^${pattern.replaceAll('.', '\\.').replace('*', '.*')}$`,
       dest: functionPath(surface),
+      // Else `/MCP` would be `/mcp`.
+      caseSensitive: true,
     })),
     crons: cronJobs,
   };

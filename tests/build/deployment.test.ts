@@ -155,13 +155,20 @@ describe.skipIf(!hasRedisServer)('the built functions', () => {
     }
   });
 
-  it.each(['/nowhere', '/api/nowhere', '/api/live', '/api/mcp', '/api/observatory', '/robots.txt'])(
-    'answer %s, which nobody owns, as `npm start` does',
-    async (path) => {
-      for (const headers of [{}, withSecret]) await compare(path, { headers });
-      await compare(path, { method: 'DELETE', headers: withSecret });
-    },
-  );
+  it.each([
+    '/nowhere',
+    '/api/nowhere',
+    '/api/live',
+    '/api/mcp',
+    '/api/observatory',
+    '/robots.txt',
+    '/MCP',
+    '/Auth/login',
+    '/API/backups',
+  ])('answer %s, which nobody owns, as `npm start` does', async (path) => {
+    for (const headers of [{}, withSecret]) await compare(path, { headers });
+    await compare(path, { method: 'DELETE', headers: withSecret });
+  });
 
   it.each([
     '/api/backups?limit=2',

@@ -16,6 +16,7 @@ const launcher = resolve(import.meta.dirname, 'function-process.ts');
 /** A rule of `config.json`; those that begin a phase have no `src`. */
 interface BuiltRoute {
   src?: string;
+  caseSensitive?: boolean;
   dest?: string;
 }
 
@@ -43,7 +44,8 @@ export async function startBuiltPlatform(
   const portOf = ({ url = '/' }: IncomingMessage): number => {
     const { pathname } = new URL(url, 'http://localhost');
     const route = (routes as BuiltRoute[]).find(
-      ({ src }) => src !== undefined && new RegExp(src).test(pathname),
+      ({ src, caseSensitive }) =>
+        src !== undefined && new RegExp(src, caseSensitive ? '' : 'i').test(pathname),
     );
     const found = functions.get(route?.dest ?? '');
     if (!found) throw new Error(`no function answers ${pathname}`);
