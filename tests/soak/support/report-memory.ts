@@ -15,5 +15,6 @@ process.on('message', async (asked) => {
   const responses = queryObjects(ServerResponse, { format: 'count' });
   process.send?.({ heapUsed: process.memoryUsage().heapUsed, requests, responses });
 });
-// The server ends when its own work does.
+// The server ends when its own work does, and never outlives the tests.
 process.channel?.unref();
+process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'));
