@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { askStream, chatEnvironment, scriptChat, waitFor } from '../support/chat.ts';
 import { createTestClock } from '../support/clock.ts';
-import { createEmbedded, type TestDatabase } from '../support/databases.ts';
+import type { TestDatabase } from '../support/databases.ts';
 import { TEST_SECRET, withSecret } from '../support/deps.ts';
+import { createPostgresWithVectors } from '../support/embeddings.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { emptyFolder, startIn } from '../support/local-start.ts';
 import { TEST_TOKEN } from '../support/mcp.ts';
@@ -26,8 +27,7 @@ let servers: [Server, Server];
 beforeAll(async () => {
   if (!hasRedisServer) return;
   folder = await emptyFolder();
-  // With the vector extension, which process-batch takes.
-  database = await createEmbedded();
+  database = await createPostgresWithVectors();
   redis = await startUpstashRest();
   gateway = await startGateway();
   mail = await startScriptedServer(() => ({ body: { id: 'mailed' } }));
