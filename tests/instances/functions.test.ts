@@ -1,3 +1,5 @@
+import { execFileSync } from 'node:child_process';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createHostedBackupsApp } from '../../lib/backups/hosted.ts';
@@ -61,6 +63,17 @@ async function terminate(pids: readonly (number | undefined)[]): Promise<void> {
   await waitFor(async () => (await areGone()) || null, 'the end of the connections');
 }
 
+const terminateAll = `
+  import pg from 'pg';
+  const client = new pg.Client({ connectionString: process.env.DATABASE });
+  await client.connect();
+  const { rowCount } = await client.query(
+    "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity" +
+    " WHERE datname = current_database() AND application_name = 'backup-observatory'",
+  );
+  process.exit(rowCount > 0 ? 0 : 1);
+`;
+
 describe('an instance', () => {
   it('takes no connection before it is asked something, of any function', async () => {
     const { url: DATABASE_URL } = database;
@@ -89,14 +102,11 @@ describe('an instance', () => {
   });
 
   it('does not notice that the server ended its connections between requests', async () => {
-    // Time and again: what the server said last may not have been read yet.
-    for (let n = 0; n < 10; n++) {
-      await Promise.all(Array.from({ length: 20 }, ask));
-      const before = await connections();
-      await terminate(before);
-      expect((await ask()).status).toBe(200);
-      expect(before).not.toContain((await connections())[0]);
-    }
+    await Promise.all(Array.from({ length: 20 }, ask));
+    const before = await connections();
+    await terminate(before);
+    expect((await ask()).status).toBe(200);
+    expect(before).not.toContain((await connections())[0]);
   });
 
   it('answers 503 when that happens during a request, and then goes on', async () => {
@@ -155,5 +165,18 @@ it('a database closes its idle connections, and says when none is left', async (
   await Promise.all([db.query(slow), db.query(slow)]);
   await Promise.all(awake);
   expect(db.poolStats()).toEqual({ total: 0, idle: 0, waiting: 0 });
+  await db.close();
+});
+
+it('a database that was frozen does not take a connection whose end it has not read yet', async () => {
+  const db = openPgDatabase({ url: database.url, fetch, log: silentLog });
+  await db.query({ text: 'SELECT 1' });
+  // A turn of the loop begins, which has nothing more to read.
+  await nextTurn();
+  // Another process ends the connection, while this one does nothing.
+  execFileSync(process.execPath, ['--input-type=module', '-e', terminateAll], {
+    env: { DATABASE: database.url },
+  });
+  expect(await db.query({ text: 'SELECT 2 AS n' })).toEqual([{ n: 2 }]);
   await db.close();
 });
