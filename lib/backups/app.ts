@@ -6,11 +6,18 @@ import type { HttpEnv } from '../platform/http/env.ts';
 import type { OpenApiDocument } from '../platform/http/openapi.ts';
 import { mountEndpoints, nameRoutes, type Route } from '../platform/http/route.ts';
 import { createSurface, protect, type SurfaceOptions } from '../platform/http/surface.ts';
+import { warnOccasionally } from '../platform/occasional-log.ts';
+import { shareUnderWay } from '../platform/share-under-way.ts';
 import { version } from '../platform/version.ts';
+import { ping } from '../records/ping.ts';
 import { requireCronSecret, SWEEP_PATH } from './cron.ts';
 import { backupsEndpoints } from './endpoints.ts';
+import type { BackupsHandles } from './handles.ts';
+import { READY_WITHIN_MS } from './health.ts';
 
 export type ReadRoutes = () => Promise<readonly Route[]>;
+
+const WARN_INTERVAL_MS = 60_000;
 
 export interface BackupsAppOptions extends SurfaceOptions {
   /**
@@ -34,12 +41,28 @@ export function createBackupsApp(
   const ownAccess = { [SWEEP_PATH]: requireCronSecret(deps.config) };
   app.use('/api/*', ...protect(deps, { ownAccess, requireSecret }));
   app.use('/metrics', requireSecret);
-  mountEndpoints(app, backupsEndpoints, {
-    ...deps,
-    startedAt: deps.clock.now(),
-    document: once(async () => describeService(await otherRoutes())),
-  });
+  mountEndpoints(app, backupsEndpoints, buildHandles(deps, otherRoutes));
   return app;
+}
+
+/** The handles of an app that describes itself and `otherRoutes`. */
+export function buildHandles(deps: Deps<BackupsConfig>, otherRoutes: ReadRoutes): BackupsHandles {
+  const { db, clock } = deps;
+  const document = once(async () => describeService(await otherRoutes()));
+  return {
+    ...deps,
+    startedAt: clock.now(),
+    pingDatabase: shareUnderWay(() => ping(db), { clock, maxMs: READY_WITHIN_MS }),
+    warnNotReady: warnOccasionally(deps, WARN_INTERVAL_MS),
+    documents: {
+      openApi: once(async () => JSON.stringify(await document())),
+      page: once(async () => {
+        const { docsContentSecurityPolicy, renderDocs } = await import('./docs-page.ts');
+        const html = String(await renderDocs(await document()));
+        return { html, contentSecurityPolicy: docsContentSecurityPolicy };
+      }),
+    },
+  };
 }
 
 /** The OpenAPI document of the service API and the routes of other surfaces. */

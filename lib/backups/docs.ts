@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { type Endpoint, endpoint } from '../platform/http/route.ts';
 import type { BackupsHandles } from './handles.ts';
+import { sendJson } from './json.ts';
 
 const common = { method: 'get', tag: 'Documentation', access: 'public' } as const;
 
@@ -15,7 +16,7 @@ export const docsEndpoints: readonly Endpoint<BackupsHandles>[] = [
         200: { description: 'The document.', schema: z.looseObject({ openapi: z.string() }) },
       },
     },
-    async (_input, { document }: BackupsHandles, c) => c.json(await document()),
+    async (_input, { documents }: BackupsHandles, c) => sendJson(c, await documents.openApi()),
   ),
   endpoint(
     {
@@ -24,11 +25,9 @@ export const docsEndpoints: readonly Endpoint<BackupsHandles>[] = [
       summary: 'Read this description as a page',
       responses: { 200: { description: 'The page.', contentType: 'text/html' } },
     },
-    async (_input, { document }: BackupsHandles, c) => {
-      // Loaded when it is first asked for: a cold start does not wait for it.
-      const { docsContentSecurityPolicy, renderDocs } = await import('./docs-page.ts');
-      c.header('Content-Security-Policy', docsContentSecurityPolicy);
-      return c.html(renderDocs(await document()));
+    async (_input, { documents }: BackupsHandles, c) => {
+      const { html, contentSecurityPolicy } = await documents.page();
+      return c.html(html, 200, { 'Content-Security-Policy': contentSecurityPolicy });
     },
   ),
 ];

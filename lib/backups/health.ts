@@ -2,11 +2,10 @@ import { z } from 'zod';
 import { type Endpoint, endpoint } from '../platform/http/route.ts';
 import { version } from '../platform/version.ts';
 import { within } from '../platform/within.ts';
-import { ping } from '../records/ping.ts';
 import type { BackupsHandles } from './handles.ts';
 
 /** Longest time that /ready takes, connecting included (decisions 4). */
-const READY_WITHIN_MS = 3_000;
+export const READY_WITHIN_MS = 3_000;
 
 const common = { method: 'get', tag: 'Health', access: 'public' } as const;
 
@@ -47,12 +46,12 @@ export const healthEndpoints: readonly Endpoint<BackupsHandles>[] = [
           503: { description: 'It does not.', schema: notReady },
         },
       },
-      async (_input, { db, clock, log }: BackupsHandles, c) => {
+      async (_input, { pingDatabase, warnNotReady, clock }: BackupsHandles, c) => {
         try {
-          await within(READY_WITHIN_MS, ping(db), clock);
+          await within(READY_WITHIN_MS, pingDatabase(), clock);
           return c.json({ status: 'ready', database: 'connected' });
         } catch (error) {
-          log.warn('the database does not answer', { error });
+          warnNotReady('the database does not answer', { error });
           return c.json({ status: 'unavailable', database: 'disconnected' }, 503);
         }
       },

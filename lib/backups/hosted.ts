@@ -5,7 +5,7 @@ import type { HttpEnv } from '../platform/http/env.ts';
 import { configReader, createHostedSurface } from '../platform/http/hosted-surface.ts';
 import { mountEndpoints } from '../platform/http/route.ts';
 import type { WriteLine } from '../platform/log.ts';
-import { createBackupsApp, describeService, type ReadRoutes } from './app.ts';
+import { buildHandles, createBackupsApp, type ReadRoutes } from './app.ts';
 import { docsEndpoints } from './docs.ts';
 import { healthEndpoints } from './health.ts';
 
@@ -24,11 +24,11 @@ export function createHostedBackupsApp(
       readConfig: configReader(backupsVariables),
       createApp: (deps, options) => createBackupsApp(deps, { ...options, otherRoutes }),
       mountUnconfigured: (app, deps) =>
-        mountEndpoints(app, [...healthEndpoints, ...docsEndpoints], {
-          ...deps,
-          startedAt: deps.clock.now(),
-          document: () => describeService([]),
-        }),
+        mountEndpoints(
+          app,
+          [...healthEndpoints, ...docsEndpoints],
+          buildHandles(deps, async () => []),
+        ),
     },
     environment,
     write,

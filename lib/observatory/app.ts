@@ -8,6 +8,7 @@ import type { HttpEnv } from '../platform/http/env.ts';
 import { limitRate } from '../platform/http/rate-limit.ts';
 import { mountEndpoints, nameRoutes } from '../platform/http/route.ts';
 import { createSurface, type SurfaceOptions } from '../platform/http/surface.ts';
+import { warnOccasionally } from '../platform/occasional-log.ts';
 import { hashingModel } from '../search/embedders/hashing.ts';
 import { describeObservatoryError } from './answers.ts';
 import { createUserCheck } from './authentication.ts';
@@ -17,7 +18,7 @@ import { observatoryEndpoints } from './endpoints.ts';
 import type { ObservatoryHandles } from './handles.ts';
 import { createLoginLockout } from './login-lockout.ts';
 import { createPasswordCheck } from './password-check.ts';
-import { readyEndpoints } from './ready.ts';
+import { readyEndpoints, shareReadiness } from './ready.ts';
 import { isInternalReport } from './reports/internal-access.ts';
 import type { AskServiceApi } from './service-api.ts';
 import { createTokens } from './tokens.ts';
@@ -28,6 +29,8 @@ export interface ObservatoryAppOptions extends SurfaceOptions {
   /** Aborts when the process ends: turns of the chat that run are then ended and stored. Default: null, never. */
   stopping?: AbortSignal | null;
 }
+
+const WARN_INTERVAL_MS = 60_000;
 
 /** The observatory of specification 2. */
 export function createObservatoryApp(
@@ -94,6 +97,8 @@ function buildHandles(deps: Deps<ObservatoryConfig>, parts: HandedIn): Observato
     gateway,
     chat: createChatHandles(deps, { ...parts, gateway }),
     askServiceApi: parts.askServiceApi,
+    findFaults: shareReadiness({ ...deps, ...parts }),
+    warnNotReady: warnOccasionally(deps, WARN_INTERVAL_MS),
   };
 }
 

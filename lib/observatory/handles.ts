@@ -1,10 +1,12 @@
 import type { Gateway } from '../gateway/gateway.ts';
 import type { ObservatoryConfig } from '../platform/config/observatory.ts';
 import type { Deps } from '../platform/deps.ts';
+import type { Log } from '../platform/log.ts';
 import type { UserCheck } from './authentication.ts';
 import type { ChatHandles } from './chat/handles.ts';
 import type { LoginLockout } from './login-lockout.ts';
 import type { CheckPassword } from './password-check.ts';
+import type { ReadinessFaults } from './ready.ts';
 import type { AskServiceApi } from './service-api.ts';
 import type { Tokens } from './tokens.ts';
 
@@ -19,4 +21,8 @@ export interface ObservatoryHandles extends Deps<ObservatoryConfig> {
   chat: ChatHandles;
   /** Asks the service API of the same deployment for its /health. */
   askServiceApi: AskServiceApi;
+  /** What /observatory/ready tells of, found out once for all who ask at the same time. */
+  findFaults(): Promise<ReadinessFaults>;
+  /** Warns at most once a minute. */
+  warnNotReady: Log['warn'];
 }

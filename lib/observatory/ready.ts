@@ -2,6 +2,7 @@ import type { Context } from 'hono';
 import type { ObservatoryConfig } from '../platform/config/observatory.ts';
 import type { HttpEnv } from '../platform/http/env.ts';
 import { type Endpoint, endpoint } from '../platform/http/route.ts';
+import { shareUnderWay } from '../platform/share-under-way.ts';
 import { within } from '../platform/within.ts';
 import { ping } from '../records/ping.ts';
 import type { ObservatoryHandles } from './handles.ts';
@@ -14,10 +15,7 @@ const CALLER_WITHIN_MS = 1_000;
 /** GET /observatory/ready (spec 2, Endpoints and rule 8; decisions 5). */
 export const readyEndpoints: readonly Endpoint<ObservatoryHandles>[] = [
   endpoint(readyRoute, async (_input, handles: ObservatoryHandles, c) => {
-    const [database, backend] = await Promise.all([
-      faultOf(within(DATABASE_WITHIN_MS, ping(handles.db), handles.clock), handles),
-      faultOf(askBackend(handles), handles),
-    ]);
+    const { database, backend } = await handles.findFaults();
     const configuration = findMissing(handles.config);
     const isReady = database === null && backend === null && configuration === null;
     const details = {
@@ -25,7 +23,7 @@ export const readyEndpoints: readonly Endpoint<ObservatoryHandles>[] = [
       ...(backend === null ? {} : { go_backend: backend }),
       ...(configuration === null ? {} : { configuration }),
     };
-    if (!isReady) handles.log.warn('the observatory is not ready', details);
+    if (!isReady) handles.warnNotReady('the observatory is not ready', details);
     const mayKnow = !isReady && (await isKnown(c, handles, database));
     const body = {
       status: isReady ? 'ready' : 'unavailable',
@@ -37,6 +35,33 @@ export const readyEndpoints: readonly Endpoint<ObservatoryHandles>[] = [
     return c.json(body, isReady ? 200 : 503);
   }),
 ];
+
+/** What is wrong with what the observatory needs, without credentials; null where nothing is. */
+export interface ReadinessFaults {
+  database: string | null;
+  backend: string | null;
+}
+
+/**
+ * Asks what the observatory needs, once for all who ask while it is under way: anybody may, as often as they
+ * like.
+ */
+export function shareReadiness(handles: AskingHandles): () => Promise<ReadinessFaults> {
+  const { db, clock } = handles;
+  const ask = async () => {
+    const [database, backend] = await Promise.all([
+      faultOf(within(DATABASE_WITHIN_MS, ping(db), clock), handles),
+      faultOf(askBackend(handles), handles),
+    ]);
+    return { database, backend };
+  };
+  return shareUnderWay(ask, { clock, maxMs: DATABASE_WITHIN_MS });
+}
+
+type AskingHandles = Pick<
+  ObservatoryHandles,
+  'db' | 'clock' | 'config' | 'fetch' | 'redactor' | 'askServiceApi'
+>;
 
 /** Null when it goes well, else what is wrong, without credentials. */
 async function faultOf(
@@ -53,7 +78,7 @@ async function faultOf(
 }
 
 /** BACKEND_URL's /health when it is set, else that of the service API of the same deployment. */
-async function askBackend({ config, fetch, clock, askServiceApi }: ObservatoryHandles) {
+async function askBackend({ config, fetch, clock, askServiceApi }: AskingHandles) {
   const expired = new AbortController();
   const ask =
     config.BACKEND_URL === undefined

@@ -1,10 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { buildHandles } from '../../lib/backups/app.ts';
 import { renderDocs } from '../../lib/backups/docs-page.ts';
 import { backupsEndpoints } from '../../lib/backups/endpoints.ts';
 import { createDocument } from '../../lib/platform/http/openapi.ts';
 import type { Route } from '../../lib/platform/http/route.ts';
 import { createClient } from '../support/client.ts';
+import { createTestDeps } from '../support/deps.ts';
 
 const routes = backupsEndpoints.map(({ route }) => route);
 const document = createDocument(routes, { title: 'Test', version: '1', description: 'About.' });
@@ -132,4 +134,10 @@ describe('GET /docs', () => {
     );
     expect(String(page)).not.toContain('<script');
   });
+});
+
+it('makes each text once, however often anybody asks for it', async () => {
+  const { documents } = buildHandles(createTestDeps(), async () => []);
+  expect(await documents.page()).toBe(await documents.page());
+  expect(documents.openApi()).toBe(documents.openApi());
 });

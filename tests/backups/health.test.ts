@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Database } from '../../lib/platform/database/database.ts';
 import manifest from '../../package.json' with { type: 'json' };
-import { createClient } from '../support/client.ts';
+import { type Client, createClient } from '../support/client.ts';
 import { createTestClock } from '../support/clock.ts';
 import { createPostgres } from '../support/databases.ts';
 
@@ -42,6 +42,61 @@ describe.each(['/ready', '/readyz'])('GET %s', (path) => {
     const answer = client.get(path, {});
     clock.advance(3_000);
     expect((await answer).status).toBe(503);
+  });
+});
+
+describe('GET /ready, which anybody may ask', () => {
+  /** A database that answers when it is told to. */
+  function createSlow() {
+    const asked: PromiseWithResolvers<never[]>[] = [];
+    const db: Database = {
+      driver: 'pg',
+      query() {
+        const answer = Promise.withResolvers<never[]>();
+        asked.push(answer);
+        return answer.promise;
+      },
+      poolStats: () => ({ total: 1, idle: 0, waiting: 0 }),
+      close: async () => undefined,
+    };
+    return { asked, client: createClient({ db }) };
+  }
+  const askOften = (client: Client) =>
+    Promise.all(Array.from({ length: 50 }, () => client.get('/ready', {})));
+
+  it('asks the database once for all who ask meanwhile, and again for the next', async () => {
+    const { asked, client } = createSlow();
+    for (const times of [1, 2]) {
+      const answers = askOften(client);
+      await new Promise(setImmediate);
+      expect(asked).toHaveLength(times);
+      asked.at(-1)?.resolve([]);
+      expect((await answers).map(({ status }) => status)).toEqual(new Array(50).fill(200));
+    }
+  });
+
+  it('asks anew when the database has not answered for 3 seconds', async () => {
+    const { asked, client } = createSlow();
+    const { clock } = client.deps;
+    for (const times of [1, 2]) {
+      const answers = askOften(client);
+      await new Promise(setImmediate);
+      expect(asked).toHaveLength(times);
+      clock.advance(3_000);
+      expect((await answers).map(({ status }) => status)).toEqual(new Array(50).fill(503));
+    }
+  });
+
+  it('is logged once a minute while the database does not answer', async () => {
+    const client = createClient();
+    await askOften(client);
+    client.deps.clock.advance(59_999);
+    await askOften(client);
+    const told = () => client.deps.logged.filter(({ message }) => /does not answer/.test(message));
+    expect(told()).toHaveLength(1);
+    client.deps.clock.advance(1);
+    await askOften(client);
+    expect(told()).toHaveLength(2);
   });
 });
 

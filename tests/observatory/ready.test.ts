@@ -121,6 +121,46 @@ describe('go_backend', () => {
   });
 });
 
+describe('however many ask at the same time', () => {
+  it('asks the database and the service API once, and again for the next', async () => {
+    let [queries, calls] = [0, 0];
+    const counting: Database = {
+      ...database.db,
+      query: (...query) => {
+        queries += 1;
+        return database.db.query(...query);
+      },
+    };
+    const client = createObservatoryClient({
+      db: counting,
+      askServiceApi: async () => {
+        calls += 1;
+        return new Response();
+      },
+    });
+    for (const times of [1, 2]) {
+      const asking = Array.from({ length: 50 }, () => client.get(READY, { token: null }));
+      const answers = await Promise.all(asking);
+      expect(answers.map(({ status }) => status)).toEqual(new Array(50).fill(200));
+      expect([queries, calls]).toEqual([times, times]);
+    }
+  });
+
+  it('logs once a minute what is wrong', async () => {
+    const client = createClient({ JWT_SECRET: undefined });
+    const told = () => client.deps.logged.filter(({ message }) => /is not ready/.test(message));
+    for (const [wait, records] of [
+      [0, 1],
+      [59_999, 1],
+      [1, 2],
+    ] as const) {
+      client.deps.clock.advance(wait);
+      for (let n = 0; n < 3; n += 1) await client.get(READY, { token: null });
+      expect(told()).toHaveLength(records);
+    }
+  });
+});
+
 describe('details', () => {
   it('tell what is wrong to a user and to the bearer of the internal secret alone', async () => {
     const client = createClient({ BACKEND_URL: 'http://127.0.0.1:9' }, down);
