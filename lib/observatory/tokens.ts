@@ -21,6 +21,8 @@ export interface Tokens {
 
 const ALGORITHM = 'HS256';
 const CREDENTIAL_CLAIM = 'cred';
+/** The last second of a Date. Another maker's token may say more, and hold what Postgres cannot. */
+const LATEST_SECONDS = 8_640_000_000_000;
 
 /** Tokens signed with `secret`, its UTF-8 bytes being the key (decisions 5). */
 export function createTokens(secret: string, config: IdentityConfig, clock: Clock): Tokens {
@@ -49,7 +51,8 @@ export function createTokens(secret: string, config: IdentityConfig, clock: Cloc
         });
         const { sub: username, [CREDENTIAL_CLAIM]: credential, iat: issuedAt = null } = payload;
         // The library promises a text, but does not look whether it is one.
-        if (typeof username !== 'string' || username === '') return null;
+        if (typeof username !== 'string' || username === '' || username.includes('\0')) return null;
+        if (issuedAt !== null && !(issuedAt >= 0 && issuedAt <= LATEST_SECONDS)) return null;
         return {
           username,
           issuedAt,

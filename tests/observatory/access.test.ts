@@ -131,6 +131,17 @@ describe.each(named(guarded.filter(({ body }) => body?.encoding === 'json')))(
   },
 );
 
+it.each([
+  ['a NUL in its sub', { sub: 'gr\0ce' }],
+  ['a NUL in its sub and a login', { sub: 'gr\0ce', cred: 'x' }],
+  ['an iat before all time', { sub: 'grace', iat: -1e300 }],
+  ['an iat after all time', { sub: 'grace', iat: 1e300 }],
+])('a token with %s, which the database cannot hold, is 401', async (_case, claims) => {
+  const client = createObservatoryClient({ db: database.db });
+  const token = await sign(client, { claims });
+  expect((await client.get('/auth/me', { token })).status).toBe(401);
+});
+
 describe('a user of the table', () => {
   it('is let in until removed, and the old token does not come back with the name', async () => {
     const client = createObservatoryClient({ db: database.db });
