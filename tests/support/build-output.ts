@@ -1,30 +1,26 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { execa } from 'execa';
 
 const project = resolve(import.meta.dirname, '../..');
-const cli = join(project, 'tests/build/vercel-cli/node_modules/.bin/vercel');
+/** The platform's command line. */
+export const vercelCli = join(project, 'tests/build/vercel-cli/node_modules/.bin/vercel');
 
 /** Is the platform's command line here? Without it what it makes of our build is not tested. */
-export const hasVercelCli = existsSync(cli);
+export const hasVercelCli = existsSync(vercelCli);
 if (!hasVercelCli) {
   console.warn(
     'vercel is not installed (npm install in tests/build/vercel-cli): `vercel build` is skipped',
   );
 }
 
-/** What a build is made from: what git has of the project, but for documents and tests. */
-const sources = [
-  'api',
-  'lib',
-  'drizzle',
-  'scripts',
-  'package.json',
-  'package-lock.json',
-  'vercel.json',
-];
+/** What a build is made from: what `vercel deploy` uploads. */
+const sources = readFileSync(join(project, '.vercelignore'), 'utf8')
+  .split('\n')
+  .filter((line) => line.startsWith('!/'))
+  .map((line) => line.slice('!/'.length));
 
 /** A copy of the project that was built, in a folder of its own. */
 export interface BuiltProject {
@@ -41,7 +37,7 @@ export interface BuiltProject {
  */
 export async function buildProject(by: 'vercel' | 'npm'): Promise<BuiltProject> {
   const folder = await mkdtemp(join(tmpdir(), 'build-'));
-  for (const name of sources) {
+  for (const name of ['.vercelignore', ...sources]) {
     await cp(join(project, name), join(folder, name), { recursive: true });
   }
   await symlink(join(project, 'node_modules'), join(folder, 'node_modules'));
@@ -49,7 +45,7 @@ export async function buildProject(by: 'vercel' | 'npm'): Promise<BuiltProject> 
   const linked = { projectId: 'prj_test', orgId: 'team_test', settings: { framework: null } };
   await writeFile(join(folder, '.vercel/project.json'), JSON.stringify(linked));
   const command = {
-    vercel: [cli, 'build', '--yes', '--global-config', join(folder, '.vercel/global')],
+    vercel: [vercelCli, 'build', '--yes', '--global-config', join(folder, '.vercel/global')],
     npm: ['npm', 'run', 'build'],
   }[by];
   const [file = '', ...args] = command;

@@ -1,0 +1,54 @@
+import { cp, mkdir, writeFile } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { hasVercelCli } from '../support/build-output.ts';
+import { temporaryFolder } from '../support/git.ts';
+import { deployToStandIn } from '../support/vercel-deploy.ts';
+
+// What `vercel deploy` sends to the platform of the folder that it is started in.
+
+const project = resolve(import.meta.dirname, '../..');
+
+let folder: Awaited<ReturnType<typeof temporaryFolder>>;
+beforeEach(async () => {
+  folder = await temporaryFolder();
+  for (const name of ['.vercelignore', '.gitignore', '.npmrc', 'package.json', 'vercel.json']) {
+    await cp(join(project, name), join(folder.path, name));
+  }
+  const linked = { projectId: 'prj_test', orgId: 'team_test', settings: { framework: null } };
+  await put('.vercel/project.json', JSON.stringify(linked));
+});
+afterEach(() => folder.remove());
+
+async function put(path: string, text = 'INTERNAL_SECRET=a-secret-of-tests'): Promise<void> {
+  const file = join(folder.path, path);
+  await mkdir(dirname(file), { recursive: true });
+  await writeFile(file, text);
+}
+
+describe.skipIf(!hasVercelCli)('vercel deploy', () => {
+  it('sends what the build needs, and no secret, database or archive', async () => {
+    const needed = [
+      'api/a.ts',
+      'drizzle/0.sql',
+      'lib/b/c.ts',
+      'package-lock.json',
+      'scripts/d/e.ts',
+    ];
+    const kept = ['.data/local.env', '.data/postgres/PG_VERSION', '.data/archives/a.bundle'];
+    const own = ['.env', '.env.local', 'deploy.env', 'other/deploy.env', 'credentials.json'];
+    for (const path of [...needed, ...kept, ...own]) await put(path);
+    expect(await deployToStandIn(folder.path)).toEqual(
+      [...needed, '.npmrc', 'package.json', 'vercel.json'].sort(),
+    );
+  });
+
+  it('sends what was built, when it is told that it was', async () => {
+    const built = ['config.json', 'functions/api/a.func/.vc-config.json'];
+    for (const path of built) await put(`.vercel/output/${path}`, '{"version":3}');
+    await put('deploy.env');
+    expect(await deployToStandIn(folder.path, ['--prebuilt'])).toEqual(
+      built.map((path) => `.vercel/output/${path}`).sort(),
+    );
+  });
+});

@@ -1,0 +1,48 @@
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { z } from 'zod';
+import { vercelCli } from './build-output.ts';
+import { type ScriptedAnswer, startScriptedServer } from './scripted-server.ts';
+
+const deploymentRequest = z.object({ files: z.array(z.object({ file: z.string() })) });
+
+/** What the platform's API says to its command line; whatever else it is asked is answered with `{}`. */
+const answers: [RegExp, unknown][] = [
+  [/^\/v2\/user/, { user: { id: 'u', username: 'ada', email: 'ada@example.com' } }],
+  [/^\/teams\//, { id: 'team_test', slug: 'team', name: 'team' }],
+  [/^\/v9\/projects\//, { id: 'prj_test', name: 'project', accountId: 'team_test' }],
+  [
+    /\/deployments/,
+    {
+      ...{ id: 'dpl_1', url: 'project.vercel.app', name: 'project', target: 'production' },
+      ...{ readyState: 'READY', status: 'READY', alias: [], aliasAssigned: true },
+    },
+  ],
+];
+
+/**
+ * Deploys a folder by the platform's command line to a stand-in of its API. Returns the paths of the files
+ * that it sends. Throws when the command line refuses the folder.
+ */
+export async function deployToStandIn(folder: string, options: string[] = []): Promise<string[]> {
+  const api = await startScriptedServer(({ path }): ScriptedAnswer => {
+    const [, body = {}] = answers.find(([pattern]) => pattern.test(path)) ?? [];
+    return { headers: { 'Content-Type': 'application/json' }, body };
+  });
+  const common = ['--api', api.url, '--token', 'token', '--global-config', join(folder, '.global')];
+  try {
+    await execa(vercelCli, ['deploy', '--prod', '--yes', ...options, ...common], {
+      cwd: folder,
+      env: { VERCEL_TELEMETRY_DISABLED: '1' },
+    });
+  } finally {
+    await api.close();
+  }
+  const made = api.received.find(
+    ({ method, path }) => method === 'POST' && path.startsWith('/v13/deployments'),
+  );
+  return deploymentRequest
+    .parse(JSON.parse(made?.body ?? '{}'))
+    .files.map(({ file }) => file)
+    .sort();
+}
