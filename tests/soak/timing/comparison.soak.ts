@@ -35,6 +35,19 @@ it('a guess takes as long however much of it is right', async () => {
   expect(spreadOf(measured)).toBeLessThan(0.25);
 });
 
+it('nor does it where the secret is so long that the processor itself would show it', async () => {
+  const long = 'x'.repeat(2 ** 16);
+  const guesses = [`y${long.slice(1)}`, `${long.slice(1)}y`].map((given, at) => ({
+    name: `one with ${at === 0 ? 'nothing' : 'all but the end'} right`,
+    act() {
+      if (secretsEqual(given, long)) throw new Error('a wrong guess was taken for right');
+    },
+  }));
+  const measured = await sample(guesses, times(500, 20_000));
+  tell(guesses, measured);
+  expect(spreadOf(measured)).toBeLessThan(0.25);
+});
+
 it('a comparison that stops at the first wrong letter would be seen', async () => {
   const stops = (given: string, wanted: string) => {
     for (let at = 0; at < wanted.length; at += 1) if (given[at] !== wanted[at]) return false;

@@ -1,0 +1,76 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type {
+  ConfirmationClaim,
+  ConfirmationStore,
+} from '../../../lib/observatory/chat/confirmation-store.ts';
+import { createConfirmationStore } from '../../../lib/observatory/chat/confirmations.ts';
+import { chatVariables } from '../../../lib/platform/config/chat.ts';
+import { readConfig } from '../../../lib/platform/config/read.ts';
+import { redisVariables } from '../../../lib/platform/config/redis.ts';
+import { openRedis } from '../../../lib/platform/redis.ts';
+import { createTestClock, type TestClock } from '../../support/clock.ts';
+import { hasRedisServer } from '../../support/redis-server.ts';
+import { startUpstashRest, type UpstashRest } from '../../support/upstash-rest.ts';
+
+// What an approval is good for, also for a process that asks with what is not its own: one run, of one tool,
+// with the arguments that were shown. (spec 2, Tool confirmation; decisions 5)
+
+const stores = [
+  ['in the process', false],
+  ['in Redis', true],
+] as const;
+
+describe.each(stores)('a confirmation %s', (_name, inRedis) => {
+  let rest: UpstashRest | null = null;
+  let clock: TestClock;
+  let store: ConfirmationStore;
+  let claim: ConfirmationClaim;
+  beforeAll(async () => {
+    if (inRedis && hasRedisServer) rest = await startUpstashRest();
+  });
+  afterAll(() => rest?.close());
+  beforeEach(async () => {
+    clock = createTestClock();
+    const redis = rest === null ? null : openRedis(readConfig(redisVariables, rest.environment));
+    store = createConfirmationStore(redis, clock, readConfig(chatVariables, {}));
+    claim = { id: randomUUID(), tool: 'send_report_email', argsHash: 'a', claimant: 'the turn' };
+    const expiresAt = clock.now() + 120_000;
+    await store.add({ ...claim, username: 'ada', expiresAt });
+  });
+  const test = inRedis && !hasRedisServer ? it.skip : it;
+
+  test('that is approved is spent by the first who claims it, and told to that one again', async () => {
+    expect(await store.claim(claim)).toBe('pending');
+    expect(await store.decide(claim.id, 'ada', 'approved')).toBe(true);
+    expect(await store.claim(claim)).toBe('approved');
+    expect(await store.claim({ ...claim, claimant: 'another' })).toBe('expired');
+    expect(await store.claim(claim)).toBe('approved');
+  });
+
+  test.each([
+    ['another tool', { tool: 'another' }],
+    ['other arguments', { argsHash: 'b' }],
+    ['an id that nobody has', { id: randomUUID() }],
+  ])('that is approved is none for %s', async (_what, other) => {
+    await store.decide(claim.id, 'ada', 'approved');
+    expect(await store.claim({ ...claim, ...other })).toBe('expired');
+    expect(await store.claim(claim)).toBe('approved');
+  });
+
+  test.each(['approved', 'rejected'] as const)('that is %s is decided for good', async (first) => {
+    expect(await store.decide(claim.id, 'grace', 'approved')).toBeNull();
+    expect(await store.decide(claim.id, 'ada', first)).toBe(true);
+    for (const next of ['approved', 'rejected'] as const) {
+      expect(await store.decide(claim.id, 'ada', next)).toBe(false);
+    }
+    await store.expire(claim.id);
+    expect(await store.claim(claim)).toBe(first);
+  });
+
+  test('whose time is over is decided by nobody', async () => {
+    clock.advance(120_000);
+    expect(await store.decide(claim.id, 'ada', 'approved')).toBe(false);
+    expect(await store.claim(claim)).toBe('expired');
+  });
+});
