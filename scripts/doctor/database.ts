@@ -129,22 +129,28 @@ async function checkEmbedded(
     };
   }
   const folder = relative('.', config.DATA_DIR) || '.';
-  if (!(await whenThere(stat(join(config.DATA_DIR, 'postgres'))))) {
-    const fault = await findWriteFault(config.DATA_DIR);
-    if (fault !== null) {
+  return withinLimit(
+    START_WITHIN_MS,
+    subject.clock,
+    async () => {
+      // The first file of a database: what is only a folder would be filled.
+      const isMade = await whenThere(stat(join(config.DATA_DIR, 'postgres/PG_VERSION')));
+      if (isMade) return openEmbedded(subject, checks, config, folder);
+      const fault = await findWriteFault(config.DATA_DIR);
+      if (fault === null) {
+        return { status: 'ok', detail: `embedded, made in ${folder} by the first \`npm start\`` };
+      }
       return {
         status: 'failed',
         detail: `${folder} cannot be made: ${fault}`,
         next: 'set DATA_DIR',
       };
-    }
-    return { status: 'ok', detail: `embedded, made in ${folder} by the first \`npm start\`` };
-  }
-  return withinLimit(
-    START_WITHIN_MS,
-    subject.clock,
-    () => openEmbedded(subject, checks, config, folder),
-    (reason) => ({ status: 'failed', detail: `embedded, in ${folder}: ${reason}`, next: null }),
+    },
+    (reason) => ({
+      status: 'failed',
+      detail: `embedded, in ${folder}: ${reason}`,
+      next: 'restore a copy of DATA_DIR, or set it to another folder',
+    }),
   );
 }
 

@@ -240,6 +240,34 @@ describe('on this machine', () => {
     expect(of('archives').detail).toMatch(detail);
   });
 
+  it.each([
+    ['is a file', (path: string) => writeFile(path, ''), 'failed', /ENOTDIR/],
+    [
+      'holds what is no database',
+      async (path: string) => {
+        await mkdir(join(path, 'postgres'), { recursive: true });
+        await writeFile(join(path, 'postgres/PG_VERSION'), '15');
+      },
+      'failed',
+      /does not start/,
+    ],
+    [
+      'holds nothing yet',
+      (path: string) => mkdir(join(path, 'postgres'), { recursive: true }),
+      'ok',
+      /made in .* by the first/,
+    ],
+  ])('tells of a DATA_DIR that %s, and leaves it alone', async (_what, make, status, detail) => {
+    const path = join(folder.path, 'data');
+    await make(path);
+    const here = { DATABASE_URL: '', EMBEDDED_DB_PORT: '0', DATA_DIR: path };
+    const { of } = await examineHere({ ...here, BACKUP_ARCHIVE_PATH: folder.path });
+    expect(of('database')).toMatchObject({ status });
+    expect(of('database').detail).toMatch(detail);
+    const left = await readdir(join(path, 'postgres')).catch(() => []);
+    expect(left.filter((name) => name !== 'PG_VERSION')).toEqual([]);
+  });
+
   it('fails without git', async () => {
     const { report, of, features } = await examineHere({ PATH: folder.path });
     expect(report.ok).toBe(false);
