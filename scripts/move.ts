@@ -1,4 +1,4 @@
-import { stat } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { systemClock } from '../lib/platform/clock.ts';
 import { type DatabaseConfig, databaseVariables } from '../lib/platform/config/database.ts';
@@ -11,7 +11,6 @@ import { openDatabase } from '../lib/platform/database/open.ts';
 import { AppError } from '../lib/platform/errors.ts';
 import { createLog, type Log } from '../lib/platform/log.ts';
 import { createRedactor } from '../lib/platform/redaction.ts';
-import { whenThere } from '../lib/platform/when-there.ts';
 import { type MovedRows, moveDatabase } from '../lib/records/moving/move-database.ts';
 import { buildMissingIndexes } from '../lib/search/missing-indexes.ts';
 import { createDisplay } from '../lib/worker/display.ts';
@@ -81,7 +80,7 @@ async function readTarget(): Promise<string> {
 async function openSource(config: DatabaseConfig, log: Log): Promise<Database> {
   const { DATABASE_URL: url, DATA_DIR: dataDir } = config;
   if (url !== undefined) return openDatabase({ url, fetch, log, maxConnections: 2 });
-  if (!(await whenThere(stat(join(dataDir, 'postgres'))))) {
+  if (!existsSync(join(dataDir, 'postgres/PG_VERSION'))) {
     throw new AppError('NOT_FOUND', `there is no embedded database in ${relative('.', dataDir)}`);
   }
   const { openEmbeddedDatabase } = await import('../lib/platform/database/embedded/open.ts');

@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -85,13 +85,24 @@ describe('npm run move', () => {
     });
   });
 
-  it('makes no database where there is none', async () => {
-    const { code, stderr } = await runMove(target.url, { env: { DATA_DIR: 'nowhere' } });
+  it.each([
+    ['nothing', async () => undefined, []],
+    ['a file', (path: string) => writeFile(path, ''), []],
+    [
+      'an empty folder',
+      (path: string) => mkdir(join(path, 'postgres'), { recursive: true }),
+      ['postgres'],
+    ],
+  ])('makes no database where there is %s', async (_what, make, left) => {
+    const path = join(folder, 'other');
+    await make(path);
+    const { code, stderr } = await runMove(target.url, { env: { DATA_DIR: 'other' } });
     expect({ code, stderr }).toEqual({
       code: 1,
-      stderr: 'there is no embedded database in nowhere\n',
+      stderr: 'there is no embedded database in other\n',
     });
-    expect(await readdir(folder)).not.toContain('nowhere');
+    expect(await readdir(path, { recursive: true }).catch(() => [])).toEqual(left);
+    await rm(path, { recursive: true, force: true });
   });
 
   it('says which side does not answer, without its password', async () => {
