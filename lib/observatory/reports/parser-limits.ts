@@ -5,8 +5,8 @@
 const LONGEST = 20_000;
 /** Lines: each in a list is put to those before it. */
 const MOST_LINES = 4_000;
-/** Markers of emphasis in one paragraph: each may be looked for its end in all that follows. */
-const MOST_MARKERS = 2_000;
+/** Markers of emphasis and images in one paragraph: for the end of each all that follows may be looked through. */
+const MOST_MARKERS = 1_000;
 /** Quotes and lists in each other on one line: the parser calls itself for each. */
 const deep = /^[ \t]*(?:>[ \t]*|(?:[-*+]|\d{1,9}[.)])[ \t]+){20,}/m;
 /** Cells of tables: a row gets all columns of its table, also when it has one word. */
@@ -21,7 +21,7 @@ export function isTooMuch(markdown: string): boolean {
     count(markdown, /\n/g) > MOST_LINES ||
     deep.test(markdown) ||
     countCells(markdown) > MOST_CELLS ||
-    markdown.split(/\n[ \t]*\n/).some((paragraph) => count(paragraph, /[*_~]/g) > MOST_MARKERS)
+    markdown.split(/\n[ \t]*\n/).some((paragraph) => count(paragraph, /[*_~!]/g) > MOST_MARKERS)
   );
 }
 

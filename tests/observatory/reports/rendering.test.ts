@@ -46,12 +46,14 @@ describe('HTML of markdown', () => {
     ['quotes in each other', '> '.repeat(5_000)],
     ['lists in each other', '1. '.repeat(5_000)],
     ['emphasis that never ends', '**a'.repeat(5_000)],
+    ['emphasis between other marks', '&#--\n.@*1. '.repeat(1_666)],
     [
       'a table of 18 million cells',
       `${'|a'.repeat(3_000)}\n${'|-'.repeat(3_000)}${'\n|'.repeat(3_900)}`,
     ],
     ['one item of a list with 6,000 lines', `- a${'\nb'.repeat(6_000)}`],
     ['a word of 100,000 signs', '!'.repeat(100_000)],
+    ['a word of 5,000 signs of an image', '!'.repeat(5_000)],
   ])('shows as text what would overload the parser: %s', async (_case, markdown) => {
     expect(await render(`${markdown}<b>`)).toMatch(/^<pre>[^<]*&lt;b&gt;<\/pre>\n$/);
   });
