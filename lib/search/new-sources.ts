@@ -61,6 +61,8 @@ const enqueueStatements = Object.fromEntries(
                 WHERE job.generation_id = $1::int AND job.source_type = '${type}'
                   AND job.source_id = source.id::text
               )
+            -- Sweeps at once wait for each other's jobs: in one order, or each could wait for the other.
+            ORDER BY source.id
             ON CONFLICT (generation_id, source_type, source_id) DO NOTHING
             RETURNING 1
           )

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Database } from '../../lib/platform/database/database.ts';
 import { hashingModel } from '../../lib/search/embedders/hashing.ts';
 import { activateGeneration, startGeneration } from '../../lib/search/generations.ts';
@@ -224,4 +224,31 @@ it('several sweeps at once make each job once', async () => {
   const made = await Promise.all(Array.from({ length: 4 }, () => enqueueNewSources(db)));
   expect(made.reduce((sum, count) => sum + count)).toBe(2_000);
   expect(new Set(await jobs()).size).toBe(2_000);
+});
+
+it('a sweep makes jobs in the order of ids, so that two do not wait for each other', async () => {
+  await activateNew();
+  await sql(
+    db,
+    'INSERT INTO execution_logs (id, message) SELECT n, n FROM generate_series(2000, 1, -1) AS n',
+  );
+  const other = await connect(database.url);
+  const make = (id: number) =>
+    other.query(
+      `INSERT INTO embedding_jobs (generation_id, source_type, source_id)
+       SELECT id, 'execution_log', $1 FROM embedding_generations WHERE status = 'ACTIVE'`,
+      [String(id)],
+    );
+  await other.query('BEGIN');
+  await make(1);
+  const swept = enqueueNewSources(db);
+  await vi.waitFor(async () =>
+    expect(
+      await sql(db, `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'`),
+    ).toHaveLength(1),
+  );
+  await make(2_000);
+  await other.query('COMMIT');
+  await other.end();
+  expect(await swept).toBe(1_998);
 });
