@@ -25,9 +25,12 @@ export function checkLicences(packages: readonly LockedPackage[]): string[] {
     .map(({ name, license }) => `${name} has the licence ${license ?? 'that it does not name'}`);
 }
 
-/** Of `A OR B` one must be compatible, of `A AND B` both. Brackets stand around the whole alone. */
+/**
+ * Of `A OR B` one must be compatible, of `A AND B` both. Brackets may stand around the whole alone: with
+ * others in it an expression is none that is known to be compatible.
+ */
 export function isCompatible(expression: string): boolean {
-  const inner = expression.replace(/^\((.*)\)$/, '$1');
+  const inner = expression.replace(/^\(([^()]*)\)$/, '$1');
   return inner
     .split(' OR ')
     .some((choice) => choice.split(' AND ').every((name) => compatible.has(name.trim())));

@@ -11,7 +11,6 @@ const lockFile = z.object({
       integrity: z.string().optional(),
       hasInstallScript: z.boolean().optional(),
       dev: z.boolean().optional(),
-      devOptional: z.boolean().optional(),
     }),
   ),
 });
@@ -44,7 +43,8 @@ export function readLock(folder: string): LockedPackage[] {
       license: it.license,
       integrity: it.integrity,
       hasInstallScript: it.hasInstallScript ?? false,
-      isDevelopment: it.dev ?? it.devOptional ?? false,
+      // One that is `devOptional` is also installed where those of development are left out.
+      isDevelopment: it.dev ?? false,
     }));
 }
 

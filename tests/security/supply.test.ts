@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
-import { resolve } from 'node:path';
+import { writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import packageFile from '../../package.json' with { type: 'json' };
@@ -45,6 +46,22 @@ describe('package-lock.json', () => {
   });
 });
 
+it('what is installed without development ships, also when development needs it too', async () => {
+  const folder = await emptyFolder();
+  const packages = {
+    '': {},
+    'node_modules/both': { version: '1.0.0', devOptional: true },
+    'node_modules/one': { version: '1.0.0', dev: true },
+  };
+  await writeFile(join(folder.path, 'package-lock.json'), JSON.stringify({ packages }));
+  const found = readLock(folder.path).map(({ name, isDevelopment }) => [name, isDevelopment]);
+  expect(found).toEqual([
+    ['both', false],
+    ['one', true],
+  ]);
+  await folder.remove();
+});
+
 describe('install scripts', () => {
   it('are decided on, each, and none is in what ships', () => {
     expect(checkInstallScripts(packages, readAllowScripts(project))).toEqual([]);
@@ -68,14 +85,18 @@ describe('licences', () => {
     expect(checkLicences(packages)).toEqual([]);
   });
 
-  it.each(['GPL-3.0-only', 'UNLICENSED', 'SEE LICENSE IN x', 'MIT AND LGPL-3.0-or-later', ''])(
-    '%s is not',
-    (license) => {
-      expect(isCompatible(license)).toBe(false);
-      expect(checkLicences([made({ license })])).toHaveLength(1);
-      expect(checkLicences([made({ license, isDevelopment: true })])).toEqual([]);
-    },
-  );
+  it.each([
+    'GPL-3.0-only',
+    'UNLICENSED',
+    'SEE LICENSE IN x',
+    'MIT AND LGPL-3.0-or-later',
+    '(MIT OR GPL-3.0-only) AND (GPL-3.0-only)',
+    '',
+  ])('%s is not', (license) => {
+    expect(isCompatible(license)).toBe(false);
+    expect(checkLicences([made({ license })])).toHaveLength(1);
+    expect(checkLicences([made({ license, isDevelopment: true })])).toEqual([]);
+  });
 
   it.each(['(MIT OR GPL-3.0-only)', 'Apache-2.0 AND MIT'])('%s is', (license) => {
     expect(isCompatible(license)).toBe(true);
