@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { readdir, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { observatoryRoutes } from '../../lib/observatory/routes.ts';
@@ -11,6 +11,7 @@ import { withSecret } from '../support/deps.ts';
 import { asMessage, connectHttp, connectSse, withToken } from '../support/mcp.ts';
 import { insertLog } from '../support/records.ts';
 import { hasRedisServer } from '../support/redis-server.ts';
+import { deployToStandIn } from '../support/vercel-deploy.ts';
 import { type Answer, ask, maskText } from './answers.ts';
 import { CRON_SECRET, type Side, startTwoServers, type TwoServers } from './two-servers.ts';
 
@@ -62,6 +63,15 @@ describe('the output of a build', () => {
   it.skipIf(!hasVercelCli)('is what the command line of the platform takes', () => {
     expect(project.log).toContain('Build Completed');
     expect(project.log).not.toMatch(/error/i);
+  });
+
+  it.skipIf(!hasVercelCli)('is what `vercel deploy --prebuilt` sends, whole', async () => {
+    const files = await readdir(project.output, { recursive: true, withFileTypes: true });
+    const built = files
+      .filter((file) => file.isFile())
+      .map(({ parentPath, name }) => relative(project.folder, join(parentPath, name)));
+    expect(built).toContain('.vercel/output/functions/api/mcp.func/index.mjs');
+    expect(await deployToStandIn(project.folder, ['--prebuilt'])).toEqual(built.sort());
   });
 });
 

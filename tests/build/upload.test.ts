@@ -42,13 +42,4 @@ describe.skipIf(!hasVercelCli)('vercel deploy', () => {
       [...needed, '.npmrc', 'package.json', 'vercel.json'].sort(),
     );
   });
-
-  it('sends what was built, when it is told that it was', async () => {
-    const built = ['config.json', 'functions/api/a.func/.vc-config.json'];
-    for (const path of built) await put(`.vercel/output/${path}`, '{"version":3}');
-    await put('deploy.env');
-    expect(await deployToStandIn(folder.path, ['--prebuilt'])).toEqual(
-      built.map((path) => `.vercel/output/${path}`).sort(),
-    );
-  });
 });

@@ -24,7 +24,8 @@ const sources = readFileSync(join(project, '.vercelignore'), 'utf8')
 
 /** A copy of the project that was built, in a folder of its own. */
 export interface BuiltProject {
-  /** The folder of the Build Output API. */
+  folder: string;
+  /** The folder in it of the Build Output API. */
   output: string;
   /** What the build said. */
   log: string;
@@ -59,6 +60,7 @@ export async function buildProject(by: 'vercel' | 'npm'): Promise<BuiltProject> 
     all: true,
   });
   return {
+    folder,
     output: join(folder, '.vercel/output'),
     log: all,
     remove: () => rm(folder, { recursive: true, force: true }),

@@ -31,7 +31,7 @@ export async function deployToStandIn(folder: string, options: string[] = []): P
   });
   const common = ['--api', api.url, '--token', 'token', '--global-config', join(folder, '.global')];
   try {
-    await execa(vercelCli, ['deploy', '--prod', '--yes', ...options, ...common], {
+    await execa(vercelCli, ['deploy', '--yes', ...options, ...common], {
       cwd: folder,
       env: { VERCEL_TELEMETRY_DISABLED: '1' },
     });
