@@ -109,6 +109,17 @@ it('the target of an unfinished move is refused as the source of another', async
   await third.close();
 });
 
+it('a database is not moved into itself, also while it is empty', async () => {
+  const same = () => move({ source: target.db });
+  const refusal = {
+    code: 'CONFLICT',
+    message: expect.stringMatching(/^source and target are the/),
+  };
+  await expect(same()).rejects.toMatchObject(refusal);
+  await expect(same()).rejects.toMatchObject(refusal);
+  expect(await move()).toContainEqual({ table: 'execution_logs', rows: 4500 });
+});
+
 describe('a target that holds something', () => {
   it('is refused as it is', async () => {
     await sql(target.db, "INSERT INTO users VALUES ('grace', 'hash')");

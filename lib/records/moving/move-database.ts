@@ -44,8 +44,8 @@ export interface MovedRows {
  * in part, and compares both. The source is only read. Memory stays bounded, whatever the tables hold.
  *
  * Throws CONFLICT when the target holds something else, or at the end something other than the source, or
- * the source is what an unfinished move has left, and INTERNAL_ERROR or SERVICE_UNAVAILABLE naming the
- * table that a database failed at: call it again.
+ * the source is the target or what an unfinished move has left, and INTERNAL_ERROR or SERVICE_UNAVAILABLE
+ * naming the table that a database failed at: call it again.
  */
 export async function moveDatabase(move: DatabaseMove): Promise<MovedRows[]> {
   const { source, target, report } = move;
@@ -56,6 +56,13 @@ export async function moveDatabase(move: DatabaseMove): Promise<MovedRows[]> {
     );
   }
   const progress = await prepareTarget(move);
+  if ((await readProgress(source)) !== null) {
+    await endProgress(target);
+    throw new AppError(
+      'CONFLICT',
+      'source and target are the same database: without DATABASE_URL the source is the embedded one',
+    );
+  }
   const tables = await chooseTables(target, report);
   const columns = await matchColumns(source, target, tables);
   reportLeft(columns, report);
