@@ -18,6 +18,9 @@ export interface Scenario {
   check(victim: Victim): Promise<void>;
 }
 
+/** By so much longer the work is taken to be after each kill that came before its end. */
+const GROWTH = 1.1;
+
 /**
  * Lets the work end once undisturbed to learn how long it takes, then kills it again and again, each time
  * after a random part of that, and has what is left looked at. An error names the moment and the seed.
@@ -26,8 +29,8 @@ export async function killRepeatedly(name: string, { begin, check }: Scenario): 
   const random = createRandom(name);
   const whole = await begin();
   const startedAt = performance.now();
-  await (whole.done ?? ended(whole.child));
-  const lastsMs = performance.now() - startedAt;
+  await workOf(whole);
+  let lastsMs = performance.now() - startedAt;
   whole.child.kill('SIGTERM');
   await ended(whole.child);
   await check(whole);
@@ -35,21 +38,34 @@ export async function killRepeatedly(name: string, { begin, check }: Scenario): 
   const kills = times(10, 100);
   let late = 0;
   for (let kill = 1; kill <= kills; kill += 1) {
-    const afterMs = random() * lastsMs;
+    const ofMs = lastsMs;
+    const afterMs = random() * ofMs;
     try {
       const victim = await begin();
-      await new Promise((done) => setTimeout(done, afterMs));
+      const endedAfterMs = await timeWithin(afterMs, workOf(victim));
       victim.child.kill('SIGKILL');
       await ended(victim.child);
-      if (victim.child.signalCode === null) late += 1;
+      if (endedAfterMs !== null) late += 1;
+      // The first time is slower than the others, and a busy machine now slower, now faster.
+      lastsMs = endedAfterMs ?? ofMs * GROWTH;
       await check(victim);
     } catch (error) {
-      const when = `kill ${kill} after ${afterMs.toFixed(1)} of ${lastsMs.toFixed(1)} ms`;
+      const when = `kill ${kill} after ${afterMs.toFixed(1)} of ${ofMs.toFixed(1)} ms`;
       throw new Error(`${name}: ${when}, --seed ${seed}: ${String(error)}`, { cause: error });
     }
   }
   // Kills that came after the end tell nothing.
   if (late > kills / 2) throw new Error(`${name}: ${late} of ${kills} kills came after the end`);
+}
+
+/** Settles when the work of a victim is done. */
+const workOf = ({ child, done }: Victim): Promise<unknown> => done ?? ended(child);
+
+/** Resolves after so many milliseconds with null, or with how many there were when the work came before. */
+async function timeWithin(ms: number, work: Promise<unknown>): Promise<number | null> {
+  const startedAt = performance.now();
+  const over = new Promise<null>((done) => setTimeout(done, ms, null));
+  return Promise.race([over, work.then(() => performance.now() - startedAt)]);
 }
 
 async function ended(child: ChildProcess): Promise<void> {
