@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
+import { AppError } from '../lib/platform/errors.ts';
 import { surfaces } from '../lib/platform/surfaces.ts';
 import { bundleFunction } from './build/bundle.ts';
 import { writeBuildOutput } from './build/output.ts';
@@ -7,19 +8,21 @@ import { bundleReport, compareWeight, findBanned, weigh } from './build/report.t
 import { runCommand } from './command.ts';
 
 // Bundles the deployed functions and writes what `vercel deploy --prebuilt` uploads: `npm run build`.
-// --out writes elsewhere; --check writes nothing and holds the bundles against the report in the
-// repository; --report writes that report.
 
+const usage = `npm run build -- [--out FOLDER | --check | --report]
+
+  --out FOLDER   write there, in place of .vercel/output
+  --check        write nothing; hold the bundles against the report in the repository
+  --report       write that report
+`;
 const REPORT = 'scripts/build/bundles.json';
 
 await runCommand(async () => {
-  const { values } = parseArgs({
-    options: {
-      out: { type: 'string', default: '.vercel/output' },
-      check: { type: 'boolean', default: false },
-      report: { type: 'boolean', default: false },
-    },
-  });
+  const values = readOptions();
+  if (values.help) {
+    process.stdout.write(usage);
+    return 0;
+  }
   const built = await Promise.all(
     surfaces.map(async (surface) => {
       const bundle = await bundleFunction(surface.entry);
@@ -55,3 +58,18 @@ await runCommand(async () => {
   }
   return 0;
 });
+
+function readOptions() {
+  try {
+    return parseArgs({
+      options: {
+        out: { type: 'string', default: '.vercel/output' },
+        check: { type: 'boolean', default: false },
+        report: { type: 'boolean', default: false },
+        help: { type: 'boolean', short: 'h', default: false },
+      },
+    }).values;
+  } catch (error) {
+    throw new AppError('BAD_REQUEST', `${(error as Error).message}\n\n${usage.trimEnd()}`);
+  }
+}

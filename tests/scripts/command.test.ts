@@ -30,3 +30,11 @@ describe('the error of a command', () => {
     });
   });
 });
+
+it('a wrong option of the build is named, with the right ones', async () => {
+  const { code, stderr } = await runScript('build', { args: ['--frob'] });
+  expect({ code, stderr }).toEqual({
+    code: 2,
+    stderr: expect.stringMatching(/^Unknown option '--frob'[\s\S]*--out FOLDER/),
+  });
+});
