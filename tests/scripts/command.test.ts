@@ -32,7 +32,7 @@ describe('the error of a command', () => {
 });
 
 it('a wrong option of the build is named, with the right ones', async () => {
-  const { code, stderr } = await runScript('build', { args: ['--frob'] });
+  const { code, stderr } = await runScript('build', { args: ['--frob'], cwd: process.cwd() });
   expect({ code, stderr }).toEqual({
     code: 2,
     stderr: expect.stringMatching(/^Unknown option '--frob'[\s\S]*--out FOLDER/),

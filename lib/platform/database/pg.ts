@@ -1,13 +1,5 @@
-import type { Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import {
-  Client,
-  type ClientConfig,
-  DatabaseError,
-  Pool,
-  type PoolClient,
-  type QueryResultRow,
-} from 'pg';
+import { Client, DatabaseError, Pool, type PoolClient, type QueryResultRow } from 'pg';
 import { cancelStatement } from './cancel-statement.ts';
 import {
   type Database,
@@ -18,6 +10,7 @@ import {
   type Statement,
 } from './database.ts';
 import { translateDatabaseError } from './failure.ts';
+import { WaryClient } from './pg-client.ts';
 
 const CONNECT_TIMEOUT_MS = 5_000;
 
@@ -38,7 +31,7 @@ export function openPgDatabase({
   const server = new Client(settings);
   const pool = new Pool({
     ...settings,
-    Client: ClosingClient,
+    Client: WaryClient,
     max: maxConnections,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     idleTimeoutMillis: idleTimeoutMs,
@@ -118,25 +111,6 @@ export function openPgDatabase({
     },
   };
 }
-
-/** The pool drops a connection that could not be made as it is: whatever listens there might keep it open. */
-class ClosingClient extends Client {
-  constructor(config?: ClientConfig) {
-    super(config);
-    const connect = this.connect.bind(this) as (callback: ConnectCallback) => void;
-    const connectOrClose = (callback: ConnectCallback) =>
-      connect((error, ...rest) => {
-        // The driver does not declare it.
-        const { connection } = this as unknown as { connection: { stream: Socket } };
-        if (error) connection.stream.destroy();
-        callback(error, ...rest);
-      });
-    Object.assign(this, { connect: connectOrClose });
-  }
-}
-
-/** As the pool calls it. */
-type ConnectCallback = (error: Error | null, ...rest: unknown[]) => void;
 
 function stayAwakeWhileConnected(
   pool: Pool,

@@ -52,12 +52,15 @@ describe('a server that cannot be used is SERVICE_UNAVAILABLE', () => {
     await expect(database.query(one)).rejects.toMatchObject(unavailable);
   });
 
-  it('when another protocol is spoken there, and leaves no connection to it open', async () => {
+  it.each([
+    ['another protocol is spoken there', [0x83, 0, 0, 0, 8, 1, 2, 3, 4]],
+    ['it asks for an authentication that is none', [0x52, 0, 0, 0, 8, 0, 0, 0, 99]],
+    ['it says that a row has more columns than it has bytes', [0x44, 0, 0, 0, 6, 0, 5]],
+  ])('when %s, and leaves no connection to it open', async (_what, bytes) => {
     const clients: Socket[] = [];
     const other = createServer((socket) => {
       clients.push(socket);
-      // A message of no kind, eight bytes long.
-      socket.once('data', () => socket.write(Buffer.from([0x83, 0, 0, 0, 8, 1, 2, 3, 4])));
+      socket.once('data', () => socket.write(Buffer.from(bytes)));
     });
     await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
     const address = other.address();
