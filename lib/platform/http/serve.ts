@@ -63,6 +63,11 @@ export interface RunningServer {
 }
 
 const SHUTDOWN_GRACE_MS = 10_000;
+/**
+ * Requests of one connection that may wait for their answers. One packet can hold hundreds, which would all
+ * be worked on before a byte of an answer is taken.
+ */
+const MAX_PIPELINED = 20;
 
 /**
  * A fetch handler as an HTTP server. The handshake of a WebSocket goes through the handler like any GET,
@@ -94,6 +99,12 @@ export function createNodeServer(options: ServerOptions): NodeServer {
   let closing: Promise<void> | null = null;
 
   function onRequest(request: IncomingMessage, response: ServerResponse): void {
+    const { socket } = request;
+    // What stands in the same packet still comes here when the connection is cut.
+    if (socket.destroyed || responses.of(socket).length >= MAX_PIPELINED) {
+      socket.destroy();
+      return;
+    }
     responses.add(response);
     if (closing) response.setHeader('Connection', 'close');
     response.once('close', () => {

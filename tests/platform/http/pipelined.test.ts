@@ -102,3 +102,31 @@ it('cuts a client whose handshake was refused and that does not close its side',
   await server.close(0);
   socket.destroy();
 });
+
+describe('requests in one packet', () => {
+  const many = (count: number) =>
+    Array.from({ length: count }, (_, n) => requestOf(`/${n}`, {})).join('');
+
+  it('are answered in their order, up to 20', async () => {
+    const server = await serve((request) => new Response(`${new URL(request.url).pathname};`));
+    const client = await connectRaw(server.port);
+    client.send(many(20));
+    const answers = await client.until(/\/19;/);
+    expect(answers.match(/\/\d+;/g)).toEqual(Array.from({ length: 20 }, (_, n) => `/${n};`));
+    client.send(many(20));
+    expect((await client.until(/\/19;[\s\S]*\/19;/)).match(/200 OK/g)).toHaveLength(40);
+    client.socket.destroy();
+  });
+
+  it('cut the connection when there are more, and no more than 20 are worked on', async () => {
+    let begun = 0;
+    const server = await serve(() => {
+      begun += 1;
+      return new Promise(() => undefined);
+    });
+    const client = await connectRaw(server.port);
+    client.send(many(1_000));
+    expect(await client.ended()).toBe('');
+    expect(begun).toBe(20);
+  });
+});
