@@ -6,7 +6,7 @@ import type { UserCheck } from './authentication.ts';
 import type { ChatHandles } from './chat/handles.ts';
 import type { LoginLockout } from './login-lockout.ts';
 import type { CheckPassword } from './password-check.ts';
-import type { ReadinessFaults } from './ready.ts';
+import type { ReadinessFaults } from './readiness-faults.ts';
 import type { AskServiceApi } from './service-api.ts';
 import type { Tokens } from './tokens.ts';
 
