@@ -2,6 +2,7 @@ import { JSONRPCMessageSchema } from '@modelcontextprotocol/sdk/types.js';
 import type { Context } from 'hono';
 import { AppError } from '../platform/errors.ts';
 import type { HttpEnv } from '../platform/http/env.ts';
+import { readText } from '../platform/http/request-body.ts';
 import { type Endpoint, endpoint, type Route } from '../platform/http/route.ts';
 import { parseJson } from '../platform/json.ts';
 import { version } from '../platform/version.ts';
@@ -66,7 +67,7 @@ function streamable(route: Route): Endpoint<McpHandles> {
 }
 
 async function readMessage(c: Context<HttpEnv>) {
-  const parsed = JSONRPCMessageSchema.safeParse(parseJson(await c.req.text()));
+  const parsed = JSONRPCMessageSchema.safeParse(parseJson(await readText(c)));
   if (!parsed.success) throw new AppError('BAD_REQUEST', 'the body must be a JSON-RPC 2.0 message');
   return parsed.data;
 }

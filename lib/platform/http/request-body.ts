@@ -17,13 +17,24 @@ export const mediaTypes: Record<BodyEncoding, string> = {
  * cannot hold.
  */
 export async function readBody(c: Context<HttpEnv>, encoding: BodyEncoding): Promise<unknown> {
-  const text = await c.req.text();
+  const text = await readText(c);
   if (text === '') return {};
   const given = c.req.header('content-type')?.split(';')[0]?.trim().toLowerCase();
   if (given !== mediaTypes[encoding]) {
     throw invalidBody(`must be sent with Content-Type: ${mediaTypes[encoding]}`);
   }
   return encoding === 'json' ? parseJson(text) : parseForm(text);
+}
+
+/** The whole body. Throws BAD_REQUEST when its client leaves in the middle, which is no failure of ours. */
+export async function readText(c: Context<HttpEnv>): Promise<string> {
+  try {
+    return await c.req.text();
+  } catch (cause) {
+    // What is too long is refused while it is read.
+    if (!(cause instanceof Error) || cause instanceof AppError) throw cause;
+    throw new AppError('BAD_REQUEST', 'the request body could not be read', { cause });
+  }
 }
 
 /** What only an escape can bring into a text, since the body is UTF-8. */

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { readText } from '../../../lib/platform/http/request-body.ts';
 import {
   type RunningServer,
   type ServeOptions,
@@ -19,7 +20,7 @@ async function serve(options: Partial<ServeOptions> = {}) {
   const app = createSurface(deps);
   app.use('/api/*', ...protect(deps, { maxBodyBytes: 1000 }));
   app.get('/who', (c) => c.text(c.get('clientAddress')));
-  app.post('/api/things', async (c) => c.text(String((await c.req.text()).length)));
+  app.post('/api/things', async (c) => c.text(String((await readText(c)).length)));
   const server = await serveNode({
     fetch: app.fetch,
     host: '127.0.0.1',
@@ -51,6 +52,25 @@ describe('the server', () => {
     const { url, port } = await serve();
     expect(url).toBe(`http://127.0.0.1:${port}`);
     expect((await fetch(`${url}/who`)).status).toBe(200);
+  });
+
+  it('takes a client that leaves in the middle of its body for no failure of its own', async () => {
+    const { port, deps } = await serve();
+    const client = await connectRaw(port);
+    const secret = Object.entries(withSecret).map(([name, value]) => `${name}: ${value}`);
+    client.send(
+      `POST /api/things HTTP/1.1\r\nHost: a\r\n${secret}\r\nContent-Length: 100\r\n\r\n{`,
+    );
+    await vi.waitFor(async () =>
+      expect(await deps.metrics.render()).toContain('http_requests_in_flight 1'),
+    );
+    client.socket.destroy();
+    await vi.waitFor(async () =>
+      expect(await deps.metrics.render()).toContain(
+        'method="POST",route="unmatched",status="400"} 1',
+      ),
+    );
+    expect(deps.logged).toEqual([]);
   });
 
   it('takes the address of the peer from the connection', async () => {
