@@ -9,12 +9,13 @@ export async function runClients(plan: LoadPlan): Promise<LoadResult> {
     env: { PATH: process.env.PATH },
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   });
-  const exited = once(child, 'exit').then(([code]) => {
-    throw new Error(`the clients ended with ${code}`);
+  // Comes after the last message; the end of the process may come before.
+  const ended = once(child, 'disconnect').then(() => {
+    throw new Error(`the clients ended without a result (exit code ${child.exitCode})`);
   });
-  exited.catch(() => undefined);
+  ended.catch(() => undefined);
   child.send(plan);
-  const [result] = await Promise.race([once(child, 'message'), exited]);
+  const [result] = await Promise.race([once(child, 'message'), ended]);
   return result;
 }
 
