@@ -1,70 +1,47 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { databaseUnavailable } from '../../../lib/platform/database/database.ts';
 import {
   advanceUntilSettled,
   askStream,
-  type ChatServer,
-  chatEnvironment,
-  emptyChat,
   readMessages,
   scriptChat,
-  startChatServer,
   waitFor,
 } from '../../support/chat.ts';
-import { createPostgres, type TestDatabase } from '../../support/databases.ts';
-import { type Gateway, type ScriptedAnswer, startGateway } from '../../support/gateway.ts';
-import { type WatchedDatabase, watch } from '../../support/live.ts';
+import { setUpChat } from '../../support/chat-world.ts';
+import type { ScriptedAnswer } from '../../support/gateway.ts';
 
 // What ends a turn before its own end: the gateway, the deadline, the client, the process.
 
-let database: TestDatabase;
-let db: WatchedDatabase;
-let gateway: Gateway;
-let server: ChatServer;
-
-beforeAll(async () => {
-  database = await createPostgres();
-});
-afterAll(() => database.close());
-beforeEach(async () => {
-  await emptyChat(database.db);
-  db = watch(database.db);
-  gateway = await startGateway();
-  server = await startChatServer({ db, environment: chatEnvironment(gateway) });
-});
-afterEach(async () => {
-  await server.close();
-  await gateway.close();
-});
+const chat = setUpChat();
 
 const PATH = '/chat/completions';
 const question = { question: 'Is all well?' };
-const keysUsed = () => gateway.requestsTo(PATH).map(({ key }) => key);
+const keysUsed = () => chat.gateway.requestsTo(PATH).map(({ key }) => key);
 /** The turn as it was stored, when it is. */
 const storedTurn = () =>
-  waitFor(async () => (await readMessages(database.db))[1] ?? null, 'a stored turn');
+  waitFor(async () => (await readMessages(chat.database.db))[1] ?? null, 'a stored turn');
 /** Resolves when the gateway was asked. */
-const untilAsked = () => waitFor(() => gateway.requestsTo(PATH)[0] ?? null, 'a request');
+const untilAsked = () => waitFor(() => chat.gateway.requestsTo(PATH)[0] ?? null, 'a request');
 
 describe('failing over', () => {
   it.each([401, 402, 429])('moves on to the next server key on %i', async (status) => {
-    gateway.refusedKeys.set('server-key-number-1', status);
-    scriptChat(gateway, { text: ['Yes.'] });
-    const events = await (await askStream(server, question)).ended;
+    chat.gateway.refusedKeys.set('server-key-number-1', status);
+    scriptChat(chat.gateway, { text: ['Yes.'] });
+    const events = await (await askStream(chat.server, question)).ended;
     expect(events.at(-1)).toMatchObject({ type: 'done', answer: 'Yes.' });
     expect(keysUsed()).toEqual(['server-key-number-1', 'server-key-number-2']);
   });
 
   it('moves on too when the refusal is the first event of the stream', async () => {
-    scriptChat(gateway, { error: { code: 429, message: 'slow down' } }, { text: ['Yes.'] });
-    const events = await (await askStream(server, question)).ended;
+    scriptChat(chat.gateway, { error: { code: 429, message: 'slow down' } }, { text: ['Yes.'] });
+    const events = await (await askStream(chat.server, question)).ended;
     expect(events.at(-1)).toMatchObject({ type: 'done', answer: 'Yes.' });
     expect(keysUsed()).toEqual(['server-key-number-1', 'server-key-number-2']);
   });
 
   it('asks nobody again after the first token', async () => {
-    scriptChat(gateway, { text: ['Ye'], error: { code: 429, message: 'slow down' } });
-    const { ended, response } = await askStream(server, question);
+    scriptChat(chat.gateway, { text: ['Ye'], error: { code: 429, message: 'slow down' } });
+    const { ended, response } = await askStream(chat.server, question);
     const events = await ended;
     const request_id = response.headers.get('x-request-id');
     const message = 'the model gateway limits the rate of requests';
@@ -93,8 +70,8 @@ describe('a failure of the gateway', () => {
     ['an answer that is no stream', { body: { choices: [] } }, 'GATEWAY_ERROR'],
     ['a 200 with an error', { body: refused(402).body }, 'GATEWAY_OUT_OF_CREDITS'],
   ])('by %s is an error event, then done', async (_case, answer, code) => {
-    gateway.always = answer;
-    const events = await (await askStream(server, question)).ended;
+    chat.gateway.always = answer;
+    const events = await (await askStream(chat.server, question)).ended;
     expect(events.map(({ type }) => type)).toEqual(['info', 'agent_reasoning', 'error', 'done']);
     const [, , error, done] = events;
     expect(error).toMatchObject({ code });
@@ -109,8 +86,8 @@ describe('a failure of the gateway', () => {
     'half a stream, by %s, is GATEWAY_UNAVAILABLE',
     async (instead) => {
       const gate = Promise.withResolvers<void>();
-      scriptChat(gateway, { text: ['Half an'], gate: gate.promise, instead });
-      const { ended, until } = await askStream(server, question);
+      scriptChat(chat.gateway, { text: ['Half an'], gate: gate.promise, instead });
+      const { ended, until } = await askStream(chat.server, question);
       await until('token');
       gate.resolve();
       const events = await ended;
@@ -124,16 +101,16 @@ describe('a failure of the gateway', () => {
 
   it.each(['reset', 'silence'])('is none when a whole answer ends by %s', async (end) => {
     const gate = Promise.withResolvers<void>();
-    gateway.routes.set(PATH, async (_request, response) => {
+    chat.gateway.routes.set(PATH, async (_request, response) => {
       response.writeHead(200, { 'Content-Type': 'text/event-stream' });
       response.write('data: {"choices":[{"delta":{"content":"Yes."},"finish_reason":"stop"}]}\n\n');
       await gate.promise;
       response.destroy();
     });
-    const { ended, until } = await askStream(server, question);
+    const { ended, until } = await askStream(chat.server, question);
     await until('token');
     if (end === 'reset') gate.resolve();
-    else server.deps.clock.advance(30_000);
+    else chat.server.deps.clock.advance(30_000);
     expect((await ended).at(-1)).toMatchObject({ type: 'done', answer: 'Yes.' });
     expect(await storedTurn()).toMatchObject({ status: 'completed', content: 'Yes.' });
     gate.resolve();
@@ -142,13 +119,13 @@ describe('a failure of the gateway', () => {
   it.each(['before its head', 'in mid-stream'])(
     'a hang %s ends after the time-out',
     async (when) => {
-      if (when === 'in mid-stream') scriptChat(gateway, { text: ['Wait'], instead: 'hang' });
-      else gateway.always = { instead: 'hang' };
-      const { ended, until } = await askStream(server, question);
+      if (when === 'in mid-stream') scriptChat(chat.gateway, { text: ['Wait'], instead: 'hang' });
+      else chat.gateway.always = { instead: 'hang' };
+      const { ended, until } = await askStream(chat.server, question);
       if (when === 'in mid-stream') await until('token');
       await untilAsked();
-      server.deps.clock.advance(29_999);
-      server.deps.clock.advance(1);
+      chat.server.deps.clock.advance(29_999);
+      chat.server.deps.clock.advance(1);
       expect((await ended).at(-2)).toMatchObject({ type: 'error', code: 'GATEWAY_UNAVAILABLE' });
       expect(await storedTurn()).toMatchObject({
         status: 'failed',
@@ -158,31 +135,31 @@ describe('a failure of the gateway', () => {
   );
 
   it('for a user with their own key is 403 for the next turn, which starts no stream', async () => {
-    await server.post('/me/gateway/exchange', { code: 'c', code_verifier: 'v'.repeat(43) });
-    gateway.refusedKeys.set(gateway.issuedKey, 401);
-    const events = await (await askStream(server, question)).ended;
+    await chat.server.post('/me/gateway/exchange', { code: 'c', code_verifier: 'v'.repeat(43) });
+    chat.gateway.refusedKeys.set(chat.gateway.issuedKey, 401);
+    const events = await (await askStream(chat.server, question)).ended;
     expect(events.at(-2)).toMatchObject({ type: 'error', code: 'GATEWAY_KEY_INVALID' });
-    expect(keysUsed()).toEqual([gateway.issuedKey]);
-    const next = await server.post('/chat/stream', question);
+    expect(keysUsed()).toEqual([chat.gateway.issuedKey]);
+    const next = await chat.server.post('/chat/stream', question);
     expect(next.status).toBe(403);
     expect(await next.json()).toMatchObject({ error: { code: 'GATEWAY_KEY_INVALID' } });
-    expect(await readMessages(database.db)).toHaveLength(2);
+    expect(await readMessages(chat.database.db)).toHaveLength(2);
   });
 
   it.each([
     [402, 'GATEWAY_OUT_OF_CREDITS'],
     [429, 'GATEWAY_RATE_LIMITED'],
   ])('by %i, for a user with their own key, asks with no other key', async (status, code) => {
-    await server.post('/me/gateway/exchange', { code: 'c', code_verifier: 'v'.repeat(43) });
-    gateway.refusedKeys.set(gateway.issuedKey, status);
-    const events = await (await askStream(server, question)).ended;
+    await chat.server.post('/me/gateway/exchange', { code: 'c', code_verifier: 'v'.repeat(43) });
+    chat.gateway.refusedKeys.set(chat.gateway.issuedKey, status);
+    const events = await (await askStream(chat.server, question)).ended;
     expect(events.at(-2)).toMatchObject({ type: 'error', code });
-    expect(keysUsed()).toEqual([gateway.issuedKey]);
+    expect(keysUsed()).toEqual([chat.gateway.issuedKey]);
     expect(await storedTurn()).toMatchObject({ status: 'failed', content: '' });
     // The key is as good as before.
-    gateway.refusedKeys.clear();
-    scriptChat(gateway, { text: ['Yes.'] });
-    const next = await (await askStream(server, question)).ended;
+    chat.gateway.refusedKeys.clear();
+    scriptChat(chat.gateway, { text: ['Yes.'] });
+    const next = await (await askStream(chat.server, question)).ended;
     expect(next.at(-1)).toMatchObject({ type: 'done', answer: 'Yes.' });
   });
 });
@@ -190,16 +167,16 @@ describe('a failure of the gateway', () => {
 describe('the deadline', () => {
   it('ends an upstream that trickles forever', async () => {
     let trickling: NodeJS.Timeout | undefined;
-    gateway.routes.set(PATH, (_request, response) => {
+    chat.gateway.routes.set(PATH, (_request, response) => {
       response.writeHead(200, { 'Content-Type': 'text/event-stream' });
       trickling = setInterval(() => {
         response.write('data: {"choices":[{"index":0,"delta":{"content":"."}}]}\n\n');
       }, 2);
     });
-    const { ended, until } = await askStream(server, question);
+    const { ended, until } = await askStream(chat.server, question);
     await until('token');
     // Never longer silent than the time-out of the model.
-    const events = await advanceUntilSettled(server.deps, ended);
+    const events = await advanceUntilSettled(chat.server.deps, ended);
     clearInterval(trickling);
     expect(events.slice(-2)).toMatchObject([
       { type: 'error', code: 'DEADLINE_EXCEEDED' },
@@ -217,8 +194,8 @@ describe('a client that goes away', () => {
     ['before the first token', []],
     ['in mid-text', ['Some ', 'words']],
   ])('%s has its turn stored as failed, with what was streamed', async (_case, text) => {
-    scriptChat(gateway, { text, instead: 'hang' });
-    const client = await askStream(server, question);
+    scriptChat(chat.gateway, { text, instead: 'hang' });
+    const client = await askStream(chat.server, question);
     await untilAsked();
     await waitFor(
       () => client.events.filter(({ type }) => type === 'token').length === text.length || null,
@@ -233,10 +210,12 @@ describe('a client that goes away', () => {
 
   it('while a tool runs leaves what the tool was called with', async () => {
     const calls = [{ id: 'c1', name: 'list_backup_runs' }];
-    scriptChat(gateway, { calls });
+    scriptChat(chat.gateway, { calls });
     const gate = Promise.withResolvers<void>();
-    db.before((statement) => (statement.text.includes('backup_runs') ? gate.promise : undefined));
-    const client = await askStream(server, question);
+    chat.db.before((statement) =>
+      statement.text.includes('backup_runs') ? gate.promise : undefined,
+    );
+    const client = await askStream(chat.server, question);
     await client.until('tool_start');
     await client.leave();
     expect(await storedTurn()).toMatchObject({
@@ -249,16 +228,16 @@ describe('a client that goes away', () => {
 
 describe('the end of the process', () => {
   it('ends the stream with an error and stores the turn', async () => {
-    scriptChat(gateway, { text: ['Some words'], instead: 'hang' });
-    const { ended, until } = await askStream(server, question);
+    scriptChat(chat.gateway, { text: ['Some words'], instead: 'hang' });
+    const { ended, until } = await askStream(chat.server, question);
     await until('token');
-    server.stop();
+    chat.server.stop();
     expect((await ended).slice(-2)).toMatchObject([
       { type: 'error', code: 'INTERNAL_ERROR', message: 'the service is stopping: ask again' },
       { type: 'done' },
     ]);
-    await server.deps.settled();
-    expect(await readMessages(database.db)).toMatchObject([
+    await chat.server.deps.settled();
+    expect(await readMessages(chat.database.db)).toMatchObject([
       { role: 'user' },
       { role: 'assistant', status: 'failed', content: 'Some words' },
     ]);
@@ -268,11 +247,11 @@ describe('the end of the process', () => {
 describe('the database', () => {
   it('has the question before the model is asked', async () => {
     const seen: unknown[] = [];
-    gateway.routes.set(PATH, async (_request, response) => {
-      seen.push(...(await readMessages(database.db)));
+    chat.gateway.routes.set(PATH, async (_request, response) => {
+      seen.push(...(await readMessages(chat.database.db)));
       response.writeHead(500).end();
     });
-    await (await askStream(server, question)).ended;
+    await (await askStream(chat.server, question)).ended;
     expect(seen).toMatchObject([{ role: 'user', content: 'Is all well?' }]);
   });
 
@@ -284,11 +263,11 @@ describe('the database', () => {
     ],
     ['lacks the table', () => new Error('no such table'), 'the chat history is unavailable'],
   ])('that %s when the question is stored is a plain 503', async (_case, fault, message) => {
-    db.before((statement) => {
+    chat.db.before((statement) => {
       if (statement.name === 'begin_chat_turn') throw fault();
     });
     for (const path of ['/chat', '/chat/stream']) {
-      const answer = await server.post(path, question);
+      const answer = await chat.server.post(path, question);
       expect([answer.status, await answer.json()]).toMatchObject([
         503,
         { error: { code: 'SERVICE_UNAVAILABLE', message } },
@@ -298,11 +277,11 @@ describe('the database', () => {
   });
 
   it('that cannot store the turn makes it an error, said in the stream', async () => {
-    scriptChat(gateway, { text: ['Yes.'] });
-    db.before((statement) => {
+    scriptChat(chat.gateway, { text: ['Yes.'] });
+    chat.db.before((statement) => {
       if (statement.name === 'end_chat_turn') throw new Error('disk full');
     });
-    const events = await (await askStream(server, question)).ended;
+    const events = await (await askStream(chat.server, question)).ended;
     expect(events.slice(-2)).toMatchObject([
       { type: 'error', code: 'INTERNAL_ERROR', message: expect.stringContaining('not be stored') },
       { type: 'done' },

@@ -1,45 +1,21 @@
 import type { ServerResponse } from 'node:http';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import {
   askStream,
-  type ChatServer,
-  chatEnvironment,
-  emptyChat,
   readMessages,
   type ScriptedCall,
   scriptChat,
   sentTo,
-  startChatServer,
 } from '../../support/chat.ts';
-import { createPostgres, type TestDatabase } from '../../support/databases.ts';
-import { type Gateway, startGateway } from '../../support/gateway.ts';
-import { type WatchedDatabase, watch } from '../../support/live.ts';
+import { setUpChat } from '../../support/chat-world.ts';
 
 // What a model that misbehaves is kept from: calls that make no sense, and no end.
 
-let database: TestDatabase;
-let db: WatchedDatabase;
-let gateway: Gateway;
-let server: ChatServer;
-
-beforeAll(async () => {
-  database = await createPostgres();
-});
-afterAll(() => database.close());
-beforeEach(async () => {
-  await emptyChat(database.db);
-  db = watch(database.db);
-  gateway = await startGateway();
-  server = await startChatServer({ db, environment: chatEnvironment(gateway) });
-});
-afterEach(async () => {
-  await server.close();
-  await gateway.close();
-});
+const chat = setUpChat();
 
 const PATH = '/chat/completions';
-const ask = async () => (await askStream(server, { question: 'Is all well?' })).ended;
-const stored = async () => (await readMessages(database.db))[1];
+const ask = async () => (await askStream(chat.server, { question: 'Is all well?' })).ended;
+const stored = async () => (await readMessages(chat.database.db))[1];
 
 describe('a call', () => {
   const listRuns = (args: unknown): ScriptedCall => ({ id: 'c1', name: 'list_backup_runs', args });
@@ -50,7 +26,7 @@ describe('a call', () => {
     ['a text', '"3"'],
     ['more than any tool takes', { limit: 3, padding: 'x'.repeat(300_000) }],
   ])('with %s for arguments does not run, and the model is told', async (_case, args) => {
-    scriptChat(gateway, { calls: [listRuns(args)] }, { text: ['So be it.'] });
+    scriptChat(chat.gateway, { calls: [listRuns(args)] }, { text: ['So be it.'] });
     const events = await ask();
     const error = expect.stringMatching(/^invalid arguments: /);
     const of = { name: 'list_backup_runs', tool_call_id: 'c1' };
@@ -58,8 +34,8 @@ describe('a call', () => {
       { type: 'tool_start', args: {}, ...of },
       { type: 'tool_end', ...of, success: false, duration_ms: 0, error },
     ]);
-    expect(db.statements).not.toContain('runs_page');
-    expect(sentTo(gateway, 1).at(-1)).toMatchObject({
+    expect(chat.db.statements).not.toContain('runs_page');
+    expect(sentTo(chat.gateway, 1).at(-1)).toMatchObject({
       tool_call_id: 'c1',
       content: expect.stringContaining('invalid arguments'),
     });
@@ -70,10 +46,10 @@ describe('a call', () => {
   });
 
   it('without arguments runs', async () => {
-    scriptChat(gateway, { calls: [listRuns('null')] }, { text: ['None.'] });
+    scriptChat(chat.gateway, { calls: [listRuns('null')] }, { text: ['None.'] });
     expect((await ask())[3]).toMatchObject({ type: 'tool_end', success: true });
-    expect(db.statements).toContain('runs_page');
-    expect(db.statements).toContain('runs_page');
+    expect(chat.db.statements).toContain('runs_page');
+    expect(chat.db.statements).toContain('runs_page');
   });
 
   it('that has the id of another one gets a UUID, over all its events', async () => {
@@ -81,7 +57,7 @@ describe('a call', () => {
       { id: 'same', name: 'list_backup_runs' },
       { id: 'same', name: 'get_dashboard_summary' },
     ];
-    scriptChat(gateway, { calls }, { text: ['Done.'] });
+    scriptChat(chat.gateway, { calls }, { text: ['Done.'] });
     const events = await ask();
     const ids = events.flatMap((event) => ('tool_call_id' in event ? event.tool_call_id : []));
     const uuid = expect.stringMatching(/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/);
@@ -97,22 +73,22 @@ describe('a call', () => {
 
   it('is one of at most 12 at once', async () => {
     const calls = Array.from({ length: 14 }, (_, n) => ({ id: `c${n}`, name: 'nothing' }));
-    scriptChat(gateway, { calls }, { text: ['Done.'] });
+    scriptChat(chat.gateway, { calls }, { text: ['Done.'] });
     const events = await ask();
     expect(events.filter(({ type }) => type === 'tool_end')).toHaveLength(12);
-    expect(sentTo(gateway, 1).filter(({ role }) => role === 'tool')).toHaveLength(12);
+    expect(sentTo(chat.gateway, 1).filter(({ role }) => role === 'tool')).toHaveLength(12);
   });
 });
 
 describe('an end', () => {
   it('comes after 12 questions to a model that only calls tools', async () => {
     const calls = [{ id: 'c1', name: 'nothing' }];
-    scriptChat(gateway, ...Array.from({ length: 13 }, () => ({ calls })));
+    scriptChat(chat.gateway, ...Array.from({ length: 13 }, () => ({ calls })));
     expect((await ask()).slice(-2)).toMatchObject([
       { type: 'error', code: 'GATEWAY_ERROR' },
       { type: 'done' },
     ]);
-    const requests = gateway.requestsTo(PATH);
+    const requests = chat.gateway.requestsTo(PATH);
     const last = requests.at(-1)?.body;
     expect([requests.length, requests[10]?.body?.tool_choice, last?.tool_choice]).toEqual([
       12,
@@ -131,7 +107,7 @@ describe('an end', () => {
     const pour = (response: ServerResponse) => {
       while (!response.destroyed) if (!response.write(event)) return;
     };
-    gateway.routes.set(PATH, (_request, response) => {
+    chat.gateway.routes.set(PATH, (_request, response) => {
       response.writeHead(200, { 'Content-Type': 'text/event-stream' });
       response.on('drain', () => pour(response));
       response.on('close', () => gone.resolve());
@@ -164,7 +140,7 @@ describe('an end', () => {
 
   it('comes to the connection of a gateway that cannot be understood', async () => {
     const gone = Promise.withResolvers<void>();
-    gateway.routes.set(PATH, (_request, response) => {
+    chat.gateway.routes.set(PATH, (_request, response) => {
       response.on('close', () => gone.resolve());
       response.writeHead(200, { 'Content-Type': 'text/event-stream' });
       response.write('data: {"choices":[{"delta":{"content":{"no":"text"}}}]}\n\n');

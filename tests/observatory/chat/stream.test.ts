@@ -1,51 +1,24 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import {
-  askStream,
-  type ChatServer,
-  chatEnvironment,
-  emptyChat,
-  readMessages,
-  scriptChat,
-  sentTo,
-  startChatServer,
-} from '../../support/chat.ts';
-import { createPostgres, type TestDatabase } from '../../support/databases.ts';
-import { type Gateway, startGateway } from '../../support/gateway.ts';
-import { empty, insertLog, insertRun, sql } from '../../support/records.ts';
+import { describe, expect, it } from 'vitest';
+import { askStream, readMessages, scriptChat, sentTo } from '../../support/chat.ts';
+import { setUpChat } from '../../support/chat-world.ts';
+import { insertLog, insertRun, sql } from '../../support/records.ts';
 
 // The grammar of POST /chat/stream, frame by frame, and what is stored of a turn (spec 2, Events).
 
-let database: TestDatabase;
-let gateway: Gateway;
-let server: ChatServer;
+const chat = setUpChat();
 
-beforeAll(async () => {
-  database = await createPostgres();
-});
-afterAll(() => database.close());
-beforeEach(async () => {
-  await empty(database.db);
-  await emptyChat(database.db);
-  gateway = await startGateway();
-  server = await startChatServer({
-    db: database.db,
-    environment: chatEnvironment(gateway),
-  });
-});
-afterEach(async () => {
-  await server.close();
-  await gateway.close();
-});
-
-const messages = () => readMessages(database.db);
-const sentMessages = (request = 0) => sentTo(gateway, request);
+const messages = () => readMessages(chat.database.db);
+const sentMessages = (request = 0) => sentTo(chat.gateway, request);
 
 describe('a plain answer', () => {
   it('is info, agent_reasoning, tokens and done', async () => {
-    scriptChat(gateway, { text: ['All ', 'is ', 'well.'] });
+    scriptChat(chat.gateway, { text: ['All ', 'is ', 'well.'] });
     const session_id = randomUUID();
-    const { response, ended } = await askStream(server, { session_id, question: 'Is all well?' });
+    const { response, ended } = await askStream(chat.server, {
+      session_id,
+      question: 'Is all well?',
+    });
     const request_id = response.headers.get('x-request-id');
     expect(response.headers.get('content-type')).toBe('text/event-stream');
     expect(await ended).toEqual([
@@ -69,22 +42,22 @@ describe('a plain answer', () => {
   });
 
   it('has no session when none is named', async () => {
-    scriptChat(gateway, { text: ['Yes.'] });
-    const { ended } = await askStream(server, { question: 'Well?' });
+    scriptChat(chat.gateway, { text: ['Yes.'] });
+    const { ended } = await askStream(chat.server, { question: 'Well?' });
     expect((await ended)[0]).toMatchObject({ type: 'info', session_id: null });
     expect(await messages()).toHaveLength(2);
-    expect(await sql(database.db, 'SELECT FROM chat_sessions')).toHaveLength(0);
+    expect(await sql(chat.database.db, 'SELECT FROM chat_sessions')).toHaveLength(0);
   });
 
   it('brings what was retrieved, which the model gets fenced and without secrets', async () => {
     const token = `ghp_${'a1B2'.repeat(9)}`;
-    const id = await insertLog(database.db, {
+    const id = await insertLog(chat.database.db, {
       level: 'error',
       message: `zeppelin push refused for ${token}`,
       repository: 'acme/api',
     });
-    scriptChat(gateway, { text: ['It was refused.'] });
-    const { ended } = await askStream(server, { question: 'zeppelin' });
+    scriptChat(chat.gateway, { text: ['It was refused.'] });
+    const { ended } = await askStream(chat.server, { question: 'zeppelin' });
     const [info] = await ended;
     expect(info).toMatchObject({
       type: 'info',
@@ -110,9 +83,9 @@ describe('a plain answer', () => {
 
 describe('tools', () => {
   it('runs two of one iteration, in order, with one id over all events of a call', async () => {
-    const run = await insertRun(database.db, { status: 'completed' });
+    const run = await insertRun(chat.database.db, { status: 'completed' });
     scriptChat(
-      gateway,
+      chat.gateway,
       {
         text: ['Let me look.'],
         calls: [
@@ -122,7 +95,7 @@ describe('tools', () => {
       },
       { text: [' Done.'] },
     );
-    const { ended } = await askStream(server, { question: 'How was the run?' });
+    const { ended } = await askStream(chat.server, { question: 'How was the run?' });
     const events = await ended;
     expect(events.map(({ type }) => type)).toEqual([
       'info',
@@ -186,8 +159,8 @@ describe('tools', () => {
     ['that is not there', 'drop_tables', {}, /there is no tool drop_tables/],
     ['that only MCP has', 'trigger_backup_run', {}, /there is no tool trigger_backup_run/],
   ])('says the error of a tool %s, and the model goes on', async (_case, name, args, error) => {
-    scriptChat(gateway, { calls: [{ id: 'c1', name, args }] }, { text: ['So be it.'] });
-    const { ended } = await askStream(server, { question: 'Try.' });
+    scriptChat(chat.gateway, { calls: [{ id: 'c1', name, args }] }, { text: ['So be it.'] });
+    const { ended } = await askStream(chat.server, { question: 'Try.' });
     const events = await ended;
     const end = events.find(({ type }) => type === 'tool_end');
     expect(end).toMatchObject({ name, success: false, error: expect.stringMatching(error) });
@@ -197,17 +170,17 @@ describe('tools', () => {
       status: 'completed',
       tool_calls: [{ tool_call_id: 'c1', success: false }],
     });
-    expect(await sql(database.db, 'SELECT FROM backup_run_requests')).toHaveLength(0);
+    expect(await sql(chat.database.db, 'SELECT FROM backup_run_requests')).toHaveLength(0);
   });
 
   it('cuts a long result with a note, and takes secrets out', async () => {
     const token = `ghp_${'a1B2'.repeat(9)}`;
     for (let n = 0; n < 20; n += 1) {
-      await insertLog(database.db, { message: `${token} ${'x'.repeat(3_000)}` });
+      await insertLog(chat.database.db, { message: `${token} ${'x'.repeat(3_000)}` });
     }
     const calls = [{ id: 'c1', name: 'get_execution_logs', args: { limit: 20 } }];
-    scriptChat(gateway, { calls }, { text: ['Much.'] });
-    const { ended } = await askStream(server, { question: 'Show logs.' });
+    scriptChat(chat.gateway, { calls }, { text: ['Much.'] });
+    const { ended } = await askStream(chat.server, { question: 'Show logs.' });
     const end = (await ended).find((event) => event.type === 'tool_end');
     const result = end && 'result' in end ? end.result : '';
     expect(result).toMatch(/\[cut: the first 16000 of \d+ characters/);
@@ -219,9 +192,9 @@ describe('tools', () => {
 describe('history', () => {
   it('is the last messages of the session, role and content only, without the question', async () => {
     const session_id = randomUUID();
-    scriptChat(gateway, { text: ['One.'] }, { text: ['Two.'] });
-    await (await askStream(server, { session_id, question: 'First?' })).ended;
-    await (await askStream(server, { session_id, question: 'Second?' })).ended;
+    scriptChat(chat.gateway, { text: ['One.'] }, { text: ['Two.'] });
+    await (await askStream(chat.server, { session_id, question: 'First?' })).ended;
+    await (await askStream(chat.server, { session_id, question: 'Second?' })).ended;
     expect(sentMessages(1).slice(1)).toEqual([
       { role: 'user', content: 'First?' },
       { role: 'assistant', content: 'One.' },
@@ -231,17 +204,17 @@ describe('history', () => {
 
   it('is no longer than AGENT_HISTORY_MAX_MESSAGES', async () => {
     const session_id = randomUUID();
-    await sql(database.db, `INSERT INTO chat_sessions (id, username) VALUES ($1, 'ada')`, [
+    await sql(chat.database.db, `INSERT INTO chat_sessions (id, username) VALUES ($1, 'ada')`, [
       session_id,
     ]);
     await sql(
-      database.db,
+      chat.database.db,
       `INSERT INTO chat_messages (session_id, username, role, content, request_id)
        SELECT $1, 'ada', 'user', 'message ' || n, 'r' FROM generate_series(1, 30) AS n`,
       [session_id],
     );
-    scriptChat(gateway, { text: ['Ok.'] });
-    await (await askStream(server, { session_id, question: 'Last?' })).ended;
+    scriptChat(chat.gateway, { text: ['Ok.'] });
+    await (await askStream(chat.server, { session_id, question: 'Last?' })).ended;
     const history = sentMessages().slice(1, -1);
     expect(history).toHaveLength(20);
     expect(history[0]).toEqual({ role: 'user', content: 'message 11' });

@@ -1,17 +1,8 @@
 import type { ServerResponse } from 'node:http';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { EventStream } from '../../../lib/observatory/chat/event-stream.ts';
-import {
-  type ChatServer,
-  chatEnvironment,
-  emptyChat,
-  readMessages,
-  scriptChat,
-  startChatServer,
-  waitFor,
-} from '../../support/chat.ts';
-import { createPostgres, type TestDatabase } from '../../support/databases.ts';
-import { type Gateway, startGateway } from '../../support/gateway.ts';
+import { readMessages, scriptChat, waitFor } from '../../support/chat.ts';
+import { setUpChat } from '../../support/chat-world.ts';
 import { untilAsleep } from '../../support/live.ts';
 import { askRaw } from '../../support/raw-question.ts';
 
@@ -49,23 +40,7 @@ describe('an event stream', () => {
 });
 
 describe('a client that does not read', () => {
-  let database: TestDatabase;
-  let gateway: Gateway;
-  let server: ChatServer;
-
-  beforeAll(async () => {
-    database = await createPostgres();
-  });
-  afterAll(() => database.close());
-  beforeEach(async () => {
-    await emptyChat(database.db);
-    gateway = await startGateway();
-    server = await startChatServer({ db: database.db, environment: chatEnvironment(gateway) });
-  });
-  afterEach(async () => {
-    await server.close();
-    await gateway.close();
-  });
+  const chat = setUpChat();
 
   // More than the system holds for a connection: some 10 MB.
   const calls = Array.from({ length: 12 }, (_, n) => ({
@@ -77,7 +52,7 @@ describe('a client that does not read', () => {
 
   /** Asks over a connection that reads only when it is told to. Resolves when that takes no more. */
   async function askUnread() {
-    const { client, response } = await askRaw(server, '/chat/stream');
+    const { client, response } = await askRaw(chat.server, '/chat/stream');
     client.socket.pause();
     // `until` leaves a listener behind for each chunk that it waited for.
     client.socket.setMaxListeners(0);
@@ -86,33 +61,33 @@ describe('a client that does not read', () => {
   }
 
   it('keeps its turn waiting until the deadline, which stores it, and is then cut off', async () => {
-    scriptChat(gateway, ...steps);
+    scriptChat(chat.gateway, ...steps);
     const client = await askUnread();
-    const asked = gateway.requestsTo('/chat/completions').length;
+    const asked = chat.gateway.requestsTo('/chat/completions').length;
     expect(asked).toBeLessThan(steps.length);
-    server.deps.clock.advance(280_000);
-    await server.deps.settled();
-    const [, turn] = await readMessages(database.db);
+    chat.server.deps.clock.advance(280_000);
+    await chat.server.deps.settled();
+    const [, turn] = await readMessages(chat.database.db);
     expect(turn).toMatchObject({ status: 'failed', content: '' });
     expect(turn?.tool_calls.length).toBeLessThanOrEqual(asked * calls.length);
     // The time in which it may read the rest.
-    await untilAsleep(server.deps, 1);
-    server.deps.clock.advance(60_000);
-    await untilAsleep(server.deps, 0);
+    await untilAsleep(chat.server.deps, 1);
+    chat.server.deps.clock.advance(60_000);
+    await untilAsleep(chat.server.deps, 0);
     client.socket.resume();
     expect(await client.ended()).not.toContain('"type":"done"');
   });
 
   it('gets the whole rest when it reads on in time', async () => {
-    scriptChat(gateway, ...steps);
+    scriptChat(chat.gateway, ...steps);
     const client = await askUnread();
-    server.deps.clock.advance(280_000);
-    await server.deps.settled();
-    await untilAsleep(server.deps, 1);
-    server.deps.clock.advance(59_999);
+    chat.server.deps.clock.advance(280_000);
+    await chat.server.deps.settled();
+    await untilAsleep(chat.server.deps, 1);
+    chat.server.deps.clock.advance(59_999);
     client.socket.resume();
     expect(await client.until(/"type":"done"/)).toContain('DEADLINE_EXCEEDED');
-    await untilAsleep(server.deps, 0);
+    await untilAsleep(chat.server.deps, 0);
     client.socket.destroy();
   });
 });
