@@ -112,8 +112,11 @@ export async function callTool(
   const running = orAborted(context.signal, (signal) =>
     runTool(tool, args, tools, { signal, log }),
   );
-  // The tool itself never throws.
-  const outcome = await running.catch(() => null);
+  const outcome = await running.catch((error: unknown) => {
+    // A tool answers its own failures: what is thrown otherwise is a fault of ours.
+    if (!context.signal.aborted) throw error;
+    return null;
+  });
   if (outcome === null) return end({ refusal: `${name} was cut off by the end of the turn` });
   if (!outcome.ok) return end({ error: outcome.message });
   return end({ result: JSON.stringify(redactor.value(outcome.output)) });
