@@ -107,6 +107,7 @@ export function createNodeServer(options: ServerOptions): NodeServer {
     }
     responses.add(response);
     if (closing) response.setHeader('Connection', 'close');
+    response.once('finish', () => skipBody(request));
     response.once('close', () => {
       if (closing) server.closeIdleConnections();
     });
@@ -170,6 +171,16 @@ export function createNodeServer(options: ServerOptions): NodeServer {
       return closing;
     },
   };
+}
+
+/**
+ * Lets the rest of a body that nobody will read any more go by, such as one that is too large: the next
+ * request of the connection stands behind it. Whoever began to read it has stopped it where he was.
+ */
+function skipBody(request: IncomingMessage): void {
+  if (request.complete) return;
+  request.removeAllListeners('data');
+  request.resume();
 }
 
 /**

@@ -176,6 +176,20 @@ describe('a request that is too large', () => {
     expect(streamed.status).toBe(413);
   });
 
+  it.each([
+    ['declared', 'Content-Length: 1048576', 'x'.repeat(0x100000)],
+    ['not declared', 'Transfer-Encoding: chunked', `100000\r\n${'x'.repeat(0x100000)}\r\n0\r\n\r\n`],
+  ])('leaves its connection to the next one when its body is, %s', async (_, header, body) => {
+    const { port } = await serve();
+    const client = await connectRaw(port);
+    const secret = Object.entries(withSecret).map(([name, value]) => `${name}: ${value}`);
+    client.send(`POST /api/things HTTP/1.1\r\nHost: a\r\n${secret}\r\n${header}\r\n\r\n`);
+    client.send(body);
+    await client.until(/HTTP\/1.1 413/);
+    client.send('GET /who HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
+    expect(await client.ended()).toContain('HTTP/1.1 200');
+  });
+
   it('is served up to the limit', async () => {
     const { url } = await serve();
     const body = 'x'.repeat(1000);
