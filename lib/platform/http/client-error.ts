@@ -15,7 +15,7 @@ const LINGER_MS = 1_000;
  * when an answer is already on its way (`answering`), since that would corrupt it.
  */
 export function refuseMalformed(
-  error: NodeJS.ErrnoException,
+  error: NodeJS.ErrnoException & { rawPacket?: Buffer },
   socket: Socket,
   answering: boolean,
 ): void {
@@ -39,9 +39,14 @@ export function refuseMalformed(
       `X-Request-ID: ${requestId}`,
       'X-Content-Type-Options: nosniff',
       '',
-      body,
+      asksForHead(error.rawPacket) ? '' : body,
     ].join('\r\n'),
   );
+}
+
+/** Its client takes no body, whatever the status: what followed the headers would be no HTTP to it. */
+function asksForHead(packet?: Buffer): boolean {
+  return packet?.toString('latin1', 0, 5) === 'HEAD ';
 }
 
 /** Cuts a connection whose end is being sent a second later: a client that does not close its side is not waited for. */

@@ -229,6 +229,13 @@ describe('malformed bytes', () => {
     expect((await fetch(`${url}/who`)).status).toBe(200);
   });
 
+  it('are answered without a body where a HEAD stands before them', async () => {
+    const { port } = await serve();
+    const answer = await exchange(port, 'HEAD /\xdf HTTP/1.1\r\nHost: a\r\n\r\n');
+    expect(answer).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n[^]*\r\n\r\n$/);
+    expect(answer).not.toContain('{');
+  });
+
   it('keep the request id that came with them', async () => {
     const { port } = await serve();
     const head = 'GET / HTTP/1.1\r\nHost: 1.2.3.4.5\r\nX-Request-ID: mine\r\n\r\n';
