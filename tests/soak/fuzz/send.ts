@@ -64,16 +64,26 @@ export function createFuzzClient(url: string): FuzzClient {
         },
         timeout: GIVE_UP_MS,
       });
-      outgoing.on('timeout', () => outgoing.destroy(new Error(`no answer in ${GIVE_UP_MS} ms`)));
+      let [gaveUp, received] = [false, ''];
+      outgoing.on('timeout', () => {
+        gaveUp = true;
+        const what = received === '' ? 'no answer' : `nothing after ${received}`;
+        outgoing.destroy(new Error(`${what} in ${GIVE_UP_MS} ms`));
+      });
       outgoing.on('error', (error) => {
-        reject(outgoing.reusedSocket ? new StaleConnectionError(error.message) : error);
+        const isStale = outgoing.reusedSocket && !gaveUp;
+        reject(isStale ? new StaleConnectionError(error.message) : error);
       });
       outgoing.on('upgrade', (answer, socket) => {
         socket.destroy();
         resolve({ answer, text: '' });
       });
       outgoing.on('response', (answer) => {
-        readAnswer(answer, method).then((text) => resolve({ answer, text }), reject);
+        const hear = (text: string) => {
+          received = `${answer.statusCode} ${text.slice(-500)}`;
+        };
+        hear('');
+        readAnswer(answer, method, hear).then((text) => resolve({ answer, text }), reject);
       });
       outgoing.end(body === null ? undefined : Buffer.from(body, encoding));
     });
@@ -85,7 +95,11 @@ export function createFuzzClient(url: string): FuzzClient {
   };
 }
 
-async function readAnswer(answer: IncomingMessage, method: string): Promise<string> {
+async function readAnswer(
+  answer: IncomingMessage,
+  method: string,
+  hear: (text: string) => void,
+): Promise<string> {
   const isStream = answer.headers['content-type']?.startsWith('text/event-stream') ?? false;
   // A stream over GET goes on for minutes: its first event is enough.
   const goesOn = isStream && method === 'GET';
@@ -93,6 +107,7 @@ async function readAnswer(answer: IncomingMessage, method: string): Promise<stri
   answer.setEncoding('utf8');
   for await (const chunk of answer) {
     text += chunk;
+    hear(text);
     if (goesOn && text.includes('\n\n')) break;
   }
   return text;

@@ -72,7 +72,8 @@ export async function startFuzzWorld(database: FuzzDatabase) {
 export const REPORT_QUESTION = 'Please mail me a report.';
 
 function firstStep(question: string, asked: number) {
-  if (question.includes(REPORT_QUESTION)) {
+  // Behind the question stand records that a search found, earlier ones of this question among them.
+  if (question.startsWith(REPORT_QUESTION)) {
     const args = { subject: 'Report', recipients: ['ops@example.com'], content_markdown: '# All' };
     return { calls: [{ id: `call_${asked}`, name: 'send_report_email', args }] };
   }
@@ -82,7 +83,7 @@ function firstStep(question: string, asked: number) {
     { id: '', name: question.slice(0, 60), args: question.slice(0, 60) },
     { id: `call_${asked}`, name: 'diagnose_backup_failure', args: {} },
   ];
-  return { text: ['I look. '], calls: [calls[(asked % 9) % 3] ?? { name: 'none' }] };
+  return { text: ['I look. '], calls: [calls[Math.floor(asked / 3) % 3] ?? { name: 'none' }] };
 }
 
 /** Data of every kind; what the fields hold is ordinary, since it is the questions that are tried. */
