@@ -130,7 +130,8 @@ async function openLocalDatabase(
   log: Log,
 ): Promise<{ db: Database; embeddedUrl: string | null }> {
   if (config.DATABASE_URL !== undefined) {
-    const db = await openDatabase({ url: config.DATABASE_URL, fetch, log });
+    const { DATABASE_URL: url, DATABASE_POOL_SIZE: maxConnections } = config;
+    const db = await openDatabase({ url, fetch, log, maxConnections });
     return { db, embeddedUrl: null };
   }
   const { DATA_DIR, EMBEDDED_DB_PORT } = config;

@@ -23,7 +23,7 @@ export async function buildHostedDeps<Config extends DatabaseConfig & RedisConfi
     url === undefined
       ? missingDatabase(log)
       : openWhenAsked({
-          ...{ url, fetch, log },
+          ...{ url, fetch, log, maxConnections: config.DATABASE_POOL_SIZE },
           idleTimeoutMs: IDLE_TIMEOUT_MS,
           stayAwake: waitUntilOnPlatform,
         });

@@ -26,6 +26,7 @@ describe('the configuration of an empty environment', () => {
     expect(read({})).toEqual({
       DATABASE_URL: undefined,
       DATA_DIR: resolve('.data'),
+      DATABASE_POOL_SIZE: 10,
       EMBEDDED_DB_PORT: 54329,
       UPSTASH_REDIS_REST_URL: undefined,
       UPSTASH_REDIS_REST_TOKEN: undefined,
@@ -50,6 +51,7 @@ describe('a bad value', () => {
   it.each([
     ['DATABASE_URL', 'mysql://me:hunter2@host/db'],
     ['DATABASE_URL', 'hunter2'],
+    ['DATABASE_POOL_SIZE', '0'],
     ['EMBEDDED_DB_PORT', '65536'],
     ['EMBEDDED_DB_PORT', '12.5'],
     ['EMBEDDED_DB_PORT', 'hunter2'],

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { port } from './values.ts';
+import { port, wholeNumber } from './values.ts';
 
 const postgresUrl = z.url({
   protocol: /^postgres(ql)?$/,
@@ -13,6 +13,11 @@ export const databaseVariables = z.object({
     .optional()
     .describe(
       'Postgres. A Neon host goes through its serverless driver, any other through `pg`. Unset: the embedded database in DATA_DIR',
+    ),
+  DATABASE_POOL_SIZE: wholeNumber(1, 1_000)
+    .default(10)
+    .describe(
+      'most connections of a server or function to the Postgres of DATABASE_URL; no more than its cores where they share the machine',
     ),
   DATA_DIR: z
     .string()

@@ -11,6 +11,7 @@ import { limitRate } from './rate-limit.ts';
 import { assignRequestId } from './request-id.ts';
 import { setSecurityHeaders } from './security-headers.ts';
 import { shedLoad } from './shed-load.ts';
+import { takeTurns } from './take-turns.ts';
 
 export interface SurfaceOptions {
   /** Where the peer's address comes from. Default: the socket; a deployed function has none. */
@@ -46,6 +47,7 @@ export function createSurface(
     ...outermost,
     assignRequestId,
     setSecurityHeaders,
+    takeTurns,
     shedLoad(deps, describeError),
     deps.metrics.observeRequests,
     catchNonErrors,

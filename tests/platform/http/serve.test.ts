@@ -178,7 +178,11 @@ describe('a request that is too large', () => {
 
   it.each([
     ['declared', 'Content-Length: 1048576', 'x'.repeat(0x100000)],
-    ['not declared', 'Transfer-Encoding: chunked', `100000\r\n${'x'.repeat(0x100000)}\r\n0\r\n\r\n`],
+    [
+      'not declared',
+      'Transfer-Encoding: chunked',
+      `100000\r\n${'x'.repeat(0x100000)}\r\n0\r\n\r\n`,
+    ],
   ])('leaves its connection to the next one when its body is, %s', async (_, header, body) => {
     const { port } = await serve();
     const client = await connectRaw(port);
@@ -232,8 +236,8 @@ describe('malformed bytes', () => {
   it('are answered without a body where a HEAD stands before them', async () => {
     const { port } = await serve();
     const answer = await exchange(port, 'HEAD /\xdf HTTP/1.1\r\nHost: a\r\n\r\n');
-    expect(answer).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n[^]*\r\n\r\n$/);
-    expect(answer).not.toContain('{');
+    expect(answer).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
+    expect(answer.indexOf('\r\n\r\n')).toBe(answer.length - 4);
   });
 
   it('keep the request id that came with them', async () => {

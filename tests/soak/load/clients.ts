@@ -21,22 +21,35 @@ export interface LoadResult {
   failures: Record<string, number>;
 }
 
-/**
- * Connections of a load by rate, as of the proxies in front of a server. They are there before it begins:
- * Node accepts one in each turn of its loop, so that opening them would be what is measured.
- */
+/** Connections of a load by rate. */
 const CONNECTIONS = 500;
 const GIVE_UP_MS = 60_000;
 
 process.once('message', async (plan: LoadPlan) => {
+  const connections = await connect(plan);
+  process.send?.('connected');
   // A minute's result is long: the rest of it would go with the channel.
-  process.send?.(await run(plan), undefined, undefined, () => process.disconnect());
+  process.send?.(await run(plan, connections), undefined, undefined, () => process.disconnect());
 });
 
-async function run({ url, secrets, seconds, load }: LoadPlan): Promise<LoadResult> {
+/**
+ * The connections of a load, idle: by so many clients one each, by rate those of the proxies in front of a
+ * server. Node accepts one in each turn of its loop, so that opening them would be what is measured.
+ */
+async function connect({ url, load }: LoadPlan): Promise<Agent> {
+  const count = 'clients' in load ? load.clients : CONNECTIONS;
+  const agent = new Agent({ keepAlive: true, maxSockets: count, maxFreeSockets: count });
+  const health = { method: 'GET', path: '/health', headers: {}, name: '', weight: 0 } as const;
+  // All at once, so that none is used twice.
+  const opened = await Promise.all(
+    Array.from({ length: count }, () => send(url, health, agent, 0)),
+  );
+  if (opened.some((status) => status !== 200)) throw new Error('/health did not answer 200');
+  return agent;
+}
+
+async function run({ url, secrets, seconds, load }: LoadPlan, agent: Agent): Promise<LoadResult> {
   const mix = createMix(secrets).flatMap((one) => Array<LoadRequest>(one.weight).fill(one));
-  const maxSockets = 'clients' in load ? load.clients : CONNECTIONS;
-  const agent = new Agent({ keepAlive: true, maxSockets, maxFreeSockets: maxSockets });
   const answers = new Map<string, { name: string; status: number; durations: number[] }>();
   const failures: Record<string, number> = {};
   let sent = 0;
@@ -59,7 +72,6 @@ async function run({ url, secrets, seconds, load }: LoadPlan): Promise<LoadResul
     }
   }
 
-  await openConnections(url, agent, maxSockets);
   const startedAt = performance.now();
   const endsAt = startedAt + seconds * 1000;
   if ('clients' in load) {
@@ -82,15 +94,6 @@ async function run({ url, secrets, seconds, load }: LoadPlan): Promise<LoadResul
   agent.destroy();
   const took = (performance.now() - startedAt) / 1000;
   return { seconds: took, answers: [...answers.values()], failures };
-}
-
-/** Opens so many connections and leaves them idle. */
-async function openConnections(url: string, agent: Agent, count: number): Promise<void> {
-  const health = { method: 'GET', path: '/health', headers: {} } as const;
-  const open = () => send(url, { ...health, name: '', weight: 0 }, agent, 0);
-  // All at once, so that none is used twice.
-  const opened = await Promise.all(Array.from({ length: count }, open));
-  if (opened.some((status) => status !== 200)) throw new Error('/health did not answer 200');
 }
 
 /** Sends one request and resolves with its status when its answer has come, a stream's when it begins. */

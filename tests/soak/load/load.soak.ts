@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createPostgres, type TestDatabase } from '../../support/databases.ts';
@@ -9,7 +10,7 @@ import { isLong, times } from '../size.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
 import type { LoadResult } from './clients.ts';
 import type { LoadSecrets } from './mix.ts';
-import { describeLoad, figuresOf, quantile, runClients } from './run-clients.ts';
+import { describeLoad, figuresOf, type Load, quantile, runClients } from './run-clients.ts';
 
 const CLIENTS = 200;
 const SECONDS = times(7, 60);
@@ -33,6 +34,8 @@ beforeAll(async () => {
   server = await startServerProcess({
     ...(observatoryEnvironment as Record<string, string>),
     DATABASE_URL: database.url,
+    // As the README advises where Postgres shares the machine.
+    DATABASE_POOL_SIZE: String(Math.min(10, availableParallelism())),
     INTERNAL_SECRET: TEST_SECRET,
     MCP_AUTH_TOKEN: TEST_TOKEN,
     TRUSTED_PROXIES: '127.0.0.1',
@@ -45,7 +48,7 @@ beforeAll(async () => {
   const { access_token: user } = (await response.json()) as { access_token: string };
   secrets = { internal: TEST_SECRET, mcp: TEST_TOKEN, user, ...ADA };
   // Everything is compiled and connected before anything is measured.
-  await load({ clients: 20 }, 2);
+  await load({ clients: 20 }, 2).result;
 });
 
 afterAll(async () => {
@@ -103,13 +106,14 @@ describe('four times what the server can do', () => {
 });
 
 /** Asks for /health again and again while a load runs, and keeps how long each took. */
-async function underLoad(running: Promise<LoadResult>) {
+async function underLoad({ connected, result: running }: Load) {
   const health: number[] = [];
   let isOver = false;
   const ended = running.finally(() => {
     isOver = true;
   });
   ended.catch(() => undefined);
+  await connected;
   while (!isOver) {
     const startedAt = performance.now();
     const response = await fetch(`${server.url}/health`);

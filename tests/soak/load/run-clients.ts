@@ -3,8 +3,15 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import type { LoadPlan, LoadResult } from './clients.ts';
 
+/** A load under way. */
+export interface Load {
+  /** Resolves when its connections are there and the first request goes out. */
+  connected: Promise<unknown>;
+  result: Promise<LoadResult>;
+}
+
 /** Carries a plan out in a process of its own. */
-export async function runClients(plan: LoadPlan): Promise<LoadResult> {
+export function runClients(plan: LoadPlan): Load {
   const child = spawn(process.execPath, [join(import.meta.dirname, 'clients.ts')], {
     env: { PATH: process.env.PATH },
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
@@ -14,9 +21,11 @@ export async function runClients(plan: LoadPlan): Promise<LoadResult> {
     throw new Error(`the clients ended without a result (exit code ${child.exitCode})`);
   });
   ended.catch(() => undefined);
+  const nextMessage = () => Promise.race([once(child, 'message'), ended]);
+  const connected = nextMessage();
+  const result = connected.then(nextMessage).then(([message]) => message as LoadResult);
   child.send(plan);
-  const [result] = await Promise.race([once(child, 'message'), ended]);
-  return result;
+  return { connected, result };
 }
 
 /** The figures of a load as they are judged. */
