@@ -8,7 +8,6 @@ import { mountEndpoints, nameRoutes } from '../platform/http/route.ts';
 import { createSurface, type SurfaceOptions } from '../platform/http/surface.ts';
 import type { ToolHandles } from '../tools/index.ts';
 import { requireMcpToken } from './authentication.ts';
-import { catalogue as wholeCatalogue } from './catalogue.ts';
 import {
   healthEndpoint,
   type McpHandles,
@@ -16,7 +15,7 @@ import {
   streamableAliases,
   streamableEndpoint,
 } from './endpoints.ts';
-import type { Catalogue } from './offers.ts';
+import type { LoadCatalogue } from './offers.ts';
 import { refuseRebinding } from './rebinding.ts';
 import { prepareMcpServer } from './server.ts';
 import { createSessionRelay } from './session-relay.ts';
@@ -32,7 +31,7 @@ export interface McpAppOptions extends SurfaceOptions {
   /** What the tools reach the world through. Default: what the configuration says. */
   handles?: ToolHandles;
   /** What is offered. Default: the tools, resources and prompts of specification 3. */
-  catalogue?: Catalogue;
+  loadCatalogue?: LoadCatalogue;
   /** Whether GET /sse opens sessions, which takes a process whose requests reach each other. Default: true. */
   keepsSessions?: boolean;
   /** Aborts when the process is about to end: open sessions end then. Default: null, never. */
@@ -51,7 +50,7 @@ const served = {
  */
 export function createMcpApp(deps: Deps<McpConfig>, options: McpAppOptions = {}): Hono<HttpEnv> {
   const { serve = 'all', readConnection = readSocketConnection } = options;
-  const { stopping = null, keepsSessions = true, catalogue = wholeCatalogue } = options;
+  const { stopping = null, keepsSessions = true, loadCatalogue = loadWholeCatalogue } = options;
   const { config, log, clock, redactor, redis } = deps;
   const app = createSurface(deps, options);
   const handles = createHandles();
@@ -64,7 +63,7 @@ export function createMcpApp(deps: Deps<McpConfig>, options: McpAppOptions = {})
 
   function createHandles(): McpHandles {
     const toolHandles = options.handles ?? createToolHandles(deps);
-    const createServer = prepareMcpServer({ catalogue, handles: toolHandles, log });
+    const createServer = prepareMcpServer({ loadCatalogue, handles: toolHandles, log });
     const guard = { redactor, log, clock };
     const token = config.MCP_AUTH_TOKEN;
     // Sessions of the local server are in process memory (spec 3, Transports).
@@ -75,3 +74,5 @@ export function createMcpApp(deps: Deps<McpConfig>, options: McpAppOptions = {})
     return { createServer, guard, sessions, startedAt: clock.now() };
   }
 }
+
+const loadWholeCatalogue: LoadCatalogue = async () => (await import('./catalogue.ts')).catalogue;

@@ -20,9 +20,12 @@ export interface Prompt {
   write(handles: ToolHandles, signal: AbortSignal): Promise<PromptMessage[]>;
 }
 
-/** Everything that a server offers. */
+/** Everything that a server offers. A client that only introduces itself needs none of it. */
 export interface Catalogue {
   tools: readonly Tool[];
   resources: readonly Resource[];
   prompts: readonly Prompt[];
 }
+
+/** Loads a catalogue. Called when something of it is asked for first. */
+export type LoadCatalogue = () => Promise<Catalogue>;

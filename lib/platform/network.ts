@@ -1,4 +1,4 @@
-import { isIP } from 'node:net';
+import { isIPv4, isIPv6 } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
 type ParsedAddress = ipaddr.IPv4 | ipaddr.IPv6;
@@ -26,7 +26,7 @@ export function parseAddress(text: string): string | null {
  */
 export function parseNetwork(text: string): Network | null {
   const [address = '', prefix, ...rest] = text.split('/');
-  if (rest.length > 0 || isIP(address) === 0) return null;
+  if (rest.length > 0 || !isAddress(address)) return null;
   const written = ipaddr.parse(withoutZone(address));
   const bits = written.kind() === 'ipv4' ? 32 : 128;
   if (prefix !== undefined && !/^\d{1,3}$/.test(prefix)) return null;
@@ -58,7 +58,12 @@ export function isInNetworks(address: string, networks: readonly Network[]): boo
 }
 
 function parse(text: string): ParsedAddress | null {
-  return isIP(text) === 0 ? null : ipaddr.process(withoutZone(text));
+  return isAddress(text) ? ipaddr.process(withoutZone(text)) : null;
+}
+
+/** The pattern of IPv6 is large: no cold start makes it for an address that holds no colon. */
+function isAddress(text: string): boolean {
+  return text.includes(':') ? isIPv6(text) : isIPv4(text);
 }
 
 function withoutZone(address: string): string {

@@ -43,22 +43,18 @@ export interface RateLimiterHandles {
 export function createRateLimiter({ redis, log, clock }: RateLimiterHandles): RateLimiter {
   if (redis === null) return countInProcess(clock);
   const inRedis = countInRedis(redis, clock);
-  let inProcess: RateLimiter | null = null;
-  const countHere: RateLimiter['count'] = (kind, address) => {
-    inProcess ??= countInProcess(clock);
-    return inProcess.count(kind, address);
-  };
+  const inProcess = countInProcess(clock);
   const warn = warnOccasionally({ log, clock }, 60_000);
   let redisPausedUntil = Number.NEGATIVE_INFINITY;
   return {
     async count(kind, address) {
-      if (clock.now() < redisPausedUntil) return countHere(kind, address);
+      if (clock.now() < redisPausedUntil) return inProcess.count(kind, address);
       try {
         return await inRedis.count(kind, address);
       } catch (error) {
         redisPausedUntil = clock.now() + REDIS_PAUSE_MS;
         warn('Redis does not answer: rate limits are counted in this process', { error });
-        return countHere(kind, address);
+        return inProcess.count(kind, address);
       }
     },
   };
@@ -66,11 +62,11 @@ export function createRateLimiter({ redis, log, clock }: RateLimiterHandles): Ra
 
 /** A window starts with an address's first request and lasts a minute. */
 function countInProcess(clock: Clock): RateLimiter {
-  const windows = new LRUCache<string, { requests: number; resetsAt: number }>({
-    max: MAX_ADDRESSES,
-  });
+  // A cache takes its memory when it is made, so it is made by the first who is counted.
+  let windows: LRUCache<string, { requests: number; resetsAt: number }> | null = null;
   return {
     async count(kind, address) {
+      windows ??= new LRUCache({ max: MAX_ADDRESSES });
       const key = `${kind}:${address}`;
       let window = windows.get(key);
       if (!window || clock.now() >= window.resetsAt) {
@@ -106,7 +102,7 @@ function countInRedis(redis: Redis, clock: Clock): RateLimiter {
       enableTelemetry: false,
     });
   const limiters = { anonymous: limiterOf('anonymous'), forwarded: limiterOf('forwarded') };
-  // A cache takes its memory when it is made, so it is made by the first who is refused.
+  // As above, by the first who is refused.
   let refused: LRUCache<string, RateCount> | null = null;
   return {
     async count(kind, address) {

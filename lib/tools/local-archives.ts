@@ -1,5 +1,5 @@
 import { tmpdir } from 'node:os';
-import { type ArchiveReader, createArchiveReader } from '../archives/archives.ts';
+import type { ArchiveReader } from '../archives/archives.ts';
 import type { DatabaseConfig } from '../platform/config/database.ts';
 import type { Environment } from '../platform/config/read.ts';
 import { archivePath } from '../platform/config/worker.ts';
@@ -11,17 +11,33 @@ type ArchiveConfig = Pick<DatabaseConfig, 'DATA_DIR'> & {
   PATH?: Environment[string];
 };
 
-/** The archives on this machine, as the tools read them: what they hold leaves without secrets. */
+/**
+ * The archives on this machine, as the tools read them: what they hold leaves without secrets. What reads
+ * them is loaded by the first who asks.
+ */
 export function createLocalArchives(
   { config, clock, redactor }: Pick<Deps<ArchiveConfig>, 'config' | 'clock' | 'redactor'>,
   backups: Pick<BackupSource, 'findArchive'>,
 ): ArchiveReader {
-  return createArchiveReader({
-    root: archivePath(config),
-    findRecord: (repository, signal) => backups.findArchive(repository, signal),
-    scratchFolder: tmpdir(),
-    environment: { PATH: config.PATH },
-    clock,
-    redact: redactor.text,
-  });
+  let reader: Promise<ArchiveReader> | null = null;
+  const load = () => {
+    reader ??= open();
+    return reader;
+  };
+  async function open(): Promise<ArchiveReader> {
+    const { createArchiveReader } = await import('../archives/archives.ts');
+    return createArchiveReader({
+      root: archivePath(config),
+      findRecord: (repository, signal) => backups.findArchive(repository, signal),
+      scratchFolder: tmpdir(),
+      environment: { PATH: config.PATH },
+      clock,
+      redact: redactor.text,
+    });
+  }
+  return {
+    verify: async (...asked) => (await load()).verify(...asked),
+    inspect: async (...asked) => (await load()).inspect(...asked),
+    extract: async (...asked) => (await load()).extract(...asked),
+  };
 }

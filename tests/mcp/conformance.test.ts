@@ -152,7 +152,10 @@ describe('the conformance tool', () => {
   });
 
   it('passes the same server with the tools, resources and prompts that it calls', async () => {
-    const { app } = createTestMcpApp({}, { catalogue: fixtureCatalogue, serve: 'http' });
+    const { app } = createTestMcpApp(
+      {},
+      { loadCatalogue: async () => fixtureCatalogue, serve: 'http' },
+    );
     const server = await listenMcp(app);
     onTestFinished(server.close);
     const run = await runScenarios(server.url, Object.keys(absent));

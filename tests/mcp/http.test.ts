@@ -173,7 +173,7 @@ describe('streamable HTTP', () => {
 
   it('cancels what runs when the client goes away', async () => {
     const { catalogue, canceled, waiting } = createFixtureCatalogue();
-    const { app, deps } = createTestMcpApp({}, { catalogue });
+    const { app, deps } = createTestMcpApp({}, { loadCatalogue: async () => catalogue });
     const leaving = new AbortController();
     const response = await app.request('/mcp', {
       method: 'POST',

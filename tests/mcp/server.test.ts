@@ -28,7 +28,11 @@ async function connect(
 ) {
   const deps = createTestDeps({ environment: { JWT_SECRET: SECRET.padEnd(32, '.') } });
   const [ours, theirs] = InMemoryTransport.createLinkedPair();
-  const createServer = prepareMcpServer({ catalogue, handles, log: deps.log });
+  const createServer = prepareMcpServer({
+    loadCatalogue: async () => catalogue,
+    handles,
+    log: deps.log,
+  });
   await createServer().connect(guardTransport(ours, deps));
   const client = await connectClient(theirs);
   clients.push(client);

@@ -110,7 +110,7 @@ describe('a session', () => {
 
   it('ends with its stream, and cancels what runs for it', async () => {
     const { catalogue, canceled, waiting } = createFixtureCatalogue();
-    const { app } = createTestMcpApp({}, { catalogue });
+    const { app } = createTestMcpApp({}, { loadCatalogue: async () => catalogue });
     const { endpoint, reader } = await openSession(app);
     const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'wait' } };
     await post(app, endpoint, call);
@@ -172,7 +172,7 @@ describe('a session', () => {
 
 it('a client that breaks its connection ends its session on a real server', async () => {
   const { catalogue, canceled, waiting } = createFixtureCatalogue();
-  const { app } = createTestMcpApp({}, { catalogue });
+  const { app } = createTestMcpApp({}, { loadCatalogue: async () => catalogue });
   const server = await listenMcp(app);
   closing.push(server.close);
   const client = await connectSse(`${server.url}/sse`);

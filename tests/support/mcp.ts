@@ -118,7 +118,11 @@ export function createTestMcpApp(
     environment: { MCP_AUTH_TOKEN: TEST_TOKEN, ...options.environment },
   });
   const { catalogue } = createFixtureCatalogue();
-  const app = createMcpApp(deps, { catalogue, handles: createTestHandles({}), ...appOptions });
+  const app = createMcpApp(deps, {
+    loadCatalogue: async () => catalogue,
+    handles: createTestHandles({}),
+    ...appOptions,
+  });
   return { app, deps };
 }
 

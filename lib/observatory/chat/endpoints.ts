@@ -4,7 +4,7 @@ import { AppError } from '../../platform/errors.ts';
 import type { HttpEnv } from '../../platform/http/env.ts';
 import { type Endpoint, endpoint } from '../../platform/http/route.ts';
 import { beginTurn } from '../../records/chat-turns.ts';
-import { runTool } from '../../tools/index.ts';
+import { runTool } from '../../tools/run-tool.ts';
 import { sendData } from '../answers.ts';
 import type { ObservatoryHandles } from '../handles.ts';
 import {
@@ -15,10 +15,9 @@ import {
   confirmRoute,
   executeToolRoute,
 } from '../routes/chat.ts';
-import { needsPerson, readTools } from './agent-tools.ts';
 import { decideConfirmation } from './confirmations.ts';
 import { cutWhenUnread, EventStream } from './event-stream.ts';
-import { runTurn, type Turn, type TurnHandles } from './turn.ts';
+import type { Turn, TurnHandles, TurnOutcome } from './turn.ts';
 import { limitTurn, type TurnLimits } from './turn-limits.ts';
 
 type Question = z.output<typeof chatQuestion>;
@@ -68,6 +67,7 @@ export const chatEndpoints: readonly Endpoint<ObservatoryHandles>[] = [
   endpoint(executeToolRoute, async ({ body }, handles: ObservatoryHandles, c) => {
     const { chat, clock, log, redactor } = handles;
     const { name, args } = body;
+    const { needsPerson, readTools } = await import('./agent-tools.ts');
     if (needsPerson(name)) {
       const message = `${name} needs a person's approval: ask for it in the streaming chat`;
       throw new AppError('CONFIRMATION_REQUIRED', message);
@@ -110,6 +110,11 @@ async function answer(
     tool_calls: toolCalls,
     sources,
   });
+}
+
+/** The agent and its tools are much: they are loaded by the first turn, not by every cold start. */
+async function runTurn(handles: TurnHandles, turn: Turn): Promise<TurnOutcome> {
+  return (await import('./turn.ts')).runTurn(handles, turn);
 }
 
 function limitsOf({ clock, config, chat }: ObservatoryHandles, gone: AbortSignal[]): TurnLimits {

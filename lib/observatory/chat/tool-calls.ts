@@ -3,7 +3,8 @@ import { fence } from '../../platform/fence.ts';
 import { orAborted } from '../../platform/linked-signal.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Redactor } from '../../platform/redaction.ts';
-import { runTool, type ToolHandles } from '../../tools/index.ts';
+import type { ToolHandles } from '../../tools/index.ts';
+import { runTool } from '../../tools/run-tool.ts';
 import {
   readTools,
   reportEmail,

@@ -7,6 +7,7 @@ import { endTurn, type HistoryMessage } from '../../records/chat-turns.ts';
 import type { ObservatoryHandles } from '../handles.ts';
 import { type Emit, eventCodeOf } from './events.ts';
 import { writeInstructions, writeMessages } from './instructions.ts';
+import { askModel } from './model-step.ts';
 import { type ChatSource, findChatSources } from './sources.ts';
 import {
   type CallingHandles,
@@ -92,8 +93,6 @@ export async function runTurn(handles: TurnHandles, turn: Turn): Promise<TurnOut
 async function converse(handles: TurnHandles, turn: Turn, outcome: TurnOutcome): Promise<void> {
   const { redactor, clock, streams } = handles;
   const { model, keys, canAsk, signal, emit, requestId } = turn;
-  // The AI SDK is large: it is loaded by the first turn, not by every cold start.
-  const { askModel } = await import('./model-step.ts');
   const instructions = writeInstructions({ now: clock.now(), canAsk });
   const messages = writeMessages(turn.history, redactor.text(turn.question), outcome.sources);
   for (let iteration = 1; iteration <= MOST_ITERATIONS; iteration += 1) {
