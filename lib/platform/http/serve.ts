@@ -7,7 +7,7 @@ import { ConfigError } from '../config/read.ts';
 import type { Log } from '../log.ts';
 import { refuseMalformed } from './client-error.ts';
 import { OpenResponses } from './open-responses.ts';
-import { answerUnserved, hasUsableHost, refuseHost } from './unserved.ts';
+import { answerUnserved, hasUsableAddress, refuseAddress } from './unserved.ts';
 import { asksForWebSocket, UpgradeResponse } from './upgrade.ts';
 
 /** Limits of the connection itself. There is no write timeout. (spec 1, Limits) */
@@ -111,8 +111,8 @@ export function createNodeServer(options: ServerOptions): NodeServer {
     response.once('close', () => {
       if (closing) server.closeIdleConnections();
     });
-    if (hasUsableHost(request)) void listener(request, response);
-    else refuseHost(request, response);
+    if (hasUsableAddress(request)) void listener(request, response);
+    else refuseAddress(request, response);
   }
 
   function onUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {

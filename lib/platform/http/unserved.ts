@@ -5,13 +5,20 @@ import type { Log } from '../log.ts';
 import { describeError } from './error-response.ts';
 import { chooseRequestId } from './request-id.ts';
 
-/** Can an address be made of the Host header? Without one the app could not tell what was asked. */
-export function hasUsableHost({ headers: { host } }: IncomingMessage): boolean {
-  return host !== undefined && URL.canParse(`http://${host}/`);
+/** Can an address be made of the Host header and the target? Without one the app could not tell what was asked. */
+export function hasUsableAddress({
+  headers: { host },
+  url: target = '',
+}: IncomingMessage): boolean {
+  if (host === undefined || !URL.canParse(`http://${host}/`)) return false;
+  const [path = ''] = target.split('?', 1);
+  // A backslash is a slash to some who read an address, and none to others.
+  if (path.includes('\\')) return false;
+  return path.startsWith('/') || (/^https?:\/\//.test(path) && URL.canParse(target));
 }
 
 /** Answers 400 and closes the connection; a request id of the client's is kept. */
-export function refuseHost(request: IncomingMessage, response: ServerResponse): void {
+export function refuseAddress(request: IncomingMessage, response: ServerResponse): void {
   const given = request.headers['x-request-id'];
   const requestId = chooseRequestId(typeof given === 'string' ? given : null);
   const error = new AppError('BAD_REQUEST', 'malformed request');

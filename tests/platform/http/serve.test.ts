@@ -240,10 +240,17 @@ describe('malformed bytes', () => {
     expect(answer.indexOf('\r\n\r\n')).toBe(answer.length - 4);
   });
 
-  it('keep the request id that came with them', async () => {
+  it.each([
+    'GET / HTTP/1.1\r\nHost: 1.2.3.4.5',
+    'GET /\\ HTTP/1.1\r\nHost: a',
+    'OPTIONS * HTTP/1.1\r\nHost: a',
+    'GET http://[/ HTTP/1.1\r\nHost: a',
+    'GET ftp://a/ HTTP/1.1\r\nHost: a',
+  ])('keep the request id that came with them: %s', async (head) => {
     const { port } = await serve();
-    const head = 'GET / HTTP/1.1\r\nHost: 1.2.3.4.5\r\nX-Request-ID: mine\r\n\r\n';
-    expect(bodyOf(await exchange(port, head)).request_id).toBe('mine');
+    const answer = await exchange(port, `${head}\r\nX-Request-ID: mine\r\n\r\n`);
+    expect(answer).toContain('HTTP/1.1 400 Bad Request');
+    expect(bodyOf(answer).request_id).toBe('mine');
   });
 
   it('in a body are the client’s fault, in the metrics and the log too', async () => {
