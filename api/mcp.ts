@@ -1,3 +1,4 @@
+import '../lib/mcp/interpret-schemas.ts';
 import { createHostedMcpApp } from '../lib/mcp/hosted.ts';
 
 const app = await createHostedMcpApp(process.env);

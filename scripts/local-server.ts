@@ -20,6 +20,7 @@ import { buildDeps } from '../lib/platform/deps.ts';
 import { serveNode } from '../lib/platform/http/serve.ts';
 import { createLog, type Log } from '../lib/platform/log.ts';
 import { createRedactor } from '../lib/platform/redaction.ts';
+import { openRedis } from '../lib/platform/redis.ts';
 import { findSurface } from '../lib/platform/surfaces.ts';
 import { UnderWay } from '../lib/platform/under-way.ts';
 import { otherRoutes } from '../lib/routes.ts';
@@ -57,6 +58,7 @@ export async function startLocalServer(environment: Environment): Promise<LocalS
     const deps = buildDeps({
       config,
       db,
+      redis: openRedis(config),
       log,
       redactor,
       clock: systemClock,

@@ -11,6 +11,7 @@ import { buildDeps, type Deps } from '../platform/deps.ts';
 import { serveNode } from '../platform/http/serve.ts';
 import { createLog, type Log } from '../platform/log.ts';
 import { createRedactor } from '../platform/redaction.ts';
+import { openRedis } from '../platform/redis.ts';
 import { createMcpApp } from './app.ts';
 import { parseMcpArguments, usage } from './arguments.ts';
 import { catalogue } from './catalogue.ts';
@@ -61,6 +62,7 @@ export async function runMcp(command: McpCommand): Promise<number> {
   const deps = buildDeps({
     config,
     db: db ?? unavailableDatabase(new Error('there is no database: BACKEND_URL serves')),
+    redis: openRedis(config),
     log,
     redactor,
     clock,

@@ -1,13 +1,12 @@
 import type { Redis } from '@upstash/redis';
 import type { Clock } from './clock.ts';
-import type { RedisConfig } from './config/redis.ts';
 import type { Database } from './database/database.ts';
 import { type DatabaseUse, noteDatabaseUse } from './database-use.ts';
 import { createMetrics, type Metrics } from './http/metrics.ts';
 import type { Log } from './log.ts';
-import { createRateLimiter, type RateLimiter } from './rate-limiter.ts';
+import type { RateLimiter } from './rate-count.ts';
+import { createRateLimiter } from './rate-limiter.ts';
 import type { Redactor } from './redaction.ts';
-import { openRedis } from './redis.ts';
 
 /**
  * Everything a surface needs from outside, built in one place and passed to its factory. Nothing is
@@ -34,24 +33,17 @@ export interface Deps<Config> {
 /** What differs between a server of our own, a deployed function and a test. */
 export type Foundation<Config> = Pick<
   Deps<Config>,
-  'config' | 'db' | 'log' | 'redactor' | 'clock' | 'fetch' | 'waitUntil'
+  'config' | 'db' | 'redis' | 'log' | 'redactor' | 'clock' | 'fetch' | 'waitUntil'
 >;
 
-/**
- * Builds the handles of one process from its configuration and database. Throws ConfigError when only
- * half of Redis is configured.
- */
-export function buildDeps<Config extends RedisConfig>(
-  foundation: Foundation<Config>,
-): Deps<Config> {
-  const { config, log, clock, waitUntil } = foundation;
-  const redis = openRedis(config);
+/** Builds the handles of one process from its configuration, its database and its Redis. */
+export function buildDeps<Config>(foundation: Foundation<Config>): Deps<Config> {
+  const { redis, log, clock, waitUntil } = foundation;
   const metrics = createMetrics();
   metrics.observeDatabase(foundation.db);
   return {
     ...foundation,
     ...noteDatabaseUse(foundation.db, { redis, log, clock, waitUntil }),
-    redis,
     limiter: createRateLimiter({ redis, log, clock }),
     metrics,
   };

@@ -1,3 +1,4 @@
+import type { Redis } from '@upstash/redis';
 import { systemClock } from './clock.ts';
 import type { DatabaseConfig } from './config/database.ts';
 import type { RedisConfig } from './config/redis.ts';
@@ -30,12 +31,20 @@ export async function buildHostedDeps<Config extends DatabaseConfig & RedisConfi
   return buildDeps({
     config,
     db,
+    redis: await openRedisWhenSet(config),
     log,
     redactor,
     clock: systemClock,
     fetch,
     waitUntil: waitUntilOnPlatform,
   });
+}
+
+/** Its client is loaded only where there is one to reach. */
+async function openRedisWhenSet(config: RedisConfig): Promise<Redis | null> {
+  const { UPSTASH_REDIS_REST_URL: url, UPSTASH_REDIS_REST_TOKEN: token } = config;
+  if (url === undefined && token === undefined) return null;
+  return (await import('./redis.ts')).openRedis(config);
 }
 
 interface PlatformContext {

@@ -1,32 +1,10 @@
-import { Ratelimit } from '@upstash/ratelimit';
 import type { Redis } from '@upstash/redis';
 import { LRUCache } from 'lru-cache';
 import type { Clock } from './clock.ts';
 import type { Log } from './log.ts';
 import { warnOccasionally } from './occasional-log.ts';
+import { MAX_ADDRESSES, type RateLimiter, rateLimits, WINDOW_MS } from './rate-count.ts';
 
-const WINDOW_MS = 60_000;
-
-/** Requests a minute and address: without the secret, and forwarded with it. (spec 1, Limits) */
-export const rateLimits = { anonymous: 100, forwarded: 300 } as const;
-export type RateLimitKind = keyof typeof rateLimits;
-
-/** How an address stands after a request was counted. */
-export interface RateCount {
-  allowed: boolean;
-  limit: number;
-  remaining: number;
-  /** When the count starts again, in milliseconds since the epoch. */
-  resetsAt: number;
-}
-
-/** Counts requests in windows of one minute. Never throws and never lets everything pass. */
-export interface RateLimiter {
-  count(kind: RateLimitKind, address: string): Promise<RateCount>;
-}
-
-/** Most addresses that the process keeps; the least recently seen is forgotten. */
-const MAX_ADDRESSES = 20_000;
 /** For so long Redis is left alone after it failed, so that a slow one does not slow every request. */
 const REDIS_PAUSE_MS = 5_000;
 
@@ -42,7 +20,7 @@ export interface RateLimiterHandles {
  */
 export function createRateLimiter({ redis, log, clock }: RateLimiterHandles): RateLimiter {
   if (redis === null) return countInProcess(clock);
-  const inRedis = countInRedis(redis, clock);
+  let inRedis: Promise<RateLimiter> | null = null;
   const inProcess = countInProcess(clock);
   const warn = warnOccasionally({ log, clock }, 60_000);
   let redisPausedUntil = Number.NEGATIVE_INFINITY;
@@ -50,7 +28,8 @@ export function createRateLimiter({ redis, log, clock }: RateLimiterHandles): Ra
     async count(kind, address) {
       if (clock.now() < redisPausedUntil) return inProcess.count(kind, address);
       try {
-        return await inRedis.count(kind, address);
+        inRedis ??= loadCountInRedis(redis, clock);
+        return await (await inRedis).count(kind, address);
       } catch (error) {
         redisPausedUntil = clock.now() + REDIS_PAUSE_MS;
         warn('Redis does not answer: rate limits are counted in this process', { error });
@@ -58,6 +37,12 @@ export function createRateLimiter({ redis, log, clock }: RateLimiterHandles): Ra
       }
     },
   };
+}
+
+/** Loaded by the first who is counted, not by every cold start. */
+async function loadCountInRedis(redis: Redis, clock: Clock): Promise<RateLimiter> {
+  const { countInRedis } = await import('./rate-limit-in-redis.ts');
+  return countInRedis(redis, clock);
 }
 
 /** A window starts with an address's first request and lasts a minute. */
@@ -81,41 +66,6 @@ function countInProcess(clock: Clock): RateLimiter {
         remaining: Math.max(0, limit - window.requests),
         resetsAt: window.resetsAt,
       };
-    },
-  };
-}
-
-/**
- * Windows are the clock's minutes: the one algorithm of the library whose reset time is true. An address
- * that Redis refused is refused here until its window ends, so that a flood costs no more round trips.
- */
-function countInRedis(redis: Redis, clock: Clock): RateLimiter {
-  const limiterOf = (kind: RateLimitKind) =>
-    new Ratelimit({
-      redis,
-      limiter: Ratelimit.fixedWindow(rateLimits[kind], `${WINDOW_MS} ms`),
-      prefix: `backup:rate:${kind}`,
-      // The library's own timeout lets the request pass, and its own cache has no bound.
-      timeout: 0,
-      ephemeralCache: false,
-      analytics: false,
-      enableTelemetry: false,
-    });
-  const limiters = { anonymous: limiterOf('anonymous'), forwarded: limiterOf('forwarded') };
-  // As above, by the first who is refused.
-  let refused: LRUCache<string, RateCount> | null = null;
-  return {
-    async count(kind, address) {
-      const key = `${kind}:${address}`;
-      const known = refused?.get(key);
-      if (known && clock.now() < known.resetsAt) return known;
-      const { success, limit, remaining, reset } = await limiters[kind].limit(address);
-      const count = { allowed: success, limit, remaining, resetsAt: reset };
-      if (!success) {
-        refused ??= new LRUCache({ max: MAX_ADDRESSES });
-        refused.set(key, count);
-      }
-      return count;
     },
   };
 }

@@ -2,6 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { builtinModules } from 'node:module';
 import { join, resolve } from 'node:path';
 import { type BuildOptions, build, type Metafile, type Plugin } from 'esbuild';
+import { builtinsWhenAsked } from './builtins-when-asked.ts';
+import { compiledWhenAsked } from './compiled-when-asked.ts';
 
 const project = resolve(import.meta.dirname, '../..');
 
@@ -10,8 +12,8 @@ export interface Bundle {
   code: Uint8Array;
   /** Its source map, without the text of the sources. */
   map: Uint8Array;
-  /** What went into it, and how many bytes each part has in it. */
-  metafile: Metafile;
+  /** What went into it, and how many bytes each part has in it: of the module, and of the texts in it. */
+  metafiles: Metafile[];
 }
 
 /** Packages that libraries take when they are installed, which here they are not. */
@@ -104,39 +106,50 @@ const usedPartsOfMetrics: Plugin = {
   },
 };
 
+/** How everything is bundled, the packages that are compiled when they are asked for too. */
+const settings: BuildOptions = {
+  absWorkingDir: project,
+  bundle: true,
+  minify: true,
+  platform: 'node',
+  target: 'node22',
+  legalComments: 'none',
+  external: optional,
+  define: { 'process.env.NODE_PG_FORCE_NATIVE': 'undefined' },
+  plugins: [noNativeClient, usedPartsOfZod, usedPartsOfMetrics, nothingInstead, builtinsWhenAsked],
+  // A type import of a library without side effects leaves nothing.
+  logOverride: { 'ignored-bare-import': 'silent' },
+  metafile: true,
+  write: false,
+};
+
 /**
  * Bundles a file and everything that it imports into one minified ES module for Node. What is imported
  * with `import()` is in it too, but runs only when it is asked for. `entry` is a path from the root of the
  * project; `options` go before ours. Throws when something is imported that would be missing.
  */
 export async function bundleFunction(entry: string, options: BuildOptions = {}): Promise<Bundle> {
-  const { outputFiles, metafile } = await build({
-    absWorkingDir: project,
+  const texts: Metafile[] = [];
+  const { outputFiles = [], metafile } = await build({
+    ...settings,
     entryPoints: [entry],
     // Nothing is written there; paths in the source map are relative to it.
     outfile: join(project, 'api/index.mjs'),
-    bundle: true,
-    minify: true,
     format: 'esm',
-    platform: 'node',
-    target: 'node22',
     sourcemap: 'linked',
     sourcesContent: false,
-    legalComments: 'none',
-    external: optional,
-    define: { 'process.env.NODE_PG_FORCE_NATIVE': 'undefined' },
     // CommonJS packages call it for what Node brings.
     banner: {
-      js: "import{createRequire as createRequireOfBundle}from'node:module';const require=createRequireOfBundle(import.meta.url);",
+      js: "const require=process.getBuiltinModule('node:module').createRequire(import.meta.url);",
     },
-    plugins: [noNativeClient, usedPartsOfZod, usedPartsOfMetrics, nothingInstead],
-    // A type import of a library without side effects leaves nothing.
-    logOverride: { 'ignored-bare-import': 'silent' },
+    plugins: [compiledWhenAsked(settings, texts), ...(settings.plugins ?? [])],
     ...options,
     metafile: true,
     write: false,
   });
-  const missing = Object.values(metafile.outputs)
+  const metafiles = [metafile, ...texts];
+  const missing = metafiles
+    .flatMap(({ outputs }) => Object.values(outputs))
     .flatMap(({ imports }) => imports)
     .filter(({ external, path }) => external && !known.has(path.replace(/^node:/, '')));
   if (missing.length > 0) {
@@ -145,5 +158,5 @@ export async function bundleFunction(entry: string, options: BuildOptions = {}):
   }
   const contents = (end: string) =>
     outputFiles.find(({ path }) => path.endsWith(end))?.contents ?? new Uint8Array();
-  return { code: contents('.mjs'), map: contents('.map'), metafile };
+  return { code: contents('.mjs'), map: contents('.map'), metafiles };
 }

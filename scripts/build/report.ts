@@ -3,6 +3,7 @@ import { gzipSync } from 'node:zlib';
 import { z } from 'zod';
 import type { Surface } from '../../lib/platform/surfaces.ts';
 import type { Bundle } from './bundle.ts';
+import { isCompiledWhenAsked } from './compiled-when-asked.ts';
 
 /** What one bundle holds and weighs, in bytes. */
 const weight = z.object({
@@ -33,12 +34,12 @@ const limits: Record<Surface['name'], { gzipBytes: number; banned: readonly stri
 };
 
 /** The files of a bundle that have a part in it, with its size: `zod/v4/core/core.js` in node_modules. */
-function listFiles({ metafile }: Bundle): { path: string; bytes: number }[] {
-  return Object.values(metafile.outputs).flatMap(({ inputs }) =>
-    Object.entries(inputs)
-      .map(([path, { bytesInOutput: bytes }]) => ({ path, bytes }))
-      .filter(({ bytes }) => bytes > 0),
-  );
+function listFiles({ metafiles }: Bundle): { path: string; bytes: number }[] {
+  return metafiles
+    .flatMap(({ outputs }) => Object.values(outputs))
+    .flatMap(({ inputs }) => Object.entries(inputs))
+    .map(([path, { bytesInOutput: bytes }]) => ({ path, bytes }))
+    .filter(({ path, bytes }) => bytes > 0 && !isCompiledWhenAsked(path));
 }
 
 const IN_PACKAGE = /^(.*node_modules\/)((?:@[^/]+\/)?[^/]+)\//;

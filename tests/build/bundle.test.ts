@@ -1,7 +1,8 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import vm from 'node:vm';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { type Bundle, bundleFunction } from '../../scripts/build/bundle.ts';
 import { temporaryFolder } from '../support/git.ts';
 
@@ -45,11 +46,43 @@ it('lets CommonJS packages require what Node brings', async () => {
   expect((await load()).default).toBe('\n');
 });
 
+it('loads what Node brings when the module runs that imports it', async () => {
+  const { code, load } = await bundle('builtins', {
+    'entry.ts': "export const ask = () => import('./lazy.ts');",
+    'lazy.ts': [
+      "import dns, { getDefaultResultOrder } from 'node:dns';",
+      "import { EOL } from 'os';",
+      'export const lazy = [typeof dns.lookup, getDefaultResultOrder(), EOL];',
+    ].join('\n'),
+  });
+  expect(Buffer.from(code).toString()).not.toMatch(/\bimport\b(?!\.meta)/);
+  const { ask } = await load();
+  expect((await ask()).lazy).toEqual(['function', 'verbatim', '\n']);
+});
+
+it('compiles packages that few requests need when they are asked for', async () => {
+  const compile = vi.spyOn(vm, 'compileFunction');
+  const { metafiles, load } = await bundle('texts', {
+    'entry.ts': "export const ask = () => import('./lazy.ts');",
+    'lazy.ts': "import { Marked } from 'marked'; export const html = new Marked().parse('# A');",
+  });
+  expect(metafiles.flatMap(({ inputs }) => Object.keys(inputs))).toContainEqual(
+    expect.stringMatching(/node_modules\/marked\//),
+  );
+  const { ask } = await load();
+  expect(compile).not.toHaveBeenCalled();
+  expect((await ask()).html).toBe('<h1>A</h1>\n');
+  expect(compile.mock.calls.map(([, , options]) => options)).toEqual([{ filename: 'marked' }]);
+  compile.mockRestore();
+});
+
 it('leaves out what is not used of zod, and every language but English', async () => {
-  const { metafile, load } = await bundle('zod', {
+  const { metafiles, load } = await bundle('zod', {
     'entry.ts': "import { z } from 'zod'; export default z.string();",
   });
-  const files = Object.values(metafile.outputs).flatMap(({ inputs }) => Object.keys(inputs));
+  const files = metafiles
+    .flatMap(({ outputs }) => Object.values(outputs))
+    .flatMap(({ inputs }) => Object.keys(inputs));
   expect(files.some((path) => path.endsWith('/from-json-schema.js'))).toBe(false);
   const languages = files.filter((path) => path.includes('/locales/'));
   expect(languages).toEqual([expect.stringMatching(/\/en\.js$/)]);

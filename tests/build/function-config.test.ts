@@ -10,7 +10,7 @@ import { temporaryFolder } from '../support/git.ts';
 it('asks the platform to tell the observatory, and no other function, of clients that leave', async () => {
   const folder = await temporaryFolder();
   const nothing = new Uint8Array();
-  const bundle = { code: nothing, map: nothing, metafile: { inputs: {}, outputs: {} } };
+  const bundle = { code: nothing, map: nothing, metafiles: [] };
   await writeBuildOutput(
     folder.path,
     surfaces.map((surface) => ({ surface, bundle })),

@@ -8,19 +8,21 @@ const nothing = new Uint8Array();
 const holding = (files: Record<string, number>, code = nothing): Bundle => ({
   code,
   map: nothing,
-  metafile: {
-    inputs: {},
-    outputs: {
-      'index.mjs': {
-        bytes: code.length,
-        inputs: Object.fromEntries(
-          Object.entries(files).map(([path, bytesInOutput]) => [path, { bytesInOutput }]),
-        ),
-        imports: [],
-        exports: [],
+  metafiles: [
+    {
+      inputs: {},
+      outputs: {
+        'index.mjs': {
+          bytes: code.length,
+          inputs: Object.fromEntries(
+            Object.entries(files).map(([path, bytesInOutput]) => [path, { bytesInOutput }]),
+          ),
+          imports: [],
+          exports: [],
+        },
       },
     },
-  },
+  ],
 });
 
 const reported: Weight = { bytes: 1_000, gzipBytes: 400, packages: { '.': 600, hono: 400 } };

@@ -2,7 +2,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import { readConfig } from '../../lib/platform/config/read.ts';
 import { redisVariables } from '../../lib/platform/config/redis.ts';
 import { createLog } from '../../lib/platform/log.ts';
-import { createRateLimiter, type RateLimiter } from '../../lib/platform/rate-limiter.ts';
+import type { RateLimiter } from '../../lib/platform/rate-count.ts';
+import { createRateLimiter } from '../../lib/platform/rate-limiter.ts';
 import { openRedis } from '../../lib/platform/redis.ts';
 import { createTestClock } from '../support/clock.ts';
 import { hasRedisServer } from '../support/redis-server.ts';

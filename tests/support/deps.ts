@@ -6,6 +6,7 @@ import { missingDatabase } from '../../lib/platform/database/open.ts';
 import { buildDeps, type Deps } from '../../lib/platform/deps.ts';
 import { createLog } from '../../lib/platform/log.ts';
 import { createRedactor } from '../../lib/platform/redaction.ts';
+import { openRedis } from '../../lib/platform/redis.ts';
 import { createTestClock, type TestClock } from './clock.ts';
 
 /** The internal secret of tests, and the headers that carry it. */
@@ -47,6 +48,7 @@ export function createTestDeps(options: TestDepsOptions = {}): TestDeps {
   const deps = buildDeps({
     config,
     db: options.db ?? missingDatabase(log),
+    redis: openRedis(config),
     log,
     redactor,
     clock,

@@ -43,10 +43,8 @@ const allowed: IOptions = {
  */
 export async function renderHtml(blocks: readonly Block[]): Promise<string> {
   // Loaded when the first report is made: they would make every cold start slower.
-  const [{ Marked }, { default: sanitizeHtml }] = await Promise.all([
-    import('marked'),
-    import('sanitize-html'),
-  ]);
+  const { Marked } = await import('marked');
+  const { default: sanitizeHtml } = await import('sanitize-html');
   const marked = new Marked({
     gfm: true,
     async: false,

@@ -1,7 +1,7 @@
 import type { MiddlewareHandler } from 'hono';
 import type { Clock } from '../clock.ts';
 import { AppError } from '../errors.ts';
-import type { RateCount, RateLimiter } from '../rate-limiter.ts';
+import type { RateCount, RateLimiter } from '../rate-count.ts';
 import type { HttpEnv } from './env.ts';
 
 /**

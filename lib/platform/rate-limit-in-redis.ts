@@ -1,0 +1,47 @@
+import { Ratelimit } from '@upstash/ratelimit';
+import type { Redis } from '@upstash/redis';
+import { LRUCache } from 'lru-cache';
+import type { Clock } from './clock.ts';
+import {
+  MAX_ADDRESSES,
+  type RateCount,
+  type RateLimiter,
+  type RateLimitKind,
+  rateLimits,
+  WINDOW_MS,
+} from './rate-count.ts';
+
+/**
+ * Windows are the clock's minutes: the one algorithm of the library whose reset time is true. An address
+ * that Redis refused is refused here until its window ends, so that a flood costs no more round trips.
+ */
+export function countInRedis(redis: Redis, clock: Clock): RateLimiter {
+  const limiterOf = (kind: RateLimitKind) =>
+    new Ratelimit({
+      redis,
+      limiter: Ratelimit.fixedWindow(rateLimits[kind], `${WINDOW_MS} ms`),
+      prefix: `backup:rate:${kind}`,
+      // The library's own timeout lets the request pass, and its own cache has no bound.
+      timeout: 0,
+      ephemeralCache: false,
+      analytics: false,
+      enableTelemetry: false,
+    });
+  const limiters = { anonymous: limiterOf('anonymous'), forwarded: limiterOf('forwarded') };
+  // A cache takes its memory when it is made, so it is made by the first who is refused.
+  let refused: LRUCache<string, RateCount> | null = null;
+  return {
+    async count(kind, address) {
+      const key = `${kind}:${address}`;
+      const known = refused?.get(key);
+      if (known && clock.now() < known.resetsAt) return known;
+      const { success, limit, remaining, reset } = await limiters[kind].limit(address);
+      const count = { allowed: success, limit, remaining, resetsAt: reset };
+      if (!success) {
+        refused ??= new LRUCache({ max: MAX_ADDRESSES });
+        refused.set(key, count);
+      }
+      return count;
+    },
+  };
+}
