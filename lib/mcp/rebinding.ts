@@ -3,9 +3,8 @@ import type { HttpConfig } from '../platform/config/http.ts';
 import { AppError } from '../platform/errors.ts';
 import type { ReadConnection } from '../platform/http/client-address.ts';
 import type { HttpEnv } from '../platform/http/env.ts';
-import { isInNetworks, parseNetworks } from '../platform/network.ts';
+import { isInNetworks, isLoopback, parseNetworks } from '../platform/network.ts';
 
-const loopback = parseNetworks(['127.0.0.0/8', '::1']);
 const localHost = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?$/i;
 
 /**
@@ -22,7 +21,7 @@ export function refuseRebinding(
   return async (c, next) => {
     const { peer } = readConnection(c, config.TRUST_PROXY_HEADER);
     const host = c.req.header('host') ?? '';
-    if (isInNetworks(peer, loopback) && !isInNetworks(peer, trusted) && !localHost.test(host)) {
+    if (isLoopback(peer) && !isInNetworks(peer, trusted) && !localHost.test(host)) {
       throw new AppError(
         'FORBIDDEN',
         'over a loopback connection the Host must be localhost, 127.0.0.1 or [::1]',

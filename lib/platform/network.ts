@@ -57,6 +57,11 @@ export function isInNetworks(address: string, networks: readonly Network[]): boo
   );
 }
 
+/** Is it an address of this machine alone: 127.0.0.0/8 or ::1, also as IPv4-mapped? */
+export function isLoopback(address: string): boolean {
+  return parse(address)?.range() === 'loopback';
+}
+
 function parse(text: string): ParsedAddress | null {
   return isAddress(text) ? ipaddr.process(withoutZone(text)) : null;
 }

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
   isInNetworks,
+  isLoopback,
   parseAddress,
   parseNetwork,
   parseNetworks,
@@ -96,4 +97,16 @@ describe('isInNetworks', () => {
       }),
     );
   });
+});
+
+describe('isLoopback', () => {
+  it.each(['127.0.0.1', '127.255.255.254', '::1', '::ffff:127.0.0.1', '0:0:0:0:0:0:0:1'])(
+    'holds for %s',
+    (address) => expect(isLoopback(address)).toBe(true),
+  );
+
+  it.each(['128.0.0.1', '126.255.255.255', '10.0.0.1', '0.0.0.0', '::', '::2', 'localhost', ''])(
+    'does not for %j',
+    (address) => expect(isLoopback(address)).toBe(false),
+  );
 });
