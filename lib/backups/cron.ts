@@ -7,7 +7,6 @@ import { carriesBearer, unauthorized } from '../platform/http/authentication.ts'
 import type { HttpEnv } from '../platform/http/env.ts';
 import { type Endpoint, endpoint } from '../platform/http/route.ts';
 import type { BackupsHandles } from './handles.ts';
-import { sweep } from './sweeping.ts';
 
 /** Where the platform's cron calls; it checks access itself, by `requireCronSecret`. */
 export const SWEEP_PATH = '/api/cron/sweep-stale-runs';
@@ -34,7 +33,11 @@ export const cronEndpoints: readonly Endpoint<BackupsHandles>[] = (['get', 'post
         description: 'Skipped while the database is not in use, so that it can sleep.',
         responses: { 200: { description: 'What was done.', schema: outcome } },
       },
-      async (_input, handles: BackupsHandles, c) => c.json(await sweep(handles)),
+      async (_input, handles: BackupsHandles, c) => {
+        // A sweep feeds the search, whose code is nothing that a cold start should wait for.
+        const { sweep } = await import('./sweeping.ts');
+        return c.json(await sweep(handles));
+      },
     ),
 );
 
