@@ -58,7 +58,7 @@ export class Handshakes {
       }
     });
     server.on('wsClientError', (error, _socket, request) =>
-      refuseMalformed(error, request.socket, false),
+      refuseMalformed(error, request.socket, { answering: false, inBody: false }),
     );
     return server;
   }

@@ -9,6 +9,7 @@ import {
   ListToolsRequestSchema,
   ReadResourceRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js';
+import { loadOnce } from '../platform/load-once.ts';
 import type { Log } from '../platform/log.ts';
 import { version } from '../platform/version.ts';
 import { describeTool, type ToolDescription } from '../tools/describe-tool.ts';
@@ -48,11 +49,7 @@ export type CreateMcpServer = () => Server;
  * (spec 3, Errors)
  */
 export function prepareMcpServer({ loadCatalogue, handles, log }: McpServerParts): CreateMcpServer {
-  let offered: Promise<Offered> | null = null;
-  const offers = () => {
-    offered ??= loadCatalogue().then(prepareOffers);
-    return offered;
-  };
+  const offers = loadOnce(async () => prepareOffers(await loadCatalogue()));
 
   async function callTool(
     name: string,
@@ -121,8 +118,6 @@ export function prepareMcpServer({ loadCatalogue, handles, log }: McpServerParts
 }
 
 /** What a catalogue holds, by its names and as the lists answer it. */
-type Offered = ReturnType<typeof prepareOffers>;
-
 function prepareOffers({ tools, resources, prompts }: Catalogue) {
   let toolList: { tools: ToolDescription[] } | null = null;
   return {

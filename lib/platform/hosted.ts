@@ -40,7 +40,7 @@ export async function buildHostedDeps<Config extends DatabaseConfig & RedisConfi
   });
 }
 
-/** Its client is loaded only where there is one to reach. */
+/** Its client is loaded only where there is one to reach. Throws ConfigError when only half is set. */
 async function openRedisWhenSet(config: RedisConfig): Promise<Redis | null> {
   const { UPSTASH_REDIS_REST_URL: url, UPSTASH_REDIS_REST_TOKEN: token } = config;
   if (url === undefined && token === undefined) return null;

@@ -1,6 +1,7 @@
 import type { Redis } from '@upstash/redis';
 import { LRUCache } from 'lru-cache';
 import type { Clock } from './clock.ts';
+import { loadOnce } from './load-once.ts';
 import type { Log } from './log.ts';
 import { warnOccasionally } from './occasional-log.ts';
 import { MAX_ADDRESSES, type RateLimiter, rateLimits, WINDOW_MS } from './rate-count.ts';
@@ -20,7 +21,11 @@ export interface RateLimiterHandles {
  */
 export function createRateLimiter({ redis, log, clock }: RateLimiterHandles): RateLimiter {
   if (redis === null) return countInProcess(clock);
-  let inRedis: Promise<RateLimiter> | null = null;
+  // Loaded by the first who is counted, not by every cold start.
+  const loadCountInRedis = loadOnce(async () => {
+    const { countInRedis } = await import('./rate-limit-in-redis.ts');
+    return countInRedis(redis, clock);
+  });
   const inProcess = countInProcess(clock);
   const warn = warnOccasionally({ log, clock }, 60_000);
   let redisPausedUntil = Number.NEGATIVE_INFINITY;
@@ -28,8 +33,8 @@ export function createRateLimiter({ redis, log, clock }: RateLimiterHandles): Ra
     async count(kind, address) {
       if (clock.now() < redisPausedUntil) return inProcess.count(kind, address);
       try {
-        inRedis ??= loadCountInRedis(redis, clock);
-        return await (await inRedis).count(kind, address);
+        const inRedis = await loadCountInRedis();
+        return await inRedis.count(kind, address);
       } catch (error) {
         redisPausedUntil = clock.now() + REDIS_PAUSE_MS;
         warn('Redis does not answer: rate limits are counted in this process', { error });
@@ -37,12 +42,6 @@ export function createRateLimiter({ redis, log, clock }: RateLimiterHandles): Ra
       }
     },
   };
-}
-
-/** Loaded by the first who is counted, not by every cold start. */
-async function loadCountInRedis(redis: Redis, clock: Clock): Promise<RateLimiter> {
-  const { countInRedis } = await import('./rate-limit-in-redis.ts');
-  return countInRedis(redis, clock);
 }
 
 /** A window starts with an address's first request and lasts a minute. */

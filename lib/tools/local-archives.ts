@@ -4,6 +4,7 @@ import type { DatabaseConfig } from '../platform/config/database.ts';
 import type { Environment } from '../platform/config/read.ts';
 import { archivePath } from '../platform/config/worker.ts';
 import type { Deps } from '../platform/deps.ts';
+import { loadOnce } from '../platform/load-once.ts';
 import type { BackupSource } from './backup-source.ts';
 
 type ArchiveConfig = Pick<DatabaseConfig, 'DATA_DIR'> & {
@@ -19,12 +20,7 @@ export function createLocalArchives(
   { config, clock, redactor }: Pick<Deps<ArchiveConfig>, 'config' | 'clock' | 'redactor'>,
   backups: Pick<BackupSource, 'findArchive'>,
 ): ArchiveReader {
-  let reader: Promise<ArchiveReader> | null = null;
-  const load = () => {
-    reader ??= open();
-    return reader;
-  };
-  async function open(): Promise<ArchiveReader> {
+  const load = loadOnce(async () => {
     const { createArchiveReader } = await import('../archives/archives.ts');
     return createArchiveReader({
       root: archivePath(config),
@@ -34,7 +30,7 @@ export function createLocalArchives(
       clock,
       redact: redactor.text,
     });
-  }
+  });
   return {
     verify: async (...asked) => (await load()).verify(...asked),
     inspect: async (...asked) => (await load()).inspect(...asked),

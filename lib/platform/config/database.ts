@@ -17,7 +17,7 @@ export const databaseVariables = z.object({
   DATABASE_POOL_SIZE: wholeNumber(1, 1_000)
     .default(10)
     .describe(
-      'most connections of a server or function to the Postgres of DATABASE_URL; no more than its cores where they share the machine',
+      'most connections of a server or function through `pg`; no more than there are cores where Postgres shares the machine',
     ),
   DATA_DIR: z
     .string()

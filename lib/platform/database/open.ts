@@ -1,4 +1,5 @@
 import { ConfigError } from '../config/read.ts';
+import { loadOnce } from '../load-once.ts';
 import type { Log } from '../log.ts';
 import { hasOwnProcess } from '../own-process.ts';
 import { type Database, databaseUnavailable, type OpenDatabaseOptions } from './database.ts';
@@ -26,8 +27,9 @@ export async function openDatabase(options: OpenDatabaseOptions): Promise<Databa
 export function openWhenAsked(options: OpenDatabaseOptions): Database {
   let opening: Promise<Database> | null = null;
   let opened: Database | null = null;
+  const load = loadOnce(() => openDatabase(options));
   const open = async () => {
-    opening ??= openDatabase(options);
+    opening = load();
     opened = await opening;
     return opened;
   };

@@ -12,12 +12,13 @@ const LINGER_MS = 1_000;
 
 /**
  * Answers a connection whose bytes are no request, or came too slowly, and ends it. Nothing is written
- * when an answer is already on its way (`answering`), since that would corrupt it.
+ * when an answer is already on its way (`answering`), since that would corrupt it. `inBody` says that the bytes
+ * stand in the body of a request, not where one begins.
  */
 export function refuseMalformed(
   error: NodeJS.ErrnoException & { rawPacket?: Buffer },
   socket: Socket,
-  answering: boolean,
+  { answering, inBody }: { answering: boolean; inBody: boolean },
 ): void {
   if (answering || !socket.writable || error.code === 'ECONNRESET') {
     socket.destroy(error);
@@ -39,14 +40,14 @@ export function refuseMalformed(
       `X-Request-ID: ${requestId}`,
       'X-Content-Type-Options: nosniff',
       '',
-      asksForHead(error.rawPacket) ? '' : body,
+      !inBody && asksForHead(error.rawPacket) ? '' : body,
     ].join('\r\n'),
   );
 }
 
 /** Its client takes no body, whatever the status: what followed the headers would be no HTTP to it. */
 function asksForHead(packet?: Buffer): boolean {
-  return packet?.toString('latin1', 0, 5) === 'HEAD ';
+  return /^(\r\n)*HEAD /.test(packet?.toString('latin1', 0, 64) ?? '');
 }
 
 /** Cuts a connection whose end is being sent a second later: a client that does not close its side is not waited for. */

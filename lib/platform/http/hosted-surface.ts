@@ -1,7 +1,4 @@
 import type { Hono } from 'hono';
-import { LinearRouter } from 'hono/router/linear-router';
-import { SmartRouter } from 'hono/router/smart-router';
-import { TrieRouter } from 'hono/router/trie-router';
 import type { z } from 'zod';
 import { systemClock } from '../clock.ts';
 import type { DatabaseConfig } from '../config/database.ts';
@@ -18,7 +15,7 @@ import { createRedactor } from '../redaction.ts';
 import { readPlatformConnection } from './client-address.ts';
 import type { HttpEnv } from './env.ts';
 import type { DescribeError } from './error-response.ts';
-import { createSurface, type RoutedHandler, type SurfaceOptions } from './surface.ts';
+import { createSurface, type SurfaceOptions } from './surface.ts';
 
 /** What every deployed function is configured by, whatever else it reads. */
 export type SurfaceConfig = DatabaseConfig & RedisConfig & HttpConfig & { LOG_LEVEL: LogLevel };
@@ -50,10 +47,7 @@ export async function createHostedSurface<Config extends SurfaceConfig>(
     const redactor = createRedactor(configuredSecrets(environment));
     const log = createLog(config.LOG_LEVEL, systemClock, write, redactor);
     const deps = await buildHostedDeps(config, { log, redactor });
-    return surface.createApp(deps, {
-      readConnection: readPlatformConnection,
-      router: createQuickRouter(),
-    });
+    return surface.createApp(deps, { readConnection: readPlatformConnection });
   } catch (error) {
     if (error instanceof ConfigError) {
       return createUnconfiguredApp(surface, environment, error, write);
@@ -61,10 +55,6 @@ export async function createHostedSurface<Config extends SurfaceConfig>(
     throw error;
   }
 }
-
-/** The one of `hono/quick`: it prepares nothing, which a function's first request would wait for. */
-const createQuickRouter = () =>
-  new SmartRouter<RoutedHandler>({ routers: [new LinearRouter(), new TrieRouter()] });
 
 /** What stands in while the configuration is bad: it has the defaults, and no database. */
 function createUnconfiguredApp<Config extends SurfaceConfig>(

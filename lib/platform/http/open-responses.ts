@@ -19,6 +19,11 @@ export class OpenResponses {
     if (responses?.size === 0) this.#bySocket.delete(socket);
   }
 
+  /** Lets go of those of a connection that is gone: what waited behind another one has no end of its own. */
+  forget(socket: Socket): void {
+    this.#bySocket.delete(socket);
+  }
+
   /** Those of one connection, in the order of their requests: the others wait for the first. */
   of(socket: Socket): readonly ServerResponse[] {
     return [...(this.#bySocket.get(socket) ?? [])];

@@ -7,6 +7,7 @@ import { ConfigError } from '../config/read.ts';
 import type { Log } from '../log.ts';
 import { refuseMalformed } from './client-error.ts';
 import { OpenResponses } from './open-responses.ts';
+import { Turns } from './turns.ts';
 import { answerUnserved, hasUsableAddress, refuseAddress } from './unserved.ts';
 import { asksForWebSocket, UpgradeResponse } from './upgrade.ts';
 
@@ -63,10 +64,7 @@ export interface RunningServer {
 }
 
 const SHUTDOWN_GRACE_MS = 10_000;
-/**
- * Requests of one connection that may wait for their answers. One packet can hold hundreds, which would all
- * be worked on before a byte of an answer is taken.
- */
+/** Requests of one connection that may wait for their answers: one packet can hold hundreds. */
 const MAX_PIPELINED = 20;
 
 /**
@@ -77,6 +75,7 @@ export function createNodeServer(options: ServerOptions): NodeServer {
   const { log, clock } = options;
   const limits = { ...defaultLimits, ...options.limits };
   const responses = new OpenResponses();
+  const turns = new Turns();
   /** Open connections: to the server one that was opened ahead of its first request is not idle. */
   const connections = new Set<Socket>();
   const server = createServer({
@@ -100,8 +99,9 @@ export function createNodeServer(options: ServerOptions): NodeServer {
 
   function onRequest(request: IncomingMessage, response: ServerResponse): void {
     const { socket } = request;
+    const ahead = responses.of(socket);
     // What stands in the same packet still comes here when the connection is cut.
-    if (socket.destroyed || responses.of(socket).length >= MAX_PIPELINED) {
+    if (socket.destroyed || ahead.length >= MAX_PIPELINED) {
       socket.destroy();
       return;
     }
@@ -111,6 +111,20 @@ export function createNodeServer(options: ServerOptions): NodeServer {
     response.once('close', () => {
       if (closing) server.closeIdleConnections();
     });
+    // Answers leave in the order of their requests: behind another one none is needed earlier.
+    const before = ahead.at(-1);
+    if (before) before.once('close', () => begin(request, response));
+    else if (asksForHealth(request)) serve(request, response);
+    else begin(request, response);
+  }
+
+  function begin(request: IncomingMessage, response: ServerResponse): void {
+    turns.take(() => serve(request, response));
+  }
+
+  function serve(request: IncomingMessage, response: ServerResponse): void {
+    // Its client has given up meanwhile: nobody would get the answer.
+    if (request.socket.destroyed) return;
     if (hasUsableAddress(request)) void listener(request, response);
     else refuseAddress(request, response);
   }
@@ -153,16 +167,21 @@ export function createNodeServer(options: ServerOptions): NodeServer {
 
   server.on('connection', (socket) => {
     connections.add(socket);
-    socket.once('close', () => connections.delete(socket));
+    socket.once('close', () => {
+      connections.delete(socket);
+      responses.forget(socket);
+    });
   });
   server.on('request', onRequest);
   server.on('checkExpectation', onRequest);
   server.on('upgrade', onUpgrade);
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
-    const answered = responses
-      .of(socket)
-      .some((response) => response.socket === socket && response.headersSent);
-    refuseMalformed(error, socket, answered);
+    const open = responses.of(socket);
+    const isSent = (response: ServerResponse) => response.socket === socket && response.headersSent;
+    refuseMalformed(error, socket, {
+      answering: open.some(isSent),
+      inBody: open.some(({ req }) => !req.complete),
+    });
   });
   return {
     server,
@@ -173,9 +192,15 @@ export function createNodeServer(options: ServerOptions): NodeServer {
   };
 }
 
+/** Answered before what came with it, however much that is. */
+function asksForHealth({ url = '' }: IncomingMessage): boolean {
+  return /^\/healthz?(\?|$)/.test(url);
+}
+
 /**
  * Lets the rest of a body that nobody will read any more go by, such as one that is too large: the next
- * request of the connection stands behind it. Whoever began to read it has stopped it where he was.
+ * request of the connection stands behind it. Whoever began to read it has stopped it where he was. A client
+ * that goes on sending for half a second is cut off by the adapter.
  */
 function skipBody(request: IncomingMessage): void {
   if (request.complete) return;

@@ -3,9 +3,20 @@ import type { HttpConfig } from '../config/http.ts';
 import type { Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
 import { warnOccasionally } from '../occasional-log.ts';
-import { alwaysAnswered } from './always-answered.ts';
 import type { HttpEnv } from './env.ts';
 import { type DescribeError, describeError as describeServiceError } from './error-response.ts';
+
+/** What tells how the process is, or needs no database: answered whatever the load. */
+const alwaysAnswered: ReadonlySet<string> = new Set([
+  '/health',
+  '/healthz',
+  '/ready',
+  '/readyz',
+  '/observatory/ready',
+  '/metrics',
+  '/docs',
+  '/openapi.json',
+]);
 
 /** Long enough for a full queue to be worked off. */
 const RETRY_AFTER_SECONDS = '2';

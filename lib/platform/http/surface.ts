@@ -1,6 +1,4 @@
 import { Hono, type MiddlewareHandler } from 'hono';
-import type { Router } from 'hono/router';
-import type { H, RouterRoute } from 'hono/types';
 import type { HttpConfig } from '../config/http.ts';
 import type { Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
@@ -13,10 +11,6 @@ import { limitRate } from './rate-limit.ts';
 import { assignRequestId } from './request-id.ts';
 import { setSecurityHeaders } from './security-headers.ts';
 import { shedLoad } from './shed-load.ts';
-import { takeTurns } from './take-turns.ts';
-
-/** A handler as Hono keeps it. */
-export type RoutedHandler = [H, RouterRoute];
 
 export interface SurfaceOptions {
   /** Where the peer's address comes from. Default: the socket; a deployed function has none. */
@@ -25,8 +19,6 @@ export interface SurfaceOptions {
   describeError?: DescribeError;
   /** The path that a request is routed by. Default: its URL's. */
   getPath?: (request: Request) => string;
-  /** What finds the handlers of a request. Default: Hono's own, which is made for many requests. */
-  router?: Router<RoutedHandler>;
   /** Goes before everything else. */
   outermost?: MiddlewareHandler<HttpEnv>[];
 }
@@ -41,14 +33,10 @@ export function createSurface(
     readConnection = readSocketConnection,
     describeError,
     getPath,
-    router,
     outermost = [],
   }: SurfaceOptions = {},
 ): Hono<HttpEnv> {
-  const app = new Hono<HttpEnv>({
-    ...(getPath ? { getPath } : {}),
-    ...(router ? { router } : {}),
-  });
+  const app = new Hono<HttpEnv>(getPath ? { getPath } : {});
   app.onError((error, c) => respondToError(error, c, deps.log, describeError));
   app.notFound((c) => {
     const error = new AppError('NOT_FOUND', 'there is nothing here');
@@ -58,7 +46,6 @@ export function createSurface(
     ...outermost,
     assignRequestId,
     setSecurityHeaders,
-    takeTurns,
     shedLoad(deps, describeError),
     deps.metrics.observeRequests,
     catchNonErrors,

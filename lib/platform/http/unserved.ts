@@ -5,16 +5,27 @@ import type { Log } from '../log.ts';
 import { describeError } from './error-response.ts';
 import { chooseRequestId } from './request-id.ts';
 
-/** Can an address be made of the Host header and the target? Without one the app could not tell what was asked. */
-export function hasUsableAddress({
-  headers: { host },
-  url: target = '',
-}: IncomingMessage): boolean {
-  if (host === undefined || !URL.canParse(`http://${host}/`)) return false;
+/**
+ * Can an address be made of the Host header and the target? Without one the app could not tell what was
+ * asked. Two hosts are none, and so is one that holds more than a name and a port.
+ */
+export function hasUsableAddress(request: IncomingMessage): boolean {
+  const { rawHeaders, headers, url: target = '' } = request;
+  const { host = '' } = headers;
+  if (!/^[\w.:[\]-]+$/.test(host) || !URL.canParse(`http://${host}/`)) return false;
+  const isHost = (text: string, index: number) => index % 2 === 0 && /^host$/i.test(text);
+  if (rawHeaders.filter(isHost).length > 1) return false;
   const [path = ''] = target.split('?', 1);
   // A backslash is a slash to some who read an address, and none to others.
   if (path.includes('\\')) return false;
-  return path.startsWith('/') || (/^https?:\/\//.test(path) && URL.canParse(target));
+  return path.startsWith('/') || isAbsolute(target);
+}
+
+/** Is it an address without credentials, as a request through a proxy names it? */
+function isAbsolute(target: string): boolean {
+  if (!/^https?:\/\//.test(target) || !URL.canParse(target)) return false;
+  const { username, password } = new URL(target);
+  return username === '' && password === '';
 }
 
 /** Answers 400 and closes the connection; a request id of the client's is kept. */

@@ -12,7 +12,7 @@ export interface UpgradedConnection {
 
 /**
  * The answer to a request that asks for an upgrade. Written to, it is an ordinary answer after which the
- * connection ends; or a handler takes the connection instead.
+ * connection ends, and with it the answer; or a handler takes the connection instead.
  */
 export class UpgradeResponse extends ServerResponse {
   readonly #head: Buffer;
@@ -25,6 +25,8 @@ export class UpgradeResponse extends ServerResponse {
     this.#onTaken = onTaken;
     this.shouldKeepAlive = false;
     this.assignSocket(request.socket);
+    // Node's server, which says it of other answers, has let go of the connection.
+    request.socket.once('close', this.#end);
     this.once('finish', () => {
       this.detachSocket(request.socket);
       lingerAfterEnd(request.socket);
@@ -32,9 +34,15 @@ export class UpgradeResponse extends ServerResponse {
     });
   }
 
+  readonly #end = (): void => {
+    this.destroyed = true;
+    this.emit('close');
+  };
+
   /** Gives the connection away. Nothing may have been written to the answer. */
   takeConnection(): UpgradedConnection {
     const { socket } = this.req;
+    socket.off('close', this.#end);
     this.detachSocket(socket);
     this.#onTaken();
     return { request: this.req, socket, head: this.#head };

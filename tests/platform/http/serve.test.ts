@@ -233,15 +233,36 @@ describe('malformed bytes', () => {
     expect((await fetch(`${url}/who`)).status).toBe(200);
   });
 
-  it('are answered without a body where a HEAD stands before them', async () => {
+  it('are answered with a body in the middle of one, whatever they look like', async () => {
     const { port } = await serve();
-    const answer = await exchange(port, 'HEAD /\xdf HTTP/1.1\r\nHost: a\r\n\r\n');
-    expect(answer).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
-    expect(answer.indexOf('\r\n\r\n')).toBe(answer.length - 4);
+    const client = await connectRaw(port);
+    const secret = `X-Internal-Secret: ${withSecret['X-Internal-Secret']}`;
+    const head = `POST /api/things HTTP/1.1\r\nHost: a\r\n${secret}`;
+    client.send(`${head}\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n`);
+    expect((await fetch(`http://127.0.0.1:${port}/who`)).status).toBe(200);
+    client.send('HEAD zz\r\n');
+    const answer = await client.ended();
+    expect(answer).toContain('HTTP/1.1 400 Bad Request');
+    expect(bodyOf(answer).error).not.toBe('');
   });
+
+  it.each(['', '\r\n'])(
+    'are answered without a body where a HEAD stands behind %j',
+    async (start) => {
+      const { port } = await serve();
+      const answer = await exchange(port, `${start}HEAD /\xdf HTTP/1.1\r\nHost: a\r\n\r\n`);
+      expect(answer).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
+      expect(answer.indexOf('\r\n\r\n')).toBe(answer.length - 4);
+    },
+  );
 
   it.each([
     'GET / HTTP/1.1\r\nHost: 1.2.3.4.5',
+    'GET / HTTP/1.1\r\nHost: a/b',
+    'GET / HTTP/1.1\r\nHost: user@a',
+    'GET / HTTP/1.1\r\nHost: %61',
+    'GET / HTTP/1.1\r\nHost: a\r\nHost: b',
+    'POST http://user:password@a/ HTTP/1.1\r\nHost: a',
     'GET /\\ HTTP/1.1\r\nHost: a',
     'OPTIONS * HTTP/1.1\r\nHost: a',
     'GET http://[/ HTTP/1.1\r\nHost: a',

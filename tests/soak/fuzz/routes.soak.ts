@@ -100,8 +100,8 @@ describe('requests that nobody would write', () => {
   it('leave nothing in memory', () => {
     const [start, middle, end] = tally.heap;
     expect(Math.max(middle, end) - start).toBeLessThan(16 * 2 ** 20);
-    // Those of open connections, and a few beside them; one for each turn of the chat would be hundreds.
-    expect(tally.held).toBeLessThan(150);
+    // Those of open connections, and a few beside them.
+    expect(tally.held).toBeLessThan(30);
   });
 });
 
