@@ -155,6 +155,16 @@ describe.skipIf(!hasRedisServer)('the built functions', () => {
     }
   });
 
+  it('take no path with a slash at its end for the one without, with or without credentials', async () => {
+    for (const operation of operations.filter(({ path }) => path !== '/')) {
+      const [scheme = ''] = operation.security.flatMap((one) => Object.keys(one));
+      for (const way of [undefined, credentials[scheme]]) {
+        const { status } = await compare(`${addressOf(operation)}/`, bodyOf(operation), way);
+        expect([401, 404], `${operation.method} ${operation.path}/`).toContain(status);
+      }
+    }
+  });
+
   it('answer the paths of the observatory with its prefix alike', async () => {
     for (const { method, path } of observatoryRoutes) {
       const address = path.replace(/:\w+/g, ID);
