@@ -7,7 +7,7 @@ export default defineConfig({
     globalSetup: ['tests/support/shared-postgres.ts'],
     // Most of a file's time is its database's, which is another process or WebAssembly on the same cores.
     pool: 'forks',
-    maxWorkers: 3,
+    maxWorkers: 2,
     // Generous: a slow machine is no failure.
     testTimeout: 90_000,
     hookTimeout: 120_000,

@@ -202,13 +202,17 @@ it('what is settled is not looked through again', async () => {
   await insertLog(db);
   await enqueueNewSources(db);
   await insertLog(db);
-  await enqueueNewSources(db);
-  const [mark] = await sql<{ settled: number; seen: number }>(
-    db,
-    `SELECT settled_id::int AS settled, seen_id::int AS seen FROM embedding_watermarks
-     WHERE source_type = 'execution_log'`,
-  );
-  expect(mark).toEqual({ settled: 51, seen: 52 });
+  // A transaction of another database of this server, which may be open for a moment, counts too.
+  await vi.waitFor(async () => {
+    await enqueueNewSources(db);
+    const [mark] = await sql<{ settled: number; seen: number }>(
+      db,
+      `SELECT settled_id::int AS settled, seen_id::int AS seen FROM embedding_watermarks
+       WHERE source_type = 'execution_log'`,
+    );
+    expect(mark?.seen).toBe(52);
+    expect(mark?.settled).toBeGreaterThanOrEqual(51);
+  });
 });
 
 it('more ids than fit one statement are gone through in several', async () => {
