@@ -28,7 +28,7 @@ export function refuseMalformed(
     status: 400,
     error: 'malformed request',
   };
-  const requestId = chooseRequestId(null);
+  const requestId = chooseRequestId(inBody ? null : requestIdIn(error.rawPacket));
   const body = JSON.stringify({ error: message, request_id: requestId });
   lingerAfterEnd(socket);
   socket.end(
@@ -43,6 +43,13 @@ export function refuseMalformed(
       !inBody && asksForHead(error.rawPacket) ? '' : body,
     ].join('\r\n'),
   );
+}
+
+/** The client's own request id where the bytes hold just one, although nothing else of them could be read. */
+function requestIdIn(packet?: Buffer): string | null {
+  const text = packet?.toString('latin1') ?? '';
+  const found = [...text.matchAll(/\r\nx-request-id:[ \t]*([^\r\n]*?)[ \t]*(?=\r\n)/gi)];
+  return found.length === 1 ? (found[0]?.[1] ?? null) : null;
 }
 
 /** Its client takes no body, whatever the status: what followed the headers would be no HTTP to it. */

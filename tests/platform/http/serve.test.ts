@@ -259,6 +259,8 @@ describe('malformed bytes', () => {
   it.each([
     'GET / HTTP/1.1\r\nHost: 1.2.3.4.5',
     'GET / HTTP/1.1\r\nHost: a/b',
+    'GET /\xdf HTTP/1.1\r\nHost: a',
+    'TRACE /\xdf HTTP/1.1\r\nHost: a',
     'GET / HTTP/1.1\r\nHost: user@a',
     'GET / HTTP/1.1\r\nHost: %61',
     'GET / HTTP/1.1\r\nHost: a\r\nHost: b',
