@@ -48,7 +48,8 @@ export function refuseMalformed(
 /** The client's own request id where the bytes hold just one, although nothing else of them could be read. */
 function requestIdIn(packet?: Buffer): string | null {
   const text = packet?.toString('latin1') ?? '';
-  const found = [...text.matchAll(/\r\nx-request-id:[ \t]*([^\r\n]*?)[ \t]*(?=\r\n)/gi)];
+  // What may follow a space is none, so that no bytes make the search take longer than their length.
+  const found = [...text.matchAll(/\r\nx-request-id:[ \t]*([\w.-]{1,64})[ \t]*(?=\r\n)/gi)];
   return found.length === 1 ? (found[0]?.[1] ?? null) : null;
 }
 
