@@ -233,6 +233,13 @@ describe('malformed bytes', () => {
     expect((await fetch(`${url}/who`)).status).toBe(200);
   });
 
+  it('are searched for a request id no longer than they are', async () => {
+    const { port } = await serve();
+    const spaces = ' '.repeat(15_000);
+    const head = `GET /\xdf HTTP/1.1\r\nHost: a\r\nX-Request-ID:${spaces}!${spaces}`;
+    expect(await exchange(port, `${head}\r\n\r\n`)).toContain('HTTP/1.1 400 Bad Request');
+  });
+
   it('are answered with a body in the middle of one, whatever they look like', async () => {
     const { port } = await serve();
     const client = await connectRaw(port);
