@@ -34,8 +34,11 @@ export function createAnswerCheck(
 
   return (request, answer) => {
     checkRequestId(request, answer);
-    if (answer.status >= 500) throw new Error(`answered ${answer.status}: ${answer.text}`);
     const operation = request.operation === null ? null : operations.get(request.operation);
+    const mayBeUnavailable = operation?.responses[503] !== undefined;
+    if (answer.status >= 500 && !(answer.status === 503 && mayBeUnavailable)) {
+      throw new Error(`answered ${answer.status}: ${answer.text}`);
+    }
     if (!operation) return checkForeign(request, answer, at);
     const described = operation.responses[answer.status];
     if (!described) {

@@ -84,6 +84,8 @@ describe('requests that nobody would write', () => {
     });
     process.stdout.write(`${describeTally(tally)}\n`);
     expect(tally.requests).toBeGreaterThanOrEqual(REQUESTS);
+    // What a busy machine excuses is rare.
+    expect(tally.askedAgain).toBeLessThan(REQUESTS / 200);
   });
 
   it('reach every operation: each succeeded for some of them', () => {

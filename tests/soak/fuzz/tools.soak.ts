@@ -66,6 +66,8 @@ describe('arguments that no model would think of', () => {
     });
     process.stdout.write(`${describeTally(tally)}\n`);
     expect(tally.requests).toBeGreaterThanOrEqual(CALLS);
+    // What a busy machine excuses is rare.
+    expect(tally.askedAgain).toBeLessThan(CALLS / 200);
   });
 
   it('reach every tool: each answered some of them', () => {
