@@ -8,8 +8,8 @@ import { sendJson, sendPage } from './json.ts';
 import { listOf, snapshot } from './shapes.ts';
 
 const common = { method: 'get', tag: 'Analytics', access: 'internal' } as const;
-const oneSnapshot = { description: 'The snapshot.', schema: snapshot };
-const notFound = (description: string) => ({ description, schema: plainError });
+const oneSnapshot = () => ({ description: 'The snapshot.', schema: snapshot() });
+const notFound = (description: string) => ({ description, schema: plainError() });
 
 /** GET /api/analytics/history, /api/analytics/latest and /api/analytics/:id. */
 export const analyticsEndpoints: readonly Endpoint<BackupsHandles>[] = [
@@ -19,7 +19,9 @@ export const analyticsEndpoints: readonly Endpoint<BackupsHandles>[] = [
       path: '/api/analytics/history',
       summary: 'List analytics snapshots, newest first',
       query: pageInput,
-      responses: { 200: { description: 'A page of snapshots.', schema: listOf(snapshot) } },
+      responses: () => ({
+        200: { description: 'A page of snapshots.', schema: listOf(snapshot()) },
+      }),
     },
     async ({ query }, { db }: BackupsHandles, c) =>
       sendPage(c, await listSnapshots(db, query), query),
@@ -29,7 +31,7 @@ export const analyticsEndpoints: readonly Endpoint<BackupsHandles>[] = [
       ...common,
       path: '/api/analytics/latest',
       summary: 'Read the newest analytics snapshot',
-      responses: { 200: oneSnapshot, 404: notFound('There is no snapshot yet.') },
+      responses: () => ({ 200: oneSnapshot(), 404: notFound('There is no snapshot yet.') }),
     },
     async (_input, { db }: BackupsHandles, c) =>
       sendJson(c, found(await readLatestSnapshot(db), 'there is no analytics snapshot yet')),
@@ -40,7 +42,7 @@ export const analyticsEndpoints: readonly Endpoint<BackupsHandles>[] = [
       path: '/api/analytics/:id',
       summary: 'Read the newest analytics snapshot of a run',
       params: runIdInput,
-      responses: { 200: oneSnapshot, 404: notFound('The run has no snapshot.') },
+      responses: () => ({ 200: oneSnapshot(), 404: notFound('The run has no snapshot.') }),
     },
     async ({ params }, { db }: BackupsHandles, c) =>
       sendJson(c, found(await readSnapshotOfRun(db, params.id), 'this run has no snapshot')),

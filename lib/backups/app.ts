@@ -6,6 +6,7 @@ import type { HttpEnv } from '../platform/http/env.ts';
 import type { OpenApiDocument } from '../platform/http/openapi.ts';
 import { mountEndpoints, nameRoutes, type Route } from '../platform/http/route.ts';
 import { createSurface, protect, type SurfaceOptions } from '../platform/http/surface.ts';
+import { memoize } from '../platform/memoize.ts';
 import { warnOccasionally } from '../platform/occasional-log.ts';
 import { shareUnderWay } from '../platform/share-under-way.ts';
 import { version } from '../platform/version.ts';
@@ -48,15 +49,15 @@ export function createBackupsApp(
 /** The handles of an app that describes itself and `otherRoutes`. */
 export function buildHandles(deps: Deps<BackupsConfig>, otherRoutes: ReadRoutes): BackupsHandles {
   const { db, clock } = deps;
-  const document = once(async () => describeService(await otherRoutes()));
+  const document = memoize(async () => describeService(await otherRoutes()));
   return {
     ...deps,
     startedAt: clock.now(),
     pingDatabase: shareUnderWay(() => ping(db), { clock, maxMs: READY_WITHIN_MS }),
     warnNotReady: warnOccasionally(deps, WARN_INTERVAL_MS),
     documents: {
-      openApi: once(async () => JSON.stringify(await document())),
-      page: once(async () => {
+      openApi: memoize(async () => JSON.stringify(await document())),
+      page: memoize(async () => {
         const { docsContentSecurityPolicy, renderDocs } = await import('./docs-page.ts');
         const html = String(await renderDocs(await document()));
         return { html, contentSecurityPolicy: docsContentSecurityPolicy };
@@ -73,12 +74,4 @@ export async function describeService(otherRoutes: readonly Route[]): Promise<Op
     version,
     description: 'Backup runs, results, analytics and logs of a git backup worker.',
   });
-}
-
-function once<Value>(make: () => Value): () => Value {
-  let made: { value: Value } | null = null;
-  return () => {
-    made ??= { value: make() };
-    return made.value;
-  };
 }

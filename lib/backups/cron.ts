@@ -6,19 +6,22 @@ import { AppError } from '../platform/errors.ts';
 import { carriesBearer, unauthorized } from '../platform/http/authentication.ts';
 import type { HttpEnv } from '../platform/http/env.ts';
 import { type Endpoint, endpoint } from '../platform/http/route.ts';
+import { memoize } from '../platform/memoize.ts';
 import type { BackupsHandles } from './handles.ts';
 
 /** Where the platform's cron calls; it checks access itself, by `requireCronSecret`. */
 export const SWEEP_PATH = '/api/cron/sweep-stale-runs';
 
-const outcome = z.union([
-  z
-    .object({ swept: z.int(), run_ids: z.array(z.int()) })
-    .meta({ id: 'Sweep', description: 'Runs that were marked failed.' }),
-  z
-    .object({ skipped: z.literal(true), reason: z.string() })
-    .meta({ id: 'SkippedSweep', description: 'The database was left alone.' }),
-]);
+const outcome = memoize(() =>
+  z.union([
+    z
+      .object({ swept: z.int(), run_ids: z.array(z.int()) })
+      .meta({ id: 'Sweep', description: 'Runs that were marked failed.' }),
+    z
+      .object({ skipped: z.literal(true), reason: z.string() })
+      .meta({ id: 'SkippedSweep', description: 'The database was left alone.' }),
+  ]),
+);
 
 /** GET and POST /api/cron/sweep-stale-runs. */
 export const cronEndpoints: readonly Endpoint<BackupsHandles>[] = (['get', 'post'] as const).map(
@@ -31,7 +34,7 @@ export const cronEndpoints: readonly Endpoint<BackupsHandles>[] = (['get', 'post
         access: 'cron',
         summary: 'Mark the runs as failed whose worker stopped',
         description: 'Skipped while the database is not in use, so that it can sleep.',
-        responses: { 200: { description: 'What was done.', schema: outcome } },
+        responses: () => ({ 200: { description: 'What was done.', schema: outcome() } }),
       },
       async (_input, handles: BackupsHandles, c) => {
         // A sweep feeds the search, whose code is nothing that a cold start should wait for.

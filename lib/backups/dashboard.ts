@@ -16,7 +16,7 @@ export const dashboardEndpoints: readonly Endpoint<BackupsHandles>[] = [
       ...common,
       path: '/api/dashboard/stats',
       summary: 'Read the figures of all runs',
-      responses: { 200: { description: 'The figures.', schema: dashboardStats } },
+      responses: () => ({ 200: { description: 'The figures.', schema: dashboardStats() } }),
     },
     async (_input, { db }: BackupsHandles, c) => sendJson(c, await readDashboardStats(db)),
   ),
@@ -26,7 +26,9 @@ export const dashboardEndpoints: readonly Endpoint<BackupsHandles>[] = [
       path: '/api/metrics',
       summary: 'Read the runs of the last days and their figures',
       query: daysInput,
-      responses: { 200: { description: 'Runs, newest first, and figures.', schema: runMetrics } },
+      responses: () => ({
+        200: { description: 'Runs, newest first, and figures.', schema: runMetrics() },
+      }),
     },
     async ({ query }, { db, clock }: BackupsHandles, c) =>
       sendJson(c, await readRunMetrics(db, clock.now() - query.days * DAY_MS)),

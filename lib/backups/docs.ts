@@ -12,9 +12,9 @@ export const docsEndpoints: readonly Endpoint<BackupsHandles>[] = [
       ...common,
       path: '/openapi.json',
       summary: 'Read this description as an OpenAPI 3.1 document',
-      responses: {
+      responses: () => ({
         200: { description: 'The document.', schema: z.looseObject({ openapi: z.string() }) },
-      },
+      }),
     },
     async (_input, { documents }: BackupsHandles, c) => sendJson(c, await documents.openApi()),
   ),
@@ -23,7 +23,7 @@ export const docsEndpoints: readonly Endpoint<BackupsHandles>[] = [
       ...common,
       path: '/docs',
       summary: 'Read this description as a page',
-      responses: { 200: { description: 'The page.', contentType: 'text/html' } },
+      responses: () => ({ 200: { description: 'The page.', contentType: 'text/html' } }),
     },
     async (_input, { documents }: BackupsHandles, c) => {
       const { html, contentSecurityPolicy } = await documents.page();

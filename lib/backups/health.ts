@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { type Endpoint, endpoint } from '../platform/http/route.ts';
+import { memoize } from '../platform/memoize.ts';
 import { version } from '../platform/version.ts';
 import { within } from '../platform/within.ts';
 import type { BackupsHandles } from './handles.ts';
@@ -9,15 +10,19 @@ export const READY_WITHIN_MS = 3_000;
 
 const common = { method: 'get', tag: 'Health', access: 'public' } as const;
 
-const liveness = z
-  .object({ status: z.literal('ok'), uptime_seconds: z.int(), version: z.string() })
-  .meta({ id: 'Liveness' });
-const ready = z
-  .object({ status: z.literal('ready'), database: z.literal('connected') })
-  .meta({ id: 'Ready' });
-const notReady = z
-  .object({ status: z.literal('unavailable'), database: z.literal('disconnected') })
-  .meta({ id: 'NotReady' });
+const liveness = memoize(() =>
+  z
+    .object({ status: z.literal('ok'), uptime_seconds: z.int(), version: z.string() })
+    .meta({ id: 'Liveness' }),
+);
+const ready = memoize(() =>
+  z.object({ status: z.literal('ready'), database: z.literal('connected') }).meta({ id: 'Ready' }),
+);
+const notReady = memoize(() =>
+  z
+    .object({ status: z.literal('unavailable'), database: z.literal('disconnected') })
+    .meta({ id: 'NotReady' }),
+);
 
 /** GET /health and /ready, each with its second name. */
 export const healthEndpoints: readonly Endpoint<BackupsHandles>[] = [
@@ -27,7 +32,7 @@ export const healthEndpoints: readonly Endpoint<BackupsHandles>[] = [
         ...common,
         path,
         summary: 'Tell that the process answers',
-        responses: { 200: { description: 'It does.', schema: liveness } },
+        responses: () => ({ 200: { description: 'It does.', schema: liveness() } }),
       },
       (_input, { clock, startedAt }: BackupsHandles, c) => {
         const uptime_seconds = Math.floor((clock.now() - startedAt) / 1000);
@@ -41,10 +46,10 @@ export const healthEndpoints: readonly Endpoint<BackupsHandles>[] = [
         ...common,
         path,
         summary: 'Tell whether the database answers, within 3 seconds',
-        responses: {
-          200: { description: 'It does.', schema: ready },
-          503: { description: 'It does not.', schema: notReady },
-        },
+        responses: () => ({
+          200: { description: 'It does.', schema: ready() },
+          503: { description: 'It does not.', schema: notReady() },
+        }),
       },
       async (_input, { pingDatabase, warnNotReady, clock }: BackupsHandles, c) => {
         try {

@@ -17,7 +17,7 @@ export const logsEndpoints: readonly Endpoint<BackupsHandles>[] = [
       description:
         "With a filter total_items is exact. Without one it is exact below 10,000; above that it is the database planner's estimate.",
       query: logsInput,
-      responses: { 200: { description: 'A page of logs.', schema: listOf(log) } },
+      responses: () => ({ 200: { description: 'A page of logs.', schema: listOf(log()) } }),
     },
     async ({ query }, { db }: BackupsHandles, c) => {
       const filter = { level: query.level, runId: query.run_id };

@@ -1,24 +1,27 @@
 import { z } from 'zod';
 import { type Endpoint, endpoint } from '../platform/http/route.ts';
+import { memoize } from '../platform/memoize.ts';
 import type { BackupsHandles } from './handles.ts';
 import { metricsInput } from './input.ts';
 
-const families = z
-  .array(
-    z.object({
-      name: z.string(),
-      help: z.string(),
-      type: z.string(),
-      values: z.array(
-        z.object({
-          name: z.string().optional(),
-          labels: z.record(z.string(), z.union([z.string(), z.number()])),
-          value: z.number().nullable().meta({ description: 'Null when nothing was measured.' }),
-        }),
-      ),
-    }),
-  )
-  .meta({ id: 'MetricFamilies' });
+const families = memoize(() =>
+  z
+    .array(
+      z.object({
+        name: z.string(),
+        help: z.string(),
+        type: z.string(),
+        values: z.array(
+          z.object({
+            name: z.string().optional(),
+            labels: z.record(z.string(), z.union([z.string(), z.number()])),
+            value: z.number().nullable().meta({ description: 'Null when nothing was measured.' }),
+          }),
+        ),
+      }),
+    )
+    .meta({ id: 'MetricFamilies' }),
+);
 
 /** GET /metrics. */
 export const metricsEndpoints: readonly Endpoint<BackupsHandles>[] = [
@@ -31,13 +34,13 @@ export const metricsEndpoints: readonly Endpoint<BackupsHandles>[] = [
       summary: 'Read the figures of the process',
       description: 'Prometheus text, or JSON with format=json. Request series are keyed by route.',
       query: metricsInput,
-      responses: {
+      responses: () => ({
         200: {
           description: 'The figures.',
-          schema: families,
+          schema: families(),
           contentType: 'text/plain',
         },
-      },
+      }),
     },
     async ({ query }, { metrics }: BackupsHandles, c) =>
       query.format === 'json'

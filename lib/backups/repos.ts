@@ -16,9 +16,9 @@ export const reposEndpoints: readonly Endpoint<BackupsHandles>[] = [
       summary: 'List tracked repositories, largest archive first',
       description: 'One entry for each repository, from its newest result.',
       query: pageInput,
-      responses: {
-        200: { description: 'A page of repositories.', schema: listOf(trackedRepository) },
-      },
+      responses: () => ({
+        200: { description: 'A page of repositories.', schema: listOf(trackedRepository()) },
+      }),
     },
     async ({ query }, { db }: BackupsHandles, c) => sendPage(c, await listRepos(db, query), query),
   ),

@@ -18,7 +18,7 @@ export const runsEndpoints: readonly Endpoint<BackupsHandles>[] = [
       path: '/api/backups',
       summary: 'List backup runs, newest first',
       query: pageInput,
-      responses: { 200: { description: 'A page of runs.', schema: listOf(run) } },
+      responses: () => ({ 200: { description: 'A page of runs.', schema: listOf(run()) } }),
     },
     async ({ query }, { db }: BackupsHandles, c) => sendPage(c, await listRuns(db, query), query),
   ),
@@ -27,12 +27,12 @@ export const runsEndpoints: readonly Endpoint<BackupsHandles>[] = [
       ...common,
       path: '/api/backups/latest',
       summary: 'Read the run that started last, with its fixes',
-      responses: {
+      responses: () => ({
         200: {
           description: 'The run; null when no run exists.',
-          schema: z.object({ run: latestRun.nullable() }),
+          schema: z.object({ run: latestRun().nullable() }),
         },
-      },
+      }),
     },
     async (_input, { db }: BackupsHandles, c) => sendJson(c, `{"run":${await readLatestRun(db)}}`),
   ),
@@ -42,13 +42,13 @@ export const runsEndpoints: readonly Endpoint<BackupsHandles>[] = [
       path: '/api/backups/:id',
       summary: 'Read one run with the result of each repository',
       params: runIdInput,
-      responses: {
+      responses: () => ({
         200: {
           description: 'The run and its results, by id.',
-          schema: z.object({ run, results: z.array(result) }),
+          schema: z.object({ run: run(), results: z.array(result()) }),
         },
-        404: { description: 'No such run.', schema: plainError },
-      },
+        404: { description: 'No such run.', schema: plainError() },
+      }),
     },
     async ({ params }, { db }: BackupsHandles, c) => {
       const found = await readRun(db, params.id);

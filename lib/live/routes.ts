@@ -44,7 +44,7 @@ export const streamRoute = {
         describeId('Resume after the row of this id. Wins over after_id; empty counts as absent.'),
       ),
   }),
-  responses: { 200: { description: 'The stream.', contentType: 'text/event-stream' } },
+  responses: () => ({ 200: { description: 'The stream.', contentType: 'text/event-stream' } }),
 } satisfies Route;
 
 /** GET /ws/live (spec 1, WebSocket). */
@@ -55,11 +55,11 @@ export const socketRoute = {
   description:
     'One text message for each new row: a JSON object {type, id, level, message, repository, timestamp}. Messages from the client are ignored.',
   rateLimited: true,
-  responses: {
+  responses: () => ({
     101: { description: 'The connection is a WebSocket now.' },
-    403: { description: 'The Origin is not one of WS_ALLOWED_ORIGINS.', schema: plainError },
-    426: { description: 'The request is no handshake of a WebSocket.', schema: plainError },
-  },
+    403: { description: 'The Origin is not one of WS_ALLOWED_ORIGINS.', schema: plainError() },
+    426: { description: 'The request is no handshake of a WebSocket.', schema: plainError() },
+  }),
 } satisfies Route;
 
 /** Every route of this surface, without its handlers: for documents. */

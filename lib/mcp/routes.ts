@@ -1,32 +1,37 @@
 import { z } from 'zod';
 import { plainError } from '../platform/http/error-shapes.ts';
 import type { Route } from '../platform/http/route.ts';
+import { memoize } from '../platform/memoize.ts';
 
 const common = { tag: 'MCP', access: 'mcp' } as const;
 
 /** A message of JSON-RPC 2.0, or several. */
-const message = z
-  .looseObject({
-    jsonrpc: z.literal('2.0'),
-    id: z.union([z.string(), z.int()]).optional(),
-    method: z.string().optional(),
-    params: z.looseObject({}).optional(),
-  })
-  .meta({ id: 'JsonRpcMessage' });
+const message = memoize(() =>
+  z
+    .looseObject({
+      jsonrpc: z.literal('2.0'),
+      id: z.union([z.string(), z.int()]).optional(),
+      method: z.string().optional(),
+      params: z.looseObject({}).optional(),
+    })
+    .meta({ id: 'JsonRpcMessage' }),
+);
 
 /** An error of JSON-RPC 2.0 that belongs to no request. */
-const protocolError = z
-  .object({
-    jsonrpc: z.literal('2.0'),
-    error: z.object({ code: z.int(), message: z.string() }),
-    id: z.null(),
-  })
-  .meta({ id: 'JsonRpcError' });
+const protocolError = memoize(() =>
+  z
+    .object({
+      jsonrpc: z.literal('2.0'),
+      error: z.object({ code: z.int(), message: z.string() }),
+      id: z.null(),
+    })
+    .meta({ id: 'JsonRpcError' }),
+);
 
-const refusals = {
-  403: { description: 'Over loopback: a Host or Origin of another name.', schema: plainError },
-  413: { description: 'The body is larger than 1 MiB.', schema: plainError },
-};
+const refusals = memoize(() => ({
+  403: { description: 'Over loopback: a Host or Origin of another name.', schema: plainError() },
+  413: { description: 'The body is larger than 1 MiB.', schema: plainError() },
+}));
 
 /** Streamable HTTP at one path. */
 const streamable = (path: string) =>
@@ -37,17 +42,20 @@ const streamable = (path: string) =>
     summary: 'Send an MCP message (streamable HTTP, stateless)',
     description:
       'Accept must name application/json and text/event-stream. There is no session id; MCP-Protocol-Version may be any revision from 2024-10-07 to 2025-11-25.',
-    responses: {
+    responses: () => ({
       200: {
         description: 'The responses, as server-sent events.',
         contentType: 'text/event-stream',
       },
       202: { description: 'Taken: the message asks for no response.' },
-      400: { description: 'No JSON-RPC, or an unknown protocol revision.', schema: protocolError },
-      ...refusals,
-      406: { description: 'Accept lacks one of the two types.', schema: protocolError },
-      415: { description: 'Content-Type is not application/json.', schema: protocolError },
-    },
+      400: {
+        description: 'No JSON-RPC, or an unknown protocol revision.',
+        schema: protocolError(),
+      },
+      ...refusals(),
+      406: { description: 'Accept lacks one of the two types.', schema: protocolError() },
+      415: { description: 'Content-Type is not application/json.', schema: protocolError() },
+    }),
   }) as const satisfies Route;
 
 export const mcpRoute = streamable('/mcp');
@@ -60,10 +68,10 @@ export const sseRoute = {
   path: '/sse',
   summary: 'Open an MCP session (the HTTP transport of 2024-11-05)',
   description: 'The first event, `endpoint`, names the address for messages.',
-  responses: {
+  responses: () => ({
     200: { description: "The server's messages, as events.", contentType: 'text/event-stream' },
-    403: refusals[403],
-  },
+    403: refusals()[403],
+  }),
 } as const satisfies Route;
 
 export const messageRoute = {
@@ -72,11 +80,11 @@ export const messageRoute = {
   path: '/message',
   summary: 'Send a message to an MCP session',
   query: z.object({ sessionId: z.string().min(1).max(200) }),
-  responses: {
+  responses: () => ({
     202: { description: 'Taken; a response comes on the stream.', contentType: 'text/plain' },
-    404: { description: 'No such session.', schema: plainError },
-    ...refusals,
-  },
+    404: { description: 'No such session.', schema: plainError() },
+    ...refusals(),
+  }),
 } as const satisfies Route;
 
 /** GET /health of the http and sse servers of `npm run mcp`; elsewhere it is the service API's. */
@@ -86,7 +94,7 @@ export const healthRoute = {
   summary: 'Tell that the process answers',
   tag: 'Health',
   access: 'public',
-  responses: {
+  responses: () => ({
     200: {
       description: 'It does.',
       schema: z.object({
@@ -95,7 +103,7 @@ export const healthRoute = {
         version: z.string(),
       }),
     },
-  },
+  }),
 } as const satisfies Route;
 
 /** A route with its body, which documents describe and which the protocol, not the route, reads. */
@@ -105,10 +113,10 @@ const withBody = (route: Route, schema: z.ZodType): Route => ({
 });
 
 /** Every route of this surface, without its handlers: for documents. */
-export const mcpRoutes: readonly Route[] = [
+export const mcpRoutes = memoize((): readonly Route[] => [
   ...[mcpRoute, rpcRoute, rootRoute].map((route) =>
-    withBody(route, z.union([message, z.array(message)])),
+    withBody(route, z.union([message(), z.array(message())])),
   ),
   sseRoute,
-  withBody(messageRoute, message),
-];
+  withBody(messageRoute, message()),
+]);

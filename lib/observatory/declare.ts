@@ -30,5 +30,5 @@ export function wrapped<Data extends z.ZodType>(description: string, data: Data)
 
 /** An error that a route describes beside those that its access and inputs imply. */
 export function refused(description: string): RouteResponse {
-  return { description, schema: observatoryError };
+  return { description, schema: observatoryError() };
 }

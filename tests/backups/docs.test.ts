@@ -25,7 +25,7 @@ describe('GET /openapi.json', () => {
     (_name, route) => {
       const operation = operationOf(route);
       const statuses = Object.keys(operation?.responses ?? {});
-      expect(statuses).toEqual(expect.arrayContaining(Object.keys(route.responses)));
+      expect(statuses).toEqual(expect.arrayContaining(Object.keys(route.responses())));
       expect(statuses).toContain('500');
       expect(statuses.includes('401')).toBe(route.access !== 'public');
       expect(statuses.includes('400')).toBe(Boolean(route.params ?? route.query));
@@ -122,12 +122,12 @@ describe('GET /docs', () => {
       tag: evil,
       access: 'public',
       query: z.object({ [evil]: z.enum([evil]).meta({ description: evil }) }),
-      responses: {
+      responses: () => ({
         200: {
           description: evil,
           schema: z.object({ [evil]: z.literal(evil) }).meta({ id: 'It' }),
         },
-      },
+      }),
     };
     const page = await renderDocs(
       createDocument([route], { title: evil, version: evil, description: evil }),

@@ -43,11 +43,11 @@ function schemaOf(method: string, path: string, status: number) {
   const route = backupsEndpoints
     .map((endpoint) => endpoint.route)
     .find((route) => route.method === method.toLowerCase() && fits(route, pathname));
-  const schema = route?.responses[status]?.schema;
+  const schema = route?.responses()[status]?.schema;
   if (schema) return schema;
   if (status < 400)
     throw new Error(`${method} ${path} answered ${status}, which no route describes`);
-  return [401, 429, 500, 503].includes(status) ? errorEnvelope : plainError;
+  return [401, 429, 500, 503].includes(status) ? errorEnvelope() : plainError();
 }
 
 function fits(route: Route, pathname: string): boolean {

@@ -130,11 +130,11 @@ function schemaOf(method: string, path: string, status: number) {
   const route = observatoryEndpoints
     .map((endpoint) => endpoint.route)
     .find((it) => it.method === method.toLowerCase() && fits(it, pathname));
-  const schema = route?.responses[status]?.schema;
+  const schema = route?.responses()[status]?.schema;
   if (schema) return schema;
   if (status < 400)
     throw new Error(`${method} ${path} answered ${status}, which no route describes`);
-  return observatoryError;
+  return observatoryError();
 }
 
 function fits({ path }: Route, pathname: string): boolean {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { memoize } from '../../platform/memoize.ts';
 import { declareRoute, refused, wrapped } from '../declare.ts';
 
 const common = { tag: 'Login' } as const;
@@ -11,9 +12,11 @@ const credentials = z
   })
   .meta({ id: 'Login' });
 
-const accessToken = z
-  .object({ access_token: z.string(), token_type: z.literal('bearer') })
-  .meta({ id: 'AccessToken' });
+const accessToken = memoize(() =>
+  z
+    .object({ access_token: z.string(), token_type: z.literal('bearer') })
+    .meta({ id: 'AccessToken' }),
+);
 
 /** POST /auth/login. */
 export const loginRoute = declareRoute({
@@ -25,14 +28,14 @@ export const loginRoute = declareRoute({
   description:
     'Failures are counted by client address. A caller with X-Internal-Secret names the address of its own client in X-Client-Address.',
   body: { encoding: 'form', schema: credentials },
-  responses: {
-    200: { description: 'The token.', schema: accessToken },
+  responses: () => ({
+    200: { description: 'The token.', schema: accessToken() },
     401: refused('Wrong user name or password.'),
     429: refused(
       'Too many failures (LOGIN_LOCKED) or requests; Retry-After says how long to wait.',
     ),
     503: refused('The database or the configuration is not available.'),
-  },
+  }),
 });
 
 /** GET /auth/me. */
@@ -42,5 +45,7 @@ export const meRoute = declareRoute({
   path: '/auth/me',
   access: 'user',
   summary: 'Read whose token this is',
-  responses: { 200: wrapped('The user.', z.object({ username: z.string() }).meta({ id: 'Me' })) },
+  responses: () => ({
+    200: wrapped('The user.', z.object({ username: z.string() }).meta({ id: 'Me' })),
+  }),
 });

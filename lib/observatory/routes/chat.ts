@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { memoize } from '../../platform/memoize.ts';
 import { searchableTypes } from '../../search/source-types.ts';
 import { declareRoute, refused, wrapped } from '../declare.ts';
 import { uuid } from '../input.ts';
@@ -22,43 +23,49 @@ export const chatQuestion = z.object({
 
 const chatBody = chatQuestion.meta({ id: 'ChatQuestion' });
 
-const toolCall = z
-  .object({
-    tool_call_id: z.string(),
-    name: z.string(),
-    args: z.record(z.string(), z.unknown()),
-    success: z.boolean(),
-    duration_ms: z.number(),
-    result: z.string().optional().meta({ description: 'There when it succeeded.' }),
-    error: z.string().optional().meta({ description: 'There when it failed or did not run.' }),
-  })
-  .meta({ id: 'ChatToolCall' });
+const toolCall = memoize(() =>
+  z
+    .object({
+      tool_call_id: z.string(),
+      name: z.string(),
+      args: z.record(z.string(), z.unknown()),
+      success: z.boolean(),
+      duration_ms: z.number(),
+      result: z.string().optional().meta({ description: 'There when it succeeded.' }),
+      error: z.string().optional().meta({ description: 'There when it failed or did not run.' }),
+    })
+    .meta({ id: 'ChatToolCall' }),
+);
 
-const source = z
-  .object({
-    source_type: z.enum(searchableTypes),
-    source_id: z.string(),
-    title: z.string(),
-    snippet: z.string(),
-    score: z.number(),
-    metadata: z.record(z.string(), z.unknown()),
-  })
-  .meta({ id: 'ChatSource' });
+const source = memoize(() =>
+  z
+    .object({
+      source_type: z.enum(searchableTypes),
+      source_id: z.string(),
+      title: z.string(),
+      snippet: z.string(),
+      score: z.number(),
+      metadata: z.record(z.string(), z.unknown()),
+    })
+    .meta({ id: 'ChatSource' }),
+);
 
-const chatAnswer = z
-  .object({
-    request_id: z.string(),
-    session_id: z.guid().nullable(),
-    question: z.string(),
-    answer: z.string(),
-    status: z.literal('completed'),
-    model: z.string(),
-    tool_calls: z.array(toolCall),
-    sources: z.array(source),
-  })
-  .meta({ id: 'ChatAnswer' });
+const chatAnswer = memoize(() =>
+  z
+    .object({
+      request_id: z.string(),
+      session_id: z.guid().nullable(),
+      question: z.string(),
+      answer: z.string(),
+      status: z.literal('completed'),
+      model: z.string(),
+      tool_calls: z.array(toolCall()),
+      sources: z.array(source()),
+    })
+    .meta({ id: 'ChatAnswer' }),
+);
 
-const refusedBefore = {
+const refusedBefore = memoize(() => ({
   400: refused(
     'Malformed input, or MODEL_NOT_ALLOWED for a model that is neither free nor default.',
   ),
@@ -67,15 +74,15 @@ const refusedBefore = {
   503: refused(
     'GATEWAY_NOT_CONFIGURED, MODEL_REGISTRY_UNAVAILABLE, CREDENTIAL_STORAGE_UNAVAILABLE, or the database is away.',
   ),
-};
-const answers = {
-  200: wrapped('The answer.', chatAnswer),
-  ...refusedBefore,
+}));
+const answers = memoize(() => ({
+  200: wrapped('The answer.', chatAnswer()),
+  ...refusedBefore(),
   402: refused('The gateway is out of credits (GATEWAY_OUT_OF_CREDITS).'),
   429: refused('Too many requests, or GATEWAY_RATE_LIMITED.'),
   502: refused('GATEWAY_BAD_REQUEST, GATEWAY_ERROR or GATEWAY_UNAVAILABLE.'),
   504: refused('The answer took longer than AGENT_REQUEST_DEADLINE_SECONDS (DEADLINE_EXCEEDED).'),
-};
+}));
 
 /** POST /chat. */
 export const askRoute = declareRoute({
@@ -110,10 +117,10 @@ export const chatStreamRoute = declareRoute({
     'Each frame is `data: <json>` with a type: info first; then agent_reasoning, token, confirm_required, tool_start and tool_end; error when it fails; done last.',
   idFields: ['session_id'],
   body: { encoding: 'json', schema: chatBody },
-  responses: {
+  responses: () => ({
     200: { description: 'The events of the turn.', contentType: 'text/event-stream' },
-    ...refusedBefore,
-  },
+    ...refusedBefore(),
+  }),
 });
 
 /** POST /chat/confirm. */
@@ -141,7 +148,7 @@ export const confirmRoute = declareRoute({
       })
       .meta({ id: 'ChatDecision' }),
   },
-  responses: {
+  responses: () => ({
     200: wrapped(
       'It is decided.',
       z.object({
@@ -153,7 +160,7 @@ export const confirmRoute = declareRoute({
     404: refused('No such confirmation of yours.'),
     409: refused('It was decided already or has expired.'),
     503: refused('The store of confirmations does not answer.'),
-  },
+  }),
 });
 
 /** POST /api/tools/execute. */
@@ -171,7 +178,7 @@ export const executeToolRoute = declareRoute({
       })
       .meta({ id: 'ToolExecution' }),
   },
-  responses: {
+  responses: () => ({
     200: wrapped(
       'What the tool answered, or why it could not: success says which.',
       z.object({
@@ -184,5 +191,5 @@ export const executeToolRoute = declareRoute({
     ),
     403: refused('The tool needs a person’s approval (CONFIRMATION_REQUIRED).'),
     404: refused('There is no tool of this name.'),
-  },
+  }),
 });

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { memoize } from '../../platform/memoize.ts';
 import { declareRoute, refused, wrapped } from '../declare.ts';
 import { integerQuery } from '../input.ts';
 
@@ -7,21 +8,23 @@ const common = { tag: 'Embeddings', access: 'user' } as const;
 /** The largest id that the database can hold. */
 const LARGEST_ID = 2_147_483_647;
 
-const status = z.enum(['BUILDING', 'READY', 'ACTIVE', 'RETIRED', 'FAILED']);
-const percentage = z.number().min(0).max(100);
-const noVectors = refused(
-  'The database has no vector extension (the message says why), or is away.',
+const status = memoize(() => z.enum(['BUILDING', 'READY', 'ACTIVE', 'RETIRED', 'FAILED']));
+const percentage = memoize(() => z.number().min(0).max(100));
+const noVectors = memoize(() =>
+  refused('The database has no vector extension (the message says why), or is away.'),
 );
 
-const generation = z
-  .object({
-    id: z.int(),
-    model_id: z.string(),
-    status,
-    dimensions: z.int(),
-    chunk_count: z.int(),
-  })
-  .meta({ id: 'EmbeddingGeneration' });
+const generation = memoize(() =>
+  z
+    .object({
+      id: z.int(),
+      model_id: z.string(),
+      status: status(),
+      dimensions: z.int(),
+      chunk_count: z.int(),
+    })
+    .meta({ id: 'EmbeddingGeneration' }),
+);
 
 /** GET /embeddings/status. */
 export const embeddingStatusRoute = declareRoute({
@@ -29,14 +32,19 @@ export const embeddingStatusRoute = declareRoute({
   method: 'get',
   path: '/embeddings/status',
   summary: 'Read which generation searches use and how far the next one is',
-  responses: {
+  responses: () => ({
     200: wrapped(
       'The status.',
       z
         .object({
-          active_generation: generation.nullable(),
+          active_generation: generation().nullable(),
           progress: z
-            .object({ total: z.int(), processed: z.int(), failed: z.int(), percentage })
+            .object({
+              total: z.int(),
+              processed: z.int(),
+              failed: z.int(),
+              percentage: percentage(),
+            })
             .meta({
               description: 'Jobs of the generation that is being built, else of the active one.',
             }),
@@ -45,7 +53,7 @@ export const embeddingStatusRoute = declareRoute({
         })
         .meta({ id: 'EmbeddingStatus' }),
     ),
-  },
+  }),
 });
 
 /** POST /embeddings/switch-model. */
@@ -61,7 +69,7 @@ export const switchModelRoute = declareRoute({
       .object({ model_id: z.string().min(1).max(256).meta({ example: 'local/hashing-384' }) })
       .meta({ id: 'SwitchModel' }),
   },
-  responses: {
+  responses: () => ({
     200: wrapped(
       'The generation.',
       z
@@ -79,7 +87,7 @@ export const switchModelRoute = declareRoute({
     503: refused(
       'No vector extension, no list of models (MODEL_REGISTRY_UNAVAILABLE), no database.',
     ),
-  },
+  }),
 });
 
 /** POST /embeddings/process-batch. */
@@ -100,7 +108,7 @@ export const processBatchRoute = declareRoute({
       })
       .meta({ id: 'ProcessBatch' }),
   },
-  responses: {
+  responses: () => ({
     200: wrapped(
       'What was done; the counts are jobs.',
       z
@@ -109,7 +117,7 @@ export const processBatchRoute = declareRoute({
           succeeded: z.int(),
           failed: z.int(),
           batches: z.int(),
-          generation_status: status,
+          generation_status: status(),
         })
         .meta({ id: 'ProcessedBatch' }),
     ),
@@ -121,7 +129,7 @@ export const processBatchRoute = declareRoute({
     503: refused(
       'No vector extension, no key for the gateway (GATEWAY_NOT_CONFIGURED), no database.',
     ),
-  },
+  }),
 });
 
 /** POST /embeddings/activate. */
@@ -133,7 +141,7 @@ export const activateRoute = declareRoute({
   query: z.object({
     generation_id: integerQuery(1, Number.MAX_SAFE_INTEGER, 'Id of a generation that is READY.'),
   }),
-  responses: {
+  responses: () => ({
     200: wrapped(
       'It is in use, from one moment to the next.',
       z
@@ -146,8 +154,8 @@ export const activateRoute = declareRoute({
     ),
     404: refused('There is no such generation.'),
     409: refused('It is not READY.'),
-    503: noVectors,
-  },
+    503: noVectors(),
+  }),
 });
 
 /** POST /embeddings/prune. */
@@ -156,13 +164,13 @@ export const pruneRoute = declareRoute({
   method: 'post',
   path: '/embeddings/prune',
   summary: 'Delete the generations that are RETIRED or FAILED',
-  responses: {
+  responses: () => ({
     200: wrapped(
       'They are gone with their jobs and chunks.',
       z
         .object({ deleted_generations: z.int(), deleted_jobs: z.int() })
         .meta({ id: 'PrunedGenerations' }),
     ),
-    503: noVectors,
-  },
+    503: noVectors(),
+  }),
 });

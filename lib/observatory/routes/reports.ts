@@ -1,5 +1,6 @@
 import 'zod-openapi';
 import { z } from 'zod';
+import { memoize } from '../../platform/memoize.ts';
 import { declareRoute, refused, wrapped } from '../declare.ts';
 import { integerQuery, uuid } from '../input.ts';
 import { reportTypes } from '../reports/report-types.ts';
@@ -7,26 +8,30 @@ import { MARKDOWN_MAX_LENGTH, SUBJECT_MAX_LENGTH } from '../reports/text.ts';
 
 const common = { tag: 'Reports', access: 'user' } as const;
 
-const timestamp = z.iso.datetime({ precision: 6 });
+const timestamp = memoize(() => z.iso.datetime({ precision: 6 }));
 
-const report = z
-  .object({
-    id: z.guid(),
-    report_type: z
-      .enum([...reportTypes, 'custom'])
-      .meta({ description: '`custom` was written by the agent of the chat or an MCP client.' }),
-    subject: z.string(),
-    recipients: z.array(z.string()),
-    status: z.enum(['generated', 'sent', 'failed']).meta({
-      description: 'How the latest delivery ended; `generated` before the first.',
-    }),
-    content_markdown: z.string(),
-    content_html: z.string().meta({ description: 'Safe to show: no scripts, no remote content.' }),
-    created_at: timestamp,
-    sent_at: timestamp.nullable(),
-    error_message: z.string().nullable(),
-  })
-  .meta({ id: 'Report' });
+const report = memoize(() =>
+  z
+    .object({
+      id: z.guid(),
+      report_type: z
+        .enum([...reportTypes, 'custom'])
+        .meta({ description: '`custom` was written by the agent of the chat or an MCP client.' }),
+      subject: z.string(),
+      recipients: z.array(z.string()),
+      status: z.enum(['generated', 'sent', 'failed']).meta({
+        description: 'How the latest delivery ended; `generated` before the first.',
+      }),
+      content_markdown: z.string(),
+      content_html: z
+        .string()
+        .meta({ description: 'Safe to show: no scripts, no remote content.' }),
+      created_at: timestamp(),
+      sent_at: timestamp().nullable(),
+      error_message: z.string().nullable(),
+    })
+    .meta({ id: 'Report' }),
+);
 
 /** Resend takes 50 in one mail. */
 const recipients = z
@@ -36,10 +41,10 @@ const recipients = z
 const subject = z.string().trim().min(1).max(SUBJECT_MAX_LENGTH);
 const markdown = z.string().trim().min(1).max(MARKDOWN_MAX_LENGTH);
 
-const deliveryFailures = {
+const deliveryFailures = memoize(() => ({
   502: refused('EMAIL_DELIVERY_FAILED: the report is kept as failed, `report_id` names it.'),
   503: refused('The database is away, or mail is not configured.'),
-};
+}));
 
 /** POST /reports. */
 export const createReportRoute = declareRoute({
@@ -67,13 +72,13 @@ export const createReportRoute = declareRoute({
       })
       .meta({ id: 'NewReport' }),
   },
-  responses: {
-    201: wrapped('The report.', report),
+  responses: () => ({
+    201: wrapped('The report.', report()),
     400: refused('Malformed input, UNKNOWN_REPORT_TYPE or RECIPIENT_NOT_ALLOWED.'),
     404: refused('No such run.'),
     409: refused('Another request mails the report now.'),
-    ...deliveryFailures,
-  },
+    ...deliveryFailures(),
+  }),
 });
 
 /** POST /reports/send. */
@@ -98,13 +103,13 @@ export const sendReportRoute = declareRoute({
       })
       .meta({ id: 'ReportDelivery' }),
   },
-  responses: {
-    200: wrapped('The report, which was mailed.', report),
+  responses: () => ({
+    200: wrapped('The report, which was mailed.', report()),
     400: refused('Malformed input, or RECIPIENT_NOT_ALLOWED.'),
     404: refused('No such report of yours.'),
     409: refused('Another request mails it now.'),
-    ...deliveryFailures,
-  },
+    ...deliveryFailures(),
+  }),
 });
 
 /** GET /reports. */
@@ -117,7 +122,7 @@ export const listReportsRoute = declareRoute({
     page: integerQuery(1, Number.MAX_SAFE_INTEGER, 'Page to read, from 1.').optional(),
     limit: integerQuery(1, 50, 'Reports on a page. Default 20.').optional(),
   }),
-  responses: { 200: wrapped('The reports.', z.array(report)) },
+  responses: () => ({ 200: wrapped('The reports.', z.array(report())) }),
 });
 
 /** GET /reports/:id. */
@@ -128,8 +133,8 @@ export const readReportRoute = declareRoute({
   summary: 'Read a report of yours',
   idFields: ['id'],
   params: z.object({ id: uuid.meta({ description: 'Id of a report, a UUID.' }) }),
-  responses: {
-    200: wrapped('The report.', report),
+  responses: () => ({
+    200: wrapped('The report.', report()),
     404: refused('No such report of yours.'),
-  },
+  }),
 });

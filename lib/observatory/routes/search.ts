@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { memoize } from '../../platform/memoize.ts';
 import { searchableTypes } from '../../search/source-types.ts';
 import { declareRoute, refused, wrapped } from '../declare.ts';
 
@@ -34,31 +35,35 @@ const searchBody = z
   })
   .meta({ id: 'SearchRequest' });
 
-const searchResult = z
-  .object({
-    id: z.int(),
-    source_type: z.enum(searchableTypes),
-    source_id: z.string(),
-    content: z.string(),
-    score: z.number(),
-    metadata: z.record(z.string(), z.unknown()),
-    reranked: z.boolean(),
-  })
-  .meta({ id: 'SearchResult' });
+const searchResult = memoize(() =>
+  z
+    .object({
+      id: z.int(),
+      source_type: z.enum(searchableTypes),
+      source_id: z.string(),
+      content: z.string(),
+      score: z.number(),
+      metadata: z.record(z.string(), z.unknown()),
+      reranked: z.boolean(),
+    })
+    .meta({ id: 'SearchResult' }),
+);
 
-const searchAnswer = z
-  .object({
-    results: z.array(searchResult),
-    generation_id: z.int().nullable(),
-    model_id: z.string().nullable(),
-    total: z.int().meta({ description: 'How many results there are in this answer.' }),
-    degraded: z.boolean(),
-    degraded_reason: z
-      .string()
-      .nullable()
-      .meta({ description: 'What did not take part in the search, and why.' }),
-  })
-  .meta({ id: 'SearchAnswer' });
+const searchAnswer = memoize(() =>
+  z
+    .object({
+      results: z.array(searchResult()),
+      generation_id: z.int().nullable(),
+      model_id: z.string().nullable(),
+      total: z.int().meta({ description: 'How many results there are in this answer.' }),
+      degraded: z.boolean(),
+      degraded_reason: z
+        .string()
+        .nullable()
+        .meta({ description: 'What did not take part in the search, and why.' }),
+    })
+    .meta({ id: 'SearchAnswer' }),
+);
 
 /** POST /search. */
 export const searchRoute = declareRoute({
@@ -70,12 +75,12 @@ export const searchRoute = declareRoute({
   description:
     'Full text and the vectors of the active generation, fused by rank. Without vectors it is full text alone, degraded. Of investigations, the answers of the chat, only your own are found.',
   body: { encoding: 'json', schema: searchBody },
-  responses: {
-    200: wrapped('What was found, best first.', searchAnswer),
+  responses: () => ({
+    200: wrapped('What was found, best first.', searchAnswer()),
     400: refused('Malformed input, or MODEL_NOT_ALLOWED for a reranking model that is not free.'),
     402: refused('Your own gateway key is out of credits (GATEWAY_OUT_OF_CREDITS).'),
     403: refused('The gateway refused your own key (GATEWAY_KEY_INVALID).'),
     429: refused('Too many requests, or GATEWAY_RATE_LIMITED for your own key.'),
     503: refused('The database is away, or MODEL_REGISTRY_UNAVAILABLE.'),
-  },
+  }),
 });

@@ -1,43 +1,52 @@
 import { z } from 'zod';
+import { memoize } from '../../platform/memoize.ts';
 import { declareRoute, refused, wrapped } from '../declare.ts';
 import { integerQuery, uuid } from '../input.ts';
 
 const common = { tag: 'Sessions', access: 'user' } as const;
 
-const timestamp = z.iso.datetime({ precision: 6 }).meta({
-  description: 'ISO 8601 in UTC, with microseconds.',
-  example: '2026-01-31T08:15:00.123456Z',
-});
+const timestamp = memoize(() =>
+  z.iso.datetime({ precision: 6 }).meta({
+    description: 'ISO 8601 in UTC, with microseconds.',
+    example: '2026-01-31T08:15:00.123456Z',
+  }),
+);
 
-const session = z
-  .object({
-    id: z.guid(),
-    session_name: z.string().meta({ description: 'Empty when it was given none.' }),
-    created_at: timestamp,
-    updated_at: timestamp,
-  })
-  .meta({ id: 'ChatSession' });
-const sessionDetail = z
-  .object({ ...session.shape, message_count: z.int() })
-  .meta({ id: 'ChatSessionDetail' });
+const session = memoize(() =>
+  z
+    .object({
+      id: z.guid(),
+      session_name: z.string().meta({ description: 'Empty when it was given none.' }),
+      created_at: timestamp(),
+      updated_at: timestamp(),
+    })
+    .meta({ id: 'ChatSession' }),
+);
+const sessionDetail = memoize(() =>
+  z.object({ ...session().shape, message_count: z.int() }).meta({ id: 'ChatSessionDetail' }),
+);
 
-const message = z
-  .object({
-    id: z.int(),
-    role: z.enum(['user', 'assistant']),
-    content: z.string(),
-    created_at: timestamp,
-    request_id: z.string(),
-    status: z.enum(['completed', 'failed']).nullable().meta({
-      description: 'How the turn of an answer ended; null for a question.',
-    }),
-    tool_calls: z.array(z.looseObject({})).meta({ description: 'The tools that an answer used.' }),
-  })
-  .meta({ id: 'ChatMessage' });
+const message = memoize(() =>
+  z
+    .object({
+      id: z.int(),
+      role: z.enum(['user', 'assistant']),
+      content: z.string(),
+      created_at: timestamp(),
+      request_id: z.string(),
+      status: z.enum(['completed', 'failed']).nullable().meta({
+        description: 'How the turn of an answer ended; null for a question.',
+      }),
+      tool_calls: z
+        .array(z.looseObject({}))
+        .meta({ description: 'The tools that an answer used.' }),
+    })
+    .meta({ id: 'ChatMessage' }),
+);
 
 /** A malformed id is one that no session has: 404, not 400 (spec 2, Endpoints). */
 const sessionPath = z.object({ id: z.string().meta({ description: 'Id of a session, a UUID.' }) });
-const notFound = refused('No such session of yours.');
+const notFound = memoize(() => refused('No such session of yours.'));
 const sessionName = z.string().trim().min(1).max(200);
 
 /** GET /sessions. */
@@ -50,7 +59,7 @@ export const listSessionsRoute = declareRoute({
     page: integerQuery(1, Number.MAX_SAFE_INTEGER, 'Page to read, from 1.').optional(),
     limit: integerQuery(1, 500, 'Sessions on a page. Default 500.').optional(),
   }),
-  responses: { 200: wrapped('The sessions.', z.array(session)) },
+  responses: () => ({ 200: wrapped('The sessions.', z.array(session())) }),
 });
 
 /** POST /sessions. */
@@ -68,10 +77,10 @@ export const createSessionRoute = declareRoute({
       })
       .meta({ id: 'NewChatSession' }),
   },
-  responses: {
-    201: wrapped('The session.', session),
+  responses: () => ({
+    201: wrapped('The session.', session()),
     409: refused('The id is taken.'),
-  },
+  }),
 });
 
 /** GET /sessions/:id. */
@@ -81,7 +90,7 @@ export const readSessionRoute = declareRoute({
   path: '/sessions/:id',
   summary: 'Read a session of yours',
   params: sessionPath,
-  responses: { 200: wrapped('The session.', sessionDetail), 404: notFound },
+  responses: () => ({ 200: wrapped('The session.', sessionDetail()), 404: notFound() }),
 });
 
 /** PATCH /sessions/:id. */
@@ -95,7 +104,7 @@ export const renameSessionRoute = declareRoute({
     encoding: 'json',
     schema: z.object({ session_name: sessionName }).meta({ id: 'ChatSessionChange' }),
   },
-  responses: { 200: wrapped('The session.', session), 404: notFound },
+  responses: () => ({ 200: wrapped('The session.', session()), 404: notFound() }),
 });
 
 /** DELETE /sessions/:id. */
@@ -105,10 +114,10 @@ export const deleteSessionRoute = declareRoute({
   path: '/sessions/:id',
   summary: 'Delete a session of yours with its messages',
   params: sessionPath,
-  responses: {
+  responses: () => ({
     200: wrapped('It is gone.', z.object({ id: z.guid(), deleted: z.literal(true) })),
-    404: notFound,
-  },
+    404: notFound(),
+  }),
 });
 
 /** GET /sessions/:id/messages. */
@@ -127,5 +136,5 @@ export const listMessagesRoute = declareRoute({
       'Only messages that are older than the one of this id.',
     ).optional(),
   }),
-  responses: { 200: wrapped('The messages.', z.array(message)), 404: notFound },
+  responses: () => ({ 200: wrapped('The messages.', z.array(message())), 404: notFound() }),
 });

@@ -1,34 +1,39 @@
 import { z } from 'zod';
+import { memoize } from '../memoize.ts';
 
 /** Body of 400, 404, 405 and 413 (spec 1, Errors; decisions 4). */
-export const plainError = z
-  .object({ error: z.string(), request_id: z.string() })
-  .meta({ id: 'Error' });
+export const plainError = memoize(() =>
+  z.object({ error: z.string(), request_id: z.string() }).meta({ id: 'Error' }),
+);
 
 /** Body of every other error (spec 1, Errors). */
-export const errorEnvelope = z
-  .object({
-    success: z.literal(false),
-    error: z.object({ code: z.string(), message: z.string(), request_id: z.string() }),
-    message: z.string(),
-  })
-  .meta({ id: 'ErrorEnvelope' });
+export const errorEnvelope = memoize(() =>
+  z
+    .object({
+      success: z.literal(false),
+      error: z.object({ code: z.string(), message: z.string(), request_id: z.string() }),
+      message: z.string(),
+    })
+    .meta({ id: 'ErrorEnvelope' }),
+);
 
 /** Body of every error of the observatory (spec 2, Error envelope; decisions 5). */
-export const observatoryError = z
-  .object({
-    success: z.literal(false),
-    error: z.object({
-      code: z.string(),
-      message: z.string(),
-      details: z
-        .array(z.object({ path: z.string(), message: z.string() }))
-        .optional()
-        .meta({ description: 'The faults of an input; only with code VALIDATION_ERROR.' }),
-    }),
-    request_id: z.string(),
-    report_id: z.guid().optional().meta({
-      description: 'The report that was not mailed, with EMAIL_DELIVERY_FAILED and CONFLICT.',
-    }),
-  })
-  .meta({ id: 'ObservatoryError' });
+export const observatoryError = memoize(() =>
+  z
+    .object({
+      success: z.literal(false),
+      error: z.object({
+        code: z.string(),
+        message: z.string(),
+        details: z
+          .array(z.object({ path: z.string(), message: z.string() }))
+          .optional()
+          .meta({ description: 'The faults of an input; only with code VALIDATION_ERROR.' }),
+      }),
+      request_id: z.string(),
+      report_id: z.guid().optional().meta({
+        description: 'The report that was not mailed, with EMAIL_DELIVERY_FAILED and CONFLICT.',
+      }),
+    })
+    .meta({ id: 'ObservatoryError' }),
+);

@@ -103,7 +103,7 @@ function describeRoute(route: Route): ZodOpenApiOperationObject {
       ...(route.headers ? { header: route.headers } : {}),
     },
     ...(route.body ? { requestBody: describeBody(route.body) } : {}),
-    responses: { ...successes(route), ...failures(route) },
+    responses: { ...failures(route), ...described(route) },
   };
 }
 
@@ -117,9 +117,10 @@ function operationId({ method, path }: Route): string {
   return [method, ...path.split(/[^A-Za-z0-9]+/).filter((part) => part !== '')].join('_');
 }
 
-function successes(route: Route): ZodOpenApiResponsesObject {
+/** The answers that a route describes itself. */
+function described(route: Route): ZodOpenApiResponsesObject {
   return Object.fromEntries(
-    Object.entries(route.responses).map(([status, response]) => [
+    Object.entries(route.responses()).map(([status, response]) => [
       status,
       {
         description: response.description,
@@ -137,15 +138,15 @@ function describeContent({ schema, contentType }: RouteResponse) {
   };
 }
 
-/** The errors that a route's access and inputs imply, where it does not describe them itself. */
+/** The errors that a route's access and inputs imply. */
 function failures(route: Route): ZodOpenApiResponsesObject {
-  const plain = route.errorSchema ?? plainError;
-  const envelope = route.errorSchema ?? errorEnvelope;
+  const plain = (route.errorSchema ?? plainError)();
+  const envelope = (route.errorSchema ?? errorEnvelope)();
   const isGuarded = route.access !== 'public';
   const limited = route.rateLimited ?? route.path.startsWith('/api/');
   const challenge = route.access === 'user' ? userChallenge : secretChallenge;
   const wait = { 'Retry-After': retryAfter };
-  const responses: ZodOpenApiResponsesObject = {
+  return {
     ...(route.params || route.query || route.body ? { 400: failure('Invalid input.', plain) } : {}),
     ...(isGuarded
       ? {
@@ -164,9 +165,6 @@ function failures(route: Route): ZodOpenApiResponsesObject {
       ? { 503: failure('The database or the configuration is not available.', envelope, wait) }
       : {}),
   };
-  return Object.fromEntries(
-    Object.entries(responses).filter(([status]) => !(Number(status) in route.responses)),
-  );
 }
 
 function failure(description: string, schema: z.ZodType, headers: z.ZodRawShape = {}) {

@@ -39,14 +39,17 @@ export interface Route<
   body?: { encoding: BodyEncoding; schema: Body };
   /** Fields whose value is an id: a malformed one is 422, where other input is 400 (decisions 5). */
   idFields?: readonly string[];
-  /** The body of every error, where it is not one of the service API's. */
-  errorSchema?: z.ZodType;
+  /** Makes the body of every error, where it is not one of the service API's. */
+  errorSchema?: () => z.ZodType;
   /** Where the path is found, as addresses in front of it. Default: only at the origin. */
   servers?: readonly string[];
   /** Is the route limited by client address? Default: when it is below /api. */
   rateLimited?: boolean;
-  /** The answers, but for the errors that `access` and the inputs imply: the document adds those. */
-  responses: Record<number, RouteResponse>;
+  /**
+   * Tells the answers, but for the errors that `access` and the inputs imply: the document adds those. Called
+   * for the document alone, since a cold start would wait some milliseconds for all their schemas.
+   */
+  responses: () => Record<number, RouteResponse>;
 }
 
 export interface RouteInput<Params, Query, Body = unknown, Headers = unknown> {

@@ -29,7 +29,7 @@ function createApp(encoding: BodyEncoding) {
     query: z.object({ page: z.string().regex(/^\d+$/, 'must be an integer').optional() }),
     body: { encoding, schema },
     idFields: ['session_id'],
-    responses: { 200: { description: 'It.' } },
+    responses: () => ({ 200: { description: 'It.' } }),
   } as const;
   mountEndpoints(
     app,

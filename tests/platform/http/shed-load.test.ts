@@ -50,7 +50,7 @@ it('refuses requests while too many queries wait for the database, and no longer
     expect(refused.headers.get('Retry-After')).toBe('2');
     expect(refused.headers.get('X-Request-ID')).toMatch(/^[\w-]{36}$/);
     expect(refused.headers.get('X-Content-Type-Options')).toBe('nosniff');
-    checkShape(errorEnvelope, await refused.json());
+    checkShape(errorEnvelope(), await refused.json());
   });
   expect((await app.request('/work')).status).toBe(200);
 });
@@ -74,7 +74,7 @@ it('answers in the words of the surface', async () => {
   await whileWaiting(MOST + 1, async () => {
     const refused = await app.request('/auth/me');
     expect(refused.status).toBe(503);
-    checkShape(observatoryError, await refused.json());
+    checkShape(observatoryError(), await refused.json());
   });
 });
 
