@@ -7,4 +7,4 @@ import type { Route } from './platform/http/route.ts';
  * The routes of every surface beside the service API, for its `/openapi.json`, which describes them all
  * (decisions 1). Declarations only: they bring no handler into its function.
  */
-export const otherRoutes: readonly Route[] = [...liveRoutes, ...observatoryRoutes, ...mcpRoutes()];
+export const otherRoutes: readonly Route[] = [...liveRoutes, ...observatoryRoutes, ...mcpRoutes];

@@ -2,16 +2,19 @@ import 'zod-openapi';
 import { z } from 'zod';
 import { plainError } from '../platform/http/error-shapes.ts';
 import type { Route } from '../platform/http/route.ts';
+import { memoize } from '../platform/memoize.ts';
 
 /** The largest id that a log can have: its column is a bigint. */
 const MAX_ID = 2n ** 63n - 1n;
 
 /** A log's id: a whole number of at most 64 bits, not below 0. */
-const logId = z
-  .string('must be given once')
-  .regex(/^0*\d{1,19}$/, 'must be the id of a log, a whole number not below 0')
-  .transform(BigInt)
-  .refine((id) => id <= MAX_ID, 'must be the id of a log, a whole number of at most 64 bits');
+const logId = memoize(() =>
+  z
+    .string('must be given once')
+    .regex(/^0*\d{1,19}$/, 'must be the id of a log, a whole number not below 0')
+    .transform(BigInt)
+    .refine((id) => id <= MAX_ID, 'must be the id of a log, a whole number of at most 64 bits'),
+);
 
 function describeId(description: string) {
   return {
@@ -31,19 +34,25 @@ export const streamRoute = {
   summary: 'Stream new logs as Server-Sent Events',
   description:
     'First `retry: 5000`, then for each row the lines `id`, `event: log` and `data`, a JSON object {type, id, level, message, repository, timestamp}. A comment `: ping` comes every 15 seconds; the stream ends after 5 minutes. With an id to resume from, the rows above it (the newest 1,000 at most) are sent first.',
-  query: z.object({
-    after_id: logId.optional().meta(describeId('Resume after the row of this id.')),
-  }),
-  headers: z.object({
-    'last-event-id': z
-      .string()
-      .transform((text) => (text === '' ? undefined : text))
-      .pipe(logId.optional())
-      .optional()
-      .meta(
-        describeId('Resume after the row of this id. Wins over after_id; empty counts as absent.'),
-      ),
-  }),
+  query: memoize(() =>
+    z.object({
+      after_id: logId().optional().meta(describeId('Resume after the row of this id.')),
+    }),
+  ),
+  headers: memoize(() =>
+    z.object({
+      'last-event-id': z
+        .string()
+        .transform((text) => (text === '' ? undefined : text))
+        .pipe(logId().optional())
+        .optional()
+        .meta(
+          describeId(
+            'Resume after the row of this id. Wins over after_id; empty counts as absent.',
+          ),
+        ),
+    }),
+  ),
   responses: () => ({ 200: { description: 'The stream.', contentType: 'text/event-stream' } }),
 } satisfies Route;
 

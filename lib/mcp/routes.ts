@@ -5,7 +5,7 @@ import { memoize } from '../platform/memoize.ts';
 
 const common = { tag: 'MCP', access: 'mcp' } as const;
 
-/** A message of JSON-RPC 2.0, or several. */
+/** A message of JSON-RPC 2.0. */
 const message = memoize(() =>
   z
     .looseObject({
@@ -16,6 +16,8 @@ const message = memoize(() =>
     })
     .meta({ id: 'JsonRpcMessage' }),
 );
+
+const oneOrSeveral = memoize(() => z.union([message(), z.array(message())]));
 
 /** An error of JSON-RPC 2.0 that belongs to no request. */
 const protocolError = memoize(() =>
@@ -79,7 +81,7 @@ export const messageRoute = {
   method: 'post',
   path: '/message',
   summary: 'Send a message to an MCP session',
-  query: z.object({ sessionId: z.string().min(1).max(200) }),
+  query: memoize(() => z.object({ sessionId: z.string().min(1).max(200) })),
   responses: () => ({
     202: { description: 'Taken; a response comes on the stream.', contentType: 'text/plain' },
     404: { description: 'No such session.', schema: plainError() },
@@ -107,16 +109,14 @@ export const healthRoute = {
 } as const satisfies Route;
 
 /** A route with its body, which documents describe and which the protocol, not the route, reads. */
-const withBody = (route: Route, schema: z.ZodType): Route => ({
+const withBody = (route: Route, schema: () => z.ZodType): Route => ({
   ...route,
   body: { encoding: 'json', schema },
 });
 
 /** Every route of this surface, without its handlers: for documents. */
-export const mcpRoutes = memoize((): readonly Route[] => [
-  ...[mcpRoute, rpcRoute, rootRoute].map((route) =>
-    withBody(route, z.union([message(), z.array(message())])),
-  ),
+export const mcpRoutes: readonly Route[] = [
+  ...[mcpRoute, rpcRoute, rootRoute].map((route) => withBody(route, oneOrSeveral)),
   sseRoute,
-  withBody(messageRoute, message()),
-]);
+  withBody(messageRoute, message),
+];

@@ -68,7 +68,7 @@ export const sessionsEndpoints: readonly Endpoint<ObservatoryHandles>[] = [
 ];
 
 function readSessionId(text: string): string {
-  const parsed = uuid.safeParse(text);
+  const parsed = uuid().safeParse(text);
   if (!parsed.success) throw notFound();
   return parsed.data;
 }

@@ -20,7 +20,7 @@ import { cutWhenUnread, EventStream } from './event-stream.ts';
 import type { Turn, TurnHandles, TurnOutcome } from './turn.ts';
 import { limitTurn, type TurnLimits } from './turn-limits.ts';
 
-type Question = z.output<typeof chatQuestion>;
+type Question = z.output<ReturnType<typeof chatQuestion>>;
 
 const SESSION_NAME_CHARACTERS = 80;
 

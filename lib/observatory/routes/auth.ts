@@ -5,12 +5,14 @@ import { declareRoute, refused, wrapped } from '../declare.ts';
 const common = { tag: 'Login' } as const;
 
 /** Bounded, so that a guess costs the same whatever is sent. */
-const credentials = z
-  .object({
-    username: z.string().min(1).max(256),
-    password: z.string().min(1).max(1024).meta({ format: 'password' }),
-  })
-  .meta({ id: 'Login' });
+const credentials = memoize(() =>
+  z
+    .object({
+      username: z.string().min(1).max(256),
+      password: z.string().min(1).max(1024).meta({ format: 'password' }),
+    })
+    .meta({ id: 'Login' }),
+);
 
 const accessToken = memoize(() =>
   z

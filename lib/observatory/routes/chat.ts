@@ -7,21 +7,23 @@ import { uuid } from '../input.ts';
 const common = { tag: 'Chat', access: 'user' } as const;
 
 /** A question to the agent (spec 2, Endpoints; decisions 5). */
-export const chatQuestion = z.object({
-  session_id: uuid.nullish().meta({
-    description:
-      'The session that the question belongs to; one that is not there yet is made. Left out: none.',
+export const chatQuestion = memoize(() =>
+  z.object({
+    session_id: uuid().nullish().meta({
+      description:
+        'The session that the question belongs to; one that is not there yet is made. Left out: none.',
+    }),
+    question: z.string().trim().min(1).max(10_000),
+    model: z
+      .string()
+      .min(1)
+      .max(200)
+      .nullish()
+      .meta({ description: 'A free chat model of the gateway. Default: GATEWAY_MODEL.' }),
   }),
-  question: z.string().trim().min(1).max(10_000),
-  model: z
-    .string()
-    .min(1)
-    .max(200)
-    .nullish()
-    .meta({ description: 'A free chat model of the gateway. Default: GATEWAY_MODEL.' }),
-});
+);
 
-const chatBody = chatQuestion.meta({ id: 'ChatQuestion' });
+const chatBody = memoize(() => chatQuestion().meta({ id: 'ChatQuestion' }));
 
 const toolCall = memoize(() =>
   z
@@ -132,21 +134,23 @@ export const confirmRoute = declareRoute({
   idFields: ['confirm_id'],
   body: {
     encoding: 'json',
-    schema: z
-      .object({
-        confirm_id: uuid,
-        approve: z.boolean().optional(),
-        approved: z.boolean().optional().meta({ description: 'The same as approve.' }),
-      })
-      .refine(({ approve, approved }) => (approve ?? approved) !== undefined, {
-        message: 'must be given',
-        path: ['approve'],
-      })
-      .refine(({ approve, approved }) => (approve ?? approved) === (approved ?? approve), {
-        message: 'must not differ from approve',
-        path: ['approved'],
-      })
-      .meta({ id: 'ChatDecision' }),
+    schema: memoize(() =>
+      z
+        .object({
+          confirm_id: uuid(),
+          approve: z.boolean().optional(),
+          approved: z.boolean().optional().meta({ description: 'The same as approve.' }),
+        })
+        .refine(({ approve, approved }) => (approve ?? approved) !== undefined, {
+          message: 'must be given',
+          path: ['approve'],
+        })
+        .refine(({ approve, approved }) => (approve ?? approved) === (approved ?? approve), {
+          message: 'must not differ from approve',
+          path: ['approved'],
+        })
+        .meta({ id: 'ChatDecision' }),
+    ),
   },
   responses: () => ({
     200: wrapped(
@@ -171,12 +175,14 @@ export const executeToolRoute = declareRoute({
   summary: 'Run one of the tools that only read',
   body: {
     encoding: 'json',
-    schema: z
-      .object({
-        name: z.string().min(1).max(200),
-        args: z.record(z.string(), z.unknown()).default({}),
-      })
-      .meta({ id: 'ToolExecution' }),
+    schema: memoize(() =>
+      z
+        .object({
+          name: z.string().min(1).max(200),
+          args: z.record(z.string(), z.unknown()).default({}),
+        })
+        .meta({ id: 'ToolExecution' }),
+    ),
   },
   responses: () => ({
     200: wrapped(

@@ -65,9 +65,11 @@ export const switchModelRoute = declareRoute({
   description: 'Searches go on with the active generation until another one is activated.',
   body: {
     encoding: 'json',
-    schema: z
-      .object({ model_id: z.string().min(1).max(256).meta({ example: 'local/hashing-384' }) })
-      .meta({ id: 'SwitchModel' }),
+    schema: memoize(() =>
+      z
+        .object({ model_id: z.string().min(1).max(256).meta({ example: 'local/hashing-384' }) })
+        .meta({ id: 'SwitchModel' }),
+    ),
   },
   responses: () => ({
     200: wrapped(
@@ -100,13 +102,15 @@ export const processBatchRoute = declareRoute({
     'Several callers may do so at once. With a gateway model your connected key is used, else the server’s.',
   body: {
     encoding: 'json',
-    schema: z
-      .object({
-        generation_id: z.int().min(1).max(LARGEST_ID),
-        batch_size: z.int().min(1).max(500).default(50),
-        max_batches: z.int().min(1).max(50).default(1),
-      })
-      .meta({ id: 'ProcessBatch' }),
+    schema: memoize(() =>
+      z
+        .object({
+          generation_id: z.int().min(1).max(LARGEST_ID),
+          batch_size: z.int().min(1).max(500).default(50),
+          max_batches: z.int().min(1).max(50).default(1),
+        })
+        .meta({ id: 'ProcessBatch' }),
+    ),
   },
   responses: () => ({
     200: wrapped(
@@ -138,9 +142,11 @@ export const activateRoute = declareRoute({
   method: 'post',
   path: '/embeddings/activate',
   summary: 'Let searches use a generation',
-  query: z.object({
-    generation_id: integerQuery(1, Number.MAX_SAFE_INTEGER, 'Id of a generation that is READY.'),
-  }),
+  query: memoize(() =>
+    z.object({
+      generation_id: integerQuery(1, Number.MAX_SAFE_INTEGER, 'Id of a generation that is READY.'),
+    }),
+  ),
   responses: () => ({
     200: wrapped(
       'It is in use, from one moment to the next.',

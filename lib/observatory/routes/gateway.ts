@@ -35,12 +35,14 @@ export const exchangeRoute = declareRoute({
   summary: 'Connect your own gateway key: the code of the gateway’s page for a key',
   body: {
     encoding: 'json',
-    schema: z
-      .object({
-        code: z.string().min(1).max(4096),
-        code_verifier: z.string().min(43, verifierFault).max(128, verifierFault),
-      })
-      .meta({ id: 'GatewayExchange' }),
+    schema: memoize(() =>
+      z
+        .object({
+          code: z.string().min(1).max(4096),
+          code_verifier: z.string().min(43, verifierFault).max(128, verifierFault),
+        })
+        .meta({ id: 'GatewayExchange' }),
+    ),
   },
   responses: () => ({
     200: wrapped('The connection.', connectionStatus()),

@@ -34,12 +34,14 @@ const report = memoize(() =>
 );
 
 /** Resend takes 50 in one mail. */
-const recipients = z
-  .array(z.string().trim().min(3).max(320))
-  .max(50)
-  .meta({ description: 'Addresses, each of SMTP_TO.' });
-const subject = z.string().trim().min(1).max(SUBJECT_MAX_LENGTH);
-const markdown = z.string().trim().min(1).max(MARKDOWN_MAX_LENGTH);
+const recipients = memoize(() =>
+  z
+    .array(z.string().trim().min(3).max(320))
+    .max(50)
+    .meta({ description: 'Addresses, each of SMTP_TO.' }),
+);
+const subject = memoize(() => z.string().trim().min(1).max(SUBJECT_MAX_LENGTH));
+const markdown = memoize(() => z.string().trim().min(1).max(MARKDOWN_MAX_LENGTH));
 
 const deliveryFailures = memoize(() => ({
   502: refused('EMAIL_DELIVERY_FAILED: the report is kept as failed, `report_id` names it.'),
@@ -54,23 +56,27 @@ export const createReportRoute = declareRoute({
   summary: 'Make a report of what was backed up, and mail it when recipients are given',
   body: {
     encoding: 'json',
-    schema: z
-      .object({
-        report_type: z
-          .string()
-          .max(100)
-          .meta({ description: `One of ${reportTypes.join(', ')}.`, examples: [...reportTypes] }),
-        subject: subject.optional().meta({ description: 'Default: one that tells the result.' }),
-        recipients: recipients.optional(),
-        run_id: z.int().min(1).optional().meta({
-          description:
-            'The run that it is about; default the latest, for an investigation the latest that failed. A summary covers the 30 days up to it, by default up to now.',
-        }),
-        content_markdown: markdown
-          .optional()
-          .meta({ description: 'Your own text in place of the one that is made.' }),
-      })
-      .meta({ id: 'NewReport' }),
+    schema: memoize(() =>
+      z
+        .object({
+          report_type: z
+            .string()
+            .max(100)
+            .meta({ description: `One of ${reportTypes.join(', ')}.`, examples: [...reportTypes] }),
+          subject: subject()
+            .optional()
+            .meta({ description: 'Default: one that tells the result.' }),
+          recipients: recipients().optional(),
+          run_id: z.int().min(1).optional().meta({
+            description:
+              'The run that it is about; default the latest, for an investigation the latest that failed. A summary covers the 30 days up to it, by default up to now.',
+          }),
+          content_markdown: markdown()
+            .optional()
+            .meta({ description: 'Your own text in place of the one that is made.' }),
+        })
+        .meta({ id: 'NewReport' }),
+    ),
   },
   responses: () => ({
     201: wrapped('The report.', report()),
@@ -92,16 +98,18 @@ export const sendReportRoute = declareRoute({
   idFields: ['report_id'],
   body: {
     encoding: 'json',
-    schema: z
-      .object({
-        report_id: uuid.optional().meta({ description: 'Required with a user token.' }),
-        recipients: recipients.min(1).optional().meta({
-          description: 'Default: those of the report, or all of SMTP_TO when it has none.',
-        }),
-        subject: subject.optional().meta({ description: 'Of the MCP server alone.' }),
-        content_markdown: markdown.optional().meta({ description: 'Of the MCP server alone.' }),
-      })
-      .meta({ id: 'ReportDelivery' }),
+    schema: memoize(() =>
+      z
+        .object({
+          report_id: uuid().optional().meta({ description: 'Required with a user token.' }),
+          recipients: recipients().min(1).optional().meta({
+            description: 'Default: those of the report, or all of SMTP_TO when it has none.',
+          }),
+          subject: subject().optional().meta({ description: 'Of the MCP server alone.' }),
+          content_markdown: markdown().optional().meta({ description: 'Of the MCP server alone.' }),
+        })
+        .meta({ id: 'ReportDelivery' }),
+    ),
   },
   responses: () => ({
     200: wrapped('The report, which was mailed.', report()),
@@ -118,10 +126,12 @@ export const listReportsRoute = declareRoute({
   method: 'get',
   path: '/reports',
   summary: 'List your reports, newest first',
-  query: z.object({
-    page: integerQuery(1, Number.MAX_SAFE_INTEGER, 'Page to read, from 1.').optional(),
-    limit: integerQuery(1, 50, 'Reports on a page. Default 20.').optional(),
-  }),
+  query: memoize(() =>
+    z.object({
+      page: integerQuery(1, Number.MAX_SAFE_INTEGER, 'Page to read, from 1.').optional(),
+      limit: integerQuery(1, 50, 'Reports on a page. Default 20.').optional(),
+    }),
+  ),
   responses: () => ({ 200: wrapped('The reports.', z.array(report())) }),
 });
 
@@ -132,7 +142,7 @@ export const readReportRoute = declareRoute({
   path: '/reports/:id',
   summary: 'Read a report of yours',
   idFields: ['id'],
-  params: z.object({ id: uuid.meta({ description: 'Id of a report, a UUID.' }) }),
+  params: memoize(() => z.object({ id: uuid().meta({ description: 'Id of a report, a UUID.' }) })),
   responses: () => ({
     200: wrapped('The report.', report()),
     404: refused('No such report of yours.'),

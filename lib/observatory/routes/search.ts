@@ -3,37 +3,39 @@ import { memoize } from '../../platform/memoize.ts';
 import { searchableTypes } from '../../search/source-types.ts';
 import { declareRoute, refused, wrapped } from '../declare.ts';
 
-const weight = z.number().min(0).max(1_000).default(1);
+const weight = memoize(() => z.number().min(0).max(1_000).default(1));
 
-const searchBody = z
-  .object({
-    query: z
-      .string()
-      .trim()
-      .min(1)
-      .max(1_000)
-      .meta({ description: 'Words, "a phrase", -excluded, this or that. Any text is safe.' }),
-    source_types: z
-      .array(z.enum(searchableTypes))
-      .min(1)
-      .max(searchableTypes.length)
-      .default([...searchableTypes])
-      .meta({ description: 'What to find; everything by default.' }),
-    limit: z.int().min(1).max(50).default(10),
-    fts_weight: weight.meta({ description: 'Weight of the ranking by full text.' }),
-    semantic_weight: weight.meta({ description: 'Weight of the ranking by vectors.' }),
-    rerank_model_id: z
-      .string()
-      .min(1)
-      .max(200)
-      .nullish()
-      .meta({ description: 'A model of /api/reranking-models that orders the best 50 anew.' }),
-  })
-  .refine((body) => body.fts_weight > 0 || body.semantic_weight > 0, {
-    message: 'must not be 0 together with semantic_weight',
-    path: ['fts_weight'],
-  })
-  .meta({ id: 'SearchRequest' });
+const searchBody = memoize(() =>
+  z
+    .object({
+      query: z
+        .string()
+        .trim()
+        .min(1)
+        .max(1_000)
+        .meta({ description: 'Words, "a phrase", -excluded, this or that. Any text is safe.' }),
+      source_types: z
+        .array(z.enum(searchableTypes))
+        .min(1)
+        .max(searchableTypes.length)
+        .default([...searchableTypes])
+        .meta({ description: 'What to find; everything by default.' }),
+      limit: z.int().min(1).max(50).default(10),
+      fts_weight: weight().meta({ description: 'Weight of the ranking by full text.' }),
+      semantic_weight: weight().meta({ description: 'Weight of the ranking by vectors.' }),
+      rerank_model_id: z
+        .string()
+        .min(1)
+        .max(200)
+        .nullish()
+        .meta({ description: 'A model of /api/reranking-models that orders the best 50 anew.' }),
+    })
+    .refine((body) => body.fts_weight > 0 || body.semantic_weight > 0, {
+      message: 'must not be 0 together with semantic_weight',
+      path: ['fts_weight'],
+    })
+    .meta({ id: 'SearchRequest' }),
+);
 
 const searchResult = memoize(() =>
   z

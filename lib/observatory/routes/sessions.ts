@@ -45,9 +45,11 @@ const message = memoize(() =>
 );
 
 /** A malformed id is one that no session has: 404, not 400 (spec 2, Endpoints). */
-const sessionPath = z.object({ id: z.string().meta({ description: 'Id of a session, a UUID.' }) });
+const sessionPath = memoize(() =>
+  z.object({ id: z.string().meta({ description: 'Id of a session, a UUID.' }) }),
+);
 const notFound = memoize(() => refused('No such session of yours.'));
-const sessionName = z.string().trim().min(1).max(200);
+const sessionName = memoize(() => z.string().trim().min(1).max(200));
 
 /** GET /sessions. */
 export const listSessionsRoute = declareRoute({
@@ -55,10 +57,12 @@ export const listSessionsRoute = declareRoute({
   method: 'get',
   path: '/sessions',
   summary: 'List your chat sessions, the one that changed last first',
-  query: z.object({
-    page: integerQuery(1, Number.MAX_SAFE_INTEGER, 'Page to read, from 1.').optional(),
-    limit: integerQuery(1, 500, 'Sessions on a page. Default 500.').optional(),
-  }),
+  query: memoize(() =>
+    z.object({
+      page: integerQuery(1, Number.MAX_SAFE_INTEGER, 'Page to read, from 1.').optional(),
+      limit: integerQuery(1, 500, 'Sessions on a page. Default 500.').optional(),
+    }),
+  ),
   responses: () => ({ 200: wrapped('The sessions.', z.array(session())) }),
 });
 
@@ -70,12 +74,14 @@ export const createSessionRoute = declareRoute({
   summary: 'Make a chat session',
   body: {
     encoding: 'json',
-    schema: z
-      .object({
-        id: uuid.optional().meta({ description: 'Random when it is left out.' }),
-        session_name: z.string().trim().max(200).optional(),
-      })
-      .meta({ id: 'NewChatSession' }),
+    schema: memoize(() =>
+      z
+        .object({
+          id: uuid().optional().meta({ description: 'Random when it is left out.' }),
+          session_name: z.string().trim().max(200).optional(),
+        })
+        .meta({ id: 'NewChatSession' }),
+    ),
   },
   responses: () => ({
     201: wrapped('The session.', session()),
@@ -102,7 +108,9 @@ export const renameSessionRoute = declareRoute({
   params: sessionPath,
   body: {
     encoding: 'json',
-    schema: z.object({ session_name: sessionName }).meta({ id: 'ChatSessionChange' }),
+    schema: memoize(() =>
+      z.object({ session_name: sessionName() }).meta({ id: 'ChatSessionChange' }),
+    ),
   },
   responses: () => ({ 200: wrapped('The session.', session()), 404: notFound() }),
 });
@@ -128,13 +136,15 @@ export const listMessagesRoute = declareRoute({
   summary: 'List the messages of a session of yours, oldest first',
   description: 'The newest ones; `before_id` pages to older ones.',
   params: sessionPath,
-  query: z.object({
-    limit: integerQuery(1, 500, 'At most so many messages. Default 500.').optional(),
-    before_id: integerQuery(
-      1,
-      Number.MAX_SAFE_INTEGER,
-      'Only messages that are older than the one of this id.',
-    ).optional(),
-  }),
+  query: memoize(() =>
+    z.object({
+      limit: integerQuery(1, 500, 'At most so many messages. Default 500.').optional(),
+      before_id: integerQuery(
+        1,
+        Number.MAX_SAFE_INTEGER,
+        'Only messages that are older than the one of this id.',
+      ).optional(),
+    }),
+  ),
   responses: () => ({ 200: wrapped('The messages.', z.array(message())), 404: notFound() }),
 });

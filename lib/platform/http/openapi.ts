@@ -98,9 +98,9 @@ function describeRoute(route: Route): ZodOpenApiOperationObject {
     tags: [route.tag],
     security: security[route.access],
     requestParams: {
-      ...(route.params ? { path: route.params } : {}),
-      ...(route.query ? { query: route.query } : {}),
-      ...(route.headers ? { header: route.headers } : {}),
+      ...(route.params ? { path: route.params() } : {}),
+      ...(route.query ? { query: route.query() } : {}),
+      ...(route.headers ? { header: route.headers() } : {}),
     },
     ...(route.body ? { requestBody: describeBody(route.body) } : {}),
     responses: { ...failures(route), ...described(route) },
@@ -108,8 +108,8 @@ function describeRoute(route: Route): ZodOpenApiOperationObject {
 }
 
 function describeBody({ encoding, schema }: NonNullable<Route['body']>) {
-  const required = !schema.safeParse({}).success;
-  return { required, content: { [mediaTypes[encoding]]: { schema } } };
+  const required = !schema().safeParse({}).success;
+  return { required, content: { [mediaTypes[encoding]]: { schema: schema() } } };
 }
 
 /** `GET /api/backups/:id` becomes `get_api_backups_id`. */

@@ -2,6 +2,7 @@ import { zValidator } from '@hono/zod-validator';
 import type { Context, Hono, MiddlewareHandler } from 'hono';
 import type { z } from 'zod';
 import { AppError } from '../errors.ts';
+import { memoize } from '../memoize.ts';
 import type { HttpEnv } from './env.ts';
 import { type BodyEncoding, readBody } from './request-body.ts';
 
@@ -17,7 +18,8 @@ export interface RouteResponse {
 
 /**
  * One endpoint, declared once: the server routes and validates by it, `/openapi.json` describes it, and
- * tests hold every answer against it.
+ * tests hold every answer against it. Its schemas are functions that always give the same schema, and make
+ * it when they are first called: all of them would be half of what a cold start waits for.
  */
 export interface Route<
   Params extends z.ZodObject = z.ZodObject,
@@ -32,23 +34,20 @@ export interface Route<
   description?: string;
   tag: string;
   access: Access;
-  params?: Params;
-  query?: Query;
+  params?: () => Params;
+  query?: () => Query;
   /** Request headers, by their names in lower case. */
-  headers?: Headers;
-  body?: { encoding: BodyEncoding; schema: Body };
+  headers?: () => Headers;
+  body?: { encoding: BodyEncoding; schema: () => Body };
   /** Fields whose value is an id: a malformed one is 422, where other input is 400 (decisions 5). */
   idFields?: readonly string[];
-  /** Makes the body of every error, where it is not one of the service API's. */
+  /** The body of every error, where it is not one of the service API's. */
   errorSchema?: () => z.ZodType;
   /** Where the path is found, as addresses in front of it. Default: only at the origin. */
   servers?: readonly string[];
   /** Is the route limited by client address? Default: when it is below /api. */
   rateLimited?: boolean;
-  /**
-   * Tells the answers, but for the errors that `access` and the inputs imply: the document adds those. Called
-   * for the document alone, since a cold start would wait some milliseconds for all their schemas.
-   */
+  /** The answers, but for the errors that `access` and the inputs imply: the document adds those. */
   responses: () => Record<number, RouteResponse>;
 }
 
@@ -92,9 +91,10 @@ export function endpoint<
       const on = (handler: MiddlewareHandler<HttpEnv>) =>
         app.on([route.method.toUpperCase()], [route.path], handler);
       const refuse = refuseInvalid(route.idFields ?? []);
-      if (route.params) on(zValidator('param', route.params, refuse));
-      if (route.query) on(zValidator('query', route.query, refuse));
-      if (route.headers) on(zValidator('header', route.headers, refuse));
+      const { params, query, headers } = route;
+      if (params) on(whenAsked(() => zValidator('param', params(), refuse)));
+      if (query) on(whenAsked(() => zValidator('query', query(), refuse)));
+      if (headers) on(whenAsked(() => zValidator('header', headers(), refuse)));
       on(async (c) => {
         // The validators above put the parsed values there; Hono cannot type an optional validator.
         const valid = c.req.valid as (target: 'param' | 'query' | 'header') => unknown;
@@ -144,6 +144,12 @@ export function mountEndpoints<Handles>(
   }
 }
 
+/** A handler that is made for the first request that comes to it. */
+function whenAsked(make: () => MiddlewareHandler<HttpEnv>): MiddlewareHandler<HttpEnv> {
+  const handler = memoize(make);
+  return (c, next) => handler()(c, next);
+}
+
 type Refuse = ReturnType<typeof refuseInvalid>;
 
 async function parseBody(
@@ -152,7 +158,7 @@ async function parseBody(
   refuse: Refuse,
 ): Promise<unknown> {
   const data = await readBody(c, encoding);
-  const parsed = await schema.safeParseAsync(data);
+  const parsed = await schema().safeParseAsync(data);
   refuse({ ...parsed, data });
   return parsed.data;
 }

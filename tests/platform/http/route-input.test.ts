@@ -25,9 +25,9 @@ function createApp(encoding: BodyEncoding) {
     summary: 'Send a thing',
     tag: 'Things',
     access: 'public',
-    params: z.object({ id: z.string() }),
-    query: z.object({ page: z.string().regex(/^\d+$/, 'must be an integer').optional() }),
-    body: { encoding, schema },
+    params: () => z.object({ id: z.string() }),
+    query: () => z.object({ page: z.string().regex(/^\d+$/, 'must be an integer').optional() }),
+    body: { encoding, schema: () => schema },
     idFields: ['session_id'],
     responses: () => ({ 200: { description: 'It.' } }),
   } as const;
