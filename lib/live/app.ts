@@ -6,9 +6,9 @@ import type { HttpEnv } from '../platform/http/env.ts';
 import { mountEndpoints, nameRoutes } from '../platform/http/route.ts';
 import { createSurface, protect, type SurfaceOptions } from '../platform/http/surface.ts';
 import { handOverConnection } from '../platform/http/take-over.ts';
+import { loadOnce } from '../platform/load-once.ts';
 import { LiveClients } from './client.ts';
 import { createLogFeed } from './feed.ts';
-import { Handshakes } from './handshakes.ts';
 import { socketEndpoint } from './socket.ts';
 import { streamEndpoint } from './stream.ts';
 
@@ -48,7 +48,7 @@ export function createLiveApp(
     ...deps,
     feed,
     clients,
-    handshakes: new Handshakes(),
+    loadHandshakes: loadOnce(async () => new (await import('./handshakes.ts')).Handshakes()),
     streamMs: Math.min(deps.config.SSE_MAX_DURATION_SECONDS * 1_000, socketMs),
     socketMs,
   });

@@ -8,7 +8,7 @@ import type { Handshakes } from './handshakes.ts';
 export interface LiveHandles extends Deps<LiveConfig> {
   feed: LogFeed;
   clients: LiveClients;
-  handshakes: Handshakes;
+  loadHandshakes: () => Promise<Handshakes>;
   /** How long a stream and a WebSocket last. */
   streamMs: number;
   socketMs: number;

@@ -1,45 +1,20 @@
 import type { IncomingMessage } from 'node:http';
 import { type WebSocket, WebSocketServer } from 'ws';
-import { AppError } from '../platform/errors.ts';
 import { refuseMalformed } from '../platform/http/client-error.ts';
 import type { UpgradedConnection } from '../platform/http/upgrade.ts';
 
 /** Largest message of a client; a larger one closes the connection with 1009 (decisions 4). */
 const MAX_MESSAGE_BYTES = 64 * 1024;
 
-/** The versions of the protocol that the library speaks. */
-const versions = ['13', '8'];
-/** 16 bytes in base64 (RFC 6455, 4.1). */
-const key = /^[+/0-9A-Za-z]{22}==$/;
-
-/** Throws UPGRADE_REQUIRED, or BAD_REQUEST for a malformed key, when a request is no handshake. */
-export function checkHandshake(header: (name: string) => string | undefined): void {
-  if (!versions.includes(header('sec-websocket-version') ?? '')) {
-    throw upgradeRequired();
-  }
-  if (!key.test(header('sec-websocket-key') ?? '')) {
-    throw new AppError('BAD_REQUEST', 'Sec-WebSocket-Key must be 16 bytes in base64');
-  }
-}
-
-/** The answer to a request for a WebSocket that does not ask for one, or for another version of it. */
-export function upgradeRequired(): AppError {
-  return new AppError('UPGRADE_REQUIRED', 'the handshake of a WebSocket is required', {
-    headers: { Upgrade: 'websocket', 'Sec-WebSocket-Version': versions.join(', ') },
-  });
-}
-
-/** Completes handshakes that were accepted. */
+/** Completes handshakes that were accepted. Loaded with the first: it brings the library of WebSockets. */
 export class Handshakes {
-  /** Made by the first handshake: where there are no connections to take, the library may lack it. */
-  #server: WebSocketServer | null = null;
   readonly #headers = new WeakMap<IncomingMessage, Headers>();
+  readonly #server = this.#createServer();
 
   /** Answers 101 with these headers; null when the handshake was malformed or its client is gone. */
   complete({ request, socket, head }: UpgradedConnection, headers: Headers): WebSocket | null {
     let opened: WebSocket | null = null;
     this.#headers.set(request, headers);
-    this.#server ??= this.#createServer();
     this.#server.handleUpgrade(request, socket, head, (ws) => {
       opened = ws;
     });

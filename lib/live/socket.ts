@@ -3,7 +3,7 @@ import { type Endpoint, endpoint } from '../platform/http/route.ts';
 import { noConnections, takeOverConnection } from '../platform/http/take-over.ts';
 import { UpgradeResponse } from '../platform/http/upgrade.ts';
 import type { LiveHandles } from './handles.ts';
-import { checkHandshake, upgradeRequired } from './handshakes.ts';
+import { checkHandshake, upgradeRequired } from './handshake-check.ts';
 import { socketRoute } from './routes.ts';
 import { SocketClient } from './socket-client.ts';
 
@@ -11,7 +11,7 @@ import { SocketClient } from './socket-client.ts';
 export const socketEndpoint: Endpoint<LiveHandles> = endpoint(
   socketRoute,
   async (_input, handles: LiveHandles, c) => {
-    const { feed, clients, handshakes, config } = handles;
+    const { feed, clients, loadHandshakes, config } = handles;
     const origin = c.req.header('origin');
     if (origin !== undefined && !allowsOrigin(config.WS_ALLOWED_ORIGINS, origin)) {
       throw new AppError('FORBIDDEN', 'pages of this origin may not open a WebSocket here');
@@ -20,6 +20,7 @@ export const socketEndpoint: Endpoint<LiveHandles> = endpoint(
     if (!outgoing && c.req.header('upgrade')?.toLowerCase() === 'websocket') throw noConnections();
     if (!(outgoing instanceof UpgradeResponse)) throw upgradeRequired();
     checkHandshake((name) => c.req.header(name));
+    const handshakes = await loadHandshakes();
     const client = createClient(handles);
     outgoing.once('close', () => client.abandon());
     const history = await feed.subscribe(client.push, {

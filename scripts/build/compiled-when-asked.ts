@@ -2,13 +2,14 @@ import { type BuildOptions, build, type Metafile, type Plugin } from 'esbuild';
 
 /**
  * Packages that many requests do without, and what we import of them. A function knows only one of the two
- * drivers by its configuration, and no more than one request in hundreds mails or unpacks something.
+ * drivers by its configuration, and no more than one request in hundreds mails or unpacks something, and the live feed has streams too.
  */
 export const packages: Readonly<Record<string, readonly string[]>> = {
   '@neondatabase/serverless': ['neon', 'neonConfig', 'NeonDbError'],
   pg: ['Client', 'DatabaseError', 'Pool'],
   '@upstash/redis': ['Redis'],
   '@upstash/ratelimit': ['Ratelimit'],
+  ws: ['WebSocketServer'],
   execa: ['execa'],
   'tar-stream': ['extract'],
   marked: ['Marked'],
