@@ -1,8 +1,8 @@
 import { relative } from 'node:path';
+import { archivePath, archiveVariables } from '../lib/platform/config/archives.ts';
 import { databaseVariables } from '../lib/platform/config/database.ts';
 import { httpVariables } from '../lib/platform/config/http.ts';
 import { type Environment, readConfig } from '../lib/platform/config/read.ts';
-import { archivePath, workerVariables } from '../lib/platform/config/worker.ts';
 import { loadEnvironment } from '../lib/platform/environment.ts';
 import { makeLocalSecrets } from '../lib/platform/local-secrets.ts';
 import { version } from '../lib/platform/version.ts';
@@ -48,7 +48,7 @@ function describe(
   { environment, made, secretFile }: Start,
 ): string {
   const config = readConfig(databaseVariables, environment);
-  const archives = here(archivePath({ ...config, ...readConfig(workerVariables, environment) }));
+  const archives = here(archivePath({ ...config, ...readConfig(archiveVariables, environment) }));
   const database = config.DATABASE_URL
     ? 'the Postgres of DATABASE_URL'
     : `embedded, in ${here(config.DATA_DIR)}${embeddedUrl ? ` and at ${embeddedUrl}` : ''}`;

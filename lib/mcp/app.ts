@@ -20,7 +20,6 @@ import { refuseRebinding } from './rebinding.ts';
 import { prepareMcpServer } from './server.ts';
 import { createSessionRelay } from './session-relay.ts';
 import { createSseSessions, noSseSessions } from './sse-sessions.ts';
-import { createToolHandles } from './tool-handles.ts';
 
 /** The paths that an app serves: all of the function's, or those of one local server (spec 3, Transports). */
 export type Served = 'all' | 'http' | 'sse';
@@ -61,9 +60,15 @@ export function createMcpApp(deps: Deps<McpConfig>, options: McpAppOptions = {})
   mountEndpoints(app, served[serve], handles);
   return app;
 
+  /** The archives, the gateway and the records are much code, of which a handshake needs none. */
+  async function loadHandles(): Promise<ToolHandles> {
+    if (options.handles) return options.handles;
+    const { createToolHandles } = await import('./tool-handles.ts');
+    return createToolHandles(deps);
+  }
+
   function createHandles(): McpHandles {
-    const toolHandles = options.handles ?? createToolHandles(deps);
-    const createServer = prepareMcpServer({ loadCatalogue, handles: toolHandles, log });
+    const createServer = prepareMcpServer({ loadCatalogue, loadHandles, log });
     const guard = { redactor, log, clock };
     const token = config.MCP_AUTH_TOKEN;
     // Sessions of the local server are in process memory (spec 3, Transports).

@@ -74,7 +74,11 @@ export async function runMcp(command: McpCommand): Promise<number> {
     const handles = createToolHandles(deps, source);
     log.info('the MCP server starts', { transport, data: source });
     if (transport === 'stdio') {
-      const createServer = prepareMcpServer({ loadCatalogue: async () => catalogue, handles, log });
+      const createServer = prepareMcpServer({
+        loadCatalogue: async () => catalogue,
+        loadHandles: async () => handles,
+        log,
+      });
       await serveStdio({ createServer, guard: deps, stdin, stdout, stopping });
     } else {
       await serveHttp(deps, { transport, handles, stdout, stopping });

@@ -29,7 +29,8 @@ const INSTRUCTIONS =
 
 export interface McpServerParts {
   loadCatalogue: LoadCatalogue;
-  handles: ToolHandles;
+  /** What the tools reach the world through: called once, when something is asked for. */
+  loadHandles: () => Promise<ToolHandles>;
   log: Log;
 }
 
@@ -48,8 +49,13 @@ export type CreateMcpServer = () => Server;
  * connection gets a server of its own. A failed tool is a result, an unknown name a JSON-RPC error.
  * (spec 3, Errors)
  */
-export function prepareMcpServer({ loadCatalogue, handles, log }: McpServerParts): CreateMcpServer {
+export function prepareMcpServer({
+  loadCatalogue,
+  loadHandles,
+  log,
+}: McpServerParts): CreateMcpServer {
   const offers = loadOnce(async () => prepareOffers(await loadCatalogue()));
+  const handles = loadOnce(loadHandles);
 
   async function callTool(
     name: string,
@@ -58,7 +64,7 @@ export function prepareMcpServer({ loadCatalogue, handles, log }: McpServerParts
   ): Promise<CallToolResult> {
     const tool = (await offers()).tools.get(name);
     if (!tool) throw invalidParams(`there is no tool ${short(name)}`);
-    const outcome = await runTool(tool, given, handles, { signal, log });
+    const outcome = await runTool(tool, given, await handles(), { signal, log });
     // The same JSON as text is added behind redaction, so that both say the same.
     if (outcome.ok) return { content: [], structuredContent: outcome.output };
     return { content: [{ type: 'text', text: outcome.message }], isError: true };
@@ -69,7 +75,7 @@ export function prepareMcpServer({ loadCatalogue, handles, log }: McpServerParts
     if (!resource) {
       throw new ProtocolError(RESOURCE_NOT_FOUND, 'there is no such resource', { uri: short(uri) });
     }
-    const content = await resource.read(handles, signal);
+    const content = await resource.read(await handles(), signal);
     return {
       contents: [{ uri, mimeType: 'application/json', text: JSON.stringify(content) }],
     };
@@ -78,7 +84,10 @@ export function prepareMcpServer({ loadCatalogue, handles, log }: McpServerParts
   async function getPrompt(name: string, signal: AbortSignal) {
     const prompt = (await offers()).prompts.get(name);
     if (!prompt) throw invalidParams(`there is no prompt ${short(name)}`);
-    return { description: prompt.description, messages: await prompt.write(handles, signal) };
+    return {
+      description: prompt.description,
+      messages: await prompt.write(await handles(), signal),
+    };
   }
 
   return () => {

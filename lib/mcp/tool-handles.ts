@@ -1,5 +1,5 @@
+import { archivePath } from '../platform/config/archives.ts';
 import { backendUrl, type McpConfig, observatoryUrl } from '../platform/config/mcp.ts';
-import { archivePath } from '../platform/config/worker.ts';
 import type { Deps } from '../platform/deps.ts';
 import { AppError } from '../platform/errors.ts';
 import type { BackupSource } from '../tools/backup-source.ts';

@@ -1,8 +1,8 @@
 import { tmpdir } from 'node:os';
 import type { ArchiveReader } from '../archives/archives.ts';
+import { archivePath } from '../platform/config/archives.ts';
 import type { DatabaseConfig } from '../platform/config/database.ts';
 import type { Environment } from '../platform/config/read.ts';
-import { archivePath } from '../platform/config/worker.ts';
 import type { Deps } from '../platform/deps.ts';
 import { loadOnce } from '../platform/load-once.ts';
 import type { BackupSource } from './backup-source.ts';

@@ -1,4 +1,4 @@
-import type { GitHostConfig } from '../platform/config/worker.ts';
+import type { GitHostConfig } from '../platform/config/git-host.ts';
 import { connectGitHost, type GitHostConnection } from './git-host/connection.ts';
 import type { LoginStore } from './logins/login-store.ts';
 import { type LoginTokens, openLoginTokens } from './logins/token-source.ts';

@@ -1,16 +1,12 @@
 import { z } from 'zod';
 import type { Clock } from '../platform/clock.ts';
+import { archivePath, archiveVariables } from '../platform/config/archives.ts';
 import { sweepVariables } from '../platform/config/backups.ts';
 import { type DatabaseConfig, databaseVariables } from '../platform/config/database.ts';
+import { configFolder, gitHostVariables } from '../platform/config/git-host.ts';
 import { logVariables } from '../platform/config/log.ts';
 import { type Environment, readConfig } from '../platform/config/read.ts';
 import { configuredSecrets } from '../platform/config/secrets.ts';
-import {
-  archivePath,
-  configFolder,
-  gitHostVariables,
-  workerVariables,
-} from '../platform/config/worker.ts';
 import type { Database } from '../platform/database/database.ts';
 import { AppError } from '../platform/errors.ts';
 import { createLog, type Log } from '../platform/log.ts';
@@ -32,7 +28,7 @@ import { describeReport } from './summary.ts';
 const runVariables = z.object({
   ...databaseVariables.shape,
   ...logVariables.shape,
-  ...workerVariables.shape,
+  ...archiveVariables.shape,
   ...gitHostVariables.shape,
   STALE_RUN_AFTER_MINUTES: sweepVariables.shape.STALE_RUN_AFTER_MINUTES,
 });

@@ -49,6 +49,21 @@ const usedPartsOfZod: Plugin = {
   },
 };
 
+/** The schemas of MCP without the half that nothing uses: else each is made, for all that a bundler knows. */
+const usedSchemasOfProtocol: Plugin = {
+  name: 'used-schemas-of-protocol',
+  setup({ onLoad }) {
+    // The next line after its end is not indented and closes nothing.
+    const declaration = /^((?:export )?const \w+ = )((?:z|\w+Schema)\b[\s\S]*?);\n(?=[^\s}])/gm;
+    onLoad({ filter: /[\\/]sdk[\\/]dist[\\/]esm[\\/]types\.js$/ }, async ({ path }) => {
+      const text = await readFile(path, 'utf8');
+      const contents = text.replace(declaration, '$1/* @__PURE__ */ (() => $2)();\n');
+      if (contents === text) throw new Error(`${path} declares its schemas in another form`);
+      return { contents };
+    });
+  },
+};
+
 const NO_GATEWAY = `
   class NoError { static isInstance() { return false; } }
   export { NoError as GatewayAuthenticationError, NoError as GatewayError };
@@ -116,7 +131,14 @@ const settings: BuildOptions = {
   legalComments: 'none',
   external: optional,
   define: { 'process.env.NODE_PG_FORCE_NATIVE': 'undefined' },
-  plugins: [noNativeClient, usedPartsOfZod, usedPartsOfMetrics, nothingInstead, builtinsWhenAsked],
+  plugins: [
+    noNativeClient,
+    usedSchemasOfProtocol,
+    usedPartsOfZod,
+    usedPartsOfMetrics,
+    nothingInstead,
+    builtinsWhenAsked,
+  ],
   // A type import of a library without side effects leaves nothing.
   logOverride: { 'ignored-bare-import': 'silent' },
   metafile: true,

@@ -2,8 +2,8 @@ import { constants } from 'node:fs';
 import { access, statfs } from 'node:fs/promises';
 import { relative } from 'node:path';
 import { z } from 'zod';
+import { archivePath, archiveVariables } from '../../lib/platform/config/archives.ts';
 import { databaseVariables } from '../../lib/platform/config/database.ts';
-import { archivePath, workerVariables } from '../../lib/platform/config/worker.ts';
 import { formatBytes } from '../../lib/platform/units.ts';
 import { whenThere } from '../../lib/platform/when-there.ts';
 import { checkGit as requireGit } from '../../lib/worker/git-version.ts';
@@ -13,7 +13,7 @@ import { type Subject, withConfig } from './subject.ts';
 
 const WITHIN_MS = 5_000;
 
-const archiveVariables = z.object({ ...databaseVariables.shape, ...workerVariables.shape });
+const folderVariables = z.object({ ...databaseVariables.shape, ...archiveVariables.shape });
 
 /** git, with which archives are made and read. */
 export async function checkGit({ environment, clock }: Subject): Promise<Check> {
@@ -31,7 +31,7 @@ export async function checkGit({ environment, clock }: Subject): Promise<Check> 
 
 /** The folder of the archives, and the room on its disk. */
 export async function checkArchives(subject: Subject): Promise<Check> {
-  const found = await withConfig(archiveVariables, subject, (config) => {
+  const found = await withConfig(folderVariables, subject, (config) => {
     const folder = archivePath(config);
     const name = relative('.', folder);
     return withinLimit(

@@ -1,5 +1,7 @@
 import { z } from 'zod';
+import { archiveVariables } from '../../lib/platform/config/archives.ts';
 import { backupsVariables } from '../../lib/platform/config/backups.ts';
+import { gitHostVariables } from '../../lib/platform/config/git-host.ts';
 import { listenVariables } from '../../lib/platform/config/listen.ts';
 import { liveSurfaceVariables } from '../../lib/platform/config/live.ts';
 import { localVariables } from '../../lib/platform/config/local.ts';
@@ -7,7 +9,6 @@ import { mcpSurfaceVariables } from '../../lib/platform/config/mcp.ts';
 import { observatoryVariables } from '../../lib/platform/config/observatory.ts';
 import { ConfigError, readConfig } from '../../lib/platform/config/read.ts';
 import { redisVariables } from '../../lib/platform/config/redis.ts';
-import { gitHostVariables, workerVariables } from '../../lib/platform/config/worker.ts';
 import { openRedis } from '../../lib/platform/redis.ts';
 import type { Check, Feature } from './report.ts';
 import type { Subject } from './subject.ts';
@@ -24,7 +25,7 @@ const ofFunctions = {
 
 /** One process, which a single bad value keeps from starting. */
 const ofLocalServer = z.object({ ...localVariables.shape, ...listenVariables.shape });
-const ofWorker = z.object({ ...gitHostVariables.shape, ...workerVariables.shape });
+const ofWorker = z.object({ ...gitHostVariables.shape, ...archiveVariables.shape });
 
 /**
  * The name of the check that says why a surface refuses its whole configuration (decisions 2); null when

@@ -30,7 +30,7 @@ async function connect(
   const [ours, theirs] = InMemoryTransport.createLinkedPair();
   const createServer = prepareMcpServer({
     loadCatalogue: async () => catalogue,
-    handles,
+    loadHandles: async () => handles,
     log: deps.log,
   });
   await createServer().connect(guardTransport(ours, deps));

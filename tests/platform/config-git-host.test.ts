@@ -1,9 +1,9 @@
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { configFolder, gitApiUrl, gitHostVariables } from '../../lib/platform/config/git-host.ts';
 import { localVariables } from '../../lib/platform/config/local.ts';
 import { ConfigError, type Environment, readConfig } from '../../lib/platform/config/read.ts';
-import { configFolder, gitApiUrl, gitHostVariables } from '../../lib/platform/config/worker.ts';
 
 const read = (environment: Environment) => readConfig(gitHostVariables, environment);
 

@@ -1,9 +1,9 @@
 import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { archivePath, archiveVariables } from '../../lib/platform/config/archives.ts';
 import { backupsVariables } from '../../lib/platform/config/backups.ts';
 import { listenPort, listenVariables } from '../../lib/platform/config/listen.ts';
 import { ConfigError, type Environment, readConfig } from '../../lib/platform/config/read.ts';
-import { archivePath, workerVariables } from '../../lib/platform/config/worker.ts';
 
 const read = (environment: Environment) => readConfig(backupsVariables, environment);
 
@@ -132,7 +132,7 @@ describe('the port to listen on', () => {
 describe('the folder of the archives', () => {
   it('is in DATA_DIR unless it is set', () => {
     expect(archivePath({ DATA_DIR: '/data' })).toBe('/data/archives');
-    const { BACKUP_ARCHIVE_PATH } = readConfig(workerVariables, { BACKUP_ARCHIVE_PATH: 'kept' });
+    const { BACKUP_ARCHIVE_PATH } = readConfig(archiveVariables, { BACKUP_ARCHIVE_PATH: 'kept' });
     expect(archivePath({ BACKUP_ARCHIVE_PATH, DATA_DIR: '/data' })).toBe(resolve('kept'));
   });
 });

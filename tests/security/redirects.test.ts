@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { gitHostVariables } from '../../lib/platform/config/git-host.ts';
 import { readConfig } from '../../lib/platform/config/read.ts';
 import { redisVariables } from '../../lib/platform/config/redis.ts';
-import { gitHostVariables } from '../../lib/platform/config/worker.ts';
 import { callInternalService } from '../../lib/platform/http/internal-service.ts';
 import { openRedis } from '../../lib/platform/redis.ts';
 import { lookUpRepository } from '../../lib/worker/discovery/look-up.ts';

@@ -1,6 +1,6 @@
 import type { Gateway } from '../../gateway/gateway.ts';
+import { archivePath } from '../../platform/config/archives.ts';
 import type { ObservatoryConfig } from '../../platform/config/observatory.ts';
-import { archivePath } from '../../platform/config/worker.ts';
 import type { Deps } from '../../platform/deps.ts';
 import { createDatabaseSource } from '../../tools/database-source.ts';
 import { createHybridKnowledge } from '../../tools/hybrid-knowledge.ts';

@@ -1,7 +1,9 @@
+import { archiveVariables } from './archives.ts';
 import { sweepVariables } from './backups.ts';
 import { chatVariables } from './chat.ts';
 import { databaseVariables } from './database.ts';
 import { gatewayVariables } from './gateway.ts';
+import { gitHostVariables } from './git-host.ts';
 import { httpVariables } from './http.ts';
 import { identityVariables } from './identity.ts';
 import { listenVariables } from './listen.ts';
@@ -11,7 +13,6 @@ import { mailVariables } from './mail.ts';
 import { backendVariables, mcpVariables } from './mcp.ts';
 import { redisVariables } from './redis.ts';
 import { searchVariables } from './search.ts';
-import { gitHostVariables, workerVariables } from './worker.ts';
 
 /** Every variable, by what it is about; the README's table and .env.example are made from these. */
 export const variableGroups = {
@@ -20,7 +21,7 @@ export const variableGroups = {
   'Stale runs': sweepVariables,
   'Live feed': liveVariables,
   'Local server': listenVariables,
-  Worker: workerVariables,
+  Worker: archiveVariables,
   'Git host': gitHostVariables,
   Redis: redisVariables,
   Logging: logVariables,

@@ -1,9 +1,10 @@
 import { z } from 'zod';
+import { archiveVariables } from './archives.ts';
 import { sweepVariables } from './backups.ts';
+import { gitHostVariables } from './git-host.ts';
 import { liveSurfaceVariables } from './live.ts';
 import { mcpSurfaceVariables } from './mcp.ts';
 import { observatoryVariables } from './observatory.ts';
-import { gitHostVariables, workerVariables } from './worker.ts';
 
 /** Everything that the surfaces of `npm start` are configured by. */
 export const localVariables = z.object({
@@ -11,7 +12,7 @@ export const localVariables = z.object({
   ...liveSurfaceVariables.shape,
   ...mcpSurfaceVariables.shape,
   ...observatoryVariables.shape,
-  ...workerVariables.shape,
+  ...archiveVariables.shape,
   ...gitHostVariables.shape,
 });
 

@@ -1,11 +1,11 @@
 import { z } from 'zod';
+import { archiveVariables } from './archives.ts';
 import { databaseVariables } from './database.ts';
 import { gatewayVariables } from './gateway.ts';
 import { httpVariables } from './http.ts';
 import { logVariables } from './log.ts';
 import { redisVariables } from './redis.ts';
 import { port, url } from './values.ts';
-import { workerVariables } from './worker.ts';
 
 /** Other services of the product, as the MCP server reaches them (decisions 2). */
 export const backendVariables = z.object({
@@ -43,7 +43,7 @@ export const mcpSurfaceVariables = z.object({
   ...backendVariables.shape,
   ...gatewayVariables.shape,
   ...mcpVariables.shape,
-  BACKUP_ARCHIVE_PATH: workerVariables.shape.BACKUP_ARCHIVE_PATH,
+  BACKUP_ARCHIVE_PATH: archiveVariables.shape.BACKUP_ARCHIVE_PATH,
   // Of the system, not of ours: where git is found.
   PATH: z.string().optional(),
 });

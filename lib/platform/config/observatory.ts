@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { archiveVariables } from './archives.ts';
 import { chatVariables } from './chat.ts';
 import { databaseVariables } from './database.ts';
 import { gatewayVariables } from './gateway.ts';
@@ -9,7 +10,6 @@ import { mailVariables } from './mail.ts';
 import { backendVariables } from './mcp.ts';
 import { redisVariables } from './redis.ts';
 import { searchVariables } from './search.ts';
-import { workerVariables } from './worker.ts';
 
 /** What the observatory is configured by. */
 export const observatoryVariables = z.object({
@@ -23,7 +23,7 @@ export const observatoryVariables = z.object({
   ...chatVariables.shape,
   ...mailVariables.shape,
   BACKEND_URL: backendVariables.shape.BACKEND_URL,
-  BACKUP_ARCHIVE_PATH: workerVariables.shape.BACKUP_ARCHIVE_PATH,
+  BACKUP_ARCHIVE_PATH: archiveVariables.shape.BACKUP_ARCHIVE_PATH,
   // Of the system, not of ours: where git is found.
   PATH: z.string().optional(),
   VERCEL_URL: z

@@ -59,11 +59,12 @@ function isSecureUrl(text: string): boolean {
 /** A whole number of something, at least `least` and at most `most`. */
 export const wholeNumber = (least: number, most: number) => {
   const fault = `must be a whole number, ${least} to ${most}`;
-  return z.coerce.number(fault).int(fault).min(least, fault).max(most, fault);
+  const fits = (number: number) => Number.isInteger(number) && number >= least && number <= most;
+  return z.coerce.number(fault).refine(fits, fault);
 };
 
 /** A number of seconds above 0 and at most `most`, fractions allowed. */
 export const seconds = (most: number) => {
   const fault = `must be a number of seconds above 0, at most ${most}`;
-  return z.coerce.number(fault).positive(fault).max(most, fault);
+  return z.coerce.number(fault).refine((number) => number > 0 && number <= most, fault);
 };

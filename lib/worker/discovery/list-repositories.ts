@@ -1,7 +1,7 @@
 import { RequestError } from '@octokit/request-error';
 import { z } from 'zod';
 import { cleanText } from '../../platform/clean-text.ts';
-import type { GitHostConfig } from '../../platform/config/worker.ts';
+import type { GitHostConfig } from '../../platform/config/git-host.ts';
 import { AppError } from '../../platform/errors.ts';
 import { listInstallations } from '../git-host/account.ts';
 import type { GitHostClient } from '../git-host/client.ts';

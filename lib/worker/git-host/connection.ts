@@ -1,5 +1,5 @@
 import type { Clock } from '../../platform/clock.ts';
-import { type GitHostConfig, gitApiUrl } from '../../platform/config/worker.ts';
+import { type GitHostConfig, gitApiUrl } from '../../platform/config/git-host.ts';
 import { version } from '../../platform/version.ts';
 
 /** What every request to the git host needs. */

@@ -1,6 +1,6 @@
 import type { Clock } from '../../platform/clock.ts';
+import { configFolder, type GitHostConfig } from '../../platform/config/git-host.ts';
 import type { Environment } from '../../platform/config/read.ts';
-import { configFolder, type GitHostConfig } from '../../platform/config/worker.ts';
 import { connectGitHost, type GitHostConnection } from '../git-host/connection.ts';
 import type { RunStopped } from '../stop.ts';
 import type { Keychain } from './keychain.ts';

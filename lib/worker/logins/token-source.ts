@@ -1,4 +1,4 @@
-import type { GitHostConfig } from '../../platform/config/worker.ts';
+import type { GitHostConfig } from '../../platform/config/git-host.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { GitHostConnection } from '../git-host/connection.ts';
 import type { LoginName, StoredLogin } from './login.ts';

@@ -1,6 +1,6 @@
 import { systemClock } from '../../../lib/platform/clock.ts';
+import { gitHostVariables } from '../../../lib/platform/config/git-host.ts';
 import { readConfig } from '../../../lib/platform/config/read.ts';
-import { gitHostVariables } from '../../../lib/platform/config/worker.ts';
 import { AppError } from '../../../lib/platform/errors.ts';
 import { connectGitHost } from '../../../lib/worker/git-host/connection.ts';
 import { openLoginStore } from '../../../lib/worker/logins/login-store.ts';

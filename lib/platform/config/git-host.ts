@@ -4,15 +4,6 @@ import { z } from 'zod';
 import type { Environment } from './read.ts';
 import { secureUrl } from './values.ts';
 
-/** What the worker needs beside the database. */
-export const workerVariables = z.object({
-  BACKUP_ARCHIVE_PATH: z
-    .string()
-    .optional()
-    .transform((path) => (path === undefined ? undefined : resolve(path)))
-    .describe('folder of the archives; default `<DATA_DIR>/archives`'),
-});
-
 const accountName = z
   .string()
   .regex(/^[a-z\d][a-z\d_-]{0,99}$/i, 'must be the name of an account of the git host');
@@ -76,14 +67,6 @@ export const gitHostVariables = z.object({
 
 /** `gitHostVariables` as they were read. */
 export type GitHostConfig = z.output<typeof gitHostVariables>;
-
-/** Where archives are kept (decisions 2, BACKUP_ARCHIVE_PATH). */
-export function archivePath(config: {
-  BACKUP_ARCHIVE_PATH?: string | undefined;
-  DATA_DIR: string;
-}) {
-  return config.BACKUP_ARCHIVE_PATH ?? resolve(config.DATA_DIR, 'archives');
-}
 
 /** Where app.json and credentials.json are (decisions 2, BACKUP_CONFIG_DIR). */
 export function configFolder(
