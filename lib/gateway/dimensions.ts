@@ -1,5 +1,5 @@
 import type { Redis } from '@upstash/redis';
-import { LRUCache } from 'lru-cache';
+import QuickLRU from 'quick-lru';
 import type { Clock } from '../platform/clock.ts';
 import type { Log } from '../platform/log.ts';
 import { warnOccasionally } from '../platform/occasional-log.ts';
@@ -33,7 +33,7 @@ export function createDimensionsLearner({
   log,
   clock,
 }: LearnerHandles): DimensionsLearner {
-  const known = new LRUCache<string, number>({ max: MAX_KNOWN });
+  const known = new QuickLRU<string, number>({ maxSize: MAX_KNOWN });
   const warn = warnOccasionally({ log, clock }, 60_000);
 
   async function recall(model: string): Promise<number | null> {

@@ -1,5 +1,5 @@
 import type { Redis } from '@upstash/redis';
-import { LRUCache } from 'lru-cache';
+import QuickLRU from 'quick-lru';
 import type { Clock } from '../platform/clock.ts';
 import type { IdentityConfig } from '../platform/config/identity.ts';
 import type { Deps } from '../platform/deps.ts';
@@ -39,8 +39,8 @@ interface LockoutLimits {
   windowMs: number;
 }
 
-/** Most addresses that the process keeps; the least recently seen is forgotten. */
-const MAX_ADDRESSES = 20_000;
+/** So many addresses the process keeps, up to twice as many; those seen longest ago are forgotten. */
+const MAX_ADDRESSES = 10_000;
 /** Most attempts that wait for others of their addresses; a flood beyond them is refused. */
 const MAX_WAITING = 1_000;
 /** For so long Redis is left alone after it failed. */
@@ -149,12 +149,12 @@ function locked(forMs: number): AppError {
 }
 
 function countInProcess({ maxFailures, windowMs }: LockoutLimits, clock: Clock): FailureCounter {
-  let windows: LRUCache<string, { failures: number; endsAt: number }> | null = null;
+  const windows = new QuickLRU<string, { failures: number; endsAt: number }>({
+    maxSize: MAX_ADDRESSES,
+  });
   return {
     async reserve(address) {
       const now = clock.now();
-      // A cache takes its memory when it is made, and with Redis there it is hardly ever needed.
-      windows ??= new LRUCache({ max: MAX_ADDRESSES });
       const window = windows.get(address);
       if (!window || now >= window.endsAt) {
         windows.set(address, { failures: 1, endsAt: now + windowMs });
@@ -165,12 +165,12 @@ function countInProcess({ maxFailures, windowMs }: LockoutLimits, clock: Clock):
       return null;
     },
     async release(address) {
-      const window = windows?.get(address);
+      const window = windows.get(address);
       if (window && window.failures > 1) window.failures -= 1;
-      else windows?.delete(address);
+      else windows.delete(address);
     },
     async clear(address) {
-      windows?.delete(address);
+      windows.delete(address);
     },
   };
 }

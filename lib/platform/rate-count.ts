@@ -19,5 +19,5 @@ export interface RateLimiter {
   count(kind: RateLimitKind, address: string): Promise<RateCount>;
 }
 
-/** Most addresses that the process keeps; the least recently seen is forgotten. */
-export const MAX_ADDRESSES = 20_000;
+/** So many addresses the process keeps, up to twice as many; those seen longest ago are forgotten. */
+export const MAX_ADDRESSES = 10_000;

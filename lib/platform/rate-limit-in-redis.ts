@@ -1,6 +1,6 @@
 import { Ratelimit } from '@upstash/ratelimit';
 import type { Redis } from '@upstash/redis';
-import { LRUCache } from 'lru-cache';
+import QuickLRU from 'quick-lru';
 import type { Clock } from './clock.ts';
 import {
   MAX_ADDRESSES,
@@ -28,19 +28,15 @@ export function countInRedis(redis: Redis, clock: Clock): RateLimiter {
       enableTelemetry: false,
     });
   const limiters = { anonymous: limiterOf('anonymous'), forwarded: limiterOf('forwarded') };
-  // A cache takes its memory when it is made, so it is made by the first who is refused.
-  let refused: LRUCache<string, RateCount> | null = null;
+  const refused = new QuickLRU<string, RateCount>({ maxSize: MAX_ADDRESSES });
   return {
     async count(kind, address) {
       const key = `${kind}:${address}`;
-      const known = refused?.get(key);
+      const known = refused.get(key);
       if (known && clock.now() < known.resetsAt) return known;
       const { success, limit, remaining, reset } = await limiters[kind].limit(address);
       const count = { allowed: success, limit, remaining, resetsAt: reset };
-      if (!success) {
-        refused ??= new LRUCache({ max: MAX_ADDRESSES });
-        refused.set(key, count);
-      }
+      if (!success) refused.set(key, count);
       return count;
     },
   };

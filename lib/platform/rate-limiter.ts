@@ -1,5 +1,5 @@
 import type { Redis } from '@upstash/redis';
-import { LRUCache } from 'lru-cache';
+import QuickLRU from 'quick-lru';
 import type { Clock } from './clock.ts';
 import { loadOnce } from './load-once.ts';
 import type { Log } from './log.ts';
@@ -46,11 +46,11 @@ export function createRateLimiter({ redis, log, clock }: RateLimiterHandles): Ra
 
 /** A window starts with an address's first request and lasts a minute. */
 function countInProcess(clock: Clock): RateLimiter {
-  // A cache takes its memory when it is made, so it is made by the first who is counted.
-  let windows: LRUCache<string, { requests: number; resetsAt: number }> | null = null;
+  const windows = new QuickLRU<string, { requests: number; resetsAt: number }>({
+    maxSize: MAX_ADDRESSES,
+  });
   return {
     async count(kind, address) {
-      windows ??= new LRUCache({ max: MAX_ADDRESSES });
       const key = `${kind}:${address}`;
       let window = windows.get(key);
       if (!window || clock.now() >= window.resetsAt) {

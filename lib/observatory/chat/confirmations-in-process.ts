@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import QuickLRU from 'quick-lru';
 import type { Clock } from '../../platform/clock.ts';
 import {
   type ConfirmationState,
@@ -7,7 +7,7 @@ import {
   type NewConfirmation,
 } from './confirmation-store.ts';
 
-/** Most confirmations that the process keeps; the oldest is forgotten. */
+/** So many confirmations the process keeps, up to twice as many; the oldest are forgotten. */
 const MOST_KEPT = 10_000;
 
 interface Kept extends NewConfirmation {
@@ -18,7 +18,7 @@ interface Kept extends NewConfirmation {
 
 /** Confirmations of one process, gone with it. */
 export function storeConfirmationsInProcess(clock: Clock): ConfirmationStore {
-  const kept = new LRUCache<string, Kept>({ max: MOST_KEPT });
+  const kept = new QuickLRU<string, Kept>({ maxSize: MOST_KEPT });
 
   function find(id: string): Kept | undefined {
     const found = kept.get(id);
