@@ -109,6 +109,22 @@ it('the target of an unfinished move is refused as the source of another', async
   await third.close();
 });
 
+it('of two moves into one target at once, one says that the other has begun', async () => {
+  const inTheMoment: Database = {
+    ...target.db,
+    async query(statement, values, options) {
+      const begins = statement.text.startsWith('CREATE TABLE database_move_progress');
+      if (begins) await target.db.query(statement, values, options);
+      return target.db.query(statement, values, options);
+    },
+  };
+  await expect(move({ target: inTheMoment })).rejects.toMatchObject({
+    code: 'CONFLICT',
+    message: 'another move into the target has just begun',
+  });
+  expect(await move()).toContainEqual({ table: 'execution_logs', rows: 4500 });
+});
+
 it('a database is not moved into itself, also while it is empty', async () => {
   const same = () => move({ source: target.db });
   const refusal = {

@@ -1,4 +1,5 @@
 import type { Database } from '../../platform/database/database.ts';
+import { AppError } from '../../platform/errors.ts';
 import { quoteName } from './columns.ts';
 import type { PageEnd } from './pages.ts';
 import type { MovedTable } from './tables.ts';
@@ -26,12 +27,17 @@ export async function readProgress(
   return new Map(rows.map(({ relation, rows, end }) => [relation, { rows, end }]));
 }
 
-/** Notes that a move into this database has begun. */
+/** Postgres's errors for a table that is there, and that another transaction is making. */
+const ALREADY_THERE: readonly unknown[] = ['42P07', '23505'];
+
+/** Notes that a move into this database has begun. Throws CONFLICT when another has noted it first. */
 export async function beginProgress(target: Database): Promise<void> {
-  await target.query({
-    text: `CREATE TABLE IF NOT EXISTS ${progressTable} (
-      relation text PRIMARY KEY, copied_rows bigint NOT NULL, page_end text NOT NULL
-    )`,
+  const createTable = `CREATE TABLE ${progressTable} (
+    relation text PRIMARY KEY, copied_rows bigint NOT NULL, page_end text NOT NULL
+  )`;
+  await target.query({ text: createTable }).catch((error) => {
+    if (!ALREADY_THERE.includes(error?.code)) throw error;
+    throw new AppError('CONFLICT', 'another move into the target has just begun');
   });
 }
 
