@@ -11,7 +11,7 @@ export type CheckAnswer = (request: FuzzRequest, answer: FuzzAnswer) => void;
 
 /**
  * Holds answers against the document: status, content type, headers and body, and against what holds for
- * every answer: no failure of the server, and a request id.
+ * every answer: no failure of the server but a described 503, and a request id.
  */
 export function createAnswerCheck(
   document: OpenApi,

@@ -14,8 +14,8 @@ export interface Campaign {
   place(request: FuzzRequest): FuzzRequest;
   /** Throws an Error that says what is wrong with an answer. Returns the status that it counts as. */
   check(request: FuzzRequest, answer: FuzzAnswer): number;
-  /** Called now and then, to let go of what the campaign itself collects. */
-  forget(): void;
+  /** Called between the parts, to let go of what the campaign itself collects. */
+  forget(): Promise<void>;
 }
 
 /** What a campaign found, where it found no fault. */
@@ -26,10 +26,12 @@ export interface Tally {
   statuses: Map<string, Map<number, number>>;
   /** Milliseconds that all answers of an operation took, by its name. */
   spentMs: Map<string, number>;
-  /** Answers that were slow or 503, and were asked for again alone. */
-  askedAgain: number;
-  /** The slowest of those that were as slow alone, in milliseconds. */
+  /** Answers that were slow, and were asked for again alone. */
+  slow: number;
+  /** The slowest of these, alone, in milliseconds. */
   slowestMs: number;
+  /** Answers of 503 that were none when they were asked for again alone. */
+  unavailable: number;
   /** Bytes of live objects after the first eighth, the half and the end. */
   heap: [start: number, middle: number, end: number];
   /** Requests and answers that the server still held at the end. */
@@ -40,12 +42,13 @@ type Unended = Omit<Tally, 'heap' | 'held' | 'seconds'>;
 
 /** Requests that are under way at a time. */
 const AT_ONCE = 8;
-const EIGHTHS = 8;
+/** What requests have made is removed after so many, or a long run would measure a growing database. */
+const MOST_IN_A_PART = 25_000;
+const LEAST_PARTS = 8;
 /** For so long a smaller request with the same fault is looked for. */
 const SHRINK_MS = 20_000;
 /** No answer takes longer. */
 const SLOW_MS = 2_000;
-/** Of a part that did not answer within its limit, which is how slowness shows in another's answer. */
 const UNAVAILABLE = 503;
 
 /**
@@ -58,8 +61,9 @@ export async function runCampaign(campaign: Campaign): Promise<Tally> {
     requests: 0,
     statuses: new Map(),
     spentMs: new Map(),
-    askedAgain: 0,
+    slow: 0,
     slowestMs: 0,
+    unavailable: 0,
   };
   const heap: number[] = [];
   let held = 0;
@@ -77,17 +81,20 @@ export async function runCampaign(campaign: Campaign): Promise<Tally> {
       throw error;
     }
   });
-  const numRuns = Math.ceil(requests / EIGHTHS / AT_ONCE);
-  for (let eighth = 1; eighth <= EIGHTHS; eighth++) {
-    await fc.assert(property, { seed: seed + eighth, numRuns });
-    forget();
+  const parts = Math.max(LEAST_PARTS, Math.ceil(requests / MOST_IN_A_PART));
+  const numRuns = Math.ceil(requests / parts / AT_ONCE);
+  for (let part = 1; part <= parts; part++) {
+    await fc.assert(property, { seed: seed + part, numRuns });
+    await forget();
     const memory = await server.memory();
     heap.push(memory.heapUsed);
     held = memory.requests + memory.responses;
     // A long run takes an hour and more.
     process.stderr.write(`fuzz: ${tally.requests} of ${requests} requests\n`);
   }
-  const [start = 0, middle = 0, end = 0] = [heap[0], heap[EIGHTHS / 2 - 1], heap[EIGHTHS - 1]];
+  const [start = 0, middle = 0, end = 0] = [1 / 8, 1 / 2, 1].map(
+    (share) => heap[Math.ceil(parts * share) - 1],
+  );
   const seconds = (performance.now() - startedAt) / 1000;
   return { ...tally, seconds, heap: [start, middle, end], held };
 }
@@ -97,13 +104,14 @@ async function sendBatch(
   { client, place, check }: Campaign,
   tally: Unended,
 ): Promise<void> {
-  const late: FuzzRequest[] = [];
+  const slow: FuzzRequest[] = [];
+  const unavailable: FuzzRequest[] = [];
   const ended = await Promise.allSettled(
     batch.map(async (generated) => {
       const request = place(generated);
-      const answer = await ask(request);
-      if (isLate(answer)) late.push(request);
-      const { status, durationMs } = answer;
+      const { status, durationMs } = await ask(request);
+      if (durationMs > SLOW_MS) slow.push(request);
+      else if (status === UNAVAILABLE) unavailable.push(request);
       const name = request.operation ?? '(other)';
       const statuses = tally.statuses.get(name) ?? new Map<number, number>();
       tally.statuses.set(name, statuses.set(status, (statuses.get(status) ?? 0) + 1));
@@ -112,7 +120,21 @@ async function sendBatch(
     }),
   );
   for (const one of ended) if (one.status === 'rejected') throw one.reason;
-  for (const request of late) await askAlone(request);
+  for (const request of slow) {
+    const answers = await askAlone(request);
+    const least = Math.min(...answers.map(({ durationMs }) => durationMs));
+    if (least > SLOW_MS) throw new Error(`took ${least} ms alone:\n${client.describe(request)}`);
+    tally.slow += 1;
+    tally.slowestMs = Math.max(tally.slowestMs, least);
+  }
+  for (const request of unavailable) {
+    const answers = await askAlone(request);
+    if (answers.every(({ status }) => status === UNAVAILABLE)) {
+      throw new Error(`answered 503 alone too:\n${client.describe(request)}`);
+    }
+    process.stderr.write(`fuzz: 503, but not alone: ${client.describe(request)}\n`);
+    tally.unavailable += 1;
+  }
 
   async function ask(request: FuzzRequest): Promise<{ status: number; durationMs: number }> {
     try {
@@ -124,22 +146,12 @@ async function sendBatch(
     }
   }
 
-  /** On a busy machine anything may be slow once. */
-  async function askAlone(request: FuzzRequest): Promise<void> {
+  /** On a busy machine anything may be slow once, and a part that was is 503 in another's answer. */
+  async function askAlone(request: FuzzRequest) {
     const answers: { status: number; durationMs: number }[] = [];
     for (let attempt = 0; attempt < 3; attempt++) answers.push(await ask(request));
-    tally.askedAgain += 1;
-    const least = Math.min(...answers.map(({ durationMs }) => durationMs));
-    tally.slowestMs = Math.max(tally.slowestMs, least);
-    if (answers.every(isLate)) {
-      const told = answers.map(({ status, durationMs }) => `${status} in ${durationMs} ms`);
-      throw new Error(`answered ${told.join(', ')} alone:\n${client.describe(request)}`);
-    }
+    return answers;
   }
-}
-
-function isLate({ status, durationMs }: { status: number; durationMs: number }): boolean {
-  return durationMs > SLOW_MS || status === UNAVAILABLE;
 }
 
 /** How many answers of an operation were successes. */
@@ -152,7 +164,7 @@ export function successesOf(tally: Tally, operation: string): number {
 
 /** The tally as a person reads it. */
 export function describeTally(tally: Tally): string {
-  const { requests, seconds, statuses, spentMs, heap, held, askedAgain, slowestMs } = tally;
+  const { requests, seconds, statuses, spentMs, heap, held, slow, slowestMs, unavailable } = tally;
   const lines = [...statuses].sort().map(([name, counts]) => {
     const parts = [...counts]
       .sort(([a], [b]) => a - b)
@@ -163,7 +175,7 @@ export function describeTally(tally: Tally): string {
   });
   const memory = heap.map((bytes) => `${(bytes / 2 ** 20).toFixed(1)} MiB`).join(', ');
   return [
-    `fuzz: ${requests} requests in ${seconds.toFixed(0)} s; heap ${memory}; ${held} requests and answers held; ${askedAgain} asked again, slowest ${slowestMs.toFixed(0)} ms`,
+    `fuzz: ${requests} requests in ${seconds.toFixed(0)} s; heap ${memory}; ${held} requests and answers held; ${slow} slow, alone ${slowestMs.toFixed(0)} ms at most; ${unavailable} once unavailable`,
     ...lines,
   ].join('\n');
 }

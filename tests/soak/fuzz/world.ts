@@ -46,15 +46,16 @@ export async function startFuzzWorld(database: FuzzDatabase) {
     CRON_SECRET,
     TRUSTED_PROXIES: '127.0.0.1',
     LOGIN_MAX_FAILURES: '1000',
-    EMBEDDING_BATCH_TIME_BUDGET_SECONDS: '0.5',
+    EMBEDDING_BATCH_TIME_BUDGET_SECONDS: '0.1',
   } as Record<string, string>);
   const url =
     database === 'postgres' ? DATABASE_URL : `postgres://postgres@127.0.0.1:${port}/postgres`;
   await fill(url);
   return {
     server,
-    /** Forgets what the stand-ins were asked: it would be all of the memory of a long run. */
-    forget() {
+    /** Forgets what the stand-ins were asked, and removes what requests have made. */
+    async forget() {
+      await empty(url);
       gateway.requests.length = 0;
       mail.requests.length = 0;
       mail.delivered.length = 0;
@@ -107,6 +108,19 @@ async function fill(url: string): Promise<void> {
   ];
   const client = await connect(url);
   for (const statement of statements) await client.query(statement);
+  await client.end();
+}
+
+/** All but the first report, which the requests name. The embedded database is vacuumed once an hour. */
+async function empty(url: string): Promise<void> {
+  const client = await connect(url);
+  await client.query('DELETE FROM chat_messages');
+  await client.query(
+    'DELETE FROM reports WHERE created_at > (SELECT min(created_at) FROM reports)',
+  );
+  await client.query('DELETE FROM backup_fixes');
+  await client.query('DELETE FROM backup_run_requests');
+  await client.query('VACUUM (FULL, ANALYZE)');
   await client.end();
 }
 
