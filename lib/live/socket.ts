@@ -20,9 +20,9 @@ export const socketEndpoint: Endpoint<LiveHandles> = endpoint(
     if (!outgoing && c.req.header('upgrade')?.toLowerCase() === 'websocket') throw noConnections();
     if (!(outgoing instanceof UpgradeResponse)) throw upgradeRequired();
     checkHandshake((name) => c.req.header(name));
-    const handshakes = await loadHandshakes();
     const client = createClient(handles);
     outgoing.once('close', () => client.abandon());
+    const handshakes = await loadHandshakes();
     const history = await feed.subscribe(client.push, {
       after: null,
       signal: client.left,

@@ -24,7 +24,7 @@ export function invalidParams(message: string): ProtocolError {
 }
 
 /**
- * What a client learns when a resource or prompt cannot be made: the message of an AppError; for anything
+ * What a client learns when what it asked for cannot be made: the message of an AppError; for anything
  * else, which is logged with its cause, a fixed text.
  */
 export function asProtocolError(thrown: unknown, what: string, log: Log): ProtocolError {

@@ -101,12 +101,18 @@ export function prepareMcpServer({
     );
     server.onerror = (error) =>
       log.warn('an MCP message could not be handled', { reason: withoutPayload(error) });
-    handleRequest(server, ListToolsRequestSchema, async () => (await offers()).listTools());
-    handleRequest(server, ListResourcesRequestSchema, async () => (await offers()).resourceList);
+    handleRequest(server, ListToolsRequestSchema, () =>
+      answer('the list of tools', async () => (await offers()).listTools()),
+    );
+    handleRequest(server, ListResourcesRequestSchema, () =>
+      answer('the list of resources', async () => (await offers()).resourceList),
+    );
     handleRequest(server, ListResourceTemplatesRequestSchema, () => ({ resourceTemplates: [] }));
-    handleRequest(server, ListPromptsRequestSchema, async () => (await offers()).promptList);
+    handleRequest(server, ListPromptsRequestSchema, () =>
+      answer('the list of prompts', async () => (await offers()).promptList),
+    );
     handleRequest(server, CallToolRequestSchema, ({ name, arguments: given }, signal) =>
-      callTool(name, given, signal),
+      answer(`the tool ${short(name)}`, () => callTool(name, given, signal)),
     );
     handleRequest(server, ReadResourceRequestSchema, ({ uri }, signal) =>
       answer(`the resource ${short(uri)}`, () => readResource(uri, signal)),

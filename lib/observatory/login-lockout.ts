@@ -39,8 +39,8 @@ interface LockoutLimits {
   windowMs: number;
 }
 
-/** So many addresses the process keeps, up to twice as many; those seen longest ago are forgotten. */
-const MAX_ADDRESSES = 10_000;
+/** The process keeps the addresses that it saw last: at least so many, at most twice as many. */
+const KEPT_ADDRESSES = 20_000;
 /** Most attempts that wait for others of their addresses; a flood beyond them is refused. */
 const MAX_WAITING = 1_000;
 /** For so long Redis is left alone after it failed. */
@@ -150,7 +150,7 @@ function locked(forMs: number): AppError {
 
 function countInProcess({ maxFailures, windowMs }: LockoutLimits, clock: Clock): FailureCounter {
   const windows = new QuickLRU<string, { failures: number; endsAt: number }>({
-    maxSize: MAX_ADDRESSES,
+    maxSize: KEPT_ADDRESSES,
   });
   return {
     async reserve(address) {

@@ -19,5 +19,5 @@ export interface RateLimiter {
   count(kind: RateLimitKind, address: string): Promise<RateCount>;
 }
 
-/** So many addresses the process keeps, up to twice as many; those seen longest ago are forgotten. */
-export const MAX_ADDRESSES = 10_000;
+/** The process keeps the addresses that it saw last: at least so many, at most twice as many. */
+export const KEPT_ADDRESSES = 20_000;

@@ -3,7 +3,7 @@ import type { Redis } from '@upstash/redis';
 import QuickLRU from 'quick-lru';
 import type { Clock } from './clock.ts';
 import {
-  MAX_ADDRESSES,
+  KEPT_ADDRESSES,
   type RateCount,
   type RateLimiter,
   type RateLimitKind,
@@ -28,7 +28,7 @@ export function countInRedis(redis: Redis, clock: Clock): RateLimiter {
       enableTelemetry: false,
     });
   const limiters = { anonymous: limiterOf('anonymous'), forwarded: limiterOf('forwarded') };
-  const refused = new QuickLRU<string, RateCount>({ maxSize: MAX_ADDRESSES });
+  const refused = new QuickLRU<string, RateCount>({ maxSize: KEPT_ADDRESSES });
   return {
     async count(kind, address) {
       const key = `${kind}:${address}`;

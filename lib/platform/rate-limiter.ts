@@ -4,7 +4,7 @@ import type { Clock } from './clock.ts';
 import { loadOnce } from './load-once.ts';
 import type { Log } from './log.ts';
 import { warnOccasionally } from './occasional-log.ts';
-import { MAX_ADDRESSES, type RateLimiter, rateLimits, WINDOW_MS } from './rate-count.ts';
+import { KEPT_ADDRESSES, type RateLimiter, rateLimits, WINDOW_MS } from './rate-count.ts';
 
 /** For so long Redis is left alone after it failed, so that a slow one does not slow every request. */
 const REDIS_PAUSE_MS = 5_000;
@@ -47,7 +47,7 @@ export function createRateLimiter({ redis, log, clock }: RateLimiterHandles): Ra
 /** A window starts with an address's first request and lasts a minute. */
 function countInProcess(clock: Clock): RateLimiter {
   const windows = new QuickLRU<string, { requests: number; resetsAt: number }>({
-    maxSize: MAX_ADDRESSES,
+    maxSize: KEPT_ADDRESSES,
   });
   return {
     async count(kind, address) {

@@ -24,13 +24,13 @@ const GIT_TOKEN = 'ghp_0123456789abcdefghijABCDEFGHIJ456789';
 /** A client of a server in this process, with what the server logged. */
 async function connect(
   catalogue: Catalogue = createFixtureCatalogue().catalogue,
-  handles: ToolHandles = createTestHandles({}),
+  loadHandles: () => Promise<ToolHandles> = async () => createTestHandles({}),
 ) {
   const deps = createTestDeps({ environment: { JWT_SECRET: SECRET.padEnd(32, '.') } });
   const [ours, theirs] = InMemoryTransport.createLinkedPair();
   const createServer = prepareMcpServer({
     loadCatalogue: async () => catalogue,
-    loadHandles: async () => handles,
+    loadHandles,
     log: deps.log,
   });
   await createServer().connect(guardTransport(ours, deps));
@@ -66,6 +66,24 @@ describe('a tool call', () => {
     expect(answer).toMatchObject({ isError: true, content: [{ type: 'text' }] });
     expect(JSON.stringify(answer)).not.toContain('the inside of the server');
     expect(JSON.stringify(deps.logged)).toContain('the inside of the server');
+  });
+
+  it('whose handles cannot be loaded says nothing of the inside, and the next one works', async () => {
+    let loads = 0;
+    const { client, deps } = await connect(undefined, async () => {
+      loads += 1;
+      if (loads === 1) throw new Error('the inside of the server');
+      return createTestHandles({});
+    });
+    await expect(call(client, 'echo', { text: 'a' })).rejects.toMatchObject({
+      code: -32603,
+      message: expect.stringMatching(/the tool echo failed with an internal error$/),
+    });
+    expect(JSON.stringify(deps.logged)).toContain('the inside of the server');
+    expect(await call(client, 'echo', { text: 'a' })).toMatchObject({
+      structuredContent: { text: 'a' },
+    });
+    expect(loads).toBe(2);
   });
 
   it('with arguments that do not fit is a tool error', async () => {

@@ -7,7 +7,7 @@ import {
   type NewConfirmation,
 } from './confirmation-store.ts';
 
-/** So many confirmations the process keeps, up to twice as many; the oldest are forgotten. */
+/** The process keeps the newest confirmations: at least so many, at most twice as many. */
 const MOST_KEPT = 10_000;
 
 interface Kept extends NewConfirmation {

@@ -18,8 +18,8 @@ export interface RouteResponse {
 
 /**
  * One endpoint, declared once: the server routes and validates by it, `/openapi.json` describes it, and
- * tests hold every answer against it. Its schemas are functions that always give the same schema, and make
- * it when they are first called: all of them would be half of what a cold start waits for.
+ * tests hold every answer against it. Its schemas are functions, since making all of them would be a fifth of
+ * what a cold start waits for: those of input always give the same one; those of answers are for documents.
  */
 export interface Route<
   Params extends z.ZodObject = z.ZodObject,
