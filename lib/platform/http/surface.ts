@@ -1,4 +1,5 @@
 import { Hono, type MiddlewareHandler } from 'hono';
+import { getPath as getUrlPath } from 'hono/utils/url';
 import type { HttpConfig } from '../config/http.ts';
 import type { Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
@@ -32,11 +33,11 @@ export function createSurface(
   {
     readConnection = readSocketConnection,
     describeError,
-    getPath,
+    getPath = getUrlPath,
     outermost = [],
   }: SurfaceOptions = {},
 ): Hono<HttpEnv> {
-  const app = new Hono<HttpEnv>(getPath ? { getPath } : {});
+  const app = new Hono<HttpEnv>({ getPath: (request) => withoutPatterns(getPath(request)) });
   app.onError((error, c) => respondToError(error, c, deps.log, describeError));
   app.notFound((c) => {
     const error = new AppError('NOT_FOUND', 'there is nothing here');
@@ -80,6 +81,14 @@ export function protect(
     (c, next) => (ownAccess[c.req.path] ?? requireSecret)(c, next),
     limitBody(maxBodyBytes),
   ];
+}
+
+/**
+ * A path whose segments are no patterns. Hono would take `*` and `:id` in a request for its own `*` and `:id`
+ * beside what they fit, and run twice what is mounted there.
+ */
+function withoutPatterns(path: string): string {
+  return path.replace(/(?<=\/)(?:\*(?=\/|$)|:)/g, (mark) => (mark === '*' ? '%2A' : '%3A'));
 }
 
 /** Hono passes only Errors to its error handler; anything else that is thrown becomes one here. */

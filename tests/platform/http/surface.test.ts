@@ -18,6 +18,8 @@ function createApp(options: TestDepsOptions = {}) {
   app.get('/page', (c) => c.html('<p>', 200, { 'Content-Security-Policy': 'style-src *' }));
   app.get('/api/own', (c) => c.text('own'));
   app.get('/api/things/:id', (c) => c.json({ id: c.req.param('id') }));
+  // Behind a path that fits it too: Hono has another router for these, as for the apps of the product.
+  app.get('/api/things/latest', (c) => c.text('latest'));
   app.post('/api/things', async (c) => c.text(await c.req.text()));
   app.get('/plain', () => new Response('raw'));
   return { app, deps };
@@ -49,6 +51,35 @@ describe('the request id', () => {
 
   it.each(['/nowhere', '/api/things/1', '/plain'])('is on every answer: %s', async (path) => {
     expect(await idOf('mine', path)).toBe('mine');
+  });
+});
+
+describe('a path that is written as a pattern', () => {
+  const { app } = createApp();
+
+  it.each(['/*', '/api/*', '/api/things/*', '/api/things/:id'])(
+    'is a path like any other: %s',
+    async (path) => {
+      const response = await app.request(path);
+      const answer = JSON.stringify(await response.json());
+      expect(answer).toContain(response.headers.get('X-Request-ID'));
+    },
+  );
+
+  it('is counted once', async () => {
+    const remaining = async (path: string) =>
+      Number((await app.request(path)).headers.get('RateLimit-Remaining'));
+    const before = await remaining('/api/things/1');
+    expect(before).toBeGreaterThan(50);
+    expect(await remaining('/api/*')).toBe(before - 1);
+    expect(await remaining('/api/things/*')).toBe(before - 2);
+  });
+
+  it('is a parameter as it was sent', async () => {
+    for (const id of [':id', '*', '*a', 'a:*']) {
+      const response = await app.request(`/api/things/${id}`, { headers: withSecret });
+      expect(await response.json()).toEqual({ id });
+    }
   });
 });
 
