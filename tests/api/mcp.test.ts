@@ -1,5 +1,4 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { createHostedMcpApp } from '../../lib/mcp/hosted.ts';
 import { createPostgres } from '../support/databases.ts';
 import { TEST_SECRET } from '../support/deps.ts';
 import { asMessage, messagesOf, TEST_TOKEN, withToken } from '../support/mcp.ts';
@@ -13,6 +12,8 @@ const call = (name: string) => ({
 
 async function createApp(environment: Record<string, string>) {
   const lines: string[] = [];
+  // Not before a test lets go of all modules: what the app loads later must be of the same ones.
+  const { createHostedMcpApp } = await import('../../lib/mcp/hosted.ts');
   const app = await createHostedMcpApp(environment, (line) => lines.push(line));
   const ask = async (name: string) => {
     const [message] = await messagesOf(await app.request('/mcp', call(name)));
