@@ -2,7 +2,8 @@ import { type BuildOptions, build, type Metafile, type Plugin } from 'esbuild';
 
 /**
  * Packages that many requests do without, and what we import of them. A function knows only one of the two
- * drivers by its configuration, and no more than one request in hundreds mails or unpacks something, and the live feed has streams too.
+ * drivers by its configuration, no more than one request in hundreds mails or unpacks something, and a
+ * client of the live feed may read the stream in place of a WebSocket.
  */
 export const packages: Readonly<Record<string, readonly string[]>> = {
   '@neondatabase/serverless': ['neon', 'neonConfig', 'NeonDbError'],
