@@ -1,4 +1,4 @@
--- Full text over live rows and chunks (spec 2, POST /search): one index entry per word, whatever the
+-- Full text over live rows and chunks: one index entry per word, whatever the
 -- configuration it is read with, and functions that find the newest rows of a query without ever
 -- collecting all rows of a word that most of them contain.
 SELECT set_config('search_path', quote_ident(current_schema()) || ', pg_temp', true);

@@ -20,19 +20,19 @@ import {
   uuid,
 } from 'drizzle-orm/pg-core';
 
-// The tables of decisions 3. Other programs write them too: names and types are a contract, and every
-// column that a writer may leave out has a default. Columns that old rows hold NULL in stay nullable.
+// Other programs write these tables too: names and types are a contract, and optional columns have a
+// default. Columns that are NULL in old rows stay nullable.
 
 const time = (name: string) => timestamp(name, { withTimezone: true, mode: 'string' });
-/** As `ORDER BY … DESC` sorts: the builder's own default, NULLS LAST, would not serve such a query. */
+/** Matches `ORDER BY … DESC`. The builder's default, NULLS LAST, does not. */
 const newestFirst = (column: ExtraConfigColumn) => column.desc().nullsFirst();
 const bytes = (name: string) => bigint(name, { mode: 'bigint' });
-/** What a row is found by: search_document of 0006_search.sql, over the text that its content makes. */
+/** A full-text index with the function search_document. */
 const documentIndex = (name: string, content: string) =>
   index(name)
     .using('gin', sql.raw(`search_document(id, ${content})`))
     .with({ gin_pending_list_limit: 512 });
-/** SQL for some columns as one text. */
+/** SQL that concatenates columns. */
 const textOf = (...columns: string[]) =>
   columns.map((column) => `coalesce(${column}, '')`).join(" || ' ' || ");
 
@@ -50,7 +50,7 @@ export const backupRuns = pgTable(
     durationMs: bigint('duration_ms', { mode: 'number' }).default(0),
     errorMessage: text('error_message').default(''),
     heartbeatAt: time('heartbeat_at'),
-    /** Held by the one run that a worker of ours has going; null in every other row. */
+    /** Set for the one active run of our workers; null in every other row. */
     exclusiveKey: text('exclusive_key'),
   },
   (table) => [
@@ -121,7 +121,7 @@ export const executionLogs = pgTable(
       newestFirst(table.createdAt),
       newestFirst(table.id),
     ),
-    // Every level is asked for its newest logs where the level does not matter. A text of any length fits.
+    // Queries over all levels read each level separately. left() bounds the size of an index entry.
     index('execution_logs_newest_of_repository')
       .on(
         sql`left(lower(repository), 256)`,
@@ -224,8 +224,8 @@ export const backupRunRequests = pgTable(
     claimedAt: time('claimed_at'),
     runId: integer('run_id'),
     /**
-     * What a request of ours is for, so that two callers at once queue one: the repository, or an empty
-     * text for all of them. Null in other writers' rows, which may queue what they like.
+     * The target of our requests, so that concurrent callers queue only one: the repository, or empty for
+     * all. Null in rows of other writers.
      */
     queueKey: text('queue_key'),
   },
@@ -244,14 +244,14 @@ export const workerRepoState = pgTable('worker_repo_state', {
   updatedAt: time('updated_at').notNull().defaultNow(),
 });
 
-/** Users of the observatory beside the one from the environment (decisions 2, AUTH_USERNAME). */
+/** Users of the observatory, in addition to AUTH_USERNAME from the environment. */
 export const users = pgTable('users', {
   username: text('username').primaryKey(),
   passwordHash: text('password_hash').notNull(),
   createdAt: time('created_at').notNull().defaultNow(),
 });
 
-/** A user's own key of the model gateway, encrypted (spec 2, Gateway connection status). */
+/** A user's own key of the model gateway, encrypted. */
 export const gatewayConnections = pgTable('gateway_connections', {
   username: text('username').primaryKey(),
   /** AES-256-GCM, bound to the username. */
@@ -259,11 +259,11 @@ export const gatewayConnections = pgTable('gateway_connections', {
   keyHint: text('key_hint').notNull(),
   connectedAt: time('connected_at').notNull().defaultNow(),
   lastUsedAt: time('last_used_at'),
-  /** The gateway refused the key with 401; it stays so until the user reconnects. */
+  /** The gateway rejected the key with 401. Stays set until the user reconnects. */
   invalid: boolean('invalid').notNull().default(false),
 });
 
-/** A conversation of one user (spec 2, Chat session). */
+/** A chat session of a user. */
 export const chatSessions = pgTable(
   'chat_sessions',
   {
@@ -282,7 +282,7 @@ export const chatSessions = pgTable(
   ],
 );
 
-/** Questions and answers, also those outside any session (spec 2, Chat turn status). */
+/** Questions and answers, with or without a session. */
 export const chatMessages = pgTable(
   'chat_messages',
   {
@@ -309,23 +309,23 @@ export const chatMessages = pgTable(
   ],
 );
 
-/** What was reported to whom (spec 2, rule 7; decisions 5). */
+/** Generated reports and their delivery. */
 export const reports = pgTable(
   'reports',
   {
     id: uuid('id').primaryKey().defaultRandom(),
-    /** Null for a report of the MCP server, which is no user's. */
+    /** Null for a report of the MCP server, which belongs to no user. */
     username: text('username'),
-    /** latest_backup, executive_summary, failure_investigation, or custom for one that was handed in. */
+    /** latest_backup, executive_summary, failure_investigation, or custom for caller-provided content. */
     reportType: text('report_type').notNull(),
     subject: text('subject').notNull(),
     recipients: text('recipients').array().notNull().default([]),
-    /** How the latest delivery ended; generated before the first. */
+    /** The outcome of the latest delivery; `generated` before the first. */
     status: text('status').notNull().default('generated'),
     contentMarkdown: text('content_markdown').notNull(),
     contentHtml: text('content_html').notNull(),
     createdAt: time('created_at').notNull().defaultNow(),
-    /** Of the latest delivery that the mail service took. */
+    /** The time of the latest successful delivery. */
     sentAt: time('sent_at'),
     errorMessage: text('error_message'),
   },
@@ -340,8 +340,7 @@ export const reports = pgTable(
 );
 
 /**
- * One version of the vector index, built with one embedding model (spec 2, Embedding generation). At most
- * one is BUILDING and one ACTIVE.
+ * A version of the vector index, built with one embedding model. At most one is BUILDING and one ACTIVE.
  */
 export const embeddingGenerations = pgTable(
   'embedding_generations',
@@ -364,8 +363,8 @@ export const embeddingGenerations = pgTable(
 );
 
 /**
- * One source record that a generation embeds. No foreign key: checking it for millions of jobs at once
- * would take longer than making them.
+ * A source record to embed for a generation. Has no foreign key, because checking it would take longer than
+ * inserting millions of jobs.
  */
 export const embeddingJobs = pgTable(
   'embedding_jobs',
@@ -378,9 +377,9 @@ export const embeddingJobs = pgTable(
     status: text('status').notNull().default('pending'),
     /** Attempts that failed. */
     attempts: integer('attempts').notNull().default(0),
-    /** Who works on it while it is processing: the batch that claimed it. */
+    /** The batch that has claimed the job. */
     leasedBy: text('leased_by'),
-    /** A job that nobody works on was leased until ever ago, so that one index finds what is free. */
+    /** -infinity for a job that is not leased, so that one index finds all claimable jobs. */
     leasedUntil: time('leased_until').notNull().default('-infinity'),
     errorMessage: text('error_message'),
   },
@@ -402,8 +401,8 @@ export const embeddingJobs = pgTable(
 );
 
 /**
- * A piece of a source's text, redacted. Its vector is the column `embedding`, which only a database that
- * has the vector extension has: 0005_embeddings.sql.
+ * A redacted chunk of a source's text. Its vector is in the column `embedding`, which only exists in
+ * databases with the vector extension: 0005_embeddings.sql.
  */
 export const embeddingChunks = pgTable(
   'embedding_chunks',
@@ -429,15 +428,15 @@ export const embeddingChunks = pgTable(
   ],
 );
 
-/** How far a generation has seen each kind of source (lib/search/new-sources.ts). */
+/** How far a generation has processed each source type (lib/search/enqueue-new-sources.ts). */
 export const embeddingWatermarks = pgTable(
   'embedding_watermarks',
   {
     generationId: integer('generation_id').notNull(),
     sourceType: text('source_type').notNull(),
-    /** Whatever will ever have an id up to this one has its job. */
+    /** All rows up to this id have a job, and no more can appear. */
     settledId: bigint('settled_id', { mode: 'bigint' }).notNull(),
-    /** The highest id when it was looked last, and the first transaction that began after that. */
+    /** The highest id at the last look, and the first transaction id not assigned by then. */
     seenId: bigint('seen_id', { mode: 'bigint' }).notNull(),
     seenBefore: bigint('seen_before', { mode: 'bigint' }).notNull(),
   },
@@ -449,16 +448,16 @@ export const embeddingWatermarks = pgTable(
   ],
 );
 
-// Summaries: kept by statement-level triggers (0001_summaries.sql, 0002_newest_results.sql), never
-// written by the code. Several rows may stand for one key; a figure is their sum.
+// Summaries are maintained by triggers (functions/summaries.sql, functions/newest-results.sql), never by the
+// code. A key may have several rows; its value is their sum.
 
-/** How many logs each run wrote at each level in each hour. */
+/** The number of logs per run, level and hour. */
 export const executionLogCounts = pgTable(
   'execution_log_counts',
   {
     id: bigint('id', { mode: 'bigint' }).primaryKey().generatedAlwaysAsIdentity(),
     hour: time('hour').notNull(),
-    /** The run's id, or 4294967296, which no run has, for logs of no run. */
+    /** The run's id, or 4294967296 for logs without a run. */
     runKey: bigint('run_key', { mode: 'number' }).notNull(),
     level: text('level').notNull(),
     logCount: bigint('log_count', { mode: 'bigint' }).notNull(),
@@ -469,7 +468,7 @@ export const executionLogCounts = pgTable(
   ],
 );
 
-/** How many bytes of archives each run made. */
+/** The total archive size per run. */
 export const backupResultTotals = pgTable(
   'backup_result_totals',
   {
@@ -481,9 +480,9 @@ export const backupResultTotals = pgTable(
 );
 
 /**
- * The newest result of each repository. Of several rows for one repository that with the newest
- * (created_at, result_id) counts; a stale one says that its result was changed or deleted, so that
- * backup_results itself has to be asked.
+ * The newest result of each repository. Of several rows for a repository, the one with the newest
+ * (created_at, result_id) counts. If it is stale, its result was changed or deleted, and backup_results must
+ * be queried instead.
  */
 export const newestResults = pgTable(
   'newest_results',
