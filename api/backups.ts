@@ -1,6 +1,5 @@
-import { createHostedBackupsApp } from '../lib/backups/hosted.ts';
+import { createHostedBackupsApp } from '../lib/backups/backups-function.ts';
 
-const otherRoutes = async () => (await import('../lib/routes.ts')).otherRoutes;
-const app = await createHostedBackupsApp(process.env, otherRoutes);
+const app = await createHostedBackupsApp(process.env);
 
 export default { fetch: (request: Request) => app.fetch(request) };

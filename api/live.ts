@@ -1,4 +1,4 @@
-import { createHostedLiveServer } from '../lib/live/hosted.ts';
+import { createHostedLiveServer } from '../lib/live/live-function.ts';
 
 const { server, close } = await createHostedLiveServer(process.env);
 

@@ -1,5 +1,4 @@
-import '../lib/mcp/interpret-schemas.ts';
-import { createHostedMcpApp } from '../lib/mcp/hosted.ts';
+import { createHostedMcpApp } from '../lib/mcp/mcp-function.ts';
 
 const app = await createHostedMcpApp(process.env);
 

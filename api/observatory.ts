@@ -1,4 +1,4 @@
-import { createHostedObservatoryApp } from '../lib/observatory/hosted.ts';
+import { createHostedObservatoryApp } from '../lib/observatory/observatory-function.ts';
 
 const stopping = new AbortController();
 const app = await createHostedObservatoryApp(process.env, stopping.signal);

@@ -1,28 +1,23 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { parseArgs } from 'node:util';
-import { AppError } from '../lib/platform/errors.ts';
-import { surfaces } from '../lib/platform/surfaces.ts';
+import { Command } from 'commander';
+import { surfaces } from '../lib/surfaces/surface-paths.ts';
 import { bundleFunction } from './build/bundle.ts';
 import { writeBuildOutput } from './build/output.ts';
 import { bundleReport, compareWeight, findBanned, weigh } from './build/report.ts';
-import { runCommand } from './command.ts';
+import { runProgram } from './command.ts';
 
 // Bundles the deployed functions and writes what `vercel deploy --prebuilt` uploads: `npm run build`.
 
-const usage = `npm run build -- [--out FOLDER | --check | --report]
-
-  --out FOLDER   write there, in place of .vercel/output
-  --check        write nothing; hold the bundles against the report in the repository
-  --report       write that report
-`;
+const program = new Command('npm run build --')
+  .description('Bundles the deployed functions.')
+  .option('--out <folder>', 'where to write', '.vercel/output')
+  .option('--check', 'write nothing; compare the bundles with the report in the repository')
+  .option('--report', 'write that report')
+  .showHelpAfterError();
 const REPORT = 'scripts/build/bundles.json';
 
-await runCommand(async () => {
-  const values = readOptions();
-  if (values.help) {
-    process.stdout.write(usage);
-    return 0;
-  }
+await runProgram(program, async () => {
+  const values = program.opts<{ out: string; check?: true; report?: true }>();
   const built = await Promise.all(
     surfaces.map(async (surface) => {
       const bundle = await bundleFunction(surface.entry);
@@ -58,18 +53,3 @@ await runCommand(async () => {
   }
   return 0;
 });
-
-function readOptions() {
-  try {
-    return parseArgs({
-      options: {
-        out: { type: 'string', default: '.vercel/output' },
-        check: { type: 'boolean', default: false },
-        report: { type: 'boolean', default: false },
-        help: { type: 'boolean', short: 'h', default: false },
-      },
-    }).values;
-  } catch (error) {
-    throw new AppError('BAD_REQUEST', `${(error as Error).message}\n\n${usage.trimEnd()}`);
-  }
-}

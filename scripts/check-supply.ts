@@ -1,18 +1,18 @@
-import { runCommand } from './command.ts';
-import { audit } from './supply/audit.ts';
-import { checkInstallScripts } from './supply/install-scripts.ts';
-import { checkLicences } from './supply/licences.ts';
-import { readAllowScripts, readLock } from './supply/lock.ts';
+import { Command } from 'commander';
+import { runProgram } from './command.ts';
+import { audit, checkInstallScripts, checkLicences, readAllowScripts, readLock } from './supply.ts';
 
-// `npm run check:supply`: what others wrote and we ship. Apart from `npm run check`, because it asks the
-// advisory service.
+// Not part of `npm run check`, because it asks the advisory service.
 
-await runCommand(async () => {
+const program = new Command('npm run check:supply').description(
+  'Checks the packages that ship: install scripts, licences and known advisories.',
+);
+
+await runProgram(program, async () => {
   const folder = process.cwd();
-  const packages = readLock(folder);
   const checks = {
-    'install scripts': checkInstallScripts(packages, readAllowScripts(folder)),
-    licences: checkLicences(packages),
+    'install scripts': checkInstallScripts(readLock(folder), readAllowScripts(folder)),
+    licences: await checkLicences(folder),
     advisories: await audit(folder, process.env),
   };
   for (const [name, faults] of Object.entries(checks)) {

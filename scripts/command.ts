@@ -1,7 +1,9 @@
-import { ConfigError, type Environment } from '../lib/platform/config/read.ts';
-import { configuredSecrets } from '../lib/platform/config/secrets.ts';
-import { AppError, errorCodes } from '../lib/platform/errors.ts';
-import { createRedactor } from '../lib/platform/redaction.ts';
+import type { Command } from 'commander';
+import { parseCommandLine } from '../lib/command-line.ts';
+import { ConfigError, type Environment } from '../lib/config/read.ts';
+import { configuredSecrets } from '../lib/config/secrets.ts';
+import { AppError, errorCodes } from '../lib/errors.ts';
+import { createRedactor } from '../lib/security/redaction/redactor.ts';
 import { loadEnvironment } from './environment.ts';
 
 /**
@@ -16,6 +18,16 @@ export async function runCommand(command: () => Promise<number>): Promise<void> 
     const redactor = createRedactor(configuredSecrets(readEnvironment()));
     process.stderr.write(`${redactor.text(describe(error))}\n`);
   }
+}
+
+/** Runs a command after its options were parsed, or prints its help. */
+export function runProgram(program: Command, run: () => Promise<number>): Promise<void> {
+  return runCommand(async () => {
+    const help = parseCommandLine(program, process.argv.slice(2));
+    if (help === null) return run();
+    process.stdout.write(`${help}\n`);
+    return 0;
+  });
 }
 
 /** What the command was configured by; the process's own part when a file of it cannot be read. */

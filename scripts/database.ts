@@ -1,41 +1,48 @@
-import { connect } from 'node:net';
-import { systemClock } from '../lib/platform/clock.ts';
-import type { DatabaseConfig } from '../lib/platform/config/database.ts';
-import type { Database } from '../lib/platform/database/database.ts';
-import { openDatabase } from '../lib/platform/database/open.ts';
-import type { Log } from '../lib/platform/log.ts';
+import { systemClock } from '../lib/clock.ts';
+import { type DatabaseConfig, databaseVariables } from '../lib/config/database.ts';
+import { logVariables } from '../lib/config/log.ts';
+import { type Environment, readConfig } from '../lib/config/read.ts';
+import { configuredSecrets } from '../lib/config/secrets.ts';
+import type { Database } from '../lib/database/database.ts';
+import { urlOfOpenDatabase } from '../lib/database/embedded/address.ts';
+import { openDatabase } from '../lib/database/open.ts';
+import { createLog, type Log } from '../lib/log.ts';
+import { createRedactor } from '../lib/security/redaction/redactor.ts';
+import { loadEnvironment } from './environment.ts';
 
-/** The embedded database of a running `npm start`, as another process reaches it (decisions 2). */
-export function embeddedUrl({ EMBEDDED_DB_PORT }: DatabaseConfig): string {
-  return `postgres://postgres@127.0.0.1:${EMBEDDED_DB_PORT}/postgres`;
+/** The log of a command, on stderr, without what the environments hold as secrets. */
+export function createCommandLog(environment: Environment, ...others: Environment[]): Log {
+  const { LOG_LEVEL } = readConfig(logVariables, environment);
+  const secrets = [environment, ...others].flatMap(configuredSecrets);
+  return createLog(LOG_LEVEL, systemClock, undefined, createRedactor(secrets));
 }
 
 /**
- * Opens the database that the configuration names, for a command that must work with and without a
- * running server: DATABASE_URL, else the embedded database of a running server, else the one in
- * DATA_DIR.
+ * Runs work on the configured database, with or without a running server: DATABASE_URL, else the
+ * embedded database of a running server, else the one in DATA_DIR.
  */
-export async function openConfiguredDatabase(config: DatabaseConfig, log: Log): Promise<Database> {
-  const url = config.DATABASE_URL ?? (await urlOfRunningServer(config));
+export async function withDatabase<Result>(
+  work: (db: Database, config: DatabaseConfig) => Promise<Result>,
+): Promise<Result> {
+  const environment = loadEnvironment();
+  const config = readConfig(databaseVariables, environment);
+  const db = await openConfigured(config, createCommandLog(environment));
+  try {
+    return await work(db, config);
+  } finally {
+    await db.close();
+  }
+}
+
+async function openConfigured(config: DatabaseConfig, log: Log): Promise<Database> {
+  const url = config.DATABASE_URL ?? (await urlOfOpenDatabase(config.DATA_DIR));
   if (url !== null) return openDatabase({ url, fetch, log });
-  // Loaded only where it is used: the worker, say, never needs it.
-  const { openEmbeddedDatabase } = await import('../lib/platform/database/embedded/open.ts');
+  // Loaded only where it is used: the worker, for example, never needs it.
+  const { openEmbeddedDatabase } = await import('../lib/database/embedded/open.ts');
   return openEmbeddedDatabase({ dataDir: config.DATA_DIR, listen: null, log, clock: systemClock });
 }
 
-/** The URL of the embedded database of a running server; null when none listens. */
-export async function urlOfRunningServer(config: DatabaseConfig): Promise<string | null> {
-  if (config.EMBEDDED_DB_PORT === 0) return null;
-  return (await listens(config.EMBEDDED_DB_PORT)) ? embeddedUrl(config) : null;
-}
-
-function listens(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect({ port, host: '127.0.0.1' });
-    const answer = (listening: boolean) => {
-      socket.destroy();
-      resolve(listening);
-    };
-    socket.once('connect', () => answer(true)).once('error', () => answer(false));
-  });
+/** The URL of the embedded database of a running server; null when none runs. */
+export function urlOfRunningServer({ DATA_DIR }: DatabaseConfig): Promise<string | null> {
+  return urlOfOpenDatabase(DATA_DIR);
 }

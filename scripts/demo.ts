@@ -2,14 +2,14 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { execa } from 'execa';
-import { systemClock } from '../lib/platform/clock.ts';
-import type { Environment } from '../lib/platform/config/read.ts';
-import { makeLocalSecrets } from '../lib/platform/local-secrets.ts';
+import { systemClock } from '../lib/clock.ts';
+import { makeLocalSecrets } from '../lib/config/local-secrets.ts';
+import type { Environment } from '../lib/config/read.ts';
 import { runCommand } from './command.ts';
 import { commitFile, createDemoRepositories, isWholeRepository } from './demo-repositories.ts';
 import { findFreePort } from './free-port.ts';
 import { startLocalServer } from './local-server.ts';
-import { secretFrom } from './secret-from.ts';
+import { quoted, secretFrom } from './secret-from.ts';
 
 const PROJECT = resolve(import.meta.dirname, '..');
 const WORKER = join(PROJECT, 'scripts/worker.ts');
@@ -39,7 +39,7 @@ async function demonstrate(folder: string, stop: AbortSignal): Promise<void> {
     if (await isWholeRepository(PROJECT)) sources.push(PROJECT);
     else process.stderr.write('this project is no whole git repository here, so it is left out\n');
     await backUp(sources, environment, stop);
-    process.stdout.write(describe(server.url, `${server.embeddedUrl}`, secretsFile));
+    process.stdout.write(describe(server.url, join(folder, 'data'), secretsFile));
     for (let round = 1; !stop.aborted; round++) {
       await pause(stop);
       if (stop.aborted) break;
@@ -52,18 +52,13 @@ async function demonstrate(folder: string, stop: AbortSignal): Promise<void> {
   }
 }
 
-/** An environment that shares nothing with a server that is in use, its ports included. */
+/** An environment that shares nothing with a server that is in use, its port included. */
 async function throwAway(folder: string): Promise<Environment> {
   return {
     PATH: process.env.PATH,
     HOME: process.env.HOME,
     DATA_DIR: join(folder, 'data'),
     PORT: process.env.PORT || String(await findFreePort(8080)),
-    // 0 would keep the worker out.
-    EMBEDDED_DB_PORT:
-      Number(process.env.EMBEDDED_DB_PORT || 0) === 0
-        ? String(await findFreePort(54329))
-        : process.env.EMBEDDED_DB_PORT,
   };
 }
 
@@ -84,7 +79,7 @@ async function pause(stop: AbortSignal): Promise<void> {
   }
 }
 
-function describe(url: string, databaseUrl: string, secretsFile: string): string {
+function describe(url: string, dataDir: string, secretsFile: string): string {
   const ask = (path: string) =>
     `curl -s -H "Authorization: Bearer ${secretFrom(secretsFile)}" '${url}${path}'`;
   return `
@@ -93,7 +88,7 @@ A repository changes and a run starts each minute.
 
   API        ${url}/api
   Documents  ${url}/docs
-  Database   ${databaseUrl}
+  Database   psql -h ${quoted(dataDir)} -U postgres
 
 See the last run, the repositories and the log:
 

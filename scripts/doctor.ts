@@ -1,34 +1,42 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { parseArgs, parseEnv } from 'node:util';
-import { systemClock } from '../lib/platform/clock.ts';
-import { ConfigError, type Environment } from '../lib/platform/config/read.ts';
-import { configuredSecrets } from '../lib/platform/config/secrets.ts';
-import { loadEnvironment } from '../lib/platform/environment.ts';
-import { AppError } from '../lib/platform/errors.ts';
-import { createRedactor, type Redactor } from '../lib/platform/redaction.ts';
-import { runCommand } from './command.ts';
+import { parseEnv } from 'node:util';
+import { Command } from 'commander';
+import { systemClock } from '../lib/clock.ts';
+import { loadEnvironment } from '../lib/config/environment.ts';
+import { ConfigError, type Environment } from '../lib/config/read.ts';
+import { configuredSecrets } from '../lib/config/secrets.ts';
+import { createRedactor, type Redactor } from '../lib/security/redaction/redactor.ts';
+import { runProgram } from './command.ts';
 import { examine } from './doctor/examine.ts';
 import { describeReport } from './doctor/print-report.ts';
 import type { Report } from './doctor/report.ts';
 
-const usage = `usage: npm run doctor [-- --hosted] [-- --variables FILE] [-- --json]
+const program = new Command('npm run doctor --')
+  .description(
+    `Looks at the configuration, asks each part that it names, and tells what works. Nothing is changed, and
+no secret is printed. Exit code 1: a value is bad, or a part that is required or configured does not
+answer.`,
+  )
+  .option(
+    '--hosted',
+    'as deployed functions see it: without .data/local.env, the embedded database and git',
+    false,
+  )
+  .option('--variables <file>', 'the same, with the variables of a file alone: lines of NAME=value')
+  .option('--json', 'the report as JSON', false)
+  .showHelpAfterError();
 
-Looks at what is configured, asks each part that it names, and tells what works. Nothing is changed, and
-no secret is printed. It ends with 1 when a value is bad or a part that is required or configured does
-not answer.
-
-  --hosted          as deployed functions see it: without .data/local.env, the embedded database and git
-  --variables FILE  the same, with the variables of FILE alone: lines of NAME=value
-  --json            the report as JSON
-`;
-
-await runCommand(async () => {
-  const { hosted, json, help, variables: file } = readOptions();
-  if (help) {
-    process.stdout.write(usage);
-    return 0;
-  }
+await runProgram(program, async () => {
+  const {
+    hosted,
+    json,
+    variables: file,
+  } = program.opts<{
+    hosted: boolean;
+    json: boolean;
+    variables?: string;
+  }>();
   const isHosted = hosted || file !== undefined;
   const { environment, makesSecrets } = isHosted ? readHosted(file) : readLocal();
   const report = redactReport(
@@ -51,21 +59,6 @@ function redactReport(report: Report, { text }: Redactor): Report {
     next: check.next === null ? null : text(check.next),
   }));
   return { ...report, checks };
-}
-
-function readOptions() {
-  try {
-    return parseArgs({
-      options: {
-        hosted: { type: 'boolean', default: false },
-        variables: { type: 'string' },
-        json: { type: 'boolean', default: false },
-        help: { type: 'boolean', short: 'h', default: false },
-      },
-    }).values;
-  } catch (error) {
-    throw new AppError('BAD_REQUEST', `${(error as Error).message}\n\n${usage.trimEnd()}`);
-  }
 }
 
 function readLocal(): { environment: Environment; makesSecrets: boolean } {

@@ -1,5 +1,5 @@
-import type { Environment } from '../lib/platform/config/read.ts';
-import { loadEnvironment as loadFrom } from '../lib/platform/environment.ts';
+import { loadEnvironment as loadFrom } from '../lib/config/environment.ts';
+import type { Environment } from '../lib/config/read.ts';
 
 /** The environment of a command: the process's own, then `.env`, then `DATA_DIR/local.env`. */
 export function loadEnvironment(): Environment {

@@ -30,7 +30,7 @@ interface Row {
   after: string;
 }
 
-/** The rows of README's table of faults: one for all faults and uses that have the same outcome. */
+/** The rows of the table in docs/troubleshooting.md: one for all faults and uses that have the same outcome. */
 export function faultRows(): string[][] {
   const different = (Object.keys(parts) as Part[]).filter(
     (part, index, all) => all.findIndex((it) => outcomes[it] === outcomes[part]) === index,

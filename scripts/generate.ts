@@ -1,11 +1,11 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { z } from 'zod';
-import { backupsEndpoints } from '../lib/backups/endpoints.ts';
-import { variableGroups } from '../lib/platform/config/groups.ts';
-import { otherRoutes } from '../lib/routes.ts';
+import { variableGroups } from '../lib/config/groups.ts';
 import { describeTool, type Tool, tools } from '../lib/tools/index.ts';
 import { callers, readAccessTable } from './access-table.ts';
+import { allRoutes, createDocument } from './build/openapi.ts';
 import { runCommand } from './command.ts';
+import { errorRows } from './error-table.ts';
 import { faultRows } from './fault-table.ts';
 
 // Writes the parts of documents that the code knows: `npm run generate`. With --check it only says
@@ -39,40 +39,48 @@ await runCommand(async () => {
 });
 
 function renderAll(): Record<string, string> {
-  const tables = {
-    variables: variableTable,
-    routes: routeTable,
-    tools: toolTable,
-    faults: faultTable,
-  };
   return {
     '.env.example': renderEnvExample(),
-    'README.md': Object.entries(tables).reduce(
-      (document, [part, render]) => fill(document, part, render()),
-      readFileSync('README.md', 'utf8'),
-    ),
-    'SECURITY.md': fill(readFileSync('SECURITY.md', 'utf8'), 'access', accessTable()),
+    'docs/configuration.md': fill('docs/configuration.md', { variables: variableTables }),
+    'docs/http-api.md': fill('docs/http-api.md', {
+      routes: routeTable,
+      errors: errorTable,
+      tools: toolTable,
+    }),
+    'docs/troubleshooting.md': fill('docs/troubleshooting.md', { faults: faultTable }),
+    'SECURITY.md': fill('SECURITY.md', { access: accessTable }),
+    'openapi.json': `${JSON.stringify(createDocument(allRoutes), null, 2)}\n`,
   };
 }
 
-/** Replaces what stands between the two markers of a generated part. */
-function fill(document: string, part: string, text: string): string {
-  const [start, end] = [`<!-- generated: ${part} -->`, `<!-- end of ${part} -->`];
-  const [before, rest] = document.split(start);
-  const after = rest?.split(end)[1];
-  if (before === undefined || after === undefined) throw new Error(`a document lacks ${start}`);
-  return `${before}${start}\n\n${text}\n\n${end}${after}`;
+/** The document with its generated parts, each between two markers, made anew. */
+function fill(path: string, parts: Record<string, () => string>): string {
+  return Object.entries(parts).reduce(
+    (document, [part, render]) => {
+      const [start, end] = [`<!-- generated: ${part} -->`, `<!-- end of ${part} -->`];
+      const [before, rest] = document.split(start);
+      const after = rest?.split(end)[1];
+      if (before === undefined || after === undefined) throw new Error(`${path} lacks ${start}`);
+      return `${before}${start}\n\n${render()}\n\n${end}${after}`;
+    },
+    readFileSync(path, 'utf8'),
+  );
 }
 
-function variableTable(): string {
-  const rows = Object.values(variableGroups).flatMap((group) =>
-    variablesOf(group).map((it) => row(`\`${it.name}\``, it.default || 'unset', it.about)),
-  );
-  return [row('Variable', 'Default', 'Meaning'), row('---', '---', '---'), ...rows].join('\n');
+function variableTables(): string {
+  const head = [row('Variable', 'Default', 'Meaning'), row('---', '---', '---')];
+  return Object.entries(variableGroups)
+    .map(([title, group]) => {
+      const rows = variablesOf(group).map((it) =>
+        row(`\`${it.name}\``, it.default || 'unset', it.about),
+      );
+      return [`## ${title}\n`, ...head, ...rows].join('\n');
+    })
+    .join('\n\n');
 }
 
 function routeTable(): string {
-  const rows = [...backupsEndpoints.map(({ route }) => route), ...otherRoutes].map((route) =>
+  const rows = allRoutes.map((route) =>
     row(`\`${route.method.toUpperCase()} ${route.path}\``, route.access, route.summary),
   );
   return [row('Route', 'Access', 'What it answers'), row('---', '---', '---'), ...rows].join('\n');
@@ -89,6 +97,12 @@ function toolTable(): string {
     ),
   );
   const head = row('Tool', 'Parameters', 'Kind', 'What it does');
+  return [head, row('---', '---', '---', '---'), ...rows].join('\n');
+}
+
+function errorTable(): string {
+  const head = row('Code', 'Status', 'Exit code', 'Meaning');
+  const rows = errorRows().map((cells) => row(...cells));
   return [head, row('---', '---', '---', '---'), ...rows].join('\n');
 }
 

@@ -1,6 +1,6 @@
-import { createInterface } from 'node:readline/promises';
 import { isCancel, password } from '@clack/prompts';
-import { AppError } from '../lib/platform/errors.ts';
+import { AppError } from '../lib/errors.ts';
+import { readFirstLine } from '../lib/text/first-line.ts';
 
 /**
  * Reads a secret: from a prompt that does not show it where stdin is a terminal, else one line of stdin,
@@ -12,6 +12,5 @@ export async function readHiddenLine(message: string): Promise<string> {
     if (isCancel(given)) throw new AppError('BAD_REQUEST', 'nothing was given');
     return given ?? '';
   }
-  for await (const line of createInterface({ input: process.stdin })) return line;
-  return '';
+  return readFirstLine(process.stdin);
 }

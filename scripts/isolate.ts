@@ -1,6 +1,6 @@
-import { createIsolateHandler } from '../lib/platform/http/isolate.ts';
+import { createIsolateHandler } from '../lib/surfaces/isolate.ts';
 
-// Everything as one module for a runtime of isolates, such as Cloudflare Workers: see the README. Each
+// Everything as one module for a runtime of isolates, such as Cloudflare Workers: see docs/deploy.md. Each
 // surface is loaded by its first request, because the libraries of some make random values as they load.
 
 /** The runtime keeps what goes to the console. */
@@ -10,20 +10,21 @@ export default createIsolateHandler({
   addressHeader: 'CF-Connecting-IP',
   surfaces: {
     async backups() {
-      const { createHostedBackupsApp } = await import('../lib/backups/hosted.ts');
-      const otherRoutes = async () => (await import('../lib/routes.ts')).otherRoutes;
-      return createHostedBackupsApp(process.env, otherRoutes, write);
+      const { createHostedBackupsApp } = await import('../lib/backups/backups-function.ts');
+      return createHostedBackupsApp(process.env, write);
     },
     async live() {
-      const { createHostedLiveApp } = await import('../lib/live/hosted.ts');
+      const { createHostedLiveApp } = await import('../lib/live/live-function.ts');
       return (await createHostedLiveApp(process.env, write)).app;
     },
     async observatory() {
-      const { createHostedObservatoryApp } = await import('../lib/observatory/hosted.ts');
+      const { createHostedObservatoryApp } = await import(
+        '../lib/observatory/observatory-function.ts'
+      );
       return createHostedObservatoryApp(process.env, null, write);
     },
     async mcp() {
-      const { createHostedMcpApp } = await import('../lib/mcp/hosted.ts');
+      const { createHostedMcpApp } = await import('../lib/mcp/mcp-function.ts');
       return createHostedMcpApp(process.env, write, { keepsSessions: false });
     },
   },

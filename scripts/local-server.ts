@@ -1,45 +1,55 @@
 import { join } from 'node:path';
+import { PendingWork } from '../lib/async.ts';
 import { createBackupsApp } from '../lib/backups/app.ts';
 import { startSweeping } from '../lib/backups/sweeping.ts';
+import { systemClock } from '../lib/clock.ts';
+import { archivePath } from '../lib/config/archives.ts';
+import type { DatabaseConfig } from '../lib/config/database.ts';
+import { refuseShortSecret } from '../lib/config/http.ts';
+import { listenPort, listenVariables, ownUrl } from '../lib/config/listen.ts';
+import { type LocalConfig, localVariables } from '../lib/config/local.ts';
+import { ConfigError, type Environment, readConfig } from '../lib/config/read.ts';
+import { configuredSecrets } from '../lib/config/secrets.ts';
+import type { Database } from '../lib/database/database.ts';
+import { startMaintenance } from '../lib/database/embedded/maintenance.ts';
+import { migrate } from '../lib/database/migrate.ts';
+import { openDatabase } from '../lib/database/open.ts';
+import { buildDeps } from '../lib/deps.ts';
+import { chooseConnectionLimits } from '../lib/http/connection-limits.ts';
+import { parseNetworks } from '../lib/http/network.ts';
+import { serveNode } from '../lib/http/serve.ts';
 import { createLiveApp } from '../lib/live/app.ts';
+import { createLog, type Log } from '../lib/log.ts';
 import { createMcpApp } from '../lib/mcp/app.ts';
 import { createObservatoryApp } from '../lib/observatory/app.ts';
-import { systemClock } from '../lib/platform/clock.ts';
-import { archivePath } from '../lib/platform/config/archives.ts';
-import type { DatabaseConfig } from '../lib/platform/config/database.ts';
-import { type HttpConfig, INTERNAL_SECRET_MIN_LENGTH } from '../lib/platform/config/http.ts';
-import { listenPort, listenVariables, ownUrl } from '../lib/platform/config/listen.ts';
-import { type LocalConfig, localVariables } from '../lib/platform/config/local.ts';
-import { ConfigError, type Environment, readConfig } from '../lib/platform/config/read.ts';
-import { configuredSecrets } from '../lib/platform/config/secrets.ts';
-import type { Database } from '../lib/platform/database/database.ts';
-import { startUpkeep } from '../lib/platform/database/embedded/upkeep.ts';
-import { migrate } from '../lib/platform/database/migrate.ts';
-import { openDatabase } from '../lib/platform/database/open.ts';
-import { buildDeps } from '../lib/platform/deps.ts';
-import { serveNode } from '../lib/platform/http/serve.ts';
-import { createLog, type Log } from '../lib/platform/log.ts';
-import { createRedactor } from '../lib/platform/redaction.ts';
-import { openRedis } from '../lib/platform/redis.ts';
-import { findSurface } from '../lib/platform/surfaces.ts';
-import { UnderWay } from '../lib/platform/under-way.ts';
-import { otherRoutes } from '../lib/routes.ts';
+import { openRedis } from '../lib/rate-limits/redis.ts';
 import { explainMissingVectors } from '../lib/search/vector-storage.ts';
+import { createRedactor } from '../lib/security/redaction/redactor.ts';
+import { findSurface } from '../lib/surfaces/surface-paths.ts';
 import { makeArchiveFolder } from '../lib/worker/archive.ts';
+import { announceServer } from './running-server.ts';
 
 const MIGRATIONS = join(import.meta.dirname, '../drizzle');
+
+/** Where other programs reach the embedded database. */
+export interface EmbeddedPlaces {
+  /** The folder of its socket. */
+  folder: string;
+  /** The URL of its port, with the password; null without one. */
+  portUrl: string | null;
+}
 
 export interface LocalServer {
   /** Address of every surface. */
   url: string;
-  /** Where other processes reach the embedded database; null when it is hosted or does not listen. */
-  embeddedUrl: string | null;
+  /** The embedded database; null when another is configured. */
+  embedded: EmbeddedPlaces | null;
   /** Stops accepting, finishes what runs within 10 seconds, closes the database. */
   close(): Promise<void>;
 }
 
 /**
- * All surfaces in one process on one port (decisions 1). Throws ConfigError or SERVICE_UNAVAILABLE, with
+ * All surfaces in one process on one port. Throws ConfigError or SERVICE_UNAVAILABLE, with
  * nothing left open, when something that it is configured with does not work.
  */
 export async function startLocalServer(environment: Environment): Promise<LocalServer> {
@@ -48,13 +58,13 @@ export async function startLocalServer(environment: Environment): Promise<LocalS
   refuseShortSecret(config);
   const redactor = createRedactor(configuredSecrets(environment));
   const log = createLog(config.LOG_LEVEL, systemClock, undefined, redactor);
-  const { db, embeddedUrl } = await openLocalDatabase(config, log);
+  const { db, embedded } = await openLocalDatabase(config, log);
   try {
     await migrate(db, MIGRATIONS);
     const reason = await explainMissingVectors(db);
     if (reason !== null) log.warn('search runs on full text alone', { reason });
     await makeDefaultArchiveFolder(config, log);
-    const underWay = new UnderWay();
+    const underWay = new PendingWork();
     const deps = buildDeps({
       config,
       db,
@@ -65,7 +75,7 @@ export async function startLocalServer(environment: Environment): Promise<LocalS
       fetch,
       waitUntil: underWay.add,
     });
-    const backups = createBackupsApp(deps, { otherRoutes: async () => otherRoutes });
+    const backups = createBackupsApp(deps);
     const live = createLiveApp(deps);
     const stopping = new AbortController();
     const apps = {
@@ -87,14 +97,17 @@ export async function startLocalServer(environment: Environment): Promise<LocalS
       port: listenPort(listen),
       log,
       clock: systemClock,
+      connections: chooseConnectionLimits(parseNetworks(config.TRUSTED_PROXIES)),
     });
+    const announced = await announceServer(config.DATA_DIR, server.url, log);
     const repeating = [startSweeping(deps)];
-    if (db.driver === 'embedded') repeating.push(startUpkeep(db, deps));
+    if (db.driver === 'embedded') repeating.push(startMaintenance(db, deps));
     return {
       url: server.url,
-      embeddedUrl,
+      embedded,
       async close() {
         stopping.abort();
+        await announced.close();
         await Promise.all([live.close(), server.close(), ...repeating.map((work) => work.stop())]);
         await underWay.settled();
         await db.close();
@@ -119,26 +132,34 @@ async function makeDefaultArchiveFolder(config: LocalConfig, log: Log): Promise<
   }
 }
 
-/** spec 1, Authentication 5. */
-function refuseShortSecret({ API_REQUIRE_AUTH, INTERNAL_SECRET = '' }: HttpConfig): void {
-  if (!API_REQUIRE_AUTH || INTERNAL_SECRET.length >= INTERNAL_SECRET_MIN_LENGTH) return;
-  throw new ConfigError(
-    `INTERNAL_SECRET must have at least ${INTERNAL_SECRET_MIN_LENGTH} characters while API_REQUIRE_AUTH is true`,
-  );
-}
-
 async function openLocalDatabase(
   config: DatabaseConfig,
   log: Log,
-): Promise<{ db: Database; embeddedUrl: string | null }> {
+): Promise<{ db: Database; embedded: EmbeddedPlaces | null }> {
   if (config.DATABASE_URL !== undefined) {
     const { DATABASE_URL: url, DATABASE_POOL_SIZE: maxConnections } = config;
     const db = await openDatabase({ url, fetch, log, maxConnections });
-    return { db, embeddedUrl: null };
+    return { db, embedded: null };
   }
-  const { DATA_DIR, EMBEDDED_DB_PORT } = config;
-  const listen = EMBEDDED_DB_PORT === 0 ? null : { port: EMBEDDED_DB_PORT };
-  const { openEmbeddedDatabase } = await import('../lib/platform/database/embedded/open.ts');
-  const db = await openEmbeddedDatabase({ dataDir: DATA_DIR, listen, log, clock: systemClock });
-  return { db, embeddedUrl: db.url };
+  const { openEmbeddedDatabase } = await import('../lib/database/embedded/open.ts');
+  const { DATA_DIR: dataDir } = config;
+  const db = await openEmbeddedDatabase({
+    dataDir,
+    listen: readPort(config),
+    log,
+    clock: systemClock,
+  });
+  return { db, embedded: { folder: dataDir, portUrl: db.portUrl } };
+}
+
+/** The port that the embedded database is to open, if any, with its password. */
+function readPort({
+  EMBEDDED_DB_PORT: port,
+  EMBEDDED_DB_PASSWORD: password,
+}: DatabaseConfig): { port: number; password: string } | null {
+  if (port === 0) return null;
+  if (password !== undefined) return { port, password };
+  throw new ConfigError(
+    'EMBEDDED_DB_PASSWORD must be set while EMBEDDED_DB_PORT is, with at least 12 characters',
+  );
 }

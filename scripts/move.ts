@@ -1,66 +1,51 @@
 import { existsSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
-import { systemClock } from '../lib/platform/clock.ts';
-import { type DatabaseConfig, databaseVariables } from '../lib/platform/config/database.ts';
-import { logVariables } from '../lib/platform/config/log.ts';
-import { readConfig } from '../lib/platform/config/read.ts';
-import { configuredSecrets } from '../lib/platform/config/secrets.ts';
-import type { Database } from '../lib/platform/database/database.ts';
-import { migrate } from '../lib/platform/database/migrate.ts';
-import { openDatabase } from '../lib/platform/database/open.ts';
-import { AppError } from '../lib/platform/errors.ts';
-import { createLog, type Log } from '../lib/platform/log.ts';
-import { createRedactor } from '../lib/platform/redaction.ts';
-import { type MovedRows, moveDatabase } from '../lib/records/moving/move-database.ts';
-import { buildMissingIndexes } from '../lib/search/missing-indexes.ts';
+import { Command } from 'commander';
+import { systemClock } from '../lib/clock.ts';
+import { type DatabaseConfig, databaseVariables } from '../lib/config/database.ts';
+import { readConfig } from '../lib/config/read.ts';
+import type { Database } from '../lib/database/database.ts';
+import { migrate } from '../lib/database/migrate.ts';
+import { openDatabase } from '../lib/database/open.ts';
+import { AppError } from '../lib/errors.ts';
+import type { Log } from '../lib/log.ts';
+import { buildMissingIndexes } from '../lib/search/missing-vector-indexes.ts';
 import { createDisplay } from '../lib/worker/display.ts';
-import { runCommand } from './command.ts';
+import { runProgram } from './command.ts';
+import { createCommandLog } from './database.ts';
 import { loadEnvironment } from './environment.ts';
 import { readHiddenLine } from './hidden-line.ts';
+import { type MovedRows, moveDatabase } from './move/move-database.ts';
 
 const MIGRATIONS = resolve(import.meta.dirname, '../drizzle');
 
-const usage = `usage: npm run move [-- --start-over]
-
-Copies everything from the configured database into another one, which must be empty, and compares both.
+const program = new Command('npm run move --')
+  .description(
+    `Copies everything from the configured database into another one, which must be empty, and compares both.
 The source is the database of DATABASE_URL, else the embedded one in DATA_DIR; it is given the migrations
 that it lacks, and is otherwise only read. Stop the server and every worker first. The address of the
 target, postgres://…, is asked for on a terminal, else read as one line from stdin. A move that was
-interrupted goes on when it is started again.
+interrupted continues when it is started again.`,
+  )
+  .option(
+    '--start-over',
+    'empty what an interrupted move left in the target, and begin again',
+    false,
+  )
+  .showHelpAfterError();
 
-  --start-over   empty what an interrupted move has left in the target, and begin again
-`;
-
-await runCommand(async () => {
-  const args = process.argv.slice(2);
-  if (args.includes('--help') || args.includes('-h')) {
-    process.stdout.write(usage);
-    return 0;
-  }
-  // Not repeated: somebody may have typed an address with a password.
-  if (args.some((argument) => argument !== '--start-over')) {
-    throw new AppError('BAD_REQUEST', `the arguments are not understood\n\n${usage.trimEnd()}`);
-  }
+await runProgram(program, async () => {
   const environment = loadEnvironment();
   const config = readConfig(databaseVariables, environment);
   const url = await readTarget();
-  const log = createLog(
-    readConfig(logVariables, environment).LOG_LEVEL,
-    systemClock,
-    undefined,
-    createRedactor([
-      ...configuredSecrets(environment),
-      ...configuredSecrets({ DATABASE_URL: url }),
-    ]),
-  );
-
+  const log = createCommandLog(environment, { DATABASE_URL: url });
   const source = await openSource(config, log);
   const target = await openDatabase({ url, fetch, log, maxConnections: 2 });
   try {
     await prepare(source, 'the source');
     await prepare(target, 'the target');
     process.stderr.write(`moving ${describeSource(config)} to ${describeTarget(url)}\n`);
-    const moved = await move(source, target, args.includes('--start-over'));
+    const moved = await move(source, target, program.opts<{ startOver: boolean }>().startOver);
     process.stdout.write(describeMoved(moved));
     await indexVectors(target);
     return 0;
@@ -76,14 +61,14 @@ async function readTarget(): Promise<string> {
   throw new AppError('BAD_REQUEST', 'the target must be given as a postgres:// URL on stdin');
 }
 
-/** Not through the port of a running server, which could write meanwhile. */
+/** Not through the socket of a running server, which could write meanwhile. */
 async function openSource(config: DatabaseConfig, log: Log): Promise<Database> {
   const { DATABASE_URL: url, DATA_DIR: dataDir } = config;
   if (url !== undefined) return openDatabase({ url, fetch, log, maxConnections: 2 });
   if (!existsSync(join(dataDir, 'postgres/PG_VERSION'))) {
     throw new AppError('NOT_FOUND', `there is no embedded database in ${relative('.', dataDir)}`);
   }
-  const { openEmbeddedDatabase } = await import('../lib/platform/database/embedded/open.ts');
+  const { openEmbeddedDatabase } = await import('../lib/database/embedded/open.ts');
   return openEmbeddedDatabase({ dataDir, listen: null, log, clock: systemClock });
 }
 

@@ -1,24 +1,27 @@
 import { relative } from 'node:path';
-import { archivePath, archiveVariables } from '../lib/platform/config/archives.ts';
-import { databaseVariables } from '../lib/platform/config/database.ts';
-import { httpVariables } from '../lib/platform/config/http.ts';
-import { type Environment, readConfig } from '../lib/platform/config/read.ts';
-import { loadEnvironment } from '../lib/platform/environment.ts';
-import { makeLocalSecrets } from '../lib/platform/local-secrets.ts';
-import { version } from '../lib/platform/version.ts';
+import { archivePath, archiveVariables } from '../lib/config/archives.ts';
+import { databaseVariables } from '../lib/config/database.ts';
+import { loadEnvironment } from '../lib/config/environment.ts';
+import { httpVariables } from '../lib/config/http.ts';
+import { makeLocalSecrets } from '../lib/config/local-secrets.ts';
+import { type Environment, readConfig } from '../lib/config/read.ts';
+import { checkGit } from '../lib/git/git-version.ts';
+import { version } from '../lib/version.ts';
 import { runCommand } from './command.ts';
-import { type LocalServer, startLocalServer } from './local-server.ts';
-import { secretFrom } from './secret-from.ts';
+import { type EmbeddedPlaces, type LocalServer, startLocalServer } from './local-server.ts';
+import { quoted, secretFrom } from './secret-from.ts';
 
 await runCommand(async () => {
   const loaded = loadEnvironment(process.env, process.cwd());
   const { environment, made } = loaded.hasEnvFile
     ? { environment: loaded.environment, made: [] }
     : makeLocalSecrets(loaded.environment, loaded.localEnvFile);
+  await checkGit(environment, new AbortController().signal);
   const stopped = nextSignal();
   const server = await startLocalServer(environment);
   const secretFile = loaded.fileOf('INTERNAL_SECRET');
-  process.stdout.write(describe(server, { environment, made, secretFile }));
+  const isOurs = loaded.fileOf('EMBEDDED_DB_PASSWORD') === loaded.localEnvFile;
+  process.stdout.write(describe(server, { environment, made, secretFile, isOurs }));
   await stopped;
   await server.close();
   return 0;
@@ -30,6 +33,8 @@ interface Start {
   made: string[];
   /** The file that INTERNAL_SECRET is in; null when it is in the environment. */
   secretFile: string | null;
+  /** Did `npm start` make the password of the embedded database? */
+  isOurs: boolean;
 }
 
 /**
@@ -44,14 +49,12 @@ function nextSignal(): Promise<void> {
 }
 
 function describe(
-  { url, embeddedUrl }: LocalServer,
-  { environment, made, secretFile }: Start,
+  { url, embedded }: LocalServer,
+  { environment, made, secretFile, isOurs }: Start,
 ): string {
   const config = readConfig(databaseVariables, environment);
   const archives = here(archivePath({ ...config, ...readConfig(archiveVariables, environment) }));
-  const database = config.DATABASE_URL
-    ? 'the Postgres of DATABASE_URL'
-    : `embedded, in ${here(config.DATA_DIR)}${embeddedUrl ? ` and at ${embeddedUrl}` : ''}`;
+  const database = embedded ? describeEmbedded(embedded, isOurs) : 'the Postgres of DATABASE_URL';
   const place = secretFile === null ? 'the environment' : here(secretFile);
   const secrets = made.length > 0 ? `${place}, made now: ${made.join(', ')}` : place;
   return `
@@ -74,6 +77,13 @@ Back a repository up, in another terminal:
   npm run worker -- run --source .
 
 `;
+}
+
+/** How other programs reach the embedded database. A password that a person chose is not shown. */
+function describeEmbedded({ folder, portUrl }: EmbeddedPlaces, isOurs: boolean): string {
+  const socket = process.platform === 'win32' ? '' : `: psql -h ${quoted(folder)} -U postgres`;
+  const shown = isOurs ? portUrl : portUrl?.replace(/:[^:@/]*@/, ':$EMBEDDED_DB_PASSWORD@');
+  return `embedded, in ${here(folder)}${socket}${shown ? `\n               and at ${shown}` : ''}`;
 }
 
 /** The options of a request that can be pasted as it is and still shows no secret. */

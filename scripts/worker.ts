@@ -1,10 +1,10 @@
 import { setFlagsFromString } from 'node:v8';
-import { systemClock } from '../lib/platform/clock.ts';
-import type { DatabaseConfig } from '../lib/platform/config/database.ts';
-import type { Database } from '../lib/platform/database/database.ts';
-import { openDatabase } from '../lib/platform/database/open.ts';
-import { AppError } from '../lib/platform/errors.ts';
-import type { Log } from '../lib/platform/log.ts';
+import { systemClock } from '../lib/clock.ts';
+import type { DatabaseConfig } from '../lib/config/database.ts';
+import type { Database } from '../lib/database/database.ts';
+import { openDatabase } from '../lib/database/open.ts';
+import { AppError } from '../lib/errors.ts';
+import type { Log } from '../lib/log.ts';
 import { listenForInterrupt } from '../lib/worker/interrupt.ts';
 import { createKeychain } from '../lib/worker/logins/keychain.ts';
 import { runWorker } from '../lib/worker/worker.ts';
@@ -55,9 +55,7 @@ async function openWorkerDatabase(config: DatabaseConfig, log: Log): Promise<Dat
   if (url !== null) return openDatabase({ url, fetch, log, maxConnections: 2 });
   throw new AppError(
     'SERVICE_UNAVAILABLE',
-    config.EMBEDDED_DB_PORT === 0
-      ? 'EMBEDDED_DB_PORT is 0, which keeps the worker from the database of `npm start`'
-      : 'there is no database: start the server with `npm start`, or set DATABASE_URL',
+    'there is no database: start the server with `npm start`, or set DATABASE_URL',
   );
 }
 

@@ -1,10 +1,10 @@
 import { parseArgs } from 'node:util';
 import { Client } from 'pg';
-import { systemClock } from '../../lib/platform/clock.ts';
-import type { Database } from '../../lib/platform/database/database.ts';
-import { migrate } from '../../lib/platform/database/migrate.ts';
-import { openDatabase } from '../../lib/platform/database/open.ts';
-import { createLog } from '../../lib/platform/log.ts';
+import { systemClock } from '../../lib/clock.ts';
+import type { Database } from '../../lib/database/database.ts';
+import { migrate } from '../../lib/database/migrate.ts';
+import { openDatabase } from '../../lib/database/open.ts';
+import { createLog } from '../../lib/log.ts';
 import { startPostgres } from '../../tests/support/postgres-server.ts';
 import { fullScale, generate } from '../api/data.ts';
 import { measureArchives } from './archives.ts';

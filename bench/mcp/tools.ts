@@ -1,8 +1,8 @@
-import { systemClock } from '../../lib/platform/clock.ts';
-import type { Database } from '../../lib/platform/database/database.ts';
-import { createLog } from '../../lib/platform/log.ts';
+import { systemClock } from '../../lib/clock.ts';
+import type { Database } from '../../lib/database/database.ts';
+import { createLog } from '../../lib/log.ts';
 import { createDatabaseSource } from '../../lib/tools/database-source.ts';
-import { runTool, type ToolHandles, tools } from '../../lib/tools/index.ts';
+import { runTool, type ToolDeps, tools } from '../../lib/tools/index.ts';
 import type { Scale } from '../api/data.ts';
 import { ms, printTable, time } from '../report.ts';
 
@@ -28,10 +28,10 @@ const calls = ({ runs, repositories }: Scale): [string, object][] => [
 export async function measureTools(db: Database, scale: Scale): Promise<void> {
   const log = createLog('warn', systemClock);
   // None of the calls above uses another handle.
-  const handles = {
+  const deps = {
     backups: createDatabaseSource({ db, clock: systemClock, log }),
     clock: systemClock,
-  } as unknown as ToolHandles;
+  } as unknown as ToolDeps;
   const rows: string[][] = [];
   for (const [name, given] of calls(scale)) {
     const tool = tools.find((tool) => tool.name === name);
@@ -39,7 +39,7 @@ export async function measureTools(db: Database, scale: Scale): Promise<void> {
     let bytes = 0;
     const { median, p95 } = await time(async () => {
       const { signal } = new AbortController();
-      const outcome = await runTool(tool, given, handles, { signal, log });
+      const outcome = await runTool(tool, given, deps, { signal, log });
       if (!outcome.ok) throw new Error(`${name} failed: ${outcome.message}`);
       bytes = Buffer.byteLength(JSON.stringify(outcome.output));
     }, CALLS);

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { systemClock } from '../../lib/platform/clock.ts';
-import type { Database } from '../../lib/platform/database/database.ts';
-import { openDatabase } from '../../lib/platform/database/open.ts';
-import { createLog } from '../../lib/platform/log.ts';
+import { systemClock } from '../../lib/clock.ts';
+import type { Database } from '../../lib/database/database.ts';
+import { openDatabase } from '../../lib/database/open.ts';
+import { createLog } from '../../lib/log.ts';
 import { createDatabaseSource } from '../../lib/tools/database-source.ts';
 import { findFreePort } from '../../scripts/free-port.ts';
 import { ms, printTable, quantile, ratio, time } from '../report.ts';
@@ -35,6 +35,7 @@ export async function measureTransport(databaseUrl: string): Promise<void> {
       MCP_TRANSPORT: 'http',
       MCP_PORT: String(port),
       MCP_AUTH_TOKEN: token,
+      MCP_MAX_CALLS_PER_MINUTE: '1000000',
       LOG_LEVEL: 'info',
     },
     '/health',
@@ -68,7 +69,7 @@ async function measureCalls(
   for (let round = 0; round < ROUNDS; round++) {
     rounds.push({
       tool: (await time(() => callOurs('list_backup_runs', page), CALLS)).median,
-      query: (await time(() => source.listRuns(page, undefined, signal), CALLS)).median,
+      query: (await time(() => source.listRuns(page, {}, signal), CALLS)).median,
       empty: (await time(callEmpty, CALLS)).median,
     });
   }

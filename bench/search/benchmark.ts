@@ -4,13 +4,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Client } from 'pg';
-import { systemClock } from '../../lib/platform/clock.ts';
-import { migrate } from '../../lib/platform/database/migrate.ts';
-import { openDatabase } from '../../lib/platform/database/open.ts';
-import { createLog } from '../../lib/platform/log.ts';
+import { systemClock } from '../../lib/clock.ts';
+import { embeddedUrl } from '../../lib/database/embedded/address.ts';
+import { migrate } from '../../lib/database/migrate.ts';
+import { openDatabase } from '../../lib/database/open.ts';
+import { createLog } from '../../lib/log.ts';
 import { findFreePort } from '../../scripts/free-port.ts';
 import { startPostgres } from '../../tests/support/postgres-server.ts';
 import { startServer } from '../servers.ts';
+import { measureAdversarialSearches } from './adversarial.ts';
 import { generateLogs } from './data.ts';
 import { logIn, measureSearchLatency } from './latency.ts';
 import { measureProcessBatch } from './process-batch.ts';
@@ -22,9 +24,9 @@ const FULL = { logs: 5_000_000, embeddedLogs: 500_000, chunks: 20_000, jobs: 100
 const log = createLog('warn', systemClock);
 
 /**
- * `npm run bench -- search [--scale 0.1] [--only quality,batches,postgres,embedded]`: how well search finds, and
- * how fast: full text over 5,000,000 logs on a real Postgres; with vectors on the embedded database,
- * which is what has pgvector here, over a tenth of the sizes.
+ * `npm run bench -- search [--scale 0.1] [--only quality,batches,postgres,embedded,adversarial]`: how well search
+ * finds, and how fast: full text over 5,000,000 logs on a real Postgres; with vectors on the embedded database,
+ * which is what has pgvector here, over a tenth of the sizes; adversarial queries on both.
  */
 export async function runSearchBenchmark(options: string[]): Promise<void> {
   const { values } = parseArgs({
@@ -34,18 +36,29 @@ export async function runSearchBenchmark(options: string[]): Promise<void> {
   const share = Number(values.scale ?? 1);
   if (!(share > 0 && share <= 1)) throw new Error('--scale is above 0 and at most 1');
   const only = values.only?.split(',');
-  const parts: Record<string, () => Promise<void>> = {
-    quality: measureQuality,
-    batches: () => measureProcessBatch(Math.round(FULL.jobs * share)),
-    postgres: () => measurePostgres(Math.round(FULL.logs * share)),
-    embedded: () =>
-      measureEmbedded(Math.round(FULL.embeddedLogs * share), Math.round(FULL.chunks * share)),
-  };
-  const unknown = only?.find((name) => !Object.hasOwn(parts, name));
-  if (unknown !== undefined) throw new Error(`--only takes ${Object.keys(parts).join(', ')}`);
-  for (const [name, measure] of Object.entries(parts)) {
-    if (only === undefined || only.includes(name)) await measure();
+  const parts = ['quality', 'batches', 'postgres', 'embedded', 'adversarial'];
+  const unknown = only?.find((name) => !parts.includes(name));
+  if (unknown !== undefined) throw new Error(`--only takes ${parts.join(', ')}`);
+  const wants = (part: string) => only === undefined || only.includes(part);
+
+  if (wants('quality')) await measureQuality();
+  if (wants('batches')) await measureProcessBatch(Math.round(FULL.jobs * share));
+  const isAdversarial = wants('adversarial');
+  if (wants('postgres') || isAdversarial) {
+    const isUsual = wants('postgres');
+    await measurePostgres(Math.round(FULL.logs * share), { isUsual, isAdversarial });
   }
+  if (wants('embedded') || isAdversarial) {
+    const isUsual = wants('embedded');
+    const logs = Math.round(FULL.embeddedLogs * share);
+    await measureEmbedded(logs, Math.round(FULL.chunks * share), { isUsual, isAdversarial });
+  }
+}
+
+/** Which queries are measured. */
+interface Measures {
+  isUsual: boolean;
+  isAdversarial: boolean;
 }
 
 const user = { username: 'bench', password: 'the password of the benchmark' };
@@ -58,13 +71,14 @@ function serverEnvironment(folder: string) {
     INTERNAL_SECRET: secret,
     JWT_SECRET: randomBytes(32).toString('base64url'),
     AUTH_USERNAME: user.username,
+    USER_MAX_REQUESTS_PER_MINUTE: '1000000',
     AUTH_PASSWORD: user.password,
     LOG_LEVEL: 'error',
   };
   return { secret, environment };
 }
 
-async function measurePostgres(logs: number): Promise<void> {
+async function measurePostgres(logs: number, { isUsual, isAdversarial }: Measures): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'bench-search-'));
   const postgres = await startPostgres({
     fsync: 'on',
@@ -90,14 +104,14 @@ async function measurePostgres(logs: number): Promise<void> {
     );
     try {
       const searching = await logIn(server.url, { ...user, secret });
-      await measureSearchLatency(
-        `POST /search, full text alone, Postgres, ${logs} logs, one client`,
-        searching,
-      );
+      const what = `full text alone, Postgres, ${logs} logs, one client`;
+      if (isUsual) await measureSearchLatency(`POST /search, ${what}`, searching);
+      if (isAdversarial)
+        await measureAdversarialSearches(`Adversarial searches, ${what}`, searching);
     } finally {
       await server.stop();
     }
-    await measureIndexWrites(client);
+    if (isUsual) await measureIndexWrites(client);
     await client.end();
   } finally {
     await postgres.stop();
@@ -105,30 +119,32 @@ async function measurePostgres(logs: number): Promise<void> {
   }
 }
 
-async function measureEmbedded(logs: number, chunks: number): Promise<void> {
+async function measureEmbedded(
+  logs: number,
+  chunks: number,
+  { isUsual, isAdversarial }: Measures,
+): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'bench-search-'));
   const { secret, environment } = serverEnvironment(folder);
-  const databasePort = await findFreePort(18_092);
   const server = await startServer(
     'scripts/start.ts',
     await findFreePort(18_090),
-    { ...environment, EMBEDDED_DB_PORT: String(databasePort) },
+    environment,
     '/health',
   );
   try {
-    const url = `postgres://postgres@127.0.0.1:${databasePort}/postgres`;
+    const url = embeddedUrl(folder);
     const client = await connect(url);
     await generateLogs(client, logs);
     await client.end();
     const db = await openDatabase({ url, fetch, log });
     await embedChunks(db, chunks);
-    await measureRecall(db, chunks);
+    if (isUsual) await measureRecall(db, chunks);
     await db.close();
     const searching = await logIn(server.url, { ...user, secret });
-    await measureSearchLatency(
-      `POST /search, hybrid, embedded database, ${logs} logs and ${chunks} chunks, one client`,
-      searching,
-    );
+    const what = `hybrid, embedded database, ${logs} logs and ${chunks} chunks, one client`;
+    if (isUsual) await measureSearchLatency(`POST /search, ${what}`, searching);
+    if (isAdversarial) await measureAdversarialSearches(`Adversarial searches, ${what}`, searching);
   } finally {
     await server.stop();
     await rm(folder, { recursive: true, force: true });

@@ -22,7 +22,7 @@ const projects = [
 ] as const;
 
 /** The repositories of the corpus: 30 of them. */
-export const repositories = owners.flatMap((owner) => projects.map((name) => `${owner}/${name}`));
+const repositories = owners.flatMap((owner) => projects.map((name) => `${owner}/${name}`));
 
 /** What workers write about each topic; `{repo}` and `{n}` are filled in. */
 const topics: Record<string, { level: string; lines: string[] }> = {

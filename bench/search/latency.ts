@@ -31,7 +31,6 @@ export async function logIn(
     headers: {
       Authorization: `Bearer ${access_token}`,
       'Content-Type': 'application/json',
-      // A caller with the secret is not limited by address.
       'X-Internal-Secret': secret,
     },
   };

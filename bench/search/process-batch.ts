@@ -1,14 +1,14 @@
-import { systemClock } from '../../lib/platform/clock.ts';
-import { migrate } from '../../lib/platform/database/migrate.ts';
-import { openDatabase } from '../../lib/platform/database/open.ts';
-import { createLog } from '../../lib/platform/log.ts';
-import { createRedactor } from '../../lib/platform/redaction.ts';
-import { embedJobs, prepareJob } from '../../lib/search/embed-jobs.ts';
+import { systemClock } from '../../lib/clock.ts';
+import { migrate } from '../../lib/database/migrate.ts';
+import { openDatabase } from '../../lib/database/open.ts';
+import { createLog } from '../../lib/log.ts';
+import { embedJobs, prepareJob } from '../../lib/search/embed-batch.ts';
 import { hashingEmbedder } from '../../lib/search/embedders/embedder.ts';
 import { hashingModel } from '../../lib/search/embedders/hashing.ts';
+import { type ClaimedJob, claimJobs } from '../../lib/search/embedding-jobs.ts';
 import { startGeneration } from '../../lib/search/generations.ts';
-import { type ClaimedJob, claimJobs } from '../../lib/search/jobs.ts';
 import { processBatches } from '../../lib/search/process-batch.ts';
+import { createRedactor } from '../../lib/security/redaction/redactor.ts';
 import { startPostgres } from '../../tests/support/postgres-server.ts';
 import { printTable } from '../report.ts';
 

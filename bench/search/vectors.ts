@@ -1,4 +1,4 @@
-import type { Database } from '../../lib/platform/database/database.ts';
+import type { Database } from '../../lib/database/database.ts';
 import { embedByHashing, hashingModel } from '../../lib/search/embedders/hashing.ts';
 import { buildVectorIndex } from '../../lib/search/vector-index.ts';
 import { ms, printTable, quantile } from '../report.ts';

@@ -1,27 +1,30 @@
 export type ArchiveFormat = 'bundle' | 'tar.gz';
 
-/** Which candidate named the archive (spec 3, Archive resolution). */
+/** Which candidate name was found. */
 export type ResolvedBy =
   | 'worker_repo_state'
   | 'canonical_name'
   | 'legacy_name'
   | 'legacy_name_any_case';
 
+/** Where the expected SHA-256 was recorded; the note is the file beside the archive. */
+export type RecordedBy = 'database' | 'note';
+
 /**
  * How a check ended. `not_recorded`: there is no SHA-256 to compare with; `not_applicable`: the format
- * has no such thing; `not_checked`: something before it failed.
+ * has nothing to check; `not_checked`: an earlier check failed.
  */
 export type CheckOutcome = 'passed' | 'failed' | 'not_recorded' | 'not_applicable' | 'not_checked';
 
-/** What was proved of an archive, check by check (decisions 6, verify_archive_integrity). */
+/** What was proved about an archive, check by check. */
 export interface Proof {
   /** The file's SHA-256 is the recorded one. */
   checksum: CheckOutcome;
-  /** The bundle's header, or every header of the tar.gz, can be read. */
+  /** The bundle's header, or every header of the tar.gz, is readable. */
   header: CheckOutcome;
-  /** The pack's own checksum, at its end, is that of its bytes. */
+  /** The checksum at the end of the pack matches its bytes. */
   pack_checksum: CheckOutcome;
-  /** Every object of the pack can be read. */
+  /** Every object of the pack is readable. */
   objects: CheckOutcome;
   /** Everything that a ref or an object names is in the pack. */
   history: CheckOutcome;
@@ -33,9 +36,9 @@ export interface ArchivedRef {
   commit: string;
 }
 
-/** The answer of verify_archive_integrity (spec 3, Tool behaviour 6). */
+/** The answer of verify_archive_integrity. */
 export interface Verification {
-  /** The name that was asked for. */
+  /** The requested name. */
   repository: string;
   /** File name, below the archive folder. */
   archive: string;
@@ -43,16 +46,20 @@ export interface Verification {
   resolved_by: ResolvedBy;
   archive_size_bytes: number;
   sha256_checksum: string;
-  /** Null when none is recorded. */
+  /** Null if none is recorded. */
   expected_sha256: string | null;
-  /** In the bundle's order, at most 1,000; none for a tar.gz. */
+  expected_by: RecordedBy | null;
+  /** In the bundle's order, as many as fit an answer; none for a tar.gz. */
   refs: ArchivedRef[];
-  /** Only when the refs were cut. */
+  /** Only if refs were left out. */
   truncated?: true;
   /** Did git unpack the pack and check all its objects? False for a tar.gz. */
   pack_verified: boolean;
-  integrity_status: 'VALID_UNCOMPROMISED';
+  /** VALID_UNRECORDED: intact, but there is no SHA-256 to compare with. */
+  integrity_status: 'VALID_UNCOMPROMISED' | 'VALID_UNRECORDED';
   proof: Proof;
+  /** Only if the note beside the archive differs from the database's record. */
+  remark?: string;
 }
 
 export type EntryType =
@@ -66,17 +73,17 @@ export type EntryType =
   | 'fifo'
   | 'unknown';
 
-/** One entry of an archive, its path as the archive has it: it may be absolute or climb. */
+/** One entry of an archive. The path is unchanged: it may be absolute or climb. */
 export interface ArchiveEntry {
   path: string;
-  /** Bytes of content; 0 for what has none. */
+  /** Bytes of content; 0 for entries without. */
   size: number;
   /** Octal: git's `100644`, tar's permissions `0644`. */
   mode: string;
   type: EntryType;
 }
 
-/** The answer of inspect_archive_contents (decisions 6). */
+/** The answer of inspect_archive_contents. */
 export interface Listing {
   repository: string;
   archive: string;
@@ -87,14 +94,28 @@ export interface Listing {
   truncated: boolean;
 }
 
-/** The answer of extract_backup_file (decisions 6). */
+/**
+ * The answer of extract_backup_file. Ranges refer to the file as it is shown, without secrets. `content`
+ * comes last, because a client that truncates an answer cuts off its end.
+ */
 export interface ExtractedFile {
   repository: string;
   archive: string;
   path: string;
-  /** Bytes. */
+  /** Only if secrets were removed: how many, and that the content is not that of the file. */
+  redacted?: number;
+  notice?: string;
+  /** Bytes of the file in the archive. */
   size: number;
-  /** utf-8 only when the content is exactly that text's bytes. */
+  /** utf-8 only if the bytes are exactly that text. */
   encoding: 'utf-8' | 'base64';
+  /** The bytes in `content`, and of how many. */
+  bytes: { offset: number; length: number; total: number };
+  /** The lines that `content` starts and ends in, and of how many; null if it is not text. */
+  lines: { start: number; end: number; total: number } | null;
+  /** Was more requested than fits an answer? */
+  truncated: boolean;
+  /** Only if truncated: what is missing, and how to get it. */
+  more?: string;
   content: string;
 }

@@ -1,85 +1,108 @@
-import type { Clock } from '../platform/clock.ts';
-import type { Environment } from '../platform/config/read.ts';
-import type { CheckOutcome, ExtractedFile, Listing, Proof, Verification } from './answers.ts';
+import type { Clock } from '../clock.ts';
+import type { Environment } from '../config/read.ts';
+import type { Redactor } from '../security/redaction/redactor.ts';
+import type { ExtractedFile, Listing, Proof, Verification } from './answers.ts';
 import { extractFromBundle, listBundle } from './bundle-contents.ts';
+import { createCallerLimit } from './caller-limit.ts';
 import { ArchiveFault } from './fault.ts';
-import { checkFilePath, encodeContent } from './file-content.ts';
+import { checkFilePath, showContent } from './file-content.ts';
 import { hashFile } from './file-hash.ts';
+import { checkRange, type FileRange, takeRange } from './file-range.ts';
 import { createWorkspaces } from './git-workspace.ts';
 import { type ArchiveLimits, archiveLimits } from './limits.ts';
 import { type OpenArchive, openArchive, type RecordedArchive } from './open-archive.ts';
+import { compareHash, type HashVerdict } from './recorded-hash.ts';
 import { extractFromTarball, listTarball } from './tarball-contents.ts';
 import { type BundleChecks, type Findings, verifyBundle } from './verify-bundle.ts';
 import { verifyTarball } from './verify-tarball.ts';
 
+/** A call of the reader. */
+export interface ArchiveCall {
+  signal: AbortSignal;
+  /** Who calls. One caller never uses all places; calls without a caller count as one. */
+  caller?: string | undefined;
+  /** Maximum characters of an answer with a file, as JSON, if less than the reader's limit. */
+  maxChars?: number;
+}
+
 /**
- * Reads archives below one folder. Throws AppError: BAD_REQUEST for a name or path that is refused,
- * NOT_FOUND, PAYLOAD_TOO_LARGE, SERVICE_UNAVAILABLE (no git, no time, no room), and CONFLICT for an archive
- * that is not whole, its message beginning with CHECKSUM_MISMATCH, CORRUPT_ARCHIVE or INCOMPLETE_HISTORY
- * (decisions 6).
+ * Reads archives below one folder. Throws AppError: BAD_REQUEST for an invalid name or path, NOT_FOUND,
+ * PAYLOAD_TOO_LARGE, SERVICE_UNAVAILABLE (no git, time or disk space), and CONFLICT for a damaged archive,
+ * with a message that starts with CHECKSUM_MISMATCH, CORRUPT_ARCHIVE or INCOMPLETE_HISTORY.
  */
 export interface ArchiveReader {
-  /** Proves that an archive is whole (spec 3, Tool behaviour 6). */
-  verify(repository: string, signal: AbortSignal): Promise<Verification>;
-  /** Lists entries whose path begins with `prefix`; at most `limit` (spec 3, Tool behaviour 7). */
+  /** Proves that an archive is intact. */
+  verify(repository: string, call: ArchiveCall): Promise<Verification>;
+  /** Lists at most `limit` entries whose path starts with `prefix`. */
   inspect(
     repository: string,
     options: { prefix?: string | undefined; limit: number },
-    signal: AbortSignal,
+    call: ArchiveCall,
   ): Promise<Listing>;
-  /** One file of at most 10 MiB (spec 3, Tool behaviour 8). */
-  extract(repository: string, filePath: string, signal: AbortSignal): Promise<ExtractedFile>;
+  /** Returns a range of one file of at most 10 MiB, as much as fits an answer. */
+  extract(
+    repository: string,
+    filePath: string,
+    range: FileRange,
+    call: ArchiveCall,
+  ): Promise<ExtractedFile>;
 }
 
 export interface ArchiveReaderOptions {
-  /** The archive folder (decisions 2, BACKUP_ARCHIVE_PATH). */
+  /** The archive folder (BACKUP_ARCHIVE_PATH). */
   root: string;
-  /** Looks up what is recorded of `owner/name`; null when nothing is. */
+  /** Looks up what is recorded about `owner/name`; null for nothing. */
   findRecord(repository: string, signal: AbortSignal): Promise<RecordedArchive | null>;
-  /** Where bundles are unpacked: a folder on a disk with room for them. */
+  /** Where bundles are unpacked: a folder with enough disk space. */
   scratchFolder: string;
   /** Only PATH is taken from it, to find git. */
   environment: Environment;
   clock: Clock;
-  /** Takes secrets out of what is not text, before base64 hides them. */
-  redact(text: string): string;
-  /** Default: those of the specification. */
+  /** Removes secrets from a whole file, before a range could cut one in two. */
+  redactor: Pick<Redactor, 'countedInSteps'>;
+  /** Default: `archiveLimits`. */
   limits?: Partial<ArchiveLimits>;
 }
 
-/** Reads the archives below a folder. Nothing there is ever written, and no link leads out of it. */
+/** Each reader may run git threads on every core, and use up to 2 GiB of disk. */
+const AT_ONCE = { total: 4, perCaller: 2 };
+
+/** Opens a reader for a folder. Nothing there is ever written, and no link is followed out of it. */
 export function createArchiveReader(options: ArchiveReaderOptions): ArchiveReader {
   const { root, findRecord } = options;
   const limits = { ...archiveLimits, ...options.limits };
   const workspaces = createWorkspaces({ ...options, gitTimeoutMs: limits.gitTimeoutMs });
+  const limit = createCallerLimit(AT_ONCE);
 
   const withArchive = async <Answer>(
     repository: string,
-    signal: AbortSignal,
-    work: (archive: OpenArchive, recorded: RecordedArchive | null) => Promise<Answer>,
+    { signal, caller = '' }: ArchiveCall,
+    work: (archive: OpenArchive, record: RecordedArchive | null) => Promise<Answer>,
   ) => {
-    const recorded = await findRecord(repository, signal);
-    const archive = await openArchive(root, repository, recorded);
+    const record = await findRecord(repository, signal);
+    const archive = await openArchive(root, repository, record);
     try {
-      return await work(archive, recorded);
+      return await limit(caller, signal, () => work(archive, record));
     } finally {
       await archive.handle.close();
     }
   };
 
   return {
-    verify: (repository, signal) =>
-      withArchive(repository, signal, async (archive, recorded) => {
+    verify: (repository, call) =>
+      withArchive(repository, call, async (archive, record) => {
+        const { signal } = call;
         const { sha256, findings } = await examine(archive, { workspaces, limits, signal });
-        let expected = sha256Of(recorded);
-        if (expected !== null && expected !== sha256) {
-          // The worker puts an archive in its place and then records it: it may just have done so.
-          expected = sha256Of(await findRecord(repository, signal));
+        let hash = compareHash(sha256, { record, note: archive.note });
+        if (hash.checksum !== 'passed') {
+          // A run may have replaced and recorded the archive meanwhile.
+          const [now, note] = [await findRecord(repository, signal), await archive.readNote()];
+          hash = compareHash(sha256, { record: now, note });
         }
-        const checksum = compare(sha256, expected);
-        const proof = { checksum, ...findings.proof };
-        refuse(archive, { sha256, expected, proof, findings });
+        const proof = { checksum: hash.checksum, ...findings.proof };
+        refuse(archive, { sha256, hash, proof, findings });
         const { refs, truncated } = findings;
+        const { remark } = hash;
         return {
           repository,
           archive: archive.name,
@@ -87,41 +110,53 @@ export function createArchiveReader(options: ArchiveReaderOptions): ArchiveReade
           resolved_by: archive.resolvedBy,
           archive_size_bytes: archive.sizeBytes,
           sha256_checksum: sha256,
-          expected_sha256: expected,
+          expected_sha256: hash.expected,
+          expected_by: hash.recordedBy,
           refs,
           ...(truncated ? { truncated } : {}),
           pack_verified: proof.objects === 'passed',
-          integrity_status: 'VALID_UNCOMPROMISED',
+          integrity_status: hash.checksum === 'passed' ? 'VALID_UNCOMPROMISED' : 'VALID_UNRECORDED',
           proof,
+          ...(remark === null ? {} : { remark }),
         };
       }),
 
-    inspect: (repository, { prefix = '', limit }, signal) =>
-      withArchive(repository, signal, async (archive) => {
+    inspect: (repository, { prefix = '', limit }, call) =>
+      withArchive(repository, call, async (archive) => {
         const request = { prefix, limit };
+        const checks = { workspaces, limits, signal: call.signal };
         const { entries, truncated } =
           archive.format === 'bundle'
-            ? await listBundle(archive, request, { workspaces, limits, signal })
-            : await listTarball(archive.handle, request, { limits, signal });
+            ? await listBundle(archive, request, { ...checks, clock: options.clock })
+            : await listTarball(archive.handle, request, checks);
         const { name, format } = archive;
         const returned = entries.length;
         return { repository, archive: name, format, entries, returned, truncated };
       }),
 
-    async extract(repository, filePath, signal) {
+    async extract(repository, filePath, range, call) {
       checkFilePath(filePath);
-      return withArchive(repository, signal, async (archive) => {
-        const content =
+      checkRange(range);
+      return withArchive(repository, call, async (archive) => {
+        const checks = { workspaces, limits, signal: call.signal };
+        const file =
           archive.format === 'bundle'
-            ? await extractFromBundle(archive, filePath, { workspaces, limits, signal })
-            : await extractFromTarball(archive.handle, filePath, { limits, signal });
-        return { repository, archive: archive.name, ...encodeContent(content, options.redact) };
+            ? await extractFromBundle(archive, filePath, checks)
+            : await extractFromTarball(archive.handle, filePath, checks);
+        const shown = await showContent(file, options.redactor);
+        const { notes } = shown;
+        const facts = { repository, archive: archive.name, path: file.path, ...notes };
+        const maxChars = Math.min(
+          call.maxChars ?? limits.answerCharacters,
+          limits.answerCharacters,
+        );
+        return takeRange(facts, shown, range, maxChars);
       });
     },
   };
 }
 
-/** The file's SHA-256 and what is in it, found out at once. One that fails stops the other. */
+/** Hashes and verifies the file at the same time. If one fails, the other stops. */
 async function examine(
   archive: OpenArchive,
   checks: BundleChecks,
@@ -144,32 +179,24 @@ async function examine(
   return { sha256: (await hashing).toString('hex'), findings: await verifying };
 }
 
-function sha256Of(recorded: RecordedArchive | null): string | null {
-  return recorded?.archive_sha256.trim().toLowerCase() || null;
-}
-
-function compare(sha256: string, expected: string | null): CheckOutcome {
-  if (expected === null) return 'not_recorded';
-  return sha256 === expected ? 'passed' : 'failed';
-}
-
-/** Throws ArchiveFault for an archive that is not whole, with what was proved of it. */
+/** Throws ArchiveFault for a damaged archive, with the checks and their outcomes. */
 function refuse(
   archive: OpenArchive,
   {
     sha256,
-    expected,
+    hash: { checksum, expected, remark },
     proof,
     findings: { fault },
-  }: { sha256: string; expected: string | null; proof: Proof; findings: Findings },
+  }: { sha256: string; hash: HashVerdict; proof: Proof; findings: Findings },
 ): void {
-  if (proof.checksum !== 'failed' && fault === null) return;
+  if (checksum !== 'failed' && fault === null) return;
   const checks = Object.entries(proof).map(([name, outcome]) => `${name} ${outcome}`);
   const tell = (reason: string) => `${archive.name}: ${reason} (${checks.join(', ')})`;
-  if (proof.checksum !== 'failed' && fault) throw new ArchiveFault(fault.kind, tell(fault.reason));
+  if (checksum !== 'failed' && fault) throw new ArchiveFault(fault.kind, tell(fault.reason));
   const also = fault === null ? '' : `; also ${fault.kind}: ${fault.reason}`;
+  const noted = remark === null ? '' : `; ${remark}`;
   throw new ArchiveFault(
     'CHECKSUM_MISMATCH',
-    tell(`its SHA-256 is ${sha256}, recorded is ${expected}${also}`),
+    tell(`its SHA-256 is ${sha256}, recorded is ${expected}${noted}${also}`),
   );
 }

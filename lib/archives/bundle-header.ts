@@ -1,29 +1,29 @@
 import type { FileHandle } from 'node:fs/promises';
 import { corrupt } from './fault.ts';
 
-/** What stands before the pack in a git bundle (gitformat-bundle). */
+/** The header of a git bundle, before the pack (gitformat-bundle). */
 export interface BundleHeader {
   /** Bytes before the pack. */
   length: number;
   objectFormat: 'sha1' | 'sha256';
-  /** A filter with which objects were left out, null for none. */
+  /** The filter that left objects out; null for none. */
   filter: string | null;
-  /** Commits that are not in the bundle but needed, by their ids. */
+  /** Ids of commits that the bundle needs but does not contain. */
   prerequisites: string[];
-  /** In the bundle's order, by the id that the bundle gives, which may be a tag's. */
+  /** In the bundle's order; an id may be that of a tag. */
   refs: { name: string; id: string }[];
-  /** How many objects the pack says that it holds. */
+  /** How many objects the pack claims to contain. */
   objects: number;
 }
 
-/** That of a mirror with some 400,000 refs. */
+/** Enough for a mirror with about 400,000 refs. */
 const MAX_HEADER_BYTES = 32 * 2 ** 20;
 const FIRST_READ_BYTES = 2 ** 16;
 const PACK_HEADER_BYTES = 12;
-const NO_BUNDLE = 'the file does not begin as a git bundle';
+const NO_BUNDLE = 'the file does not start like a git bundle';
 const signatures = new Set(['# v2 git bundle', '# v3 git bundle']);
 
-/** Reads the header of an open bundle. Throws ArchiveFault where it is none. */
+/** Reads the header of an open bundle. Throws ArchiveFault if it is not a bundle. */
 export async function readBundleHeader(handle: FileHandle): Promise<BundleHeader> {
   const bytes = await readToBlankLine(handle);
   const [signature = '', ...lines] = bytes.toString('utf8').split('\n');
@@ -47,7 +47,7 @@ export async function readBundleHeader(handle: FileHandle): Promise<BundleHeader
 
 /** The text before the first blank line. */
 async function readToBlankLine(handle: FileHandle): Promise<Buffer> {
-  // Longer and longer beginnings, so that a short header costs little and a long one linear time.
+  // Reads twice as much each time: a short header is cheap, a long one takes linear time.
   for (let size = FIRST_READ_BYTES; size <= MAX_HEADER_BYTES; size *= 2) {
     const { buffer, bytesRead } = await handle.read(Buffer.allocUnsafe(size), 0, size, 0);
     const beginning = buffer.subarray(0, bytesRead);
@@ -61,7 +61,7 @@ async function readToBlankLine(handle: FileHandle): Promise<Buffer> {
 }
 
 function readLine(header: BundleHeader, line: string): void {
-  // `s`: a name may hold what JavaScript takes for the end of a line, such as U+2028.
+  // `s`: a name may contain line separators such as U+2028.
   const [, mark, id = '', rest = ''] = /^(-?)([0-9a-f]+)(?: (.*))?$/s.exec(line) ?? [];
   const isId = id.length === (header.objectFormat === 'sha1' ? 40 : 64);
   if (!isId || (mark === '' && rest === '')) throw corrupt("the bundle's header is malformed");
@@ -74,7 +74,7 @@ function readCapability(header: BundleHeader, capability: string): void {
   if (name === 'object-format' && (value === 'sha1' || value === 'sha256')) {
     header.objectFormat = value;
   } else if (name === 'filter') header.filter = value;
-  else throw corrupt("the bundle's header asks for something that is not known");
+  else throw corrupt("the bundle's header requires an unknown capability");
 }
 
 async function readObjectCount(handle: FileHandle, position: number): Promise<number> {

@@ -1,9 +1,9 @@
-import { AppError } from '../platform/errors.ts';
+import { AppError } from '../errors.ts';
 
-/** What an archive that is not whole is called in the message (decisions 6). */
+/** How the message of a damaged archive starts. */
 export type FaultKind = 'CHECKSUM_MISMATCH' | 'CORRUPT_ARCHIVE' | 'INCOMPLETE_HISTORY';
 
-/** What is wrong with an archive, for a client to read. */
+/** A damaged archive, described for a client. */
 export class ArchiveFault extends AppError {
   readonly kind: FaultKind;
   /** The message without the kind. */
@@ -16,12 +16,19 @@ export class ArchiveFault extends AppError {
   }
 }
 
-/** An archive whose bytes are not what they must be. */
+/** An archive with damaged bytes. */
 export function corrupt(reason: string): ArchiveFault {
   return new ArchiveFault('CORRUPT_ARCHIVE', reason);
 }
 
-/** A bundle that does not hold everything, or of which that cannot be told. */
+/** A bundle that lacks objects, or for which that cannot be decided. */
 export function incomplete(reason: string): ArchiveFault {
   return new ArchiveFault('INCOMPLETE_HISTORY', reason);
+}
+
+/** There is no archive of a repository; its name may be mistyped. */
+export class NoArchive extends AppError {
+  constructor(repository: string) {
+    super('NOT_FOUND', `there is no archive of ${repository} in the archive folder`);
+  }
 }

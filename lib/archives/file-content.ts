@@ -1,7 +1,9 @@
 import { isUtf8 } from 'node:buffer';
 import { posix, win32 } from 'node:path';
-import { AppError } from '../platform/errors.ts';
-import type { EntryType, ExtractedFile } from './answers.ts';
+import { AppError } from '../errors.ts';
+import type { Redactor } from '../security/redaction/redactor.ts';
+import { removeDeceptiveCharacters } from '../text/hidden-text.ts';
+import type { EntryType } from './answers.ts';
 
 /** A file of an archive. */
 export interface FileContent {
@@ -9,30 +11,103 @@ export interface FileContent {
   bytes: Buffer;
 }
 
+/** A whole file as it is shown: without secrets. */
+export interface ShownContent {
+  /** Bytes of the file in the archive. */
+  size: number;
+  encoding: 'utf-8' | 'base64';
+  bytes: Buffer;
+  /** What an answer says about a file that is shown with changes. */
+  notes: { redacted?: number; notice?: string };
+}
+
 /**
- * As an answer carries it: text as it is, anything else as base64 (decisions 6), in which nobody would find
- * a secret any more: it is taken out before, by `redact`.
+ * Removes secrets from a whole file, before a range could cut one in two and before base64 hides them, in
+ * steps between which the process does other work. Only valid UTF-8 is text; anything else becomes base64.
  */
-export function encodeContent(
-  { path, bytes }: FileContent,
-  redact: (text: string) => string,
-): Pick<ExtractedFile, 'path' | 'size' | 'encoding' | 'content'> {
-  const size = bytes.length;
-  // NUL is valid UTF-8, but no text has it.
-  if (isUtf8(bytes) && !bytes.includes(0)) {
-    return { path, size, encoding: 'utf-8', content: bytes.toString('utf8') };
-  }
-  // A character a byte, so that the other bytes stay what they are.
-  const shown = redact(bytes.toString('latin1'));
+export async function showContent(
+  { bytes }: FileContent,
+  redactor: Pick<Redactor, 'countedInSteps'>,
+): Promise<ShownContent> {
+  const form = findForm(bytes);
+  const text = form.decode(bytes);
+  const plain = form.isText ? removeDeceptiveCharacters(text) : text;
+  const { value, redacted } = await redactor.countedInSteps(plain);
+  const isWhole = value === text;
   return {
-    path,
-    size,
-    encoding: 'base64',
-    content: Buffer.from(shown, 'latin1').toString('base64'),
+    size: bytes.length,
+    encoding: form.encoding,
+    bytes: isWhole ? bytes : form.encode(value),
+    notes: isWhole ? {} : describeLosses(redacted, text.length - plain.length),
   };
 }
 
-/** Throws BAD_REQUEST for a file_path that is refused (spec 3, Tool behaviour 8; decisions 6). */
+/** How a file is decoded to a text in which secrets can be found, and encoded again. */
+interface Form {
+  encoding: 'utf-8' | 'base64';
+  /** Is it text for people, not bytes treated as text? */
+  isText: boolean;
+  decode(bytes: Buffer): string;
+  encode(text: string): Buffer;
+}
+
+const utf8: Form = {
+  encoding: 'utf-8',
+  isText: true,
+  decode: (bytes) => bytes.toString('utf8'),
+  encode: (text) => Buffer.from(text),
+};
+const utf16: Form = {
+  encoding: 'base64',
+  isText: true,
+  decode: (bytes) => bytes.toString('utf16le'),
+  encode: (text) => Buffer.from(text, 'utf16le'),
+};
+const utf16BigEndian: Form = {
+  encoding: 'base64',
+  isText: true,
+  decode: (bytes) => Buffer.from(bytes).swap16().toString('utf16le'),
+  encode: (text) => Buffer.from(text, 'utf16le').swap16(),
+};
+/** One character per byte, so that the other bytes stay unchanged. */
+const binary: Form = {
+  encoding: 'base64',
+  isText: false,
+  decode: (bytes) => bytes.toString('latin1'),
+  encode: (text) => Buffer.from(text, 'latin1'),
+};
+
+/** How much of a file is examined to tell UTF-16 from other bytes. */
+const SAMPLE_BYTES = 4_096;
+
+function findForm(bytes: Buffer): Form {
+  // NUL is valid UTF-8, but no text contains it.
+  if (isUtf8(bytes) && !bytes.includes(0)) return utf8;
+  if (bytes.length % 2 !== 0) return binary;
+  const sample = bytes.subarray(0, SAMPLE_BYTES);
+  const zeros = [0, 0];
+  for (const [at, byte] of sample.entries())
+    if (byte === 0) zeros[at % 2] = (zeros[at % 2] ?? 0) + 1;
+  const [first = 0, second = 0] = zeros;
+  // Without a byte order mark: most characters of a text have a zero byte.
+  const many = sample.length * 0.4;
+  if (sample.readUInt16BE() === 0xfffe || (second > many && first === 0)) return utf16;
+  if (sample.readUInt16BE() === 0xfeff || (first > many && second === 0)) return utf16BigEndian;
+  return binary;
+}
+
+function describeLosses(redacted: number, removed: number): ShownContent['notes'] {
+  const losses = [
+    redacted === 0
+      ? []
+      : `${redacted} ${redacted === 1 ? 'secret was' : 'secrets were'} replaced by [redacted]`,
+    removed === 0 ? [] : `${removed} invisible or direction-changing characters were removed`,
+  ].flat();
+  const notice = `${losses.join(', and ')}: do not restore the file from this answer; take it from the archive itself, with git clone or tar`;
+  return redacted === 0 ? { notice } : { redacted, notice };
+}
+
+/** Throws BAD_REQUEST for an invalid file_path. */
 export function checkFilePath(path: string): void {
   const faults: [boolean, string][] = [
     [path === '', 'is empty'],
@@ -65,9 +140,9 @@ export function notAFile(path: string, type: EntryType): AppError {
   return new AppError('BAD_REQUEST', `${JSON.stringify(path)} is ${nouns[type]}`);
 }
 
-export function tooLarge(path: string, size: number, most: number): AppError {
+export function tooLarge(path: string, size: number, max: number): AppError {
   return new AppError(
     'PAYLOAD_TOO_LARGE',
-    `${JSON.stringify(path)} has ${size} bytes; at most ${most} can be extracted`,
+    `${JSON.stringify(path)} has ${size} bytes; at most ${max} can be extracted`,
   );
 }

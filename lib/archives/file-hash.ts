@@ -4,8 +4,8 @@ import type { FileHandle } from 'node:fs/promises';
 const CHUNK_BYTES = 2 ** 20;
 
 /**
- * The hash of an open file's bytes from `start` up to `end`, or to its end when that comes first. Leaves
- * the handle's own position where it is.
+ * Hashes the bytes of an open file from `start` to `end`, or to its end if that comes first. Does not move
+ * the handle's own position.
  */
 export async function hashFile(
   handle: FileHandle,

@@ -1,11 +1,10 @@
-import type { Clock } from '../platform/clock.ts';
-import type { Environment } from '../platform/config/read.ts';
-import { AppError } from '../platform/errors.ts';
-import { createGit, type Git, GitError } from '../platform/git.ts';
-import { makeScratch, removeScratch, sweepScratch } from '../platform/scratch.ts';
-import { createSlots } from './slots.ts';
+import type { Clock } from '../clock.ts';
+import type { Environment } from '../config/read.ts';
+import { AppError } from '../errors.ts';
+import { createGit, type Git, GitError } from '../git/git.ts';
+import { makeScratch, removeScratch, sweepScratch } from '../processes/scratch.ts';
 
-/** A scratch folder, and git that may work in it and nowhere else. */
+/** A scratch folder, and git that may work only there. */
 export interface Workspace {
   git: Git;
   /** An empty folder of its own. */
@@ -13,7 +12,7 @@ export interface Workspace {
 }
 
 export interface WorkspaceOptions {
-  /** Where scratch folders are made; it needs room for the bundles that are unpacked. */
+  /** Where scratch folders are created; needs disk space for unpacked bundles. */
   scratchFolder: string;
   environment: Environment;
   clock: Clock;
@@ -21,11 +20,11 @@ export interface WorkspaceOptions {
   gitTimeoutMs: number;
 }
 
-/** Lends workspaces, so that a bundle can be unpacked. */
+/** Lends workspaces to unpack bundles in. */
 export interface Workspaces {
   /**
-   * Runs `work` in a workspace, which is removed however that ends. Two work at a time, the others wait.
-   * Throws SERVICE_UNAVAILABLE where git is missing, has no time or no room, or the signal's reason.
+   * Runs `work` in a workspace, which is always removed afterwards. Throws SERVICE_UNAVAILABLE if git is
+   * missing or runs out of time or disk space, or the signal's reason.
    */
   use<Result>(
     signal: AbortSignal,
@@ -33,17 +32,13 @@ export interface Workspaces {
   ): Promise<Result>;
 }
 
-/** Each has git's threads for every core, and room of up to 2 GiB. */
-const AT_A_TIME = 2;
-
-/** What git says where the machine, not the archive, is at fault. */
+/** What git says if the machine, not the archive, is at fault. */
 const ofTheMachine =
   /no space left|disk quota|out of memory|cannot allocate|attempting to allocate|unable to (create|write|mmap|map)|cannot (create|pread|fork)|too many open files|read-only file system|permission denied|input\/output error|read error on input/i;
 
-/** Lends scratch folders below `scratchFolder`, after it removed those of processes that were killed. */
+/** Lends scratch folders below `scratchFolder`, and first removes those of killed processes. */
 export function createWorkspaces(options: WorkspaceOptions): Workspaces {
   const { scratchFolder, environment, clock, gitTimeoutMs } = options;
-  const slots = createSlots(AT_A_TIME);
   let swept: Promise<unknown> | undefined;
 
   const makeFolder = async () => {
@@ -52,7 +47,7 @@ export function createWorkspaces(options: WorkspaceOptions): Workspaces {
       await swept;
       return await makeScratch(scratchFolder);
     } catch (error) {
-      // The next call sweeps: by then the folder may have been made.
+      // The next call tries again: by then the folder may exist.
       swept = undefined;
       const reason = 'the folder for temporary files (TMPDIR) is missing or cannot be written';
       throw new AppError('SERVICE_UNAVAILABLE', reason, { cause: error });
@@ -61,28 +56,23 @@ export function createWorkspaces(options: WorkspaceOptions): Workspaces {
 
   return {
     async use(signal, work) {
-      const release = await slots.take(signal);
+      const folder = await makeFolder();
       try {
-        const folder = await makeFolder();
-        try {
-          const git = createGit(gitEnvironment(environment, folder), signal, {
-            protocols: 'none',
-            timeoutMs: gitTimeoutMs,
-          });
-          return await work({ git, folder });
-        } catch (error) {
-          throw explain(error);
-        } finally {
-          await removeScratch(folder);
-        }
+        const git = createGit(gitEnvironment(environment, folder), signal, {
+          protocols: 'none',
+          timeoutMs: gitTimeoutMs,
+        });
+        return await work({ git, folder });
+      } catch (error) {
+        throw explain(error);
       } finally {
-        release();
+        await removeScratch(folder);
       }
     },
   };
 }
 
-/** Is it the archive that git complains about? */
+/** Does git complain about the archive? */
 export function isRefusal(error: unknown): error is GitError {
   return error instanceof GitError && error.fault === 'failed' && !ofTheMachine.test(error.message);
 }
@@ -97,8 +87,8 @@ function explain(error: unknown): unknown {
 }
 
 /**
- * Of the environment only where programs are: no configuration of the system or a person, no attributes,
- * no transport at all, no allocation beyond what the largest bundle can ask for.
+ * Only PATH of the environment: no configuration of the system or a person, no attributes, no transport,
+ * no allocation beyond what the largest bundle may need.
  */
 function gitEnvironment(environment: Environment, folder: string): Environment {
   return {

@@ -1,17 +1,19 @@
 import { constants } from 'node:fs';
 import { type FileHandle, open, readdir, realpath, stat } from 'node:fs/promises';
 import { isAbsolute, join, relative, resolve, sep } from 'node:path';
-import { AppError } from '../platform/errors.ts';
-import { whenThere } from '../platform/when-there.ts';
+import { AppError } from '../errors.ts';
+import { nullIfMissing } from '../files.ts';
 import type { ArchiveFormat, ResolvedBy } from './answers.ts';
+import { NoArchive } from './fault.ts';
+import { type ArchiveNote, MAX_NOTE_BYTES, noteName, parseNote } from './note.ts';
 
-/** What is recorded of a repository's archive; empty texts where nothing is. */
+/** What is recorded about a repository's archive; empty for nothing. */
 export interface RecordedArchive {
   archive_key: string;
   archive_sha256: string;
 }
 
-/** An archive, opened: all of it is read through the one handle, so that nothing can be swapped in. */
+/** An open archive. Everything is read through one handle, so that nothing can be swapped in. */
 export interface OpenArchive {
   /** Its name below the archive folder. */
   name: string;
@@ -19,6 +21,10 @@ export interface OpenArchive {
   resolvedBy: ResolvedBy;
   handle: FileHandle;
   sizeBytes: number;
+  /** The note beside it, read just before it was opened; null if there is none. */
+  note: ArchiveNote | null;
+  /** Reads the note again: a run may have replaced the archive meanwhile. */
+  readNote(): Promise<ArchiveNote | null>;
 }
 
 interface Candidate {
@@ -26,13 +32,12 @@ interface Candidate {
   resolvedBy: ResolvedBy;
 }
 
-/** A name of one part, which as a file name can mean nothing else. */
+/** A single path segment that is safe in a file name. */
 const part = /^(?!\.{1,2}$)[^/\\\p{Cc}]{1,200}$/u;
 
 /**
- * Finds and opens a repository's archive (spec 3, Archive resolution). Throws BAD_REQUEST for a name that
- * is none, NOT_FOUND where no candidate is a file inside `root`, SERVICE_UNAVAILABLE without `root`
- * or the right to read it.
+ * Finds and opens a repository's archive. Throws BAD_REQUEST for an invalid name, NOT_FOUND if no candidate
+ * is a file inside `root`, SERVICE_UNAVAILABLE without `root` or the right to read it.
  */
 export async function openArchive(
   root: string,
@@ -58,7 +63,7 @@ async function findAndOpen(
   parts: string[],
   recorded: RecordedArchive | null,
 ): Promise<OpenArchive> {
-  const realRoot = await whenThere(realpath(root));
+  const realRoot = await nullIfMissing(realpath(root));
   if (realRoot === null || !(await stat(realRoot)).isDirectory()) {
     throw new AppError(
       'SERVICE_UNAVAILABLE',
@@ -73,10 +78,7 @@ async function findAndOpen(
   const archive =
     legacy && (await openCandidate(realRoot, { name: legacy, resolvedBy: 'legacy_name_any_case' }));
   if (archive) return archive;
-  throw new AppError(
-    'NOT_FOUND',
-    `there is no archive of ${parts.join('/')} in the archive folder`,
-  );
+  throw new NoArchive(parts.join('/'));
 }
 
 function listCandidates(parts: string[], recorded: RecordedArchive | null): Candidate[] {
@@ -93,7 +95,7 @@ function listCandidates(parts: string[], recorded: RecordedArchive | null): Cand
   return [...candidates, { name: `${parts.at(-1)}.tar.gz`, resolvedBy: 'legacy_name' }];
 }
 
-/** The one file that has this name in any case. Throws CONFLICT where there are several. */
+/** The one file with this name in any case. Throws CONFLICT if there are several. */
 async function findLegacyName(root: string, name: string): Promise<string | null> {
   const names = (await readdir(root, { withFileTypes: true }))
     .filter((entry) => entry.isFile() || entry.isSymbolicLink())
@@ -108,21 +110,33 @@ async function findLegacyName(root: string, name: string): Promise<string | null
   return names[0] ?? null;
 }
 
-/** Null for a candidate that is missing, is not a file, leaves the root, or has no format that we read. */
+/** Null if a candidate is missing, is not a file, is outside the root, or has an unknown format. */
 async function openCandidate(root: string, candidate: Candidate): Promise<OpenArchive | null> {
   const { name, resolvedBy } = candidate;
   const format = formatOf(name);
   if (format === null || name.includes('\0') || isAbsolute(name)) return null;
+  const readNote = () => readNoteOf(root, name);
+  // First: the note is written before the archive is replaced, and names both until then.
+  const note = await readNote();
+  const file = await openFile(root, name);
+  return file && { name, format, resolvedBy, ...file, note, readNote };
+}
+
+/** Opens a file inside the root; null if it is missing, is not a file, or is outside the root. */
+async function openFile(
+  root: string,
+  name: string,
+): Promise<{ handle: FileHandle; sizeBytes: number } | null> {
   if (!isInside(root, resolve(root, name))) return null;
   const path = await findInside(root, join(root, name));
   if (path === null) return null;
-  // Not to wait for a writer, should it be a pipe.
-  const handle = await whenThere(open(path, constants.O_RDONLY | constants.O_NONBLOCK));
+  // Must not wait for a writer if it is a pipe.
+  const handle = await nullIfMissing(open(path, constants.O_RDONLY | constants.O_NONBLOCK));
   if (handle === null) return null;
   try {
     const opened = await handle.stat({ bigint: true });
     if (opened.isFile() && (await isStillInside(root, path, opened))) {
-      return { name, format, resolvedBy, handle, sizeBytes: Number(opened.size) };
+      return { handle, sizeBytes: Number(opened.size) };
     }
   } catch (error) {
     await handle.close();
@@ -132,25 +146,38 @@ async function openCandidate(root: string, candidate: Candidate): Promise<OpenAr
   return null;
 }
 
-/** Was what was opened reached without a link that was put in the way after the path was looked at? */
+/** The note beside an archive; null if there is no valid one. */
+async function readNoteOf(root: string, archive: string): Promise<ArchiveNote | null> {
+  const file = await openFile(root, noteName(archive));
+  if (file === null) return null;
+  try {
+    // Not by its size, which may grow meanwhile.
+    const { buffer, bytesRead } = await file.handle.read(Buffer.alloc(MAX_NOTE_BYTES + 1));
+    return bytesRead > MAX_NOTE_BYTES ? null : parseNote(buffer.toString('utf8', 0, bytesRead));
+  } finally {
+    await file.handle.close();
+  }
+}
+
+/** Is the open file still the one at the path, without a link that was inserted after the first check? */
 async function isStillInside(
   root: string,
   path: string,
   opened: { dev: bigint; ino: bigint },
 ): Promise<boolean> {
   const now = await findInside(root, path);
-  const found = now === null ? null : await whenThere(stat(now, { bigint: true }));
+  const found = now === null ? null : await nullIfMissing(stat(now, { bigint: true }));
   return found !== null && found.dev === opened.dev && found.ino === opened.ino;
 }
 
-/** The path without links, null where it is missing or leads out of the root. */
+/** The path without links; null if it is missing or leads out of the root. */
 async function findInside(root: string, path: string): Promise<string | null> {
   try {
     const real = await realpath(path);
     return isInside(root, real) ? real : null;
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    // Links in a circle, a file where a folder is meant, a name that no file can have.
+    // Circular links, a file in place of a folder, a name that no file can have.
     if (['ENOENT', 'ELOOP', 'ENOTDIR', 'ENAMETOOLONG'].includes(code ?? '')) return null;
     throw error;
   }

@@ -9,7 +9,7 @@ interface Reading {
   signal: AbortSignal;
 }
 
-/** The first `limit` entries under a prefix, and whether there are more. Throws as readTarball does. */
+/** Lists the first `limit` entries under a prefix. Throws what readTarball throws. */
 export async function listTarball(
   handle: FileHandle,
   { prefix, limit }: { prefix: string; limit: number },
@@ -17,12 +17,14 @@ export async function listTarball(
 ): Promise<{ entries: ArchiveEntry[]; truncated: boolean }> {
   const entries: ArchiveEntry[] = [];
   let truncated = false;
+  let characters = 0;
   const wanted = withoutDot(prefix);
   await readTarball(handle, {
     ...reading,
     visit(entry) {
       if (!withoutDot(entry.path).startsWith(wanted)) return 'next';
-      truncated = entries.length === limit;
+      characters += JSON.stringify(entry).length + 1;
+      truncated = entries.length === limit || characters > reading.limits.listedCharacters;
       if (truncated) return 'stop';
       entries.push(entry);
       return 'next';
@@ -32,15 +34,15 @@ export async function listTarball(
 }
 
 /**
- * One file's content: the last of its name, as unpacking would leave it, so that the whole archive is
- * read. Throws NOT_FOUND, BAD_REQUEST for what is no file, PAYLOAD_TOO_LARGE, and as readTarball does.
+ * Reads the last entry of a name, which is what unpacking would leave, so the whole archive is read. Throws
+ * NOT_FOUND, BAD_REQUEST if it is no file, PAYLOAD_TOO_LARGE, and what readTarball throws.
  */
 export async function extractFromTarball(
   handle: FileHandle,
   path: string,
   reading: Reading,
 ): Promise<FileContent> {
-  const most = reading.limits.extractedBytes;
+  const max = reading.limits.extractedBytes;
   const wanted = withoutDot(path);
   let last: { entry: ArchiveEntry; chunks: Buffer[] } | null = null;
   await readTarball(handle, {
@@ -49,26 +51,26 @@ export async function extractFromTarball(
       if (withoutDot(entry.path).replace(/\/$/, '') !== wanted.replace(/\/$/, '')) return 'next';
       const chunks: Buffer[] = [];
       last = { entry, chunks };
-      if (entry.type !== 'file' || entry.size > most) return 'next';
+      if (entry.type !== 'file' || entry.size > max) return 'next';
       return { read: (chunk) => chunks.push(chunk) };
     },
   });
-  return open(last, path, most);
+  return open(last, path, max);
 }
 
 function open(
   found: { entry: ArchiveEntry; chunks: Buffer[] } | null,
   path: string,
-  most: number,
+  max: number,
 ): FileContent {
   if (found === null) throw notFound(path);
   const { entry, chunks } = found;
   if (entry.type !== 'file') throw notAFile(path, entry.type);
-  if (entry.size > most) throw tooLarge(path, entry.size, most);
+  if (entry.size > max) throw tooLarge(path, entry.size, max);
   return { path, bytes: Buffer.concat(chunks) };
 }
 
-/** `tar` writes `./a` for `a` when it is told to archive the folder that it is in. */
+/** `tar` writes `./a` for `a` if it archives the current folder. */
 function withoutDot(path: string): string {
   return path.replace(/^(\.\/+)+/, '');
 }

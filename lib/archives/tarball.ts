@@ -6,13 +6,13 @@ import type { ArchiveEntry, EntryType } from './answers.ts';
 import { ArchiveFault, corrupt } from './fault.ts';
 import type { ArchiveLimits } from './limits.ts';
 
-/** What a reader of a tar.gz does with an entry: go on, go on after its content, or stop. */
+/** What to do with an entry: skip its content, read it, or stop. */
 export type Visit = 'next' | 'stop' | { read(chunk: Buffer): void };
 
 export interface TarballReading {
   limits: ArchiveLimits;
   signal: AbortSignal;
-  /** Called with every entry in order. Nothing is ever written or followed. */
+  /** Called for every entry in order. Nothing is ever written or followed. */
   visit(entry: ArchiveEntry): Visit;
 }
 
@@ -21,12 +21,12 @@ const BLOCK_BYTES = 512;
 const MAX_NAME_LENGTH = 4_096;
 const READ_BYTES = 2 ** 20;
 const INFLATE_BYTES = 2 ** 18;
-/** Tars older than the magic number have checksums in their headers too. Not in tar-stream's types. */
+/** Even tars from before the magic number have header checksums. Missing in tar-stream's types. */
 const anyFormat = { allowUnknownFormat: true } as Parameters<typeof extract>[0];
 
 /**
- * Reads a tar.gz from its beginning, each header and each byte of it, until a visit stops it. Throws
- * ArchiveFault for one that is damaged, cut short, followed by something else, or beyond the limits.
+ * Reads every header and byte of a tar.gz until a visit stops it. Throws ArchiveFault if it is damaged, cut
+ * short, followed by something else, or exceeds the limits.
  */
 export async function readTarball(handle: FileHandle, reading: TarballReading): Promise<void> {
   const { limits, signal, visit } = reading;
@@ -38,7 +38,7 @@ export async function readTarball(handle: FileHandle, reading: TarballReading): 
   let strange: string | null = null;
   tar.on('entry', (header, stream, next) => {
     entries++;
-    // The pipeline fails with the same error, which nobody listens for here.
+    // The pipeline fails with the same error.
     stream.on('error', () => undefined);
     const fault = findFault(header, entries, limits);
     if (fault) return next(fault);
@@ -68,7 +68,7 @@ export async function readTarball(handle: FileHandle, reading: TarballReading): 
   await checkAfterGzip(handle, gunzip.bytesWritten, signal);
 }
 
-/** Only zeros may follow, of a medium of blocks. zlib reads nothing behind the first of them. */
+/** Only zeros may follow, as padding of a block device. zlib does not read past the first of them. */
 async function checkAfterGzip(handle: FileHandle, end: number, signal: AbortSignal): Promise<void> {
   const buffer = Buffer.allocUnsafe(READ_BYTES);
   for (let position = end; ; ) {
@@ -82,7 +82,7 @@ async function checkAfterGzip(handle: FileHandle, end: number, signal: AbortSign
   }
 }
 
-/** Counts what is inflated and looks at how it ends: a tar ends with two blocks of zeros, or more. */
+/** Counts inflated bytes and checks the end: a tar ends with at least two blocks of zeros. */
 function followEnd(maxBytes: number) {
   let total = 0;
   let zerosAtEnd = 0;
@@ -100,7 +100,7 @@ function followEnd(maxBytes: number) {
       }
     },
     expectAfter(header: Header, { type, size }: ArchiveEntry) {
-      // Where the content begins: set by tar-stream, though its types do not say so.
+      // Where the content starts. Missing in tar-stream's types.
       const { byteOffset } = header as Header & { byteOffset: number };
       const blocks = type === 'directory' ? 0 : Math.ceil(size / BLOCK_BYTES);
       lastEntryEnd = byteOffset + blocks * BLOCK_BYTES;
@@ -134,8 +134,8 @@ function findFault(
 }
 
 /**
- * zlib's and tar-stream's errors are about the bytes; the file system's are not. `strange` is an entry of a
- * kind that is not known, such as a sparse file of GNU tar, which may be longer than its header says.
+ * Errors of zlib and tar-stream are about the bytes; those of the file system are not. `strange` is an entry
+ * of an unknown type, such as a sparse file of GNU tar, which may be longer than its header says.
  */
 function explain(error: unknown, strange: string | null): unknown {
   if (!(error instanceof Error) || error instanceof ArchiveFault) return error;
@@ -147,7 +147,7 @@ function explain(error: unknown, strange: string | null): unknown {
   const doubt =
     strange === null
       ? ''
-      : `; or it is whole and holds what is not known here, as ${JSON.stringify(strange)}: tar tzf tells`;
+      : `; or it is intact and has an entry of an unknown type, ${JSON.stringify(strange)}: tar tzf tells`;
   return corrupt(`the tar is damaged: ${error.message}${doubt}`);
 }
 
@@ -167,7 +167,7 @@ function describeEntry({ name, size, mode, type }: Header): ArchiveEntry {
     path: name,
     size,
     mode: (mode & 0o7777).toString(8).padStart(4, '0'),
-    // Null for a kind that only one program knows, such as a sparse file.
+    // Null for a type that only one program knows, such as a sparse file.
     type: types[type] ?? 'unknown',
   };
 }

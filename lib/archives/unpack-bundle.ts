@@ -1,28 +1,28 @@
 import { statfs } from 'node:fs/promises';
 import { join } from 'node:path';
-import { AppError } from '../platform/errors.ts';
+import { AppError } from '../errors.ts';
 import type { BundleHeader } from './bundle-header.ts';
 import type { Workspace } from './git-workspace.ts';
 import type { ArchiveLimits } from './limits.ts';
 import type { OpenArchive } from './open-archive.ts';
 
-/** An opened bundle whose header was read. */
+/** An open bundle and its header. */
 export interface Bundle {
   archive: OpenArchive;
   header: BundleHeader;
   limits: ArchiveLimits;
 }
 
-/** Why a bundle is too large to be unpacked, null when it is not (spec 3, Limits). */
+/** Why a bundle is too large to be unpacked; null if it is not. */
 export function whyNotUnpacked({ archive, header, limits }: Bundle): string | null {
   const { unpackedBundleBytes: bytes, entries } = limits;
   if (archive.sizeBytes > bytes) return `it is larger than ${bytes / 2 ** 30} GiB`;
-  return header.objects > entries ? `it holds more than ${entries} objects` : null;
+  return header.objects > entries ? `it has more than ${entries} objects` : null;
 }
 
 /**
- * Makes an empty repository for the bundle's objects in a workspace and returns its folder. Throws
- * GitError, and SERVICE_UNAVAILABLE without room for them.
+ * Creates an empty repository for the bundle's objects in a workspace and returns its folder. Throws
+ * GitError, and SERVICE_UNAVAILABLE without enough disk space.
  */
 export async function makeRepository(
   { git, folder }: Workspace,
@@ -36,8 +36,8 @@ export async function makeRepository(
 }
 
 /**
- * Stores the bundle's objects in `gitDir`, which reads each of them and the pack's own checksum. With
- * `links` everything that an object names must be there too. Throws GitError.
+ * Stores the bundle's objects in `gitDir`, which checks each of them and the pack's own checksum. With
+ * `links`, everything that an object refers to must be there too. Throws GitError.
  */
 export async function unpackBundle(
   { git }: Workspace,
@@ -45,10 +45,10 @@ export async function unpackBundle(
   { archive, header, limits }: Bundle,
   { links }: { links: boolean },
 ): Promise<void> {
-  // Not `--strict`: that also refuses old commits with, say, an odd time zone, which are no damage.
+  // Not `--strict`, which also refuses harmless oddities of old commits, such as strange time zones.
   const checks = links ? ['--check-self-contained-and-connected'] : [];
   const bound = `--max-input-size=${limits.unpackedBundleBytes}`;
-  // git reads the open file itself, from the pack on.
+  // git reads the open file itself, starting at the pack.
   await skip(archive, header.length);
   await git.read([`--git-dir=${gitDir}`, 'index-pack', '--stdin', bound, ...checks], {
     stdin: { fd: archive.handle.fd },
@@ -61,11 +61,11 @@ async function checkRoom(folder: string, sizeBytes: number): Promise<void> {
   if (bavail * bsize > sizeBytes * 1.2) return;
   throw new AppError(
     'SERVICE_UNAVAILABLE',
-    'the folder for temporary files has no room to unpack the bundle',
+    'the folder for temporary files has not enough space to unpack the bundle',
   );
 }
 
-/** Moves the handle's own position, which a child process shares. */
+/** Moves the handle's position, which a child process shares. */
 async function skip({ handle }: OpenArchive, length: number): Promise<void> {
   const buffer = Buffer.allocUnsafe(Math.min(length, 2 ** 20));
   let left = length;

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { GitError } from '../platform/git.ts';
+import { GitError } from '../git/git.ts';
 import type { ArchivedRef, Proof } from './answers.ts';
 import { readBundleHeader } from './bundle-header.ts';
 import { ArchiveFault, corrupt, incomplete } from './fault.ts';
@@ -10,10 +10,10 @@ import type { ArchiveLimits } from './limits.ts';
 import type { OpenArchive } from './open-archive.ts';
 import { type Bundle, makeRepository, unpackBundle, whyNotUnpacked } from './unpack-bundle.ts';
 
-/** What was found out about an archive, its checksum aside. */
+/** What was found out about an archive, apart from its checksum. */
 export interface Findings {
   proof: Omit<Proof, 'checksum'>;
-  /** Null when the archive is whole. */
+  /** Null if the archive is intact. */
   fault: ArchiveFault | null;
   refs: ArchivedRef[];
   /** Were there more refs than are listed? */
@@ -26,27 +26,33 @@ export interface BundleChecks {
   signal: AbortSignal;
 }
 
-const MAX_REFS = 1_000;
-
 /**
  * Checks a bundle: its header, by us and by `git bundle verify`, which accepts a damaged pack and a
  * shallow history; then the pack, unpacked by git with every object and every link between them; then
- * that its refs name objects of the pack (decisions 6). Throws what is not the bundle's fault.
+ * that its refs name objects of the pack. Throws only what is not the bundle's fault.
  */
-export async function verifyBundle(archive: OpenArchive, checks: BundleChecks): Promise<Findings> {
+export function verifyBundle(archive: OpenArchive, checks: BundleChecks): Promise<Findings> {
+  return collectFindings('not_checked', (findings) => findOut(findings, archive, checks));
+}
+
+/** Runs the checks of an archive, until one finds a fault. Throws what is not the archive's fault. */
+export async function collectFindings(
+  undecided: 'not_checked' | 'not_applicable',
+  check: (findings: Findings) => Promise<void>,
+): Promise<Findings> {
   const findings: Findings = {
     proof: {
-      header: 'not_checked',
-      pack_checksum: 'not_checked',
-      objects: 'not_checked',
-      history: 'not_checked',
+      header: 'failed',
+      pack_checksum: undecided,
+      objects: undecided,
+      history: undecided,
     },
     fault: null,
     refs: [],
     truncated: false,
   };
   try {
-    await findOut(findings, archive, checks);
+    await check(findings);
   } catch (error) {
     if (!(error instanceof ArchiveFault)) throw error;
     findings.fault = error;
@@ -57,13 +63,12 @@ export async function verifyBundle(archive: OpenArchive, checks: BundleChecks): 
 async function findOut(findings: Findings, archive: OpenArchive, checks: BundleChecks) {
   const { workspaces, limits, signal } = checks;
   const { proof } = findings;
-  proof.header = 'failed';
   const bundle = { archive, limits, header: await readBundleHeader(archive.handle) };
   const known = whyNotComplete(bundle);
   if (known !== null) {
     proof.header = 'passed';
     await checkPackChecksum(findings, bundle, signal);
-    // Of one that is merely too large the history may be complete.
+    // A bundle that is only too large may have a complete history.
     if (whyNotUnpacked(bundle) === null) proof.history = 'failed';
     throw incomplete(known);
   }
@@ -80,16 +85,16 @@ async function findOut(findings: Findings, archive: OpenArchive, checks: BundleC
   });
 }
 
-/** What is wrong with the history already by the header, or why that cannot be found out. */
+/** What the header tells about an incomplete history, or why that cannot be checked. */
 function whyNotComplete(bundle: Bundle): string | null {
   const { prerequisites, filter } = bundle.header;
   if (prerequisites.length > 0) {
-    return `the bundle is incremental: it needs commits that it does not hold, the first ${prerequisites[0]}`;
+    return `the bundle is incremental: it needs commits that it does not contain, the first ${prerequisites[0]}`;
   }
   if (filter !== null) return 'the bundle was made with a filter, which left objects out';
   const why = whyNotUnpacked(bundle);
   if (why === null) return null;
-  return `the bundle was not unpacked because ${why}, so that neither its objects nor its history are proved; that is no sign of damage`;
+  return `the bundle was not unpacked because ${why}, so neither its objects nor its history are proved; that is no sign of damage`;
 }
 
 async function checkHeader(
@@ -97,7 +102,7 @@ async function checkHeader(
   gitDir: string,
   { archive, header }: Bundle,
 ): Promise<void> {
-  // A copy of the header, which is all that git reads here: the archive's name may be another file's by now.
+  // A copy of the header, all that git reads here: the archive's name may belong to another file by now.
   const copy = join(folder, 'header.bundle');
   const { buffer } = await archive.handle.read(Buffer.alloc(header.length), 0, header.length, 0);
   await writeFile(copy, buffer);
@@ -121,7 +126,7 @@ async function checkPack(
     await unpackBundle(workspace, gitDir, bundle, { links: true });
   } catch (error) {
     if (!(error instanceof GitError)) throw error;
-    // Also where git had no time or no memory: damaged bytes can be what asked for so much.
+    // Even if git ran out of time or memory: damaged bytes can be the cause.
     await checkPackChecksum(findings, bundle, signal);
     if (!isRefusal(error)) throw error;
     const fault = describeRefusal(error.message);
@@ -133,7 +138,7 @@ async function checkPack(
   proof.objects = 'passed';
 }
 
-/** For a pack that git did not read, or not to its end. Throws where it is not what its checksum says. */
+/** For a pack that git did not read to its end. Throws if its checksum does not match. */
 async function checkPackChecksum(
   { proof }: Findings,
   { archive, header }: Bundle,
@@ -146,34 +151,33 @@ async function checkPackChecksum(
   const computed = await hashFile(archive.handle, objectFormat, { start: length, end, signal });
   proof.pack_checksum = computed.equals(trailer) ? 'passed' : 'failed';
   if (proof.pack_checksum === 'failed') {
-    throw corrupt(
-      "the pack's bytes are not those of its own checksum: it was changed or cut short",
-    );
+    throw corrupt("the pack's bytes do not match its own checksum: it was changed or cut short");
   }
 }
 
-/** The first refs, at most a thousand, whose names have together at most `most` characters. */
-function takeListed(refs: ArchivedRef[], most: number): ArchivedRef[] {
+/** The first refs that have at most `max` characters as JSON. */
+function takeListed(refs: ArchivedRef[], max: number): ArchivedRef[] {
   let characters = 0;
-  const isOver = ({ name }: ArchivedRef, index: number) => {
-    characters += name.length;
-    return index === MAX_REFS || characters > most;
+  const isOver = (ref: ArchivedRef) => {
+    characters += JSON.stringify(ref).length + 1;
+    return characters > max;
   };
   const end = refs.findIndex(isOver);
   return end === -1 ? refs : refs.slice(0, end);
 }
 
 function describeRefusal(said: string): ArchiveFault {
-  // Of a link to what is not there, and of a delta against what is not there.
+  // A link to a missing object, or a delta against one.
   const missing = /did not receive expected object ([0-9a-f]+)/.exec(said);
-  if (missing) return incomplete(`the bundle needs the object ${missing[1]} and does not hold it`);
+  if (missing)
+    return incomplete(`the bundle needs the object ${missing[1]} and does not contain it`);
   if (/unresolved deltas?/.test(said)) {
-    return incomplete('the bundle holds changes to objects that it does not hold');
+    return incomplete('the bundle has changes to objects that it does not contain');
   }
   return corrupt(`git could not read the pack: ${said}`);
 }
 
-/** The bundle's refs at their commits. Throws INCOMPLETE_HISTORY where one names what is not there. */
+/** The bundle's refs with their commits. Throws INCOMPLETE_HISTORY if one names a missing object. */
 async function readRefs(
   { git }: Workspace,
   gitDir: string,
@@ -186,7 +190,7 @@ async function readRefs(
   return header.refs.map(({ name, id }, index) => {
     const commit = commits[index] ?? '';
     if (!/^[0-9a-f]+$/.test(commit)) {
-      throw incomplete(`a ref names the object ${id}, which the bundle does not hold`);
+      throw incomplete(`a ref names the object ${id}, which the bundle does not contain`);
     }
     return { name, commit };
   });

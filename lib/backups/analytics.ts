@@ -1,39 +1,38 @@
-import { AppError } from '../platform/errors.ts';
-import { plainError } from '../platform/http/error-shapes.ts';
-import { type Endpoint, endpoint } from '../platform/http/route.ts';
+import { AppError } from '../errors.ts';
+import { plainError } from '../http/error-shapes.ts';
+import { type Endpoint, endpoint } from '../http/route.ts';
 import { listSnapshots, readLatestSnapshot, readSnapshotOfRun } from '../records/snapshots.ts';
-import type { BackupsHandles } from './handles.ts';
+import type { BackupsDeps } from './backups-deps.ts';
 import { pageInput, runIdInput } from './input.ts';
 import { sendJson, sendPage } from './json.ts';
 import { listOf, snapshot } from './shapes.ts';
 
 const common = { method: 'get', tag: 'Analytics', access: 'internal' } as const;
-const oneSnapshot = () => ({ description: 'The snapshot.', schema: snapshot() });
-const notFound = (description: string) => ({ description, schema: plainError() });
+const oneSnapshot = () => ({ description: 'The snapshot.', schema: snapshot });
+const notFound = (description: string) => ({ description, schema: plainError });
 
 /** GET /api/analytics/history, /api/analytics/latest and /api/analytics/:id. */
-export const analyticsEndpoints: readonly Endpoint<BackupsHandles>[] = [
+export const analyticsEndpoints: readonly Endpoint<BackupsDeps>[] = [
   endpoint(
     {
       ...common,
       path: '/api/analytics/history',
       summary: 'List analytics snapshots, newest first',
       query: pageInput,
-      responses: () => ({
-        200: { description: 'A page of snapshots.', schema: listOf(snapshot()) },
-      }),
+      responses: {
+        200: { description: 'A page of snapshots.', schema: listOf(snapshot) },
+      },
     },
-    async ({ query }, { db }: BackupsHandles, c) =>
-      sendPage(c, await listSnapshots(db, query), query),
+    async ({ query }, { db }: BackupsDeps, c) => sendPage(c, await listSnapshots(db, query), query),
   ),
   endpoint(
     {
       ...common,
       path: '/api/analytics/latest',
       summary: 'Read the newest analytics snapshot',
-      responses: () => ({ 200: oneSnapshot(), 404: notFound('There is no snapshot yet.') }),
+      responses: { 200: oneSnapshot(), 404: notFound('There is no snapshot yet.') },
     },
-    async (_input, { db }: BackupsHandles, c) =>
+    async (_input, { db }: BackupsDeps, c) =>
       sendJson(c, found(await readLatestSnapshot(db), 'there is no analytics snapshot yet')),
   ),
   endpoint(
@@ -42,9 +41,9 @@ export const analyticsEndpoints: readonly Endpoint<BackupsHandles>[] = [
       path: '/api/analytics/:id',
       summary: 'Read the newest analytics snapshot of a run',
       params: runIdInput,
-      responses: () => ({ 200: oneSnapshot(), 404: notFound('The run has no snapshot.') }),
+      responses: { 200: oneSnapshot(), 404: notFound('The run has no snapshot.') },
     },
-    async ({ params }, { db }: BackupsHandles, c) =>
+    async ({ params }, { db }: BackupsDeps, c) =>
       sendJson(c, found(await readSnapshotOfRun(db, params.id), 'this run has no snapshot')),
   ),
 ];

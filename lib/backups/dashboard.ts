@@ -1,6 +1,6 @@
-import { type Endpoint, endpoint } from '../platform/http/route.ts';
+import { type Endpoint, endpoint } from '../http/route.ts';
 import { readDashboardStats, readRunMetrics } from '../records/stats.ts';
-import type { BackupsHandles } from './handles.ts';
+import type { BackupsDeps } from './backups-deps.ts';
 import { daysInput } from './input.ts';
 import { sendJson } from './json.ts';
 import { dashboardStats, runMetrics } from './shapes.ts';
@@ -10,15 +10,15 @@ const DAY_MS = 86_400_000;
 const common = { method: 'get', tag: 'Dashboard', access: 'internal' } as const;
 
 /** GET /api/dashboard/stats and /api/metrics. */
-export const dashboardEndpoints: readonly Endpoint<BackupsHandles>[] = [
+export const dashboardEndpoints: readonly Endpoint<BackupsDeps>[] = [
   endpoint(
     {
       ...common,
       path: '/api/dashboard/stats',
       summary: 'Read the figures of all runs',
-      responses: () => ({ 200: { description: 'The figures.', schema: dashboardStats() } }),
+      responses: { 200: { description: 'The figures.', schema: dashboardStats } },
     },
-    async (_input, { db }: BackupsHandles, c) => sendJson(c, await readDashboardStats(db)),
+    async (_input, { db }: BackupsDeps, c) => sendJson(c, await readDashboardStats(db)),
   ),
   endpoint(
     {
@@ -26,11 +26,11 @@ export const dashboardEndpoints: readonly Endpoint<BackupsHandles>[] = [
       path: '/api/metrics',
       summary: 'Read the runs of the last days and their figures',
       query: daysInput,
-      responses: () => ({
-        200: { description: 'Runs, newest first, and figures.', schema: runMetrics() },
-      }),
+      responses: {
+        200: { description: 'Runs, oldest first, and figures.', schema: runMetrics },
+      },
     },
-    async ({ query }, { db, clock }: BackupsHandles, c) =>
+    async ({ query }, { db, clock }: BackupsDeps, c) =>
       sendJson(c, await readRunMetrics(db, clock.now() - query.days * DAY_MS)),
   ),
 ];

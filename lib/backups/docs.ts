@@ -1,33 +1,91 @@
-import { z } from 'zod';
-import { type Endpoint, endpoint } from '../platform/http/route.ts';
-import type { BackupsHandles } from './handles.ts';
-import { sendJson } from './json.ts';
+import { createHash } from 'node:crypto';
+import * as z from 'zod';
+import { type Endpoint, endpoint } from '../http/route.ts';
+import type { BackupsDeps } from './backups-deps.ts';
 
 const common = { method: 'get', tag: 'Documentation', access: 'public' } as const;
 
-/** GET /openapi.json and /docs. */
-export const docsEndpoints: readonly Endpoint<BackupsHandles>[] = [
+const SCRIPT_PATH = '/docs/scalar.js';
+
+/** Shows the document. Without these settings the page would ask Scalar's own servers. */
+const start = `Scalar.createApiReference('#reference', ${JSON.stringify({
+  url: '/openapi.json',
+  withDefaultFonts: false,
+  telemetry: false,
+  hideClientButton: true,
+  showDeveloperTools: 'never',
+  agent: { disabled: true },
+  mcp: { disabled: true },
+})});`;
+
+const page = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Backup Observatory API</title>
+</head>
+<body>
+<noscript>This page needs JavaScript. The same as JSON: <a href="/openapi.json">/openapi.json</a></noscript>
+<div id="reference"></div>
+<script src="${SCRIPT_PATH}"></script>
+<script>${start}</script>
+</body>
+</html>
+`;
+
+/** Only our own script runs, and it reaches only this server. Scalar writes its styles into the page. */
+const contentSecurityPolicy = [
+  "default-src 'none'",
+  `script-src 'self' 'sha256-${createHash('sha256').update(start).digest('base64')}'`,
+  "style-src 'unsafe-inline'",
+  "connect-src 'self'",
+  "img-src 'self' data:",
+  "font-src 'self' data:",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+/** GET /openapi.json, and /docs with its script. */
+export const docsEndpoints: readonly Endpoint<BackupsDeps>[] = [
   endpoint(
     {
       ...common,
       path: '/openapi.json',
       summary: 'Read this description as an OpenAPI 3.1 document',
-      responses: () => ({
+      responses: {
         200: { description: 'The document.', schema: z.looseObject({ openapi: z.string() }) },
-      }),
+      },
     },
-    async (_input, { documents }: BackupsHandles, c) => sendJson(c, await documents.openApi()),
+    async (_input, _deps: BackupsDeps, c) => {
+      const document = await import('../../openapi.json', { with: { type: 'json' } });
+      return c.json(document.default);
+    },
   ),
   endpoint(
     {
       ...common,
       path: '/docs',
       summary: 'Read this description as a page',
-      responses: () => ({ 200: { description: 'The page.', contentType: 'text/html' } }),
+      responses: { 200: { description: 'The page.', contentType: 'text/html' } },
     },
-    async (_input, { documents }: BackupsHandles, c) => {
-      const { html, contentSecurityPolicy } = await documents.page();
-      return c.html(html, 200, { 'Content-Security-Policy': contentSecurityPolicy });
+    (_input, _deps: BackupsDeps, c) =>
+      c.html(page, 200, { 'Content-Security-Policy': contentSecurityPolicy }),
+  ),
+  endpoint(
+    {
+      ...common,
+      path: SCRIPT_PATH,
+      summary: 'Read the script of /docs',
+      responses: { 200: { description: 'The script.', contentType: 'text/javascript' } },
+    },
+    async (_input, _deps: BackupsDeps, c) => {
+      const scalar = await import('../../assets/scalar.json', { with: { type: 'json' } });
+      return c.body(scalar.default.script, 200, {
+        'Content-Type': 'text/javascript; charset=utf-8',
+        'Cache-Control': 'public, max-age=86400',
+      });
     },
   ),
 ];

@@ -1,40 +1,35 @@
-import { z } from 'zod';
-import { type Endpoint, endpoint } from '../platform/http/route.ts';
-import { memoize } from '../platform/memoize.ts';
-import { version } from '../platform/version.ts';
-import { within } from '../platform/within.ts';
-import type { BackupsHandles } from './handles.ts';
+import * as z from 'zod';
+import { within } from '../async.ts';
+import { type Endpoint, endpoint } from '../http/route.ts';
+import { version } from '../version.ts';
+import type { BackupsDeps } from './backups-deps.ts';
 
-/** Longest time that /ready takes, connecting included (decisions 4). */
+/** Longest time that /ready takes, connecting included. */
 export const READY_WITHIN_MS = 3_000;
 
 const common = { method: 'get', tag: 'Health', access: 'public' } as const;
 
-const liveness = memoize(() =>
-  z
-    .object({ status: z.literal('ok'), uptime_seconds: z.int(), version: z.string() })
-    .meta({ id: 'Liveness' }),
-);
-const ready = memoize(() =>
-  z.object({ status: z.literal('ready'), database: z.literal('connected') }).meta({ id: 'Ready' }),
-);
-const notReady = memoize(() =>
-  z
-    .object({ status: z.literal('unavailable'), database: z.literal('disconnected') })
-    .meta({ id: 'NotReady' }),
-);
+const liveness = z
+  .object({ status: z.literal('ok'), uptime_seconds: z.int(), version: z.string() })
+  .meta({ id: 'Liveness' });
+const ready = z
+  .object({ status: z.literal('ready'), database: z.literal('connected') })
+  .meta({ id: 'Ready' });
+const notReady = z
+  .object({ status: z.literal('unavailable'), database: z.literal('disconnected') })
+  .meta({ id: 'NotReady' });
 
 /** GET /health and /ready, each with its second name. */
-export const healthEndpoints: readonly Endpoint<BackupsHandles>[] = [
+export const healthEndpoints: readonly Endpoint<BackupsDeps>[] = [
   ...['/health', '/healthz'].map((path) =>
     endpoint(
       {
         ...common,
         path,
         summary: 'Tell that the process answers',
-        responses: () => ({ 200: { description: 'It does.', schema: liveness() } }),
+        responses: { 200: { description: 'It does.', schema: liveness } },
       },
-      (_input, { clock, startedAt }: BackupsHandles, c) => {
+      (_input, { clock, startedAt }: BackupsDeps, c) => {
         const uptime_seconds = Math.floor((clock.now() - startedAt) / 1000);
         return c.json({ status: 'ok', uptime_seconds, version });
       },
@@ -46,12 +41,12 @@ export const healthEndpoints: readonly Endpoint<BackupsHandles>[] = [
         ...common,
         path,
         summary: 'Tell whether the database answers, within 3 seconds',
-        responses: () => ({
-          200: { description: 'It does.', schema: ready() },
-          503: { description: 'It does not.', schema: notReady() },
-        }),
+        responses: {
+          200: { description: 'It does.', schema: ready },
+          503: { description: 'It does not.', schema: notReady },
+        },
       },
-      async (_input, { pingDatabase, warnNotReady, clock }: BackupsHandles, c) => {
+      async (_input, { pingDatabase, warnNotReady, clock }: BackupsDeps, c) => {
         try {
           await within(READY_WITHIN_MS, pingDatabase(), clock);
           return c.json({ status: 'ready', database: 'connected' });

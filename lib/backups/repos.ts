@@ -1,12 +1,12 @@
-import { type Endpoint, endpoint } from '../platform/http/route.ts';
+import { type Endpoint, endpoint } from '../http/route.ts';
 import { listRepos } from '../records/repos.ts';
-import type { BackupsHandles } from './handles.ts';
+import type { BackupsDeps } from './backups-deps.ts';
 import { pageInput } from './input.ts';
 import { sendPage } from './json.ts';
 import { listOf, trackedRepository } from './shapes.ts';
 
 /** GET /api/repos. */
-export const reposEndpoints: readonly Endpoint<BackupsHandles>[] = [
+export const reposEndpoints: readonly Endpoint<BackupsDeps>[] = [
   endpoint(
     {
       method: 'get',
@@ -16,10 +16,10 @@ export const reposEndpoints: readonly Endpoint<BackupsHandles>[] = [
       summary: 'List tracked repositories, largest archive first',
       description: 'One entry for each repository, from its newest result.',
       query: pageInput,
-      responses: () => ({
-        200: { description: 'A page of repositories.', schema: listOf(trackedRepository()) },
-      }),
+      responses: {
+        200: { description: 'A page of repositories.', schema: listOf(trackedRepository) },
+      },
     },
-    async ({ query }, { db }: BackupsHandles, c) => sendPage(c, await listRepos(db, query), query),
+    async ({ query }, { db }: BackupsDeps, c) => sendPage(c, await listRepos(db, query), query),
   ),
 ];

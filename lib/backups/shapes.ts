@@ -1,203 +1,180 @@
-import { z } from 'zod';
-import { memoize } from '../platform/memoize.ts';
+import * as z from 'zod';
 
-// The resources of specification 1, field by field and in its order. Postgres builds the answers; these
+// The resources of the service API, field by field in the order of their answers. Postgres builds the answers; these
 // schemas describe them in /openapi.json, and the tests hold every answer against them.
 
-const timestamp = memoize(() =>
-  z.iso.datetime({ precision: 6 }).meta({
-    description: 'ISO 8601 in UTC, with microseconds.',
-    example: '2026-01-31T08:15:00.123456Z',
-  }),
-);
-const bytes = memoize(() => z.int().meta({ description: 'Bytes.' }));
-const milliseconds = memoize(() => z.int().meta({ description: 'Milliseconds.' }));
+const timestamp = z.iso.datetime({ precision: 6 }).meta({
+  description: 'ISO 8601 in UTC, with microseconds.',
+  example: '2026-01-31T08:15:00.123456Z',
+});
+const bytes = z.int().meta({ description: 'Bytes.' });
+const milliseconds = z.int().meta({ description: 'Milliseconds.' });
 
-export const pagination = memoize(() =>
-  z
-    .object({
-      page: z.int(),
-      limit: z.int(),
-      total_items: z.int(),
-      total_pages: z.int().meta({ description: 'total_items / limit, rounded up.' }),
-    })
-    .meta({ id: 'Pagination' }),
-);
+export const pagination = z
+  .object({
+    page: z.int(),
+    limit: z.int(),
+    total_items: z.int(),
+    total_pages: z.int().meta({ description: 'total_items / limit, rounded up.' }),
+  })
+  .meta({ id: 'Pagination' });
 
-const runStatus = memoize(() => z.enum(['completed', 'failed', 'running']));
+const runStatus = z.enum(['completed', 'failed', 'running']);
 
-export const run = memoize(() =>
-  z
-    .object({
-      id: z.int(),
-      started_at: timestamp(),
-      completed_at: timestamp().nullable(),
-      status: runStatus(),
-      duration_ms: milliseconds(),
-      total_repos: z.int(),
-      successful: z.int(),
-      failed: z.int(),
-      skipped: z.int().meta({ description: 'Repositories with no changes.' }),
-      error_message: z.string().meta({ description: 'Empty when there is none.' }),
-    })
-    .meta({ id: 'BackupRun' }),
-);
+export const run = z
+  .object({
+    id: z.int(),
+    started_at: timestamp,
+    completed_at: timestamp.nullable(),
+    status: runStatus,
+    duration_ms: milliseconds,
+    total_repos: z.int(),
+    successful: z.int(),
+    failed: z.int(),
+    skipped: z.int().meta({ description: 'Repositories with no changes.' }),
+    error_message: z.string().meta({ description: 'Empty when there is none.' }),
+  })
+  .meta({ id: 'BackupRun' });
 
-export const fix = memoize(() =>
-  z
-    .object({
-      id: z.int(),
-      title: z.string(),
-      commit_hash: z.string(),
-      author: z.string(),
-      affected_runs: z.array(z.int()),
-    })
-    .meta({ id: 'BackupFix' }),
-);
+export const fix = z
+  .object({
+    id: z.int(),
+    title: z.string(),
+    commit_hash: z.string(),
+    author: z.string(),
+    affected_runs: z.array(z.int()),
+  })
+  .meta({ id: 'BackupFix' });
 
-export const latestRun = memoize(() =>
-  z
-    .object({ ...run().shape, fixes: z.array(fix()) })
-    .meta({ id: 'LatestBackupRun', description: 'A backup run with the fixes linked to it.' }),
-);
+export const latestRun = z
+  .object({ ...run.shape, fixes: z.array(fix) })
+  .meta({ id: 'LatestBackupRun', description: 'A backup run with the fixes linked to it.' });
 
-export const result = memoize(() =>
-  z
-    .object({
-      id: z.int(),
-      run_id: z.int(),
-      repo_full_name: z.string().meta({ example: 'owner/repo' }),
-      status: z.enum(['completed', 'failed', 'empty', 'too_large', 'success']).meta({
-        description:
-          'empty: no branches or tags to archive. too_large: above the 100 MiB git file limit. success: older rows, the same as completed.',
-      }),
-      created_at: timestamp(),
-      duration_ms: milliseconds(),
-      commit_hash: z.string().meta({ description: 'Empty when there is none.' }),
-      archive_size_bytes: bytes(),
-      error_message: z.string().meta({ description: 'Empty when there is none.' }),
-    })
-    .meta({ id: 'BackupResult' }),
-);
+export const result = z
+  .object({
+    id: z.int(),
+    run_id: z.int(),
+    repo_full_name: z.string().meta({ example: 'owner/repo' }),
+    status: z.enum(['completed', 'failed', 'empty', 'too_large', 'success']).meta({
+      description:
+        'empty: no branches or tags to archive. too_large: above the 100 MiB git file limit. success: older rows, the same as completed.',
+    }),
+    created_at: timestamp,
+    duration_ms: milliseconds,
+    commit_hash: z.string().meta({ description: 'Empty when there is none.' }),
+    archive_size_bytes: bytes,
+    error_message: z.string().meta({ description: 'Empty when there is none.' }),
+  })
+  .meta({ id: 'BackupResult' });
 
-export const snapshot = memoize(() =>
-  z
-    .object({
-      id: z.int(),
-      run_id: z.int().nullable(),
-      captured_at: timestamp(),
-      head_commit: z.string(),
-      head_commit_message: z.string(),
-      head_commit_at: timestamp().nullable(),
-      total_commits: z.int(),
-      branch_count: z.int(),
-      tag_count: z.int(),
-      tracked_files: z.int(),
-      total_blob_size_bytes: bytes(),
-      avg_blob_size_bytes: bytes(),
-      largest_blob_path: z.string(),
-      largest_blob_size_bytes: bytes(),
-      archive_count: z.int(),
-      total_archive_size_bytes: bytes(),
-      avg_archive_size_bytes: bytes(),
-      largest_archive_path: z.string(),
-      largest_archive_size_bytes: bytes(),
-    })
-    .meta({ id: 'RepoAnalyticsSnapshot' }),
-);
+export const snapshot = z
+  .object({
+    id: z.int(),
+    run_id: z.int().nullable(),
+    captured_at: timestamp,
+    head_commit: z.string(),
+    head_commit_message: z.string(),
+    head_commit_at: timestamp.nullable(),
+    total_commits: z.int(),
+    branch_count: z.int(),
+    tag_count: z.int(),
+    tracked_files: z.int(),
+    total_blob_size_bytes: bytes,
+    avg_blob_size_bytes: bytes,
+    largest_blob_path: z.string(),
+    largest_blob_size_bytes: bytes,
+    archive_count: z.int(),
+    total_archive_size_bytes: bytes,
+    avg_archive_size_bytes: bytes,
+    largest_archive_path: z.string(),
+    largest_archive_size_bytes: bytes,
+  })
+  .meta({ id: 'RepoAnalyticsSnapshot' });
 
-export const log = memoize(() =>
-  z
-    .object({
-      id: z.int(),
-      created_at: timestamp(),
-      level: z
-        .string()
-        .meta({ description: 'info, warn, error or debug; older rows may be upper case.' }),
-      message: z.string(),
-      repository: z.string().nullable().meta({ description: 'Null or empty when there is none.' }),
-      run_id: z.int().nullable(),
-    })
-    .meta({ id: 'ExecutionLog' }),
-);
+export const log = z
+  .object({
+    id: z.int(),
+    created_at: timestamp,
+    level: z
+      .string()
+      .meta({ description: 'info, warn, error or debug; older rows may be upper case.' }),
+    message: z.string(),
+    repository: z.string().nullable().meta({ description: 'Null or empty when there is none.' }),
+    run_id: z.int().nullable(),
+  })
+  .meta({ id: 'ExecutionLog' });
 
-export const trackedRepository = memoize(() =>
-  z
-    .object({
-      full_name: z.string(),
-      last_status: result().shape.status,
-      last_commit_hash: z.string(),
-      archive_size_bytes: bytes(),
-      last_backed_up: timestamp(),
-    })
-    .meta({ id: 'TrackedRepository', description: 'The newest result of a repository.' }),
-);
+export const trackedRepository = z
+  .object({
+    full_name: z.string(),
+    last_status: result.shape.status,
+    last_commit_hash: z.string(),
+    archive_size_bytes: bytes,
+    last_backed_up: timestamp,
+  })
+  .meta({ id: 'TrackedRepository', description: 'The newest result of a repository.' });
 
-const totalLogs = memoize(() =>
-  z.int().meta({
-    description: "Exact below 10,000; above that the database planner's estimate.",
-  }),
-);
+const totalLogs = z.int().meta({
+  description: "Exact below 10,000; above that the database planner's estimate.",
+});
 
-const sizesAndAnalytics = memoize(() => ({
-  total_size_bytes: bytes(),
-  largest_archive_bytes: bytes(),
+const sizesAndAnalytics = {
+  total_size_bytes: bytes,
+  largest_archive_bytes: bytes,
   largest_repository: z.string().meta({
     description: 'Repository of the largest archive ever recorded.',
   }),
-  latest_analytics: snapshot().nullable(),
-}));
+  latest_analytics: snapshot.nullable(),
+};
 
-export const dashboardStats = memoize(() =>
-  z
-    .object({
-      total_runs: z.int(),
-      total_repos: z.int().meta({ description: 'Repositories processed.' }),
-      total_successful: z.int(),
-      total_failed: z.int(),
-      total_skipped: z.int(),
-      distinct_repos: z.int(),
-      total_logs: totalLogs(),
-      success_rate: z.number().min(0).max(100).meta({
-        description: '100 × (1 − failed / total_repos); 0 when there is nothing to divide.',
-      }),
-      last_run_status: z.enum([...runStatus().options, '']),
-      last_run_at: timestamp().nullable(),
-      avg_duration_ms: milliseconds(),
-      ...sizesAndAnalytics(),
-    })
-    .meta({ id: 'DashboardStats' }),
-);
+export const dashboardStats = z
+  .object({
+    total_runs: z.int(),
+    total_repos: z.int().meta({ description: 'Repositories processed.' }),
+    total_successful: z.int(),
+    total_failed: z.int(),
+    total_skipped: z.int(),
+    distinct_repos: z.int(),
+    total_logs: totalLogs,
+    success_rate: z.number().min(0).max(100).meta({
+      description: '100 × (1 − failed / total_repos); 0 when there is nothing to divide.',
+    }),
+    last_run_status: z.enum([...runStatus.options, '']),
+    last_run_at: timestamp.nullable(),
+    avg_duration_ms: milliseconds,
+    ...sizesAndAnalytics,
+  })
+  .meta({ id: 'DashboardStats' });
 
-export const runMetrics = memoize(() =>
-  z
-    .object({
-      runs: z.array(
-        run().pick({ id: true, status: true, started_at: true }).extend({
+export const runMetrics = z
+  .object({
+    runs: z
+      .array(
+        run.pick({ id: true, status: true, started_at: true }).extend({
           total_repos: z.int(),
           successful: z.int(),
           failed: z.int(),
           skipped: z.int(),
-          duration_ms: milliseconds(),
+          duration_ms: milliseconds,
         }),
-      ),
-      total_runs: z.int(),
-      avg_duration_ms: milliseconds(),
-      total_successful: z.int(),
-      total_failed: z.int(),
-      total_skipped: z.int(),
-      distinct_repos: z.int(),
-      total_logs: totalLogs(),
-      ...sizesAndAnalytics(),
-    })
-    .meta({
-      id: 'RunMetrics',
-      description:
-        'The runs of the window and their totals; distinct_repos, total_logs, the sizes and latest_analytics are of all time.',
-    }),
-);
+      )
+      .meta({ description: 'Oldest first, as a chart draws them.' }),
+    total_runs: z.int(),
+    avg_duration_ms: milliseconds,
+    total_successful: z.int(),
+    total_failed: z.int(),
+    total_skipped: z.int(),
+    distinct_repos: z.int(),
+    total_logs: totalLogs,
+    ...sizesAndAnalytics,
+  })
+  .meta({
+    id: 'RunMetrics',
+    description:
+      'The runs of the window and their totals; distinct_repos, total_logs, the sizes and latest_analytics are of all time.',
+  });
 
 /** A page of a list, as every list answers it. */
 export function listOf<Item extends z.ZodType>(item: Item) {
-  return z.object({ data: z.array(item), pagination: pagination() });
+  return z.object({ data: z.array(item), pagination: pagination });
 }

@@ -1,18 +1,17 @@
-import type { BackupsConfig } from '../platform/config/backups.ts';
-import type { Deps } from '../platform/deps.ts';
-import { type Repeating, repeat } from '../platform/repeat.ts';
+import { type Repeating, repeat } from '../async.ts';
+import type { BackupsConfig } from '../config/backups.ts';
+import type { Deps } from '../deps.ts';
 import { sweepStaleRuns } from '../records/stale-runs.ts';
-import { keepUpWithSources } from '../search/keep-up.ts';
+import { updateActiveGeneration } from '../search/update-active-generation.ts';
 
-/** Time between two sweeps; a database unused for longer is left asleep (spec 1; decisions 3). */
+/** Time between two sweeps; a database unused for longer is left asleep. */
 const SWEEP_INTERVAL_MS = 10 * 60_000;
 
 export type SweepOutcome = { swept: number; run_ids: number[] } | { skipped: true; reason: string };
 
 /**
  * Fails the runs whose worker stopped, unless the database has been idle: then it is not touched, so
- * that one that scales to zero can sleep. New records are then enqueued for search. (decisions 3, Stale
- * run; decisions 5)
+ * that one that scales to zero can sleep. New records are then enqueued for search.
  */
 export async function sweep(deps: Deps<BackupsConfig>): Promise<SweepOutcome> {
   const now = deps.clock.now();
@@ -30,7 +29,7 @@ export async function sweep(deps: Deps<BackupsConfig>): Promise<SweepOutcome> {
 /** New records flow into the active embedding generation. Runs were swept whatever becomes of that. */
 async function keepUp({ databaseUse, clock, log, redactor }: Deps<BackupsConfig>): Promise<void> {
   try {
-    await keepUpWithSources({ db: databaseUse.unnoted, clock, log, redactor });
+    await updateActiveGeneration({ db: databaseUse.unnoted, clock, log, redactor });
   } catch (error) {
     log.error('new records were not embedded', { error });
   }

@@ -1,9 +1,9 @@
-import { z } from 'zod';
-import { GatewayFailure } from './failure.ts';
+import * as z from 'zod';
+import { malformed } from './gateway-failure.ts';
 import type { KeyRing } from './keys.ts';
 import type { GatewayTransport } from './transport.ts';
 
-/** Texts to embed; the vectors come in the same order. */
+/** Texts to embed. */
 export interface EmbedRequest {
   model: string;
   texts: readonly string[];
@@ -11,7 +11,7 @@ export interface EmbedRequest {
   signal?: AbortSignal;
 }
 
-/** Documents to order by how well they fit a query. */
+/** Documents to rank by relevance to a query. */
 export interface RerankRequest {
   model: string;
   query: string;
@@ -29,17 +29,17 @@ export interface RankedDocument {
 }
 
 /**
- * What the service asks the gateway's models for, but for chat. Each throws the AppErrors of spec 2,
- * Events, or the signal's reason.
+ * Embedding and reranking through the gateway; chat uses the transport directly. Throws GATEWAY_… errors, or
+ * the signal's reason.
  */
 export interface GatewayClient {
-  /** One vector for each text, all of one length, every number finite. Not normalised. */
+  /** Returns one vector per text, all of the same length, with finite numbers, not normalized. */
   embedTexts(request: EmbedRequest): Promise<number[][]>;
-  /** The best documents first, none twice. */
+  /** Returns the best documents first, without duplicates. */
   rerankDocuments(request: RerankRequest): Promise<RankedDocument[]>;
 }
 
-/** Room for 500 vectors of 4,096 dimensions with all their digits. */
+/** Fits 500 vectors of 4,096 dimensions with all digits. */
 const MAX_EMBEDDINGS_BYTES = 64 * 1024 * 1024;
 const MAX_DIMENSIONS = 16_000;
 
@@ -58,7 +58,6 @@ const rankings = z.object({
   results: z.array(z.object({ index: z.int().min(0), relevance_score: z.number() })),
 });
 
-/** The client over `transport` (decisions 5, Gateway wire shapes). */
 export function createGatewayClient(transport: GatewayTransport): GatewayClient {
   return {
     embedTexts({ model, texts, keys, signal }) {
@@ -99,7 +98,7 @@ export function createGatewayClient(transport: GatewayTransport): GatewayClient 
   };
 }
 
-/** The vectors in the order of their texts; without indexes they come in that order. */
+/** Sorts vectors by the index of their text, or keeps the order when they have no index. */
 function orderVectors(
   data: readonly { index?: number | undefined; embedding: number[] }[],
   count: number,
@@ -109,7 +108,7 @@ function orderVectors(
     vectors[index] = embedding;
   }
   const isComplete = data.length === count && vectors.length === count;
-  // Holes count too: an index that came twice left one.
+  // `keys` skips holes, which a duplicate index leaves.
   if (!isComplete || Object.keys(vectors).length !== count) {
     throw malformed('the embeddings do not belong to the texts');
   }
@@ -123,8 +122,4 @@ function parse<Schema extends z.ZodType>(schema: Schema, value: unknown): z.outp
   const parsed = schema.safeParse(value);
   if (!parsed.success) throw malformed('the answer has another shape', parsed.error);
   return parsed.data;
-}
-
-function malformed(message: string, cause?: unknown): GatewayFailure {
-  return new GatewayFailure('malformed', message, { cause });
 }

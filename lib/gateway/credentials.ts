@@ -1,6 +1,6 @@
-import type { GatewayConfig } from '../platform/config/gateway.ts';
-import type { Deps } from '../platform/deps.ts';
-import { AppError } from '../platform/errors.ts';
+import type { GatewayConfig } from '../config/gateway.ts';
+import type { Deps } from '../deps.ts';
+import { AppError } from '../errors.ts';
 import {
   findGatewayConnection,
   type GatewayConnection,
@@ -10,6 +10,7 @@ import {
   replaceEncryptedGatewayKey,
   storeGatewayConnection,
 } from '../records/gateway-connections.ts';
+import { createSealing, type Sealing } from './key-encryption.ts';
 import {
   createServerKeyRing,
   createUserKeyRing,
@@ -17,9 +18,8 @@ import {
   keyInvalid,
   notConfigured,
 } from './keys.ts';
-import { createSealing, type Sealing } from './sealing.ts';
 
-/** How a user stands to the gateway (spec 2, Gateway connection status). */
+/** A user's gateway connection, as the API returns it. */
 export interface ConnectionStatus {
   connected: boolean;
   source: 'user' | 'server' | 'none';
@@ -34,23 +34,23 @@ export interface ConnectionStatus {
  * and CREDENTIAL_STORAGE_UNAVAILABLE without CREDENTIALS_ENCRYPTION_KEY or the table.
  */
 export interface GatewayCredentials {
-  /** Throws when a key could not be stored: asked before a code, which works once, is spent. */
+  /** Throws when keys cannot be stored. Call before exchanging a code, which works only once. */
   requireStorage(username: string): Promise<void>;
   connect(username: string, key: string): Promise<ConnectionStatus>;
   disconnect(username: string): Promise<ConnectionStatus>;
   readStatus(username: string): Promise<ConnectionStatus>;
   /**
-   * The keys for a user's requests: the user's own when there is one, else the server's; null is nobody,
-   * who has the server's. Throws GATEWAY_KEY_INVALID or GATEWAY_NOT_CONFIGURED.
+   * The keys for a user's requests: the user's own key if connected, otherwise the server's. A null username
+   * gets the server's. Throws GATEWAY_KEY_INVALID or GATEWAY_NOT_CONFIGURED.
    */
   resolveKeys(username: string | null): Promise<KeyRing>;
 }
 
-type CredentialHandles = Pick<Deps<GatewayConfig>, 'config' | 'db' | 'log' | 'waitUntil'>;
+type CredentialDeps = Pick<Deps<GatewayConfig>, 'config' | 'db' | 'log' | 'waitUntil'>;
 
-/** Credentials as `config` has them. Keys are decrypted for the request that uses them only. */
-export function createGatewayCredentials(handles: CredentialHandles): GatewayCredentials {
-  const { config, db, log, waitUntil } = handles;
+/** Creates the credentials of one process. Keys are only decrypted for the request that uses them. */
+export function createGatewayCredentials(deps: CredentialDeps): GatewayCredentials {
+  const { config, db, log, waitUntil } = deps;
   const sealing =
     config.CREDENTIALS_ENCRYPTION_KEY === undefined
       ? null
@@ -70,7 +70,7 @@ export function createGatewayCredentials(handles: CredentialHandles): GatewayCre
     return { connected: true, source: 'user', ...rest };
   }
 
-  /** Work on the side: its failure is no failure of the request. */
+  /** Runs work whose failure must not fail the request. */
   function inBackground(what: string, work: Promise<void>): void {
     waitUntil(work.catch((error: unknown) => log.warn(`${what} was not stored`, { error })));
   }
@@ -79,7 +79,7 @@ export function createGatewayCredentials(handles: CredentialHandles): GatewayCre
     if (connection.invalid) throw keyInvalid();
     const { encrypted_key: stored, connected_at: connectedAt } = connection;
     const opened = requireSealing(sealing).unseal(stored, username);
-    if (opened === null) throw unreadableKey(username, handles);
+    if (opened === null) throw unreadableKey(username, deps);
     if (!opened.isCurrent) {
       const to = requireSealing(sealing).seal(opened.text, username);
       const rewritten = replaceEncryptedGatewayKey(db, username, { from: stored, to });
@@ -126,7 +126,7 @@ export function createGatewayCredentials(handles: CredentialHandles): GatewayCre
   };
 }
 
-/** The end of a key that is long enough not to be given away by it. */
+/** The last characters of a key, if it is long enough that they reveal little. */
 function hintOf(key: string): string {
   return `…${key.length >= 20 ? key.slice(-4) : ''}`;
 }
@@ -136,7 +136,7 @@ function requireSealing(sealing: Sealing | null): Sealing {
   return sealing;
 }
 
-function unreadableKey(username: string, { log }: CredentialHandles): AppError {
+function unreadableKey(username: string, { log }: CredentialDeps): AppError {
   log.error(
     'a stored gateway key cannot be decrypted: is CREDENTIALS_ENCRYPTION_KEY the right one?',
     {
@@ -146,7 +146,7 @@ function unreadableKey(username: string, { log }: CredentialHandles): AppError {
   return storageUnavailable('your stored key cannot be read: connect it again');
 }
 
-/** A missing table or column is a database that was not migrated. */
+/** SQLSTATEs of a missing table or column: the database was not migrated. */
 const missingRelation = new Set(['42P01', '42703']);
 
 async function orStorageError<Value>(work: Promise<Value>): Promise<Value> {

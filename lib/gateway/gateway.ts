@@ -1,14 +1,14 @@
-import type { GatewayConfig } from '../platform/config/gateway.ts';
-import type { Deps } from '../platform/deps.ts';
+import type { GatewayConfig } from '../config/gateway.ts';
+import type { Deps } from '../deps.ts';
 import { createGatewayClient, type GatewayClient } from './client.ts';
 import { createGatewayCredentials, type GatewayCredentials } from './credentials.ts';
-import type { EmbeddingModel } from './models.ts';
-import { createModelRegistry, type ModelRegistry } from './registry.ts';
+import type { EmbeddingModel } from './model-list.ts';
+import { createModelRegistry, type ModelRegistry } from './model-registry.ts';
 import { createGatewayTransport, type GatewayTransport } from './transport.ts';
 
-/** The model gateway as a surface or command has it. */
+/** The parts of the model gateway client. */
 export interface Gateway {
-  /** For what `client` lacks, such as streams: give `keys.use` a request of it. */
+  /** For requests that `client` does not cover, such as streams; call it within `keys.use`. */
   transport: GatewayTransport;
   client: GatewayClient;
   credentials: GatewayCredentials;

@@ -1,30 +1,30 @@
-import { AppError } from '../platform/errors.ts';
-import { GatewayFailure, keyStatuses, translateFailure } from './failure.ts';
+import { AppError } from '../errors.ts';
+import { GatewayFailure, keyStatuses, translateFailure } from './gateway-failure.ts';
 
 /**
- * The key, or keys, that one caller's requests may use. `use` runs a request with a key and turns its
- * failure into an AppError of spec 2, Events; it also fails over, where there is something to fail over to.
+ * The keys that a caller's requests may use. `use` runs a request with a key, fails over to the next key if
+ * there is one, and translates failures to AppErrors.
  */
 export interface KeyRing {
   source: 'user' | 'server';
   use<Value>(request: (key: string) => Promise<Value>): Promise<Value>;
 }
 
-/** What the ring of a user's own key reports back. */
+/** Events of a user's own key. */
 export interface UserKeyEvents {
-  /** The gateway took the key. */
+  /** The gateway accepted the key. */
   used(): void;
-  /** The gateway refused it with 401: it is invalid until the user reconnects. */
+  /** The gateway rejected the key with 401: it is invalid until the user reconnects. */
   refused(): Promise<void>;
 }
 
-/** The error of a key that the gateway has refused (spec 2, Authentication). */
+/** The error for a user's key that the gateway has rejected. */
 export function keyInvalid(cause?: unknown): AppError {
   const message = 'the model gateway refused your key: connect it again';
   return new AppError('GATEWAY_KEY_INVALID', message, cause === undefined ? {} : { cause });
 }
 
-/** A user's own key: it never falls back to another. */
+/** A user's own key, without failover. */
 export function createUserKeyRing(key: string, events: UserKeyEvents): KeyRing {
   let isRefused = false;
   return {
@@ -47,8 +47,8 @@ export function createUserKeyRing(key: string, events: UserKeyEvents): KeyRing {
 }
 
 /**
- * The server's pool, which all its rings share: a request moves on to the next key on 401, 402 and 429,
- * and the next request starts with the key that worked last.
+ * The server's key pool: a request fails over to the next key on 401, 402 and 429. The next request starts
+ * with the key that worked last.
  */
 export function createServerKeyRing(keys: readonly string[]): KeyRing {
   let first = 0;
@@ -74,7 +74,7 @@ export function createServerKeyRing(keys: readonly string[]): KeyRing {
   };
 }
 
-/** Of several reasons the one that passes soonest: a rate, then credits, then wrong keys. */
+/** Picks the most temporary of several failures: rate limit, then credits, then invalid key. */
 function explainRefusals(refusals: readonly GatewayFailure[]): AppError {
   const reason = [429, 402, 401]
     .map((status) => refusals.find(({ outcome }) => outcome === status))
@@ -82,7 +82,7 @@ function explainRefusals(refusals: readonly GatewayFailure[]): AppError {
   return reason ? translateFailure(reason) : notConfigured();
 }
 
-/** The error of a caller who has no key and may use none of the server's. */
+/** The error for a caller without a key who may not use the server's. */
 export function notConfigured(): AppError {
   return new AppError(
     'GATEWAY_NOT_CONFIGURED',

@@ -1,51 +1,64 @@
-import { z } from 'zod';
-import type { Clock } from '../platform/clock.ts';
-import type { GatewayConfig } from '../platform/config/gateway.ts';
-import type { Deps } from '../platform/deps.ts';
-import { createRedactor } from '../platform/redaction.ts';
-import { GatewayFailure } from './failure.ts';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
+import * as z from 'zod';
+import { within } from '../async.ts';
+import type { Clock } from '../clock.ts';
+import type { GatewayConfig } from '../config/gateway.ts';
+import type { Deps } from '../deps.ts';
+import { createRedactor } from '../security/redaction/redactor.ts';
+import { GatewayFailure, malformed } from './gateway-failure.ts';
 
 /** One request to the gateway. */
 export interface GatewayRequest {
   method: 'GET' | 'POST';
-  /** A path below GATEWAY_BASE_URL, such as `/models`, or GATEWAY_AUTH_URL itself. */
+  /** A path such as `/models`, a URL below GATEWAY_BASE_URL, or GATEWAY_AUTH_URL itself. */
   to: string;
   /** The bearer token; null for a request without one. */
   key: string | null;
   /** Sent as JSON. */
   body?: unknown;
-  /** What in the body must not reach the log when the gateway repeats it. The key never does. */
+  /** Secrets in the body, redacted from the log along with the key in case the gateway echoes them. */
   secrets?: readonly string[];
   signal?: AbortSignal | undefined;
-  /** Longest wait for the whole answer. Default: GATEWAY_REQUEST_TIMEOUT_SECONDS. */
+  /** Timeout for the whole response. Default: GATEWAY_REQUEST_TIMEOUT_SECONDS. */
   timeoutMs?: number;
-  /** Largest answer that is read. Default 4 MiB. */
+  /** Maximum size of the response. Default 4 MiB. */
   maxBytes?: number;
 }
 
-/** Requests to the gateway, each made once. Throws GatewayFailure, or the signal's reason. */
+/** Sends requests to the gateway, without retries. Throws GatewayFailure, or the signal's reason. */
 export interface GatewayTransport {
+  /** GATEWAY_BASE_URL. */
+  baseUrl: string;
   /** Sends a request and returns the parsed JSON of a 2xx answer. */
   requestJson(request: GatewayRequest): Promise<unknown>;
-  /** The same, but returns as soon as the head of a 2xx answer is there: for streams. */
-  open(request: GatewayRequest): Promise<Response>;
+  /**
+   * Returns a 2xx response as soon as its headers have arrived. Its body fails with a GatewayFailure when the
+   * gateway is silent for GATEWAY_REQUEST_TIMEOUT_SECONDS, disconnects or sends more than 64 MiB. Failures
+   * after `isWhole` returns true just end the body.
+   */
+  openStream(request: GatewayRequest, isWhole: () => boolean): Promise<Response>;
 }
 
 const DEFAULT_MAX_BYTES = 4 * 1024 * 1024;
-/** How much of a refusal is read for the log. */
+/** Fits a long chat response with its protocol overhead. */
+const MAX_STREAM_BYTES = 64 * 1024 * 1024;
+/** How much of an error response is read for the log. */
 const MAX_REFUSAL_BYTES = 8 * 1024;
 const MAX_RETRY_AFTER_SECONDS = 3_600;
 
-/** The handles that the gateway's parts share. */
-export type GatewayHandles = Pick<Deps<GatewayConfig>, 'config' | 'fetch' | 'clock'>;
+/** The dependencies of the transport. */
+export type GatewayDeps = Pick<Deps<GatewayConfig>, 'config' | 'fetch' | 'clock'>;
 
 /**
- * Talks to GATEWAY_BASE_URL and GATEWAY_AUTH_URL and to nothing else: a redirect is a failure, so that
- * neither a key nor a text goes where the gateway points.
+ * Sends requests to GATEWAY_BASE_URL and GATEWAY_AUTH_URL only. Redirects are failures, so that neither keys
+ * nor texts can be sent elsewhere.
  */
-export function createGatewayTransport({ config, fetch, clock }: GatewayHandles): GatewayTransport {
+export function createGatewayTransport({ config, fetch, clock }: GatewayDeps): GatewayTransport {
   const defaultTimeoutMs = config.GATEWAY_REQUEST_TIMEOUT_SECONDS * 1000;
-  const isOwnAddress = (to: string) => to.startsWith('/') || to === gatewayAuthUrl(config);
+  const isOwnAddress = (to: string) =>
+    to.startsWith('/') ||
+    to.startsWith(`${config.GATEWAY_BASE_URL}/`) ||
+    to === gatewayAuthUrl(config);
 
   async function send(request: GatewayRequest, signal: AbortSignal): Promise<Response> {
     const { method, to, key, body } = request;
@@ -65,23 +78,60 @@ export function createGatewayTransport({ config, fetch, clock }: GatewayHandles)
     return response;
   }
 
-  const within = <Value>(request: GatewayRequest, work: (signal: AbortSignal) => Promise<Value>) =>
+  const inTime = <Value>(request: GatewayRequest, work: (signal: AbortSignal) => Promise<Value>) =>
     withTimeout(request.timeoutMs ?? defaultTimeoutMs, clock, request.signal, work);
 
   return {
+    baseUrl: config.GATEWAY_BASE_URL,
     requestJson: (request) =>
-      within(request, async (signal) => {
+      inTime(request, async (signal) => {
         const response = await send(request, signal);
         const value = await readJson(response, request.maxBytes ?? DEFAULT_MAX_BYTES);
         const failure = embeddedFailure(value, request.key, request.secrets);
         if (failure) throw failure;
         return value;
       }),
-    open: (request) => within(request, (signal) => send(request, signal)),
+    async openStream(request, isWhole) {
+      const response = await inTime(request, (signal) => send(request, signal));
+      if (response.headers.get('content-type')?.startsWith('application/json')) {
+        const refusal = await inTime(request, () => readJson(response, MAX_REFUSAL_BYTES));
+        throw embeddedFailure(refusal, request.key) ?? malformed('the answer is not a stream');
+      }
+      const read = <Value>(reading: Promise<Value>) => within(defaultTimeoutMs, reading, clock);
+      const body = ReadableStream.from(readChunks(response, read, isWhole));
+      return new Response(body, { headers: response.headers });
+    },
   };
 }
 
-/** Where a code becomes a key (decisions 2, GATEWAY_AUTH_URL). */
+async function* readChunks(
+  response: Response,
+  read: <Value>(reading: Promise<Value>) => Promise<Value>,
+  isWhole: () => boolean,
+): AsyncGenerator<Uint8Array> {
+  const reader = response.body?.getReader();
+  let bytes = 0;
+  try {
+    while (reader) {
+      const { value, done } = await read(reader.read());
+      if (done) return;
+      bytes += value.byteLength;
+      if (bytes > MAX_STREAM_BYTES) throw malformed('the stream is too long');
+      yield value;
+    }
+  } catch (cause) {
+    // Process chunks that have already arrived first: they may complete the stream.
+    await yieldToEventLoop();
+    if (isWhole()) return;
+    if (cause instanceof GatewayFailure) throw cause;
+    throw new GatewayFailure('unreachable', 'the stream broke off', { cause });
+  } finally {
+    // Lets the gateway stop. Fails for a broken stream, which needs no cancellation.
+    await reader?.cancel().catch(() => undefined);
+  }
+}
+
+/** The URL that exchanges a code for a key. */
 export function gatewayAuthUrl(config: GatewayConfig): string {
   return config.GATEWAY_AUTH_URL ?? `${config.GATEWAY_BASE_URL}/auth/keys`;
 }
@@ -97,7 +147,7 @@ async function withTimeout<Value>(
   const done = new AbortController();
   clock.sleep(timeoutMs, done.signal).then(
     () => expired.abort(new GatewayFailure('unreachable', `no answer within ${timeoutMs} ms`)),
-    () => undefined, // the answer came first
+    () => undefined, // answered in time
   );
   try {
     return await work(AbortSignal.any(caller ? [expired.signal, caller] : [expired.signal]));
@@ -111,13 +161,13 @@ async function withTimeout<Value>(
   }
 }
 
-/** The parsed body. Throws GatewayFailure `malformed` for one that is no JSON or larger than `maxBytes`. */
-export async function readJson(response: Response, maxBytes: number): Promise<unknown> {
+/** Parses the body. Throws GatewayFailure `malformed` when it is not JSON or larger than `maxBytes`. */
+async function readJson(response: Response, maxBytes: number): Promise<unknown> {
   const text = await readText(response, maxBytes);
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw new GatewayFailure('malformed', 'the answer is not JSON', { cause });
+    throw malformed('the answer is not JSON', cause);
   }
 }
 
@@ -128,7 +178,7 @@ async function readText(response: Response, maxBytes: number): Promise<string> {
   for await (const chunk of response.body ?? []) {
     bytes += chunk.byteLength;
     if (bytes > maxBytes) {
-      throw new GatewayFailure('malformed', `the answer is larger than ${maxBytes} bytes`);
+      throw malformed(`the answer is larger than ${maxBytes} bytes`);
     }
     text += decoder.decode(chunk, { stream: true });
   }
@@ -136,8 +186,8 @@ async function readText(response: Response, maxBytes: number): Promise<string> {
 }
 
 /**
- * What the gateway says of a refusal goes to the log, and nowhere else: shortened, and without the key
- * and other secrets of the request, which some gateways repeat and which need not have a known form.
+ * Shortens an error message of the gateway for the log, and redacts the secrets of the request: some gateways
+ * echo them, and they need not have a known form.
  */
 function forLog(said: string, key: string | null, secrets: readonly string[] = []): string {
   return createRedactor(key === null ? secrets : [key, ...secrets])
@@ -162,7 +212,7 @@ const errorInside = z.object({
   error: z.object({ code: z.unknown().optional(), message: z.string().optional() }),
 });
 
-/** Some gateways answer 200 and put the failure of the model behind them into the body. */
+/** The failure inside a 200 response: some gateways report a failed model that way. */
 export function embeddedFailure(
   value: unknown,
   key: string | null,

@@ -1,12 +1,12 @@
 import type { Hono } from 'hono';
-import type { LiveConfig } from '../platform/config/live.ts';
-import type { Deps } from '../platform/deps.ts';
-import { requireInternalSecret } from '../platform/http/authentication.ts';
-import type { HttpEnv } from '../platform/http/env.ts';
-import { mountEndpoints, nameRoutes } from '../platform/http/route.ts';
-import { createSurface, protect, type SurfaceOptions } from '../platform/http/surface.ts';
-import { handOverConnection } from '../platform/http/take-over.ts';
-import { loadOnce } from '../platform/load-once.ts';
+import { loadOnce } from '../async.ts';
+import type { LiveConfig } from '../config/live.ts';
+import type { Deps } from '../deps.ts';
+import { requireInternalSecret } from '../http/authentication.ts';
+import type { HttpEnv } from '../http/env.ts';
+import { mountEndpoints, nameRoutes } from '../http/route.ts';
+import { createSurface, protect, type SurfaceOptions } from '../http/surface.ts';
+import { handOverConnection } from '../http/take-over.ts';
 import { LiveClients } from './client.ts';
 import { createLogFeed } from './feed.ts';
 import { socketEndpoint } from './socket.ts';
@@ -30,9 +30,9 @@ export interface LiveApp {
 /** So much time before the platform's limit a connection is ended, so that its client sees an end. */
 const BEFORE_LIMIT_MS = 5_000;
 
-const endpoints = [streamEndpoint, socketEndpoint];
+export const liveEndpoints = [streamEndpoint, socketEndpoint];
 
-/** The live feed of specification 1, Events: one poller for all clients of the process. */
+/** The live feed: one poller for all clients of the process. */
 export function createLiveApp(
   deps: Deps<LiveConfig>,
   { platformLimitMs = Number.POSITIVE_INFINITY, ...options }: LiveAppOptions = {},
@@ -42,9 +42,9 @@ export function createLiveApp(
   const feed = createLogFeed(deps);
   const clients = new LiveClients();
   const socketMs = platformLimitMs - BEFORE_LIMIT_MS;
-  nameRoutes(app, endpoints);
+  nameRoutes(app, liveEndpoints);
   for (const path of ['/api/*', '/ws/live']) app.use(path, ...protect(deps, { requireSecret }));
-  mountEndpoints(app, endpoints, {
+  mountEndpoints(app, liveEndpoints, {
     ...deps,
     feed,
     clients,

@@ -1,6 +1,6 @@
-import type { Clock } from '../platform/clock.ts';
+import type { Clock } from '../clock.ts';
 
-/** For so long a connection that is being ended may take to take what was written (spec 1, Limits). */
+/** For so long a connection that is being ended may take to take what was written. */
 export const WRITE_DEADLINE_MS = 10_000;
 
 /** A client of the live feed, for the shutdown. */

@@ -1,5 +1,5 @@
-import type { Clock } from '../platform/clock.ts';
-import type { Database } from '../platform/database/database.ts';
+import type { Clock } from '../clock.ts';
+import type { Database } from '../database/database.ts';
 import { type LiveLog, POLL_BATCH_ROWS, pollLogs, readLogEnd } from '../records/live-logs.ts';
 import { LateRows } from './late-rows.ts';
 import { includesId, MissingIds } from './missing-ids.ts';

@@ -1,15 +1,15 @@
-import type { Clock } from '../platform/clock.ts';
-import type { Database } from '../platform/database/database.ts';
-import { AppError } from '../platform/errors.ts';
-import type { Log } from '../platform/log.ts';
-import { warnOccasionally } from '../platform/occasional-log.ts';
+import type { Clock } from '../clock.ts';
+import type { Database } from '../database/database.ts';
+import { AppError } from '../errors.ts';
+import type { Log } from '../log.ts';
+import { warnOccasionally } from '../occasional-log.ts';
 import { replayLogs } from '../records/live-logs.ts';
 import { FeedPosition, type JoinPoint } from './feed-position.ts';
 import { LogBatch } from './log-batch.ts';
 
-/** Time between two polls, and that after a minute without rows (spec 1, Shared poller rules). */
-export const POLL_MS = 2_000;
-export const IDLE_POLL_MS = 15_000;
+/** Time between two polls, and that after a minute without rows. */
+const POLL_MS = 2_000;
+const IDLE_POLL_MS = 15_000;
 const IDLE_AFTER_MS = 60_000;
 /** A database that is away is asked this often, so that rows come soon when it is back. */
 const LONGEST_RETRY_MS = 4_000;
@@ -36,7 +36,7 @@ export interface LogFeed {
   close(): void;
 }
 
-export interface FeedHandles {
+export interface FeedDeps {
   db: Database;
   clock: Clock;
   log: Log;
@@ -49,8 +49,8 @@ interface Joiner {
   waiting: { join(point: JoinPoint): void; refuse(error: unknown): void } | null;
 }
 
-/** Polls only while there is a subscriber (spec 1, Shared poller rules). */
-export function createLogFeed({ db, clock, log }: FeedHandles): LogFeed {
+/** Polls only while there is a subscriber. */
+export function createLogFeed({ db, clock, log }: FeedDeps): LogFeed {
   const warn = warnOccasionally({ log, clock }, 60_000);
   const position = new FeedPosition();
   const subscribers = new Set<Receive>();

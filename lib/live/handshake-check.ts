@@ -1,4 +1,4 @@
-import { AppError } from '../platform/errors.ts';
+import { AppError } from '../errors.ts';
 
 /** The versions of the protocol that the library speaks. */
 const versions = ['13', '8'];

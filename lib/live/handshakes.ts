@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import { type WebSocket, WebSocketServer } from 'ws';
-import { refuseMalformed } from '../platform/http/client-error.ts';
-import type { UpgradedConnection } from '../platform/http/upgrade.ts';
+import { refuseMalformed } from '../http/client-error.ts';
+import type { UpgradedConnection } from '../http/upgrade.ts';
 
-/** Largest message of a client; a larger one closes the connection with 1009 (decisions 4). */
+/** Largest message of a client; a larger one closes the connection with 1009. */
 const MAX_MESSAGE_BYTES = 64 * 1024;
 
 /** Completes handshakes that were accepted. Loaded with the first: it brings the library of WebSockets. */

@@ -8,7 +8,7 @@ interface LateRow {
 
 /**
  * Rows that came after rows with higher ids. A client that was sent one of those before may have left
- * before the late one came: it is what the client has missed, though its id is lower. (decisions 4)
+ * before the late one came: it is what the client has missed, though its id is lower.
  */
 export class LateRows {
   #rows: LateRow[] = [];

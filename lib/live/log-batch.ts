@@ -14,7 +14,7 @@ export class LogBatch {
     return this.#rows.length;
   }
 
-  /** As Server-Sent Events: an `id`, an `event` and a `data` line each (spec 1, SSE). */
+  /** As Server-Sent Events: an `id`, an `event` and a `data` line each. */
   events(): Buffer {
     this.#events ??= Buffer.from(
       this.#rows.map(({ id, message }) => `id: ${id}\nevent: log\ndata: ${message}\n\n`).join(''),
@@ -23,7 +23,7 @@ export class LogBatch {
   }
 
   /**
-   * As frames of a WebSocket, a text message each (spec 1, WebSocket). What a server sends is not masked,
+   * As frames of a WebSocket, a text message each. What a server sends is not masked,
    * so the bytes are the same for every client.
    */
   frames(): Buffer {

@@ -1,6 +1,6 @@
 import type { IdRange } from '../records/live-logs.ts';
 
-/** Missing ids are looked for at least so long after they were noticed (decisions 4, Late rows: 30 s). */
+/** Missing ids are looked for at least so long after they were noticed. */
 export const LOOK_FOR_MS = 60_000;
 /** Most ranges that are remembered; the lowest ids are forgotten first. */
 export const MAX_RANGES = 2_000;

@@ -1,7 +1,7 @@
 import type { LogBatch } from './log-batch.ts';
 
-/** Events that may wait for a client (spec 1, Shared poller rules). */
-export const MAX_WAITING_EVENTS = 256;
+/** Events that may wait for a client. */
+const MAX_WAITING_EVENTS = 256;
 
 export interface OutboxOptions {
   /** Sends batches in one write. False: the connection is full, and tells `drained` when it is not. */

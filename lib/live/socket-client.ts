@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
-import type { Clock } from '../platform/clock.ts';
+import type { Clock } from '../clock.ts';
 import { type LiveClient, sleepUntil, WRITE_DEADLINE_MS } from './client.ts';
 import type { LogBatch } from './log-batch.ts';
 import { joinBuffers, Outbox } from './outbox.ts';

@@ -1,17 +1,31 @@
-import { AppError } from '../platform/errors.ts';
-import { type Endpoint, endpoint } from '../platform/http/route.ts';
-import { noConnections, takeOverConnection } from '../platform/http/take-over.ts';
-import { UpgradeResponse } from '../platform/http/upgrade.ts';
-import type { LiveHandles } from './handles.ts';
+import { AppError } from '../errors.ts';
+import { plainError } from '../http/error-shapes.ts';
+import { type Endpoint, endpoint } from '../http/route.ts';
+import { noConnections, takeOverConnection } from '../http/take-over.ts';
+import { UpgradeResponse } from '../http/upgrade.ts';
 import { checkHandshake, upgradeRequired } from './handshake-check.ts';
-import { socketRoute } from './routes.ts';
+import type { LiveDeps } from './live-deps.ts';
 import { SocketClient } from './socket-client.ts';
 
 /** GET /ws/live. */
-export const socketEndpoint: Endpoint<LiveHandles> = endpoint(
-  socketRoute,
-  async (_input, handles: LiveHandles, c) => {
-    const { feed, clients, loadHandshakes, config } = handles;
+export const socketEndpoint: Endpoint<LiveDeps> = endpoint(
+  {
+    method: 'get',
+    tag: 'Live feed',
+    access: 'internal',
+    path: '/ws/live',
+    summary: 'Receive new logs over a WebSocket',
+    description:
+      'One text message for each new row: a JSON object {type, id, level, message, repository, timestamp}. Messages from the client are ignored.',
+    rateLimited: true,
+    responses: {
+      101: { description: 'The connection is a WebSocket now.' },
+      403: { description: 'The Origin is not one of WS_ALLOWED_ORIGINS.', schema: plainError },
+      426: { description: 'The request is no handshake of a WebSocket.', schema: plainError },
+    },
+  },
+  async (_input, deps: LiveDeps, c) => {
+    const { feed, clients, loadHandshakes, config } = deps;
     const origin = c.req.header('origin');
     if (origin !== undefined && !allowsOrigin(config.WS_ALLOWED_ORIGINS, origin)) {
       throw new AppError('FORBIDDEN', 'pages of this origin may not open a WebSocket here');
@@ -20,7 +34,7 @@ export const socketEndpoint: Endpoint<LiveHandles> = endpoint(
     if (!outgoing && c.req.header('upgrade')?.toLowerCase() === 'websocket') throw noConnections();
     if (!(outgoing instanceof UpgradeResponse)) throw upgradeRequired();
     checkHandshake((name) => c.req.header(name));
-    const client = createClient(handles);
+    const client = createClient(deps);
     outgoing.once('close', () => client.abandon());
     const handshakes = await loadHandshakes();
     const history = await feed.subscribe(client.push, {
@@ -39,7 +53,7 @@ export const socketEndpoint: Endpoint<LiveHandles> = endpoint(
 );
 
 /** Apart from the handler: what the client keeps for hours must not keep the request with it. */
-function createClient({ clock, log, socketMs }: LiveHandles): SocketClient {
+function createClient({ clock, log, socketMs }: LiveDeps): SocketClient {
   return new SocketClient({
     clock,
     durationMs: socketMs,
@@ -48,7 +62,7 @@ function createClient({ clock, log, socketMs }: LiveHandles): SocketClient {
 }
 
 /** Is an Origin header in the list? Schemes and hosts are the same in any letter case. */
-export function allowsOrigin(allowed: readonly string[], origin: string): boolean {
+function allowsOrigin(allowed: readonly string[], origin: string): boolean {
   return allowed.includes('*') || allowed.includes(origin.toLowerCase());
 }
 

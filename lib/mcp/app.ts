@@ -1,35 +1,39 @@
 import type { Hono } from 'hono';
-import type { McpConfig } from '../platform/config/mcp.ts';
-import type { Deps } from '../platform/deps.ts';
-import { limitBody, MAX_BODY_BYTES } from '../platform/http/body-limit.ts';
-import { readSocketConnection } from '../platform/http/client-address.ts';
-import type { HttpEnv } from '../platform/http/env.ts';
-import { mountEndpoints, nameRoutes } from '../platform/http/route.ts';
-import { createSurface, type SurfaceOptions } from '../platform/http/surface.ts';
-import type { ToolHandles } from '../tools/index.ts';
-import { requireMcpToken } from './authentication.ts';
+import { getPath as getUrlPath } from 'hono/utils/url';
+import { loadOnce } from '../async.ts';
+import type { McpConfig } from '../config/mcp.ts';
+import type { Deps } from '../deps.ts';
+import { limitBody, MAX_BODY_BYTES } from '../http/body-limit.ts';
+import { readSocketConnection } from '../http/client-address.ts';
+import type { HttpEnv } from '../http/env.ts';
+import { mountEndpoints, nameRoutes } from '../http/route.ts';
+import { createSurface, type SurfaceOptions } from '../http/surface.ts';
+import type { ToolDeps } from '../tools/index.ts';
+import { limitCalls, requireMcpToken } from './authentication.ts';
 import {
   healthEndpoint,
-  type McpHandles,
+  MCP_PATH,
+  type McpDeps,
+  mcpEndpoints,
   sseEndpoints,
-  streamableAliases,
   streamableEndpoint,
-} from './endpoints.ts';
+} from './mcp-endpoints.ts';
 import type { LoadCatalogue } from './offers.ts';
 import { refuseRebinding } from './rebinding.ts';
+import { createRunningRequests } from './running-requests.ts';
 import { prepareMcpServer } from './server.ts';
 import { createSessionRelay } from './session-relay.ts';
 import { createSseSessions, noSseSessions } from './sse-sessions.ts';
 
-/** The paths that an app serves: all of the function's, or those of one local server (spec 3, Transports). */
+/** The paths that an app serves: all of the function's, or those of one local server. */
 export type Served = 'all' | 'http' | 'sse';
 
 export interface McpAppOptions extends SurfaceOptions {
   /** Default: all, as the deployed function. */
   serve?: Served;
-  /** What the tools reach the world through. Default: what the configuration says. */
-  handles?: ToolHandles;
-  /** What is offered. Default: the tools, resources and prompts of specification 3. */
+  /** What the tools reach the world through, asked for by each call. Default: what the configuration says. */
+  loadDeps?: () => Promise<ToolDeps>;
+  /** What is offered. Default: every tool, resource and prompt. */
   loadCatalogue?: LoadCatalogue;
   /** Whether GET /sse opens sessions, which takes a process whose requests reach each other. Default: true. */
   keepsSessions?: boolean;
@@ -38,46 +42,54 @@ export interface McpAppOptions extends SurfaceOptions {
 }
 
 const served = {
-  all: [streamableEndpoint, ...streamableAliases, ...sseEndpoints],
+  all: mcpEndpoints,
   http: [streamableEndpoint],
   sse: sseEndpoints,
 } as const;
 
 /**
- * The MCP server of specification 3 over HTTP. What is refused before a message is read has the bodies of
+ * The MCP server over HTTP. What is refused before a message is read has the bodies of
  * the service API; what the protocol refuses is a JSON-RPC error.
  */
 export function createMcpApp(deps: Deps<McpConfig>, options: McpAppOptions = {}): Hono<HttpEnv> {
   const { serve = 'all', readConnection = readSocketConnection } = options;
   const { stopping = null, keepsSessions = true, loadCatalogue = loadWholeCatalogue } = options;
   const { config, log, clock, redactor, redis } = deps;
-  const app = createSurface(deps, options);
-  const handles = createHandles();
+  const { getPath = getUrlPath } = options;
+  const app = createSurface(deps, {
+    ...options,
+    getPath: (request) => withoutSlash(getPath(request)),
+  });
+  const mcpDeps = createMcpDeps();
   nameRoutes(app, [...served[serve], ...(serve === 'all' ? [] : [healthEndpoint])]);
   app.use(refuseRebinding(config, readConnection));
-  if (serve !== 'all') mountEndpoints(app, [healthEndpoint], handles);
-  app.use(requireMcpToken({ token: config.MCP_AUTH_TOKEN, log }), limitBody(MAX_BODY_BYTES));
-  mountEndpoints(app, served[serve], handles);
+  if (serve !== 'all') mountEndpoints(app, [healthEndpoint], mcpDeps);
+  app.use(limitCalls(deps), requireMcpToken(deps), limitBody(MAX_BODY_BYTES));
+  mountEndpoints(app, served[serve], mcpDeps);
   return app;
 
-  /** The archives, the gateway and the records are much code, of which a handshake needs none. */
-  async function loadHandles(): Promise<ToolHandles> {
-    if (options.handles) return options.handles;
-    const { createToolHandles } = await import('./tool-handles.ts');
-    return createToolHandles(deps);
+  async function loadConfigured(): Promise<ToolDeps> {
+    const { createToolDeps } = await import('./create-tool-deps.ts');
+    return createToolDeps(deps);
   }
 
-  function createHandles(): McpHandles {
-    const createServer = prepareMcpServer({ loadCatalogue, loadHandles, log });
+  function createMcpDeps(): McpDeps {
+    // The archives, the gateway and the records are much code, of which a handshake needs none.
+    const loadDeps = options.loadDeps ?? loadOnce(loadConfigured);
+    const createServer = prepareMcpServer({ loadCatalogue, loadDeps, log });
     const guard = { redactor, log, clock };
     const token = config.MCP_AUTH_TOKEN;
-    // Sessions of the local server are in process memory (spec 3, Transports).
+    // Sessions of the local server are in process memory alone.
     const relay = serve === 'all' && redis && token ? createSessionRelay(redis, token) : null;
     const sessions = keepsSessions
       ? createSseSessions({ createServer, guard, relay, clock, log, stopping })
       : noSseSessions;
-    return { createServer, guard, sessions, startedAt: clock.now() };
+    const running = createRunningRequests();
+    return { createServer, guard, sessions, running, startedAt: clock.now() };
   }
 }
+
+/** Addresses of servers are often pasted with a slash at their end. */
+const withoutSlash = (path: string) => (path === `${MCP_PATH}/` ? MCP_PATH : path);
 
 const loadWholeCatalogue: LoadCatalogue = async () => (await import('./catalogue.ts')).catalogue;

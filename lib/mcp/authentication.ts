@@ -1,21 +1,41 @@
+import { hash } from 'node:crypto';
 import type { MiddlewareHandler } from 'hono';
-import { AppError } from '../platform/errors.ts';
-import { carriesBearer, unauthorized } from '../platform/http/authentication.ts';
-import type { HttpEnv } from '../platform/http/env.ts';
-import type { Log } from '../platform/log.ts';
+import type { McpConfig } from '../config/mcp.ts';
+import type { Deps } from '../deps.ts';
+import { AppError } from '../errors.ts';
+import { carriesBearer, unauthorized } from '../http/authentication.ts';
+import type { HttpEnv } from '../http/env.ts';
+import { withinCount } from '../http/rate-limit.ts';
+
+/**
+ * Counts requests: with MCP_AUTH_TOKEN by the token, up to MCP_MAX_CALLS_PER_MINUTE, the others by their
+ * address. Too many get 429.
+ */
+export function limitCalls({
+  config,
+  limiter,
+  clock,
+}: Pick<Deps<McpConfig>, 'config' | 'limiter' | 'clock'>): MiddlewareHandler<HttpEnv> {
+  const { MCP_AUTH_TOKEN: token, MCP_MAX_CALLS_PER_MINUTE: maxCalls } = config;
+  if (token === undefined) return (_c, next) => next();
+  // Redis, where counts may be kept, learns nothing of the token.
+  const name = hash('sha256', token, 'base64url');
+  return async (c, next) => {
+    const count = carriesBearer(c, token)
+      ? await limiter.count('mcpToken', name, maxCalls)
+      : await limiter.count('anonymous', c.get('clientAddress'));
+    await withinCount(c, next, count, clock);
+  };
+}
 
 /**
  * Lets only requests with `Authorization: Bearer <MCP_AUTH_TOKEN>` pass, compared in constant time; others
- * get 401. Without a token configured all get 503, and the log names the variable once. (spec 3,
- * Authentication)
+ * get 401. Without a token configured all get 503, and the log names the variable once.
  */
 export function requireMcpToken({
-  token,
+  config: { MCP_AUTH_TOKEN: token },
   log,
-}: {
-  token: string | undefined;
-  log: Log;
-}): MiddlewareHandler<HttpEnv> {
+}: Pick<Deps<McpConfig>, 'config' | 'log'>): MiddlewareHandler<HttpEnv> {
   if (token === undefined) {
     log.error('MCP_AUTH_TOKEN is not set: the MCP server answers 503');
     return async () => {

@@ -3,5 +3,5 @@ import type { Catalogue } from './offers.ts';
 import { prompts } from './prompts.ts';
 import { resources } from './resources.ts';
 
-/** The 15 tools, 2 resources and 2 prompts of specification 3. */
+/** Every tool, resource and prompt of the server. */
 export const catalogue: Catalogue = { tools, resources, prompts };

@@ -1,23 +1,26 @@
 import type { Readable, Writable } from 'node:stream';
-import { z } from 'zod';
-import type { Clock } from '../platform/clock.ts';
-import { listenVariables } from '../platform/config/listen.ts';
-import { type McpConfig, mcpSurfaceVariables } from '../platform/config/mcp.ts';
-import { ConfigError, type Environment, readConfig } from '../platform/config/read.ts';
-import { configuredSecrets } from '../platform/config/secrets.ts';
-import type { Database } from '../platform/database/database.ts';
-import { unavailableDatabase } from '../platform/database/open.ts';
-import { buildDeps, type Deps } from '../platform/deps.ts';
-import { serveNode } from '../platform/http/serve.ts';
-import { createLog, type Log } from '../platform/log.ts';
-import { createRedactor } from '../platform/redaction.ts';
-import { openRedis } from '../platform/redis.ts';
+import * as z from 'zod';
+import type { Clock } from '../clock.ts';
+import { listenVariables } from '../config/listen.ts';
+import { mcpSurfaceVariables } from '../config/mcp.ts';
+import { ConfigError, type Environment, readConfig } from '../config/read.ts';
+import { configuredSecrets } from '../config/secrets.ts';
+import { unavailableDatabase } from '../database/open.ts';
+import { buildDeps, type Deps } from '../deps.ts';
+import { checkGit } from '../git/git-version.ts';
+import { chooseConnectionLimits } from '../http/connection-limits.ts';
+import { parseNetworks } from '../http/network.ts';
+import { serveNode } from '../http/serve.ts';
+import { createLog, type Log } from '../log.ts';
+import { openRedis } from '../rate-limits/redis.ts';
+import { createRedactor } from '../security/redaction/redactor.ts';
+import type { ToolDeps } from '../tools/index.ts';
 import { createMcpApp } from './app.ts';
-import { parseMcpArguments, usage } from './arguments.ts';
+import { parseMcpArguments } from './arguments.ts';
 import { catalogue } from './catalogue.ts';
+import { followInstallation, type Installation } from './installation.ts';
 import { prepareMcpServer } from './server.ts';
 import { serveStdio } from './stdio.ts';
-import { createToolHandles } from './tool-handles.ts';
 
 const commandVariables = z.object({
   ...mcpSurfaceVariables.shape,
@@ -28,29 +31,30 @@ type CommandConfig = z.output<typeof commandVariables>;
 export interface McpCommand {
   /** The command line, without the program. */
   args: readonly string[];
-  environment: Environment;
+  installation: Installation;
   stdin: Readable;
   stdout: Writable;
   clock: Clock;
   /** Aborts when the process is told to end. */
   stopping: AbortSignal;
-  /** Opens the database that the configuration names; null when there is none and BACKEND_URL serves. */
-  openDatabase(config: McpConfig, log: Log): Promise<Database | null>;
 }
 
 /**
  * Runs `npm run mcp` until its client goes away or the process is told to end, and returns its exit code.
- * Throws ConfigError for a bad variable or transport, and for http and sse without MCP_AUTH_TOKEN. (spec 3,
- * Transports)
+ * Throws ConfigError for a bad variable or transport, and for http and sse without MCP_AUTH_TOKEN.
  */
 export async function runMcp(command: McpCommand): Promise<number> {
   const { args, clock, stdin, stdout, stopping } = command;
   const parsed = parseMcpArguments(args);
-  if (parsed.help) {
-    stdout.write(usage);
+  if (parsed.help !== null) {
+    stdout.write(`${parsed.help}\n`);
     return 0;
   }
-  const environment = { ...command.environment, ...parsed.variables };
+  const installation: Installation = {
+    ...command.installation,
+    readEnvironment: () => ({ ...command.installation.readEnvironment(), ...parsed.variables }),
+  };
+  const environment = installation.readEnvironment();
   const config = readConfig(commandVariables, environment);
   const redactor = createRedactor(configuredSecrets(environment));
   const log = createLog(config.LOG_LEVEL, clock, undefined, redactor);
@@ -58,48 +62,54 @@ export async function runMcp(command: McpCommand): Promise<number> {
   if (transport !== 'stdio' && token === undefined) {
     throw new ConfigError(`MCP_AUTH_TOKEN must be set for the ${transport} transport`);
   }
-  const db = await command.openDatabase(config, log);
-  const deps = buildDeps({
-    config,
-    db: db ?? unavailableDatabase(new Error('there is no database: BACKEND_URL serves')),
-    redis: openRedis(config),
-    log,
-    redactor,
-    clock,
-    fetch,
-    waitUntil: () => undefined,
-  });
+  const followed = followInstallation({ installation, clock, log, redactor });
+  const { loadDeps } = followed;
   try {
-    const source = db === null ? 'backend' : 'database';
-    const handles = createToolHandles(deps, source);
-    log.info('the MCP server starts', { transport, data: source });
+    log.info('the MCP server starts', { transport });
+    void warnAboutGit(environment, log, stopping);
     if (transport === 'stdio') {
-      const createServer = prepareMcpServer({
-        loadCatalogue: async () => catalogue,
-        loadHandles: async () => handles,
-        log,
-      });
-      await serveStdio({ createServer, guard: deps, stdin, stdout, stopping });
+      const loadCatalogue = async () => catalogue;
+      const createServer = prepareMcpServer({ loadCatalogue, loadDeps, log });
+      await serveStdio({ createServer, guard: { redactor, log, clock }, stdin, stdout, stopping });
     } else {
-      await serveHttp(deps, { transport, handles, stdout, stopping });
+      const deps = buildDeps({
+        config,
+        db: unavailableDatabase(new Error('each call chooses its database')),
+        redis: openRedis(config),
+        log,
+        redactor,
+        clock,
+        fetch,
+        waitUntil: () => undefined,
+      });
+      await serveHttp(deps, { transport, loadDeps, stdout, stopping });
     }
     return 0;
   } finally {
-    await deps.db.close();
+    await followed.close();
+  }
+}
+
+/** Without git all but the archives can be read. */
+async function warnAboutGit(environment: Environment, log: Log, stopping: AbortSignal) {
+  try {
+    await checkGit(environment, stopping);
+  } catch (error) {
+    if (!stopping.aborted) log.warn('bundles cannot be read', { error });
   }
 }
 
 interface HttpOptions extends Pick<McpCommand, 'stdout' | 'stopping'> {
   transport: 'http' | 'sse';
-  handles: ReturnType<typeof createToolHandles>;
+  loadDeps: () => Promise<ToolDeps>;
 }
 
 async function serveHttp(
   deps: Deps<CommandConfig>,
-  { transport, handles, stdout, stopping }: HttpOptions,
+  { transport, loadDeps, stdout, stopping }: HttpOptions,
 ): Promise<void> {
   const { config, log, clock } = deps;
-  const app = createMcpApp(deps, { serve: transport, handles, stopping });
+  const app = createMcpApp(deps, { serve: transport, loadDeps, stopping });
   const server = await serveNode({
     fetch: app.fetch,
     host: config.HOST,
@@ -107,6 +117,7 @@ async function serveHttp(
     portVariable: 'MCP_PORT',
     log,
     clock,
+    connections: chooseConnectionLimits(parseNetworks(config.TRUSTED_PROXIES)),
   });
   const path = transport === 'http' ? '/mcp' : '/sse';
   stdout.write(

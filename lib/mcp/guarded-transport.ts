@@ -6,9 +6,9 @@ import {
   type JSONRPCMessage,
   type RequestId,
 } from '@modelcontextprotocol/sdk/types.js';
-import type { Clock } from '../platform/clock.ts';
-import type { Log, LogFields } from '../platform/log.ts';
-import type { Redactor } from '../platform/redaction.ts';
+import type { Clock } from '../clock.ts';
+import type { Log, LogFields } from '../log.ts';
+import type { Redactor } from '../security/redaction/redactor.ts';
 import { redactMessage } from './redact-message.ts';
 
 /** A transport that redacts and logs. */
@@ -31,7 +31,6 @@ const METHOD_LENGTH = 64;
 /**
  * A transport whose outgoing messages pass redaction, and which writes one log record for each request:
  * its method, duration and outcome, never its parameters. Every transport of the server goes through it.
- * (spec 3, What the service does)
  */
 export function guardTransport(
   inner: Transport,

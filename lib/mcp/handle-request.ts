@@ -1,6 +1,8 @@
 import type { Server } from '@modelcontextprotocol/sdk/server/index.js';
+import { Protocol } from '@modelcontextprotocol/sdk/shared/protocol.js';
 import type { ServerResult } from '@modelcontextprotocol/sdk/types.js';
-import { z } from 'zod';
+import * as z from 'zod';
+import { listFaults, wordFault } from '../http/input-faults.ts';
 import { invalidParams } from './protocol-error.ts';
 
 /**
@@ -13,12 +15,10 @@ export function handleRequest<Params extends z.ZodType>(
   handler: (params: z.output<Params>, signal: AbortSignal) => ServerResult | Promise<ServerResult>,
 ): void {
   const given = z.object({ method, params: z.unknown().optional() });
-  server.setRequestHandler(given, (request, { signal }) => {
-    const parsed = params.safeParse(request.params);
+  // Not by the server's own method, which checks a tool call first and words its faults twice.
+  Protocol.prototype.setRequestHandler.call(server, given, (request, { signal }) => {
+    const parsed = params.safeParse(request.params, { error: wordFault });
     if (parsed.success) return handler(parsed.data, signal);
-    const faults = parsed.error.issues.map(({ path, message }) =>
-      [...path, message].join(': ').slice(0, 100),
-    );
-    throw invalidParams(`invalid params: ${faults.slice(0, 5).join('; ')}`);
+    throw invalidParams(`invalid params: ${listFaults(parsed.error)}`);
   });
 }

@@ -1,8 +1,8 @@
+import type { McpConfig } from '../config/mcp.ts';
+import type { Deps } from '../deps.ts';
 import { createGatewayClient } from '../gateway/client.ts';
 import { createGatewayCredentials } from '../gateway/credentials.ts';
 import { createGatewayTransport } from '../gateway/transport.ts';
-import type { McpConfig } from '../platform/config/mcp.ts';
-import type { Deps } from '../platform/deps.ts';
 import { createHybridKnowledge } from '../tools/hybrid-knowledge.ts';
 import type { KnowledgeSearch } from '../tools/knowledge.ts';
 

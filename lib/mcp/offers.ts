@@ -1,5 +1,5 @@
 import type { PromptMessage } from '@modelcontextprotocol/sdk/types.js';
-import type { Tool, ToolHandles } from '../tools/index.ts';
+import type { Tool, ToolDeps } from '../tools/index.ts';
 
 /** A resource at a fixed address. Its content is JSON. */
 export interface Resource {
@@ -8,7 +8,7 @@ export interface Resource {
   title: string;
   description: string;
   /** Throws AppError with a message that a client may read. */
-  read(handles: ToolHandles, signal: AbortSignal): Promise<unknown>;
+  read(deps: ToolDeps, signal: AbortSignal): Promise<object>;
 }
 
 /** A prompt without arguments. */
@@ -17,7 +17,7 @@ export interface Prompt {
   title: string;
   description: string;
   /** Throws AppError with a message that a client may read. */
-  write(handles: ToolHandles, signal: AbortSignal): Promise<PromptMessage[]>;
+  write(deps: ToolDeps, signal: AbortSignal): Promise<PromptMessage[]>;
 }
 
 /** Everything that a server offers. A client that only introduces itself needs none of it. */

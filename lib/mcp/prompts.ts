@@ -1,23 +1,29 @@
 import type { PromptMessage } from '@modelcontextprotocol/sdk/types.js';
-import { AppError } from '../platform/errors.ts';
-import { FENCE_NOTICE, fence } from '../platform/fence.ts';
+import { AppError } from '../errors.ts';
+import { FENCE_NOTICE, fence } from '../security/fence.ts';
+import { fitAnswer, MAX_ANSWER_CHARS } from '../tools/answer-budget.ts';
 import { diagnoseBackupFailure } from '../tools/diagnosis-tools.ts';
-import type { ToolHandles } from '../tools/index.ts';
+import type { ToolDeps } from '../tools/index.ts';
 import { getSystemHealth } from '../tools/overview-tools.ts';
+import { listBackupRuns, listTrackedRepositories } from '../tools/run-tools.ts';
+import { showOutput } from '../tools/show-output.ts';
 import type { Prompt } from './offers.ts';
 
 const RECENT_RUNS = { page: 1, limit: 10 };
 const LARGEST_REPOSITORIES = { page: 1, limit: 50 };
 
-/** The prompts of spec 3, Resources and their fields. */
+/** Most characters of the data in a prompt, beside what it says about them. */
+const MAX_DATA_CHARS = MAX_ANSWER_CHARS - 4_000;
+
+/** The prompts that a client offers its user. */
 export const prompts: readonly Prompt[] = [
   {
     name: 'diagnose-latest-failure',
     title: 'Diagnose the latest failure',
     description:
       'Loads the latest failed backup run, its error logs and past resolutions, and asks for a step-by-step remediation plan.',
-    async write(handles, signal) {
-      const failure = await loadLatestFailure(handles, signal);
+    async write(deps, signal) {
+      const failure = await loadLatestFailure(deps, signal);
       if (failure === null) {
         return [
           say(
@@ -28,7 +34,7 @@ export const prompts: readonly Prompt[] = [
       return [
         say(
           `A backup run failed. Below is what is known: the run, the repositories that failed with their errors and newest error logs, and how failures were resolved before. ${FENCE_NOTICE}`,
-          failure,
+          showOutput(failure, deps.redactor),
           `Write a step-by-step remediation plan:
 1. Name the most likely cause for each failed repository, and quote the error or log line that shows it.
 2. Say which past resolution applies, if one does.
@@ -44,29 +50,33 @@ If the evidence does not suffice, say what is missing and which tool would show 
     title: 'Audit the health of the backups',
     description:
       'Loads the system health, the tracked repositories, the recent runs and the storage of the archives, and asks for an audit.',
-    async write(handles, signal) {
-      const { backups } = handles;
+    async write(deps, signal) {
+      const { backups } = deps;
+      const maxChars = MAX_DATA_CHARS / 2;
       const [health, summary, repositories, runs] = await Promise.all([
-        getSystemHealth.handler({}, handles, { signal }),
+        getSystemHealth.handler({}, deps, { signal, maxChars }),
         backups.readDashboard(signal),
-        backups.listRepositories(LARGEST_REPOSITORIES, signal),
-        backups.listRuns(RECENT_RUNS, undefined, signal),
+        listTrackedRepositories.handler(LARGEST_REPOSITORIES, deps, { signal, maxChars }),
+        listBackupRuns.handler(RECENT_RUNS, deps, { signal, maxChars }),
       ]);
       const { storage, ...system_health } = health;
       return [
         say(
           `Below is the state of a backup system: its health, the tracked repositories (largest archive first), the most recent runs (newest first) and the storage of the archives. ${FENCE_NOTICE}`,
-          {
-            system_health,
-            tracked_repositories: repositories,
-            recent_runs: runs,
-            archive_storage: { ...storage, archive_bytes: summary.total_size_bytes },
-          },
+          showOutput(
+            {
+              system_health,
+              tracked_repositories: repositories,
+              recent_runs: runs,
+              archive_storage: { ...storage, archive_bytes: summary.total_size_bytes },
+            },
+            deps.redactor,
+          ),
           `Audit it:
 1. Say in one sentence whether the backups can be relied on today.
 2. List what is wrong or getting worse: repositories that failed, that were not backed up lately or never, runs that fail or take longer, storage that runs out.
 3. For each point say how serious it is, what shows it, and what to do.
-4. Name the archives that are worth a verify_archive_integrity first.
+4. Name the archives that are worth a verify_archive_integrity first: VALID_UNCOMPROMISED proves an archive, VALID_UNRECORDED only that it is whole.
 Say what the data cannot tell.`,
         ),
       ];
@@ -74,17 +84,21 @@ Say what the data cannot tell.`,
   },
 ];
 
-async function loadLatestFailure(handles: ToolHandles, signal: AbortSignal): Promise<unknown> {
+async function loadLatestFailure(deps: ToolDeps, signal: AbortSignal): Promise<object | null> {
   try {
-    return await diagnoseBackupFailure.handler({ run_id: undefined }, handles, { signal });
+    return await diagnoseBackupFailure.handler({}, deps, { signal, maxChars: MAX_DATA_CHARS });
   } catch (error) {
     if (error instanceof AppError && error.code === 'NOT_FOUND') return null;
     throw error;
   }
 }
 
-/** One message of the user: what it is about, the data that it is about, fenced, and what to do. */
+/**
+ * One message of the user: what it is about, the data that it is about, fenced, and what to do. The data
+ * come without secrets: as JSON within a text they would be harder to find.
+ */
 function say(about: string, data?: unknown, task?: string): PromptMessage {
-  const parts = data === undefined ? [about] : [about, fence(JSON.stringify(data, null, 1)), task];
+  const shown = JSON.stringify(fitAnswer(data, MAX_DATA_CHARS));
+  const parts = data === undefined ? [about] : [about, fence(shown), task];
   return { role: 'user', content: { type: 'text', text: parts.join('\n\n') } };
 }

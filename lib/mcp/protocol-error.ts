@@ -1,6 +1,6 @@
 import { ErrorCode } from '@modelcontextprotocol/sdk/types.js';
-import { AppError } from '../platform/errors.ts';
-import type { Log } from '../platform/log.ts';
+import { AppError } from '../errors.ts';
+import type { Log } from '../log.ts';
 
 /** The protocol's code for a resource that is not there. */
 export const RESOURCE_NOT_FOUND = -32002;

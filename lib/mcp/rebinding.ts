@@ -1,17 +1,16 @@
 import type { MiddlewareHandler } from 'hono';
-import type { HttpConfig } from '../platform/config/http.ts';
-import { AppError } from '../platform/errors.ts';
-import type { ReadConnection } from '../platform/http/client-address.ts';
-import type { HttpEnv } from '../platform/http/env.ts';
-import { isInNetworks, isLoopback, parseNetworks } from '../platform/network.ts';
+import type { HttpConfig } from '../config/http.ts';
+import { AppError } from '../errors.ts';
+import type { ReadConnection } from '../http/client-address.ts';
+import type { HttpEnv } from '../http/env.ts';
+import { isInNetworks, isLoopback, parseNetworks } from '../http/network.ts';
 
 const localHost = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?$/i;
 
 /**
  * Keeps web pages from a server on their visitor's machine. Over a loopback connection, unless its peer is
- * one of TRUSTED_PROXIES, the Host must be localhost, 127.0.0.1 or [::1], with any port (spec 3,
- * Transports). A page's Origin must be one of these too, or the server's own; programs send none, and
- * editors one without http. Others get 403.
+ * one of TRUSTED_PROXIES, the Host must be localhost, 127.0.0.1 or [::1], with any port. A page's Origin must
+ * be the server's own, whatever it asks; programs send none, and editors one without http. Others get 403.
  */
 export function refuseRebinding(
   config: HttpConfig,
@@ -27,17 +26,9 @@ export function refuseRebinding(
         'over a loopback connection the Host must be localhost, 127.0.0.1 or [::1]',
       );
     }
-    const origin = c.req.header('origin');
-    if (origin !== undefined && !mayAsk(origin, host)) {
+    if (c.get('isCrossSite') && c.req.header('origin') !== undefined) {
       throw new AppError('FORBIDDEN', 'pages of other origins may not ask');
     }
     await next();
   };
-}
-
-function mayAsk(origin: string, host: string): boolean {
-  if (!URL.canParse(origin)) return false;
-  const { protocol, host: originHost } = new URL(origin);
-  if (protocol !== 'http:' && protocol !== 'https:') return true;
-  return localHost.test(originHost) || originHost === host.toLowerCase();
 }

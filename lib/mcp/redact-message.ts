@@ -1,16 +1,18 @@
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
-import type { Redactor } from '../platform/redaction.ts';
+import type { Redactor } from '../security/redaction/redactor.ts';
+import { removeDeceptiveCharactersFrom } from '../text/hidden-text.ts';
 
 type JsonObject = Record<string, unknown>;
 
 /**
- * Takes the secrets out of a message that leaves the server, whatever it is. What stands in a message as
- * JSON text stays JSON, equal to its structured form: it is written here, after redaction. (spec 3,
- * Authentication; decisions 6)
+ * Takes the secrets out of a message that leaves the server, whatever it is, and what hides or turns around
+ * text. What stands in a message as JSON text stays JSON, equal to its structured form: it is written here,
+ * after redaction.
  */
 export function redactMessage(message: JSONRPCMessage, redactor: Redactor): JSONRPCMessage {
-  if (!('result' in message)) return redactor.value(message);
-  return { ...message, result: redactResult(message.result, redactor) };
+  const shown = removeDeceptiveCharactersFrom(message);
+  if (!('result' in shown)) return redactor.value(shown);
+  return { ...shown, result: redactResult(shown.result, redactor) };
 }
 
 function redactResult(result: JsonObject, redactor: Redactor): JsonObject {

@@ -1,7 +1,9 @@
+import { MAX_ANSWER_CHARS } from '../tools/answer-budget.ts';
 import { getSystemHealth } from '../tools/overview-tools.ts';
+import { fitFixes, olderFixes } from '../tools/run-fixes.ts';
 import type { Resource } from './offers.ts';
 
-/** The resources of spec 3, Resources and their fields. */
+/** The resources: what a client may show without a tool. */
 export const resources: readonly Resource[] = [
   {
     uri: 'backup://system/health',
@@ -9,7 +11,8 @@ export const resources: readonly Resource[] = [
     title: 'System health',
     description:
       'Whether the database, the storage of the archives and the service API answer: what get_system_health returns.',
-    read: async (handles, signal) => getSystemHealth.handler({}, handles, { signal }),
+    read: async (deps, signal) =>
+      getSystemHealth.handler({}, deps, { signal, maxChars: MAX_ANSWER_CHARS }),
   },
   {
     uri: 'backup://runs/latest',
@@ -17,6 +20,12 @@ export const resources: readonly Resource[] = [
     title: 'Latest backup run',
     description:
       'The backup run that started last, with the fixes that are linked to it; run is null while there is none.',
-    read: async ({ backups }, signal) => ({ run: await backups.readLatestRun(signal) }),
+    async read({ backups }, signal) {
+      const run = await backups.readLatestRun(signal);
+      if (run === null) return { run };
+      const fixes = fitFixes(run.fixes, MAX_ANSWER_CHARS / 2);
+      const missing = run.fixes.length - fixes.length;
+      return { run: { ...run, fixes }, ...(missing > 0 ? { more: olderFixes(missing) } : {}) };
+    },
   },
 ];

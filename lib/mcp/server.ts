@@ -1,6 +1,5 @@
 import { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import {
-  CallToolRequestSchema,
   type CallToolResult,
   GetPromptRequestSchema,
   ListPromptsRequestSchema,
@@ -9,12 +8,18 @@ import {
   ListToolsRequestSchema,
   ReadResourceRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js';
-import { loadOnce } from '../platform/load-once.ts';
-import type { Log } from '../platform/log.ts';
-import { version } from '../platform/version.ts';
+import * as z from 'zod';
+import { loadOnce } from '../async.ts';
+import { AppError } from '../errors.ts';
+import type { Log } from '../log.ts';
+import { nearestWords } from '../text/nearest.ts';
+import { fitAnswer } from '../tools/answer-budget.ts';
 import { describeTool, type ToolDescription } from '../tools/describe-tool.ts';
-import type { ToolHandles } from '../tools/index.ts';
+import type { ToolDeps } from '../tools/index.ts';
 import { runTool } from '../tools/run-tool.ts';
+import { showOutput } from '../tools/show-output.ts';
+import type { ToolCall } from '../tools/tool.ts';
+import { version } from '../version.ts';
 import { handleRequest } from './handle-request.ts';
 import type { Catalogue, LoadCatalogue } from './offers.ts';
 import {
@@ -29,8 +34,8 @@ const INSTRUCTIONS =
 
 export interface McpServerParts {
   loadCatalogue: LoadCatalogue;
-  /** What the tools reach the world through: called once, when something is asked for. */
-  loadHandles: () => Promise<ToolHandles>;
+  /** What the tools reach the world through, asked for by each call. Throws AppError. */
+  loadDeps: () => Promise<ToolDeps>;
   log: Log;
 }
 
@@ -41,33 +46,46 @@ const noAnswers = {
   },
 };
 
-/** Makes the server of one connection, or of one request where there are no connections. */
-export type CreateMcpServer = () => Server;
+/** Makes the server of one connection, or of one request where there are no connections, for one caller. */
+export type CreateMcpServer = (caller: string) => Server;
 
 /**
- * Prepares MCP servers over shared handles: what they offer is loaded once, when it is asked for, and each
+ * Prepares MCP servers over shared dependencies: what they offer is loaded once, when it is asked for, and each
  * connection gets a server of its own. A failed tool is a result, an unknown name a JSON-RPC error.
- * (spec 3, Errors)
  */
 export function prepareMcpServer({
   loadCatalogue,
-  loadHandles,
+  loadDeps,
   log,
 }: McpServerParts): CreateMcpServer {
   const offers = loadOnce(async () => prepareOffers(await loadCatalogue()));
-  const handles = loadOnce(loadHandles);
 
   async function callTool(
     name: string,
     given: unknown,
-    signal: AbortSignal,
+    call: Pick<ToolCall, 'signal' | 'caller'>,
   ): Promise<CallToolResult> {
     const tool = (await offers()).tools.get(name);
-    if (!tool) throw invalidParams(`there is no tool ${short(name)}`);
-    const outcome = await runTool(tool, given, await handles(), { signal, log });
+    if (!tool) throw invalidParams(`there is no tool ${short(name)}${await suggest(name)}`);
+    let deps: ToolDeps;
+    try {
+      deps = await loadDeps();
+    } catch (error) {
+      // Such as a bad variable, which a person has to know of.
+      if (!(error instanceof AppError) || error.code === 'INTERNAL_ERROR') throw error;
+      return failure(error.message);
+    }
+    const outcome = await runTool(tool, given, deps, { ...call, log });
     // The same JSON as text is added behind redaction, so that both say the same.
     if (outcome.ok) return { content: [], structuredContent: outcome.output };
-    return { content: [{ type: 'text', text: outcome.message }], isError: true };
+    return failure(outcome.message);
+  }
+
+  async function suggest(name: string): Promise<string> {
+    const near = nearestWords(name, [...(await offers()).tools.keys()], 3);
+    return near.length === 0
+      ? '; tools/list names them all'
+      : `; did you mean ${near.join(' or ')}?`;
   }
 
   async function readResource(uri: string, signal: AbortSignal) {
@@ -75,9 +93,10 @@ export function prepareMcpServer({
     if (!resource) {
       throw new ProtocolError(RESOURCE_NOT_FOUND, 'there is no such resource', { uri: short(uri) });
     }
-    const content = await resource.read(await handles(), signal);
+    const deps = await loadDeps();
+    const content = showOutput(await resource.read(deps, signal), deps.redactor);
     return {
-      contents: [{ uri, mimeType: 'application/json', text: JSON.stringify(content) }],
+      contents: [{ uri, mimeType: 'application/json', text: JSON.stringify(fitAnswer(content)) }],
     };
   }
 
@@ -86,11 +105,11 @@ export function prepareMcpServer({
     if (!prompt) throw invalidParams(`there is no prompt ${short(name)}`);
     return {
       description: prompt.description,
-      messages: await prompt.write(await handles(), signal),
+      messages: await prompt.write(await loadDeps(), signal),
     };
   }
 
-  return () => {
+  return (caller) => {
     const server = new Server(
       { name: 'backup-observatory', title: 'Backup Observatory', version },
       {
@@ -111,8 +130,8 @@ export function prepareMcpServer({
     handleRequest(server, ListPromptsRequestSchema, () =>
       answer('the list of prompts', async () => (await offers()).promptList),
     );
-    handleRequest(server, CallToolRequestSchema, ({ name, arguments: given }, signal) =>
-      answer(`the tool ${short(name)}`, () => callTool(name, given, signal)),
+    handleRequest(server, callRequest, ({ name, arguments: given }, signal) =>
+      answer(`the tool ${short(name)}`, () => callTool(name, given, { signal, caller })),
     );
     handleRequest(server, ReadResourceRequestSchema, ({ uri }, signal) =>
       answer(`the resource ${short(uri)}`, () => readResource(uri, signal)),
@@ -131,6 +150,20 @@ export function prepareMcpServer({
     }
   }
 }
+
+const failure = (text: string): CallToolResult => ({
+  content: [{ type: 'text', text }],
+  isError: true,
+});
+
+/** Arguments that are null are none. */
+const callRequest = z.object({
+  method: z.literal('tools/call'),
+  params: z.object({
+    name: z.string(),
+    arguments: z.record(z.string(), z.unknown()).nullish(),
+  }),
+});
 
 /** What a catalogue holds, by its names and as the lists answer it. */
 function prepareOffers({ tools, resources, prompts }: Catalogue) {

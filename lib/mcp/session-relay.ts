@@ -27,7 +27,7 @@ const OPEN = 'open';
 
 /**
  * A relay over Redis. A session is a list under a name made of its id and the token, so neither can be
- * read from Redis and another token finds no session. (spec 3, Transports)
+ * read from Redis and another token finds no session.
  */
 export function createSessionRelay(redis: Redis, token: string): SessionRelay {
   const keyOf = (sessionId: string) =>

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { type JSONRPCMessage, JSONRPCMessageSchema } from '@modelcontextprotocol/sdk/types.js';
-import type { Clock } from '../platform/clock.ts';
-import { AppError } from '../platform/errors.ts';
-import type { Log } from '../platform/log.ts';
-import { warnOccasionally } from '../platform/occasional-log.ts';
+import type { Clock } from '../clock.ts';
+import { AppError } from '../errors.ts';
+import type { Log } from '../log.ts';
+import { warnOccasionally } from '../occasional-log.ts';
 import { type GuardOptions, guardTransport } from './guarded-transport.ts';
 import type { CreateMcpServer } from './server.ts';
 import type { Delivery, SessionRelay } from './session-relay.ts';
@@ -26,7 +26,7 @@ export interface SseSessions {
    * Starts a session and returns the body of its stream, which ends it when it is canceled. Throws
    * SERVICE_UNAVAILABLE when there are too many.
    */
-  open(endpoint: string): Promise<ReadableStream<Uint8Array>>;
+  open(endpoint: string, caller: string): Promise<ReadableStream<Uint8Array>>;
   /** Hands a message to a session here or, with a relay, anywhere. Throws SERVICE_UNAVAILABLE without Redis. */
   deliver(sessionId: string, message: JSONRPCMessage): Promise<Delivery>;
 }
@@ -47,21 +47,21 @@ const POLL_MS = { first: 100, growth: 1.3, most: 2_000 };
 const RENEW_MS = 30_000;
 const WARN_INTERVAL_MS = 60_000;
 
-/** Keeps the sessions of one process (spec 3, Transports; sessions are relayed where Redis is). */
+/** Keeps the sessions of one process; they are relayed where Redis is. */
 export function createSseSessions(options: SseSessionsOptions): SseSessions {
   const { createServer, guard, relay, clock, log, stopping } = options;
   const sessions = new Map<string, SseTransport>();
   const warn = warnOccasionally({ log, clock }, WARN_INTERVAL_MS);
 
   return {
-    async open(endpoint) {
+    async open(endpoint, caller) {
       if (sessions.size >= MAX_SESSIONS) {
         throw new AppError('SERVICE_UNAVAILABLE', 'too many sessions are open');
       }
       const sessionId = randomBytes(32).toString('base64url');
       const transport = createSseTransport(endpoint, sessionId);
       const ended = new AbortController();
-      const server = createServer();
+      const server = createServer(caller);
       sessions.set(sessionId, transport);
       server.onclose = () => {
         sessions.delete(sessionId);

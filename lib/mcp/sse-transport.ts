@@ -17,7 +17,7 @@ export const MAX_UNREAD_BYTES = 64 * 1024 * 1024;
 
 /**
  * A session's transport: events to the client on a stream, messages from it through `receive`. The first
- * event names the address for messages, `<endpoint>?sessionId=…`. (spec 3, Transports)
+ * event names the address for messages, `<endpoint>?sessionId=…`.
  */
 export function createSseTransport(endpoint: string, sessionId: string): SseTransport {
   const encoder = new TextEncoder();

@@ -24,7 +24,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
   const { createServer, guard, stdin, stdout, stopping } = options;
   const gone = new AbortController();
   const leave = () => gone.abort();
-  const server = createServer();
+  const server = createServer('stdio');
   const transport = guardTransport(new StdioServerTransport(stdin, stdout), guard);
   server.onclose = leave;
   stopping.addEventListener('abort', leave, { once: true });

@@ -1,14 +1,34 @@
 import type { Context } from 'hono';
-import type { AppError } from '../platform/errors.ts';
-import {
-  type DescribeError,
-  describeErrorHead,
-  type ErrorAnswer,
-} from '../platform/http/error-response.ts';
+import * as z from 'zod';
+import type { AppError } from '../errors.ts';
+import { type DescribeError, describeErrorHead, type ErrorAnswer } from '../http/error-response.ts';
+import { observatoryError } from '../http/error-shapes.ts';
+import type { RouteResponse } from '../http/route.ts';
+
+/** Every path of the observatory also answers with this in front. */
+export const PREFIX = '/observatory';
+
+/** What the declarations of the observatory's routes share. */
+export const observatoryRoute = {
+  errorSchema: observatoryError,
+  servers: ['/', PREFIX],
+  rateLimited: true,
+} as const;
+
+/** Describes a success as most endpoints answer it: `{success, message, data}`. */
+export function wrapped<Data extends z.ZodType>(description: string, data: Data) {
+  const schema = z.object({ success: z.literal(true), message: z.string(), data });
+  return { description, schema } satisfies RouteResponse;
+}
+
+/** Describes an error beside those that a route's access and inputs imply. */
+export function refused(description: string): RouteResponse {
+  return { description, schema: observatoryError };
+}
 
 type SuccessStatus = 200 | 201;
 
-/** Answers a success: `{success: true, message, data}` (spec 2, What the service does). */
+/** Answers a success: `{success: true, message, data}`. */
 export function sendData(
   c: Context,
   message: string,
@@ -29,7 +49,7 @@ export function sendJsonData(
   return c.body(body, status, { 'Content-Type': 'application/json' });
 }
 
-/** The error envelope of the observatory (spec 2, Error envelope; decisions 5). */
+/** The error envelope of the observatory. */
 export const describeObservatoryError: DescribeError = (error, requestId): ErrorAnswer => ({
   ...describeErrorHead(error),
   body: {
@@ -44,7 +64,7 @@ export const describeObservatoryError: DescribeError = (error, requestId): Error
   },
 });
 
-/** The request id has a field of its own, so a failure's text is fixed (spec 2, Errors, 500). */
+/** The request id has a field of its own, so a failure's text is fixed. */
 function messageOf({ code, message }: AppError): string {
   return code === 'INTERNAL_ERROR' ? 'Internal server error' : message;
 }

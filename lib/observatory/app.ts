@@ -1,22 +1,21 @@
-import type { Hono } from 'hono';
+import type { Context, Hono } from 'hono';
 import { getPath } from 'hono/utils/url';
+import type { ObservatoryConfig } from '../config/observatory.ts';
+import type { Deps } from '../deps.ts';
 import { createGateway } from '../gateway/gateway.ts';
-import type { ObservatoryConfig } from '../platform/config/observatory.ts';
-import type { Deps } from '../platform/deps.ts';
-import { limitBody, MAX_BODY_BYTES } from '../platform/http/body-limit.ts';
-import type { HttpEnv } from '../platform/http/env.ts';
-import { limitRate } from '../platform/http/rate-limit.ts';
-import { mountEndpoints, nameRoutes } from '../platform/http/route.ts';
-import { createSurface, type SurfaceOptions } from '../platform/http/surface.ts';
-import { warnOccasionally } from '../platform/occasional-log.ts';
+import { limitBody, MAX_BODY_BYTES } from '../http/body-limit.ts';
+import type { HttpEnv } from '../http/env.ts';
+import { limitRate } from '../http/rate-limit.ts';
+import { mountEndpoints, nameRoutes } from '../http/route.ts';
+import { createSurface, type SurfaceOptions } from '../http/surface.ts';
+import { warnOccasionally } from '../occasional-log.ts';
 import { hashingModel } from '../search/embedders/hashing.ts';
-import { describeObservatoryError } from './answers.ts';
+import { describeObservatoryError, PREFIX } from './answers.ts';
 import { createUserCheck } from './authentication.ts';
-import { createChatHandles } from './chat/handles.ts';
-import { PREFIX } from './declare.ts';
-import { observatoryEndpoints } from './endpoints.ts';
-import type { ObservatoryHandles } from './handles.ts';
+import { createChatDeps } from './chat/chat-deps.ts';
 import { createLoginLockout } from './login-lockout.ts';
+import type { ObservatoryDeps } from './observatory-deps.ts';
+import { observatoryEndpoints } from './observatory-endpoints.ts';
 import { createPasswordCheck } from './password-check.ts';
 import { shareReadiness } from './readiness-faults.ts';
 import { readyEndpoints } from './ready.ts';
@@ -33,12 +32,12 @@ export interface ObservatoryAppOptions extends SurfaceOptions {
 
 const WARN_INTERVAL_MS = 60_000;
 
-/** The observatory of specification 2. */
+/** The observatory: login, search, chat and reports. */
 export function createObservatoryApp(
   deps: Deps<ObservatoryConfig>,
   { askServiceApi = askNobody, stopping = null, ...options }: ObservatoryAppOptions = {},
 ): Hono<HttpEnv> {
-  const handles = buildHandles(deps, { askServiceApi, stopping });
+  const observatoryDeps = buildObservatoryDeps(deps, { askServiceApi, stopping });
   const app = createSurface(deps, {
     ...options,
     describeError: describeObservatoryError,
@@ -49,24 +48,25 @@ export function createObservatoryApp(
       .filter(({ route }) => route.access === 'public')
       .map(({ route }) => route.path),
   );
-  const limit = limitRate(deps);
+  const { recognizeUser, requireUser } = observatoryDeps.users;
+  const limit = limitRate(deps, { maxPerUser: deps.config.USER_MAX_REQUESTS_PER_MINUTE });
+  const needsUser = (c: Context<HttpEnv>) =>
+    !publicPaths.has(c.req.path) && !isInternalReport(c, deps.config);
   nameRoutes(app, observatoryEndpoints);
   // An unknown path is 401 without a token, like the paths of the service API.
   app.use(
+    (c, next) => (needsUser(c) ? recognizeUser(c, next) : next()),
     (c, next) => (c.req.path === READY_PATH ? next() : limit(c, next)),
-    (c, next) =>
-      publicPaths.has(c.req.path) || isInternalReport(c, deps.config)
-        ? next()
-        : handles.users.requireUser(c, next),
+    (c, next) => (needsUser(c) ? requireUser(c, next) : next()),
     limitBody(MAX_BODY_BYTES),
   );
-  mountEndpoints(app, observatoryEndpoints, handles);
+  mountEndpoints(app, observatoryEndpoints, observatoryDeps);
   return app;
 }
 
 /** What goes on answering while the configuration is bad: that it is. */
 export function mountReadiness(app: Hono<HttpEnv>, deps: Deps<ObservatoryConfig>): void {
-  mountEndpoints(app, readyEndpoints, buildHandles(deps, unreachable));
+  mountEndpoints(app, readyEndpoints, buildObservatoryDeps(deps, unreachable));
 }
 
 const askNobody: AskServiceApi = async () => {
@@ -81,8 +81,8 @@ const unreachable: HandedIn = {
   stopping: null,
 };
 
-function buildHandles(deps: Deps<ObservatoryConfig>, parts: HandedIn): ObservatoryHandles {
-  const { config, db, clock, log } = deps;
+function buildObservatoryDeps(deps: Deps<ObservatoryConfig>, parts: HandedIn): ObservatoryDeps {
+  const { config, clock, log } = deps;
   if (config.JWT_SECRET === undefined) {
     log.error('JWT_SECRET is not set: the observatory answers 503');
   }
@@ -94,16 +94,16 @@ function buildHandles(deps: Deps<ObservatoryConfig>, parts: HandedIn): Observato
     tokens,
     users: createUserCheck(deps, tokens),
     lockout: createLoginLockout(deps),
-    checkPassword: createPasswordCheck(config, db),
+    checkPassword: createPasswordCheck(deps),
     gateway,
-    chat: createChatHandles(deps, { ...parts, gateway }),
+    chat: createChatDeps(deps, { ...parts, gateway }),
     askServiceApi: parts.askServiceApi,
     findFaults: shareReadiness({ ...deps, ...parts }),
     warnNotReady: warnOccasionally(deps, WARN_INTERVAL_MS),
   };
 }
 
-/** The service API has a /ready of its own, so this one keeps its prefix (decisions 1). */
+/** The service API has a /ready of its own, so this one keeps its prefix. */
 const READY_PATH = `${PREFIX}/ready`;
 
 /** Routes a request by its path without the prefix. */

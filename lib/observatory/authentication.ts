@@ -1,23 +1,25 @@
 import type { Context, MiddlewareHandler } from 'hono';
-import type { IdentityConfig } from '../platform/config/identity.ts';
-import { secretsEqual } from '../platform/crypto.ts';
-import type { Deps } from '../platform/deps.ts';
-import { AppError } from '../platform/errors.ts';
-import type { HttpEnv } from '../platform/http/env.ts';
-import { fingerprintHash } from '../platform/password.ts';
+import type { IdentityConfig } from '../config/identity.ts';
+import type { Deps } from '../deps.ts';
+import { AppError } from '../errors.ts';
+import type { HttpEnv } from '../http/env.ts';
 import { findPasswordHash, isUser } from '../records/users.ts';
+import { secretsEqual } from '../security/crypto.ts';
+import { fingerprintHash } from '../security/password.ts';
 import type { TokenClaims, Tokens } from './tokens.ts';
 
 /** Finds out whose token a request carries. */
 export interface UserCheck {
   /** The user's name; null without a valid token. Throws SERVICE_UNAVAILABLE without the database. */
   identify(c: Context<HttpEnv>): Promise<string | null>;
-  /** Puts the name into `c.get('user')`; answers 401 without a valid token. */
+  /** Puts the name into `c.get('user')`, and lets every request pass: it is counted before it is refused. */
+  recognizeUser: MiddlewareHandler<HttpEnv>;
+  /** Answers 401 to who was not recognized. Throws SERVICE_UNAVAILABLE where that could not be found out. */
   requireUser: MiddlewareHandler<HttpEnv>;
 }
 
-/** The 401 of spec 2, Authentication, with the challenge of RFC 6750. */
-export function invalidToken(hasToken: boolean): AppError {
+/** The answer to a missing or invalid token, with the challenge of RFC 6750. */
+function invalidToken(hasToken: boolean): AppError {
   const challenge = 'Bearer realm="observatory"';
   return new AppError(
     'UNAUTHORIZED',
@@ -64,16 +66,25 @@ export function createUserCheck(
   }
   return {
     identify,
+    async recognizeUser(c, next) {
+      try {
+        const username = await identify(c);
+        if (username !== null) c.set('user', username);
+      } catch (error) {
+        c.set('userFault', error);
+      }
+      await next();
+    },
     async requireUser(c, next) {
-      const username = await identify(c);
-      if (username === null) throw invalidToken(bearerOf(c) !== null);
-      c.set('user', username);
+      const fault = c.get('userFault');
+      if (fault !== undefined) throw fault;
+      if (c.get('user') === undefined) throw invalidToken(bearerOf(c) !== null);
       await next();
     },
   };
 }
 
-/** The answer to everything that needs a token while none can be made (decisions 2). */
+/** The answer to everything that needs a token while none can be made. */
 export function notConfigured(): AppError {
   return new AppError('SERVICE_UNAVAILABLE', 'the service is not configured');
 }

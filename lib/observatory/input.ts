@@ -1,11 +1,9 @@
-import 'zod-openapi';
-import { z } from 'zod';
-import { memoize } from '../platform/memoize.ts';
+import * as z from 'zod';
 
 /**
  * A UUID of any version in its usual form, as Postgres takes it; in lower case.
  */
-export const uuid = memoize(() => z.guid('must be a UUID').toLowerCase());
+export const uuid = z.guid('must be a UUID').toLowerCase();
 
 /** A whole number in a query, at least `least` and at most `most`. */
 export function integerQuery(least: number, most: number, description: string) {

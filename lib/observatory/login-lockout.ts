@@ -1,10 +1,10 @@
 import type { Redis } from '@upstash/redis';
 import QuickLRU from 'quick-lru';
-import type { Clock } from '../platform/clock.ts';
-import type { IdentityConfig } from '../platform/config/identity.ts';
-import type { Deps } from '../platform/deps.ts';
-import { AppError } from '../platform/errors.ts';
-import { warnOccasionally } from '../platform/occasional-log.ts';
+import type { Clock } from '../clock.ts';
+import type { IdentityConfig } from '../config/identity.ts';
+import type { Deps } from '../deps.ts';
+import { AppError } from '../errors.ts';
+import { createRedisFallback } from '../rate-limits/redis-fallback.ts';
 
 /** A login that was counted as failed before its password was looked at. One of the three ends it. */
 export interface LoginAttempt {
@@ -16,7 +16,7 @@ export interface LoginAttempt {
   cancel(): Promise<void>;
 }
 
-/** Counts the failed logins of each address (spec 2, Limits; decisions 5). */
+/** Counts the failed logins of each address. */
 export interface LoginLockout {
   /**
    * Counts an attempt before it is made, so that guesses sent at once are no more than the limit. While
@@ -43,8 +43,6 @@ interface LockoutLimits {
 const KEPT_ADDRESSES = 20_000;
 /** Most attempts that wait for others of their addresses; a flood beyond them is refused. */
 const MAX_WAITING = 1_000;
-/** For so long Redis is left alone after it failed. */
-const REDIS_PAUSE_MS = 5_000;
 
 /** Counts in Redis when it is there, in the process otherwise and while Redis does not answer. */
 export function createLoginLockout({
@@ -59,25 +57,21 @@ export function createLoginLockout({
   };
   const inProcess = countInProcess(limits, clock);
   const inRedis = redis === null ? null : countInRedis(limits, redis);
-  const warn = warnOccasionally({ log, clock }, 60_000);
   const underWay = trackAttempts();
-  let redisPausedUntil = Number.NEGATIVE_INFINITY;
+  const fallback = createRedisFallback(
+    { log, clock },
+    'Redis does not answer: failed logins are counted in this process',
+  );
 
-  /** Redis failed: everything is counted here for a while. */
-  function pauseRedis(error: unknown): void {
-    redisPausedUntil = clock.now() + REDIS_PAUSE_MS;
-    warn('Redis does not answer: failed logins are counted in this process', { error });
-  }
-
-  async function reserve(address: string): Promise<[FailureCounter, number | null]> {
-    if (inRedis !== null && clock.now() >= redisPausedUntil) {
-      try {
-        return [inRedis, await inRedis.reserve(address)];
-      } catch (error) {
-        pauseRedis(error);
-      }
-    }
-    return [inProcess, await inProcess.reserve(address)];
+  function reserve(address: string): Promise<[FailureCounter, number | null]> {
+    const reserveIn = async (counter: FailureCounter): Promise<[FailureCounter, number | null]> => [
+      counter,
+      await counter.reserve(address),
+    ];
+    return fallback.run(
+      () => reserveIn(inRedis ?? inProcess),
+      () => reserveIn(inProcess),
+    );
   }
 
   return {
@@ -91,11 +85,11 @@ export function createLoginLockout({
           return {
             fail: () => end({ madeRoom: false }),
             succeed: async () => {
-              await counter.clear(address).catch(pauseRedis);
+              await counter.clear(address).catch(fallback.pause);
               end({ madeRoom: true });
             },
             cancel: async () => {
-              await counter.release(address).catch(pauseRedis);
+              await counter.release(address).catch(fallback.pause);
               end({ madeRoom: true });
             },
           };

@@ -1,12 +1,13 @@
-import type { IdentityConfig } from '../platform/config/identity.ts';
-import { secretsEqual } from '../platform/crypto.ts';
-import type { Database } from '../platform/database/database.ts';
-import { AppError } from '../platform/errors.ts';
-import { fingerprintHash, verifyPassword } from '../platform/password.ts';
-import { findPasswordHash } from '../records/users.ts';
+import pLimit from 'p-limit';
+import type { IdentityConfig } from '../config/identity.ts';
+import type { Deps } from '../deps.ts';
+import { AppError } from '../errors.ts';
+import { findPasswordHash, replacePasswordHash } from '../records/users.ts';
+import { secretsEqual } from '../security/crypto.ts';
+import { fingerprintHash, renewHash, verifyPassword } from '../security/password.ts';
 import { isConfiguredUser } from './authentication.ts';
 
-/** Guesses that are worked on at once: each takes 32 MiB and a core for about 100 ms. */
+/** Guesses that are worked on at once: each takes 32 MiB and a core for about 300 ms. */
 const MAX_AT_ONCE = 2;
 /** Guesses that may wait for their turn; a flood beyond them is refused. */
 const MAX_WAITING = 64;
@@ -24,11 +25,20 @@ export interface VerifiedLogin {
 export type CheckPassword = (username: string, password: string) => Promise<VerifiedLogin | null>;
 
 /**
- * The password check of the login. Every name takes one look-up and one scrypt, whether it is unknown,
- * stored or AUTH_USERNAME's, so that the time tells nothing. (spec 2, Authentication; decisions 5)
+ * The password check of the login. Every name takes one look-up and the same scrypt, whether it is unknown,
+ * stored or AUTH_USERNAME's, so that the time tells nothing. A stored hash that costs less than those of
+ * today is replaced when its password was right.
  */
-export function createPasswordCheck(config: IdentityConfig, db: Database): CheckPassword {
-  const takeTurn = limitAtOnce(MAX_AT_ONCE, MAX_WAITING);
+export function createPasswordCheck({
+  config,
+  db,
+  log,
+}: Pick<Deps<IdentityConfig>, 'config' | 'db' | 'log'>): CheckPassword {
+  const limit = pLimit(MAX_AT_ONCE);
+  const takeTurn = async <Value>(work: () => Promise<Value>): Promise<Value> => {
+    if (limit.pendingCount < MAX_WAITING) return limit(work);
+    throw new AppError('SERVICE_UNAVAILABLE', 'too many logins at once, try again');
+  };
   return async (username, password) => {
     const stored = await findPasswordHash(db, username);
     const isConfigured = isConfiguredUser(config, username);
@@ -37,34 +47,22 @@ export function createPasswordCheck(config: IdentityConfig, db: Database): Check
       const isRight = secretsEqual(composed(password), composed(config.AUTH_PASSWORD ?? ''));
       return isRight ? { credential: null } : null;
     }
-    return isVerified && stored !== null ? { credential: fingerprintHash(stored) } : null;
+    if (!isVerified || stored === null) return null;
+    await renew(username, password, stored);
+    return { credential: fingerprintHash(stored) };
   };
+
+  async function renew(username: string, password: string, stored: string): Promise<void> {
+    try {
+      const renewed = await takeTurn(() => renewHash(password, stored));
+      if (renewed !== null) await replacePasswordHash(db, username, { from: stored, to: renewed });
+    } catch (error) {
+      log.warn('a password could not be hashed anew; the next login tries again', { error });
+    }
+  }
 }
 
 /** As `hashPassword` takes it: keyboards compose the same letter in more than one way. */
 function composed(password: string): string {
   return password.normalize('NFKC');
-}
-
-function limitAtOnce(atOnce: number, waiting: number) {
-  let running = 0;
-  const queue: (() => void)[] = [];
-  return async <Value>(work: () => Promise<Value>): Promise<Value> => {
-    if (running >= atOnce) {
-      if (queue.length >= waiting) {
-        throw new AppError('SERVICE_UNAVAILABLE', 'too many logins at once, try again');
-      }
-      await new Promise<void>((resolve) => queue.push(resolve));
-    } else {
-      running += 1;
-    }
-    try {
-      return await work();
-    } finally {
-      // The turn goes to the next in line, without a moment in which somebody else could take it.
-      const next = queue.shift();
-      if (next) next();
-      else running -= 1;
-    }
-  };
 }

@@ -1,7 +1,6 @@
-import type { ObservatoryConfig } from '../platform/config/observatory.ts';
-import type { Deps } from '../platform/deps.ts';
-import { shareUnderWay } from '../platform/share-under-way.ts';
-import { within } from '../platform/within.ts';
+import { shareInFlight, within } from '../async.ts';
+import type { ObservatoryConfig } from '../config/observatory.ts';
+import type { Deps } from '../deps.ts';
 import { ping } from '../records/ping.ts';
 import type { AskServiceApi } from './service-api.ts';
 
@@ -18,19 +17,19 @@ export interface ReadinessFaults {
  * Asks what the observatory needs, once for all who ask while it is under way: anybody may, as often as they
  * like.
  */
-export function shareReadiness(handles: AskingHandles): () => Promise<ReadinessFaults> {
-  const { db, clock } = handles;
+export function shareReadiness(deps: AskingDeps): () => Promise<ReadinessFaults> {
+  const { db, clock } = deps;
   const ask = async () => {
     const [database, backend] = await Promise.all([
-      faultOf(within(DATABASE_WITHIN_MS, ping(db), clock), handles),
-      faultOf(askBackend(handles), handles),
+      faultOf(within(DATABASE_WITHIN_MS, ping(db), clock), deps),
+      faultOf(askBackend(deps), deps),
     ]);
     return { database, backend };
   };
-  return shareUnderWay(ask, { clock, maxMs: DATABASE_WITHIN_MS });
+  return shareInFlight(ask, { clock, maxMs: DATABASE_WITHIN_MS });
 }
 
-interface AskingHandles
+interface AskingDeps
   extends Pick<Deps<ObservatoryConfig>, 'db' | 'clock' | 'config' | 'fetch' | 'redactor'> {
   askServiceApi: AskServiceApi;
 }
@@ -38,7 +37,7 @@ interface AskingHandles
 /** Null when it goes well, else what is wrong, without credentials. */
 async function faultOf(
   work: Promise<unknown>,
-  { redactor }: Pick<AskingHandles, 'redactor'>,
+  { redactor }: Pick<AskingDeps, 'redactor'>,
 ): Promise<string | null> {
   try {
     await work;
@@ -50,7 +49,7 @@ async function faultOf(
 }
 
 /** BACKEND_URL's /health when it is set, else that of the service API of the same deployment. */
-async function askBackend({ config, fetch, clock, askServiceApi }: AskingHandles) {
+async function askBackend({ config, fetch, clock, askServiceApi }: AskingDeps) {
   const expired = new AbortController();
   const ask =
     config.BACKEND_URL === undefined

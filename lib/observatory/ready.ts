@@ -1,35 +1,72 @@
 import type { Context } from 'hono';
-import type { ObservatoryConfig } from '../platform/config/observatory.ts';
-import type { HttpEnv } from '../platform/http/env.ts';
-import { type Endpoint, endpoint } from '../platform/http/route.ts';
-import { within } from '../platform/within.ts';
-import type { ObservatoryHandles } from './handles.ts';
-import { readyRoute } from './routes/ready.ts';
+import * as z from 'zod';
+import { within } from '../async.ts';
+import type { ObservatoryConfig } from '../config/observatory.ts';
+import type { HttpEnv } from '../http/env.ts';
+import { observatoryError } from '../http/error-shapes.ts';
+import { type Endpoint, endpoint } from '../http/route.ts';
+import { PREFIX } from './answers.ts';
+import type { ObservatoryDeps } from './observatory-deps.ts';
+
+const reachable = z.enum(['ok', 'unreachable']);
+
+const readiness = z
+  .object({
+    status: z.enum(['ready', 'unavailable']),
+    database: reachable,
+    go_backend: reachable.meta({ description: 'The service API.' }),
+    configuration: z.enum(['ok', 'incomplete']),
+    details: z
+      .object({
+        database: z.string().optional(),
+        go_backend: z.string().optional(),
+        configuration: z.string().optional(),
+      })
+      .optional()
+      .meta({
+        description: 'What is wrong: only with a user’s token or the internal secret.',
+      }),
+  })
+  .meta({ id: 'ObservatoryReadiness' });
 
 const CALLER_WITHIN_MS = 1_000;
 
-/** GET /observatory/ready (spec 2, Endpoints and rule 8; decisions 5). */
-export const readyEndpoints: readonly Endpoint<ObservatoryHandles>[] = [
-  endpoint(readyRoute, async (_input, handles: ObservatoryHandles, c) => {
-    const { database, backend } = await handles.findFaults();
-    const configuration = findMissing(handles.config);
-    const isReady = database === null && backend === null && configuration === null;
-    const details = {
-      ...(database === null ? {} : { database }),
-      ...(backend === null ? {} : { go_backend: backend }),
-      ...(configuration === null ? {} : { configuration }),
-    };
-    if (!isReady) handles.warnNotReady('the observatory is not ready', details);
-    const mayKnow = !isReady && (await isKnown(c, handles, database));
-    const body = {
-      status: isReady ? 'ready' : 'unavailable',
-      database: database === null ? 'ok' : 'unreachable',
-      go_backend: backend === null ? 'ok' : 'unreachable',
-      configuration: configuration === null ? 'ok' : 'incomplete',
-      ...(mayKnow ? { details } : {}),
-    };
-    return c.json(body, isReady ? 200 : 503);
-  }),
+/** GET /observatory/ready. */
+export const readyEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
+  endpoint(
+    {
+      method: 'get',
+      path: `${PREFIX}/ready`,
+      tag: 'Health',
+      access: 'public',
+      summary: 'Tell whether the observatory and what it needs answer',
+      errorSchema: observatoryError,
+      responses: {
+        200: { description: 'All of it.', schema: readiness },
+        503: { description: 'Not all of it.', schema: readiness },
+      },
+    },
+    async (_input, deps: ObservatoryDeps, c) => {
+      const { database, backend } = await deps.findFaults();
+      const configuration = findMissing(deps.config);
+      const isReady = database === null && backend === null && configuration === null;
+      const details = {
+        ...(database === null ? {} : { database }),
+        ...(backend === null ? {} : { go_backend: backend }),
+        ...(configuration === null ? {} : { configuration }),
+      };
+      if (!isReady) deps.warnNotReady('the observatory is not ready', details);
+      const mayKnow = !isReady && (await isKnown(c, deps, database));
+      const body = {
+        status: isReady ? 'ready' : 'unavailable',
+        database: database === null ? 'ok' : 'unreachable',
+        go_backend: backend === null ? 'ok' : 'unreachable',
+        configuration: configuration === null ? 'ok' : 'incomplete',
+        ...(mayKnow ? { details } : {}),
+      };
+      return c.json(body, isReady ? 200 : 503);
+    },
+  ),
 ];
 
 /** What the observatory cannot do its work without, or has only half of; null when it is all there. */
@@ -46,7 +83,7 @@ function findMissing(config: ObservatoryConfig): string | null {
  */
 async function isKnown(
   c: Context<HttpEnv>,
-  { users, clock, log }: ObservatoryHandles,
+  { users, clock, log }: ObservatoryDeps,
   databaseFault: string | null,
 ): Promise<boolean> {
   if (c.get('hasInternalSecret')) return true;

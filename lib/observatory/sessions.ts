@@ -1,5 +1,6 @@
-import { AppError } from '../platform/errors.ts';
-import { type Endpoint, endpoint } from '../platform/http/route.ts';
+import * as z from 'zod';
+import { AppError } from '../errors.ts';
+import { type Endpoint, endpoint } from '../http/route.ts';
 import {
   createSession,
   deleteSession,
@@ -8,67 +9,187 @@ import {
   readSession,
   renameSession,
 } from '../records/sessions.ts';
-import { sendData, sendJsonData } from './answers.ts';
-import type { ObservatoryHandles } from './handles.ts';
-import { uuid } from './input.ts';
-import {
-  createSessionRoute,
-  deleteSessionRoute,
-  listMessagesRoute,
-  listSessionsRoute,
-  readSessionRoute,
-  renameSessionRoute,
-} from './routes/sessions.ts';
+import { observatoryRoute, refused, sendData, sendJsonData, wrapped } from './answers.ts';
+import { integerQuery, uuid } from './input.ts';
+import type { ObservatoryDeps } from './observatory-deps.ts';
+
+const common = { ...observatoryRoute, tag: 'Sessions', access: 'user' } as const;
+
+const timestamp = z.iso.datetime({ precision: 6 }).meta({
+  description: 'ISO 8601 in UTC, with microseconds.',
+  example: '2026-01-31T08:15:00.123456Z',
+});
+
+const session = z
+  .object({
+    id: z.guid(),
+    session_name: z.string().meta({ description: 'Empty when it was given none.' }),
+    created_at: timestamp,
+    updated_at: timestamp,
+  })
+  .meta({ id: 'ChatSession' });
+const sessionDetail = z
+  .object({ ...session.shape, message_count: z.int() })
+  .meta({ id: 'ChatSessionDetail' });
+
+const message = z
+  .object({
+    id: z.int(),
+    role: z.enum(['user', 'assistant']),
+    content: z.string(),
+    created_at: timestamp,
+    request_id: z.string(),
+    status: z.enum(['completed', 'failed']).nullable().meta({
+      description: 'How the turn of an answer ended; null for a question.',
+    }),
+    tool_calls: z.array(z.looseObject({})).meta({ description: 'The tools that an answer used.' }),
+  })
+  .meta({ id: 'ChatMessage' });
+
+/** A malformed id is one that no session has: 404, not 400. */
+const sessionPath = z.object({ id: z.string().meta({ description: 'Id of a session, a UUID.' }) });
+const unknownSession = refused('No such session of yours.');
+const sessionName = z.string().trim().min(1).max(200);
 
 const PAGE_SIZE = 500;
 
 /** GET and POST /sessions, and what is below /sessions/:id. */
-export const sessionsEndpoints: readonly Endpoint<ObservatoryHandles>[] = [
-  endpoint(listSessionsRoute, async ({ query }, { db }: ObservatoryHandles, c) => {
-    const { page = 1, limit = PAGE_SIZE } = query;
-    return sendJsonData(
-      c,
-      'Read the sessions',
-      await listSessions(db, c.get('user'), { page, limit }),
-    );
-  }),
-  endpoint(createSessionRoute, async ({ body }, { db }: ObservatoryHandles, c) => {
-    const { id = null, session_name: name = '' } = body;
-    const created = await createSession(db, c.get('user'), { id, name });
-    if (created === null) throw new AppError('CONFLICT', 'the id of the session is taken');
-    return sendJsonData(c, 'Made the session', created, 201);
-  }),
-  endpoint(readSessionRoute, async ({ params }, { db }: ObservatoryHandles, c) => {
-    const id = readSessionId(params.id);
-    const found = orNotFound(await readSession(db, c.get('user'), id));
-    return sendJsonData(c, 'Read the session', found);
-  }),
-  endpoint(renameSessionRoute, async ({ params, body }, { db }: ObservatoryHandles, c) => {
-    const change = { id: readSessionId(params.id), name: body.session_name };
-    const renamed = orNotFound(await renameSession(db, c.get('user'), change));
-    return sendJsonData(c, 'Renamed the session', renamed);
-  }),
-  endpoint(deleteSessionRoute, async ({ params }, { db }: ObservatoryHandles, c) => {
-    const id = readSessionId(params.id);
-    if (!(await deleteSession(db, c.get('user'), id))) throw notFound();
-    return sendData(c, 'Deleted the session', { id, deleted: true });
-  }),
-  endpoint(listMessagesRoute, async ({ params, query }, handles: ObservatoryHandles, c) => {
-    const { db, redactor } = handles;
-    const found = await listMessages(db, c.get('user'), {
-      id: readSessionId(params.id),
-      beforeId: query.before_id ?? null,
-      limit: query.limit ?? PAGE_SIZE,
-    });
-    const messages: { tool_calls: unknown }[] = JSON.parse(orNotFound(found));
-    // What a tool answered is of logs and archives, and passes redaction wherever it leaves.
-    const shown = messages.map((it) => ({ ...it, tool_calls: redactor.value(it.tool_calls) }));
-    return sendData(c, 'Read the messages', shown);
-  }),
+export const sessionsEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
+  endpoint(
+    {
+      ...common,
+      method: 'get',
+      path: '/sessions',
+      summary: 'List your chat sessions, the one that changed last first',
+      query: z.object({
+        page: integerQuery(1, Number.MAX_SAFE_INTEGER, 'Page to read, from 1.').optional(),
+        limit: integerQuery(1, 500, 'Sessions on a page. Default 500.').optional(),
+      }),
+      responses: { 200: wrapped('The sessions.', z.array(session)) },
+    },
+    async ({ query }, { db }: ObservatoryDeps, c) => {
+      const { page = 1, limit = PAGE_SIZE } = query;
+      return sendJsonData(
+        c,
+        'Read the sessions',
+        await listSessions(db, c.get('user'), { page, limit }),
+      );
+    },
+  ),
+  endpoint(
+    {
+      ...common,
+      method: 'post',
+      path: '/sessions',
+      summary: 'Make a chat session',
+      body: {
+        encoding: 'json',
+        schema: z
+          .object({
+            id: uuid.optional().meta({ description: 'Random when it is left out.' }),
+            session_name: z.string().trim().max(200).optional(),
+          })
+          .meta({ id: 'NewChatSession' }),
+      },
+      responses: {
+        201: wrapped('The session.', session),
+        409: refused('The id is taken.'),
+      },
+    },
+    async ({ body }, { db }: ObservatoryDeps, c) => {
+      const { id = null, session_name: name = '' } = body;
+      const created = await createSession(db, c.get('user'), { id, name });
+      if (created === null) throw new AppError('CONFLICT', 'the id of the session is taken');
+      return sendJsonData(c, 'Made the session', created, 201);
+    },
+  ),
+  endpoint(
+    {
+      ...common,
+      method: 'get',
+      path: '/sessions/:id',
+      summary: 'Read a session of yours',
+      params: sessionPath,
+      responses: { 200: wrapped('The session.', sessionDetail), 404: unknownSession },
+    },
+    async ({ params }, { db }: ObservatoryDeps, c) => {
+      const id = readSessionId(params.id);
+      const found = orNotFound(await readSession(db, c.get('user'), id));
+      return sendJsonData(c, 'Read the session', found);
+    },
+  ),
+  endpoint(
+    {
+      ...common,
+      method: 'patch',
+      path: '/sessions/:id',
+      summary: 'Rename a session of yours',
+      params: sessionPath,
+      body: {
+        encoding: 'json',
+        schema: z.object({ session_name: sessionName }).meta({ id: 'ChatSessionChange' }),
+      },
+      responses: { 200: wrapped('The session.', session), 404: unknownSession },
+    },
+    async ({ params, body }, { db }: ObservatoryDeps, c) => {
+      const change = { id: readSessionId(params.id), name: body.session_name };
+      const renamed = orNotFound(await renameSession(db, c.get('user'), change));
+      return sendJsonData(c, 'Renamed the session', renamed);
+    },
+  ),
+  endpoint(
+    {
+      ...common,
+      method: 'delete',
+      path: '/sessions/:id',
+      summary: 'Delete a session of yours with its messages',
+      params: sessionPath,
+      responses: {
+        200: wrapped('It is gone.', z.object({ id: z.guid(), deleted: z.literal(true) })),
+        404: unknownSession,
+      },
+    },
+    async ({ params }, { db }: ObservatoryDeps, c) => {
+      const id = readSessionId(params.id);
+      if (!(await deleteSession(db, c.get('user'), id))) throw notFound();
+      return sendData(c, 'Deleted the session', { id, deleted: true });
+    },
+  ),
+  endpoint(
+    {
+      ...common,
+      method: 'get',
+      path: '/sessions/:id/messages',
+      summary: 'List the messages of a session of yours, oldest first',
+      description: 'The newest ones; `before_id` pages to older ones.',
+      params: sessionPath,
+      query: z.object({
+        limit: integerQuery(1, 500, 'At most so many messages. Default 500.').optional(),
+        before_id: integerQuery(
+          1,
+          Number.MAX_SAFE_INTEGER,
+          'Only messages that are older than the one of this id.',
+        ).optional(),
+      }),
+      responses: { 200: wrapped('The messages.', z.array(message)), 404: unknownSession },
+    },
+    async ({ params, query }, deps: ObservatoryDeps, c) => {
+      const { db, redactor } = deps;
+      const found = await listMessages(db, c.get('user'), {
+        id: readSessionId(params.id),
+        beforeId: query.before_id ?? null,
+        limit: query.limit ?? PAGE_SIZE,
+      });
+      const messages: { tool_calls: unknown }[] = JSON.parse(orNotFound(found));
+      // What a tool answered is of logs and archives, and passes redaction wherever it leaves.
+      const shown = messages.map((it) => ({ ...it, tool_calls: redactor.value(it.tool_calls) }));
+      return sendData(c, 'Read the messages', shown);
+    },
+  ),
 ];
 
 function readSessionId(text: string): string {
-  const parsed = uuid().safeParse(text);
+  const parsed = uuid.safeParse(text);
   if (!parsed.success) throw notFound();
   return parsed.data;
 }

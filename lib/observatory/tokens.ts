@@ -1,7 +1,7 @@
 import { jwtVerify, SignJWT } from 'jose';
 import { JOSEError } from 'jose/errors';
-import type { Clock } from '../platform/clock.ts';
-import type { IdentityConfig } from '../platform/config/identity.ts';
+import type { Clock } from '../clock.ts';
+import type { IdentityConfig } from '../config/identity.ts';
 
 /** What an access token says. */
 export interface TokenClaims {
@@ -12,7 +12,7 @@ export interface TokenClaims {
   credential: string | null;
 }
 
-/** Makes and reads access tokens (spec 2, Authentication). */
+/** Makes and reads access tokens. */
 export interface Tokens {
   issue(username: string, credential: string | null): Promise<string>;
   /** Null for a token that is expired, malformed, of another key, algorithm, issuer or audience. */
@@ -24,7 +24,7 @@ const CREDENTIAL_CLAIM = 'cred';
 /** The last second of a Date. Another maker's token may say more, and hold what Postgres cannot. */
 const LATEST_SECONDS = 8_640_000_000_000;
 
-/** Tokens signed with `secret`, its UTF-8 bytes being the key (decisions 5). */
+/** Tokens signed with `secret`, its UTF-8 bytes being the key. */
 export function createTokens(secret: string, config: IdentityConfig, clock: Clock): Tokens {
   const key = new TextEncoder().encode(secret);
   const { JWT_ISSUER: issuer, JWT_AUDIENCE: audience, JWT_EXPIRES_MINUTES } = config;

@@ -1,37 +1,37 @@
-import type { Database } from '../platform/database/database.ts';
+import type { Database } from '../database/database.ts';
 import { jsonArray } from './page.ts';
 
-/** A message as the model sees it again (spec 2, rule 3). */
+/** An earlier message of a session, as sent to the model. */
 export interface HistoryMessage {
   role: 'user' | 'assistant';
   content: string;
 }
 
-/** A question that is about to be asked. */
+/** A new question. */
 export interface NewQuestion {
   username: string;
   /** Null for a question outside any session. */
   sessionId: string | null;
-  /** The name of the session, if it has to be made. */
+  /** The name of the session, if it has to be created. */
   sessionName: string;
   question: string;
   requestId: string;
-  /** How many of the messages before it are read. */
+  /** The maximum number of earlier messages to read. */
   historyLimit: number;
 }
 
-/** How a turn ended (spec 2, Chat turn status). */
+/** The outcome of a turn. */
 export interface EndedTurn {
   username: string;
   sessionId: string | null;
   requestId: string;
   status: 'completed' | 'failed';
-  /** The text that was streamed. */
+  /** The streamed text. */
   answer: string;
   toolCalls: readonly unknown[];
 }
 
-// All parts of a statement see the messages from before it, so the question is not in its own history.
+// All parts of the statement share one snapshot, so the history does not include the new question.
 const beginStatement = {
   name: 'begin_chat_turn',
   text: `WITH owned AS (
@@ -54,7 +54,7 @@ const beginStatement = {
        ) AS newest ORDER BY id`,
     )} AS history FROM asked`,
 };
-// A session that was deleted while its turn ran takes the turn with it.
+// When the session was deleted during the turn, nothing is stored.
 const endStatement = {
   name: 'end_chat_turn',
   text: `WITH touched AS (
@@ -66,8 +66,8 @@ const endStatement = {
 };
 
 /**
- * Stores a question, makes its session when there is none of that id, and reads the messages before it,
- * oldest first. Null, with nothing stored, when the session is another user's. (spec 2, rule 3; decisions 5)
+ * Stores a question, creates its session if necessary, and returns the earlier messages, oldest first.
+ * Returns null and stores nothing when the session belongs to another user.
  */
 export async function beginTurn(
   db: Database,
@@ -85,7 +85,7 @@ export async function beginTurn(
   return row ? JSON.parse(row.history) : null;
 }
 
-/** Stores what became of a turn. Its session is then the one that changed last. */
+/** Stores the outcome of a turn and marks its session as updated. */
 export async function endTurn(db: Database, turn: EndedTurn): Promise<void> {
   const { username, sessionId, requestId, status, answer, toolCalls } = turn;
   await db.query(endStatement, [
@@ -100,7 +100,7 @@ export async function endTurn(db: Database, turn: EndedTurn): Promise<void> {
   ]);
 }
 
-/** Postgres stores neither NUL nor half a surrogate pair. */
+/** Postgres accepts neither NUL nor lone surrogates. */
 function withoutNul(text: string): string {
   return text.replaceAll('\0', '\ufffd').toWellFormed();
 }

@@ -1,13 +1,12 @@
-import type { Database, Statement } from '../platform/database/database.ts';
-import { AppError } from '../platform/errors.ts';
+import type { Database, Statement } from '../database/database.ts';
+import { AppError } from '../errors.ts';
+import { cutTextSql } from '../text/cut-text.ts';
 import { iso, readObject } from './page.ts';
 
-/** The SQLSTATE of a row that refers to one that is not there. */
 const FOREIGN_KEY_VIOLATION = '23503';
 
 /**
- * SQL for the fixes that are linked to a run, a JSON array ordered by id (spec 1, BackupRun). Each names
- * all the runs that it is linked to.
+ * SQL for the fixes linked to a run, as a JSON array ordered by id. Each lists all the runs it is linked to.
  */
 export function fixesOfRun(runId: string): string {
   return `(
@@ -21,14 +20,43 @@ export function fixesOfRun(runId: string): string {
   )`;
 }
 
-/** A fix to be stored. */
+/** Limits on the fixes of a run. */
+export const fixLimits = {
+  /** Newest fixes. */
+  fixes: 20,
+  /** Newest runs that a fix is linked to. */
+  runs: 20,
+  /** Characters of one text. */
+  text: 1_000,
+} as const;
+
+const bounded = (text: string) => cutTextSql(text, fixLimits.text);
+
+/** Like `fixesOfRun`, within `fixLimits`. */
+export function newestFixesOfRun(runId: string): string {
+  return `(
+    SELECT coalesce(json_agg(fix ORDER BY fix.id), '[]') FROM (
+      SELECT id, ${bounded('title')} AS title, ${bounded('commit_hash')} AS commit_hash,
+        ${bounded('author')} AS author,
+        (SELECT json_agg(newest.run_id ORDER BY newest.run_id) FROM (
+          SELECT link.run_id FROM backup_run_fixes AS link WHERE link.fix_id = backup_fixes.id
+          ORDER BY link.run_id DESC LIMIT ${fixLimits.runs}
+        ) AS newest) AS affected_runs
+      FROM backup_fixes
+      WHERE id IN (SELECT link.fix_id FROM backup_run_fixes AS link WHERE link.run_id = ${runId})
+      ORDER BY id DESC LIMIT ${fixLimits.fixes}
+    ) AS fix
+  )`;
+}
+
+/** A new fix. */
 export interface NewFix {
   title: string;
   description: string;
   author: string;
   /** Empty when there is none. */
   commitHash: string;
-  /** The run that it is linked to; null for none. */
+  /** The run to link it to; null for none. */
   affectedRunId: number | null;
 }
 
@@ -51,19 +79,22 @@ const insertFix: Statement = {
 };
 
 /**
- * Stores a fix, linked to the run that it mends, in one statement, and returns it as JSON. Throws
- * NOT_FOUND, and stores nothing, when there is no such run (decisions 6).
+ * Stores a fix with a link to its run in one statement, and returns it as JSON. Throws NOT_FOUND and stores
+ * nothing when there is no such run.
  */
 export async function recordFix(db: Database, fix: NewFix): Promise<string> {
   const { title, description, author, commitHash, affectedRunId } = fix;
   const values = [title, description, author, commitHash, affectedRunId];
   const recorded = await readObject(db, insertFix, values).catch((error) => {
-    // The run was deleted while the statement ran.
+    // The run was deleted meanwhile.
     if (error?.code === FOREIGN_KEY_VIOLATION) return null;
     throw error;
   });
   if (recorded === null) {
-    throw new AppError('NOT_FOUND', `backup run ${affectedRunId} does not exist`);
+    throw new AppError(
+      'NOT_FOUND',
+      `backup run ${affectedRunId} does not exist: list_backup_runs shows which do`,
+    );
   }
   return recorded;
 }

@@ -1,13 +1,13 @@
-import type { Database } from '../platform/database/database.ts';
+import type { Database } from '../database/database.ts';
 import { iso } from './page.ts';
 
-/** A user's own gateway key as it is stored. Timestamps are ISO 8601 in UTC. */
+/** A user's stored gateway key. Timestamps are ISO 8601 in UTC. */
 export interface GatewayConnection {
   encrypted_key: string;
   key_hint: string;
   connected_at: string;
   last_used_at: string | null;
-  /** The gateway refused the key; so it stays until the user reconnects. */
+  /** The gateway rejected the key. Stays set until the user reconnects. */
   invalid: boolean;
 }
 
@@ -29,8 +29,8 @@ const deleteConnection = {
   name: 'remove_gateway_connection',
   text: 'DELETE FROM gateway_connections WHERE username = $1',
 };
-// What became of a key does not touch its successor: connected_at tells them apart, also when the same
-// key is meanwhile stored under another encryption.
+// Matching connected_at keeps late updates for a replaced key from affecting its successor. Re-encrypting a
+// key does not change it.
 const updateInvalid = {
   name: 'mark_gateway_key_invalid',
   text: `UPDATE gateway_connections SET invalid = true
@@ -47,7 +47,7 @@ const updateEncryptedKey = {
          WHERE username = $1 AND encrypted_key = $2`,
 };
 
-/** A user's connection, null when there is none. */
+/** A user's connection; null when there is none. */
 export async function findGatewayConnection(
   db: Database,
   username: string,
@@ -56,7 +56,7 @@ export async function findGatewayConnection(
   return found ?? null;
 }
 
-/** Users' keys as they are stored, at most `limit`. */
+/** Up to `limit` encrypted keys of users. */
 export function listEncryptedGatewayKeys(
   db: Database,
   limit: number,
@@ -65,7 +65,7 @@ export function listEncryptedGatewayKeys(
   return db.query({ text }, [limit]);
 }
 
-/** Stores a user's key in place of the one before it. */
+/** Stores a user's key, replacing any earlier one. */
 export async function storeGatewayConnection(
   db: Database,
   username: string,
@@ -77,12 +77,12 @@ export async function storeGatewayConnection(
   return stored;
 }
 
-/** Forgets a user's key. */
+/** Deletes a user's key. */
 export async function removeGatewayConnection(db: Database, username: string): Promise<void> {
   await db.query(deleteConnection, [username]);
 }
 
-/** Notes that the gateway refused the key that was connected then. */
+/** Records that the gateway rejected the key connected at that time. */
 export async function markGatewayKeyInvalid(
   db: Database,
   username: string,
@@ -91,7 +91,7 @@ export async function markGatewayKeyInvalid(
   await db.query(updateInvalid, [username, connectedAt]);
 }
 
-/** Notes that the gateway took the key that was connected then. */
+/** Records that the gateway accepted the key connected at that time. */
 export async function noteGatewayKeyUse(
   db: Database,
   username: string,
@@ -100,7 +100,7 @@ export async function noteGatewayKeyUse(
   await db.query(updateLastUsed, [username, connectedAt]);
 }
 
-/** Stores the same key under another encryption. */
+/** Replaces a key's ciphertext after re-encryption. */
 export async function replaceEncryptedGatewayKey(
   db: Database,
   username: string,

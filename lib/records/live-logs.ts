@@ -1,42 +1,42 @@
-import type { Database, Statement } from '../platform/database/database.ts';
+import type { Database, Statement } from '../database/database.ts';
 import { iso } from './page.ts';
 
-/** Most rows of one poll (spec 1, Shared poller rules). */
+/** Maximum rows per poll. */
 export const POLL_BATCH_ROWS = 200;
-/** Most rows that a resuming client is sent before live ones (spec 1, SSE). */
+/** Maximum missed rows that a resuming client is sent. */
 export const REPLAY_ROWS = 1_000;
-/** So many ids below the newest are searched for missing ones when the feed starts. */
+/** How far below the newest id to look for missing ids when the feed starts. */
 const START_WINDOW_IDS = 10_000;
 
-/** For how long the feed waits for the database: a client waits with it for its answer. */
+/** Short, because connecting clients wait for these queries. */
 const timeLimit = { timeoutMs: 5_000 };
 
 /** A row of execution_logs as the feed sends it. */
 export interface LiveLog {
   id: bigint;
-  /** The live log message of spec 1, Resources: a JSON object on one line. */
+  /** The live log message: a JSON object on one line. */
   message: string;
 }
 
-/** Ids from `first` to `last`, both included. */
+/** Ids from `first` to `last`, inclusive. */
 export interface IdRange {
   readonly first: bigint;
   readonly last: bigint;
 }
 
-/** Where the logs end. Ids are 0 when there are none. */
+/** The end of the logs. Ids are 0 when there are no logs. */
 export interface LogEnd {
   newest: bigint;
-  /** Ids above `searchedFrom` that no row has: rows that were never kept, or not committed yet. */
+  /** Ids above `searchedFrom` without a row: rolled back, deleted or not committed yet. */
   missing: IdRange[];
   searchedFrom: bigint;
-  /** Ids that were asked for and have a row now. */
+  /** Previously missing ids that have a row now. */
   found: bigint[];
 }
 
 const columns = 'id, level, message, repository, created_at';
 
-/** SQL for a live log message, from a row named log. Level and message are as written. */
+/** SQL for the live log message of the row `log`. */
 const message = `(SELECT row_to_json(item)::text FROM (
   SELECT 'log' AS type, log.id, log.level, log.message, coalesce(log.repository, '') AS repository,
     ${iso('log.created_at')} AS timestamp) AS item)`;
@@ -62,7 +62,7 @@ const end: Statement = {
          ORDER BY log.id DESC LIMIT ${REPLAY_ROWS}) AS log) AS found`,
 };
 
-/** Reads where the logs end, and which of the given missing ids have a row by now. */
+/** Reads the end of the logs, and which of the given missing ids have a row by now. */
 export async function readLogEnd(db: Database, missing: readonly IdRange[]): Promise<LogEnd> {
   const [row] = await db.query<Record<'newest' | 'start' | 'missing' | 'found', string>>(
     end,
@@ -80,13 +80,13 @@ export async function readLogEnd(db: Database, missing: readonly IdRange[]): Pro
   };
 }
 
-/** The rows of one poll by ascending id, and the newest id of the same moment. */
+/** The rows of one poll by ascending id, and the newest id in the same snapshot. */
 export interface Poll {
   newest: bigint;
   rows: LiveLog[];
 }
 
-/** Late rows come first, as they have the lower ids. The outer join answers a row when there is no log. */
+/** Late rows come first because of their lower ids. The outer join returns a row even without logs. */
 const poll: Statement = {
   name: 'poll_logs',
   text: `SELECT newest.id::text AS newest, log.id::text AS id, log.message
@@ -106,7 +106,7 @@ const poll: Statement = {
     ORDER BY log.id`,
 };
 
-/** Reads the rows above an id and those that were missing below it, lowest ids first. */
+/** Reads the rows above an id, and previously missing rows below it, by ascending id. */
 export async function pollLogs(
   db: Database,
   after: bigint,
@@ -127,13 +127,13 @@ export async function pollLogs(
   };
 }
 
-/** What a resuming client has missed. */
+/** Selects what a resuming client has missed. */
 export interface ReplayRequest {
   /** The last id that the client has. */
   after: bigint;
-  /** Nothing above it is read. */
+  /** The highest id to read. */
   upTo: bigint;
-  /** Rows below `after` that became visible after the client was sent it. */
+  /** Rows below `after` that were committed after the client received `after`. */
   late: readonly bigint[];
 }
 
@@ -148,7 +148,7 @@ const replay: Statement = {
     ORDER BY log.id`,
 };
 
-/** Reads the newest rows that a resuming client has missed, at most `REPLAY_ROWS`, by ascending id. */
+/** Reads the newest rows that a resuming client has missed, up to `REPLAY_ROWS`, by ascending id. */
 export async function replayLogs(
   db: Database,
   { after, upTo, late }: ReplayRequest,

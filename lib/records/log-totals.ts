@@ -1,16 +1,15 @@
-/** Below this many rows the number of all logs is exact (spec 1, Limits). */
+/** Below this many rows the total number of logs is exact. */
 const EXACT_BELOW = 10_000;
 
 /**
- * How many rows the planner of Postgres supposes on a page of execution_logs when nothing was ever
- * analysed: it derives the width of a row from the types of the columns.
+ * The rows per page that Postgres's planner assumes for execution_logs before the first ANALYZE, derived
+ * from the column types.
  */
 const ROWS_PER_UNKNOWN_PAGE = 56;
 
 /**
- * SQL for the number of all logs: exact below 10,000, above that the planner's row estimate, worked out
- * as the planner does it, from the density of rows last seen and the table's present size (spec 1,
- * DashboardStats; decisions 4).
+ * SQL for the total number of logs: exact below 10,000, otherwise the planner's row estimate, computed like
+ * the planner does from the last known row density and the current table size.
  */
 export const allLogsTotal = `
   SELECT CASE WHEN counted.rows < ${EXACT_BELOW} THEN counted.rows ELSE (

@@ -1,4 +1,4 @@
-import type { Database, SqlValue, Statement } from '../platform/database/database.ts';
+import type { Database, SqlValue, Statement } from '../database/database.ts';
 import { allLogsTotal } from './log-totals.ts';
 import {
   iso,
@@ -10,33 +10,36 @@ import {
   readPage,
 } from './page.ts';
 
-/** Which logs: of one level (lower case), of one run, of both, or all. */
+/** Selects logs by level (lower case), by run, by both, or all. */
 export interface LogFilter {
   level?: string | undefined;
   runId?: number | undefined;
 }
 
-/** From this offset on a page is found through the summary instead of by counting rows off. */
+/** From this offset on a page is located with the summary table instead of OFFSET alone. */
 const DEEP_OFFSET = 1_000;
 
-/** The fields of an ExecutionLog in their order (spec 1, Resources). */
-export const logColumns = `
-  id, ${iso('created_at')} AS created_at, level, message, repository, run_id`;
+/** The columns of an ExecutionLog in order, with custom SQL for the message. */
+export const logColumnsWith = (message: string) => `
+  id, ${iso('created_at')} AS created_at, level, ${message} AS message, repository, run_id`;
+
+/** The columns of an ExecutionLog in order. */
+const logColumns = logColumnsWith('message');
 
 const newestFirst = 'ORDER BY log.created_at DESC, log.id DESC';
 
-/** The same condition over the logs and over their summary, execution_log_counts. $1 and $2 are the page. */
+/** One condition, for the logs and for their summary execution_log_counts. $1 and $2 are limit and offset. */
 interface Condition {
   name: string;
   ofLogs: string;
   ofCounts: string;
 }
 
-/** Filtered totals are exact: the summary is kept by triggers on whatever is written (decisions 4). */
+/** Filtered totals are exact: triggers keep the summary up to date. */
 const totalOf = (condition: Condition, filteredTotal: string) =>
   condition.ofLogs === 'true' ? allLogsTotal : filteredTotal;
 
-/** A page near the beginning: count its offset off in the index. */
+/** A page near the beginning: skips its offset in the index. */
 const nearPage = (condition: Condition): Statement => ({
   name: `near_${condition.name}`,
   text: pageQuery(
@@ -50,9 +53,9 @@ const nearPage = (condition: Condition): Statement => ({
 });
 
 /**
- * A page far down: the summary tells how many logs each hour holds, so the page starts in the hour in
- * which their sum, newest hour first, passes the offset, and only the rest is counted off. Exact: the
- * summary changes in the same transaction as the logs. Without such an hour the page is past the end.
+ * A deep page: finds the hour in which the page starts from the hourly counts in the summary, and skips rows
+ * only within that hour. Exact, because the summary changes in the same transaction as the logs. Without
+ * such an hour the page is past the end.
  */
 const deepPage = (condition: Condition): Statement => ({
   name: `deep_${condition.name}`,
@@ -95,8 +98,8 @@ const ofRunAndLevel = statementsFor({
 });
 
 /**
- * Logs, newest first. The level matches in any letter case. Totals are exact, except that of all logs
- * from 10,000 rows on (spec 1, GET /api/logs).
+ * Logs, newest first. The level matches case-insensitively. Totals are exact, except that of all logs
+ * from 10,000 rows on.
  */
 export function listLogs(db: Database, request: PageRequest, filter: LogFilter): Promise<Page> {
   const { statements, values } = select(filter);

@@ -1,4 +1,4 @@
-import type { Database, Statement } from '../platform/database/database.ts';
+import type { Database, Statement } from '../database/database.ts';
 import { iso, readObject } from './page.ts';
 
 const finishedMean = (column: string) =>
@@ -25,8 +25,8 @@ const metricsHistory: Statement = {
 };
 
 /**
- * Figures of the runs that started at `since` (milliseconds since the epoch) or later, in total and by
- * UTC day, newest first, as JSON (spec 3, Tool behaviour 3; formulas in decisions 4).
+ * Statistics of the runs that started at `since` (milliseconds since the epoch) or later, in total and by
+ * UTC day, newest first, as JSON.
  */
 export async function readMetricsHistory(db: Database, since: number): Promise<string> {
   const item = await readObject(db, metricsHistory, [new Date(since).toISOString()]);

@@ -1,43 +1,50 @@
-import type { Database, SqlValue, Statement } from '../platform/database/database.ts';
+import type { Database, SqlValue, Statement } from '../database/database.ts';
 
-/** One page of a list. `items` is the text of a JSON array that Postgres built. */
+/** One page of a list. `items` is a JSON array, built by Postgres. */
 export interface Page {
   items: string;
   totalItems: number;
 }
 
-/** Which page: counted from 1, with `limit` items on each. */
+/** A page by number (from 1) with `limit` items per page, or `limit` items from an offset. */
 export interface PageRequest {
   page: number;
   limit: number;
+  /** The number of items to skip, instead of a page number. */
+  offset?: number | undefined;
 }
 
-/** How many items stand before a page. A product that is too large for bigint is past every end. */
-export function pageOffset({ page, limit }: PageRequest): number {
-  return Math.min((page - 1) * limit, Number.MAX_SAFE_INTEGER);
+/** The number of items before a page, limited to what bigint can hold. */
+export function pageOffset({ page, limit, offset }: PageRequest): number {
+  return offset ?? Math.min((page - 1) * limit, Number.MAX_SAFE_INTEGER);
 }
 
-/** SQL for a timestamp as ISO 8601 in UTC with microseconds, which a JavaScript Date would lose. */
+/** The pagination fields of a response. */
+export function paginationOf({ page, limit }: PageRequest, totalItems: number) {
+  return { page, limit, total_items: totalItems, total_pages: Math.ceil(totalItems / limit) };
+}
+
+/** SQL for a timestamp as ISO 8601 in UTC with microseconds, which a JavaScript Date cannot represent. */
 export function iso(column: string): string {
   return `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
 }
 
-/** SQL for the JSON array, as text, of the rows of a select; their columns become the fields. */
+/** SQL that turns the rows of a select into a JSON array, as text. */
 export function jsonArray(select: string): string {
   return `(SELECT coalesce(json_agg(item), '[]')::text FROM (${select}) AS item)`;
 }
 
-/** SQL for the JSON object, as text, of the first row of a select; NULL when it has none. */
+/** SQL that turns the first row of a select into a JSON object, as text; NULL when there is none. */
 export function jsonObject(select: string): string {
   return `(SELECT row_to_json(item)::text FROM (${select}) AS item)`;
 }
 
-/** SQL of a statement that answers one page: the items of a select and the count of them all. */
+/** SQL for one page: the items of a select and the total count. */
 export function pageQuery(select: string, total: string): string {
   return `SELECT ${jsonArray(select)} AS items, (${total})::text AS total`;
 }
 
-/** Runs a statement made by `pageQuery`. */
+/** Runs a statement built with `pageQuery`. */
 export async function readPage(
   db: Database,
   statement: Statement,
@@ -48,7 +55,7 @@ export async function readPage(
   return { items: row.items, totalItems: Number(row.total) };
 }
 
-/** Runs a statement that answers one JSON object, in a column `item`; null when there is none. */
+/** Runs a statement that returns a JSON object in the column `item`; null when there is none. */
 export async function readObject(
   db: Database,
   statement: Statement,

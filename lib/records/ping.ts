@@ -1,4 +1,4 @@
-import type { Database } from '../platform/database/database.ts';
+import type { Database } from '../database/database.ts';
 
 const PING_TIMEOUT_MS = 3_000;
 

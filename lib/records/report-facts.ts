@@ -1,37 +1,37 @@
-import type { Database, Statement } from '../platform/database/database.ts';
+import type { Database, Statement } from '../database/database.ts';
 import { iso, jsonObject, readObject } from './page.ts';
 import { newestResults } from './repos.ts';
 import { runStatus } from './runs.ts';
 
-/** How much a report tells. */
-export const reportLimits = {
+/** Limits on the content of a report. */
+const reportLimits = {
   /** Runs in a history. */
   runs: 30,
   /** Repositories of a run. */
   results: 200,
   /** Days of a summary. */
   days: 30,
-  /** Repositories that failed, or have the largest archives, in a summary. */
+  /** Repositories in each ranking of a summary. */
   repositories: 20,
-  /** Failures of one run that a summary counts. */
+  /** Failures per run that a summary counts. */
   failuresOfRun: 10_000,
   /** Characters of one text. */
   text: 1_000,
 } as const;
 
-/** What runs came to. */
+/** Totals of one or more runs. */
 export interface Figures {
   total_repos: number;
   successful: number;
   failed: number;
   skipped: number;
-  /** Of one run; of several the mean of those that ended. */
+  /** The duration of a run; the mean over finished runs for several. */
   duration_ms: number;
-  /** Of the archives that were made. */
+  /** The total size of the created archives. */
   size_bytes: number;
 }
 
-/** One run among others. */
+/** The totals of one run. */
 export interface RunFigures extends Figures {
   id: number;
   /** ISO 8601 in UTC; null when it was never written. */
@@ -39,7 +39,7 @@ export interface RunFigures extends Figures {
   status: string;
 }
 
-/** A run with its repositories, those that failed first. */
+/** A run with its results, failures first. */
 export interface RunFacts {
   run: RunFigures & { error_message: string };
   results: {
@@ -50,27 +50,29 @@ export interface RunFacts {
     error_message: string;
   }[];
   results_count: number;
+  /** Results of empty repositories. */
+  empty_count: number;
   /** The run and those before it, newest first. */
   history: RunFigures[];
 }
 
-/** Several runs together. */
+/** The totals of several runs. */
 export interface SumFigures extends Figures {
   runs: number;
 }
 
-/** What happened in `reportLimits.days`. */
+/** A summary of the last `reportLimits.days` days. */
 export interface SummaryFacts extends SumFigures {
   from: string;
   until: string;
   failed_runs: number;
-  /** By UTC day, newest first; days without a run are left out. */
+  /** By UTC day, newest first, without days that have no runs. */
   days: (SumFigures & { date: string })[];
   /** Most failures first. */
   failing: { repository: string; failures: number; error_message: string }[];
   largest: { repository: string; size_bytes: number; last_backed_up: string }[];
   repositories: number;
-  /** Of the newest archive of each repository. */
+  /** The total size of the newest archives of all repositories. */
   stored_bytes: number;
 }
 
@@ -85,7 +87,7 @@ const counts = `coalesce(total_repos, 0) AS total_repos, coalesce(successful, 0)
 const figures = `run.id, ${iso('run.started_at')} AS started_at, ${runStatus} AS status, ${counts},
   coalesce(duration_ms, 0) AS duration_ms, ${sizeOfRun} AS size_bytes`;
 
-/** The run `chosen` and those before it, newest first. */
+/** SQL for the run `chosen` and the runs before it, newest first. */
 const history = `(SELECT coalesce(json_agg(item), '[]') FROM (
   SELECT ${figures} FROM backup_runs AS run
   WHERE (run.started_at, run.id) <= (SELECT chosen.started_at, chosen.id FROM chosen)
@@ -112,6 +114,8 @@ const runFactsOf = (name: string, chosen: string): Statement => ({
           LIMIT ${reportLimits.results}
         ) AS item) AS results,
         (SELECT count(*) FROM backup_results AS result WHERE result.run_id = chosen.id) AS results_count,
+        (SELECT count(*) FROM backup_results AS result
+          WHERE result.run_id = chosen.id AND result.status = 'empty') AS empty_count,
         ${history} AS history
       FROM chosen`)} AS item`,
 });
@@ -119,7 +123,7 @@ const runFactsOf = (name: string, chosen: string): Statement => ({
 const factsOfLatestRun = runFactsOf('report_facts_of_latest_run', latest);
 const factsOfRun = runFactsOf('report_facts_of_run', ofId);
 
-/** A run, by default the one that started last, for a report. Null when there is no such run. */
+/** The data for a report about a run, by default the latest one. Null when there is no such run. */
 export async function readRunFacts(db: Database, runId?: number): Promise<RunFacts | null> {
   const item =
     runId === undefined
@@ -155,7 +159,7 @@ const summaryOf = (name: string, end: string): Statement => ({
     ),
     failure AS (
       SELECT result.* FROM run CROSS JOIN LATERAL (
-        -- Its limit keeps the planner from reading the results of all runs at once.
+        -- The limit keeps the planner from reading the results of all runs at once.
         SELECT id, repo_full_name, error_message FROM backup_results
         WHERE run_id = run.id AND backup_results.status IN ('failed', 'too_large')
         ORDER BY id LIMIT ${reportLimits.failuresOfRun}
@@ -191,8 +195,8 @@ const summaryUntilRun = summaryOf(
 );
 
 /**
- * The `reportLimits.days` that end at `now` (milliseconds since the epoch), or with a run. Null when there
- * is no such run.
+ * The summary for the `reportLimits.days` days before `now` (milliseconds since the epoch), or before the
+ * start of a run. Null when there is no such run.
  */
 export async function readSummaryFacts(
   db: Database,

@@ -1,9 +1,9 @@
-import type { Database } from '../platform/database/database.ts';
+import type { Database } from '../database/database.ts';
 import { iso, jsonArray, jsonObject, type PageRequest, pageOffset, readObject } from './page.ts';
 
-/** A report that is about to be kept. */
+/** A new report. */
 export interface NewReport {
-  /** Null for one that is no user's: nobody reads it again. */
+  /** Null for a report that belongs to no user and cannot be read back. */
   username: string | null;
   reportType: string;
   subject: string;
@@ -12,12 +12,12 @@ export interface NewReport {
   contentHtml: string;
 }
 
-/** A report as it is kept (decisions 5, /reports). Times are ISO 8601 in UTC with microseconds. */
+/** A stored report. Timestamps are ISO 8601 in UTC with microseconds. */
 export interface Report {
   id: string;
   report_type: string;
   subject: string;
-  /** Of the latest delivery; before the first, those it was made for. */
+  /** The recipients of the latest delivery, or the intended ones before the first. */
   recipients: string[];
   status: 'generated' | 'sent' | 'failed';
   content_markdown: string;
@@ -27,7 +27,7 @@ export interface Report {
   error_message: string | null;
 }
 
-// Every read names the user, so that another's report is as unknown as one that never was.
+// Every query filters by user, so that another user's report looks like one that does not exist.
 
 const report = `id, report_type, subject, recipients, status, content_markdown, content_html,
   ${iso('created_at')} AS created_at, ${iso('sent_at')} AS sent_at, error_message`;
@@ -62,7 +62,7 @@ const deliveryStatement = {
          ) SELECT ${jsonObject(`SELECT ${report} FROM delivered`)} AS item`,
 };
 
-/** Keeps a new report, with status generated. */
+/** Stores a new report with status `generated`. */
 export async function addReport(db: Database, added: NewReport): Promise<Report> {
   const { username, reportType, subject, recipients, contentMarkdown, contentHtml } = added;
   const values = [username, reportType, subject, recipients, contentMarkdown, contentHtml];
@@ -71,7 +71,7 @@ export async function addReport(db: Database, added: NewReport): Promise<Report>
   return JSON.parse(item);
 }
 
-/** A report of a user; null when the user has none of this id. */
+/** A user's report by id; null when the user has no such report. */
 export async function findReport(
   db: Database,
   username: string,
@@ -81,7 +81,7 @@ export async function findReport(
   return item === null ? null : JSON.parse(item);
 }
 
-/** The text of a JSON array of a user's reports, newest first. */
+/** A user's reports as a JSON array, newest first. */
 export async function listReports(
   db: Database,
   username: string,
@@ -91,8 +91,8 @@ export async function listReports(
 }
 
 /**
- * Notes how a delivery ended: sent, or failed with the error. A report that was sent once keeps its
- * sent_at. Null when the report is gone.
+ * Records the outcome of a delivery: sent, or failed with an error. A failure does not clear the sent_at of
+ * an earlier delivery. Null when the report no longer exists.
  */
 export async function recordDelivery(
   db: Database,

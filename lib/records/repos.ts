@@ -1,10 +1,9 @@
-import type { Database, Statement } from '../platform/database/database.ts';
+import type { Database, Statement } from '../database/database.ts';
 import { iso, jsonArray, type Page, type PageRequest, pageOffset, readPage } from './page.ts';
 
 /**
- * A query `newest` with the newest result of each repository, one row for each repository, however many
- * results there are: the summary newest_results holds them. Where its row is stale, because that result
- * was changed or deleted, the newest one left is looked up in the index.
+ * The CTE `newest` with the newest result of each repository, from the summary table newest_results. Where
+ * the summary is stale, because a result was changed or deleted, the newest result is looked up.
  */
 export const newestResults = `
   newest AS (
@@ -37,8 +36,7 @@ const reposPage: Statement = {
 };
 
 /**
- * Tracked repositories, one entry each from its newest result, largest archive first, then newest
- * (spec 1, GET /api/repos).
+ * Tracked repositories, each with its newest result: largest archive first, then newest.
  */
 export function listRepos(db: Database, request: PageRequest): Promise<Page> {
   return readPage(db, reposPage, [request.limit, pageOffset(request)]);

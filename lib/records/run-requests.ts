@@ -1,12 +1,17 @@
-import type { Database, Statement } from '../platform/database/database.ts';
+import type { Database, Statement } from '../database/database.ts';
 import { iso, readObject } from './page.ts';
+import { newestResults } from './repos.ts';
 
-// Another writer's pending request for the same target has no queue_key, so it is looked for; of two of
-// ours at once the index on queue_key lets one in, and the other gets that row. `xmax` is 0 in a row that
-// this statement made and not in one that it found.
+// Pending requests of other writers have no queue_key, so `waiting` looks for them. Of two concurrent calls
+// the index on queue_key admits one, and the other gets the same row. `xmax` is 0 only in a newly inserted
+// row. The target is also compared as given, because lower() may only support ASCII in some databases.
 const queueRequest: Statement = {
   name: 'queue_run_request',
-  text: `WITH waiting AS (
+  text: `WITH ${newestResults}, known AS (
+      SELECT WHERE $1 = '' OR EXISTS (
+        SELECT FROM newest WHERE repo_full_name = $4 OR lower(repo_full_name) = $1
+      )
+    ), waiting AS (
       SELECT id, status, target_repo, requested_by, reason, created_at, true AS already_queued
       FROM backup_run_requests
       WHERE status = 'pending' AND lower(coalesce(target_repo, '')) = $1
@@ -14,7 +19,8 @@ const queueRequest: Statement = {
     ), queued AS (
       INSERT INTO backup_run_requests AS request
         (status, target_repo, requested_by, reason, queue_key)
-      SELECT 'pending', nullif($1, ''), $2, $3, $1 WHERE NOT EXISTS (SELECT FROM waiting)
+      SELECT 'pending', nullif($1, ''), $2, $3, $1
+      FROM known WHERE NOT EXISTS (SELECT FROM waiting)
       ON CONFLICT (queue_key) WHERE status = 'pending' DO UPDATE SET queue_key = $1
       RETURNING request.id, request.status, request.target_repo, request.requested_by,
         request.reason, request.created_at, request.xmax <> 0 AS already_queued
@@ -22,25 +28,26 @@ const queueRequest: Statement = {
     SELECT row_to_json(answer)::text AS item FROM (
       SELECT id AS request_id, status, nullif(target_repo, '') AS target_repo, requested_by, reason,
         ${iso('created_at')} AS created_at, already_queued
-      FROM (SELECT * FROM waiting UNION ALL SELECT * FROM queued) AS found
+      FROM (SELECT * FROM waiting UNION ALL SELECT * FROM queued) AS found, known
     ) AS answer`,
 };
 
-/** A wish for a run. */
+/** A request for a run. */
 export interface NewRunRequest {
-  /** `owner/name` in lower case; null for all repositories. */
+  /** The name of a repository, case-insensitive; null for all repositories. */
   target: string | null;
   requestedBy: string;
   reason: string;
 }
 
 /**
- * Queues a run, or finds the pending request for the same target, in one statement: callers at once get
- * one row, and one of them `already_queued` false. Returns it as JSON (spec 3, Tool behaviour 9).
+ * Queues a run, or finds the pending request for the same target, and returns it as JSON. Concurrent callers
+ * get the same row, and exactly one of them gets `already_queued: false`. Null when the target is not
+ * tracked.
  */
-export async function requestRun(db: Database, request: NewRunRequest): Promise<string> {
+export async function requestRun(db: Database, request: NewRunRequest): Promise<string | null> {
   const { target, requestedBy, reason } = request;
-  const answer = await readObject(db, queueRequest, [target ?? '', requestedBy, reason]);
-  if (answer === null) throw new Error(`${queueRequest.name} answered no row`);
-  return answer;
+  // The worker lowercases the names of its sources in the same way.
+  const key = target?.toLowerCase() ?? '';
+  return readObject(db, queueRequest, [key, requestedBy, reason, target ?? '']);
 }

@@ -1,7 +1,7 @@
-import type { Database } from '../platform/database/database.ts';
+import type { Database } from '../database/database.ts';
 import { iso, jsonArray, jsonObject, type PageRequest, pageOffset, readObject } from './page.ts';
 
-// Every statement names the user, so that another's session is as unknown as one that never was.
+// Every query filters by user, so that another user's session looks like one that does not exist.
 
 const session = `id, session_name, ${iso('created_at')} AS created_at, ${iso('updated_at')} AS updated_at`;
 
@@ -51,7 +51,7 @@ const messagesStatement = {
   FROM chat_sessions AS owned WHERE owned.id = $2::uuid AND owned.username = $1`,
 };
 
-/** The text of a JSON array of a user's sessions, the one that changed last first. */
+/** A user's sessions as a JSON array, most recently updated first. */
 export async function listSessions(
   db: Database,
   username: string,
@@ -60,12 +60,12 @@ export async function listSessions(
   return (await readObject(db, listStatement, [username, page.limit, pageOffset(page)])) ?? '[]';
 }
 
-/** The JSON text of a session with its message_count; null when the user has no such session. */
+/** A session with its message_count as JSON; null when the user has no such session. */
 export function readSession(db: Database, username: string, id: string): Promise<string | null> {
   return readObject(db, detailStatement, [username, id]);
 }
 
-/** Makes a session, with a random id when `id` is null. Null when the id is taken, by whomever. */
+/** Creates a session, with a random id when `id` is null. Null when the id is taken. */
 export function createSession(
   db: Database,
   username: string,
@@ -89,8 +89,8 @@ export async function deleteSession(db: Database, username: string, id: string):
 }
 
 /**
- * The JSON text of a session's newest messages before one (null: before none), oldest first; null when
- * the user has no such session.
+ * The newest messages of a session as JSON, oldest first; with `beforeId` only earlier ones. Null when the
+ * user has no such session.
  */
 export function listMessages(
   db: Database,

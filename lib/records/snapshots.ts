@@ -1,4 +1,4 @@
-import type { Database, Statement } from '../platform/database/database.ts';
+import type { Database, Statement } from '../database/database.ts';
 import {
   iso,
   jsonObject,
@@ -13,7 +13,7 @@ import {
 const zeroWhenNull = (columns: readonly string[]) =>
   columns.map((column) => `coalesce(${column}, 0) AS ${column}`).join(', ');
 
-/** The fields of a RepoAnalyticsSnapshot in their order (spec 1, Resources). */
+/** The columns of a RepoAnalyticsSnapshot in order. */
 const snapshotColumns = `
   id, run_id, ${iso('captured_at')} AS captured_at, coalesce(head_commit, '') AS head_commit,
   coalesce(head_commit_message, '') AS head_commit_message,
@@ -28,7 +28,7 @@ const snapshotColumns = `
 
 const newestFirst = 'ORDER BY snapshot.captured_at DESC, snapshot.id DESC';
 
-/** A select of the newest snapshot, or of no row. */
+/** SQL that selects the newest snapshot, if any. */
 export const latestSnapshotQuery = `
   SELECT ${snapshotColumns} FROM analytics_snapshots AS snapshot ${newestFirst} LIMIT 1`;
 

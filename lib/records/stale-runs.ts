@@ -1,10 +1,17 @@
-import type { Database, Statement } from '../platform/database/database.ts';
+import type { Database, Statement } from '../database/database.ts';
 
-/** What a run that was given up says (decisions 3, Stale run). */
+/** The error message of a run whose worker is gone. */
 export const STALE_RUN_MESSAGE = 'The backup worker stopped without finishing this run.';
 
-// The row's own columns are tested again when another transaction changed it meanwhile: a heartbeat that
-// commits first keeps the run, and of two sweeps at once one changes it.
+/** SQL for the latest sign of life of the row `run` of backup_runs. */
+export const latestSignOfLife = `greatest(
+  started_at, heartbeat_at,
+  (SELECT max(created_at) FROM execution_logs AS log WHERE log.run_id = run.id),
+  (SELECT max(created_at) FROM backup_results AS result WHERE result.run_id = run.id)
+)`;
+
+// Postgres re-checks the condition when another transaction changed the row: a heartbeat that commits first
+// keeps the run, and of two concurrent sweeps only one changes it.
 const failStaleRuns: Statement = {
   name: 'fail_stale_runs',
   text: `WITH stale AS (
@@ -14,11 +21,7 @@ const failStaleRuns: Statement = {
         duration_ms = CASE WHEN isfinite(started_at)
           THEN greatest(0, extract(epoch FROM $1::timestamptz - started_at) * 1000)::bigint
           ELSE 0 END
-      WHERE status = 'running' AND greatest(
-        started_at, heartbeat_at,
-        (SELECT max(created_at) FROM execution_logs AS log WHERE log.run_id = run.id),
-        (SELECT max(created_at) FROM backup_results AS result WHERE result.run_id = run.id)
-      ) < $2::timestamptz
+      WHERE status = 'running' AND ${latestSignOfLife} < $2::timestamptz
       RETURNING id
     ), closed AS (
       UPDATE backup_run_requests AS request SET status = 'failed'
@@ -30,14 +33,12 @@ const failStaleRuns: Statement = {
 export interface StaleRunRule {
   /** Milliseconds since the epoch. */
   now: number;
-  /** A run whose latest sign of life is older than this has lost its worker. Milliseconds. */
+  /** Runs without a sign of life for this many milliseconds are stale. */
   staleAfterMs: number;
 }
 
 /**
- * Marks the running runs whose worker stopped as failed, with the requests that they had claimed, and
- * returns their ids, ascending. The latest sign of life is the newest of started_at, heartbeat_at, the
- * run's logs and results (decisions 3).
+ * Fails stale runs and the requests they had claimed. Returns the ids of the runs, ascending.
  */
 export async function sweepStaleRuns(
   db: Database,

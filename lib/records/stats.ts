@@ -1,14 +1,13 @@
-import type { Database, Statement } from '../platform/database/database.ts';
+import type { Database, Statement } from '../database/database.ts';
 import { allLogsTotal } from './log-totals.ts';
 import { iso } from './page.ts';
 import { newestResults } from './repos.ts';
 import { runStatus } from './runs.ts';
 import { latestSnapshotQuery } from './snapshots.ts';
 
-/** The statement is given up after this long (spec 1, Limits: stats operation). */
 const STATS_TIMEOUT_MS = 15_000;
 
-/** The sums over a set of runs that both answers give. */
+/** The totals over a set of runs, common to both responses. */
 const runTotals = `
   count(*) AS total_runs, coalesce(sum(total_repos), 0) AS total_repos,
   coalesce(sum(successful), 0) AS total_successful, coalesce(sum(failed), 0) AS total_failed,
@@ -16,12 +15,12 @@ const runTotals = `
   coalesce(round(avg(duration_ms) FILTER (WHERE status <> 'running' AND duration_ms > 0)), 0)
     AS avg_duration_ms`;
 
-/** The largest archive ever recorded; of equal ones the newest. */
+/** The largest archive ever recorded; the newest of equal ones. */
 const largestResult = `
   SELECT archive_size_bytes, repo_full_name FROM backup_results
   WHERE archive_size_bytes > 0 ORDER BY archive_size_bytes DESC NULLS LAST, id DESC LIMIT 1`;
 
-/** The columns of all time that both answers end with, in their order. */
+/** The all-time columns that both responses end with, in order. */
 const sizesAndAnalytics = `
   (SELECT coalesce(sum(archive_size_bytes), 0) FROM backup_result_totals) AS total_size_bytes,
   coalesce(largest.archive_size_bytes, 0) AS largest_archive_bytes,
@@ -49,7 +48,7 @@ const dashboardStats: Statement = {
     ) AS stats`,
 };
 
-/** DashboardStats over all runs, in one statement (spec 1, Resources; formulas in decisions 4). */
+/** The DashboardStats over all runs. */
 export function readDashboardStats(db: Database): Promise<string> {
   return readStats(db, dashboardStats, []);
 }
@@ -70,7 +69,7 @@ const runMetrics: Statement = {
             coalesce(total_repos, 0) AS total_repos, coalesce(successful, 0) AS successful,
             coalesce(failed, 0) AS failed, coalesce(skipped, 0) AS skipped,
             coalesce(duration_ms, 0) AS duration_ms
-          FROM runs ORDER BY runs.started_at DESC, runs.id DESC
+          FROM runs ORDER BY runs.started_at, runs.id
         ) AS run) AS runs,
         total_runs, avg_duration_ms, total_successful, total_failed, total_skipped,
         (SELECT count(*) FROM newest) AS distinct_repos, (${allLogsTotal}) AS total_logs,
@@ -80,8 +79,8 @@ const runMetrics: Statement = {
 };
 
 /**
- * The answer of GET /api/metrics: the runs that started at `since` (milliseconds since the epoch) or
- * later with their totals, beside figures of all time, in one statement (spec 1; decisions 4).
+ * The response of GET /api/metrics: the runs that started at `since` (milliseconds since the epoch) or
+ * later, oldest first, with their totals and all-time figures.
  */
 export function readRunMetrics(db: Database, since: number): Promise<string> {
   return readStats(db, runMetrics, [new Date(since).toISOString()]);

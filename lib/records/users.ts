@@ -1,5 +1,5 @@
-import type { Database } from '../platform/database/database.ts';
-import { AppError } from '../platform/errors.ts';
+import type { Database } from '../database/database.ts';
+import { AppError } from '../errors.ts';
 
 const insertUser = {
   name: 'insert_user',
@@ -15,7 +15,11 @@ const updatePassword = {
   name: 'change_password',
   text: 'UPDATE users SET password_hash = $2 WHERE username = $1 RETURNING username',
 };
-// The messages of a session go with it; the others are found by the same index.
+const renewPasswordHash = {
+  name: 'renew_password_hash',
+  text: 'UPDATE users SET password_hash = $3 WHERE username = $1 AND password_hash = $2',
+};
+// Deleting a session cascades to its messages; messages without a session are deleted separately.
 const deleteUser = {
   name: 'remove_user',
   text: `WITH gone AS (DELETE FROM users WHERE username = $1 RETURNING username),
@@ -36,7 +40,7 @@ const selectUserSince = {
          AND ($2::double precision IS NULL OR created_at <= to_timestamp($2::double precision))`,
 };
 
-/** Seconds by which the clocks of the service and of its database may differ. */
+/** The tolerated difference between the clocks of the service and the database. */
 const CLOCK_TOLERANCE_SECONDS = 60;
 
 export interface User {
@@ -45,18 +49,18 @@ export interface User {
   created_at: string;
 }
 
-/** Stores a user of the observatory. Throws CONFLICT when the name is taken. */
+/** Adds a user of the observatory. Throws CONFLICT when the name is taken. */
 export async function addUser(db: Database, username: string, passwordHash: string): Promise<void> {
   const added = await db.query(insertUser, [username, passwordHash]);
-  if (added.length === 0) throw new AppError('CONFLICT', `user ${username} exists already`);
+  if (added.length === 0) throw new AppError('CONFLICT', `user ${username} already exists`);
 }
 
-/** All stored users by name. */
+/** All stored users, sorted by name. */
 export function listUsers(db: Database): Promise<User[]> {
   return db.query<User>(selectUsers);
 }
 
-/** Gives a user another password. Throws NOT_FOUND for an unknown name. */
+/** Changes a user's password. Throws NOT_FOUND for an unknown user. */
 export async function changePassword(
   db: Database,
   username: string,
@@ -67,8 +71,8 @@ export async function changePassword(
 }
 
 /**
- * Removes a user with the gateway key, the conversations and the reports, which the next one of the name
- * would get otherwise. The tokens that the user holds stop working. Throws NOT_FOUND for an unknown name.
+ * Removes a user with their gateway key, conversations and reports, so that a later user of the same name
+ * does not inherit them. The user's tokens stop working. Throws NOT_FOUND for an unknown user.
  */
 export async function removeUser(db: Database, username: string): Promise<void> {
   const removed = await db.query(deleteUser, [username]);
@@ -76,18 +80,26 @@ export async function removeUser(db: Database, username: string): Promise<void> 
 }
 
 function unknownUser(username: string): AppError {
-  return new AppError('NOT_FOUND', `there is no user ${username}`);
+  return new AppError('NOT_FOUND', `user ${username} does not exist`);
 }
 
-/** The scrypt hash of a user's password, null for an unknown name. */
+/** The scrypt hash of a user's password; null for an unknown user. */
 export async function findPasswordHash(db: Database, username: string): Promise<string | null> {
   const [found] = await db.query<{ password_hash: string }>(selectPasswordHash, [username]);
   return found?.password_hash ?? null;
 }
 
+/** Replaces a password's hash by a new hash of the same password, unless it has changed meanwhile. */
+export async function replacePasswordHash(
+  db: Database,
+  username: string,
+  { from, to }: { from: string; to: string },
+): Promise<void> {
+  await db.query(renewPasswordHash, [username, from, to]);
+}
+
 /**
- * Is there a user of this name, who was there at `since` already (seconds since the epoch)? With null
- * whenever the user came.
+ * Does this user exist, and if `since` (seconds since the epoch) is given, did they already exist then?
  */
 export async function isUser(
   db: Database,

@@ -1,7 +1,7 @@
-import type { Database, Statement } from '../platform/database/database.ts';
+import type { Database, Statement } from '../database/database.ts';
 import type { GenerationStatus } from './generations.ts';
 
-/** What /embeddings/status answers (spec 2, Endpoints; decisions 5). */
+/** The response of /embeddings/status. */
 export interface EmbeddingStatus {
   active_generation: {
     id: number;
@@ -10,7 +10,7 @@ export interface EmbeddingStatus {
     dimensions: number;
     chunk_count: number;
   } | null;
-  /** Jobs of the generation that is being built, else of the active one. */
+  /** Jobs of the generation being built, otherwise of the active one. */
   progress: { total: number; processed: number; failed: number; percentage: number };
   pending_jobs: number;
   failed_jobs: number;
@@ -24,7 +24,7 @@ interface Figures {
   failed: number;
 }
 
-// Each count is of an index alone.
+// Each count needs only an index.
 const read: Statement = {
   name: 'read_embedding_status',
   text: `WITH current AS (
@@ -48,8 +48,8 @@ const read: Statement = {
 };
 
 /**
- * How far a generation is: the given one, else the one that is being built, else the active one. A job
- * that is being worked on still counts as pending; a generation without jobs is at 100 percent.
+ * The progress of the given generation, otherwise of the one being built, otherwise of the active one. Jobs
+ * in progress count as pending; a generation without jobs is at 100 percent.
  */
 export async function readEmbeddingStatus(
   db: Database,

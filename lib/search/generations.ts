@@ -1,31 +1,31 @@
-import type { Database, Statement } from '../platform/database/database.ts';
-import { AppError } from '../platform/errors.ts';
+import type { Database, Statement } from '../database/database.ts';
+import { AppError } from '../errors.ts';
+import { type EmbeddedType, sourceKinds } from './embedded-sources.ts';
 import { searchableTypes } from './source-types.ts';
-import { type EmbeddedType, sourceKinds } from './sources.ts';
-import { dropIndexesOfNobody, indexName } from './vector-index.ts';
+import { dropOrphanedIndexes, indexName } from './vector-index.ts';
 
 export type GenerationStatus = 'BUILDING' | 'READY' | 'ACTIVE' | 'RETIRED' | 'FAILED';
 
-/** A generation as process-batch sees it. */
+/** A generation with its processing state. */
 export interface Generation {
   id: number;
   model_id: string;
   dimensions: number;
   status: GenerationStatus;
-  /** Are there jobs that are not finished? */
+  /** Are there unfinished jobs? */
   has_open_jobs: boolean;
   has_index: boolean;
-  /** Does the embedded database hold it, whose statements stop the process that serves requests? */
+  /** Is it in the embedded database, which runs one statement at a time? */
   is_embedded: boolean;
 }
 
-/** An embedding model: what a generation is built with. */
+/** The embedding model of a generation. */
 export interface GenerationModel {
   id: string;
   dimensions: number;
 }
 
-/** Millions of jobs take a minute; a function has five. */
+/** Millions of jobs take a minute; a deployed function may run for five. */
 const ENQUEUE_TIMEOUT_MS = 280_000;
 
 const read: Statement = {
@@ -40,7 +40,7 @@ const read: Statement = {
     FROM embedding_generations AS generation WHERE id = $1::int`,
 };
 
-/** One generation; null when there is none. */
+/** Reads a generation; null when there is none. */
 export async function readGeneration(db: Database, id: number): Promise<Generation | null> {
   const [generation] = await db.query<Generation>(read, [id]);
   return generation ?? null;
@@ -61,13 +61,13 @@ export async function findGeneration(
   return row?.id ?? null;
 }
 
-/** SQL: the ids of all records of a type. */
+/** SQL for the ids of all records of a type. */
 const idsOf = (type: EmbeddedType) =>
   `SELECT '${type}' AS source_type, source.id::text AS source_id
    FROM ${sourceKinds[type].table} AS source WHERE ${sourceKinds[type].condition}`;
 
-// The watermark of lib/search/new-sources.ts: with no other transaction under way, nothing can still
-// appear below the highest id.
+// See enqueue-new-sources.ts for watermarks. When no other transaction is running, no row can still appear
+// below the highest id.
 const start: Statement = {
   name: 'start_embedding_generation',
   text: `WITH generation AS (
@@ -93,8 +93,8 @@ const start: Statement = {
 };
 
 /**
- * Starts a generation with a job for every record there is, all in one statement, and returns its id and
- * the number of jobs. Throws CONFLICT while another one is BUILDING.
+ * Starts a generation with a job for every existing record, in one statement, and returns its id and the
+ * number of jobs. Throws CONFLICT while another generation is BUILDING.
  */
 export async function startGeneration(
   db: Database,
@@ -106,13 +106,13 @@ export async function startGeneration(
     { timeoutMs: ENQUEUE_TIMEOUT_MS },
   );
   if (started) {
-    // Of so many new rows the planner must know, or a claim would read and sort all of them.
+    // Without fresh statistics the planner would read and sort all of the new rows for each claim.
     await db.query({ text: 'ANALYZE embedding_jobs' }, [], { timeoutMs: ENQUEUE_TIMEOUT_MS });
     return started;
   }
   throw new AppError(
     'CONFLICT',
-    'a generation is being built already: finish it with /embeddings/process-batch first',
+    'a generation is already being built: finish it with /embeddings/process-batch first',
   );
 }
 
@@ -130,13 +130,12 @@ const finish: Statement = {
     )`,
 };
 
-/** BUILDING becomes READY when its last job is done, FAILED when every job failed (spec 2, States). */
+/** Changes BUILDING to READY when all jobs are done, or to FAILED when all of them failed. */
 export async function finishGeneration(db: Database, id: number): Promise<void> {
   await db.query(finish, [id]);
 }
 
-// The one that was ACTIVE goes first, or the unique index would refuse the second: the last UPDATE waits
-// for the count of the one before.
+// Counting `retired` forces its update to run first, because the unique index allows one ACTIVE generation.
 const activate: Statement = {
   name: 'activate_embedding_generation',
   text: `WITH target AS (
@@ -174,36 +173,36 @@ interface Activation {
 }
 
 /**
- * Makes a READY generation, or one whose last job is done, the ACTIVE one and returns the ids of those
- * that it retired; nothing changes when it is ACTIVE already. All at once: searches see the old one or the
- * new one. Throws NOT_FOUND, or CONFLICT when it is not READY. (spec 2, States)
+ * Activates a generation that is READY or whose last job is done, and returns the ids of the generations it
+ * retired. Atomic: searches see either the old or the new one. Does nothing when it is already ACTIVE.
+ * Throws NOT_FOUND, or CONFLICT when it is not READY.
  */
 export async function activateGeneration(db: Database, id: number): Promise<number[]> {
-  const [found] = await activateInTurn(db, id);
-  if (!found) throw new AppError('NOT_FOUND', `there is no generation ${id}`);
+  const [found] = await activateWithRetries(db, id);
+  if (!found) throw new AppError('NOT_FOUND', `generation ${id} does not exist`);
   if (found.is_activated || found.status === 'ACTIVE') return JSON.parse(found.retired);
   throw new AppError(
     'CONFLICT',
     found.status === 'BUILDING'
-      ? `generation ${id} is still BUILDING: it has jobs that are not done, or none that succeeded`
+      ? `generation ${id} is still BUILDING: it has unfinished jobs, or none that succeeded`
       : `generation ${id} is ${found.status}, not READY`,
   );
 }
 
 const UNIQUE_VIOLATION = '23505';
 
-/** Of several that are activated at once each sees the one before it when it asks again. */
-async function activateInTurn(db: Database, id: number, tries = 10): Promise<Activation[]> {
+/** Retries when another generation was activated concurrently. */
+async function activateWithRetries(db: Database, id: number, tries = 10): Promise<Activation[]> {
   try {
     return await db.query<Activation>(activate, [id]);
   } catch (error) {
     if ((error as { code?: unknown }).code !== UNIQUE_VIOLATION || tries === 1) throw error;
-    return activateInTurn(db, id, tries - 1);
+    return activateWithRetries(db, id, tries - 1);
   }
 }
 
-// A batch that was storing when the first of them began is waited for there, and what it stored is seen by
-// the second alone; so the generations go last.
+// Run in this order: the first statement waits for a batch that is still storing chunks, but does not see
+// them. The second statement deletes these, with the generations.
 const empty: Statement = {
   name: 'empty_embedding_generations',
   text: pruning("SELECT id FROM embedding_generations WHERE status IN ('RETIRED', 'FAILED')"),
@@ -215,7 +214,7 @@ const prune: Statement = {
   ),
 };
 
-/** SQL: deletes what belongs to the doomed generations, and counts. */
+/** SQL that deletes everything belonging to the doomed generations and counts it. */
 function pruning(doomed: string): string {
   return `WITH doomed AS (
       ${doomed}
@@ -229,7 +228,7 @@ function pruning(doomed: string): string {
     SELECT (SELECT count(*) FROM doomed)::int AS generations, (SELECT count(*) FROM jobs)::int AS jobs`;
 }
 
-/** Deletes the RETIRED and FAILED generations with their jobs, chunks and indexes (spec 2, States). */
+/** Deletes the RETIRED and FAILED generations with their jobs, chunks and indexes. */
 export async function pruneGenerations(
   db: Database,
 ): Promise<{ deleted_generations: number; deleted_jobs: number }> {
@@ -242,13 +241,13 @@ export async function pruneGenerations(
     deleted_generations = gone?.generations ?? 0;
     deleted_jobs += gone?.jobs ?? 0;
   }
-  await dropIndexesOfNobody(db);
+  await dropOrphanedIndexes(db);
   return { deleted_generations, deleted_jobs };
 }
 
 /**
- * Gives up the generation that is being built, so that it can be pruned: for one whose model has gone
- * away. Returns its id, null when none is.
+ * Fails the generation being built, so that it can be pruned, for example when its model is no longer
+ * available. Returns its id, or null.
  */
 export async function abandonGeneration(db: Database): Promise<number | null> {
   const [row] = await db.query<{ id: number }>({

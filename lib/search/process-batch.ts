@@ -1,18 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { setImmediate as nextRound } from 'node:timers/promises';
-import type { Clock } from '../platform/clock.ts';
-import type { Database } from '../platform/database/database.ts';
-import { AppError } from '../platform/errors.ts';
-import type { Log } from '../platform/log.ts';
-import type { Redactor } from '../platform/redaction.ts';
-import { embedJobs, prepareJob } from './embed-jobs.ts';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
+import type { Clock } from '../clock.ts';
+import type { Database } from '../database/database.ts';
+import { AppError } from '../errors.ts';
+import type { Log } from '../log.ts';
+import type { Redactor } from '../security/redaction/redactor.ts';
+import { embedJobs, prepareJob } from './embed-batch.ts';
 import type { Embedder } from './embedders/embedder.ts';
-import {
-  finishGeneration,
-  type Generation,
-  type GenerationStatus,
-  readGeneration,
-} from './generations.ts';
 import {
   claimJobs,
   type JobOutcome,
@@ -20,15 +14,21 @@ import {
   type Lease,
   releaseJobs,
   storeOutcomes,
-} from './jobs.ts';
+} from './embedding-jobs.ts';
+import {
+  finishGeneration,
+  type Generation,
+  type GenerationStatus,
+  readGeneration,
+} from './generations.ts';
 import { analyzeChunks, buildVectorIndex, isIndexed } from './vector-index.ts';
 
-export interface BatchHandles {
+export interface BatchDeps {
   db: Database;
   clock: Clock;
   log: Log;
   redactor: Redactor;
-  /** The embedder of a generation's model, with the caller's keys; called only when there is work. */
+  /** Opens the embedder of a generation's model with the caller's keys; called only when there is work. */
   openEmbedder(generation: Generation): Promise<Embedder>;
 }
 
@@ -36,11 +36,11 @@ export interface BatchRequest {
   generationId: number;
   batchSize: number;
   maxBatches: number;
-  /** Milliseconds after which no further work is started. */
+  /** No further work is started after this many milliseconds. */
   budgetMs: number;
 }
 
-/** What process-batch answers; the counts are jobs (spec 2, Endpoints). */
+/** The response of process-batch, with counts of jobs. */
 export interface BatchReport {
   processed: number;
   succeeded: number;
@@ -49,73 +49,69 @@ export interface BatchReport {
   generation_status: GenerationStatus;
 }
 
-/** Work on a group of jobs is not begun when the lease may end under it. */
+/** No group of jobs is started with less than this left of the lease. */
 const LEASE_RESERVE_MS = 90_000;
 
 /**
- * Chunks that one statement stores. In the embedded database each takes milliseconds to get into the
- * index, and all the while the process that it is in serves nobody.
+ * How many chunks one statement stores. In the embedded database each takes milliseconds to index, and
+ * other statements have to wait.
  */
-const STORED_TOGETHER = { embedded: 8, server: 256 };
+const MAX_STORED_CHUNKS = { embedded: 8, server: 256 };
 
 /**
- * Does up to `maxBatches` batches of a generation's jobs, then finishes the generation when none is left.
- * Several callers may do so at once, and each may be killed at any moment. Throws BAD_REQUEST for an
- * unknown generation, and the gateway's error when it kept every job from being done.
+ * Processes up to `maxBatches` batches of a generation's jobs, and finishes the generation when none are
+ * left. Safe for concurrent callers, each of which may be killed at any time. Throws BAD_REQUEST for an
+ * unknown generation, and the gateway's error when no job could be processed.
  */
-export async function processBatches(
-  handles: BatchHandles,
-  request: BatchRequest,
-): Promise<BatchReport> {
-  const { db, clock, log } = handles;
+export async function processBatches(deps: BatchDeps, request: BatchRequest): Promise<BatchReport> {
+  const { db, clock, log } = deps;
   const generation = await readGeneration(db, request.generationId);
   if (!generation) {
-    throw new AppError('BAD_REQUEST', `there is no generation ${request.generationId}`);
+    throw new AppError('BAD_REQUEST', `generation ${request.generationId} does not exist`);
   }
   const counts = { processed: 0, succeeded: 0, failed: 0, batches: 0 };
   if (generation.has_open_jobs && isProcessed(generation)) {
-    const embedder = await handles.openEmbedder(generation);
-    const mostStored = STORED_TOGETHER[generation.is_embedded ? 'embedded' : 'server'];
-    // Built at the end it would stop that process for minutes.
-    if (generation.is_embedded && lacksIndex(generation)) await buildIndex(handles, generation, 0);
+    const embedder = await deps.openEmbedder(generation);
+    const maxStoredChunks = MAX_STORED_CHUNKS[generation.is_embedded ? 'embedded' : 'server'];
+    // Building it at the end would block the embedded database for minutes.
+    if (generation.is_embedded && lacksIndex(generation)) await buildIndex(deps, generation, 0);
     const deadline = clock.now() + request.budgetMs;
     try {
       while (counts.batches < request.maxBatches) {
         const hasWork = await processBatch(
-          handles,
+          deps,
           embedder,
-          { ...request, deadline, mostStored },
+          { ...request, deadline, maxStoredChunks },
           counts,
         );
         if (!hasWork || clock.now() >= deadline) break;
       }
     } catch (error) {
-      // What was done is reported; whoever goes on meets the failure again.
+      // Report what was done; the next call will hit the failure again.
       if (counts.processed === 0) throw error;
       log.warn('process-batch stopped early', { generation_id: generation.id, error });
     }
   }
-  const generation_status = await settle(handles, generation.id);
+  const generation_status = await settle(deps, generation.id);
   return { ...counts, generation_status };
 }
 
-/** Jobs of any other generation are left alone. */
 function isProcessed({ status }: Generation): boolean {
   return status === 'BUILDING' || status === 'ACTIVE';
 }
 
 type Counts = Omit<BatchReport, 'generation_status'>;
 
-/** One batch. Returns false when there was nothing to claim. */
+/** Processes one batch. Returns false when there was nothing to claim. */
 async function processBatch(
-  { db, clock, redactor }: BatchHandles,
+  { db, clock, redactor }: BatchDeps,
   embedder: Embedder,
   {
     generationId,
     batchSize,
     deadline,
-    mostStored,
-  }: BatchRequest & { deadline: number; mostStored: number },
+    maxStoredChunks,
+  }: BatchRequest & { deadline: number; maxStoredChunks: number },
   counts: Counts,
 ): Promise<boolean> {
   const lease: Lease = { holder: randomUUID(), now: clock.now() };
@@ -134,15 +130,15 @@ async function processBatch(
       );
       const outcomes = await embedJobs(embedder, group);
       while (outcomes.length > 0) {
-        const some = takeGroup(outcomes, mostStored, (outcome) => outcome, countChunks);
+        const some = takeGroup(outcomes, maxStoredChunks, (outcome) => outcome, countChunks);
         const { succeeded, failed } = await storeOutcomes(db, lease.holder, some);
         outcomes.splice(0, some.length);
         done += some.length;
         counts.succeeded += succeeded;
         counts.failed += failed;
         counts.processed += succeeded + failed;
-        // Neither the built-in model nor the embedded database ever waits for anything: others get a turn.
-        await nextRound();
+        // The built-in model never waits for I/O, so let other work proceed.
+        await yieldToEventLoop();
       }
     }
   } finally {
@@ -153,7 +149,7 @@ async function processBatch(
 
 const countChunks = (outcome: JobOutcome) => ('chunks' in outcome ? outcome.chunks.length : 0);
 
-/** The first items, prepared: as many as have no more than `most` chunks together, at least one. */
+/** Prepares the first items that have at most `most` chunks in total, and at least one item. */
 function takeGroup<Item, Prepared>(
   items: readonly Item[],
   most: number,
@@ -172,17 +168,17 @@ function takeGroup<Item, Prepared>(
 }
 
 /**
- * Builds the index of a generation that has no open jobs, and makes one that was BUILDING READY or FAILED.
- * While somebody else builds its index it stays BUILDING. Returns its status.
+ * Finishes a generation without open jobs: builds its index and changes BUILDING to READY or FAILED. While
+ * another caller builds its index it stays BUILDING. Returns its status.
  */
-async function settle(handles: BatchHandles, id: number): Promise<GenerationStatus> {
-  const { db } = handles;
+async function settle(deps: BatchDeps, id: number): Promise<GenerationStatus> {
+  const { db } = deps;
   const generation = await readGeneration(db, id);
-  if (!generation) throw new AppError('BAD_REQUEST', `there is no generation ${id}`);
+  if (!generation) throw new AppError('BAD_REQUEST', `generation ${id} does not exist`);
   if (generation.has_open_jobs) return generation.status;
   const isKept = ['BUILDING', 'READY', 'ACTIVE'].includes(generation.status);
   if (isKept && lacksIndex(generation)) {
-    const isSettled = await ensureIndex(handles, generation);
+    const isSettled = await ensureIndex(deps, generation);
     if (!isSettled) return generation.status;
   }
   if (generation.status !== 'BUILDING') return generation.status;
@@ -195,9 +191,9 @@ function lacksIndex({ has_index, dimensions }: Generation): boolean {
   return !has_index && isIndexed(dimensions);
 }
 
-/** False when somebody else is building it. Without an index a search compares every vector. */
-async function ensureIndex(handles: BatchHandles, generation: Generation): Promise<boolean> {
-  const { db } = handles;
+/** Returns false when another caller is building it. Without an index, searches compare every vector. */
+async function ensureIndex(deps: BatchDeps, generation: Generation): Promise<boolean> {
+  const { db } = deps;
   const [row] = await db.query<{ chunks: number }>(
     {
       name: 'count_embedding_chunks',
@@ -207,11 +203,11 @@ async function ensureIndex(handles: BatchHandles, generation: Generation): Promi
     { timeoutMs: LEASE_MS },
   );
   if (!row?.chunks) return true;
-  return buildIndex(handles, generation, row.chunks);
+  return buildIndex(deps, generation, row.chunks);
 }
 
 async function buildIndex(
-  { db, log }: BatchHandles,
+  { db, log }: BatchDeps,
   generation: Generation,
   chunks: number,
 ): Promise<boolean> {
@@ -219,7 +215,7 @@ async function buildIndex(
     return await buildVectorIndex(db, generation, chunks);
   } catch (error) {
     if (error instanceof AppError) throw error;
-    log.error('the index of an embedding generation could not be built', {
+    log.error('could not build the index of an embedding generation', {
       generation_id: generation.id,
       error,
     });

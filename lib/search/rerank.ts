@@ -1,9 +1,9 @@
-import { askGateway, type CallersGateway } from './gateway-failures.ts';
+import { askGateway, type CallersGateway } from './ask-gateway.ts';
 
-/** How many of the best are sent to be reranked (spec 2, What the service does; decisions 5). */
-export const MOST_RERANKED = 50;
-/** A reranking model reads the beginning of a document; what is sent has a bound. Characters. */
-const LONGEST_DOCUMENT = 2_000;
+/** The number of best results to rerank. */
+export const MAX_RERANKED = 50;
+/** Documents are cut to this many characters. */
+const MAX_DOCUMENT_LENGTH = 2_000;
 
 interface Rerankable {
   content: string;
@@ -12,9 +12,9 @@ interface Rerankable {
 }
 
 /**
- * Orders results by a reranking model's scores, which become theirs; those that the model leaves out keep
- * their order behind. When the gateway fails the results come back as they were, with the reason. Throws
- * the failure of the caller's own key.
+ * Reorders results by a reranking model's scores. Results that the model omits follow in their old order.
+ * When the gateway fails, returns the results unchanged with the reason. Throws when the caller's own key
+ * failed.
  */
 export async function rerank<Result extends Rerankable>(
   gateway: CallersGateway,
@@ -23,7 +23,7 @@ export async function rerank<Result extends Rerankable>(
   results: readonly Result[],
 ): Promise<{ results: Result[]; failure: string | null }> {
   const { client, signal } = gateway;
-  const documents = results.map(({ content }) => content.slice(0, LONGEST_DOCUMENT));
+  const documents = results.map(({ content }) => content.slice(0, MAX_DOCUMENT_LENGTH));
   const answer = await askGateway(gateway, (keys) =>
     client.rerankDocuments({
       model,

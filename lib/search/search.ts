@@ -1,41 +1,48 @@
+import type { Database } from '../database/database.ts';
 import type { GatewayClient } from '../gateway/client.ts';
-import type { ResolveKeys } from '../gateway/registry.ts';
-import type { Database } from '../platform/database/database.ts';
-import type { Log } from '../platform/log.ts';
-import type { Redactor } from '../platform/redaction.ts';
-import { type FoundSource, type FoundSources, findSources } from './found-sources.ts';
-import { parseQuery } from './query.ts';
-import { embedQuery, guessActiveModel, noteActiveModel } from './query-vector.ts';
-import { MOST_RERANKED, rerank } from './rerank.ts';
+import type { ResolveKeys } from '../gateway/model-registry.ts';
+import type { Log } from '../log.ts';
+import type { Redactor } from '../security/redaction/redactor.ts';
+import { embedQuery, guessActiveModel, noteActiveModel } from './embed-query.ts';
+import { type FoundSource, type FoundSources, findSources } from './hybrid-query.ts';
+import { parseQuery } from './parse-query.ts';
+import { MAX_RERANKED, rerank } from './rerank.ts';
 import type { SourceType } from './source-types.ts';
 
-/** What a search works with. */
-export interface SearchHandles {
+/** The dependencies of a search. */
+export interface SearchDeps {
   db: Database;
   log: Log;
-  /** Everything that is found, and what is sent to the gateway, goes through it. */
+  /** Applied to all results and to everything sent to the gateway. */
   redactor: Redactor;
   client: GatewayClient;
-  /** The gateway keys of whoever asks; called only when the gateway is needed. */
+  /** Resolves the caller's gateway keys; called only when the gateway is needed. */
   resolveKeys: ResolveKeys;
 }
 
 export interface SearchRequest {
   query: string;
   sourceTypes: readonly SourceType[];
-  /** How many results, at most 50. */
+  /** The maximum number of results, up to 50. */
   limit: number;
-  /** Weights of the two rankings, at least 0. */
+  /** Weights of the two rankings, not negative. */
   ftsWeight: number;
   semanticWeight: number;
-  /** A reranking model that may be used, null for none. */
+  /** The reranking model; null for no reranking. */
   rerankModel: string | null;
-  /** Investigations of this user only; null for those of all users. */
+  /** Only investigations of this user; null for all users. */
   investigationsOf: string | null;
+  /** The full-text time budget in milliseconds; partial results are returned after it. Default 600. */
+  budgetMs?: number;
   signal?: AbortSignal;
 }
 
-/** Spec 2, Search result. */
+const DEFAULT_BUDGET_MS = 600;
+
+const CUT_SHORT =
+  'the search took too long and was cut short, so older matches may be missing: use fewer or rarer words';
+
+/** A result of POST /search. */
 export interface SearchResult {
   id: number;
   source_type: SourceType;
@@ -49,33 +56,34 @@ export interface SearchResult {
 export interface SearchOutcome {
   /** Best first. */
   results: SearchResult[];
-  /** The generation whose vectors took part, and its model; null when none did. */
+  /** The generation whose vectors were used, and its model; null when none were. */
   generation_id: number | null;
   model_id: string | null;
-  /** How many results there are. */
+  /** The number of results. */
   total: number;
-  /** Why vectors or reranking did not take part, though they were asked for; else null. */
+  /**
+   * Why requested vectors or reranking were not used, or that the search was cut short; otherwise null.
+   */
   degraded_reason: string | null;
 }
 
 /**
- * Hybrid search: full text over live rows and chunks, vectors of the ACTIVE generation, fused by rank, one
- * round trip to the database; then the best 50 reranked, where that is asked for. What cannot take part is
- * left out and said in `degraded_reason`. Throws the failures of a user's own gateway key
- * (GATEWAY_KEY_INVALID, GATEWAY_OUT_OF_CREDITS, GATEWAY_RATE_LIMITED) and SERVICE_UNAVAILABLE.
+ * Hybrid search: full text over live rows and chunks and vectors of the ACTIVE generation, fused by rank, in
+ * one round trip to the database; then reranks the best 50 if requested. Results with all words come first;
+ * if there are too few, results with most of the words follow. `degraded_reason` names what could not be
+ * used, or that time ran out. Throws failures of a user's own gateway key (GATEWAY_KEY_INVALID,
+ * GATEWAY_OUT_OF_CREDITS, GATEWAY_RATE_LIMITED) and SERVICE_UNAVAILABLE.
  */
-export async function search(
-  handles: SearchHandles,
-  request: SearchRequest,
-): Promise<SearchOutcome> {
-  const { redactor } = handles;
+export async function search(deps: SearchDeps, request: SearchRequest): Promise<SearchOutcome> {
+  const { redactor } = deps;
   const { limit, rerankModel, signal } = request;
-  const { found, reasons } = await findWithVectors(handles, request);
+  const { found, reasons } = await findWithVectors(deps, request);
+  if (found.isCut) reasons.push(CUT_SHORT);
   let results = found.sources.map((source) => toResult(source, redactor));
 
   if (rerankModel !== null && results.length > 0) {
     const query = redactor.text(request.query);
-    const answer = await rerank({ ...handles, signal }, rerankModel, query, results);
+    const answer = await rerank({ ...deps, signal }, rerankModel, query, results);
     if (answer.failure !== null) reasons.push(`reranking failed: ${answer.failure}`);
     results = answer.results;
   }
@@ -89,7 +97,7 @@ export async function search(
   };
 }
 
-/** The fields in the order of spec 2, without secrets. */
+/** Redacts a source and orders its fields as in the response. */
 function toResult(source: FoundSource, redactor: Redactor): SearchResult {
   const { id, source_type, source_id, content, score, metadata } = source;
   return {
@@ -104,28 +112,30 @@ function toResult(source: FoundSource, redactor: Redactor): SearchResult {
 }
 
 /**
- * Embeds the query with the model that was active last and asks the database once. Only when a generation
- * of another model has become active meanwhile, it embeds with that one and asks again.
+ * Embeds the query with the model that was active last and queries the database once. Repeats both only if
+ * another model has become active.
  */
 async function findWithVectors(
-  handles: SearchHandles,
+  deps: SearchDeps,
   request: SearchRequest,
 ): Promise<{ found: FoundSources; reasons: string[] }> {
-  const { db } = handles;
+  const { db } = deps;
   const { alternatives, wanted } = parseQuery(request.query);
-  const limit = request.rerankModel === null ? request.limit : MOST_RERANKED;
-  const query = { ...request, limit, alternatives };
+  const limit = request.rerankModel === null ? request.limit : MAX_RERANKED;
+  const { budgetMs = DEFAULT_BUDGET_MS } = request;
+  const query = { ...request, limit, alternatives, budgetMs };
   if (request.semanticWeight === 0 || wanted === '') {
     return { found: await findSources(db, { ...query, vector: null }), reasons: [] };
   }
 
-  const gateway = { ...handles, signal: request.signal };
-  const text = handles.redactor.text(wanted);
+  const gateway = { ...deps, signal: request.signal };
+  const text = deps.redactor.text(wanted);
   const guess = guessActiveModel(db);
   let embedded = await embedQuery(gateway, guess, text);
   let found = await findSources(db, { ...query, vector: embedded.value });
   const { active } = found;
-  if (active === null || !found.hasVectorColumn) return { found, reasons: [whyNone(found)] };
+  if (active === null || !found.hasVectorColumn)
+    return { found, reasons: [explainNoVectors(found)] };
   if (active.id !== guess.id || active.dimensions !== guess.dimensions) {
     noteActiveModel(db, active);
     embedded = await embedQuery(gateway, active, text);
@@ -138,7 +148,7 @@ async function findWithVectors(
   return { found, reasons: [`the query could not be embedded: ${why}`] };
 }
 
-function whyNone({ hasVectorColumn }: FoundSources): string {
+function explainNoVectors({ hasVectorColumn }: FoundSources): string {
   return hasVectorColumn
     ? 'no embedding generation is active'
     : 'the database has no vector extension';

@@ -1,4 +1,4 @@
-/** What can be found: three kinds over HTTP (spec 2, Search result), fixes too by the MCP server. */
+/** All source types. Fixes are only searched by the MCP server. */
 export const sourceTypes = [
   'execution_log',
   'backup_result',
@@ -8,5 +8,5 @@ export const sourceTypes = [
 
 export type SourceType = (typeof sourceTypes)[number];
 
-/** The kinds that POST /search knows. */
+/** The source types of POST /search. */
 export const searchableTypes = ['execution_log', 'backup_result', 'investigation'] as const;

@@ -1,41 +1,40 @@
-import type { Database } from '../platform/database/database.ts';
+import type { Database } from '../database/database.ts';
 
-/** A generation as its index needs it. */
+/** What the index needs to know of a generation. */
 export interface IndexedGeneration {
   id: number;
   dimensions: number;
-  /** In the embedded database, which has all of its memory in the process of the server? */
+  /** Is it in the embedded database, which shares the server's memory? */
   is_embedded: boolean;
 }
 
-/** pgvector indexes a `vector` up to this many dimensions, and a `halfvec` up to twice as many. */
-const LONGEST_INDEXED_VECTOR = 2_000;
-const LONGEST_INDEXED_HALFVEC = 4_000;
+/** The limits of pgvector's indexes on `vector` and `halfvec`. */
+const MAX_VECTOR_DIMENSIONS = 2_000;
+const MAX_HALFVEC_DIMENSIONS = 4_000;
 
-/** Any number that nothing else in the database locks. */
+/** Arbitrary; must only differ from other advisory locks. */
 const LOCK_KEY = 1_677_203;
-/** The graph of millions of vectors takes its time. The server goes on when the caller is gone. */
+/** Building the graph of millions of vectors takes long. */
 const BUILD_TIMEOUT_MS = 60 * 60_000;
 const MIB = 1024 * 1024;
 
 /**
- * A generation's vectors as they are compared: `embedding::vector(384)`, a `halfvec` above 2,000
- * dimensions. A query that is to use the index orders by this `<=>` the query's vector of the same type,
- * where `generation_id` equals the generation's id as a literal. (decisions 5)
+ * The indexed expression of a generation's vectors, such as `embedding::vector(384)`. To use the index, a
+ * query must order by this `<=>` a vector of the same type, and compare `generation_id` with a literal.
  */
 export function vectorExpression(dimensions: number): string {
   return `embedding::${vectorType(dimensions)}`;
 }
 
 /** The type of a generation's vectors: `vector(384)`, or `halfvec(3072)` above 2,000 dimensions. */
-export function vectorType(dimensions: number): string {
-  const isHalved = dimensions > LONGEST_INDEXED_VECTOR && isIndexed(dimensions);
+function vectorType(dimensions: number): string {
+  const isHalved = dimensions > MAX_VECTOR_DIMENSIONS && isIndexed(dimensions);
   return `${isHalved ? 'halfvec' : 'vector'}(${dimensions})`;
 }
 
-/** Have a generation's vectors an index? Above 4,000 dimensions every vector is compared. */
+/** Can vectors of these dimensions be indexed? Otherwise searches compare every vector. */
 export function isIndexed(dimensions: number): boolean {
-  return dimensions <= LONGEST_INDEXED_HALFVEC;
+  return dimensions <= MAX_HALFVEC_DIMENSIONS;
 }
 
 /** The name of a generation's HNSW index. */
@@ -44,9 +43,9 @@ export function indexName(generationId: number): string {
 }
 
 /**
- * Builds the HNSW index of a generation that is complete, unless it is there or somebody else is building
- * it. One statement: the index is there whole or not at all. Searches go on meanwhile, writers of chunks
- * wait. Returns whether it is there now. Throws what the database says when it cannot be built.
+ * Builds the HNSW index of a complete generation, unless it exists or is being built by another caller.
+ * Atomic. Blocks writers of chunks, but not searches. Returns whether the index exists now. Throws the
+ * database's error when it cannot be built.
  */
 export async function buildVectorIndex(
   db: Database,
@@ -71,11 +70,11 @@ export async function buildVectorIndex(
         BEGIN
           ${create};
         EXCEPTION WHEN out_of_memory OR disk_full OR insufficient_resources THEN
-          -- Parallel workers need shared memory, of which containers have little.
+          -- Parallel workers need shared memory, which is scarce in containers.
           PERFORM set_config('max_parallel_maintenance_workers', '0', true);
           ${create};
         END;
-        -- The planner knows nothing of the new rows yet, and would sort them in place of using it.
+        -- Without fresh statistics the planner would sort the new rows instead of using the index.
         ANALYZE embedding_chunks;
       END $do$`,
     },
@@ -88,8 +87,8 @@ export async function buildVectorIndex(
   return row?.exists ?? false;
 }
 
-/** Drops the indexes of generations that are not there any more. */
-export async function dropIndexesOfNobody(db: Database): Promise<void> {
+/** Drops the indexes of deleted generations. */
+export async function dropOrphanedIndexes(db: Database): Promise<void> {
   await db.query({
     text: `DO $do$ DECLARE
         left_over regclass;
@@ -109,14 +108,13 @@ export async function dropIndexesOfNobody(db: Database): Promise<void> {
   });
 }
 
-/** Tells the planner of chunks that came into an index that was there before them. */
+/** Updates the planner's statistics after chunks were added to an existing index. */
 export async function analyzeChunks(db: Database): Promise<void> {
   await db.query({ text: 'ANALYZE embedding_chunks' }, [], { timeoutMs: BUILD_TIMEOUT_MS });
 }
 
 /**
- * Memory in which the whole graph has room, as a setting of Postgres. Without it the rest is inserted one
- * by one, several times slower.
+ * The `maintenance_work_mem` that holds the whole graph. With less, building is several times slower.
  */
 function memoryToBuild({ dimensions, is_embedded }: IndexedGeneration, chunkCount: number): string {
   const bytesOfVector = dimensions * 4 + 1_200;

@@ -1,9 +1,8 @@
-import type { Database } from '../platform/database/database.ts';
-import { AppError } from '../platform/errors.ts';
+import type { Database } from '../database/database.ts';
+import { AppError } from '../errors.ts';
 
 /**
- * Makes room for vectors where the database has come to have the extension since. Throws
- * SERVICE_UNAVAILABLE with the reason when it has not (decisions 5).
+ * Enables vectors if the extension has become available. Throws SERVICE_UNAVAILABLE with the reason if not.
  */
 export async function requireVectors(db: Database): Promise<void> {
   const reason = await explainMissingVectors(db);
@@ -11,7 +10,7 @@ export async function requireVectors(db: Database): Promise<void> {
   throw new AppError('SERVICE_UNAVAILABLE', `embeddings are not available: ${reason}`);
 }
 
-/** Why the database cannot hold vectors, null when it can. */
+/** Why the database cannot store vectors; null when it can. */
 export async function explainMissingVectors(db: Database): Promise<string | null> {
   const [row] = await db.query<{ reason: string | null }>({
     name: 'enable_embedding_vectors',
@@ -20,12 +19,12 @@ export async function explainMissingVectors(db: Database): Promise<string | null
   return row?.reason ?? null;
 }
 
-/** Whether the database holds vectors. `installable`: the extension is on its server, and not used yet. */
+/** Can the database store vectors? `installable`: the extension is available, but not installed. */
 export type VectorSupport =
   | { state: 'ready'; version: string }
   | { state: 'installable' | 'missing'; version: null };
 
-/** Looks whether the database holds vectors, and changes nothing. */
+/** Checks whether the database can store vectors, without changing anything. */
 export async function readVectorSupport(db: Database): Promise<VectorSupport> {
   const [found] = await db.query<{ version: string | null; is_ready: boolean; is_there: boolean }>({
     text: `SELECT (SELECT extversion FROM pg_extension WHERE extname = 'vector') AS version,

@@ -1,5 +1,5 @@
-import { z } from 'zod';
-import { truncated } from './shapes.ts';
+import * as z from 'zod';
+import { restFields } from './answer-budget.ts';
 
 // What lib/archives answers, as the protocol publishes it.
 
@@ -10,7 +10,7 @@ const archive = {
 };
 const format = z.enum(['bundle', 'tar.gz']);
 
-/** What was checked of an archive, and how each check ended (decisions 6). */
+/** What was checked of an archive, and how each check ended. */
 export const archiveVerification = z.object({
   ...archive,
   format,
@@ -18,8 +18,10 @@ export const archiveVerification = z.object({
   archive_size_bytes: z.number(),
   sha256_checksum: z.string(),
   expected_sha256: z.string().nullable(),
+  /** database or note (the file beside the archive); null where no SHA-256 is recorded. */
+  expected_by: z.string().nullable(),
   refs: z.array(z.object({ name: z.string(), commit: z.string() })),
-  truncated,
+  ...restFields,
   pack_verified: z.boolean(),
   integrity_status: z.string(),
   proof: z.object({
@@ -29,6 +31,8 @@ export const archiveVerification = z.object({
     objects: z.string(),
     history: z.string(),
   }),
+  /** What differs between the note beside the archive and the database's record. */
+  remark: z.string().optional(),
 });
 
 /** The entries of an archive. */
@@ -39,14 +43,23 @@ export const archiveListing = z.object({
     z.object({ path: z.string(), size: z.number(), mode: z.string(), type: z.string() }),
   ),
   returned: z.number(),
+  ...restFields,
   truncated: z.boolean(),
 });
 
-/** One file of an archive. */
+/** A part of one file of an archive. The content comes last: what cuts an answer cuts its end. */
 export const extractedFile = z.object({
   ...archive,
   path: z.string(),
+  /** Only when secrets were taken out: how many, and that the content is not the file's. */
+  redacted: z.number().optional(),
+  notice: z.string().optional(),
   size: z.number(),
   encoding: z.enum(['utf-8', 'base64']),
+  bytes: z.object({ offset: z.number(), length: z.number(), total: z.number() }),
+  /** Null for what is no text. */
+  lines: z.object({ start: z.number(), end: z.number(), total: z.number() }).nullable(),
+  ...restFields,
+  truncated: z.boolean(),
   content: z.string(),
 });

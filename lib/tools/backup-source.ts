@@ -1,8 +1,8 @@
 import type { z } from 'zod';
 import type { RecordedArchive } from '../archives/open-archive.ts';
+import type { LogSelection } from '../records/filtered-logs.ts';
 import type { NewFix } from '../records/fixes.ts';
 import type { PageRequest } from '../records/page.ts';
-import type { LogSelection } from '../records/selected-logs.ts';
 import type {
   dashboardSummary,
   failureFacts,
@@ -21,7 +21,6 @@ export type Run = z.infer<typeof run>;
 export type BackupResult = z.infer<typeof result>;
 export type RunFix = z.infer<typeof fixOfRun>;
 export type ExecutionLog = z.infer<typeof log>;
-export type TrackedRepository = z.infer<typeof trackedRepository>;
 export type DashboardSummary = z.infer<typeof dashboardSummary>;
 export type MetricsHistory = z.infer<typeof metricsHistory>;
 export type FailureFacts = z.infer<typeof failureFacts>;
@@ -31,11 +30,21 @@ export type RecordedFix = z.infer<typeof recordedFix>;
 /** One page of a list as the service API answers it. */
 export type PageOf<Item extends z.ZodType> = z.infer<ReturnType<typeof pageOf<Item>>>;
 
-/** A run with the results of its repositories, by id, and the fixes that are linked to it. */
+/** Which runs: of one status, with or without repositories that failed. */
+export interface RunFilter {
+  status?: string | undefined;
+  /** A run that failed as a whole has failures too. */
+  hasFailures?: boolean | undefined;
+}
+
+/** A run with results of its repositories, those that failed first, and fixes that are linked to it. */
 export interface RunDetails {
   run: Run;
   results: BackupResult[];
+  /** How many results of each status the run has. */
+  result_counts: Record<string, number>;
   fixes: RunFix[];
+  fixes_count: number;
   /** What this data source could not find out. */
   note?: string;
 }
@@ -66,20 +75,30 @@ export interface BackupSource {
     page: PageRequest,
     signal: AbortSignal,
   ): Promise<PageOf<typeof trackedRepository>>;
-  /** Runs, newest first, of one status when it is given. */
-  listRuns(
-    page: PageRequest,
-    status: string | undefined,
+  /** Runs that fit the filter, newest first. */
+  listRuns(page: PageRequest, filter: RunFilter, signal: AbortSignal): Promise<PageOf<typeof run>>;
+  /** A run with `limit` of its results from `offset` on; null when there is no such run. */
+  readRun(
+    id: number,
+    results: { offset: number; limit: number },
     signal: AbortSignal,
-  ): Promise<PageOf<typeof run>>;
-  readRun(id: number, signal: AbortSignal): Promise<RunDetails | null>;
+  ): Promise<RunDetails | null>;
   /** The run that started last; null when there is none. */
   readLatestRun(signal: AbortSignal): Promise<(Run & { fixes: RunFix[] }) | null>;
-  /** The newest logs that fit, at most `limit`. */
+  /** The newest logs that fit, at most `limit`. Throws NOT_FOUND for a `beforeId` that no log has. */
   selectLogs(selection: LogSelection, limit: number, signal: AbortSignal): Promise<SelectedLogs>;
-  /** What is known of a failed run, by default the latest; null when there is no such run. */
+  /** What is known of a run, by default the latest with failures; null when there is no such run. */
   readFailure(runId: number | undefined, signal: AbortSignal): Promise<FailureFacts | null>;
-  /** Queues a run, or finds the pending request for the same target. */
+  /** The newest error logs of a run by repository; those of none by an empty text. */
+  readErrorLogs(
+    runId: number,
+    repositories: readonly string[],
+    signal: AbortSignal,
+  ): Promise<Map<string, string[]>>;
+  /**
+   * Queues a run, or finds the pending request for the same target. Throws NOT_FOUND, naming what is near,
+   * for a target that is no tracked repository.
+   */
   requestRun(
     request: { target: string | null; reason: string },
     signal: AbortSignal,

@@ -1,53 +1,56 @@
-import type { Clock } from '../platform/clock.ts';
-import type { Database } from '../platform/database/database.ts';
-import { AppError } from '../platform/errors.ts';
-import type { Log } from '../platform/log.ts';
-import { findRecordedArchive } from '../records/archive-state.ts';
-import { readFailure } from '../records/failures.ts';
+import type { Clock } from '../clock.ts';
+import type { Database } from '../database/database.ts';
+import { AppError } from '../errors.ts';
+import type { Log } from '../log.ts';
+import { selectLogs } from '../records/filtered-logs.ts';
 import { recordFix } from '../records/fixes.ts';
 import { readMetricsHistory } from '../records/metrics-history.ts';
-import type { Page, PageRequest } from '../records/page.ts';
+import { type Page, type PageRequest, paginationOf } from '../records/page.ts';
 import { ping } from '../records/ping.ts';
+import { findRecordedArchive } from '../records/recorded-archive.ts';
 import { listRepos } from '../records/repos.ts';
+import { readErrorLogs, readFailure } from '../records/run-failures.ts';
 import { requestRun } from '../records/run-requests.ts';
-import { listRuns, readLatestRun, readRunWithFixes } from '../records/runs.ts';
-import { selectLogs } from '../records/selected-logs.ts';
+import { listRuns, readLatestRun, readRunDetails } from '../records/runs.ts';
 import { readDashboardStats } from '../records/stats.ts';
+import { listTrackedNames } from '../records/tracked-repos.ts';
 import type { BackupSource, ExecutionLog } from './backup-source.ts';
+import { MAX_NAMES_COMPARED } from './near-names.ts';
+import { describeUnknown } from './unknown-names.ts';
 
 const DAY_MS = 86_400_000;
 
 /** SQLSTATEs of a table and of a column that is not there. */
 const missingStates = ['42P01', '42703'];
 
-export interface DatabaseSourceHandles {
+export interface DatabaseSourceDeps {
   db: Database;
   clock: Clock;
   log: Log;
 }
 
-/** Backup data straight from the database: one statement a read or write (decisions 3). */
-export function createDatabaseSource({
-  db: given,
-  clock,
-  log,
-}: DatabaseSourceHandles): BackupSource {
+/** Backup data straight from the database: one statement a read or write. */
+export function createDatabaseSource({ db: given, clock, log }: DatabaseSourceDeps): BackupSource {
   const db = explainMissingTables(given);
   return {
     readDashboard: async () => JSON.parse(await readDashboardStats(db)),
     readMetrics: async (days) =>
       JSON.parse(await readMetricsHistory(db, clock.now() - days * DAY_MS)),
     listRepositories: async (page) => toPage(await listRepos(db, page), page),
-    listRuns: async (page, status) => toPage(await listRuns(db, page, status), page),
-    readRun: async (id) => parseOrNull(await readRunWithFixes(db, id)),
+    listRuns: async (page, filter) => toPage(await listRuns(db, page, filter), page),
+    readRun: async (id, results) => parseOrNull(await readRunDetails(db, id, results)),
     readLatestRun: async () => parseOrNull(await readLatestRun(db)),
     async selectLogs(selection, limit) {
       const logs: ExecutionLog[] = JSON.parse(await selectLogs(db, selection, limit + 1));
       return { logs: logs.slice(0, limit), truncated: logs.length > limit };
     },
     readFailure: async (runId) => parseOrNull(await readFailure(db, runId)),
-    requestRun: async ({ target, reason }) =>
-      JSON.parse(await requestRun(db, { target, reason, requestedBy: 'mcp' })),
+    readErrorLogs: (runId, repositories) => readErrorLogs(db, runId, repositories),
+    async requestRun({ target, reason }) {
+      const request = await requestRun(db, { target, reason, requestedBy: 'mcp' });
+      if (request === null) throw await unknownTarget(db, target ?? '');
+      return JSON.parse(request);
+    },
     recordFix: async (fix) => JSON.parse(await recordFix(db, fix)),
     async checkDatabase() {
       const startedAt = clock.now();
@@ -71,12 +74,22 @@ export function createDatabaseSource({
       try {
         return await findRecordedArchive(given, repository);
       } catch (error) {
-        // Records are consulted "when that table exists" (spec 3, Archive resolution).
+        // A database of another writer may lack the table.
         if (isMissing(error)) return null;
         throw error;
       }
     },
   };
+}
+
+async function unknownTarget(db: Database, asked: string): Promise<AppError> {
+  const names = await listTrackedNames(db, MAX_NAMES_COMPARED);
+  return new AppError(
+    'NOT_FOUND',
+    names.length === 0
+      ? 'no repository is tracked yet: back one up first with `npm run worker -- run`, or leave target_repo out'
+      : describeUnknown(asked, names),
+  );
 }
 
 /** Makes a database without our tables say how it gets them, instead of an internal error. */
@@ -102,16 +115,8 @@ function isMissing(error: unknown): boolean {
   return error instanceof Error && 'code' in error && missingStates.includes(String(error.code));
 }
 
-function toPage({ items, totalItems }: Page, { page, limit }: PageRequest) {
-  return {
-    data: JSON.parse(items),
-    pagination: {
-      page,
-      limit,
-      total_items: totalItems,
-      total_pages: Math.ceil(totalItems / limit),
-    },
-  };
+function toPage({ items, totalItems }: Page, request: PageRequest) {
+  return { data: JSON.parse(items), pagination: paginationOf(request, totalItems) };
 }
 
 function parseOrNull(item: string | null) {

@@ -1,4 +1,5 @@
-import { z } from 'zod';
+import * as z from 'zod';
+import { redactedField } from './show-output.ts';
 import type { Tool, ToolAnnotations } from './tool.ts';
 
 /** A schema in JSON, as the protocol carries it. */
@@ -18,7 +19,7 @@ export interface ToolDescription {
 }
 
 /**
- * Describes a tool in the protocol's words. The output schema says fields and types alone, so that the
+ * Describes a tool in the protocol's words. Every answer may say how many secrets were taken out. The output schema says fields and types alone, so that the
  * whole list stays small (40 KB) for the models that read it.
  */
 export function describeTool(tool: Tool): ToolDescription {
@@ -27,7 +28,7 @@ export function describeTool(tool: Tool): ToolDescription {
     title: tool.title,
     description: tool.description,
     inputSchema: toObjectSchema(tool.input, 'input'),
-    outputSchema: toObjectSchema(tool.output, 'output'),
+    outputSchema: toObjectSchema(tool.output.extend(redactedField), 'output'),
     annotations: tool.annotations,
   };
 }

@@ -1,18 +1,17 @@
-import { type SearchHandles, search } from '../search/search.ts';
+import { type SearchDeps, search } from '../search/search.ts';
 import { sourceTypes } from '../search/source-types.ts';
 import type { KnowledgeSearch } from './knowledge.ts';
 
 /**
- * The hybrid search over logs, errors, fixes and the investigations of one user, or of all with null
- * (spec 3, Tool behaviour 5).
+ * The hybrid search over logs, errors, fixes and the investigations of one user, or of all with null.
  */
 export function createHybridKnowledge(
-  handles: SearchHandles,
+  deps: SearchDeps,
   investigationsOf: string | null,
 ): KnowledgeSearch {
   return {
     async search(query, limit, signal) {
-      const { results, degraded_reason } = await search(handles, {
+      const { results, degraded_reason } = await search(deps, {
         query,
         sourceTypes,
         limit,

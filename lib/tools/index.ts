@@ -13,12 +13,12 @@ import { getBackupMetrics, getDashboardSummary, getSystemHealth } from './overvi
 import { getBackupRunDetails, listBackupRuns, listTrackedRepositories } from './run-tools.ts';
 import type { Tool } from './tool.ts';
 
-export { describeTool, type ObjectSchema, type ToolDescription } from './describe-tool.ts';
-export type { ToolHandles } from './handles.ts';
-export { type RunToolOptions, runTool, type ToolOutcome } from './run-tool.ts';
-export type { Tool, ToolAnnotations, ToolCall } from './tool.ts';
+export { describeTool } from './describe-tool.ts';
+export { runTool, type ToolOutcome } from './run-tool.ts';
+export type { Tool } from './tool.ts';
+export type { ToolDeps } from './tool-deps.ts';
 
-/** THE list of tools, in the order of spec 3, Tools. */
+/** THE list of tools. */
 export const tools: readonly Tool[] = [
   getSystemHealth,
   getDashboardSummary,

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** Ids in the database are 32-bit. */
 const MAX_ID = 2 ** 31 - 1;
@@ -11,7 +11,7 @@ interface IntegerParameter {
 
 /**
  * An integer within bounds. One that arrives as text is read too, since clients send both; the published
- * schema says integer (decisions 6).
+ * schema says integer.
  */
 function integerParameter({ description, min, max }: IntegerParameter) {
   return z
@@ -28,7 +28,26 @@ export function integerWithDefault(parameter: IntegerParameter & { default: numb
   return integerParameter(parameter).default(fallback).meta({ description });
 }
 
-/** `page` and `limit` of a list. */
+/** true or false. A text that says so is read too, since clients send both. */
+export const booleanParameter = (description: string) =>
+  z
+    .preprocess(
+      (value) => (value === 'true' ? true : value === 'false' ? false : value),
+      z.boolean('must be true or false'),
+    )
+    .meta({ description });
+
+/** Where a list goes on: `next` of the answer before, as the number of items that stand before it. */
+export const cursorParameter = z
+  .preprocess(
+    (value) => (typeof value === 'number' ? String(value) : value),
+    z.string().regex(/^\d{1,9}$/, 'must be the `next` of an earlier answer'),
+  )
+  .transform(Number)
+  .optional()
+  .meta({ description: 'The `next` of the answer before, to go on from there.' });
+
+/** `page`, `limit` and `cursor` of a list; with a cursor the page does not count. */
 export const pageParameters = (limit: { default: number; max: number }) => ({
   page: integerWithDefault({
     description: 'Page to read, counted from 1. Past the end is an empty page.',
@@ -37,15 +56,43 @@ export const pageParameters = (limit: { default: number; max: number }) => ({
     default: 1,
   }),
   limit: limitParameter('Items on a page.', limit),
+  cursor: cursorParameter,
 });
 
 /** How many items come back at most. */
 export const limitParameter = (description: string, limit: { default: number; max: number }) =>
   integerWithDefault({ description, min: 1, ...limit });
 
+/** An integer from `min` on that has to fit 32 bits. */
+export const countParameter = (description: string, min: number) =>
+  integerParameter({ description, min, max: MAX_ID });
+
 /** The id of a backup run. */
 export const runIdParameter = (description: string) =>
   integerParameter({ description, min: 1, max: MAX_ID });
+
+/** The id of a log, which is 64-bit. */
+export const idParameter = (description: string) =>
+  integerParameter({ description, min: 1, max: Number.MAX_SAFE_INTEGER });
+
+/** A moment in ISO 8601, as answers have it or a day; without an offset it is UTC. Comes as UTC. */
+export const momentParameter = (description: string) =>
+  z
+    .string()
+    .refine((text) => toMoment(text) !== null, 'must be a date or a time in ISO 8601')
+    .transform((text) => toMoment(text) ?? text)
+    .meta({ description: `${description} ISO 8601: 2026-01-31, or 2026-01-31T08:15:00Z.` });
+
+const iso8601 =
+  /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(Z|[+-]\d{2}:?\d{2})?)?$/i;
+
+function toMoment(text: string): string | null {
+  const found = iso8601.exec(text);
+  if (!found) return null;
+  const isDay = text.length === 10;
+  const milliseconds = Date.parse(isDay || found[1] !== undefined ? text : `${text}Z`);
+  return Number.isNaN(milliseconds) ? null : new Date(milliseconds).toISOString();
+}
 
 /**
  * A text of at most `max` characters that Postgres can hold: NUL is refused, half of a surrogate pair

@@ -7,9 +7,9 @@ export interface KnowledgeHit {
   metadata: Record<string, unknown>;
 }
 
-/** The hybrid search over logs, results, fixes and investigations (spec 3, Tool behaviour 5). */
+/** The hybrid search over logs, results, fixes and investigations. */
 export interface KnowledgeSearch {
-  /** `degraded_reason` says why vectors did not take part; null when they did. */
+  /** `degraded_reason` says what did not take part, or that the search was cut short; null when all is well. */
   search(
     query: string,
     limit: number,

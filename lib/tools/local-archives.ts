@@ -1,10 +1,11 @@
 import { tmpdir } from 'node:os';
 import type { ArchiveReader } from '../archives/archives.ts';
-import { archivePath } from '../platform/config/archives.ts';
-import type { DatabaseConfig } from '../platform/config/database.ts';
-import type { Environment } from '../platform/config/read.ts';
-import type { Deps } from '../platform/deps.ts';
-import { loadOnce } from '../platform/load-once.ts';
+import { loadOnce } from '../async.ts';
+import { archivePath } from '../config/archives.ts';
+import type { DatabaseConfig } from '../config/database.ts';
+import type { Environment } from '../config/read.ts';
+import type { Deps } from '../deps.ts';
+import { MAX_ANSWER_CHARS } from './answer-budget.ts';
 import type { BackupSource } from './backup-source.ts';
 
 type ArchiveConfig = Pick<DatabaseConfig, 'DATA_DIR'> & {
@@ -28,7 +29,8 @@ export function createLocalArchives(
       scratchFolder: tmpdir(),
       environment: { PATH: config.PATH },
       clock,
-      redact: redactor.text,
+      redactor,
+      limits: { answerCharacters: MAX_ANSWER_CHARS },
     });
   });
   return {

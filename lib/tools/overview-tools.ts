@@ -1,11 +1,16 @@
-import { z } from 'zod';
-import { integerWithDefault } from './input.ts';
+import * as z from 'zod';
+import { restFields, restOf, roomBeside, takeFitting } from './answer-budget.ts';
+import { cursorParameter, integerWithDefault } from './input.ts';
 import { dashboardSummary, metricsHistory } from './shapes.ts';
 import { readTool } from './tool.ts';
 
+/** What to do where no address of a service API is known. */
+const NO_SERVER =
+  'no server is known: start one with `npm start`, or set BACKEND_URL to the address of one';
+
 const noInput = z.strictObject({});
 
-/** How the system does now (spec 3, Tool behaviour 1; decisions 6). */
+/** How the system does now. */
 export const getSystemHealth = readTool({
   name: 'get_system_health',
   title: 'System health',
@@ -25,6 +30,7 @@ export const getSystemHealth = readTool({
     }),
     backend_api: z.object({ status: z.enum(['ok', 'unreachable']), url: z.string() }),
     status: z.enum(['HEALTHY', 'DEGRADED', 'UNHEALTHY']),
+    message: z.string().optional(),
   }),
   async handler(_input, { backups, system }, { signal }) {
     const [database, storage, backend_api] = await Promise.all([
@@ -39,16 +45,17 @@ export const getSystemHealth = readTool({
       storage,
       backend_api,
       status: database.status === 'connected' ? reachable : ('UNHEALTHY' as const),
+      ...(backend_api.url === '' ? { message: NO_SERVER } : {}),
     };
   },
 });
 
-/** The figures of all runs (spec 3, Tool behaviour 2). */
+/** The figures of all runs. */
 export const getDashboardSummary = readTool({
   name: 'get_dashboard_summary',
   title: 'Dashboard summary',
   description:
-    'Figures over all backup runs: how many runs and repository backups there were, how many failed, the share that did not fail as a percentage, the latest run, the bytes of all archives and the repository of the largest one.',
+    'Figures over all backup runs; use it for how the backups do as a whole: how many runs and repository backups there were, how many succeeded (an empty repository, of which there is nothing to archive, counts as successful: get_backup_run_details tells how many were) and failed, the share that did not fail as a percentage, the latest run, the bytes of all archives and the repository of the largest one.',
   input: noInput,
   output: dashboardSummary.extend({ success_rate: z.string() }),
   async handler(_input, { backups }, { signal }) {
@@ -57,12 +64,12 @@ export const getDashboardSummary = readTool({
   },
 });
 
-/** The figures of a window of days (spec 3, Tool behaviour 3; decisions 6). */
+/** The figures of a window of days. */
 export const getBackupMetrics = readTool({
   name: 'get_backup_metrics',
   title: 'Backup metrics',
   description:
-    'Figures of the runs of the last days, in total and by UTC day, newest day first; days without a run are left out. successful and failed count repositories. aggregated_success_rate is 1 − failed / processed repositories, a fraction from 0 to 1.',
+    'Figures of the runs of the last days, in total and by UTC day, newest day first; days without a run are left out. successful and failed count repositories; an empty one counts as successful. aggregated_success_rate is 1 − failed / processed repositories, a fraction from 0 to 1.',
   input: z.strictObject({
     days: integerWithDefault({
       description: 'Length of the window in days.',
@@ -70,9 +77,13 @@ export const getBackupMetrics = readTool({
       max: 3650,
       default: 30,
     }),
+    cursor: cursorParameter,
   }),
-  output: z.object({ period_days: z.number(), ...metricsHistory.shape }),
-  async handler({ days }, { backups }, { signal }) {
-    return { period_days: days, ...(await backups.readMetrics(days, signal)) };
+  output: z.object({ period_days: z.number(), ...metricsHistory.shape, ...restFields }),
+  async handler({ days, cursor: offset = 0 }, { backups }, { signal, maxChars }) {
+    const { history: whole, ...figures } = await backups.readMetrics(days, signal);
+    const history = takeFitting(whole.slice(offset), roomBeside(figures, maxChars));
+    const rest = restOf('days', { offset, shown: history.length, total: whole.length });
+    return { period_days: days, ...figures, history, ...rest };
   },
 });

@@ -49,14 +49,12 @@ const TOO_LARGE =
 
 /**
  * What to do about a failed run, most specific first. Fixed texts with counts alone, chosen by the
- * errors: no word of a log or a message comes through, so that none can pose as an instruction.
+ * run's error and by `samples` of the errors and error logs: no word of a log or a message comes through,
+ * so that none can pose as an instruction.
  */
-export function recommendActions(facts: FailureFacts): string[] {
+export function recommendActions(facts: FailureFacts, samples: readonly string[]): string[] {
   const { run_id, failures, failed_repos_count, recent_fixes } = facts;
-  const errors = failures.map(({ error_message, error_logs }) =>
-    [error_message, ...error_logs].join('\n'),
-  );
-  const texts = [...errors, [facts.run_error, ...facts.run_error_logs].join('\n')];
+  const texts = [...samples, facts.run_error];
   const actions = advices
     .filter(({ pattern }) => texts.some((text) => pattern.test(text)))
     .map(({ action }) => action);
@@ -69,11 +67,11 @@ export function recommendActions(facts: FailureFacts): string[] {
   const recovered = failures.filter((failure) => failure.recovered).length;
   if (recovered > 0) {
     actions.push(
-      `${recovered} of the repositories shown were backed up since: look at the others.`,
+      `${recovered} of the repositories that failed were backed up since: look at the others.`,
     );
   }
   if (recent_fixes.length > 0) {
-    actions.push('Compare with similar_past_incidents: how earlier failures were mended.');
+    actions.push('Compare with similar_past_incidents: how earlier failures were fixed.');
   }
   if (recovered < failed_repos_count || failed_repos_count === 0) {
     actions.push('When the cause is removed, queue a run with trigger_backup_run.');

@@ -1,8 +1,8 @@
-import { z } from 'zod';
-import { cleanText } from '../platform/clean-text.ts';
-import { AppError } from '../platform/errors.ts';
-import { callInternalService } from '../platform/http/internal-service.ts';
-import { parseJson } from '../platform/json.ts';
+import * as z from 'zod';
+import { AppError } from '../errors.ts';
+import { callInternalService, ServiceRefusal } from '../http/internal-service.ts';
+import { parseJson } from '../json.ts';
+import { cleanText } from '../text/clean-text.ts';
 
 const MAX_MESSAGE = 300;
 
@@ -23,14 +23,14 @@ export interface SentReport {
 export interface ReportSender {
   /**
    * Resolves on a 2xx answer alone. Throws AppError naming status and message for every other one, for a
-   * connection failure and for an observatory without an address (spec 3, Tool behaviour 11).
+   * connection failure and for an observatory without an address.
    */
   send(report: Report, signal: AbortSignal): Promise<SentReport>;
 }
 
 export interface ReportSenderOptions {
-  /** Address of the observatory; null when there is none. */
-  url: string | null;
+  /** The address of the observatory now. Throws AppError, saying what to do, when there is none. */
+  findUrl(): Promise<string>;
   secret: string | undefined;
   fetch: typeof fetch;
 }
@@ -38,22 +38,24 @@ export interface ReportSenderOptions {
 const answer = z.object({ message: z.string() });
 
 /** Sends reports by `POST {observatory}/reports/send` with the internal secret. */
-export function createReportSender({ url, secret, fetch }: ReportSenderOptions): ReportSender {
+export function createReportSender({ findUrl, secret, fetch }: ReportSenderOptions): ReportSender {
   return {
     async send({ subject, content_markdown }, signal) {
-      if (url === null) {
-        throw new AppError(
-          'SERVICE_UNAVAILABLE',
-          'the observatory has no address: OBSERVATORY_URL is set to nothing',
-        );
-      }
       const { status, text } = await callInternalService(
-        { name: 'the observatory', url, secret, fetch },
+        { name: 'the observatory', url: await findUrl(), secret, fetch },
         { path: '/reports/send', body: { subject, content_markdown }, signal },
-      );
+      ).catch(explainRefusal);
       return { status, message: messageOf(text) };
     },
   };
+}
+
+/** The observatory asks for a user's login unless its operator lets this server in. */
+function explainRefusal(error: unknown): never {
+  if (!(error instanceof ServiceRefusal) || ![401, 403].includes(error.status)) throw error;
+  const help =
+    'set REPORTS_ACCEPT_INTERNAL=true where the observatory runs, and the same INTERNAL_SECRET there and here';
+  throw new AppError('SERVICE_UNAVAILABLE', `${error.message}; to let this tool mail, ${help}`);
 }
 
 /** A 2xx answer is a success whatever its body says. */

@@ -1,31 +1,41 @@
 import type { z } from 'zod';
-import { AppError } from '../platform/errors.ts';
-import type { Log } from '../platform/log.ts';
-import type { ToolHandles } from './handles.ts';
-import type { Tool } from './tool.ts';
+import { AppError } from '../errors.ts';
+import { listFaults, wordFault } from '../http/input-faults.ts';
+import type { Log } from '../log.ts';
+import { cutText } from '../text/cut-text.ts';
+import { removeDeceptiveCharacters } from '../text/hidden-text.ts';
+import { fitAnswer, jsonLength, MAX_ANSWER_CHARS } from './answer-budget.ts';
+import { showOutput } from './show-output.ts';
+import type { Tool, ToolCall } from './tool.ts';
+import type { ToolDeps } from './tool-deps.ts';
 
 /** How a call of a tool ended: with an answer of the tool's output shape, or with why there is none. */
 export type ToolOutcome =
   | { ok: true; output: Record<string, unknown> }
   | { ok: false; message: string };
 
-export interface RunToolOptions {
-  signal: AbortSignal;
+/** Most characters of an error's message. */
+const MAX_ERROR_CHARS = 4_000;
+
+export interface RunToolOptions extends Omit<ToolCall, 'maxChars'> {
+  /** Most characters of the answer as JSON. Default MAX_ANSWER_CHARS. */
+  maxChars?: number;
   log: Log;
 }
 
 /**
- * Parses the arguments, runs the tool and holds its answer against its output schema. Never throws: an
- * AppError becomes its message, anything else is logged with its cause and becomes a fixed text (spec 3,
- * Errors). Writes one log record with name, duration and outcome, never arguments.
+ * Parses the arguments, runs the tool, holds its answer against its output schema, takes secrets out of it
+ * and keeps it within `maxChars`. Never throws: an AppError becomes its message, anything else is logged
+ * with its cause and becomes a fixed text. Writes one log record with name, duration and outcome, never
+ * arguments.
  */
 export async function runTool(
   tool: Tool,
   given: unknown,
-  handles: ToolHandles,
-  { signal, log }: RunToolOptions,
+  deps: ToolDeps,
+  { signal, caller, log, maxChars = MAX_ANSWER_CHARS }: RunToolOptions,
 ): Promise<ToolOutcome> {
-  const { clock } = handles;
+  const { clock, redactor } = deps;
   const startedAt = clock.now();
   const record = (outcome: string, fields = {}) =>
     log.info('tool call', {
@@ -37,7 +47,18 @@ export async function runTool(
   try {
     signal.throwIfAborted();
     const input = parseArguments(tool.input, given);
-    const output = tool.output.parse(await tool.handler(input, handles, { signal }));
+    const ask = async (room: number) => {
+      const answer = await tool.handler(input, deps, { signal, caller, maxChars: room });
+      // Secrets first, so that no half of one is left where a text is cut.
+      return showOutput(tool.output.parse(answer), redactor);
+    };
+    let shown = await ask(maxChars);
+    const length = jsonLength(shown);
+    // A mask may be longer than its secret, so that a full list grows: then it is asked for with less room.
+    if (length > maxChars && tool.annotations.readOnlyHint) {
+      shown = await ask(Math.floor((maxChars * maxChars) / length));
+    }
+    const output = fitAnswer(shown, maxChars);
     record('ok');
     return { ok: true, output };
   } catch (error) {
@@ -45,7 +66,8 @@ export async function runTool(
       if (error.cause !== undefined)
         log.warn('a tool could not answer', { tool: tool.name, error });
       record('error', { code: error.code });
-      return { ok: false, message: error.message };
+      const message = redactor.text(removeDeceptiveCharacters(error.message));
+      return { ok: false, message: cutText(message, MAX_ERROR_CHARS) };
     }
     if (signal.aborted) {
       record('canceled');
@@ -58,10 +80,15 @@ export async function runTool(
 }
 
 function parseArguments(schema: z.ZodObject, given: unknown): z.output<z.ZodObject> {
-  const parsed = schema.safeParse(given ?? {});
+  const parsed = schema.safeParse(withoutNulls(schema, given ?? {}), { error: wordFault });
   if (parsed.success) return parsed.data;
-  const faults = parsed.error.issues.map(({ path, message }) =>
-    path.length === 0 ? message : `${path.join('.')}: ${message}`,
-  );
-  throw new AppError('BAD_REQUEST', `invalid arguments: ${faults.join('; ').slice(0, 500)}`);
+  throw new AppError('BAD_REQUEST', `invalid arguments: ${listFaults(parsed.error)}`);
+}
+
+/** Clients that fill in every parameter send null for what is left out. The published schemas do not say so. */
+function withoutNulls({ shape }: z.ZodObject, given: unknown): unknown {
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) return given;
+  const isLeftOut = ([name, value]: [string, unknown]) =>
+    value === null && Object.hasOwn(shape, name) && shape[name]?.safeParse(undefined).success;
+  return Object.fromEntries(Object.entries(given).filter((entry) => !isLeftOut(entry)));
 }

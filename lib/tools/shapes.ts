@@ -1,6 +1,7 @@
-import { z } from 'zod';
+import * as z from 'zod';
+import { restFields } from './answer-budget.ts';
 
-// What tools answer, field by field (spec 1, Resources; spec 3, Tool behaviour). Looser than the service
+// What tools answer, field by field. Looser than the service
 // API's schemas: a status or a time that another writer stored in its own way must not fail a tool.
 
 const integer = z.number();
@@ -63,12 +64,9 @@ export const pagination = z.object({
   total_pages: integer,
 });
 
-/** True only when a list was cut; a list that is whole does not say so (decisions 6). */
-export const truncated = z.literal(true).optional();
-
-/** One page of a list, as the service API answers it (decisions 6). */
+/** One page of a list, as the service API answers it. */
 export function pageOf<Item extends z.ZodType>(item: Item) {
-  return z.object({ data: z.array(item), pagination, truncated });
+  return z.object({ data: z.array(item), pagination, ...restFields });
 }
 
 /** The figures of get_dashboard_summary; success_rate is 0 to 100 here, a text in the answer. */
@@ -102,19 +100,21 @@ export const metricsHistory = z.object({
 /** Someone's record of how a failure was dealt with. */
 export const incident = z.object({ run_id: integer.nullable(), resolution: text });
 
-/** What is known of a failed run before actions are recommended (spec 3, Tool behaviour 4). */
+/** What is known of a run and of what failed in it, before errors are grouped. */
 export const failureFacts = z.object({
   run_id: integer,
-  failed_at: text.nullable(),
+  run_status: text,
+  /** When the run ended, or began where it has not ended. */
+  ended_at: text.nullable(),
   run_error: text,
-  run_error_logs: z.array(text),
+  /** As the run counts them, whatever results it has. */
+  failed_count: integer,
   failed_repos_count: integer,
   failures: z.array(
     z.object({
       repository: text,
       status: text,
       error_message: text,
-      error_logs: z.array(text),
       last_successful_commit: text.nullable(),
       recovered: z.boolean(),
     }),
@@ -123,7 +123,7 @@ export const failureFacts = z.object({
   note: text.optional(),
 });
 
-/** A row of backup_run_requests (spec 3, Records written by tools). */
+/** A row of backup_run_requests. */
 export const runRequest = z.object({
   request_id: integer,
   status: text,
@@ -134,7 +134,7 @@ export const runRequest = z.object({
   already_queued: z.boolean(),
 });
 
-/** A stored fix (spec 3, Tool behaviour 10). */
+/** A stored fix. */
 export const recordedFix = z.object({
   id: integer,
   title: text,

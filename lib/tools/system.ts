@@ -1,5 +1,5 @@
 import { statfs } from 'node:fs/promises';
-import type { Log } from '../platform/log.ts';
+import type { Log } from '../log.ts';
 
 /** Room on the disk of the archives, in bytes; null when their folder cannot be reached. */
 export interface StorageFacts {
@@ -8,7 +8,7 @@ export interface StorageFacts {
   available_disk_bytes: number | null;
 }
 
-/** Whether the service API answers, and where it is asked. */
+/** Whether the service API answers, and where it is asked; an empty address when none is known. */
 export interface BackendFacts {
   status: 'ok' | 'unreachable';
   url: string;
@@ -20,26 +20,25 @@ export interface SystemFacts {
   checkBackend(signal: AbortSignal): Promise<BackendFacts>;
 }
 
-/** Longest wait for the service API (decisions 5, /ready). */
+/** Longest wait for the service API. */
 const BACKEND_WITHIN_MS = 2_000;
 
-export interface SystemFactsHandles {
+export interface SystemFactsDeps {
   /** Folder of the archives. */
   archivePath: string;
-  /** Address of the service API, whose `/health` is asked. */
-  backendUrl: string;
+  /** The address of the service API now, whose `/health` is asked; null when none is known. */
+  findBackend(): Promise<string | null>;
   fetch: typeof fetch;
   log: Log;
 }
 
-/** Looks at the disk of the archives and at the service API (spec 3, Tool behaviour 1). */
+/** Looks at the disk of the archives and at the service API. */
 export function createSystemFacts({
   archivePath,
-  backendUrl,
+  findBackend,
   fetch,
   log,
-}: SystemFactsHandles): SystemFacts {
-  const url = withoutCredentials(backendUrl);
+}: SystemFactsDeps): SystemFacts {
   return {
     async checkStorage() {
       try {
@@ -57,8 +56,11 @@ export function createSystemFacts({
       }
     },
     async checkBackend(signal) {
+      const address = await findBackend();
+      if (address === null) return { status: 'unreachable', url: '' };
+      const url = withoutCredentials(address);
       try {
-        const response = await fetch(`${backendUrl}/health`, {
+        const response = await fetch(`${address}/health`, {
           redirect: 'error',
           signal: AbortSignal.any([signal, AbortSignal.timeout(BACKEND_WITHIN_MS)]),
         });

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
-import type { ToolHandles } from './handles.ts';
+import type { ToolDeps } from './tool-deps.ts';
 
-/** What a client may know of a tool before it calls it (decisions 6). */
+/** What a client may know of a tool before it calls it. */
 export interface ToolAnnotations {
   title: string;
   readOnlyHint: boolean;
@@ -14,10 +14,14 @@ export interface ToolAnnotations {
 export interface ToolCall {
   /** Aborts when nobody waits for the answer any more. */
   signal: AbortSignal;
+  /** Who asks, as far as the surface knows: a user, a session, an address. Slow work is shared out by it. */
+  caller?: string | undefined;
+  /** Most characters of the answer as JSON: what a handler cannot cut well is cut or refused behind it. */
+  maxChars: number;
 }
 
 /**
- * A tool, declared once. The MCP server and the chat agent both derive from it (spec 3, Tools). Its
+ * A tool, declared once. The MCP server and the chat agent both derive from it. Its
  * schemas are objects without unions at the top, and every parameter is described.
  */
 export interface Tool<
@@ -31,12 +35,12 @@ export interface Tool<
   input: Input;
   output: Output;
   annotations: ToolAnnotations;
-  /** A client must ask a person before it calls this one (spec 3, Authentication). */
+  /** A client must ask a person before it calls this one. */
   needsConfirmation: boolean;
   /** Gets parsed input. Throws AppError with a message that a client may read. */
   handler(
     input: z.output<Input>,
-    handles: ToolHandles,
+    deps: ToolDeps,
     call: ToolCall,
   ): Promise<z.input<Output>> | z.input<Output>;
 }

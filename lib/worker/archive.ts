@@ -1,19 +1,19 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { chmod, mkdir, open, readFile, rename, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { z } from 'zod';
-import { parseJson } from '../platform/json.ts';
-import { whenThere } from '../platform/when-there.ts';
+import * as z from 'zod';
+import { archiveNote, noteName } from '../archives/note.ts';
+import { nullIfMissing } from '../files.ts';
+import { parseJson } from '../json.ts';
 import { repositoryFigures } from './figures.ts';
+import { syncFile } from './sync-file.ts';
 
 /**
- * What the worker notes beside an archive, in `<archive>.json`: what the archive is of, so that an
- * unchanged repository is recognised and counted without a clone.
+ * The worker's note beside an archive, in `<archive>.json`: what every reader of the archive needs, and
+ * what it was made from, so that an unchanged repository is recognised and counted without a clone.
  */
-const archiveRecord = z.object({
-  version: z.literal(2),
-  archive_sha256: z.string(),
+const archiveRecord = archiveNote.extend({
   archive_size_bytes: z.int(),
   /** When the archive was last written to, in whole milliseconds since the epoch. */
   archive_modified_ms: z.int(),
@@ -34,61 +34,65 @@ export interface KeptArchive {
   record: ArchiveRecord;
 }
 
-/** The archive's file name for a repository (decisions 7, Archives). */
+/** The archive's file name for a repository. */
 export function archiveKey(repository: string): string {
   return `${repository.replace('/', '__')}.bundle`.toLowerCase();
 }
 
-/** Makes the archive folder, for its owner alone, unless it is there. Throws Error of the file system. */
+/** Creates the archive folder, for its owner alone. Throws Error of the file system. */
 export async function makeArchiveFolder(folder: string): Promise<void> {
-  // Step by step: Node's recursive mkdir never ends where the system says ENOENT below a folder that
-  // is there, as /proc does.
-  if (await isMade(folder)) return;
-  await makeArchiveFolder(dirname(folder));
-  if (!(await isMade(folder))) await mkdir(folder, { mode: 0o700 });
-}
-
-/** False when the folder above is missing. */
-async function isMade(folder: string): Promise<boolean> {
+  if ((await nullIfMissing(stat(folder)))?.isDirectory()) return;
+  // Not with `recursive`, which never ends where the system says ENOENT below an existing folder (/proc).
+  if (dirname(folder) !== folder) await makeArchiveFolder(dirname(folder));
   try {
     await mkdir(folder, { mode: 0o700 });
-    return true;
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT' && dirname(folder) !== folder) return false;
-    if ((await whenThere(stat(folder)))?.isDirectory()) return true;
-    throw error;
+    const isThere = (error as NodeJS.ErrnoException).code === 'EEXIST';
+    if (!isThere || !(await stat(folder)).isDirectory()) throw error;
   }
 }
 
 /**
- * The note beside an archive; null when there is none, or the archive's size or time of change is not
- * what the note says. What changes neither, such as decay of the disk, is not noticed.
+ * The note beside an archive; null if there is none, or the archive's size or modification time differs
+ * from the note. Damage that changes neither is not noticed here.
  */
 export async function readArchiveRecord(
   folder: string,
   key: string,
 ): Promise<ArchiveRecord | null> {
-  const path = join(folder, key);
-  const [note, archive] = await Promise.all([
-    whenThere(readFile(`${path}.json`, 'utf8')),
-    whenThere(stat(path)),
-  ]);
-  if (note === null || archive === null || !archive.isFile()) return null;
-  // What is not a note of ours is the same as none.
-  const parsed = archiveRecord.safeParse(parseJson(note));
-  if (!parsed.success) return null;
-  const { archive_size_bytes: size, archive_modified_ms: modifiedMs } = parsed.data;
-  const isOfArchive = size === archive.size && modifiedMs === Math.floor(archive.mtimeMs);
-  return isOfArchive ? parsed.data : null;
+  const { record, isInPlace } = await readRecord(folder, key);
+  return isInPlace ? record : null;
 }
 
-/** The figures of a finished bundle that was written but not yet put in its place. */
+interface FoundRecord {
+  /** Null if there is none, or if it is not a note of ours. */
+  record: ArchiveRecord | null;
+  isArchiveThere: boolean;
+  /** Does the note describe the archive that is there? */
+  isInPlace: boolean;
+}
+
+async function readRecord(folder: string, key: string): Promise<FoundRecord> {
+  const path = join(folder, key);
+  const [note, archive] = await Promise.all([
+    nullIfMissing(readFile(noteName(path), 'utf8')),
+    nullIfMissing(stat(path)),
+  ]);
+  const parsed = note === null ? null : archiveRecord.safeParse(parseJson(note));
+  const record = parsed?.success ? parsed.data : null;
+  const isInPlace =
+    archive?.isFile() === true &&
+    record?.archive_size_bytes === archive.size &&
+    record.archive_modified_ms === Math.floor(archive.mtimeMs);
+  return { record, isArchiveThere: archive !== null, isInPlace };
+}
+
+/** Syncs and hashes a finished bundle that is not in its place yet. */
 export async function sealBundle(
   path: string,
 ): Promise<{ sha256: string; blob: string; sizeBytes: number; modifiedMs: number }> {
   await chmod(path, 0o600);
-  await sync(path);
+  await syncFile(path);
   const { size: sizeBytes, mtimeMs } = await stat(path);
   const hash = createHash('sha256');
   const blob = createHash('sha1').update(`blob ${sizeBytes}\0`);
@@ -100,29 +104,57 @@ export async function sealBundle(
   return { sha256: hash.digest('hex'), blob: blob.digest('hex'), sizeBytes, modifiedMs };
 }
 
+/** Where an archive is put, and the hash that the database has of the current one. */
+export interface Place {
+  folder: string;
+  key: string;
+  recordedSha256: string | null;
+}
+
 /**
  * Puts a sealed bundle in its place in one step, so that a reader finds the old archive or the new one.
- * The note goes first: cut off between the two, the repository is backed up again, never skipped.
+ * The note is written first and names both, so that it fits whichever is found, even if the worker is
+ * killed between the two. `settleNote` must follow.
  */
 export async function publishArchive(
   bundle: string,
-  folder: string,
-  key: string,
+  place: Place,
   record: ArchiveRecord,
 ): Promise<void> {
-  const note = `${bundle}.json`;
-  await writeFile(note, `${JSON.stringify(record, null, 2)}\n`, { mode: 0o600 });
-  await sync(note);
-  await rename(note, join(folder, `${key}.json`));
-  await rename(bundle, join(folder, key));
-  await sync(folder);
+  await writeNote(bundle, place, { ...record, replacing: await findReplaced(place) });
+  await rename(bundle, join(place.folder, place.key));
+  await syncFile(place.folder);
 }
 
-async function sync(path: string): Promise<void> {
-  const handle = await open(path, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
+/** Writes the final note of an archive that is in its place. `scratch`: path of an unfinished file. */
+export function settleNote(
+  scratch: string,
+  place: Pick<Place, 'folder' | 'key'>,
+  record: ArchiveRecord,
+): Promise<void> {
+  return writeNote(scratch, place, { ...record, replacing: null });
+}
+
+async function writeNote(
+  scratch: string,
+  { folder, key }: Pick<Place, 'folder' | 'key'>,
+  record: ArchiveRecord,
+): Promise<void> {
+  const note = noteName(scratch);
+  await writeFile(note, `${JSON.stringify(record, null, 2)}\n`, { mode: 0o600 });
+  await syncFile(note);
+  await rename(note, join(folder, noteName(key)));
+  await syncFile(folder);
+}
+
+/** What is known of the archive that is about to be replaced; null if there is none. */
+async function findReplaced(place: Place): Promise<ArchiveRecord['replacing']> {
+  const { folder, key, recordedSha256 } = place;
+  const { record, isArchiveThere, isInPlace } = await readRecord(folder, key);
+  if (!isArchiveThere) return null;
+  if (record === null) return { sha256: recordedSha256 };
+  // A run that stopped between writing the note and replacing the archive left the previous one.
+  return isInPlace
+    ? { sha256: record.archive_sha256 }
+    : (record.replacing ?? { sha256: record.archive_sha256 });
 }

@@ -1,17 +1,17 @@
-/** A terminal, or whatever stderr was directed to. */
+/** A terminal, or whatever stderr is redirected to. */
 export interface OutputStream {
   write(text: string): unknown;
-  /** Width of a terminal, in characters; 0 when it is not known. */
+  /** Width of a terminal in characters; 0 if it is unknown. */
   columns?: number;
 }
 
-/** What a person sees of a run while it is under way. */
+/** What a person sees during a run. */
 export interface Display {
   /** A line that stays. */
   line(text: string): void;
-  /** How far the run is, and what it does now. Shown on a terminal only. */
+  /** Shows how far the run is and what it is doing; only on a terminal. */
   progress(done: number, total: number, doing: string): void;
-  /** Takes the progress away, so that other output can follow. */
+  /** Removes the progress, so that other output can follow. */
   clear(): void;
 }
 
@@ -19,8 +19,8 @@ const BAR_WIDTH = 24;
 const ERASE_LINE = '\r\u001b[2K';
 
 /**
- * A progress bar below the lines on a terminal, plain lines otherwise. (A prompt library's bar would put
- * the terminal in raw mode and end the process at Ctrl-C, before the run could be closed.)
+ * Shows a progress bar below the lines on a terminal, plain lines otherwise. (A prompt library's bar would
+ * put the terminal in raw mode and end the process at Ctrl-C, before the run could end properly.)
  */
 export function createDisplay(stream: OutputStream, isTerminal: boolean): Display {
   let bar = '';

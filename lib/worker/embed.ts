@@ -1,85 +1,110 @@
-import type { Clock } from '../platform/clock.ts';
-import type { Database } from '../platform/database/database.ts';
-import { AppError } from '../platform/errors.ts';
-import type { Log } from '../platform/log.ts';
-import type { Redactor } from '../platform/redaction.ts';
+import * as z from 'zod';
+import { type GatewayConfig, gatewayVariables } from '../config/gateway.ts';
+import { configFolder, gitHostVariables } from '../config/git-host.ts';
+import { readConfig } from '../config/read.ts';
+import { AppError } from '../errors.ts';
+import { createGatewayClient } from '../gateway/client.ts';
+import { createServerKeyRing, createUserKeyRing, type KeyRing } from '../gateway/keys.ts';
+import { createGatewayTransport } from '../gateway/transport.ts';
 import { type EmbeddingGateway, openEmbedder } from '../search/embedders/open-embedder.ts';
 import { readEmbeddingStatus } from '../search/embedding-status.ts';
+import { enqueueNewSources } from '../search/enqueue-new-sources.ts';
 import {
   abandonGeneration,
   activateGeneration,
   findGeneration,
   type GenerationStatus,
 } from '../search/generations.ts';
-import { enqueueNewSources } from '../search/new-sources.ts';
 import { processBatches } from '../search/process-batch.ts';
 import { requireVectors } from '../search/vector-storage.ts';
-import type { Display, OutputStream } from './display.ts';
-import type { EmbedCommand } from './embed-arguments.ts';
+import {
+  type CommandContext,
+  contextVariables,
+  type WorkerOptions,
+  withDatabase,
+} from './command-context.ts';
+import type { EmbedCommand } from './command-line.ts';
+import { openLoginStore } from './logins/login-store.ts';
+import { readSecrets } from './logins/refresh.ts';
 
-export interface EmbedHandles {
-  db: Database;
-  clock: Clock;
-  log: Log;
-  redactor: Redactor;
-  display: Display;
-  stdout: OutputStream;
-  /** Does the display show a bar? Otherwise progress is lines. */
-  isTerminal: boolean;
-  /** With the keys of whoever runs the worker. */
-  gateway: EmbeddingGateway;
-  /** Aborts with a RunStopped that says why. */
-  signal: AbortSignal;
-}
+const embedVariables = z.object({ ...contextVariables, ...gatewayVariables.shape });
 
+const LOGIN = 'gateway:default';
 const BATCH_SIZE = 200;
 /** Between two looks at the signal, and two steps of a bar or two lines. */
 const BUDGET_MS = { bar: 1_000, lines: 10_000 };
-/** Others hold what is left, or build the index. */
+/** While others hold the remaining jobs, or build the index. */
 const WAIT_MS = 5_000;
 
 /**
- * Embeds to the end and returns the exit code. Throws SERVICE_UNAVAILABLE without the vector extension,
- * the gateway's error when it keeps every job from being done, RunStopped when it is interrupted.
+ * `worker embed`: embeds to the end and returns the exit code. Throws SERVICE_UNAVAILABLE without the
+ * vector extension, the gateway's error if no job can be done for it, RunStopped when interrupted.
  */
-export async function runEmbed(handles: EmbedHandles, command: EmbedCommand): Promise<number> {
-  const { db, stdout, display } = handles;
-  await requireVectors(db);
-  if (command.abandon) {
-    const id = await abandonGeneration(db);
-    stdout.write(
-      id === null
-        ? 'No generation is being built.\n'
-        : `Generation ${id} is FAILED: POST /embeddings/prune deletes it.\n`,
-    );
-    return 0;
-  }
-  await enqueueNewSources(db);
-  const id =
-    (await findGeneration(db, 'BUILDING')) ??
-    (command.activate ? await findGeneration(db, 'READY') : null) ??
-    (await findGeneration(db, 'ACTIVE'));
-  if (id === null) {
-    stdout.write('There is no generation: POST /embeddings/switch-model starts one.\n');
-    return 0;
-  }
-  const { status, failed } = await embedAll(handles, id);
-  display.clear();
-  return finish(handles, command, { id, status, failed });
+export async function runEmbed(options: WorkerOptions, command: EmbedCommand): Promise<number> {
+  const config = readConfig(embedVariables, options.environment);
+  return withDatabase(options, config, async (context) => {
+    const { db, display } = context;
+    const { stdout } = options.io;
+    await requireVectors(db);
+    if (command.abandon) {
+      const abandoned = await abandonGeneration(db);
+      stdout.write(
+        abandoned === null
+          ? 'No generation is being built.\n'
+          : `Generation ${abandoned} is FAILED: POST /embeddings/prune deletes it.\n`,
+      );
+      return 0;
+    }
+    await enqueueNewSources(db);
+    const id =
+      (await findGeneration(db, 'BUILDING')) ??
+      (command.activate ? await findGeneration(db, 'READY') : null) ??
+      (await findGeneration(db, 'ACTIVE'));
+    if (id === null) {
+      stdout.write('There is no generation: POST /embeddings/switch-model starts one.\n');
+      return 0;
+    }
+    const client = createGatewayClient(createGatewayTransport({ ...options, config }));
+    const gateway = { client, keys: () => resolveKeys(context, config) };
+    const { status, failed } = await embedAll(context, gateway, id);
+    display.clear();
+    return finish(context, command, { id, status, failed });
+  });
 }
 
-/** Does jobs until none is left, also those that others give up. */
+/** The key of `login gateway`, if it was created for this gateway, else those of the server. */
+async function resolveKeys(
+  { environment, keychain, display }: CommandContext,
+  config: GatewayConfig,
+): Promise<KeyRing> {
+  const folder = configFolder(readConfig(gitHostVariables, environment), environment);
+  const store = openLoginStore({ folder, keychain, notify: display.line });
+  const login = await store.find(LOGIN);
+  if (login !== null && login.host === new URL(config.GATEWAY_BASE_URL).origin) {
+    const { token } = await readSecrets(LOGIN, login, store);
+    return createUserKeyRing(token, { used: () => undefined, refused: async () => undefined });
+  }
+  if (config.GATEWAY_API_KEYS.length > 0) return createServerKeyRing(config.GATEWAY_API_KEYS);
+  throw new AppError(
+    'GATEWAY_NOT_CONFIGURED',
+    'no key for the model gateway: run `npm run worker -- login gateway`, or set GATEWAY_API_KEYS',
+  );
+}
+
+/** Does jobs until none is left, including those that others give up. */
 async function embedAll(
-  handles: EmbedHandles,
+  context: CommandContext,
+  gateway: EmbeddingGateway,
   id: number,
 ): Promise<{ status: GenerationStatus; failed: number }> {
-  const { db, clock, display, signal, gateway, isTerminal } = handles;
+  const { db, clock, display, signal } = context;
+  const { isTerminal } = context.io;
   const budgetMs = isTerminal ? BUDGET_MS.bar : BUDGET_MS.lines;
   let { progress } = await readEmbeddingStatus(db, id);
   for (;;) {
     signal.throwIfAborted();
     const report = await processBatches(
-      { ...handles, openEmbedder: (generation) => openEmbedder(generation, gateway) },
+      { ...context, openEmbedder: (generation) => openEmbedder(generation, gateway) },
       { generationId: id, batchSize: BATCH_SIZE, maxBatches: 1_000, budgetMs },
     );
     const status = report.generation_status;
@@ -96,7 +121,7 @@ async function embedAll(
     const { processed, total, failed } = progress;
     const isWaiting = report.batches === 0 && !isDone;
     const doing = isWaiting
-      ? 'waiting for others at work on it'
+      ? 'waiting for other workers'
       : `jobs of generation ${id}${failed > 0 ? `, ${failed} failed` : ''}`;
     display.progress(processed, total, doing);
     if (!isTerminal && report.processed > 0) display.line(`${processed} of ${total} ${doing}`);
@@ -106,7 +131,7 @@ async function embedAll(
 }
 
 async function finish(
-  { db, stdout }: EmbedHandles,
+  { db, io: { stdout } }: CommandContext,
   { activate }: EmbedCommand,
   { id, status, failed }: { id: number; status: GenerationStatus; failed: number },
 ): Promise<number> {

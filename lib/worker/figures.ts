@@ -1,9 +1,9 @@
-import { z } from 'zod';
-import { cleanText } from '../platform/clean-text.ts';
-import type { Git } from '../platform/git.ts';
+import * as z from 'zod';
+import { type Git, GitError } from '../git/git.ts';
+import { cleanText } from '../text/clean-text.ts';
 import type { Refs } from './refs.ts';
 
-/** The git figures of one repository, in the words of RepoAnalyticsSnapshot (spec 1). */
+/** The git figures of one repository, named as in an analytics snapshot. */
 export const repositoryFigures = z.object({
   head_commit: z.string(),
   head_commit_message: z.string(),
@@ -15,68 +15,124 @@ export const repositoryFigures = z.object({
   total_blob_size_bytes: z.int().min(0),
   largest_blob_path: z.string(),
   largest_blob_size_bytes: z.int().min(0),
+  /** What could not be counted: its figures are 0 and meaningless. */
+  uncounted: z.array(z.enum(['commits', 'files'])).default([]),
 });
 
 export type RepositoryFigures = z.output<typeof repositoryFigures>;
 
+/** Bounds of counting. A few bytes can make a tree of a billion files. */
+export interface FigureLimits {
+  entries: number;
+  /** Milliseconds for the commits, and again for the files. */
+  timeoutMs: number;
+}
+
+export const figureLimits: FigureLimits = { entries: 1_000_000, timeoutMs: 60_000 };
+
+/** The figures of a clone that its refs alone tell. */
+export function uncountedFigures(refs: Refs): RepositoryFigures {
+  return { ...noHistory(refs), ...noTree, uncounted: ['commits', 'files'] };
+}
+
 /**
  * Counts a clone: commits reachable from any ref, and the files of HEAD's tree with their sizes.
- * `head_commit_message` is the subject line. Throws GitError.
+ * `head_commit_message` is the subject line. What git cannot count within the limits stays uncounted.
  */
 export async function measureClone(
   git: Git,
   gitDir: string,
   refs: Refs,
+  limits = figureLimits,
 ): Promise<RepositoryFigures> {
   const head = refs.get('HEAD') ?? '';
+  const history = await unlessGitFails(measureHistory(git, gitDir, refs, limits));
+  const tree = await unlessGitFails(measureTree(git, gitDir, head, limits));
   return {
-    ...(await measureHistory(git, gitDir, refs)),
-    ...(await measureTree(git, gitDir, head)),
+    ...(history ?? noHistory(refs)),
+    ...(tree ?? noTree),
+    uncounted: [
+      ...(history === null ? (['commits'] as const) : []),
+      ...(tree === null ? (['files'] as const) : []),
+    ],
   };
 }
 
-/** The figures of a clone that need no file: its commits and refs. Throws GitError. */
-export async function measureHistory(git: Git, gitDir: string, refs: Refs) {
-  const head = refs.get('HEAD') ?? '';
-  const commits = await git.read([`--git-dir=${gitDir}`, 'rev-list', '--all', '--count']);
+async function unlessGitFails<Figures>(measuring: Promise<Figures>): Promise<Figures | null> {
+  try {
+    return await measuring;
+  } catch (error) {
+    if (error instanceof GitError) return null;
+    throw error;
+  }
+}
+
+/** The figures of a clone that need no files: its commits and refs. Throws GitError. */
+export async function measureHistory(
+  git: Git,
+  gitDir: string,
+  refs: Refs,
+  { timeoutMs }: Pick<FigureLimits, 'timeoutMs'> = figureLimits,
+) {
+  const count = [`--git-dir=${gitDir}`, 'rev-list', '--all', '--count'];
+  const commits = await git.read(count, { timeoutMs });
+  const figures = noHistory(refs);
   return {
-    ...(await readHead(git, gitDir, head)),
+    ...figures,
+    ...(await readHead(git, gitDir, figures.head_commit)),
     total_commits: Number.parseInt(commits, 10),
+  };
+}
+
+function noHistory(refs: Refs) {
+  return {
+    head_commit: refs.get('HEAD') ?? '',
+    head_commit_message: '',
+    head_commit_at: null as string | null,
+    total_commits: 0,
     branch_count: countRefs(refs, 'refs/heads/'),
     tag_count: countRefs(refs, 'refs/tags/'),
   };
 }
 
 async function readHead(git: Git, gitDir: string, head: string) {
-  if (head === '') return { head_commit: '', head_commit_message: '', head_commit_at: null };
+  if (head === '') return {};
   const format = ['log', '-1', '--no-show-signature', '--no-color', '--format=%ct %s', head, '--'];
   const line = await git.read([`--git-dir=${gitDir}`, ...format]);
   const [seconds = ''] = line.split(' ', 1);
   return {
-    head_commit: head,
     head_commit_message: cleanText(line.slice(seconds.length)),
     head_commit_at: toTime(Number(seconds)),
   };
 }
 
-/** A commit may claim any date; one that no calendar here has is left out. */
+/** A commit may claim any date; null outside the years 1 to 9999. */
 function toTime(seconds: number): string | null {
   const time = new Date(seconds * 1_000);
   const year = time.getUTCFullYear();
   return year >= 1 && year <= 9999 ? time.toISOString() : null;
 }
 
-async function measureTree(git: Git, gitDir: string, head: string) {
-  const tree = {
-    tracked_files: 0,
-    total_blob_size_bytes: 0,
-    largest_blob_path: '',
-    largest_blob_size_bytes: 0,
-  };
+const noTree = {
+  tracked_files: 0,
+  total_blob_size_bytes: 0,
+  largest_blob_path: '',
+  largest_blob_size_bytes: 0,
+};
+
+async function measureTree(
+  git: Git,
+  gitDir: string,
+  head: string,
+  { entries: max, timeoutMs }: FigureLimits,
+) {
+  const tree = { ...noTree };
   if (head === '') return tree;
-  const entries = git.stream([`--git-dir=${gitDir}`, 'ls-tree', '-r', '-l', '-z', head], '\0');
-  for await (const entry of entries) {
-    // `<mode> <type> <object> <size>\t<path>`; a submodule has no size and is no file of this tree.
+  const list = [`--git-dir=${gitDir}`, 'ls-tree', '-r', '-l', '-z', head];
+  let entries = 0;
+  for await (const entry of git.stream(list, '\0', { timeoutMs })) {
+    if (++entries > max) throw new GitError(`the tree has more than ${max} files`, 'output');
+    // `<mode> <type> <object> <size>\t<path>`; a submodule has no size and is not a file.
     const [facts = '', path = ''] = splitOnce(entry, '\t');
     const [, type, , size = ''] = facts.split(/ +/);
     if (type !== 'blob') continue;

@@ -1,18 +1,18 @@
-import type { Clock } from '../platform/clock.ts';
+import type { Clock } from '../clock.ts';
 
 export const HEARTBEAT_INTERVAL_MS = 30_000;
-/** Below the lease after which another worker takes over, so that two never work at once. */
+/** Shorter than the lease after which another worker takes over, so that two never work at once. */
 const GIVE_UP_AFTER_MS = 100_000;
 
 export interface HeartbeatOptions {
   clock: Clock;
-  /** Shows a sign of life; false when the run is not ours any more. */
+  /** Renews the heartbeat; false if the run is not ours any more. */
   beat(): Promise<boolean>;
-  /** Called once, when the run was lost or the database did not answer for too long. */
+  /** Called once, if the run was lost or the database did not answer for too long. */
   onLost(reason: 'taken' | 'unreachable', cause?: unknown): void;
 }
 
-/** Shows a sign of life every 30 seconds until it is stopped; `stop` resolves when none is under way. */
+/** Renews the heartbeat every 30 seconds until it is stopped; `stop` waits for a pending one. */
 export function startHeartbeat({ clock, beat, onLost }: HeartbeatOptions): {
   stop(): Promise<void>;
 } {

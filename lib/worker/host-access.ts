@@ -1,26 +1,26 @@
-import type { GitHostConfig } from '../platform/config/git-host.ts';
+import type { GitHostConfig } from '../config/git-host.ts';
 import { connectGitHost, type GitHostConnection } from './git-host/connection.ts';
 import type { LoginStore } from './logins/login-store.ts';
 import { type LoginTokens, openLoginTokens } from './logins/token-source.ts';
 
-/** What a run reaches the git host by. */
+/** How a run reaches the git host. */
 export interface HostAccess {
   config: GitHostConfig;
   store: LoginStore;
   connection: GitHostConnection;
-  /** One for the run, so that discovery and destination renew a token together. */
+  /** Shared, so that discovery and destination renew a token together. */
   logins: LoginTokens;
-  /** Shows a line, such as until when a rate limit is waited for. */
+  /** Shows a line, for example that it waits for a rate limit. */
   notify(text: string): void;
 }
 
-/** Puts the handles of one run together. Nothing is read or sent yet. */
+/** Puts the dependencies of one run together. Nothing is read or sent yet. */
 export function openHostAccess(
   { config, store }: Pick<HostAccess, 'config' | 'store'>,
-  handles: Pick<GitHostConnection, 'fetch' | 'clock' | 'signal'>,
+  deps: Pick<GitHostConnection, 'fetch' | 'clock' | 'signal'>,
   notify: (text: string) => void,
 ): HostAccess {
-  const connection = connectGitHost(config, handles);
+  const connection = connectGitHost(config, deps);
   const logins = openLoginTokens({ config, store, connection });
   return { config, store, connection, logins, notify };
 }

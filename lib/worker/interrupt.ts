@@ -1,8 +1,8 @@
 import type { EventEmitter } from 'node:events';
-import type { Clock } from '../platform/clock.ts';
+import type { Clock } from '../clock.ts';
 import { RunStopped } from './stop.ts';
 
-/** npm passes a Ctrl-C on that the terminal sent us already; a person's second one comes later. */
+/** npm repeats a Ctrl-C that the terminal sent us already; a person's second one comes later. */
 const SAME_INTERRUPT_MS = 500;
 
 export interface InterruptOptions {
@@ -13,8 +13,8 @@ export interface InterruptOptions {
 }
 
 /**
- * The first SIGINT, SIGTERM or SIGHUP (the terminal was closed) aborts the returned signal with a RunStopped that says so, and the run
- * closes itself; a second one ends the process at once with code 1.
+ * The first SIGINT, SIGTERM or SIGHUP (closed terminal) aborts the returned signal with a RunStopped, so
+ * that the run can end properly; a second one ends the process at once with code 1.
  */
 export function listenForInterrupt({ signals, clock, exit }: InterruptOptions): AbortSignal {
   const interrupt = new AbortController();

@@ -1,38 +1,38 @@
-import { cleanText } from '../platform/clean-text.ts';
-import type { Clock } from '../platform/clock.ts';
-import type { Database } from '../platform/database/database.ts';
+import type { Clock } from '../clock.ts';
+import type { Database } from '../database/database.ts';
 import { type NewLog, writeLog } from '../records/recording/logs.ts';
 import { type NewResult, recordResult } from '../records/recording/results.ts';
 import { beatRun, type RunCounters } from '../records/recording/runs.ts';
+import { cleanText } from '../text/clean-text.ts';
 import type { Display } from './display.ts';
 import { retryWhileUnavailable } from './retry.ts';
 import { RunStopped, stopMessages } from './stop.ts';
 
-/** How long a run waits for a database that went away. */
+/** How long a run waits for a lost database. */
 const PATIENCE_MS = 60_000;
-/** How long the last line waits, also after Ctrl-C. */
+/** How long the last line waits, even after Ctrl-C. */
 const LAST_PATIENCE_MS = 2_000;
 
-/** What a result says, but for what the journal adds itself. */
+/** A result without what the journal adds. */
 export type JournalResult = Omit<NewResult, 'runId' | 'counters' | 'position'>;
 
 /**
- * Writes a run down while it happens: logs (also shown to the person), results and counters. Every write
- * is repeated while the database is away for up to a minute.
+ * Records a run while it happens: logs (also shown to the person), results and counters. Every write is
+ * retried for up to a minute while the database is unavailable.
  */
 export interface Journal {
-  /** Log line of the run, or of one repository. The message is cleaned. */
+  /** Logs a line about the run or one repository. The message is cleaned. */
   note(level: NewLog['level'], message: string, repository?: string): Promise<void>;
-  /** The run's last line, which waits a moment only, and also when the signal has aborted. */
+  /** Logs the run's last line: waits only briefly, but does so even if the signal has aborted. */
   conclude(level: NewLog['level'], message: string): Promise<void>;
-  /** Throws RunStopped when the run is not ours any more. */
+  /** Throws RunStopped if the run is not ours any more. */
   record(result: JournalResult): Promise<void>;
   /** Counts a repository without changes. */
   skip(): void;
-  /** Shows a sign of life; false when the run is not ours any more. */
+  /** Renews the run's heartbeat; false if the run is not ours any more. */
   beat(): Promise<boolean>;
   counters(): RunCounters;
-  /** Repeats other work on the database, which must be safe to repeat, in the same way. */
+  /** Retries other work on the database, which must be safe to repeat, in the same way. */
   persist<Value>(work: () => Promise<Value>): Promise<Value>;
 }
 
@@ -51,7 +51,7 @@ export function openJournal({ db, clock, display, runId, signal }: JournalOption
   const persist = <Value>(work: () => Promise<Value>) =>
     retryWhileUnavailable(work, { clock, forMs: PATIENCE_MS, signal });
 
-  /** Shows a line and returns how it is written. */
+  /** Shows a line and returns what stores it. */
   const show = (level: NewLog['level'], text: string, repository: string | null = null) => {
     const message = cleanText(text);
     const prefix = level === 'info' ? '' : `${level}: `;
@@ -64,7 +64,6 @@ export function openJournal({ db, clock, display, runId, signal }: JournalOption
     conclude: (level, text) =>
       retryWhileUnavailable(show(level, text), { clock, forMs: LAST_PATIENCE_MS }),
     async record(result) {
-      // Decisions 7, Counting.
       const isFailed = result.status === 'failed' || result.status === 'too_large';
       const counted = isFailed ? 'failed' : 'successful';
       const next = { ...counters, [counted]: counters[counted] + 1 };

@@ -1,20 +1,20 @@
-import type { Git } from '../platform/git.ts';
-import type { GitCredential } from '../platform/git-credential.ts';
+import type { Git } from '../git/git.ts';
+import type { GitCredential } from '../git/git-credential.ts';
 import type { Source } from './source.ts';
 
 /** Refs by name, `HEAD` among them when it has a commit, to their object ids. */
 export type Refs = ReadonlyMap<string, string>;
 
-/** What a repository holds now. */
+/** What a repository contains now. */
 export interface RemoteRefs {
   refs: Refs;
-  /** The branch that HEAD names; null when it names none or the server does not say. */
+  /** The branch that HEAD names; null if there is none or the server does not say. */
   headBranch: string | null;
 }
 
 const LIST_TIMEOUT_MS = 5 * 60_000;
 
-/** Asks a repository for its refs, peeled tags left out. Throws GitError. */
+/** Asks a repository for its refs, without peeled tags. Throws GitError. */
 export async function readRemoteRefs(
   git: Git,
   source: Source,
@@ -35,16 +35,16 @@ export async function readRemoteRefs(
 
 /** The refs of a clone in `gitDir`. Throws GitError. */
 export async function readCloneRefs(git: Git, gitDir: string): Promise<Refs> {
-  // `show-ref` fails where there is none, which is not so for a clone of a repository that has refs.
+  // `show-ref` fails if there is no ref, but the clone is of a repository that has some.
   return parseRefs(await git.read([`--git-dir=${gitDir}`, 'show-ref', '--head']));
 }
 
-/** The refs that a bundle file holds. Throws GitError, also for a file that is no bundle. */
+/** The refs of a bundle file. Throws GitError, also for a file that is not a bundle. */
 export async function readBundleRefs(git: Git, path: string): Promise<Refs> {
   return parseRefs(await git.read(['bundle', 'list-heads', path]));
 }
 
-/** Do both hold the same refs at the same objects? */
+/** Do both have the same refs at the same objects? */
 export function sameRefs(some: Refs, others: Refs): boolean {
   return some.size === others.size && [...some].every(([name, id]) => others.get(name) === id);
 }

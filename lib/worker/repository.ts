@@ -1,17 +1,19 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Git, GitError } from '../platform/git.ts';
-import type { GitCredential } from '../platform/git-credential.ts';
-import { makeScratch, removeScratch } from '../platform/scratch.ts';
+import { AppError } from '../errors.ts';
+import { type Git, GitError } from '../git/git.ts';
+import type { GitCredential } from '../git/git-credential.ts';
+import { makeScratch, removeScratch } from '../processes/scratch.ts';
 import {
   type ArchiveRecord,
   archiveKey,
+  type KeptArchive,
   publishArchive,
   readArchiveRecord,
   sealBundle,
+  settleNote,
 } from './archive.ts';
-import { readCredential } from './credential.ts';
-import { measureClone } from './figures.ts';
+import { type FigureLimits, measureClone, uncountedFigures } from './figures.ts';
 import {
   type Refs,
   type RemoteRefs,
@@ -21,37 +23,49 @@ import {
   sameRefs,
 } from './refs.ts';
 import type { Source } from './source.ts';
+import { RunStopped } from './stop.ts';
 
 /**
- * How the backup of one repository ended, when it did not fail. `empty` has no ref at all: one whose
- * only commits are at a detached HEAD has no branch or tag either, but is archived, not lost (spec 1).
+ * How the backup of one repository ended, unless it failed. `empty` has no ref at all: a repository with
+ * commits only at a detached HEAD has no branch or tag either, but is archived.
  */
 export type RepositoryOutcome =
-  | { status: 'unchanged'; key: string; record: ArchiveRecord }
+  | ({ status: 'unchanged' } & KeptArchive)
   | { status: 'empty' }
-  | { status: 'completed'; key: string; record: ArchiveRecord };
+  | ({ status: 'completed' } & KeptArchive);
 
 export interface RepositoryBackup {
   git: Git;
   archiveFolder: string;
   source: Source;
-  /** SHA-256 recorded for the archive in the database; null when none is. */
+  /** SHA-256 of the archive as recorded in the database; null if there is none. */
   recordedSha256: string | null;
   /** Called with each step before it begins. */
   onStep(step: BackupStep): Promise<void>;
+  /** Called as soon as a new archive is in place, before anything is counted. */
+  onPublished(archive: KeptArchive): Promise<void>;
+  /** Default: `figureLimits`. */
+  figureLimits?: FigureLimits;
+  /** Milliseconds that packing may take, in addition to what the size needs. Default: 10 minutes. */
+  packTimeoutMs?: number;
 }
 
-export type BackupStep = 'reading refs' | 'cloning' | 'writing the archive';
+export type BackupStep = 'reading refs' | 'cloning' | 'writing the archive' | 'counting';
 
 const CLONE_TIMEOUT_MS = 12 * 60 * 60_000;
+/** git packs about 25 MB a second. A few bytes of folders, nested thousands deep, can take it hours. */
+const PACK_TIMEOUT_MS = 10 * 60_000;
+const PACK_BYTES_PER_MS = 500;
 
 /**
- * Backs one repository up: nothing to do while its refs are those of the archive, else a mirror clone, a
- * bundle of all refs, and an atomic swap. Throws GitError, Error of the file system, RunStopped when one
- * has to log in, or the reason of git's signal; the archive folder then holds what it held before.
+ * Backs up one repository: nothing to do if its refs are those of the archive, else a mirror clone, a
+ * bundle of all refs, and an atomic swap. Throws GitError, Error of the file system, RunStopped if the
+ * person must log in, or the reason of git's signal; the archive folder is then unchanged, or has the new
+ * archive if that was published.
  */
 export async function backUpRepository(backup: RepositoryBackup): Promise<RepositoryOutcome> {
-  const { git, archiveFolder, source, onStep } = backup;
+  const { git, archiveFolder, source, recordedSha256, onStep } = backup;
+  const { packTimeoutMs = PACK_TIMEOUT_MS } = backup;
   await checkFolder(source);
   await onStep('reading refs');
   const remote = await readRemoteRefs(git, source, await credentialOf(source));
@@ -68,9 +82,8 @@ export async function backUpRepository(backup: RepositoryBackup): Promise<Reposi
     await cloneMirror(git, source, gitDir);
     const refs = await readCloneRefs(git, gitDir);
     const headBranch = await readHeadBranch(git, gitDir);
-    const figures = await measureClone(git, gitDir, refs);
     await onStep('writing the archive');
-    await createBundle(git, { gitDir, bundle, refs, headBranch });
+    await createBundle(git, { gitDir, bundle, refs, headBranch }, packTimeoutMs);
     const { sha256, blob, sizeBytes, modifiedMs } = await sealBundle(bundle);
     const record: ArchiveRecord = {
       version: 2,
@@ -80,9 +93,14 @@ export async function backUpRepository(backup: RepositoryBackup): Promise<Reposi
       head_branch: headBranch,
       host: source.host?.url ?? null,
       archive_blob: blob,
-      figures,
+      replacing: null,
+      figures: uncountedFigures(refs),
     };
-    await publishArchive(bundle, archiveFolder, key, record);
+    await publishArchive(bundle, { folder: archiveFolder, key, recordedSha256 }, record);
+    await backup.onPublished({ key, record });
+    await onStep('counting');
+    record.figures = await measureClone(git, gitDir, refs, backup.figureLimits);
+    await settleNote(bundle, { folder: archiveFolder, key }, record);
     return { status: 'completed', key, record };
   } finally {
     await removeScratch(scratch);
@@ -98,14 +116,25 @@ async function checkFolder({ isLocal, location }: Source): Promise<void> {
   if (found === null) throw new GitError(`there is no folder ${location}`);
 }
 
-function credentialOf({ host, location }: Source): Promise<GitCredential | null> {
-  return readCredential(location, async () => host?.token() ?? null);
+/**
+ * A token for each call, as tokens expire during a long run. Throws GitError if there is none this time,
+ * RunStopped if the person must log in again or the login cannot be read: nothing else would work then.
+ */
+async function credentialOf({ host, location }: Source): Promise<GitCredential | null> {
+  if (host === null) return null;
+  try {
+    return { location, token: await host.token() };
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    if (error.code === 'SERVICE_UNAVAILABLE') throw new GitError(error.message);
+    const exitCode = error.code === 'UNAUTHORIZED' ? 4 : 1;
+    throw new RunStopped(error.message, { cause: error, exitCode });
+  }
 }
 
 /**
- * The archive's note when it need not be made anew. The archive is kept only when its note is that of
- * the recorded one, it was not written to since, and its header has these refs, and HEAD's branch. Its
- * objects are not read again.
+ * The archive's note if the archive can be kept: it is the recorded one, was not modified since, and has
+ * the same refs and HEAD branch as the repository. Its objects are not read again.
  */
 async function findUnchanged(
   { git, archiveFolder, recordedSha256 }: RepositoryBackup,
@@ -119,7 +148,7 @@ async function findUnchanged(
   return archived !== null && sameRefs(archived, remote.refs) ? record : null;
 }
 
-/** An archive that cannot be read is made anew. */
+/** Null if the archive cannot be read: it is then made again. */
 async function readArchivedRefs(git: Git, path: string): Promise<Refs | null> {
   try {
     return await readBundleRefs(git, path);
@@ -131,7 +160,7 @@ async function readArchivedRefs(git: Git, path: string): Promise<Refs | null> {
 
 async function cloneMirror(git: Git, source: Source, gitDir: string) {
   const { location, protocols } = source;
-  // Over git's own protocol also from a folder: only reachable objects, each of them checked.
+  // Even from a folder over git's own protocol: only reachable objects, each of them checked.
   const args = ['clone', '--quiet', '--mirror', '--no-local', '--reject-shallow', '--template='];
   try {
     const credential = await credentialOf(source);
@@ -147,7 +176,7 @@ async function cloneMirror(git: Git, source: Source, gitDir: string) {
   }
 }
 
-/** Null where HEAD names a commit, or a branch that has none. */
+/** Null if HEAD is detached, or names a branch without commits. */
 async function readHeadBranch(git: Git, gitDir: string): Promise<string | null> {
   const lines = await git.read([
     `--git-dir=${gitDir}`,
@@ -159,6 +188,15 @@ async function readHeadBranch(git: Git, gitDir: string): Promise<string | null> 
   return head === undefined ? null : head.slice(1);
 }
 
+/** Bytes of a repository's objects as they are stored. */
+async function readPackedBytes(git: Git, gitDir: string): Promise<number> {
+  const lines = await git.read([`--git-dir=${gitDir}`, 'count-objects', '-v']);
+  const kibibytes = [...lines.matchAll(/^size(?:-pack)?: (\d+)$/gm)].map(([, size]) =>
+    Number(size),
+  );
+  return kibibytes.reduce((total, size) => total + size * 1024, 0);
+}
+
 interface Clone {
   gitDir: string;
   bundle: string;
@@ -166,13 +204,18 @@ interface Clone {
   headBranch: string | null;
 }
 
-async function createBundle(git: Git, { gitDir, bundle, refs, headBranch }: Clone): Promise<void> {
-  // A bundle does not say which branch HEAD names: `git clone` takes the last one at HEAD's commit.
+async function createBundle(
+  git: Git,
+  { gitDir, bundle, refs, headBranch }: Clone,
+  packTimeoutMs: number,
+): Promise<void> {
+  // A bundle does not record HEAD's branch: `git clone` takes the last one at HEAD's commit.
   const revisions =
     headBranch === null ? ['--all'] : [`--exclude=${headBranch}`, '--all', headBranch];
   const args = [`--git-dir=${gitDir}`, 'bundle', 'create', '--quiet', bundle, ...revisions];
-  await git.read(args, { timeoutMs: CLONE_TIMEOUT_MS });
+  const scaledMs = packTimeoutMs + (await readPackedBytes(git, gitDir)) / PACK_BYTES_PER_MS;
+  await git.read(args, { timeoutMs: Math.min(scaledMs, CLONE_TIMEOUT_MS) });
   if (!sameRefs(await readBundleRefs(git, bundle), refs)) {
-    throw new GitError('the archive that git wrote does not hold all refs of the clone');
+    throw new GitError('the archive that git wrote does not contain all refs of the clone');
   }
 }

@@ -1,38 +1,81 @@
-import { cleanText } from '../platform/clean-text.ts';
-import type { ClaimedRequest } from '../records/recording/requests.ts';
+import type { Database } from '../database/database.ts';
+import {
+  claimRequests,
+  listPendingRequests,
+  type RunRequest,
+} from '../records/recording/requests.ts';
+import { areAllTracked, findUntracked } from '../records/tracked-repos.ts';
+import { cleanText } from '../text/clean-text.ts';
 import type { Journal } from './journal.ts';
 import type { Source } from './source.ts';
 
-const isFor = (source: Source, { target }: ClaimedRequest) =>
+/** Characters of the line about pending requests. */
+const MAX_LINE = 500;
+
+const isFor = (source: Source, { target }: RunRequest) =>
   target !== null && source.name.toLowerCase() === target.toLowerCase();
 
-/**
- * Writes down what was asked for. A request never narrows a run, which backs all its sources up; one for
- * a repository that is not among them cannot be met.
- */
-export async function noteRequests(
-  journal: Journal,
-  requests: readonly ClaimedRequest[],
-  sources: readonly Source[],
-): Promise<void> {
-  for (const request of requests) {
-    const { id, target, requestedBy, reason } = request;
-    const asked = `request ${id} of ${requestedBy || 'unknown'} for ${target ?? 'all repositories'}`;
-    const why = reason === '' ? '' : `: ${cleanText(reason, 500)}`;
-    await journal.note('info', `claimed ${asked}${why}`);
-    if (target !== null && !sources.some((source) => isFor(source, request))) {
-      await journal.note('warn', `${asked} fails: it is not among the sources of this run`);
-    }
-  }
+export interface RequestedRun {
+  db: Database;
+  journal: Journal;
+  runId: number;
+  sources: readonly Source[];
+  /** Are the sources all that discovery found, and not chosen on the command line? */
+  isDiscovered: boolean;
 }
 
-/** Ids of the requests whose repository was not backed up: it failed, or is not among the sources. */
+/**
+ * Claims and logs the requests that a run fulfils; the others stay pending. A request for a repository is
+ * fulfilled if that is among the sources; one for all repositories if the sources are all that discovery
+ * found, or include every tracked repository. A request for a repository that discovery does not find and
+ * that was never backed up is claimed as failed: no run could fulfil it. A request never narrows a run.
+ */
+export async function claimFulfilled(run: RequestedRun): Promise<RunRequest[]> {
+  const { db, journal, runId, sources } = run;
+  const pending = await journal.persist(() => listPendingRequests(db));
+  const coversAll =
+    pending.some(({ target }) => target === null) &&
+    (run.isDiscovered ||
+      (await journal.persist(() =>
+        areAllTracked(
+          db,
+          sources.map(({ name }) => name),
+        ),
+      )));
+  const isFulfilled = (request: RunRequest) =>
+    request.target === null ? coversAll : sources.some((source) => isFor(source, request));
+  const unfulfilled = pending.filter((request) => !isFulfilled(request));
+  const targets = unfulfilled.flatMap(({ target }) => target ?? []);
+  const unknown =
+    run.isDiscovered && targets.length > 0
+      ? await journal.persist(() => findUntracked(db, targets))
+      : new Set<string>();
+  const left = new Set(unfulfilled.filter(({ target }) => target === null || !unknown.has(target)));
+  const ids = pending.filter((request) => !left.has(request)).map(({ id }) => id);
+  const claimed = await journal.persist(() => claimRequests(db, runId, ids));
+  for (const { id, target, requestedBy, reason } of claimed) {
+    const asked = `request ${id} of ${requestedBy || 'unknown'} for ${target ?? 'all repositories'}`;
+    const why = reason === '' ? '' : `: ${reason}`;
+    await journal.note('info', `claimed ${asked}${why}`);
+    if (target !== null && unknown.has(target)) {
+      await journal.note('warn', `${asked} fails: no repository of that name is known`);
+    }
+  }
+  if (left.size > 0) {
+    const waiting = new Set([...left].map(({ target }) => target ?? 'all repositories'));
+    const text = `still pending, as this run does not cover them: requests for ${[...waiting].join(', ')}`;
+    await journal.note('info', cleanText(text, MAX_LINE));
+  }
+  return claimed;
+}
+
+/** Ids of the claimed requests whose repository failed or is unknown. */
 export function findFailedRequests(
-  requests: readonly ClaimedRequest[],
+  requests: readonly RunRequest[],
   sources: readonly Source[],
   failed: ReadonlySet<Source>,
 ): number[] {
-  const isMet = (request: ClaimedRequest) => {
+  const isMet = (request: RunRequest) => {
     if (request.target === null) return true;
     const targets = sources.filter((source) => isFor(source, request));
     return targets.length > 0 && targets.every((source) => !failed.has(source));

@@ -1,20 +1,20 @@
-import type { Clock } from '../platform/clock.ts';
-import { AppError } from '../platform/errors.ts';
+import type { Clock } from '../clock.ts';
+import { AppError } from '../errors.ts';
 
 const FIRST_PAUSE_MS = 500;
-/** Short enough to go on soon when the database is back. */
-const LONGEST_PAUSE_MS = 4_000;
+/** Short enough to continue soon after the database is back. */
+const MAX_PAUSE_MS = 4_000;
 
 /**
- * Repeats `work` while the database is unavailable, with growing pauses, for `forMs` milliseconds; then
- * throws its error. `work` must be safe to repeat. Throws the signal's reason when it aborts.
+ * Retries `work` while the database is unavailable, with growing pauses, for `forMs` milliseconds; then
+ * throws its error. `work` must be safe to repeat. Throws the signal's reason if it aborts.
  */
 export async function retryWhileUnavailable<Value>(
   work: () => Promise<Value>,
   { clock, forMs, signal }: { clock: Clock; forMs: number; signal?: AbortSignal },
 ): Promise<Value> {
   const end = clock.now() + forMs;
-  for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
+  for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, MAX_PAUSE_MS)) {
     try {
       return await work();
     } catch (error) {

@@ -1,11 +1,11 @@
-import { cleanText } from '../platform/clean-text.ts';
-import type { Clock } from '../platform/clock.ts';
-import type { Environment } from '../platform/config/read.ts';
-import type { Database } from '../platform/database/database.ts';
-import { createGit, GitError } from '../platform/git.ts';
-import type { Log } from '../platform/log.ts';
-import { sweepScratch } from '../platform/scratch.ts';
-import { type ClaimedRequest, claimRequests } from '../records/recording/requests.ts';
+import { orAborted } from '../async.ts';
+import type { Clock } from '../clock.ts';
+import type { Environment } from '../config/read.ts';
+import type { Database } from '../database/database.ts';
+import { createGit, GitError } from '../git/git.ts';
+import type { Log } from '../log.ts';
+import { sweepScratch } from '../processes/scratch.ts';
+import type { RunRequest } from '../records/recording/requests.ts';
 import {
   type ActiveRun,
   finishRun,
@@ -15,30 +15,30 @@ import {
   writeTotal,
 } from '../records/recording/runs.ts';
 import { type NewSnapshot, writeSnapshot } from '../records/recording/snapshots.ts';
+import { cleanText } from '../text/clean-text.ts';
 import { makeArchiveFolder } from './archive.ts';
-import type { Destination } from './destination/destination.ts';
-import { openDestination } from './destination/open-destination.ts';
+import { type Destination, openDestination } from './destination/open-destination.ts';
 import { type PushTarget, repositoryOn } from './destination/target.ts';
 import { discoverSources } from './discovery/discover.ts';
 import type { Display } from './display.ts';
 import { startHeartbeat } from './heartbeat.ts';
 import { type HostAccess, openHostAccess } from './host-access.ts';
 import { type Journal, openJournal } from './journal.ts';
-import { findFailedRequests, noteRequests } from './requests.ts';
+import { claimFulfilled, findFailedRequests } from './requests.ts';
 import { retryWhileUnavailable } from './retry.ts';
 import { takeSnapshot } from './snapshot.ts';
 import type { Source } from './source.ts';
 import { backUpSources } from './sources.ts';
-import { describeStop, RunStopped, stopMessages, untilAborted } from './stop.ts';
+import { describeStop, RunStopped, stopMessages } from './stop.ts';
 import { countRepositories } from './text.ts';
 
-/** What a run needs from outside. */
+/** What a run works with. */
 export interface RunDeps {
   db: Database;
   clock: Clock;
   log: Log;
   display: Display;
-  /** What git gets of the process's environment. */
+  /** The process's environment, parts of which are passed to git. */
   environment: Environment;
   archiveFolder: string;
   staleAfterMs: number;
@@ -59,20 +59,20 @@ export type RunReport =
       total: number;
       counters: RunCounters;
       empty: number;
-      /** Why the run failed, or how many repositories did; empty when all is well. */
+      /** Why the run failed, how many repositories failed, or that none was archived; else empty. */
       errorMessage: string;
       durationMs: number;
-      /** What a command that made this run alone ends with (decisions 7). */
+      /** The exit code of a command that performs only this run. */
       exitCode: number;
     };
 
-/** How long the end of a run waits for the database, also after Ctrl-C. */
+/** How long the end of a run waits for the database, even after Ctrl-C. */
 const LAST_PATIENCE_MS = 5_000;
 
 /**
- * One run over `given`, or over what discovery finds: refused while another is active, otherwise written
- * down from its start to its end (decisions 3 and 7). A repository that fails does not stop it. Throws
- * only where the run could not be started.
+ * Performs one run over `given`, or over what discovery finds, and records it from start to end. Refused
+ * while another run is active. A repository that fails does not stop it. Throws only if the run could not
+ * be started.
  */
 export async function performRun(
   deps: RunDeps,
@@ -103,16 +103,16 @@ export async function performRun(
     await heartbeat.stop();
   }
   const counters = journal.counters();
+  const outcome = describeOutcome(counters, progress.empty);
   const ending: RunEnding = {
     id,
     status: stop === null ? 'completed' : 'failed',
-    errorMessage:
-      stop?.message ??
-      (counters.failed === 0 ? '' : `${countRepositories(counters.failed)} failed`),
+    errorMessage: stop?.message ?? outcome.errorMessage,
     counters,
     failedRequests: findFailedRequests(progress.requests, progress.sources, progress.failed),
   };
-  const ended = await endRun(deps, journal, ending);
+  const lastLine = stop?.message ?? outcome.lastLine;
+  const ended = await endRun(deps, journal, { ...ending, lastLine });
   const isGood = ended.status === 'completed' && counters.failed === 0;
   return {
     id,
@@ -125,8 +125,19 @@ export async function performRun(
   };
 }
 
+/** What a completed run says besides its counts, in which an empty repository is a successful one. */
+function describeOutcome({ successful, failed }: RunCounters, empty: number) {
+  const failures = failed > 0 ? [`${countRepositories(failed)} failed`] : [];
+  const emptyOnes = empty > 0 ? [`${countRepositories(empty)} empty, nothing to archive`] : [];
+  const archivedNothing = empty === successful ? emptyOnes : [];
+  return {
+    errorMessage: [...failures, ...archivedNothing].join('; '),
+    lastLine: [...failures, ...emptyOnes].join('; '),
+  };
+}
+
 interface RunProgress {
-  requests: ClaimedRequest[];
+  requests: RunRequest[];
   sources: readonly Source[];
   failed: Set<Source>;
   empty: number;
@@ -143,7 +154,6 @@ async function backUp(
   const { db, journal, clock, signal } = deps;
   const what = given === null ? 'asking the git host' : countRepositories(given.length);
   await journal.note('info', `run ${id} started: ${what}`);
-  progress.requests = await journal.persist(() => claimRequests(db, id));
   await prepareArchiveFolder(deps);
   const git = createGit(deps.environment, signal);
   const access = openHostAccess(
@@ -153,7 +163,8 @@ async function backUp(
   );
   const sources = given ?? (await discover(deps, id, access));
   progress.sources = sources;
-  await noteRequests(journal, progress.requests, sources);
+  const isDiscovered = given === null;
+  progress.requests = await claimFulfilled({ db, journal, runId: id, sources, isDiscovered });
   const { target } = deps;
   const destination = target === null ? null : openDestination({ ...deps, access, target });
   try {
@@ -169,7 +180,6 @@ async function backUp(
   }
 }
 
-/** Discovery, written down: the run's row is there before it begins (decisions 7, Destination). */
 async function discover(
   { db, journal, archiveFolder, target }: RunContext,
   id: number,
@@ -196,15 +206,29 @@ async function storeSnapshot(
   try {
     const snapshot =
       destination === null
-        ? await takeSnapshot(archiveFolder, sources)
+        ? await measureSources(archiveFolder, sources, journal)
         : await measureDestination(destination, journal);
     await journal.persist(() => writeSnapshot(db, id, snapshot));
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof GitError)) throw error;
-    // The figures of something else would be taken for the destination's.
+    // Other figures would be mistaken for the destination's.
     await journal.note('warn', `no analytics: the destination cannot be read: ${error.message}`);
   }
+}
+
+async function measureSources(
+  archiveFolder: string,
+  sources: readonly Source[],
+  journal: Journal,
+): Promise<NewSnapshot> {
+  const { snapshot, uncounted } = await takeSnapshot(archiveFolder, sources);
+  if (uncounted.length > 0) {
+    const [first] = uncounted;
+    const others = uncounted.length === 1 ? '' : ` and ${uncounted.length - 1} more`;
+    await journal.note('info', `analytics leave out what was not counted in ${first}${others}`);
+  }
+  return snapshot;
 }
 
 async function measureDestination(
@@ -214,7 +238,7 @@ async function measureDestination(
   const { snapshot, unknownSizes } = await destination.measure();
   if (unknownSizes > 0) {
     const files = unknownSizes === 1 ? '1 file' : `${unknownSizes} files`;
-    const text = `analytics leave out the size of ${files} of the destination, not known here`;
+    const text = `analytics leave out ${files} of the destination whose size is unknown here`;
     await journal.note('info', text);
   }
   return snapshot;
@@ -222,8 +246,9 @@ async function measureDestination(
 
 async function prepareArchiveFolder({ archiveFolder, clock, signal }: RunDeps): Promise<void> {
   try {
-    await untilAborted(makeArchiveFolder(archiveFolder), signal);
-    await untilAborted(sweepScratch(archiveFolder, clock.now()), signal);
+    // A call to a file system that hangs cannot be told to stop.
+    await orAborted(signal, () => makeArchiveFolder(archiveFolder));
+    await orAborted(signal, () => sweepScratch(archiveFolder, clock.now()));
   } catch (cause) {
     signal.throwIfAborted();
     const fault = cause instanceof Error ? cause.message : String(cause);
@@ -231,23 +256,23 @@ async function prepareArchiveFolder({ archiveFolder, clock, signal }: RunDeps): 
   }
 }
 
-/** Writes the end of a run down; one that cannot be written down has failed. */
+/** Records the end of a run; if that is impossible, the run has failed. */
 async function endRun(
   { db, clock, display, log }: RunDeps,
   journal: Journal,
-  ending: RunEnding,
+  { lastLine, ...ending }: RunEnding & { lastLine: string },
 ): Promise<Pick<RunEnding, 'status' | 'errorMessage'>> {
   const { id, status, errorMessage } = ending;
   let ended: boolean;
   try {
-    // Without the run's signal, which may have aborted already; and before all else that may fail.
+    // Without the run's signal, which may have aborted; and before anything else that may fail.
     ended = await retryWhileUnavailable(() => finishRun(db, ending), {
       clock,
       forMs: LAST_PATIENCE_MS,
     });
   } catch (error) {
     log.error('the end of a run could not be stored', { run_id: id, error });
-    display.line(`run ${id} stays open until it is taken for stale: its end could not be stored`);
+    display.line(`run ${id} stays open until it counts as stale: its end could not be stored`);
     return { status: 'failed', errorMessage: errorMessage || stopMessages.unreachable };
   }
   const end: Pick<RunEnding, 'status' | 'errorMessage'> = ended
@@ -255,8 +280,8 @@ async function endRun(
     : { status: 'failed', errorMessage: stopMessages.taken };
   try {
     const level = end.status === 'failed' ? 'error' : 'info';
-    const why = end.errorMessage && `: ${end.errorMessage}`;
-    await journal.conclude(level, `run ${id} ${end.status}${why}`);
+    const why = ended ? lastLine : end.errorMessage;
+    await journal.conclude(level, `run ${id} ${end.status}${why && `: ${why}`}`);
   } catch (error) {
     log.warn('the last line of a run could not be stored', { run_id: id, error });
   }

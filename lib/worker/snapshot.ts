@@ -1,7 +1,7 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { cleanText } from '../platform/clean-text.ts';
 import type { NewSnapshot } from '../records/recording/snapshots.ts';
+import { cleanText } from '../text/clean-text.ts';
 import { archiveKey, readArchiveRecord } from './archive.ts';
 import type { RepositoryFigures } from './figures.ts';
 import type { Source } from './source.ts';
@@ -10,22 +10,34 @@ const INT4_MAX = 2_147_483_647;
 /** Is a file of this name an archive? */
 export const archiveName = /\.(bundle|tar\.gz)$/i;
 
+/** The figures of a run, and what they leave out. */
+export interface SourceFigures {
+  snapshot: NewSnapshot;
+  /** Repositories whose commits or files could not be counted. */
+  uncounted: string[];
+}
+
 /**
- * The analytics snapshot of a run without a destination repository (decisions 7): git figures summed
- * over the sources that have an archive, `head_*` of the newest commit, the largest blob as
- * `owner/repo:path`; archive figures of everything in the archive folder.
+ * The analytics snapshot of a run without a destination repository: git figures summed over the sources
+ * that have an archive, `head_*` of the newest commit, the largest blob as `owner/repo:path`; archive
+ * figures of everything in the archive folder.
  */
 export async function takeSnapshot(
   folder: string,
   sources: readonly Source[],
-): Promise<NewSnapshot> {
+): Promise<SourceFigures> {
   const names = new Map(sources.map(({ name }) => [archiveKey(name), name]));
   const measured: { name: string; figures: RepositoryFigures }[] = [];
   for (const [key, name] of names) {
     const record = await readArchiveRecord(folder, key);
     if (record) measured.push({ name, figures: record.figures });
   }
-  return { ...sumFigures(measured), ...(await measureArchives(folder)) };
+  return {
+    snapshot: { ...sumFigures(measured), ...(await measureArchives(folder)) },
+    uncounted: measured
+      .filter(({ figures }) => figures.uncounted.length > 0)
+      .map(({ name }) => name),
+  };
 }
 
 function sumFigures(measured: readonly { name: string; figures: RepositoryFigures }[]) {
@@ -67,32 +79,46 @@ function commitTime(figures: RepositoryFigures | null): number {
 }
 
 async function measureArchives(folder: string) {
-  let count = 0;
-  let total = 0;
-  let largestPath = '';
-  let largest = 0;
   const entries = await readdir(folder, { withFileTypes: true });
-  for (const { name } of entries.filter(
-    (entry) => entry.isFile() && archiveName.test(entry.name),
-  )) {
-    const { size } = await stat(join(folder, name));
-    count++;
-    total += size;
-    if (largestPath === '' || size > largest) {
-      largestPath = cleanText(name);
-      largest = size;
-    }
+  const names = entries.filter((entry) => entry.isFile()).map(({ name }) => name);
+  const files: SizedFile[] = [];
+  for (const path of names.filter((name) => archiveName.test(name))) {
+    files.push({ path, size: (await stat(join(folder, path))).size });
   }
+  return archiveFigures(files);
+}
+
+/** A file and its bytes; null if they are not known. */
+export interface SizedFile {
+  path: string;
+  size: number | null;
+}
+
+/** The figures of a snapshot about archives. */
+export function archiveFigures(files: readonly SizedFile[]) {
+  const { total, average, largest } = sumSizes(files);
   return {
-    archive_count: count,
+    archive_count: files.length,
     total_archive_size_bytes: total,
-    avg_archive_size_bytes: average(total, count),
-    largest_archive_path: largestPath,
-    largest_archive_size_bytes: largest,
+    avg_archive_size_bytes: average,
+    largest_archive_path: cleanText(largest.path),
+    largest_archive_size_bytes: largest.size,
   };
 }
 
+/** Sums the known sizes; the average is over all files. */
+export function sumSizes(files: readonly SizedFile[]) {
+  let total = 0;
+  let largest = { path: '', size: 0 };
+  for (const { path, size } of files) {
+    if (size === null) continue;
+    total += size;
+    if (largest.path === '' || size > largest.size) largest = { path, size };
+  }
+  return { total, largest, average: average(total, files.length) };
+}
+
 /** The mean, rounded; 0 of nothing. */
-export function average(total: number, count: number): number {
+function average(total: number, count: number): number {
   return count === 0 ? 0 : Math.round(total / count);
 }

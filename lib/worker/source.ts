@@ -1,54 +1,54 @@
 import { basename, dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { AppError } from '../platform/errors.ts';
+import { AppError } from '../errors.ts';
 
 /** A repository to back up. */
 export interface Source {
-  /** `owner/repo` after the address's last two parts, or `local/<folder name>` (decisions 7). */
+  /** `owner/repo`, the last two parts of the address, or `local/<folder name>`. */
   name: string;
   /** What git is given: an absolute path or an address, never with credentials. */
   location: string;
   /** True when `location` is a path of this machine. */
   isLocal: boolean;
-  /** What git may speak to reach it, as GIT_ALLOW_PROTOCOL lists it. */
+  /** Protocols that git may use, as in GIT_ALLOW_PROTOCOL. */
   protocols: string;
-  /** What the git host says of it; null for one that was named on the command line. */
+  /** What the git host says about it; null if it was named on the command line. */
   host: HostFacts | null;
 }
 
-/** What the git host says of a repository that was discovered there. */
+/** What the git host says about a repository that was discovered there. */
 export interface HostFacts {
   /** The host's address. */
   url: string;
   isPrivate: boolean;
-  /** What a person may want to know, such as `archived on the git host`. */
+  /** For the log, such as `archived on the git host`. */
   remarks: readonly string[];
-  /** Why it cannot be backed up, where that is known before it is tried. */
+  /** Why it cannot be backed up, if that is known in advance. */
   fault: string | null;
   /** A token that is valid now. Throws as `TokenSource.source`. */
   token(): Promise<string>;
-  /** Asks the host why git could not read the repository; null when it knows of no reason. */
+  /** Asks the host why git could not read the repository; null if it knows no reason. */
   explain(): Promise<string | null>;
 }
 
-/** ssh and file beside https, because a person's git may rewrite addresses to them (insteadOf). */
+/** Includes ssh and file, because a person's git may rewrite addresses to them (insteadOf). */
 const SAFE_PROTOCOLS = 'https:ssh:file';
 const LOOPBACK_PROTOCOLS = `${SAFE_PROTOCOLS}:http:git`;
 
 const address = /^[a-z][a-z0-9+.-]*:\/\//i;
 const shortAddress = /^(?:([^@:/\s]+)@)?([a-z0-9][a-z0-9.-]*|\[[0-9a-f:]+\]):(?!:)([^\s].*)$/i;
-/** An address without its two slashes; as a host of ssh or a path it would keep its credentials. */
+/** An address without its two slashes; taken for an ssh host or a path, it would keep its credentials. */
 const brokenAddress =
   /^[\s"'<(]*(?:https?|ssh|git|file|ftps?|sftp|rsync|svn|(?:git|svn)\+[a-z]+)\s*:/i;
 const drivePath = /^[a-z]:[\\/]/i;
 const loopbackHost = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/i;
 
-/** What is wrong with an address, `has …`; it never repeats the address. */
+/** What is wrong with an address, as in `has …`; never repeats the address. */
 export class AddressFault extends Error {
   override readonly name = 'AddressFault';
 }
 
-/** Reads the PATH or URL of a `--source`. Throws BAD_REQUEST, otherwise as `parseLocation`. */
+/** Parses the PATH or URL of a `--source`. Throws BAD_REQUEST. */
 export function parseSource(text: string, folder: string): Source {
   try {
     return parseLocation(text, folder);
@@ -59,9 +59,9 @@ export function parseSource(text: string, folder: string): Source {
 }
 
 /**
- * Reads a PATH or URL; a relative path is taken from `folder`. Throws AddressFault for an address that
- * holds credentials, that is neither https, ssh nor local (plain http and git only to loopback), or that
- * names no repository.
+ * Parses a PATH or URL; relative paths are relative to `folder`. Throws AddressFault for an address that
+ * contains credentials, that is neither https, ssh nor local (http and git only to loopback), or that names
+ * no repository.
  */
 export function parseLocation(text: string, folder: string): Source {
   if (/\p{Cc}/u.test(text)) throw refused('has control characters in it');
@@ -69,7 +69,7 @@ export function parseLocation(text: string, folder: string): Source {
   if (/^[a-z0-9+.-]+::/i.test(text))
     throw refused('names a transport helper, which is not allowed');
   if (brokenAddress.test(text)) {
-    throw refused('begins like an address, but not with a protocol and two slashes');
+    throw refused('begins like an address, but without two slashes after the protocol');
   }
   if (drivePath.test(text)) return localSource(resolve(folder, text));
   const short = shortAddress.exec(text);
@@ -131,7 +131,7 @@ function localSource(path: string): Source {
   };
 }
 
-/** The last two parts of a path; where there is one, the host stands for the owner. */
+/** The last two parts of a path; if there is only one, the host stands for the owner. */
 function nameFrom(host: string, path: string): string {
   const parts = path.split('/').filter((part) => part !== '');
   const repository = withoutSuffix(parts.pop() ?? '');

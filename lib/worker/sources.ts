@@ -1,13 +1,13 @@
-import { cleanText } from '../platform/clean-text.ts';
-import type { Clock } from '../platform/clock.ts';
-import type { Database } from '../platform/database/database.ts';
-import { AppError } from '../platform/errors.ts';
-import { type Git, GitError } from '../platform/git.ts';
-import type { Log } from '../platform/log.ts';
-import { formatBytes } from '../platform/units.ts';
-import { type RepoState, readRepoState } from '../records/recording/repo-state.ts';
+import type { Clock } from '../clock.ts';
+import type { Database } from '../database/database.ts';
+import { AppError } from '../errors.ts';
+import { type Git, GitError } from '../git/git.ts';
+import type { Log } from '../log.ts';
+import { type RepoState, readRepoState, recordArchive } from '../records/recording/repo-state.ts';
+import { cleanText } from '../text/clean-text.ts';
+import { formatBytes } from '../text/units.ts';
 import { archiveKey, type KeptArchive } from './archive.ts';
-import type { Destination } from './destination/destination.ts';
+import type { Destination } from './destination/open-destination.ts';
 import type { Display } from './display.ts';
 import { explainHostFault } from './git-host/faults.ts';
 import type { Journal } from './journal.ts';
@@ -30,13 +30,13 @@ export interface SourcesContext {
 
 type Outcome =
   | RepositoryOutcome
-  /** `archive`: what is there all the same, though it was not pushed. */
+  /** `archive`: the archive that was made but not pushed. */
   | { status: 'failed' | 'too_large'; errorMessage: string; archive: KeptArchive | null };
 
 /**
- * Backs the sources up one after the other and writes each down, yielding how each ended. No two may
- * have the same archive. A repository that fails is a result; thrown is only what stops the run: its
- * signal's reason, the database's absence, or a login that is needed anew.
+ * Backs up the sources one after the other, records each and yields how it ended. No two may have the same
+ * archive. A repository that fails is a result. Throws only what stops the run: the signal's reason, a lost
+ * database, or a login that must be renewed by the person.
  */
 export async function* backUpSources(
   context: SourcesContext,
@@ -49,7 +49,7 @@ export async function* backUpSources(
       display.progress(index, sources.length, `${cleanText(source.name)}: ${doing}`);
     const began = clock.now();
     const outcome = await backUpSource(context, source, show);
-    await writeDown(journal, source, outcome, clock.now() - began);
+    await recordOutcome(journal, source, outcome, clock.now() - began);
     yield { source, status: outcome.status };
   }
   display.clear();
@@ -66,7 +66,7 @@ async function backUpSource(
   const key = archiveKey(source.name);
   const state: RepoState = await journal.persist(() => readRepoState(db, source.name, key));
   if (state.otherOwner !== null) {
-    return failure(`the archive ${key} is that of ${state.otherOwner}`);
+    return failure(`the archive ${key} belongs to ${state.otherOwner}`);
   }
   try {
     const outcome = await backUpRepository({
@@ -78,6 +78,8 @@ async function backUpSource(
         show(step);
         if (step === 'cloning') await journal.note('info', 'new or changed, cloning', source.name);
       },
+      onPublished: ({ key, record: { archive_sha256: sha256 } }) =>
+        journal.persist(() => recordArchive(db, source.name, { key, sha256 })),
     });
     return await deliver(context, source, outcome, show);
   } catch (error) {
@@ -90,7 +92,7 @@ async function backUpSource(
   }
 }
 
-/** Pushes an archive, also one that an earlier run could not push, where there is a destination. */
+/** Pushes an archive, including one that an earlier run could not push. */
 async function deliver(
   { destination, journal }: SourcesContext,
   source: Source,
@@ -110,7 +112,7 @@ async function deliver(
   return { status: delivery.status, errorMessage, archive: { key, record } };
 }
 
-/** What git said, and what the git host says of it where the repository was discovered there. */
+/** What git said, and the reason that the git host gives for a discovered repository. */
 async function explain(
   { signal, log }: SourcesContext,
   { host, name }: Source,
@@ -122,12 +124,12 @@ async function explain(
   } catch (error) {
     signal.throwIfAborted();
     const why = explainHostFault(error, host?.url ?? '').message;
-    log.warn('the git host did not say why a repository failed', { repository: name, why });
+    log.warn('the git host gave no reason why a repository failed', { repository: name, why });
     return message;
   }
 }
 
-async function writeDown(
+async function recordOutcome(
   journal: Journal,
   source: Source,
   outcome: Outcome,
@@ -152,14 +154,18 @@ async function writeDown(
       const { key, record } = outcome;
       await journal.record({ ...result, ...factsOf(outcome), status: 'completed' });
       const size = formatBytes(record.archive_size_bytes);
-      const total = record.figures.total_commits;
-      const commits = `${total} ${total === 1 ? 'commit' : 'commits'}`;
-      return journal.note('info', `archived ${commits}, ${size} in ${key}`, source.name);
+      const { total_commits: total, uncounted } = record.figures;
+      const commits = `${total} ${total === 1 ? 'commit' : 'commits'}, `;
+      const archived = `archived ${uncounted.includes('commits') ? '' : commits}${size} in ${key}`;
+      await journal.note('info', archived, source.name);
+      if (uncounted.length === 0) return;
+      const text = `the ${uncounted.join(' and ')} were not counted: there are too many, or git could not read them in time; the archive contains all of them`;
+      return journal.note('warn', text, source.name);
     }
   }
 }
 
-/** What a result says of an archive. */
+/** What a result records about an archive. */
 function factsOf({ key, record }: KeptArchive) {
   return {
     commitHash: record.figures.head_commit,
@@ -168,7 +174,7 @@ function factsOf({ key, record }: KeptArchive) {
   };
 }
 
-/** What the system refused, such as EACCES or ENOSPC: for a person to mend, no fault of ours. */
+/** An error of the system, such as EACCES or ENOSPC, which the person has to fix. */
 function isSystemError(error: unknown): error is NodeJS.ErrnoException {
   return error instanceof Error && 'syscall' in error && 'code' in error;
 }

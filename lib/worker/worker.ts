@@ -1,64 +1,36 @@
-import { z } from 'zod';
-import type { Clock } from '../platform/clock.ts';
-import { archivePath, archiveVariables } from '../platform/config/archives.ts';
-import { sweepVariables } from '../platform/config/backups.ts';
-import { type DatabaseConfig, databaseVariables } from '../platform/config/database.ts';
-import { configFolder, gitHostVariables } from '../platform/config/git-host.ts';
-import { logVariables } from '../platform/config/log.ts';
-import { type Environment, readConfig } from '../platform/config/read.ts';
-import { configuredSecrets } from '../platform/config/secrets.ts';
-import type { Database } from '../platform/database/database.ts';
-import { AppError } from '../platform/errors.ts';
-import { createLog, type Log } from '../platform/log.ts';
-import { createRedactor } from '../platform/redaction.ts';
-import { parseCommand } from './arguments.ts';
+import * as z from 'zod';
+import { archivePath, archiveVariables } from '../config/archives.ts';
+import { sweepVariables } from '../config/backups.ts';
+import { configFolder, gitHostVariables } from '../config/git-host.ts';
+import { readConfig } from '../config/read.ts';
+import { AppError } from '../errors.ts';
+import { checkGit } from '../git/git-version.ts';
+import { contextVariables, type WorkerOptions, withDatabase } from './command-context.ts';
+import { parseWorkerCommand, type RunCommand } from './command-line.ts';
 import { readTarget } from './destination/target.ts';
-import { createDisplay, type Display, type OutputStream } from './display.ts';
-import { checkGit } from './git-version.ts';
-import type { Keychain } from './logins/keychain.ts';
+import type { Display, OutputStream } from './display.ts';
 import { openLoginStore } from './logins/login-store.ts';
-import type { CommandIo, Desktop } from './logins/person.ts';
 import { openLoginSession } from './logins/session.ts';
 import { performRun, type RunDeps } from './run.ts';
-import type { RunCommand } from './run-arguments.ts';
 import type { Source } from './source.ts';
 import { RunStopped } from './stop.ts';
 import { describeReport } from './summary.ts';
 
 const runVariables = z.object({
-  ...databaseVariables.shape,
-  ...logVariables.shape,
+  ...contextVariables,
   ...archiveVariables.shape,
   ...gitHostVariables.shape,
   STALE_RUN_AFTER_MINUTES: sweepVariables.shape.STALE_RUN_AFTER_MINUTES,
 });
 
-export interface WorkerOptions {
-  /** The command line, without the program. */
-  args: readonly string[];
-  environment: Environment;
-  /** What relative paths of the command line are relative to. */
-  folder: string;
-  clock: Clock;
-  /** `stdout` gets results, `stderr` progress and notices (decisions 7). */
-  io: CommandIo;
-  desktop: Desktop;
-  keychain: Keychain;
-  fetch: typeof fetch;
-  /** Aborts with a RunStopped that says why. */
-  signal: AbortSignal;
-  /** Opens the database of the configuration. Throws AppError SERVICE_UNAVAILABLE when there is none. */
-  openDatabase(config: DatabaseConfig, log: Log): Promise<Database>;
-}
-
 /**
- * Runs one command of the worker and returns its exit code: 0 done, also when another run is active; 1
- * failed, also when a repository did; 4 when one has to log in. Throws AppError or ConfigError for what
- * a person can mend: wrong usage, a bad variable, no database.
+ * Runs one command of the worker and returns its exit code: 0 done, also if another run is active; 1
+ * failed, also if a repository did; 4 if the person must log in. Throws AppError or ConfigError for what
+ * a person can fix: wrong usage, a bad variable, no database.
  */
 export async function runWorker(options: WorkerOptions): Promise<number> {
   const { args, folder, environment, io } = options;
-  const command = parseCommand(args, folder);
+  const command = parseWorkerCommand(args, folder);
   if (command.name === 'help') {
     io.stdout.write(`${command.text}\n`);
     return 0;
@@ -66,8 +38,8 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
   try {
     if (command.name === 'run') return await runBackups(options, command);
     if (command.name === 'embed') {
-      const { runEmbedCommand } = await import('./embed-session.ts');
-      return await runEmbedCommand(options, command);
+      const { runEmbed } = await import('./embed.ts');
+      return await runEmbed(options, command);
     }
     // Loaded only where it is used: a run needs neither prompts nor pages.
     const { runLoginCommand } = await import('./logins/commands.ts');
@@ -80,35 +52,27 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
   }
 }
 
-async function runBackups(options: WorkerOptions, command: RunCommand): Promise<number> {
-  const { environment, clock, io, signal } = options;
+async function runBackups(
+  options: WorkerOptions,
+  { sources, everyMs }: RunCommand,
+): Promise<number> {
+  const { environment, io, keychain } = options;
   const config = readConfig(runVariables, environment);
-  const display = createDisplay(io.stderr, io.isTerminal);
-  const log = createLog(
-    config.LOG_LEVEL,
-    clock,
-    display.line,
-    createRedactor(configuredSecrets(environment)),
-  );
   const target = readTarget(config.BACKUP_REPO_PATH, options.folder);
-  await checkGit(environment, signal);
-  const db = await options.openDatabase(config, log);
-  try {
-    const archiveFolder = archivePath(config);
-    const staleAfterMs = config.STALE_RUN_AFTER_MINUTES * 60_000;
+  await checkGit(environment, options.signal);
+  return withDatabase(options, config, (context) => {
     const folder = configFolder(config, environment);
-    const store = openLoginStore({ folder, keychain: options.keychain, notify: display.line });
-    const gitHost = { config, store, fetch: options.fetch };
+    const store = openLoginStore({ folder, keychain, notify: context.display.line });
     const deps = {
-      ...{ db, clock, log, display, environment, archiveFolder, staleAfterMs, signal },
-      ...{ gitHost, target },
+      ...context,
+      target,
+      archiveFolder: archivePath(config),
+      staleAfterMs: config.STALE_RUN_AFTER_MINUTES * 60_000,
+      gitHost: { config, store, fetch: options.fetch },
     };
-    if (command.everyMs === null) return await runOnce(deps, command.sources, io.stdout);
-    return await runRepeatedly(deps, command.sources, io.stdout, command.everyMs);
-  } finally {
-    display.clear();
-    await db.close();
-  }
+    if (everyMs === null) return runOnce(deps, sources, io.stdout);
+    return runRepeatedly(deps, sources, io.stdout, everyMs);
+  });
 }
 
 async function runOnce(
@@ -123,7 +87,7 @@ async function runOnce(
   return report.status === 'refused' ? 0 : report.exitCode;
 }
 
-/** Until the signal aborts. Between runs that is the ordinary end; within one it fails the run. */
+/** Runs until the signal aborts: a normal end between runs, a failure within one. */
 async function runRepeatedly(
   deps: RunDeps,
   sources: readonly Source[] | null,
@@ -144,7 +108,7 @@ async function runRepeatedly(
   }
 }
 
-/** A database that is away now may be back at the next run. */
+/** The database may be back at the next run. */
 async function attempt(run: () => Promise<number>, display: Display): Promise<number> {
   try {
     return await run();

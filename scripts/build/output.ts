@@ -1,6 +1,6 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { buildOutputConfig, functionPath, type Surface } from '../../lib/platform/surfaces.ts';
+import { buildOutputConfig, functionPath, type Surface } from '../../lib/surfaces/surface-paths.ts';
 import type { Bundle } from './bundle.ts';
 
 /** How the platform runs a bundle (Build Output API, Node.js functions). */
@@ -31,8 +31,7 @@ export async function writeBuildOutput(
     const into = join(folder, 'functions', `${functionPath(surface)}.func`);
     await mkdir(into, { recursive: true });
     await writeFile(join(into, '.vc-config.json'), formatJson(functionConfig(surface)));
-    await writeFile(join(into, 'index.mjs'), bundle.code);
-    await writeFile(join(into, 'index.mjs.map'), bundle.map);
+    for (const { path, contents } of bundle.files) await writeFile(join(into, path), contents);
   }
 }
 

@@ -1,21 +1,21 @@
 import { resolve } from 'node:path';
-import { createSealing } from '../../lib/gateway/sealing.ts';
-import { type GatewayConfig, gatewayVariables } from '../../lib/platform/config/gateway.ts';
-import { type IdentityConfig, identityVariables } from '../../lib/platform/config/identity.ts';
-import type { Database } from '../../lib/platform/database/database.ts';
-import { countMissing } from '../../lib/platform/database/migrate.ts';
+import { type GatewayConfig, gatewayVariables } from '../../lib/config/gateway.ts';
+import { type IdentityConfig, identityVariables } from '../../lib/config/identity.ts';
+import type { Database } from '../../lib/database/database.ts';
+import { countMissing } from '../../lib/database/migrate.ts';
+import { createSealing } from '../../lib/gateway/key-encryption.ts';
 import { listEncryptedGatewayKeys } from '../../lib/records/gateway-connections.ts';
-import { readProgress } from '../../lib/records/moving/progress.ts';
 import { listUsers } from '../../lib/records/users.ts';
 import { readVectorSupport, type VectorSupport } from '../../lib/search/vector-storage.ts';
-import { type Check, type Finding, named } from './report.ts';
+import { readProgress } from '../move/progress.ts';
+import { type Check, type Finding, failed, named, ok, warning } from './report.ts';
 import { type Subject, withConfig } from './subject.ts';
 
-/** Stored keys that are tried. */
-const MOST_KEYS = 200;
+/** How many stored keys are tried. */
+const MAX_KEYS = 200;
 const MIGRATIONS = resolve(import.meta.dirname, '../../drizzle');
 
-/** The tables, and what can be looked at once all of them are there. */
+/** Checks the tables, and what can be read once all of them exist. */
 export async function lookAtContent(subject: Subject, db: Database): Promise<Check[]> {
   const missing = await countMissing(db, MIGRATIONS);
   const migrations = named('migrations', describeMissing(missing, subject));
@@ -24,7 +24,7 @@ export async function lookAtContent(subject: Subject, db: Database): Promise<Che
     readProgress(db),
     readVectorSupport(db),
     listUsers(db),
-    listEncryptedGatewayKeys(db, MOST_KEYS),
+    listEncryptedGatewayKeys(db, MAX_KEYS),
   ]);
   return [
     migrations,
@@ -44,7 +44,7 @@ export async function lookAtContent(subject: Subject, db: Database): Promise<Che
 }
 
 function describeMissing(missing: number, { isHosted }: Subject): Finding {
-  if (missing === 0) return { status: 'ok', detail: 'all applied' };
+  if (missing === 0) return ok('all applied');
   return {
     status: isHosted ? 'failed' : 'warning',
     detail: `${missing} not applied yet`,
@@ -55,31 +55,28 @@ function describeMissing(missing: number, { isHosted }: Subject): Finding {
   };
 }
 
-const unfinishedMove: Finding = {
-  status: 'failed',
-  effect: 'limits',
-  detail: 'a move into this database was interrupted: not all rows are here',
-  next: 'stop what uses it, and run `npm run move` again with it as the target',
-};
+const unfinishedMove: Finding = failed(
+  'a move into this database was interrupted: not all rows are here',
+  'stop what uses it, and run `npm run move` again with it as the target',
+  { effect: 'limits' },
+);
 
 function describeVectors({ state, version }: VectorSupport): Finding {
   switch (state) {
     case 'ready':
-      return { status: 'ok', detail: `the vector extension ${version}`.trimEnd() };
+      return ok(`the vector extension ${version}`.trimEnd());
     case 'installable':
-      return {
-        status: 'warning',
-        effect: 'prevents',
-        detail: 'the vector extension is on the database server and not in use: full text alone',
-        next: 'run `npm run migrate` with a role that may create extensions',
-      };
+      return warning(
+        'the vector extension is on the database server and not in use: full text alone',
+        'run `npm run migrate` with a role that may create extensions',
+        { effect: 'prevents' },
+      );
     case 'missing':
-      return {
-        status: 'warning',
-        effect: 'prevents',
-        detail: 'this Postgres does not have the vector extension: full text alone',
-        next: 'install pgvector on the database server, then run `npm run migrate`',
-      };
+      return warning(
+        'this Postgres does not have the vector extension: full text alone',
+        'install pgvector on the database server, then run `npm run migrate`',
+        { effect: 'prevents' },
+      );
   }
 }
 
@@ -90,43 +87,40 @@ function describeUsers(
 ): Finding {
   const hasName = AUTH_USERNAME !== undefined;
   if (hasName && AUTH_PASSWORD !== undefined) {
-    return { status: 'ok', detail: `1 in the variables, ${stored} in the database` };
+    return ok(`1 in the variables, ${stored} in the database`);
   }
-  if (makesSecrets) return { status: 'ok', detail: '`npm start` makes the user admin' };
+  if (makesSecrets) return ok('`npm start` makes the user admin');
   if (hasName || AUTH_PASSWORD !== undefined) {
-    return {
-      status: 'warning',
-      effect: 'prevents',
-      detail: `${hasName ? 'AUTH_USERNAME' : 'AUTH_PASSWORD'} is set without its other half`,
-      next: 'set AUTH_USERNAME and AUTH_PASSWORD, or neither',
-    };
+    return warning(
+      `${hasName ? 'AUTH_USERNAME' : 'AUTH_PASSWORD'} is set without its other half`,
+      'set AUTH_USERNAME and AUTH_PASSWORD, or neither',
+      { effect: 'prevents' },
+    );
   }
-  if (stored > 0) return { status: 'ok', detail: `${stored} in the database` };
-  return {
-    status: 'warning',
-    effect: 'prevents',
-    detail: 'there is none: nobody can log in to the observatory',
-    next: 'npm run users -- add NAME',
-  };
+  if (stored > 0) return ok(`${stored} in the database`);
+  return warning(
+    'there is none: nobody can log in to the observatory',
+    'npm run users -- add NAME',
+    { effect: 'prevents' },
+  );
 }
 
-/** Can users' gateway keys still be read? Not after CREDENTIALS_ENCRYPTION_KEY was lost. */
+/** Can users' gateway keys be decrypted? Not if CREDENTIALS_ENCRYPTION_KEY was lost. */
 function describeStoredKeys(
   { CREDENTIALS_ENCRYPTION_KEY: encryptionKey }: GatewayConfig,
   keys: readonly { username: string; encrypted_key: string }[],
 ): Finding {
-  if (keys.length === 0) return { status: 'ok', detail: 'no user has a gateway key here' };
+  if (keys.length === 0) return ok('no user has a gateway key here');
   const sealing = encryptionKey === undefined ? null : createSealing(encryptionKey);
   const unreadable = keys.filter(
     ({ username, encrypted_key }) => (sealing?.unseal(encrypted_key, username) ?? null) === null,
   );
   if (unreadable.length === 0) {
-    return { status: 'ok', detail: `gateway keys that can be read: ${keys.length}` };
+    return ok(`gateway keys that can be read: ${keys.length}`);
   }
-  return {
-    status: 'warning',
-    effect: 'limits',
-    detail: `${unreadable.length} of ${keys.length} gateway keys were encrypted with another key`,
-    next: 'set CREDENTIALS_ENCRYPTION_KEY to what it was; else these users connect theirs again',
-  };
+  return warning(
+    `${unreadable.length} of ${keys.length} gateway keys were encrypted with another key`,
+    'set CREDENTIALS_ENCRYPTION_KEY to what it was; else these users connect theirs again',
+    { effect: 'limits' },
+  );
 }

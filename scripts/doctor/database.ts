@@ -1,16 +1,16 @@
 import { constants } from 'node:fs';
-import { access, stat } from 'node:fs/promises';
+import { access, readdir, stat } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
-import { type DatabaseConfig, databaseVariables } from '../../lib/platform/config/database.ts';
-import { ConfigError } from '../../lib/platform/config/read.ts';
-import { isNeonHost, openDatabase } from '../../lib/platform/database/open.ts';
-import { createLog } from '../../lib/platform/log.ts';
-import { whenThere } from '../../lib/platform/when-there.ts';
+import { type DatabaseConfig, databaseVariables } from '../../lib/config/database.ts';
+import { ConfigError } from '../../lib/config/read.ts';
+import { isNeonHost, openDatabase } from '../../lib/database/open.ts';
+import { nullIfMissing } from '../../lib/files.ts';
+import { createLog } from '../../lib/log.ts';
 import { ping } from '../../lib/records/ping.ts';
-import { embeddedUrl, urlOfRunningServer } from '../database.ts';
+import { urlOfRunningServer } from '../database.ts';
 import { lookAtContent } from './database-content.ts';
 import { reasonOf, timed, withinLimit } from './measuring.ts';
-import { type Check, type Finding, named } from './report.ts';
+import { type Check, type Finding, failed, named, ok, warning } from './report.ts';
 import { type Subject, withConfig } from './subject.ts';
 
 const CONNECT_WITHIN_MS = 6_000;
@@ -29,18 +29,17 @@ export async function checkDatabase(subject: Subject): Promise<Check[]> {
       });
     }
     if (subject.isHosted) {
-      return {
-        status: 'failed',
-        detail: 'DATABASE_URL is not set: all that needs the database answers 503',
-        next: 'make a Postgres, and set DATABASE_URL to its postgres:// address',
-      };
+      return failed(
+        'DATABASE_URL is not set: all that needs the database answers 503',
+        'make a Postgres, and set DATABASE_URL to its postgres:// address',
+      );
     }
     return checkEmbedded(subject, checks, config);
   });
   return [named('database', found), ...checks];
 }
 
-/** What there is to say of an address before it is asked. */
+/** Describes an address before it is contacted. */
 function describeUrl(url: string, { isHosted }: Subject): Pick<Opening, 'name' | 'fault'> {
   const { hostname, searchParams } = new URL(url);
   const isLocal = /^(localhost|127\.[\d.]+|\[::1\]|)$/.test(hostname);
@@ -49,30 +48,28 @@ function describeUrl(url: string, { isHosted }: Subject): Pick<Opening, 'name' |
   if (isHosted && isLocal) {
     return {
       name,
-      fault: {
-        status: 'failed',
-        detail: 'DATABASE_URL names this machine, which a deployed function does not reach',
-        next: 'set DATABASE_URL to a Postgres on the network',
-      },
+      fault: failed(
+        'DATABASE_URL names this machine, which a deployed function does not reach',
+        'set DATABASE_URL to a Postgres on the network',
+      ),
     };
   }
   const mode = searchParams.get('sslmode');
   if (isLocal || (mode !== null && mode !== 'disable')) return { name };
   return {
     name,
-    fault: {
-      status: 'warning',
-      detail: `${name}: the connection is not encrypted`,
-      next: 'add ?sslmode=verify-full to DATABASE_URL',
-    },
+    fault: warning(
+      `${name}: the connection is not encrypted`,
+      'add ?sslmode=verify-full to DATABASE_URL',
+    ),
   };
 }
 
 interface Opening {
   url: string;
-  /** As a person knows the database. */
+  /** What a person calls the database. */
   name: string;
-  /** What is wrong though it answers. */
+  /** What is wrong even if it answers. */
   fault?: Finding;
 }
 
@@ -96,62 +93,61 @@ async function lookInto(
         await ping(db);
         const { latency_ms } = await timed(() => ping(db));
         checks.push(...(await lookAtContent(subject, db)));
-        return { status: 'ok', detail: name, ...fault, latency_ms };
+        return { ...ok(name), ...fault, latency_ms };
       },
       (reason) =>
         fault?.status === 'failed'
           ? fault
-          : {
-              status: 'failed',
-              detail: `${name}: ${reason}`,
-              next: 'correct DATABASE_URL, or start that database',
-            },
+          : failed(`${name}: ${reason}`, 'correct DATABASE_URL, or start that database'),
     );
   } finally {
     await db.close();
   }
 }
 
-/** The embedded database: that of a running server, else the one in DATA_DIR, which is not made here. */
+/** Checks the embedded database of a running server, else the one in DATA_DIR, which is never created. */
 async function checkEmbedded(
   subject: Subject,
   checks: Check[],
   config: DatabaseConfig,
 ): Promise<Finding> {
-  if ((await urlOfRunningServer(config)) !== null) {
-    const name = 'embedded, of the running server';
-    const found = await lookInto(subject, checks, { url: embeddedUrl(config), name });
+  const url = await urlOfRunningServer(config);
+  const folder = relative('.', config.DATA_DIR) || '.';
+  if (url !== null) {
+    const name = `embedded, in ${folder}, of the running server`;
+    const found = await lookInto(subject, checks, { url, name });
     if (found.status !== 'failed') return found;
     return {
       ...found,
-      detail: `port ${config.EMBEDDED_DB_PORT} does not answer as our database does${found.detail.slice(name.length)}`,
-      next: 'wait while a server starts there; else set EMBEDDED_DB_PORT to another port, or to 0',
+      detail: `the socket in ${folder} does not answer as our database does${found.detail.slice(name.length)}`,
+      next: 'wait while a server starts there; else stop what listens on that socket',
     };
   }
-  const folder = relative('.', config.DATA_DIR) || '.';
   return withinLimit(
     START_WITHIN_MS,
     subject.clock,
     async () => {
-      // The first file of a database: what is only a folder would be filled.
-      const isMade = await whenThere(stat(join(config.DATA_DIR, 'postgres/PG_VERSION')));
-      if (isMade) return openEmbedded(subject, checks, config, folder);
+      if (await databaseExists(config.DATA_DIR))
+        return openEmbedded(subject, checks, config, folder);
       const fault = await findWriteFault(config.DATA_DIR);
       if (fault === null) {
-        return { status: 'ok', detail: `embedded, made in ${folder} by the first \`npm start\`` };
+        return ok(`embedded, made in ${folder} by the first \`npm start\``);
       }
-      return {
-        status: 'failed',
-        detail: `${folder} cannot be made: ${fault}`,
-        next: 'set DATA_DIR',
-      };
+      return failed(`${folder} cannot be made: ${fault}`, 'set DATA_DIR');
     },
-    (reason) => ({
-      status: 'failed',
-      detail: `embedded, in ${folder}: ${reason}`,
-      next: 'restore a copy of DATA_DIR, or set it to another folder',
-    }),
+    (reason) =>
+      failed(
+        `embedded, in ${folder}: ${reason}`,
+        'see docs/operate.md#recover-a-damaged-database, or set DATA_DIR to another folder',
+      ),
   );
+}
+
+/** Is there a database, even a damaged one? An empty folder and an unfinished first start do not count. */
+async function databaseExists(dataDir: string): Promise<boolean> {
+  const files = await nullIfMissing(readdir(join(dataDir, 'postgres')));
+  const unfinished = await nullIfMissing(stat(join(dataDir, 'postgres.unfinished')));
+  return files !== null && files.length > 0 && unfinished === null;
 }
 
 async function openEmbedded(
@@ -160,24 +156,24 @@ async function openEmbedded(
   { DATA_DIR: dataDir }: DatabaseConfig,
   folder: string,
 ): Promise<Finding> {
-  const { openEmbeddedDatabase } = await import('../../lib/platform/database/embedded/open.ts');
+  const { openEmbeddedDatabase } = await import('../../lib/database/embedded/open.ts');
   const log = silentLog(subject);
   try {
     const db = await openEmbeddedDatabase({ dataDir, listen: null, log, clock: subject.clock });
     try {
       const { latency_ms } = await timed(() => ping(db));
       checks.push(...(await lookAtContent(subject, db)));
-      return { status: 'ok', detail: `embedded, in ${folder}`, latency_ms };
+      return ok(`embedded, in ${folder}`, { latency_ms });
     } finally {
       await db.close();
     }
   } catch (error) {
     if (!(error instanceof ConfigError) || !error.message.includes('in use')) throw error;
-    return { status: 'ok', detail: `embedded, in ${folder}; another process has it open` };
+    return ok(`embedded, in ${folder}; another process has it open`);
   }
 }
 
-/** Why a folder that is not there could not be made; null when it could. */
+/** Why a missing folder could not be created; null if it could. */
 async function findWriteFault(folder: string): Promise<string | null> {
   try {
     await access(folder, constants.W_OK | constants.X_OK);

@@ -1,4 +1,4 @@
-import { version } from '../../lib/platform/version.ts';
+import { version } from '../../lib/version.ts';
 import { checkDatabase } from './database.ts';
 import { describeFeatures } from './features.ts';
 import { checkGateway } from './gateway.ts';
@@ -10,7 +10,7 @@ import { checkServers } from './service-api.ts';
 import type { Subject } from './subject.ts';
 import { checkVariables } from './variables.ts';
 
-/** Looks at everything that a configuration names, each part with a time limit of its own. */
+/** Checks everything that a configuration names, each part with its own time limit. */
 export async function examine(subject: Subject): Promise<Report> {
   const { isHosted } = subject;
   // A deployed function has neither.
@@ -23,7 +23,7 @@ export async function examine(subject: Subject): Promise<Report> {
     checkServers(subject),
     ...ofMachine,
   ]);
-  // Last: while an embedded database starts in this process, no other answer would be noticed in time.
+  // Last: an embedded database that starts in this process would delay all other answers.
   const database = await checkDatabase(subject);
   const checks: Check[] = [...variables, ...database, redis, gateway, mail, ...machine, ...servers];
   return {

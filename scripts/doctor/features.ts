@@ -7,7 +7,7 @@ interface Need {
   surface: Feature['surface'];
   feature: string;
   needs: readonly string[];
-  /** Of deployed functions alone, or of a machine of one's own alone. */
+  /** Only in a deployment, or only on a machine of one's own. */
   only?: 'hosted' | 'local';
 }
 
@@ -64,7 +64,7 @@ const features: readonly Need[] = [
   { surface: 'worker', feature: 'backups', needs: ['git', 'archives', ...data], only: 'local' },
 ];
 
-/** What works with what was found, and why the rest does not. */
+/** Which features work, and why the others do not. */
 export function describeFeatures(checks: readonly Check[], subject: Subject): Feature[] {
   const found = new Map(checks.map((check) => [check.name, check]));
   return features

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { GatewayFailure } from '../../lib/gateway/failure.ts';
+import { type GatewayConfig, gatewayVariables } from '../../lib/config/gateway.ts';
+import { GatewayFailure } from '../../lib/gateway/gateway-failure.ts';
 import { createGatewayTransport, type GatewayTransport } from '../../lib/gateway/transport.ts';
-import { type GatewayConfig, gatewayVariables } from '../../lib/platform/config/gateway.ts';
 import { timed, withinLimit } from './measuring.ts';
-import { type Check, type Finding, named } from './report.ts';
+import { type Check, type Finding, failed, named, off, ok, warning } from './report.ts';
 import { type Subject, withConfig } from './subject.ts';
 
 const WITHIN_MS = 8_000;
@@ -11,7 +11,7 @@ const REQUEST_TIMEOUT_MS = 5_000;
 
 const modelList = z.object({ data: z.array(z.object({ id: z.string() })) });
 
-/** The model gateway, by its list of models, and the server's keys. No model is asked anything. */
+/** Checks the model gateway by its list of models, and the server's keys. Calls no model. */
 export async function checkGateway(subject: Subject): Promise<Check> {
   const found = await withConfig(gatewayVariables, subject, async (config) => {
     const { environment, fetch, clock } = subject;
@@ -19,23 +19,22 @@ export async function checkGateway(subject: Subject): Promise<Check> {
       (name) => environment[name],
     );
     if (!isConfigured) {
-      return {
-        status: 'off',
-        effect: 'limits',
-        detail: 'no key of the server: only users who connect a key of their own can chat',
-        next: 'for all users: set GATEWAY_API_KEYS and GATEWAY_MODEL',
-      };
+      return off(
+        'no key of the server: only users who connect a key of their own can chat',
+        'for all users: set GATEWAY_API_KEYS and GATEWAY_MODEL',
+        { effect: 'limits' },
+      );
     }
     const transport = createGatewayTransport({ config, fetch, clock });
     return withinLimit(
       WITHIN_MS,
       clock,
       () => askGateway(config, transport),
-      (reason) => ({
-        status: 'failed',
-        detail: `${config.GATEWAY_BASE_URL}: ${reason}`,
-        next: 'correct GATEWAY_BASE_URL, or start that gateway',
-      }),
+      (reason) =>
+        failed(
+          `${config.GATEWAY_BASE_URL}: ${reason}`,
+          'correct GATEWAY_BASE_URL, or start that gateway',
+        ),
     );
   });
   return named('gateway', found);
@@ -62,29 +61,25 @@ async function askGateway(config: GatewayConfig, transport: GatewayTransport): P
   const models = modelList.parse(value).data.map(({ id }) => id);
   const detail = `${models.length} models, ${keys.length} ${keys.length === 1 ? 'key' : 'keys'} of the server`;
   if (config.GATEWAY_MODEL === undefined) {
-    return {
-      status: 'warning',
-      effect: 'limits',
-      detail: `${detail}, no default model: who does not name one cannot chat`,
-      next: 'set GATEWAY_MODEL',
-      latency_ms,
-    };
+    return warning(
+      `${detail}, no default model: who does not name one cannot chat`,
+      'set GATEWAY_MODEL',
+      { effect: 'limits', latency_ms },
+    );
   }
   if (!models.includes(config.GATEWAY_MODEL)) {
-    return {
-      status: 'warning',
-      effect: 'limits',
-      detail: `${detail}; GATEWAY_MODEL is not among the models`,
-      next: 'set GATEWAY_MODEL to a model that the gateway lists',
-      latency_ms,
-    };
+    return warning(
+      `${detail}; GATEWAY_MODEL is not among the models`,
+      'set GATEWAY_MODEL to a model that the gateway lists',
+      { effect: 'limits', latency_ms },
+    );
   }
-  return { status: 'ok', detail, latency_ms };
+  return ok(detail, { latency_ms });
 }
 
 /**
- * Does the gateway refuse a key? OpenRouter tells at `/key`, others at `/models`; a gateway that lists its
- * models to everybody and has no `/key` tells only when a model is asked.
+ * Does the gateway refuse a key? OpenRouter says so at `/key`, others at `/models`. A gateway with public
+ * models and no `/key` says so only when a model is called.
  */
 async function isRefused(transport: GatewayTransport, key: string): Promise<boolean> {
   for (const path of ['/key', '/models']) {
@@ -95,7 +90,7 @@ async function isRefused(transport: GatewayTransport, key: string): Promise<bool
   return false;
 }
 
-/** The answer, or how the request failed. */
+/** The answer, or the failure of the request. */
 async function request(
   transport: GatewayTransport,
   to: string,

@@ -2,34 +2,34 @@ import { constants } from 'node:fs';
 import { access, statfs } from 'node:fs/promises';
 import { relative } from 'node:path';
 import { z } from 'zod';
-import { archivePath, archiveVariables } from '../../lib/platform/config/archives.ts';
-import { databaseVariables } from '../../lib/platform/config/database.ts';
-import { formatBytes } from '../../lib/platform/units.ts';
-import { whenThere } from '../../lib/platform/when-there.ts';
-import { checkGit as requireGit } from '../../lib/worker/git-version.ts';
+import { archivePath, archiveVariables } from '../../lib/config/archives.ts';
+import { databaseVariables } from '../../lib/config/database.ts';
+import { nullIfMissing } from '../../lib/files.ts';
+import { installGit, checkGit as requireGit } from '../../lib/git/git-version.ts';
+import { formatBytes } from '../../lib/text/units.ts';
 import { withinLimit } from './measuring.ts';
-import { type Check, named } from './report.ts';
+import { type Check, failed, named, ok } from './report.ts';
 import { type Subject, withConfig } from './subject.ts';
 
 const WITHIN_MS = 5_000;
 
 const folderVariables = z.object({ ...databaseVariables.shape, ...archiveVariables.shape });
 
-/** git, with which archives are made and read. */
+/** Checks git, which creates and reads archives. */
 export async function checkGit({ environment, clock }: Subject): Promise<Check> {
   const found = await withinLimit(
     WITHIN_MS,
     clock,
     async () => {
-      await requireGit(environment, AbortSignal.timeout(WITHIN_MS));
-      return { status: 'ok', detail: 'found, new enough' };
+      const version = await requireGit(environment, AbortSignal.timeout(WITHIN_MS));
+      return ok(`${version}, new enough`);
     },
-    (reason) => ({ status: 'failed', detail: reason, next: 'install git 2.32 or newer' }),
+    (reason) => failed(reason.replace(`: ${installGit}`, ''), installGit),
   );
   return named('git', found);
 }
 
-/** The folder of the archives, and the room on its disk. */
+/** Checks the archive folder, and the free space on its disk. */
 export async function checkArchives(subject: Subject): Promise<Check> {
   const found = await withConfig(folderVariables, subject, (config) => {
     const folder = archivePath(config);
@@ -38,21 +38,20 @@ export async function checkArchives(subject: Subject): Promise<Check> {
       WITHIN_MS,
       subject.clock,
       async () => {
-        const disk = await whenThere(statfs(folder));
+        const disk = await nullIfMissing(statfs(folder));
         if (disk === null && config.BACKUP_ARCHIVE_PATH === undefined) {
-          return { status: 'ok', detail: `${name}, made by the first \`npm start\` or run` };
+          return ok(`${name}, made by the first \`npm start\` or run`);
         }
         if (disk === null) {
-          return {
-            status: 'failed',
-            detail: 'the folder of BACKUP_ARCHIVE_PATH is not there',
-            next: 'mount its disk, or make the folder',
-          };
+          return failed(
+            'the folder of BACKUP_ARCHIVE_PATH is not there',
+            'mount its disk, or make the folder',
+          );
         }
         await access(folder, constants.R_OK | constants.W_OK | constants.X_OK);
-        return { status: 'ok', detail: `${name}, ${formatBytes(disk.bavail * disk.bsize)} free` };
+        return ok(`${name}, ${formatBytes(disk.bavail * disk.bsize)} free`);
       },
-      (reason) => ({ status: 'failed', detail: reason, next: 'let this user read and write it' }),
+      (reason) => failed(reason, 'let this user read and write it'),
     );
   });
   return named('archives', found);

@@ -1,22 +1,22 @@
 import { z } from 'zod';
-import { type MailConfig, mailVariables } from '../../lib/platform/config/mail.ts';
-import { readBoundedText } from '../../lib/platform/http/bounded-text.ts';
-import { parseJson } from '../../lib/platform/json.ts';
+import { type MailConfig, mailVariables } from '../../lib/config/mail.ts';
+import { readBoundedText } from '../../lib/http/bounded-text.ts';
+import { parseJson } from '../../lib/json.ts';
 import { timed, withinLimit } from './measuring.ts';
-import { type Check, type Finding, named } from './report.ts';
+import { type Check, type Finding, failed, named, off, ok, warning } from './report.ts';
 import { type Subject, withConfig } from './subject.ts';
 
 const WITHIN_MS = 5_000;
 const MAX_BYTES = 256 * 1024;
 
-/** What the mail service says to somebody whose key may send and do nothing else. */
+/** The mail service's answer to a key that may only send. */
 const refusal = z.object({ name: z.string() });
 const domainList = z.object({
   has_more: z.boolean().optional(),
   data: z.array(z.object({ name: z.string(), status: z.string() })),
 });
 
-/** The mail service, by its list of domains: nothing is sent. */
+/** Checks the mail service by its list of domains. Sends nothing. */
 export async function checkMail(subject: Subject): Promise<Check> {
   const found = await withConfig(mailVariables, subject, async (config) => {
     const { RESEND_API_KEY, SMTP_FROM, SMTP_TO } = config;
@@ -25,21 +25,16 @@ export async function checkMail(subject: Subject): Promise<Check> {
       ...(SMTP_FROM === undefined ? ['SMTP_FROM'] : []),
       ...(SMTP_TO.length === 0 ? ['SMTP_TO'] : []),
     ];
-    if (missing.length === 3)
-      return { status: 'off', detail: 'not configured: no report is mailed' };
+    if (missing.length === 3) return off('not configured: no report is mailed');
     if (missing.length > 0) {
       const detail = `${missing.join(' and ')} not set: no report is mailed`;
-      return { status: 'failed', detail, next: `set ${missing.join(' and ')}` };
+      return failed(detail, `set ${missing.join(' and ')}`);
     }
     return withinLimit(
       WITHIN_MS,
       subject.clock,
       () => askMailService(subject, config),
-      (reason) => ({
-        status: 'failed',
-        detail: `${config.RESEND_BASE_URL}: ${reason}`,
-        next: 'correct RESEND_BASE_URL',
-      }),
+      (reason) => failed(`${config.RESEND_BASE_URL}: ${reason}`, 'correct RESEND_BASE_URL'),
     );
   });
   return named('mail', found);
@@ -64,22 +59,20 @@ async function askMailService(
     const isVerified = domains.data.some(
       (domain) => domain.status === 'verified' && sender === domain.name.toLowerCase(),
     );
-    if (isVerified || domains.has_more) return { status: 'ok', detail: 'key accepted', latency_ms };
-    return {
-      status: 'warning',
-      detail: `key accepted, but ${sender} is no verified domain of it`,
-      next: 'verify the domain of SMTP_FROM with the mail service',
-      latency_ms,
-    };
+    if (isVerified || domains.has_more) return ok('key accepted', { latency_ms });
+    return warning(
+      `key accepted, but ${sender} is not one of its verified domains`,
+      'verify the domain of SMTP_FROM with the mail service',
+      { latency_ms },
+    );
   }
   if (refusal.safeParse(body).data?.name === 'restricted_api_key') {
-    return { status: 'ok', detail: 'key accepted, for sending alone', latency_ms };
+    return ok('key accepted, for sending only', { latency_ms });
   }
   const isRefused = status === 401 || status === 403 || status === 400;
-  return {
-    status: 'failed',
-    detail: isRefused ? 'RESEND_API_KEY is refused' : `${url} answered ${status}`,
-    next: isRefused ? 'replace RESEND_API_KEY' : 'try again later, or correct RESEND_BASE_URL',
-    latency_ms,
-  };
+  return failed(
+    isRefused ? 'RESEND_API_KEY is refused' : `${url} answered ${status}`,
+    isRefused ? 'replace RESEND_API_KEY' : 'try again later, or correct RESEND_BASE_URL',
+    { latency_ms },
+  );
 }

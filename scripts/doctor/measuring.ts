@@ -1,18 +1,18 @@
-import type { Clock } from '../../lib/platform/clock.ts';
-import { within } from '../../lib/platform/within.ts';
+import { within } from '../../lib/async.ts';
+import type { Clock } from '../../lib/clock.ts';
 import type { Finding } from './report.ts';
 
-/** What an error says, and what is underneath it where that says more. */
+/** The message of an error, with that of its cause. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { message, cause } = error;
-  // Several addresses were tried: none of them says more than the code of the first.
+  // Several addresses were tried: the first error says as much as the others.
   const inner = cause instanceof AggregateError ? cause.errors[0] : cause;
   if (!(inner instanceof Error)) return message || error.name;
   return `${message}: ${reasonOf(inner)}`;
 }
 
-/** The outcome of a check, or what it failed with when it takes longer than `ms`. */
+/** The outcome of a check, which fails if it takes longer than `ms`. */
 export async function withinLimit(
   ms: number,
   clock: Clock,
@@ -26,7 +26,7 @@ export async function withinLimit(
   }
 }
 
-/** What a call answers, and after how many milliseconds. */
+/** The result of a call, and how many milliseconds it took. */
 export async function timed<Value>(
   call: () => Promise<Value>,
 ): Promise<{ value: Value; latency_ms: number }> {

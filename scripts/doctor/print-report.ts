@@ -10,7 +10,7 @@ const marks: Record<Check['status'], { mark: string; style: Style }> = {
   failed: { mark: '✖', style: 'red' },
 };
 
-/** A report for people: a line for each part, what to do about it, and what works. */
+/** Formats a report for people: each part, what to do about it, and what works. */
 export function describeReport(
   report: Report,
   { about, hasColor }: { about: string; hasColor: boolean },
@@ -72,5 +72,5 @@ function describeFeatures(features: readonly Feature[], paint: Paint): string[] 
 function describeOutcome({ ok, checks }: Report, paint: Paint): string {
   if (ok) return `  ${paint('green', 'Nothing that is required is missing.')}`;
   const names = checks.filter(({ status }) => status === 'failed').map(({ name }) => name);
-  return `  ${paint('red', `To be mended: ${names.join(', ')}.`)}`;
+  return `  ${paint('red', `To fix: ${names.join(', ')}.`)}`;
 }

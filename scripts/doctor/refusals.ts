@@ -1,21 +1,21 @@
 import { z } from 'zod';
-import { archiveVariables } from '../../lib/platform/config/archives.ts';
-import { backupsVariables } from '../../lib/platform/config/backups.ts';
-import { gitHostVariables } from '../../lib/platform/config/git-host.ts';
-import { listenVariables } from '../../lib/platform/config/listen.ts';
-import { liveSurfaceVariables } from '../../lib/platform/config/live.ts';
-import { localVariables } from '../../lib/platform/config/local.ts';
-import { mcpSurfaceVariables } from '../../lib/platform/config/mcp.ts';
-import { observatoryVariables } from '../../lib/platform/config/observatory.ts';
-import { ConfigError, readConfig } from '../../lib/platform/config/read.ts';
-import { redisVariables } from '../../lib/platform/config/redis.ts';
-import { openRedis } from '../../lib/platform/redis.ts';
+import { archiveVariables } from '../../lib/config/archives.ts';
+import { backupsVariables } from '../../lib/config/backups.ts';
+import { gitHostVariables } from '../../lib/config/git-host.ts';
+import { listenVariables } from '../../lib/config/listen.ts';
+import { liveSurfaceVariables } from '../../lib/config/live.ts';
+import { localVariables } from '../../lib/config/local.ts';
+import { mcpSurfaceVariables } from '../../lib/config/mcp.ts';
+import { observatoryVariables } from '../../lib/config/observatory.ts';
+import { ConfigError, readConfig } from '../../lib/config/read.ts';
+import { redisVariables } from '../../lib/config/redis.ts';
+import { openRedis } from '../../lib/rate-limits/redis.ts';
 import type { Check, Feature } from './report.ts';
 import type { Subject } from './subject.ts';
 
 type Surface = Feature['surface'];
 
-/** What each deployed function reads before it answers anything. */
+/** The variables that each deployed function reads first. */
 const ofFunctions = {
   'service API': backupsVariables,
   'live feed': liveSurfaceVariables,
@@ -23,13 +23,13 @@ const ofFunctions = {
   'MCP server': mcpSurfaceVariables,
 };
 
-/** One process, which a single bad value keeps from starting. */
+/** One process, which does not start with a single bad value. */
 const ofLocalServer = z.object({ ...localVariables.shape, ...listenVariables.shape });
 const ofWorker = z.object({ ...gitHostVariables.shape, ...archiveVariables.shape });
 
 /**
- * The name of the check that says why a surface refuses its whole configuration (decisions 2); null when
- * it takes it.
+ * The name of the check that says why a surface refuses its whole configuration; null if it accepts it.
+ * A surface refuses all requests rather than run with a bad value.
  */
 export function findRefusal(
   surface: Surface,
@@ -44,7 +44,7 @@ export function findRefusal(
   if (!accepts(() => openRedis(readConfig(redisVariables, environment)))) {
     return 'redis';
   }
-  // Of a deployment the surfaces that need no internal secret go on without it.
+  // In a deployment, surfaces that do not need the internal secret work without it.
   const secret = checks.find(({ name }) => name === 'INTERNAL_SECRET');
   return !isHosted && secret?.status === 'failed' ? 'INTERNAL_SECRET' : null;
 }

@@ -1,14 +1,12 @@
 import { z } from 'zod';
 
-/** How a part stands. Only `failed` makes the exit code 1. */
-export const checkStatuses = ['ok', 'off', 'warning', 'failed'] as const;
-
-/** One part that was looked at. `off`: it is not configured, and nothing has to be. */
-export const check = z.object({
+/** One part that was examined. `off`: not configured, and it does not have to be. */
+const check = z.object({
   name: z.string(),
-  status: z.enum(checkStatuses),
+  /** Only `failed` makes the exit code 1. */
+  status: z.enum(['ok', 'off', 'warning', 'failed']),
   detail: z.string(),
-  /** What it does to the features that need this part. */
+  /** The effect on features that need this part. */
   effect: z.enum(['none', 'limits', 'prevents']),
   /** What to do about it. */
   next: z.string().nullable(),
@@ -16,8 +14,8 @@ export const check = z.object({
   latency_ms: z.number().nullable(),
 });
 
-/** Something that people use, and whether it works with this configuration. */
-export const feature = z.object({
+/** Whether a feature works with this configuration. */
+const feature = z.object({
   surface: z.enum(['service API', 'live feed', 'observatory', 'MCP server', 'worker']),
   feature: z.string(),
   status: z.enum(['works', 'limited', 'off']),
@@ -39,11 +37,30 @@ export type Check = z.output<typeof check>;
 export type Feature = z.output<typeof feature>;
 export type Report = z.output<typeof report>;
 
-/** What a check found, without its name. Without an effect: `prevents` when failed or off, else `none`. */
+/** What a check found. Default effect: `prevents` if failed or off, else `none`. */
 export type Finding = Pick<Check, 'status' | 'detail'> &
   Partial<Pick<Check, 'effect' | 'next' | 'latency_ms'>>;
 
-/** A check of its finding. */
+type More = Omit<Finding, 'status' | 'detail' | 'next'>;
+
+export function ok(detail: string, more?: More): Finding {
+  return { status: 'ok', detail, ...more };
+}
+
+/** Not configured, and does not have to be. */
+export function off(detail: string, next?: string, more?: More): Finding {
+  return { status: 'off', detail, ...(next === undefined ? {} : { next }), ...more };
+}
+
+export function warning(detail: string, next: string, more?: More): Finding {
+  return { status: 'warning', detail, next, ...more };
+}
+
+export function failed(detail: string, next: string, more?: More): Finding {
+  return { status: 'failed', detail, next, ...more };
+}
+
+/** Turns a finding into a check. */
 export function named(name: string, finding: Finding): Check {
   const { status, detail, next = null, latency_ms = null } = finding;
   const isMissing = status === 'failed' || status === 'off';

@@ -1,13 +1,13 @@
 import { z } from 'zod';
-import { httpVariables } from '../../lib/platform/config/http.ts';
-import { listenVariables, ownUrl } from '../../lib/platform/config/listen.ts';
-import { backendVariables } from '../../lib/platform/config/mcp.ts';
-import { AppError } from '../../lib/platform/errors.ts';
-import { callInternalService } from '../../lib/platform/http/internal-service.ts';
-import { parseJson } from '../../lib/platform/json.ts';
-import { version } from '../../lib/platform/version.ts';
+import { httpVariables } from '../../lib/config/http.ts';
+import { listenVariables, ownUrl } from '../../lib/config/listen.ts';
+import { backendVariables } from '../../lib/config/mcp.ts';
+import { AppError } from '../../lib/errors.ts';
+import { callInternalService } from '../../lib/http/internal-service.ts';
+import { parseJson } from '../../lib/json.ts';
+import { version } from '../../lib/version.ts';
 import { reasonOf, timed, withinLimit } from './measuring.ts';
-import { type Check, type Finding, named } from './report.ts';
+import { type Check, type Finding, failed, named, off, ok, warning } from './report.ts';
 import { type Subject, withConfig } from './subject.ts';
 
 const WITHIN_MS = 10_000;
@@ -20,7 +20,7 @@ type Secret = string | undefined;
 
 const liveness = z.object({ status: z.literal('ok'), version: z.string() });
 
-/** A running server of this configuration: here on PORT, or where BACKEND_URL says. */
+/** Checks the running server of this configuration: here on PORT, or at BACKEND_URL. */
 export async function checkServers(subject: Subject): Promise<Check[]> {
   const checks: Check[] = [];
   if (!subject.isHosted) {
@@ -36,15 +36,14 @@ export async function checkServers(subject: Subject): Promise<Check[]> {
 
 async function checkOwn(subject: Subject, config: z.output<typeof ownVariables>): Promise<Finding> {
   const url = ownUrl(config);
-  if (url === undefined) return { status: 'off', detail: 'PORT is 0: not looked for' };
+  if (url === undefined) return off('PORT is 0: not looked for');
   return askServer(subject, config.INTERNAL_SECRET, url, (reason) =>
     /ECONNREFUSED/.test(reason)
-      ? { status: 'off', detail: `not running at ${url}`, next: 'npm start' }
-      : {
-          status: 'failed',
-          detail: `what listens at ${url} is no server of ours: ${reason}`,
-          next: 'end that program, or set another PORT',
-        },
+      ? off(`not running at ${url}`, 'npm start')
+      : failed(
+          `what listens at ${url} is no server of ours: ${reason}`,
+          'end that program, or set another PORT',
+        ),
   );
 }
 
@@ -67,7 +66,7 @@ async function checkBackend(
   }));
 }
 
-/** Asks a server whether it is alive, has its database and takes our secret. */
+/** Asks a server whether it is alive, has its database and accepts our secret. */
 async function askServer(
   subject: Subject,
   secret: Secret,
@@ -87,18 +86,17 @@ async function askServer(
     async () => {
       const { value: health, latency_ms } = await timed(() => ask('/health'));
       const alive = liveness.safeParse(parseJson(health)).data;
-      if (alive === undefined) return absent('/health is not answered as ours is');
+      if (alive === undefined) return absent('/health does not answer like our server');
       const fault = await findFault(ask, secret);
       if (fault !== null) return { ...fault, detail: `${url}: ${fault.detail}`, latency_ms };
       if (alive.version !== version) {
-        return {
-          status: 'warning',
-          detail: `${url} runs version ${alive.version}, this is ${version}`,
-          next: subject.isHosted ? 'deploy' : 'start the server again',
-          latency_ms,
-        };
+        return warning(
+          `${url} runs version ${alive.version}, this is ${version}`,
+          subject.isHosted ? 'deploy' : 'start the server again',
+          { latency_ms },
+        );
       }
-      return { status: 'ok', detail: url, latency_ms };
+      return ok(url, { latency_ms });
     },
     absent,
   );
@@ -112,24 +110,19 @@ async function findFault(
     await ask('/ready');
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    return {
-      status: 'failed',
-      detail: 'it runs, and its database does not answer',
-      next: 'look at its log',
-    };
+    return failed('it runs, and its database does not answer', 'look at its log');
   }
   try {
-    // Only now, to what has shown to be a server of ours.
+    // Only now: the secret is for a server that has shown to be ours.
     await ask('/api/backups?limit=1', secret);
     return null;
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    return {
-      status: 'failed',
-      detail: reasonOf(error).includes('answered 401')
+    return failed(
+      reasonOf(error).includes('answered 401')
         ? 'it runs with another INTERNAL_SECRET'
         : reasonOf(error),
-      next: 'start or deploy it again with these variables',
-    };
+      'start or deploy it again with these variables',
+    );
   }
 }

@@ -1,20 +1,20 @@
 import type { z } from 'zod';
-import type { Clock } from '../../lib/platform/clock.ts';
-import { ConfigError, type Environment, readConfig } from '../../lib/platform/config/read.ts';
-import type { Finding } from './report.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { ConfigError, type Environment, readConfig } from '../../lib/config/read.ts';
+import { type Finding, failed } from './report.ts';
 
-/** What is looked at, and how it is reached. */
+/** What is checked, and how it is reached. */
 export interface Subject {
   environment: Environment;
-  /** As deployed functions see it: nothing is made up, and nothing of this machine counts. */
+  /** As deployed functions see it: without generated secrets and without this machine. */
   isHosted: boolean;
-  /** Does a first `npm start` make the secrets that are missing? */
+  /** Does a first `npm start` generate missing secrets? */
   makesSecrets: boolean;
   fetch: typeof fetch;
   clock: Clock;
 }
 
-/** Looks at something that a group of variables configures; a bad value of the group is its fault. */
+/** Checks what a group of variables configures; fails if one of them has a bad value. */
 export async function withConfig<Shape extends z.ZodRawShape>(
   variables: z.ZodObject<Shape>,
   { environment }: Subject,
@@ -24,6 +24,6 @@ export async function withConfig<Shape extends z.ZodRawShape>(
     return await look(readConfig(variables, environment));
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    return { status: 'failed', detail: error.message, next: 'correct the value' };
+    return failed(error.message, 'correct the value');
   }
 }

@@ -1,20 +1,17 @@
 import { z } from 'zod';
-import { variableGroups } from '../../lib/platform/config/groups.ts';
-import {
-  type HttpConfig,
-  httpVariables,
-  INTERNAL_SECRET_MIN_LENGTH,
-} from '../../lib/platform/config/http.ts';
-import { ConfigError, type Environment, readConfig } from '../../lib/platform/config/read.ts';
-import { surfaces } from '../../lib/platform/surfaces.ts';
-import { type Check, type Finding, named } from './report.ts';
+import { variableGroups } from '../../lib/config/groups.ts';
+import { type HttpConfig, httpVariables } from '../../lib/config/http.ts';
+import { ConfigError, type Environment, readConfig } from '../../lib/config/read.ts';
+import { MIN_SECRET_LENGTH } from '../../lib/config/values.ts';
+import { surfaces } from '../../lib/surfaces/surface-paths.ts';
+import { type Check, type Finding, failed, named, ok, warning } from './report.ts';
 import { type Subject, withConfig } from './subject.ts';
 
-/** What is missing without a secret, beside a status of its own. */
+/** What is missing without a secret. */
 interface Secret {
   name: 'JWT_SECRET' | 'MCP_AUTH_TOKEN' | 'CREDENTIALS_ENCRYPTION_KEY' | 'CRON_SECRET';
   missing: string;
-  /** Of a deployment alone: `npm start` does without. */
+  /** Only in a deployment: `npm start` does not need it. */
   onlyHosted?: true;
   /** Does a whole surface of a deployment answer 503 without it? */
   isRequired?: true;
@@ -35,7 +32,7 @@ const secrets: readonly Secret[] = [
   },
 ];
 
-/** The values of all variables, and the secrets one by one. */
+/** Checks the values of all variables, and each secret. */
 export async function checkVariables(subject: Subject): Promise<Check[]> {
   const checks = [named('variables', findBadValues(subject.environment))];
   const internal = await withConfig(httpVariables, subject, (config) =>
@@ -53,7 +50,6 @@ export async function checkVariables(subject: Subject): Promise<Check[]> {
   return checks;
 }
 
-/** Every variable there is. */
 const allVariables = z.object(
   Object.assign({}, ...Object.values(variableGroups).map(({ shape }) => shape)) as z.ZodRawShape,
 );
@@ -63,41 +59,38 @@ function findBadValues(environment: Environment): Finding {
     readConfig(allVariables, environment);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    return { status: 'failed', detail: error.message, next: 'correct these values' };
+    return failed(error.message, 'correct these values');
   }
   const set = Object.keys(allVariables.shape).filter((name) => environment[name]).length;
-  return { status: 'ok', detail: `${set} set, with values that fit` };
+  return ok(`${set} set, with values that fit`);
 }
 
-/** spec 1, Authentication 5. */
 function checkInternalSecret(
   { API_REQUIRE_AUTH, INTERNAL_SECRET = '' }: HttpConfig,
   { makesSecrets, isHosted }: Subject,
 ): Finding {
   if (!API_REQUIRE_AUTH) {
-    return {
-      status: 'warning',
-      detail: 'API_REQUIRE_AUTH is false: whoever reaches the service API may read everything',
-      next: 'unset API_REQUIRE_AUTH where others reach the server',
-    };
+    return warning(
+      'API_REQUIRE_AUTH is false: whoever reaches the service API may read everything',
+      'unset API_REQUIRE_AUTH where others reach the server',
+    );
   }
-  if (INTERNAL_SECRET.length >= INTERNAL_SECRET_MIN_LENGTH) return { status: 'ok', detail: 'set' };
+  if (INTERNAL_SECRET.length >= MIN_SECRET_LENGTH) return ok('set');
   if (INTERNAL_SECRET === '' && makesSecrets) return madeAtStart;
   const fault = INTERNAL_SECRET === '' ? 'not set' : 'too short';
-  return {
-    status: 'failed',
-    detail: `${fault}: ${isHosted ? 'the service API answers 503' : 'the server does not start'}`,
-    next: `set ${INTERNAL_SECRET_MIN_LENGTH} random characters or more: openssl rand -hex 32`,
-  };
+  return failed(
+    `${fault}: ${isHosted ? 'the service API answers 503' : 'the server does not start'}`,
+    `set ${MIN_SECRET_LENGTH} random characters or more: openssl rand -hex 32`,
+  );
 }
 
-const madeAtStart: Finding = { status: 'ok', detail: 'made by the first `npm start`' };
+const madeAtStart: Finding = ok('made by the first `npm start`');
 
 function checkSecret(
   { name, missing, isRequired }: Secret,
   { environment, makesSecrets, isHosted }: Subject,
 ): Finding {
-  if (environment[name]) return { status: 'ok', detail: 'set' };
+  if (environment[name]) return ok('set');
   if (makesSecrets) return madeAtStart;
   return {
     status: isHosted && isRequired ? 'failed' : 'warning',
@@ -107,18 +100,17 @@ function checkSecret(
   };
 }
 
-/** What would last longer than the platform lets a function run. */
+/** Finds limits that exceed how long the platform lets a function run. */
 function checkLimits({ environment }: Subject): Finding {
   const most = surfaces.find(({ name }) => name === 'observatory')?.maxDuration ?? 0;
   const tooLong = ['AGENT_REQUEST_DEADLINE_SECONDS', 'EMBEDDING_BATCH_TIME_BUDGET_SECONDS'].filter(
     (name) => Number(environment[name]) >= most,
   );
   if (tooLong.length === 0) {
-    return { status: 'ok', detail: `turns and batches end within the ${most} s of a function` };
+    return ok(`turns and batches end within the ${most} s of a function`);
   }
-  return {
-    status: 'warning',
-    detail: `${tooLong.join(' and ')}: the platform ends a function after ${most} s, before its work is stored`,
-    next: `set less than ${most}`,
-  };
+  return warning(
+    `${tooLong.join(' and ')}: the platform ends a function after ${most} s, before its work is stored`,
+    `set less than ${most}`,
+  );
 }

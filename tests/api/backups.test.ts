@@ -1,15 +1,11 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { createHostedBackupsApp } from '../../lib/backups/hosted.ts';
+import { createHostedBackupsApp } from '../../lib/backups/backups-function.ts';
 import { createPostgres } from '../support/databases.ts';
 import { TEST_SECRET, withSecret } from '../support/deps.ts';
 
 async function createApp(environment: Record<string, string>) {
   const lines: string[] = [];
-  const app = await createHostedBackupsApp(
-    environment,
-    async () => [],
-    (line) => lines.push(line),
-  );
+  const app = await createHostedBackupsApp(environment, (line) => lines.push(line));
   const status = async (path: string) => (await app.request(path, { headers: withSecret })).status;
   return { app, lines, status };
 }

@@ -3,7 +3,7 @@ import { createServer, Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
-import { createHostedLiveServer } from '../../lib/live/hosted.ts';
+import { createHostedLiveServer } from '../../lib/live/live-function.ts';
 import { createPostgres } from '../support/databases.ts';
 import { TEST_SECRET, withSecret } from '../support/deps.ts';
 import { insertLog } from '../support/records.ts';

@@ -13,7 +13,7 @@ const call = (name: string) => ({
 async function createApp(environment: Record<string, string>) {
   const lines: string[] = [];
   // Not before a test lets go of all modules: what the app loads later must be of the same ones.
-  const { createHostedMcpApp } = await import('../../lib/mcp/hosted.ts');
+  const { createHostedMcpApp } = await import('../../lib/mcp/mcp-function.ts');
   const app = await createHostedMcpApp(environment, (line) => lines.push(line));
   const ask = async (name: string) => {
     const [message] = await messagesOf(await app.request('/mcp', call(name)));

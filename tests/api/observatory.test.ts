@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { createHostedObservatoryApp } from '../../lib/observatory/hosted.ts';
+import { createHostedObservatoryApp } from '../../lib/observatory/observatory-function.ts';
 import { chatEnvironment, readMessages, scriptChat } from '../support/chat.ts';
 import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';

@@ -3,7 +3,7 @@ import { truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type ArchiveFolder, createArchiveFolder, noSignal, sha256 } from '../support/archives.ts';
+import { type ArchiveFolder, anyCall, createArchiveFolder, sha256 } from '../support/archives.ts';
 import { git, type TestRepository } from '../support/git.ts';
 
 let archives: ArchiveFolder;
@@ -17,7 +17,7 @@ beforeEach(async () => {
 });
 afterEach(() => archives.remove());
 
-const verify = (name = 'team/app') => archives.reader().verify(name, noSignal);
+const verify = (name = 'team/app') => archives.reader().verify(name, anyCall);
 
 function proof(outcomes: Partial<Record<string, string>> = {}) {
   return {
@@ -58,6 +58,7 @@ it('proves a whole bundle, with its refs at their commits', async () => {
     archive_size_bytes: bytes.length,
     sha256_checksum: sha256(bytes),
     expected_sha256: sha256(bytes),
+    expected_by: 'database',
     refs: [
       { name: 'refs/heads/main', commit: main },
       { name: 'refs/tags/v1', commit: first },
@@ -68,11 +69,6 @@ it('proves a whole bundle, with its refs at their commits', async () => {
     proof: proof({ checksum: 'passed' }),
   });
   expect(await archives.leftovers()).toEqual([]);
-});
-
-it('says when there is no recorded SHA-256 to compare with', async () => {
-  await archives.bundle('team__app.bundle', app);
-  expect(await verify()).toMatchObject({ expected_sha256: null, proof: proof() });
 });
 
 it('refuses another SHA-256 than the recorded one, and still says what else holds', async () => {
@@ -94,7 +90,7 @@ it('accepts a bundle that was recorded while it was being read', async () => {
   const bytes = await archives.bundle('team__app.bundle', app);
   const recorded = ['ab'.repeat(32), sha256(bytes)];
   const findRecord = async () => ({ archive_key: '', archive_sha256: recorded.shift() ?? '' });
-  const answer = await archives.reader({ findRecord }).verify('team/app', noSignal);
+  const answer = await archives.reader({ findRecord }).verify('team/app', anyCall);
   expect(answer.expected_sha256).toBe(sha256(bytes));
 });
 
@@ -139,7 +135,7 @@ it.each([
     `# v2 git bundle\n${'-'.repeat(2 ** 25)}`,
     'longer than 33554432',
   ],
-  ['another file', 'hello\n\n', 'the file does not begin as a git bundle'],
+  ['another file', 'hello\n\n', 'the file does not start like a git bundle'],
   ['a header without end', '# v2 git bundle\n', "the bundle's header does not end"],
   ['a header without pack', `# v2 git bundle\n${'a'.repeat(40)} HEAD\n\n`, 'no pack follows'],
   ['no refs', `# v2 git bundle\n\nPACK${'\0'.repeat(8)}`, 'the bundle names no ref'],
@@ -151,7 +147,7 @@ it.each([
   [
     'a capability that nobody knows',
     `# v3 git bundle\n@teleport=1\n\nPACK${'\0'.repeat(8)}`,
-    'asks for something that is not known',
+    'requires an unknown capability',
   ],
 ])('refuses %s', async (_, text, reason) => {
   await archives.write('team__app.bundle', text);
@@ -179,7 +175,7 @@ describe('a history that is not complete', () => {
     ).toBe('');
     const parent = await app.git('rev-parse', 'main~1');
     expect(await refusal()).toBe(
-      `INCOMPLETE_HISTORY: team__app.bundle: the bundle needs the object ${parent} and does not hold it (${told({ history: 'failed' })})`,
+      `INCOMPLETE_HISTORY: team__app.bundle: the bundle needs the object ${parent} and does not contain it (${told({ history: 'failed' })})`,
     );
   });
 
@@ -233,7 +229,7 @@ it('finds old commits whole that a check of their form would refuse', async () =
   await app.git('branch', 'old', id);
   await expect(app.git('fsck', '--strict')).rejects.toThrow(/badTimezone/);
   await archives.bundle('team__app.bundle', app);
-  expect((await verify()).integrity_status).toBe('VALID_UNCOMPROMISED');
+  expect((await verify()).integrity_status).toBe('VALID_UNRECORDED');
 });
 
 it('proves a bundle with SHA-256 objects', async () => {
@@ -251,32 +247,17 @@ it('takes every character that git takes in the name of a ref', async () => {
   expect((await verify()).refs).toEqual([{ name, commit: await app.git('rev-parse', 'main') }]);
 });
 
-it('lists refs up to a megabyte of names', async () => {
-  const main = await app.git('rev-parse', 'main');
-  const text = (await archives.bundle('team__app.bundle', app)).toString('latin1');
-  const line = (n: number) => `${main} refs/heads/${n}${'x'.repeat(399_988)}\n`;
-  const long = text.replace('\n', () => `\n${line(1)}${line(2)}${line(3)}`);
-  await archives.write('team__app.bundle', Buffer.from(long, 'latin1'));
-  const { refs, truncated } = await verify();
-  expect({ count: refs.length, truncated }).toEqual({ count: 2, truncated: true });
-});
-
-it('lists at most a thousand refs, and says so', async () => {
+it('lists as many refs as an answer holds, and says so', async () => {
   const main = await app.git('rev-parse', 'main');
   const bytes = await archives.bundle('team__app.bundle', app);
-  const text = bytes.toString('latin1');
   const names = Array.from({ length: 1_200 }, (_, n) => `${main} refs/heads/b${n}\n`).join('');
-  await archives.write(
-    'team__app.bundle',
-    Buffer.from(
-      text.replace('\n', () => `\n${names}`),
-      'latin1',
-    ),
-  );
-  const { refs, truncated } = await verify();
-  expect(truncated).toBe(true);
-  expect(refs).toHaveLength(1_000);
-  expect(refs[999]).toEqual({ name: 'refs/heads/b999', commit: main });
+  const text = bytes.toString('latin1').replace('\n', () => `\n${names}`);
+  await archives.write('team__app.bundle', Buffer.from(text, 'latin1'));
+  const answer = await verify();
+  expect(answer.truncated).toBe(true);
+  expect(answer.refs.length).toBeGreaterThan(400);
+  expect(answer.refs.at(-1)?.name).toBe(`refs/heads/b${answer.refs.length - 1}`);
+  expect(JSON.stringify(answer).length).toBeLessThan(40_000);
 });
 
 it('says that there is no room before it unpacks, and does not go on hashing', async () => {
@@ -284,16 +265,16 @@ it('says that there is no room before it unpacks, and does not go on hashing', a
   // To read that much takes longer than the test may.
   await truncate(join(archives.root, 'team__app.bundle'), 10 ** 12);
   const reader = archives.reader({ limits: { unpackedBundleBytes: 10 ** 13 } });
-  await expect(reader.verify('team/app', noSignal)).rejects.toMatchObject({
+  await expect(reader.verify('team/app', anyCall)).rejects.toMatchObject({
     code: 'SERVICE_UNAVAILABLE',
-    message: 'the folder for temporary files has no room to unpack the bundle',
+    message: 'the folder for temporary files has not enough space to unpack the bundle',
   });
 });
 
 it('gives no verdict on a whole bundle that is too large to unpack', async () => {
   const bytes = await archives.bundle('team__app.bundle', app);
   const limits = { unpackedBundleBytes: bytes.length - 1 };
-  const answer = archives.reader({ limits }).verify('team/app', noSignal);
+  const answer = archives.reader({ limits }).verify('team/app', anyCall);
   await expect(answer).rejects.toThrow(
     /^INCOMPLETE_HISTORY: .*was not unpacked because it is larger than .* that is no sign of damage \(checksum not_recorded, header passed, pack_checksum passed, objects not_checked, history not_checked\)$/,
   );
@@ -301,8 +282,8 @@ it('gives no verdict on a whole bundle that is too large to unpack', async () =>
 
 it('does not unpack a bundle of more than the given number of objects', async () => {
   await archives.bundle('team__app.bundle', app);
-  const answer = archives.reader({ limits: { entries: 2 } }).verify('team/app', noSignal);
-  await expect(answer).rejects.toThrow(/^INCOMPLETE_HISTORY: .*it holds more than 2 objects/);
+  const answer = archives.reader({ limits: { entries: 2 } }).verify('team/app', anyCall);
+  await expect(answer).rejects.toThrow(/^INCOMPLETE_HISTORY: .*it has more than 2 objects/);
 });
 
 it('verifies two bundles at once', async () => {
@@ -311,7 +292,7 @@ it('verifies two bundles at once', async () => {
   const reader = archives.reader();
   const answers = await Promise.all(
     ['team/app', 'team/other', 'team/app', 'team/other'].map((name) =>
-      reader.verify(name, noSignal),
+      reader.verify(name, anyCall),
     ),
   );
   expect(answers.map(({ archive }) => archive)).toEqual([

@@ -7,9 +7,9 @@ import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
   type ArchiveFolder,
+  anyCall,
   createArchiveFolder,
   makeTarball,
-  noSignal,
 } from '../support/archives.ts';
 import type { TestRepository } from '../support/git.ts';
 import { startReader } from './reader-process.ts';
@@ -85,8 +85,8 @@ describe('git', () => {
         SSH_ASKPASS: 'elsewhere',
       },
     });
-    await reader.verify('team/app', noSignal);
-    await reader.extract('team/app', 'a.txt', noSignal);
+    await reader.verify('team/app', anyCall);
+    await reader.extract('team/app', 'a.txt', {}, anyCall);
     const text = await readFile(seen, 'utf8');
     expect(text).not.toMatch(/secret|elsewhere|core\.pager|HOME=\/root/);
     expect(text).toMatch(/^GIT_CONFIG_NOSYSTEM=1$/m);
@@ -105,10 +105,10 @@ describe('git', () => {
       code: 'SERVICE_UNAVAILABLE',
       message: 'git is needed to read a bundle: git is not installed, or not on the PATH',
     };
-    await expect(reader.verify('team/app', noSignal)).rejects.toMatchObject(missing);
-    await expect(reader.inspect('team/app', { limit: 1 }, noSignal)).rejects.toMatchObject(missing);
-    await expect(reader.extract('team/app', 'a.txt', noSignal)).rejects.toMatchObject(missing);
-    expect(await reader.verify('old', noSignal)).toMatchObject({ pack_verified: false });
+    await expect(reader.verify('team/app', anyCall)).rejects.toMatchObject(missing);
+    await expect(reader.inspect('team/app', { limit: 1 }, anyCall)).rejects.toMatchObject(missing);
+    await expect(reader.extract('team/app', 'a.txt', {}, anyCall)).rejects.toMatchObject(missing);
+    expect(await reader.verify('old', anyCall)).toMatchObject({ pack_verified: false });
   });
 
   it.each([
@@ -120,7 +120,7 @@ describe('git', () => {
     const options = await standInFor(
       `case "$*" in *index-pack*) echo "${said}" >&2; exit 128;; esac\nPATH='${process.env.PATH}' exec git "$@"`,
     );
-    await expect(archives.reader(options).verify('team/app', noSignal)).rejects.toMatchObject({
+    await expect(archives.reader(options).verify('team/app', anyCall)).rejects.toMatchObject({
       code: 'SERVICE_UNAVAILABLE',
       message: expect.stringContaining('which says nothing about the bundle'),
     });
@@ -133,8 +133,8 @@ it('reads the file that it opened, also when another takes its name', async () =
 PATH='${process.env.PATH}' exec git "$@"`,
   );
   await writeFile(join(archives.outside, 'other'), 'no bundle');
-  const { integrity_status } = await archives.reader(options).verify('team/app', noSignal);
-  expect(integrity_status).toBe('VALID_UNCOMPROMISED');
+  const { integrity_status } = await archives.reader(options).verify('team/app', anyCall);
+  expect(integrity_status).toBe('VALID_UNRECORDED');
   expect(await readFile(join(archives.root, 'team__app.bundle'), 'utf8')).toBe('no bundle');
 });
 
@@ -142,18 +142,18 @@ describe('a scratch folder', () => {
   it('cannot be made where there is no folder for it, until there is one', async () => {
     const scratchFolder = join(archives.outside, 'later');
     const reader = archives.reader({ scratchFolder });
-    await expect(reader.verify('team/app', noSignal)).rejects.toMatchObject({
+    await expect(reader.verify('team/app', anyCall)).rejects.toMatchObject({
       code: 'SERVICE_UNAVAILABLE',
       message: 'the folder for temporary files (TMPDIR) is missing or cannot be written',
     });
     await mkdir(scratchFolder);
-    expect(await reader.verify('team/app', noSignal)).toMatchObject({ pack_verified: true });
+    expect(await reader.verify('team/app', anyCall)).toMatchObject({ pack_verified: true });
   });
 
   it('is removed, and git ended with its helpers, when a command has had its time', async () => {
     const options = await standInFor(hanging());
     const reader = archives.reader({ ...options, limits: { gitTimeoutMs: 2_000 } });
-    await expect(reader.verify('team/app', noSignal)).rejects.toMatchObject({
+    await expect(reader.verify('team/app', anyCall)).rejects.toMatchObject({
       code: 'SERVICE_UNAVAILABLE',
       message: expect.stringContaining('git index-pack did not end in time and was stopped'),
     });
@@ -164,7 +164,9 @@ describe('a scratch folder', () => {
   it('is removed, and git ended with its helpers, when nobody waits any more', async () => {
     const stop = new AbortController();
     const reason = new Error('canceled');
-    const answer = archives.reader(await standInFor(hanging())).verify('team/app', stop.signal);
+    const answer = archives
+      .reader(await standInFor(hanging()))
+      .verify('team/app', { signal: stop.signal });
     const ids = await hangingIds();
     stop.abort(reason);
     await expect(answer).rejects.toBe(reason);
@@ -188,32 +190,51 @@ describe('a scratch folder', () => {
     await mkdir(join(archives.scratch, `.scratch-${hostname()}-4194304-aaaaaa`));
     const living = `.scratch-${hostname()}-${process.ppid}-bbbbbb`;
     await mkdir(join(archives.scratch, living));
-    await archives.reader().verify('team/app', noSignal);
+    await archives.reader().verify('team/app', anyCall);
     expect(await archives.leftovers()).toEqual([living]);
   });
 
   it('in use is left alone by another reader of the same process', async () => {
     const stop = new AbortController();
-    const answer = archives.reader(await standInFor(hanging())).verify('team/app', stop.signal);
+    const answer = archives
+      .reader(await standInFor(hanging()))
+      .verify('team/app', { signal: stop.signal });
     await hangingIds();
     const before = await archives.leftovers();
-    await archives.reader().verify('team/app', noSignal);
+    await archives.reader().verify('team/app', anyCall);
     expect(await archives.leftovers()).toEqual(before);
     stop.abort();
     await expect(answer).rejects.toThrow();
   });
 });
 
-it('unpacks two bundles at a time', async () => {
+it('slow work of one caller, however much, leaves places for others', async () => {
+  const stop = new AbortController();
+  const reader = archives.reader(await standInFor(hanging()));
+  const slow = Array.from({ length: 6 }, () =>
+    reader.verify('team/app', { signal: stop.signal, caller: 'ada' }).catch(() => 'stopped'),
+  );
+  await hangingIds();
+  await archives.write('old.tar.gz', await makeTarball([{ name: 'a' }, 'a']));
+  for (const caller of ['bob', 'eve', undefined]) {
+    const answer = await reader.inspect('old', { limit: 1 }, { ...anyCall, caller });
+    expect(answer.returned).toBe(1);
+  }
+  stop.abort();
+  expect(await Promise.all(slow)).toEqual(Array(6).fill('stopped'));
+  expect(await archives.leftovers()).toEqual([]);
+});
+
+it('unpacks two bundles of a caller at a time', async () => {
   const counts = join(archives.outside, 'counts');
   const options = await standInFor(
     `case "$*" in *index-pack*) ls -A ${archives.scratch} | wc -l >> ${counts};; esac
 PATH='${process.env.PATH}' exec git "$@"`,
   );
   const reader = archives.reader(options);
-  const calls = Array.from({ length: 6 }, () => reader.verify('team/app', noSignal));
+  const calls = Array.from({ length: 6 }, () => reader.verify('team/app', anyCall));
   const verdicts = (await Promise.all(calls)).map(({ integrity_status }) => integrity_status);
-  expect(verdicts).toEqual(Array(6).fill('VALID_UNCOMPROMISED'));
+  expect(verdicts).toEqual(Array(6).fill('VALID_UNRECORDED'));
   const seen = (await readFile(counts, 'utf8')).trim().split('\n').map(Number);
   expect(seen).toHaveLength(6);
   expect(Math.max(...seen)).toBe(2);

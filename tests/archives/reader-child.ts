@@ -1,6 +1,6 @@
 import { createArchiveReader } from '../../lib/archives/archives.ts';
-import { systemClock } from '../../lib/platform/clock.ts';
-import { redact } from '../../lib/platform/redaction.ts';
+import { systemClock } from '../../lib/clock.ts';
+import { createRedactor } from '../../lib/security/redaction/redactor.ts';
 
 const [root = '', scratchFolder = ''] = process.argv.slice(2);
 process.on('SIGTERM', () => process.exit(143));
@@ -10,6 +10,6 @@ const reader = createArchiveReader({
   environment: { PATH: process.env.PATH },
   clock: systemClock,
   findRecord: async () => null,
-  redact,
+  redactor: createRedactor([]),
 });
-await reader.verify('team/app', new AbortController().signal);
+await reader.verify('team/app', new AbortController());

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { backupsEndpoints } from '../../lib/backups/endpoints.ts';
-import type { Database } from '../../lib/platform/database/database.ts';
-import type { Route } from '../../lib/platform/http/route.ts';
+import { backupsEndpoints } from '../../lib/backups/backups-endpoints.ts';
+import type { Database } from '../../lib/database/database.ts';
+import type { Route } from '../../lib/http/route.ts';
 import { createClient } from '../support/client.ts';
 import { withSecret } from '../support/deps.ts';
 import { downDatabaseWords, openDownDatabase } from '../support/down-database.ts';

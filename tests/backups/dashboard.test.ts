@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { readDashboardStats } from '../../lib/records/stats.ts';
 import { type Client, createClient } from '../support/client.ts';
-import { createEmbedded, type TestDatabase } from '../support/databases.ts';
+import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import {
   empty,
   insertLog,
@@ -15,7 +15,7 @@ let database: TestDatabase;
 let client: Client;
 
 beforeAll(async () => {
-  database = await createEmbedded();
+  database = await createPostgres();
   client = createClient({ db: database.db });
 });
 afterAll(() => database.close());
@@ -140,7 +140,7 @@ describe('GET /api/metrics', () => {
     });
   });
 
-  it('lists the runs of the window, newest first, and totals of them alone', async () => {
+  it('lists the runs of the window, oldest first, and totals of them alone', async () => {
     const counts = { status: 'completed', total_repos: 6, successful: 3, failed: 2, skipped: 1 };
     const old = { ...counts, duration_ms: 900, started_at: daysAgo(3) };
     await insertRun(database.db, old);
@@ -153,6 +153,7 @@ describe('GET /api/metrics', () => {
     });
     expect(await metrics('?days=2')).toMatchObject({
       runs: [
+        { id: second, status: 'completed', duration_ms: 0 },
         {
           id: first,
           status: 'completed',
@@ -163,7 +164,6 @@ describe('GET /api/metrics', () => {
           skipped: 1,
           duration_ms: 100,
         },
-        { id: second, status: 'completed', duration_ms: 0 },
       ],
       total_runs: 2,
       avg_duration_ms: 100,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Database } from '../../lib/platform/database/database.ts';
+import type { Database } from '../../lib/database/database.ts';
 import manifest from '../../package.json' with { type: 'json' };
 import { type Client, createClient } from '../support/client.ts';
 import { createTestClock } from '../support/clock.ts';

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { backupsEndpoints } from '../../lib/backups/endpoints.ts';
+import { backupsEndpoints } from '../../lib/backups/backups-endpoints.ts';
 import { type Client, createClient } from '../support/client.ts';
-import { createEmbedded, type TestDatabase } from '../support/databases.ts';
+import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { insertLog, insertResult, insertRun, insertSnapshot } from '../support/records.ts';
 
 let database: TestDatabase;
 let client: Client;
 
 beforeAll(async () => {
-  database = await createEmbedded();
+  database = await createPostgres();
   client = createClient({ db: database.db });
   const run = await insertRun(database.db);
   await insertResult(database.db, run, 'owner/repo');

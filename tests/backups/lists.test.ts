@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Client, createClient } from '../support/client.ts';
-import { createEmbedded, type TestDatabase } from '../support/databases.ts';
+import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { empty, insertLog, insertResult, insertRun, insertSnapshot } from '../support/records.ts';
 
 let database: TestDatabase;
 let client: Client;
 
 beforeAll(async () => {
-  database = await createEmbedded();
+  database = await createPostgres();
   client = createClient({ db: database.db });
 });
 afterAll(() => database.close());

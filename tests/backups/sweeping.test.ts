@@ -2,18 +2,18 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import { createBackupsApp } from '../../lib/backups/app.ts';
 import { startSweeping } from '../../lib/backups/sweeping.ts';
 import { type Client, createClient } from '../support/client.ts';
-import { createEmbedded, type TestDatabase } from '../support/databases.ts';
+import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { TEST_SECRET, type TestDepsOptions, withSecret } from '../support/deps.ts';
 import { empty, insertRun, sql } from '../support/records.ts';
 
 const PATH = '/api/cron/sweep-stale-runs';
 const MINUTE_MS = 60_000;
-const CRON_SECRET = 'a-secret-of-the-cron';
+const CRON_SECRET = 'a-secret-of-the-cron-of-tests-0123456789';
 
 let database: TestDatabase;
 
 beforeAll(async () => {
-  database = await createEmbedded();
+  database = await createPostgres();
 });
 afterAll(() => database.close());
 beforeEach(() => empty(database.db));

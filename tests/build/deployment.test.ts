@@ -3,8 +3,8 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import { observatoryRoutes } from '../../lib/observatory/routes.ts';
-import { buildOutputConfig, functionPath, surfaces } from '../../lib/platform/surfaces.ts';
+import { observatoryEndpoints } from '../../lib/observatory/observatory-endpoints.ts';
+import { buildOutputConfig, functionPath, surfaces } from '../../lib/surfaces/surface-paths.ts';
 import { type BuiltProject, buildProject, hasVercelCli } from '../support/build-output.ts';
 import { askStream, scriptChat } from '../support/chat.ts';
 import { withSecret } from '../support/deps.ts';
@@ -33,19 +33,21 @@ describe('the output of a build', () => {
     expect(config.crons).toEqual(crons);
   });
 
-  it('has each function as one module with its source map, and no other file', async () => {
-    const files = await readdir(join(project.output, 'functions'), { recursive: true });
-    expect(files.filter((name) => /\.func./.test(name)).sort()).toEqual(
-      surfaces
-        .flatMap((surface) =>
-          ['.vc-config.json', 'index.mjs', 'index.mjs.map'].map(
-            (name) => `${functionPath(surface).slice(1)}.func/${name}`,
-          ),
-        )
-        .sort(),
+  it('has a folder of modules and their source maps for each function, and no other file', async () => {
+    const functions = join(project.output, 'functions');
+    const built = await readdir(functions, { recursive: true, withFileTypes: true });
+    const folders = built.filter((entry) => entry.isFile()).map(({ parentPath }) => parentPath);
+    expect([...new Set(folders)].sort()).toEqual(
+      surfaces.map((surface) => join(functions, `${functionPath(surface)}.func`)).sort(),
     );
     for (const surface of surfaces) {
-      const folder = join(project.output, 'functions', `${functionPath(surface)}.func`);
+      const folder = join(functions, `${functionPath(surface)}.func`);
+      const files = await readdir(folder);
+      const modules = files.filter((name) => name.endsWith('.mjs'));
+      expect(modules).toContain('index.mjs');
+      expect(files.sort()).toEqual(
+        ['.vc-config.json', ...modules, ...modules.map((name) => `${name}.map`)].sort(),
+      );
       const code = await readFile(join(folder, 'index.mjs'), 'utf8');
       expect(code).toMatch(/\/\/# sourceMappingURL=index\.mjs\.map\s*$/);
       const map = JSON.parse(await readFile(join(folder, 'index.mjs.map'), 'utf8'));
@@ -156,7 +158,9 @@ describe.skipIf(!hasRedisServer)('the built functions', () => {
   });
 
   it('take no path with a slash at its end for the one without, with or without credentials', async () => {
-    for (const operation of operations.filter(({ path }) => path !== '/')) {
+    // Clients of MCP write their address either way.
+    const others = operations.filter(({ path }) => !['/', '/mcp', '/mcp/'].includes(path));
+    for (const operation of others) {
       const [scheme = ''] = operation.security.flatMap((one) => Object.keys(one));
       for (const way of [undefined, credentials[scheme]]) {
         const { status } = await compare(`${addressOf(operation)}/`, bodyOf(operation), way);
@@ -166,7 +170,8 @@ describe.skipIf(!hasRedisServer)('the built functions', () => {
   });
 
   it('answer the paths of the observatory with its prefix alike', async () => {
-    for (const { method, path } of observatoryRoutes) {
+    for (const { route } of observatoryEndpoints) {
+      const { method, path } = route;
       const address = path.replace(/:\w+/g, ID);
       await compare(
         `/observatory${address}`,

@@ -1,16 +1,15 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { surfaces } from '../../lib/platform/surfaces.ts';
+import { surfaces } from '../../lib/surfaces/surface-paths.ts';
 import { writeBuildOutput } from '../../scripts/build/output.ts';
 import { temporaryFolder } from '../support/git.ts';
 
-// A client that leaves a chat ends its turn (spec 2, Tool confirmation). The platform tells only a function
+// A client that leaves a chat ends its turn. The platform tells only a function
 // that asks for it, and may stop such a function: tests/api/observatory.test.ts holds that this one is kept.
 it('asks the platform to tell the observatory, and no other function, of clients that leave', async () => {
   const folder = await temporaryFolder();
-  const nothing = new Uint8Array();
-  const bundle = { code: nothing, map: nothing, metafiles: [] };
+  const bundle = { files: [], metafile: { inputs: {}, outputs: {} } };
   await writeBuildOutput(
     folder.path,
     surfaces.map((surface) => ({ surface, bundle })),

@@ -6,23 +6,20 @@ const nothing = new Uint8Array();
 
 /** A bundle that holds files of these sizes. */
 const holding = (files: Record<string, number>, code = nothing): Bundle => ({
-  code,
-  map: nothing,
-  metafiles: [
-    {
-      inputs: {},
-      outputs: {
-        'index.mjs': {
-          bytes: code.length,
-          inputs: Object.fromEntries(
-            Object.entries(files).map(([path, bytesInOutput]) => [path, { bytesInOutput }]),
-          ),
-          imports: [],
-          exports: [],
-        },
+  files: [{ path: 'index.mjs', contents: code }],
+  metafile: {
+    inputs: {},
+    outputs: {
+      'index.mjs': {
+        bytes: code.length,
+        inputs: Object.fromEntries(
+          Object.entries(files).map(([path, bytesInOutput]) => [path, { bytesInOutput }]),
+        ),
+        imports: [],
+        exports: [],
       },
     },
-  ],
+  },
 });
 
 const reported: Weight = { bytes: 1_000, gzipBytes: 400, packages: { '.': 600, hono: 400 } };
@@ -57,7 +54,7 @@ describe('a bundle beside the report', () => {
   it.each([
     ['backups', 250_000],
     ['live', 250_000],
-    ['observatory', 600_000],
+    ['observatory', 700_000],
     ['mcp', 400_000],
   ] as const)(
     'of %s is too heavy above %d bytes with gzip, whatever the report says',
@@ -91,12 +88,7 @@ it('weighs what each package has in the bundle, the largest first', () => {
 });
 
 describe('what must not be bundled', () => {
-  const everywhere = [
-    '@electric-sql/pglite/dist/index.js',
-    'pg-native/index.js',
-    'pg/lib/native/client.js',
-    'esbuild/lib/main.js',
-  ];
+  const everywhere = ['@electric-sql/pglite/dist/index.js', 'esbuild/lib/main.js'];
   const models = ['ai/dist/index.js', '@ai-sdk/provider/dist/index.js'];
   const server = ['@modelcontextprotocol/sdk/dist/esm/types.js'];
 

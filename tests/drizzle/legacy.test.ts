@@ -1,6 +1,6 @@
 import type { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { migrate } from '../../lib/platform/database/migrate.ts';
+import { migrate } from '../../lib/database/migrate.ts';
 import {
   connect,
   createEmbedded,

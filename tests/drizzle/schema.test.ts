@@ -22,10 +22,15 @@ const columns = `
   LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
   WHERE relnamespace = 'public'::regnamespace AND attnum > 0 AND NOT attisdropped
   ORDER BY 1, 2`;
+/** The function that indexes are over, with those it is made of: what others are made of first. */
 const functions = `
-  SELECT pg_get_functiondef(pg_proc.oid) AS definition
-  FROM pg_proc JOIN pg_language ON pg_language.oid = prolang AND lanname = 'sql'
-  WHERE pronamespace = 'public'::regnamespace AND provolatile = 'i' ORDER BY pg_proc.oid`;
+  WITH RECURSIVE used AS (
+    SELECT 'search_document'::regproc::oid AS id, 0 AS depth
+    UNION ALL
+    SELECT refobjid, depth + 1 FROM used JOIN pg_depend ON objid = used.id
+    WHERE classid = 'pg_proc'::regclass AND refclassid = 'pg_proc'::regclass
+  )
+  SELECT pg_get_functiondef(id) AS definition FROM used GROUP BY id ORDER BY max(depth) DESC`;
 const indexes = `SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = 'public' ORDER BY 1`;
 const constraints = `
   SELECT conrelid::regclass::text AS table, conname AS name, pg_get_constraintdef(oid) AS definition

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import type { Environment } from '../../lib/config/read.ts';
 import { createGateway, type Gateway } from '../../lib/gateway/gateway.ts';
 import type { KeyRing } from '../../lib/gateway/keys.ts';
-import type { Environment } from '../../lib/platform/config/read.ts';
 import { createTestDeps } from '../support/deps.ts';
 import { type Gateway as StandIn, startGateway } from '../support/gateway.ts';
 

@@ -2,10 +2,10 @@ import { execFileSync } from 'node:child_process';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { createHostedBackupsApp } from '../../lib/backups/hosted.ts';
-import { createHostedMcpApp } from '../../lib/mcp/hosted.ts';
-import { createHostedObservatoryApp } from '../../lib/observatory/hosted.ts';
-import { openPgDatabase } from '../../lib/platform/database/pg.ts';
+import { createHostedBackupsApp } from '../../lib/backups/backups-function.ts';
+import { openPgDatabase } from '../../lib/database/pg.ts';
+import { createHostedMcpApp } from '../../lib/mcp/mcp-function.ts';
+import { createHostedObservatoryApp } from '../../lib/observatory/observatory-function.ts';
 import { waitFor } from '../support/chat.ts';
 import { connect, createPostgres, silentLog, type TestDatabase } from '../support/databases.ts';
 import { TEST_SECRET, withSecret } from '../support/deps.ts';
@@ -39,7 +39,6 @@ beforeAll(async () => {
   Reflect.set(globalThis, platformContext, { get: () => ({ waitUntil }) });
   instance = await createHostedBackupsApp(
     { DATABASE_URL: database.url, INTERNAL_SECRET: TEST_SECRET },
-    undefined,
     () => undefined,
   );
 });
@@ -143,7 +142,7 @@ it('an instance reaches Neon over connections that it keeps', async () => {
   // The function asks Neon itself, by the runtime's own fetch.
   vi.stubGlobal('fetch', neon.fetch);
   const environment = { DATABASE_URL: neonUrl(database.url), INTERNAL_SECRET: TEST_SECRET };
-  const app = await createHostedBackupsApp(environment, undefined, () => undefined);
+  const app = await createHostedBackupsApp(environment, () => undefined);
   vi.unstubAllGlobals();
   const askNeon = () => app.request('/api/backups', { headers: withSecret });
   const sockets = () =>

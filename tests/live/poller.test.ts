@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { databaseUnavailable } from '../../lib/platform/database/database.ts';
+import { databaseUnavailable } from '../../lib/database/database.ts';
 import { withSecret } from '../support/deps.ts';
 import { advanceUntil, openEvents, openSocket, untilAsleep } from '../support/live.ts';
 import { setUpLiveFeed } from '../support/live-feed.ts';

@@ -4,8 +4,8 @@ import { join, resolve } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
+import { AppError } from '../../lib/errors.ts';
 import type { Catalogue } from '../../lib/mcp/offers.ts';
-import { AppError } from '../../lib/platform/errors.ts';
 import { readTool } from '../../lib/tools/tool.ts';
 import { startBearerProxy } from '../support/bearer-proxy.ts';
 import { createTestMcpApp, listenMcp, TEST_TOKEN } from '../support/mcp.ts';
@@ -31,7 +31,7 @@ const fixtures = [
 ];
 /** Scenarios about features that the server does not declare. */
 const absent: Record<string, string> = {
-  'logging-set-level': 'no logging capability: logs go to stderr (spec 3)',
+  'logging-set-level': 'no logging capability: logs go to stderr',
   'tools-call-with-logging': 'no logging capability',
   'completion-complete': 'no completions capability: nothing has arguments to complete',
   'tools-call-image': 'tools answer with JSON',
@@ -48,10 +48,10 @@ const absent: Record<string, string> = {
   'resources-templates-read': 'no resource templates',
   'resources-subscribe': 'no subscriptions: the server is stateless',
   'resources-unsubscribe': 'no subscriptions: the server is stateless',
-  'prompts-get-with-args': 'prompts take no arguments (spec 3)',
+  'prompts-get-with-args': 'prompts take no arguments',
   'prompts-get-embedded-resource': 'prompts are text',
   'prompts-get-with-image': 'prompts are text',
-  'server-sse-polling': 'no session ids, so that nothing can be resumed (spec 3)',
+  'server-sse-polling': 'no session ids, so that nothing can be resumed',
   'server-sse-multiple-streams': 'no session ids: the scenario warns and checks nothing',
 };
 const fixtureCatalogue: Catalogue = {

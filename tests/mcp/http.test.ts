@@ -1,12 +1,16 @@
 import { SUPPORTED_PROTOCOL_VERSIONS } from '@modelcontextprotocol/sdk/types.js';
 import type { Hono } from 'hono';
 import { describe, expect, it } from 'vitest';
-import type { Connection } from '../../lib/platform/http/client-address.ts';
-import type { HttpEnv } from '../../lib/platform/http/env.ts';
+import { z } from 'zod';
+import type { Connection } from '../../lib/http/client-address.ts';
+import type { HttpEnv } from '../../lib/http/env.ts';
+import { readTool } from '../../lib/tools/tool.ts';
 import {
   asMessage,
+  connectHttp,
   createFixtureCatalogue,
   createTestMcpApp,
+  listenMcp,
   messagesOf,
   TEST_TOKEN,
   withToken,
@@ -31,11 +35,10 @@ const paths = ['/mcp', '/rpc', '/', '/sse', '/message?sessionId=x', '/nowhere'];
 const methods = ['GET', 'POST', 'PUT', 'DELETE', 'OPTIONS'];
 
 describe('without the token', () => {
-  const { app, deps } = createTestMcpApp();
-
   it.each(paths.flatMap((path) => methods.map((method) => [method, path] as const)))(
     '%s %s is 401',
     async (method, path) => {
+      const { app } = createTestMcpApp();
       for (const Authorization of ['', 'Bearer', `Bearer ${TEST_TOKEN}x`, `Basic ${TEST_TOKEN}`]) {
         const response = await app.request(path, { method, headers: { Authorization } });
         expect(response.status).toBe(401);
@@ -46,6 +49,7 @@ describe('without the token', () => {
   );
 
   it('nothing of the body is read', async () => {
+    const { app, deps } = createTestMcpApp();
     const body = new ReadableStream({
       pull() {
         throw new Error('the body was read');
@@ -55,6 +59,45 @@ describe('without the token', () => {
     expect((await app.request('/mcp', request)).status).toBe(401);
     expect(deps.logged).toEqual([]);
   });
+});
+
+describe.each(['all', 'http', 'sse'] as const)('requests of the server of %s', (serve) => {
+  const status = async (
+    { app }: ReturnType<typeof createTestMcpApp>,
+    Authorization: string,
+    peer = '192.0.2.1',
+  ) => {
+    const bindings = { incoming: { socket: { remoteAddress: peer } } };
+    return (await app.request('/nowhere', { headers: { Authorization } }, bindings)).status;
+  };
+  const allowed = `Bearer ${TEST_TOKEN}`;
+
+  it('with a wrong token are limited to 100 a minute and address', async () => {
+    const world = createTestMcpApp({}, { serve });
+    for (let n = 0; n < 100; n += 1) expect(await status(world, `Bearer wrong ${n}`)).toBe(401);
+    expect(await status(world, 'Bearer wrong')).toBe(429);
+    expect(await status(world, 'Bearer wrong', '192.0.2.2')).toBe(401);
+    expect(await status(world, allowed)).toBe(404);
+    world.deps.clock.advance(60_000);
+    expect(await status(world, 'Bearer wrong')).toBe(401);
+  });
+
+  it.each([
+    ['600', {}],
+    ['20', { MCP_MAX_CALLS_PER_MINUTE: '20' }],
+  ])(
+    'with the token are limited to %s a minute, from whichever addresses',
+    async (limit, environment) => {
+      const world = createTestMcpApp({ environment }, { serve });
+      for (let n = 0; n < Number(limit); n += 1) {
+        expect(await status(world, allowed, `192.0.2.${n % 200}`)).toBe(404);
+      }
+      const { headers } = await world.app.request('/nowhere', { headers: withToken });
+      expect(headers.get('RateLimit-Limit')).toBe(limit);
+      expect(headers.get('Retry-After')).toBe('60');
+      expect(await status(world, allowed)).toBe(429);
+    },
+  );
 });
 
 describe('without MCP_AUTH_TOKEN', () => {
@@ -99,6 +142,62 @@ describe('streamable HTTP', () => {
 
   it('knows revision 2024-11-05', () => {
     expect(SUPPORTED_PROTOCOL_VERSIONS).toContain('2024-11-05');
+  });
+
+  it.each([
+    ['*/*'],
+    ['application/*, text/*;q=0.5'],
+    ['text/event-stream, */*;q=0.1'],
+    ['Application/JSON, Text/Event-Stream'],
+    [''],
+    [undefined],
+  ])('answers Accept: %s', async (accept) => {
+    const { Accept, ...headers } = { ...withToken, ...asMessage };
+    const response = await app.request('/mcp', {
+      method: 'POST',
+      headers: { ...headers, ...(accept === undefined ? {} : { Accept: accept }) },
+      body: JSON.stringify(listTools),
+    });
+    expect(response.status).toBe(200);
+    expect(await messagesOf(response)).toMatchObject([{ id: 1, result: {} }]);
+  });
+
+  it.each(['application/json', 'text/event-stream', '*/html', '*/*;q=0'])(
+    'refuses Accept: %s',
+    async (Accept) => {
+      expect((await post(app, '/mcp', listTools, { Accept })).status).toBe(406);
+    },
+  );
+
+  it('is served at /mcp/ as at /mcp', async () => {
+    const response = await post(app, '/mcp/', listTools);
+    expect(await messagesOf(response)).toMatchObject([{ id: 1, result: {} }]);
+    expect((await app.request('/mcp/', { method: 'POST' })).status).toBe(401);
+    const get = await app.request('/mcp/', { headers: withToken });
+    expect([get.status, get.headers.get('allow')]).toEqual([405, 'POST']);
+  });
+
+  it.each([
+    [{ arguments: {} }, /^invalid params: name: /],
+    [{ name: 'echo', arguments: 'text' }, /^invalid params: arguments: /],
+    [{ name: 'echoo' }, /^there is no tool echoo; did you mean echo\?$/],
+    [{ name: 'nowhere-at-all' }, /^there is no tool nowhere-at-all; tools\/list names them all$/],
+  ])('answers the malformed call %j in one sentence of our own', async (params, message) => {
+    const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params };
+    const answers = await messagesOf(await post(app, '/mcp', call));
+    expect(answers).toMatchObject([
+      { id: 1, error: { code: -32602, message: expect.stringMatching(message) } },
+    ]);
+  });
+
+  it('takes arguments that are null for none', async () => {
+    const params = { name: 'wait', arguments: null };
+    const { catalogue, waiting } = createFixtureCatalogue();
+    const { app } = createTestMcpApp({}, { loadCatalogue: async () => catalogue });
+    const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params };
+    const response = await post(app, '/mcp', call);
+    await waiting;
+    await response.body?.cancel();
   });
 
   it('takes a notification with 202 and no body', async () => {
@@ -196,6 +295,115 @@ describe('streamable HTTP', () => {
   });
 });
 
+it('a client that breaks its connection cancels what runs, on a real server', async () => {
+  const { catalogue, canceled, waiting } = createFixtureCatalogue();
+  const { app } = createTestMcpApp({}, { loadCatalogue: async () => catalogue });
+  const server = await listenMcp(app);
+  const leaving = new AbortController();
+  const response = await fetch(`${server.url}/mcp`, {
+    method: 'POST',
+    headers: { ...withToken, ...asMessage, Accept: '*/*' },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'wait' } }),
+    signal: leaving.signal,
+  });
+  await waiting;
+  leaving.abort();
+  await expect(response.text()).rejects.toThrow();
+  while (canceled.length === 0) await fetch(server.url);
+  expect(canceled).toEqual(['wait']);
+  await server.close();
+});
+
+describe('a cancellation in a POST of its own', () => {
+  const callWait = (id: number | string) => ({
+    jsonrpc: '2.0',
+    id,
+    method: 'tools/call',
+    params: { name: 'wait' },
+  });
+  const cancel = (requestId: number | string) => ({
+    jsonrpc: '2.0',
+    method: 'notifications/cancelled',
+    params: { requestId },
+  });
+  /** An app on whose tool `wait` as many calls run as are given, each with its headers. */
+  async function running(...calls: [id: number | string, headers: Record<string, string>][]) {
+    const { catalogue, canceled } = createFixtureCatalogue();
+    const { app, deps } = createTestMcpApp({}, { loadCatalogue: async () => catalogue });
+    const responses = [];
+    for (const [id, headers] of calls) {
+      responses.push(await post(app, '/mcp', callWait(id), headers));
+    }
+    // Answered behind those: the calls run by then.
+    await messagesOf(await post(app, '/mcp', listTools));
+    return { app, deps, canceled, responses };
+  }
+  const mine = { 'User-Agent': 'mine/1' };
+  const theirs = { 'User-Agent': 'theirs/1' };
+
+  it.each([1, 'one'])('cancels the request %j and ends its answer', async (id) => {
+    const { app, deps, canceled, responses } = await running([id, mine]);
+    expect((await post(app, '/mcp', cancel(id), mine)).status).toBe(202);
+    expect(await messagesOf(responses[0] as Response)).toEqual([]);
+    expect(canceled).toEqual(['wait']);
+    expect(deps.logged).toContainEqual(
+      expect.objectContaining({ method: 'tools/call', outcome: 'canceled' }),
+    );
+  });
+
+  it.each([
+    ['another client', [[1, theirs]], cancel(1)],
+    ['another request', [[1, mine]], cancel(2)],
+    ['a request whose number is a text', [['1', mine]], cancel(1)],
+    [
+      'one of two with the same number',
+      [
+        [1, mine],
+        [1, mine],
+      ],
+      cancel(1),
+    ],
+  ] as const)('leaves %s alone', async (_what, calls, message) => {
+    const { app, canceled, responses } = await running(
+      ...calls.map(([id, headers]) => [id, { ...headers }] as [number | string, typeof mine]),
+    );
+    expect((await post(app, '/mcp', message, mine)).status).toBe(202);
+    await messagesOf(await post(app, '/mcp', listTools));
+    expect(canceled).toEqual([]);
+    for (const response of responses) await response.body?.cancel();
+  });
+
+  it('leaves a request alone that was answered before', async () => {
+    const { app, canceled } = await running();
+    await messagesOf(await post(app, '/mcp', { ...listTools, id: 7 }, mine));
+    const later = await post(app, '/mcp', callWait(8), mine);
+    await post(app, '/mcp', cancel(7), mine);
+    await messagesOf(await post(app, '/mcp', listTools));
+    expect(canceled).toEqual([]);
+    await later.body?.cancel();
+  });
+
+  it('of the official client cancels what runs, on a real server', async () => {
+    const { catalogue, canceled, waiting } = createFixtureCatalogue();
+    const { app, deps } = createTestMcpApp({}, { loadCatalogue: async () => catalogue });
+    const server = await listenMcp(app);
+    const client = await connectHttp(`${server.url}/mcp`);
+    const leaving = new AbortController();
+    const call = client.callTool({ name: 'wait' }, undefined, { signal: leaving.signal });
+    const outcome = expect(call).rejects.toThrow();
+    await waiting;
+    leaving.abort();
+    await outcome;
+    // The notification is on its way when the client gives up waiting.
+    while (canceled.length === 0) await client.ping();
+    expect(deps.logged).toContainEqual(
+      expect.objectContaining({ method: 'tools/call', outcome: 'canceled' }),
+    );
+    await client.close();
+    await server.close();
+  });
+});
+
 describe('a batch', () => {
   const wait = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'wait' } };
   const cancel = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } };
@@ -288,8 +496,8 @@ describe('a connection', () => {
   });
 
   it.each([
-    ['http://localhost:6274', 200],
-    ['http://127.0.0.1', 200],
+    ['http://localhost:6274', 403],
+    ['http://127.0.0.1', 403],
     ['https://mcp.example', 200],
     ['vscode-file://vscode-app', 200],
     ['https://evil.example', 403],
@@ -298,4 +506,27 @@ describe('a connection', () => {
   ])('of a page of %s gets %d', async (Origin, status) => {
     expect(await ask('203.0.113.1', { Host: 'mcp.example', Origin })).toBe(status);
   });
+});
+
+it('a tool is told the address that asks', async () => {
+  const told: unknown[] = [];
+  const tool = readTool({
+    name: 'who',
+    title: 'Who',
+    description: 'Tells who asks.',
+    input: z.strictObject({}),
+    output: z.object({}),
+    handler: (_input, _deps, { caller }) => {
+      told.push(caller);
+      return {};
+    },
+  });
+  const readConnection = () => ({ peer: '192.0.2.7', forwarded: undefined });
+  const { catalogue } = createFixtureCatalogue();
+  const loadCatalogue = async () => ({ ...catalogue, tools: [tool] });
+  const { app } = createTestMcpApp({}, { readConnection, loadCatalogue });
+  const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'who' } };
+  const response = await post(app, '/mcp', call);
+  await response.text();
+  expect(told).toEqual(['192.0.2.7']);
 });

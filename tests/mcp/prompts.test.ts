@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createToolDeps } from '../../lib/mcp/create-tool-deps.ts';
 import { prompts } from '../../lib/mcp/prompts.ts';
 import { resources } from '../../lib/mcp/resources.ts';
-import { createToolHandles } from '../../lib/mcp/tool-handles.ts';
 import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { createTestDeps } from '../support/deps.ts';
 import { empty, insertFix, insertLog, insertResult, insertRun } from '../support/records.ts';
@@ -15,16 +15,17 @@ beforeEach(() => empty(database.db));
 
 const { signal } = new AbortController();
 
-function createHandles() {
+function createDeps() {
   // Nothing listens on port 1, so the service API does not answer.
   const environment = { BACKEND_URL: 'http://127.0.0.1:1' };
   const deps = createTestDeps({ db: database.db, environment });
-  return createToolHandles(deps, 'database');
+  const source = { kind: 'database' } as const;
+  return createToolDeps(deps, { source, findServer: async () => null, remedy: '' });
 }
 
 async function write(name: string): Promise<string> {
   const prompt = prompts.find((prompt) => prompt.name === name);
-  const messages = (await prompt?.write(createHandles(), signal)) ?? [];
+  const messages = (await prompt?.write(createDeps(), signal)) ?? [];
   expect(messages).toHaveLength(1);
   const [{ role, content } = { role: '', content: { type: '' } }] = messages;
   expect(role).toBe('user');
@@ -63,11 +64,25 @@ describe('the prompt diagnose-latest-failure', () => {
           repository: 'acme/widgets',
           error_message: 'exit status 128',
           error_logs: [expect.stringContaining('exit status 128')],
-          similar_past_incidents: [{ resolution: expect.stringContaining('Renew the token') }],
         },
       ],
+      similar_past_incidents: [{ resolution: expect.stringContaining('Renew the token') }],
     });
     expect(outside).toContain('step-by-step remediation plan');
+  });
+
+  it('holds no secret, whatever JSON makes of it', async () => {
+    await insertFailure('Authorization: Bearer\thunter2-Zq7x\nPGPASSWORD="hunter3-Zq7x"');
+    const { inside } = split(await write('diagnose-latest-failure'));
+    expect(inside).not.toMatch(/hunter/);
+    expect(JSON.parse(inside).redacted).toBeGreaterThan(0);
+  });
+
+  it('fences what others wrote without signs that turn it around or that nobody sees', async () => {
+    await insertFailure('exit\u202e status\u{e0041}');
+    const text = await write('diagnose-latest-failure');
+    expect(text).toContain('exit status');
+    expect(text).not.toMatch(/[\u202e\u{e0000}-\u{e007f}]/u);
   });
 
   it('fences what others wrote in a tag that they cannot end', async () => {
@@ -103,7 +118,7 @@ describe('the prompt audit-backup-health', () => {
 
 describe('the resource backup://runs/latest', () => {
   const read = () =>
-    resources.find(({ uri }) => uri === 'backup://runs/latest')?.read(createHandles(), signal);
+    resources.find(({ uri }) => uri === 'backup://runs/latest')?.read(createDeps(), signal);
 
   it('is the run that started last', async () => {
     await insertRun(database.db, { status: 'completed', started_at: '2026-01-01T00:00:00Z' });

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { createRemoteSource } from '../../lib/mcp/remote-source.ts';
-import type { ToolHandles } from '../../lib/tools/index.ts';
+import { createRemoteSource } from '../../lib/mcp/remote/source.ts';
+import type { ToolDeps } from '../../lib/tools/index.ts';
 import { createTestClock } from '../support/clock.ts';
 import { silentLog } from '../support/databases.ts';
 import { TEST_SECRET } from '../support/deps.ts';
@@ -10,20 +10,20 @@ import {
   type ScriptedServer,
   startScriptedServer,
 } from '../support/scripted-server.ts';
-import { answerOf, callTool, createTestHandles, faultOf } from '../support/tools.ts';
+import { answerOf, callTool, createTestToolDeps, faultOf } from '../support/tools.ts';
 
 let server: ScriptedServer;
 afterEach(() => server.close());
 
-/** Handles over a service API that answers as the test says. */
+/** Deps over a service API that answers as the test says. */
 async function open(
   answer: (request: ReceivedRequest) => ScriptedAnswer,
   secret: string | undefined = TEST_SECRET,
-): Promise<ToolHandles> {
+): Promise<ToolDeps> {
   server = await startScriptedServer(answer);
   const clock = createTestClock();
   const backups = createRemoteSource({ url: server.url, secret, fetch, clock, log: silentLog });
-  return createTestHandles({ backups });
+  return createTestToolDeps({ backups });
 }
 
 const run = (id: number, status: string) => ({
@@ -47,16 +47,17 @@ const log = (id: number, repository: string | null) => ({
   run_id: null,
 });
 const pageOf = ({ path }: ReceivedRequest) => Number(/[?&]page=(\d+)/.exec(path)?.[1] ?? 1);
-/** A list of many items, served in pages of 500. */
+/** A list of many items, served in pages. */
 const listOf = (items: readonly unknown[], request: ReceivedRequest) => {
   const page = pageOf(request);
+  const limit = Number(/[?&]limit=(\d+)/.exec(request.path)?.[1] ?? 50);
   const pagination = {
     page,
-    limit: 500,
+    limit,
     total_items: items.length,
-    total_pages: Math.ceil(items.length / 500),
+    total_pages: Math.ceil(items.length / limit),
   };
-  return { body: { data: items.slice((page - 1) * 500, page * 500), pagination } };
+  return { body: { data: items.slice((page - 1) * limit, page * limit), pagination } };
 };
 
 describe('every call', () => {
@@ -74,8 +75,8 @@ describe('every call', () => {
   ];
 
   it.each(reads)('of %s %j carries the secret, and in a header alone', async (name, given) => {
-    const handles = await open(() => ({ status: 500 }));
-    await callTool(handles, name, given);
+    const deps = await open(() => ({ status: 500 }));
+    await callTool(deps, name, given);
     expect(server.received.length).toBeGreaterThan(0);
     for (const { path, headers } of server.received) {
       expect(headers['x-internal-secret']).toBe(TEST_SECRET);
@@ -85,7 +86,7 @@ describe('every call', () => {
 
   it.each(reads)('of %s %j names the status and message of a refusal', async (name, given) => {
     const message = 'internal error, request id 7';
-    const handles = await open(() => ({
+    const deps = await open(() => ({
       status: 500,
       body: {
         success: false,
@@ -93,7 +94,7 @@ describe('every call', () => {
         message,
       },
     }));
-    expect(await faultOf(handles, name, given)).toBe(`the service API answered 500: ${message}`);
+    expect(await faultOf(deps, name, given)).toBe(`the service API answered 500: ${message}`);
   });
 });
 
@@ -114,19 +115,17 @@ describe('a refusal', () => {
     ],
     ['that never ends', { status: 500, body: 'x'.repeat(70_000) }, '500: Internal Server Error'],
   ])('%s becomes one short line', async (_name, answer, fault) => {
-    const handles = await open(() => answer);
-    expect(await faultOf(handles, 'get_dashboard_summary')).toBe(
-      `the service API answered ${fault}`,
-    );
+    const deps = await open(() => answer);
+    expect(await faultOf(deps, 'get_dashboard_summary')).toBe(`the service API answered ${fault}`);
   });
 
   it('that sends elsewhere is not followed', async () => {
-    const handles = await open(({ path }) =>
+    const deps = await open(({ path }) =>
       path.startsWith('/api')
         ? { status: 307, headers: { Location: '/elsewhere' } }
         : { body: { total_runs: 1 } },
     );
-    expect(await faultOf(handles, 'get_dashboard_summary')).toBe(
+    expect(await faultOf(deps, 'get_dashboard_summary')).toBe(
       'the service API answered 307: Temporary Redirect',
     );
     expect(server.received).toHaveLength(1);
@@ -135,11 +134,11 @@ describe('a refusal', () => {
 
 describe('a service API', () => {
   it('that is not there is a tool error', async () => {
-    const handles = await open(() => ({}));
+    const deps = await open(() => ({}));
     await server.close();
-    expect(await faultOf(handles, 'get_dashboard_summary')).toBe('the service API did not answer');
+    expect(await faultOf(deps, 'get_dashboard_summary')).toBe('the service API did not answer');
     const { signal } = new AbortController();
-    expect(await handles.backups.checkDatabase(signal)).toEqual({
+    expect(await deps.backups.checkDatabase(signal)).toEqual({
       status: 'disconnected',
       latency_ms: null,
       pool_open_connections: null,
@@ -150,37 +149,37 @@ describe('a service API', () => {
   it.each(['not JSON', '{}', '[1]', '{"total_runs":"one"}'])(
     'that answers %j is a tool error',
     async (body) => {
-      const handles = await open(() => ({ body }));
-      expect(await faultOf(handles, 'get_dashboard_summary')).toBe(
+      const deps = await open(() => ({ body }));
+      expect(await faultOf(deps, 'get_dashboard_summary')).toBe(
         'the service API answered /api/dashboard/stats with something unexpected',
       );
     },
   );
 
   it('that breaks off in the middle is a tool error', async () => {
-    const handles = await open(() => (response) => {
+    const deps = await open(() => (response) => {
       response.writeHead(200, { 'Content-Length': '100' }).write('{"total');
       setImmediate(() => response.destroy());
     });
-    expect(await faultOf(handles, 'get_dashboard_summary')).toBe('the service API did not answer');
+    expect(await faultOf(deps, 'get_dashboard_summary')).toBe('the service API did not answer');
   });
 
   it('without a secret is called without one', async () => {
     server = await startScriptedServer(() => ({ status: 401 }));
     const clock = createTestClock();
     const options = { url: server.url, secret: undefined, fetch, clock, log: silentLog };
-    const handles = createTestHandles({ backups: createRemoteSource(options) });
-    expect(await faultOf(handles, 'get_dashboard_summary')).toMatch(/ answered 401: /);
+    const deps = createTestToolDeps({ backups: createRemoteSource(options) });
+    expect(await faultOf(deps, 'get_dashboard_summary')).toMatch(/ answered 401: /);
     expect(server.received[0]?.headers).not.toHaveProperty('x-internal-secret');
   });
 
   it('whose database is away is disconnected', async () => {
-    const handles = await open(() => ({
+    const deps = await open(() => ({
       status: 503,
       body: { status: 'unavailable', database: 'disconnected' },
     }));
     const { signal } = new AbortController();
-    expect(await handles.backups.checkDatabase(signal)).toMatchObject({ status: 'disconnected' });
+    expect(await deps.backups.checkDatabase(signal)).toMatchObject({ status: 'disconnected' });
     expect(server.received.map(({ path }) => path)).toEqual(['/ready']);
   });
 });
@@ -190,18 +189,18 @@ it.each([
   ['record_backup_fix', { title: 't', description: 'd', author: 'a' }],
   ['search_backup_knowledge', { query: 'q' }],
 ])('%s needs a database', async (name, given) => {
-  const handles = await open(() => ({}));
-  expect(await faultOf(handles, name, given)).toBe(`${name} needs DATABASE_URL`);
+  const deps = await open(() => ({}));
+  expect(await faultOf(deps, name, given)).toBe(`${name} needs DATABASE_URL`);
   expect(server.received).toEqual([]);
 });
 
 it('the fixes of a run that is not the latest are not known, which the answer says', async () => {
-  const handles = await open(({ path }) =>
+  const deps = await open(({ path }) =>
     path.endsWith('/latest')
       ? { body: { run: { ...run(2, 'completed'), fixes: [] } } }
       : { body: { run: run(1, 'completed'), results: [] } },
   );
-  expect(await answerOf(handles, 'get_backup_run_details', { run_id: 1 })).toMatchObject({
+  expect(await answerOf(deps, 'get_backup_run_details', { run_id: 1 })).toMatchObject({
     fixes: [],
     note: expect.stringContaining('fixes of the latest run alone'),
   });
@@ -212,8 +211,8 @@ describe('a filter that the service API lacks', () => {
     const runs = Array.from({ length: 1_200 }, (_, n) =>
       run(n, n % 600 === 0 ? 'failed' : 'completed'),
     );
-    const handles = await open((request) => listOf(runs, request));
-    const answer = await answerOf(handles, 'list_backup_runs', { status: 'failed' });
+    const deps = await open((request) => listOf(runs, request));
+    const answer = await answerOf(deps, 'list_backup_runs', { status: 'failed' });
     expect(answer).toMatchObject({
       data: [{ id: 0 }, { id: 600 }],
       pagination: { total_items: 2, total_pages: 1 },
@@ -225,8 +224,8 @@ describe('a filter that the service API lacks', () => {
     const runs = Array.from({ length: 10_001 }, (_, n) =>
       run(n, n < 10_000 ? 'running' : 'failed'),
     );
-    const handles = await open((request) => listOf(runs, request));
-    expect(await answerOf(handles, 'list_backup_runs', { status: 'failed' })).toMatchObject({
+    const deps = await open((request) => listOf(runs, request));
+    expect(await answerOf(deps, 'list_backup_runs', { status: 'failed' })).toMatchObject({
       data: [],
       truncated: true,
     });
@@ -237,28 +236,29 @@ describe('a filter that the service API lacks', () => {
     const logs = Array.from({ length: 10_001 }, (_, n) =>
       log(n, n < 10_000 ? 'owner/b' : 'owner/a'),
     );
-    const handles = await open((request) => listOf(logs, request));
-    expect(await answerOf(handles, 'get_execution_logs', { repository: 'owner/a' })).toEqual({
+    const deps = await open((request) => listOf(logs, request));
+    expect(await answerOf(deps, 'get_execution_logs', { repository: 'owner/a' })).toEqual({
       logs: [],
       returned: 0,
       truncated: true,
+      more: expect.stringContaining('not all lines were looked through'),
     });
   });
 
   it('stops as soon as it has enough', async () => {
     const logs = Array.from({ length: 5_000 }, (_, n) => log(n, 'owner/a'));
-    const handles = await open((request) => listOf(logs, request));
-    await answerOf(handles, 'get_execution_logs', { repository: 'owner/a', limit: 200 });
+    const deps = await open((request) => listOf(logs, request));
+    await answerOf(deps, 'get_execution_logs', { repository: 'owner/a', limit: 200 });
     expect(server.received).toHaveLength(1);
   });
 
   it('counts a row once that new rows moved to the next page', async () => {
     const logs = Array.from({ length: 501 }, (_, n) => log(n, n >= 499 ? 'owner/a' : null));
-    const handles = await open((request) =>
+    const deps = await open((request) =>
       // One row came in between the two pages.
       listOf(pageOf(request) === 1 ? logs : [log(-1, null), ...logs], request),
     );
-    const answer = await answerOf(handles, 'get_execution_logs', { repository: 'owner/a' });
+    const answer = await answerOf(deps, 'get_execution_logs', { repository: 'owner/a' });
     expect(answer.logs).toMatchObject([{ id: 499 }, { id: 500 }]);
   });
 });

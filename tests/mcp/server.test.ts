@@ -7,11 +7,11 @@ import { z } from 'zod';
 import { guardTransport } from '../../lib/mcp/guarded-transport.ts';
 import type { Catalogue } from '../../lib/mcp/offers.ts';
 import { prepareMcpServer } from '../../lib/mcp/server.ts';
-import type { ToolHandles } from '../../lib/tools/index.ts';
+import type { ToolDeps } from '../../lib/tools/index.ts';
 import { readTool } from '../../lib/tools/tool.ts';
 import { createTestDeps } from '../support/deps.ts';
 import { connectClient, createFixtureCatalogue } from '../support/mcp.ts';
-import { createTestHandles } from '../support/tools.ts';
+import { createTestToolDeps } from '../support/tools.ts';
 
 const clients: Client[] = [];
 afterEach(async () => {
@@ -24,16 +24,16 @@ const GIT_TOKEN = 'ghp_0123456789abcdefghijABCDEFGHIJ456789';
 /** A client of a server in this process, with what the server logged. */
 async function connect(
   catalogue: Catalogue = createFixtureCatalogue().catalogue,
-  loadHandles: () => Promise<ToolHandles> = async () => createTestHandles({}),
+  loadDeps: () => Promise<ToolDeps> = async () => createTestToolDeps({}),
 ) {
   const deps = createTestDeps({ environment: { JWT_SECRET: SECRET.padEnd(32, '.') } });
   const [ours, theirs] = InMemoryTransport.createLinkedPair();
   const createServer = prepareMcpServer({
     loadCatalogue: async () => catalogue,
-    loadHandles,
+    loadDeps,
     log: deps.log,
   });
-  await createServer().connect(guardTransport(ours, deps));
+  await createServer('test').connect(guardTransport(ours, deps));
   const client = await connectClient(theirs);
   clients.push(client);
   deps.logged.length = 0;
@@ -68,12 +68,12 @@ describe('a tool call', () => {
     expect(JSON.stringify(deps.logged)).toContain('the inside of the server');
   });
 
-  it('whose handles cannot be loaded says nothing of the inside, and the next one works', async () => {
+  it('whose dependencies cannot be loaded says nothing of the inside, and the next one works', async () => {
     let loads = 0;
     const { client, deps } = await connect(undefined, async () => {
       loads += 1;
       if (loads === 1) throw new Error('the inside of the server');
-      return createTestHandles({});
+      return createTestToolDeps({});
     });
     await expect(call(client, 'echo', { text: 'a' })).rejects.toMatchObject({
       code: -32603,

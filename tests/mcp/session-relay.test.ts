@@ -4,7 +4,7 @@ import {
   MAX_WAITING,
   SESSION_TTL_SECONDS,
 } from '../../lib/mcp/session-relay.ts';
-import { openRedis } from '../../lib/platform/redis.ts';
+import { openRedis } from '../../lib/rate-limits/redis.ts';
 import { createTestClock } from '../support/clock.ts';
 import { connectSse, createTestMcpApp, listenMcp, TEST_TOKEN, withToken } from '../support/mcp.ts';
 import { hasRedisServer } from '../support/redis-server.ts';
@@ -158,7 +158,7 @@ describe.skipIf(!hasRedisServer)('sessions over several instances', () => {
   it('the local sse server keeps its sessions to itself', async () => {
     const { app } = createTestMcpApp({ environment: rest.environment }, { serve: 'sse' });
     const { reader, endpoint } = await openSession(app);
-    expect(await rest.send(['KEYS', '*'])).toEqual([]);
+    expect(await rest.send(['KEYS', 'mcp:*'])).toEqual([]);
     const { app: other } = createTestMcpApp({ environment: rest.environment });
     expect((await post(other, endpoint)).status).toBe(404);
     await reader?.cancel();

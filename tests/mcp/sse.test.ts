@@ -1,8 +1,8 @@
 import type { Hono } from 'hono';
 import { afterEach, describe, expect, it } from 'vitest';
+import type { HttpEnv } from '../../lib/http/env.ts';
 import { MAX_SESSIONS } from '../../lib/mcp/sse-sessions.ts';
 import { MAX_UNREAD_BYTES } from '../../lib/mcp/sse-transport.ts';
-import type { HttpEnv } from '../../lib/platform/http/env.ts';
 import {
   connectSse,
   createFixtureCatalogue,
@@ -136,9 +136,9 @@ describe('a session', () => {
   });
 
   it('ends when its client does not read', async () => {
-    const { app, deps } = createTestMcpApp();
+    const { app, deps } = createTestMcpApp({ environment: { MCP_MAX_CALLS_PER_MINUTE: '10000' } });
     const { endpoint } = await openSession(app);
-    const text = 'x'.repeat(1_000_000);
+    const text = 'x'.repeat(39_000);
     const call = {
       jsonrpc: '2.0',
       id: 1,
@@ -148,8 +148,9 @@ describe('a session', () => {
     let sent = 0;
     while ((await post(app, endpoint, call)).status === 202) sent += 1;
     // Each answer holds the text twice: as structured content and as JSON.
-    expect(sent).toBeGreaterThan(MAX_UNREAD_BYTES / 2_000_000 - 5);
-    expect(sent).toBeLessThan(MAX_UNREAD_BYTES / 2_000_000 + 15);
+    const expected = MAX_UNREAD_BYTES / (2 * text.length);
+    expect(sent).toBeGreaterThan(expected * 0.9);
+    expect(sent).toBeLessThan(expected * 1.1);
     expect(deps.logged.at(-1)).toMatchObject({ level: 'info' });
   });
 

@@ -78,7 +78,7 @@ function callsOf(runId: number): Record<string, [Record<string, unknown>, object
     ],
     diagnose_backup_failure: [{}, { run_id: runId, failed_repos_count: 1 }],
     search_backup_knowledge: [{ query: 'instructions' }, { returned: 1 }],
-    verify_archive_integrity: [{ repo_name }, { integrity_status: 'VALID_UNCOMPROMISED' }],
+    verify_archive_integrity: [{ repo_name }, { integrity_status: 'VALID_UNRECORDED' }],
     inspect_archive_contents: [
       { repo_name, prefix: 'src/' },
       { entries: [{ path: 'src/token.txt' }] },

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { describeService } from '../../lib/backups/app.ts';
-import { renderDocs } from '../../lib/backups/docs-page.ts';
-import { observatoryRoutes } from '../../lib/observatory/routes.ts';
-import type { Route } from '../../lib/platform/http/route.ts';
+import type { Route } from '../../lib/http/route.ts';
+import { observatoryEndpoints } from '../../lib/observatory/observatory-endpoints.ts';
+import { allRoutes, createDocument } from '../../scripts/build/openapi.ts';
 
-const document = await describeService(observatoryRoutes);
+const observatoryRoutes = observatoryEndpoints.map(({ route }) => route);
+const document = createDocument(allRoutes);
 const operationOf = ({ method, path }: Route) =>
   document.paths?.[path.replace(/:(\w+)/g, '{$1}')]?.[method];
 
@@ -14,7 +14,7 @@ describe('/openapi.json', () => {
     (_name, route) => {
       const operation = operationOf(route);
       const statuses = Object.keys(operation?.responses ?? {});
-      expect(statuses).toEqual(expect.arrayContaining([...Object.keys(route.responses()), '500']));
+      expect(statuses).toEqual(expect.arrayContaining([...Object.keys(route.responses), '500']));
       expect(statuses.includes('401')).toBe(
         route.access === 'user' || route.path === '/auth/login',
       );
@@ -60,9 +60,4 @@ describe('/openapi.json', () => {
       bearerFormat: 'JWT',
     });
   });
-});
-
-it('/docs shows every route', async () => {
-  const page = String(await renderDocs(document));
-  for (const path of Object.keys(document.paths ?? {})) expect(page).toContain(`<code>${path}<`);
 });

@@ -5,7 +5,7 @@ import { createObservatoryClient, type ObservatoryClient } from '../support/obse
 import { empty, insertLog, insertResult, insertRun, sql } from '../support/records.ts';
 import { forgetGenerations, insertAnswer } from '../support/search.ts';
 
-// The table of states of spec 2, row by row, over HTTP and on the embedded database.
+// The states of a generation and what each request does in them, row by row, over HTTP and on the embedded database.
 
 const MODEL = 'local/hashing-384';
 const REMOTE = 'acme/embed-free';

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
+import type { Database } from '../../lib/database/database.ts';
+import { AppError, type ErrorCode } from '../../lib/errors.ts';
 import { describeObservatoryError } from '../../lib/observatory/answers.ts';
-import type { Database } from '../../lib/platform/database/database.ts';
-import { AppError, type ErrorCode } from '../../lib/platform/errors.ts';
 import { createTestDeps } from '../support/deps.ts';
 import { createObservatoryClient } from '../support/observatory-client.ts';
 
-describe('the errors of specification 2 and decisions 5', () => {
+describe('the errors of the observatory', () => {
   it.each<[ErrorCode, number]>([
     ['BAD_REQUEST', 400],
     ['VALIDATION_ERROR', 400],

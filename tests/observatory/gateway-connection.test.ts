@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { inspect } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Environment } from '../../lib/config/read.ts';
+import type { Database } from '../../lib/database/database.ts';
 import { createGateway } from '../../lib/gateway/gateway.ts';
-import type { Environment } from '../../lib/platform/config/read.ts';
-import type { Database } from '../../lib/platform/database/database.ts';
 import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { openDownDatabase } from '../support/down-database.ts';
 import { type Gateway as StandIn, startGateway } from '../support/gateway.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Environment } from '../../lib/platform/config/read.ts';
-import type { Database } from '../../lib/platform/database/database.ts';
-import { createEmbedded, type TestDatabase } from '../support/databases.ts';
+import type { Environment } from '../../lib/config/read.ts';
+import type { Database } from '../../lib/database/database.ts';
+import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { openDownDatabase } from '../support/down-database.ts';
 import {
   ADA,
@@ -15,7 +15,7 @@ let database: TestDatabase;
 let down: Database;
 
 beforeAll(async () => {
-  [database, down] = await Promise.all([createEmbedded(), openDownDatabase()]);
+  [database, down] = await Promise.all([createPostgres(), openDownDatabase()]);
 });
 afterAll(() => Promise.all([database.close(), down.close()]));
 

@@ -1,12 +1,13 @@
 import { jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Database } from '../../lib/platform/database/database.ts';
-import { hashPassword } from '../../lib/platform/password.ts';
-import { addUser } from '../../lib/records/users.ts';
-import { createEmbedded, type TestDatabase } from '../support/databases.ts';
+import type { Database } from '../../lib/database/database.ts';
+import { addUser, findPasswordHash } from '../../lib/records/users.ts';
+import { hashPassword } from '../../lib/security/password.ts';
+import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { TEST_SECRET } from '../support/deps.ts';
 import { downDatabaseWords, openDownDatabase } from '../support/down-database.ts';
 import { ADA, createObservatoryClient, TEST_JWT_SECRET } from '../support/observatory-client.ts';
+import { olderHash } from '../support/passwords.ts';
 
 const GRACE = { username: 'grace', password: 'Ⅸ passwords of grace' };
 
@@ -14,7 +15,7 @@ let database: TestDatabase;
 let down: Database;
 
 beforeAll(async () => {
-  [database, down] = await Promise.all([createEmbedded(), openDownDatabase()]);
+  [database, down] = await Promise.all([createPostgres(), openDownDatabase()]);
   await addUser(database.db, GRACE.username, await hashPassword(GRACE.password));
 });
 afterAll(() => Promise.all([database.close(), down.close()]));
@@ -104,6 +105,18 @@ describe('POST /auth/login', () => {
     expect((await login(ADA.username, ADA.password)).status).toBe(200);
   });
 
+  it('answers 413 to a form above 8 KiB, without asking the database', async () => {
+    const form = (size: number) => `username=ada&password=${'x'.repeat(size)}`;
+    const send = (text: string) =>
+      createObservatoryClient({ db: down }).send('POST', '/observatory/auth/login', {
+        token: null,
+        text,
+        headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+      });
+    expect((await send(form(8 * 1024))).status).toBe(413);
+    expect((await send(form(1024))).status).toBe(503);
+  });
+
   it('answers 400 to JSON', async () => {
     const { post } = createClient();
     expect((await post('/auth/login', ADA, { token: null })).status).toBe(400);
@@ -151,6 +164,34 @@ describe('POST /auth/login', () => {
     };
     await createObservatoryClient({ db }).login(username, 'wrong');
     expect(asked).toEqual(['find_password_hash']);
+  });
+
+  it('hashes an older password anew when it was right, and keeps the tokens of its user', async () => {
+    const old = olderHash('password of lin');
+    await addUser(database.db, 'lin', old);
+    const { login, get } = createClient();
+    expect((await login('lin', 'wrong password')).status).toBe(401);
+    expect(await findPasswordHash(database.db, 'lin')).toBe(old);
+    const first = await login('lin', 'password of lin');
+    expect(await findPasswordHash(database.db, 'lin')).toMatch(/^scrypt\$32768\$8\$3\$/);
+    const second = await login('lin', 'password of lin');
+    for (const { body } of [first, second]) {
+      expect((await get('/auth/me', { token: body.access_token })).status).toBe(200);
+    }
+  });
+
+  it('logs somebody in although the new hash cannot be stored', async () => {
+    await addUser(database.db, 'max', olderHash('password of max', { N: 1024 }));
+    const db: Database = {
+      ...database.db,
+      query(statement, values, options) {
+        if (statement.name === 'renew_password_hash') throw new Error('read-only');
+        return database.db.query(statement, values, options);
+      },
+    };
+    const { login, deps } = createObservatoryClient({ db });
+    expect((await login('max', 'password of max')).status).toBe(200);
+    expect(deps.logged).toMatchObject([{ level: 'warn', error: { message: 'read-only' } }]);
   });
 
   it('logs a failure without the name or the password', async () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createEmbedded, type TestDatabase } from '../support/databases.ts';
+import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { type Gateway as StandIn, startGateway } from '../support/gateway.ts';
 import { createObservatoryClient } from '../support/observatory-client.ts';
 import { sql } from '../support/records.ts';
@@ -7,7 +7,7 @@ import { sql } from '../support/records.ts';
 let standIn: StandIn;
 let database: TestDatabase;
 beforeAll(async () => {
-  database = await createEmbedded();
+  database = await createPostgres();
 });
 afterAll(() => database.close());
 beforeEach(async () => {

@@ -5,7 +5,7 @@ import { createObservatoryClient } from '../support/observatory-client.ts';
 import { empty, insertLog, insertResult, insertRun, sql } from '../support/records.ts';
 import { activateBuiltIn, forgetGenerations, insertAnswer } from '../support/search.ts';
 
-// POST /search as it ships, with a stand-in gateway over HTTP (spec 2; decisions 5).
+// POST /search as it ships, with a stand-in gateway over HTTP.
 
 let database: TestDatabase;
 let gateway: Gateway;

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { tools as offered } from '../../lib/tools/index.ts';
 import { connectHttp, withToken } from '../support/mcp.ts';
 import { insertRun } from '../support/records.ts';
 import { hasRedisServer } from '../support/redis-server.ts';
@@ -19,7 +20,7 @@ describe.skipIf(!hasRedisServer)('the MCP server in workerd', () => {
     const client = await connectHttp(`${workerd.url}/mcp`);
     expect(client.getServerVersion()).toMatchObject({ name: expect.any(String) });
     const { tools } = await client.listTools();
-    expect(tools).toHaveLength(15);
+    expect(tools).toHaveLength(offered.length);
     const called = await client.callTool({ name: 'get_dashboard_summary', arguments: {} });
     expect(called.structuredContent).toMatchObject({ total_runs: 1 });
     await client.close();

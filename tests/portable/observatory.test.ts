@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { hashPassword } from '../../lib/platform/password.ts';
 import { addUser } from '../../lib/records/users.ts';
+import { hashPassword } from '../../lib/security/password.ts';
 import { waitFor } from '../support/chat.ts';
 import { createEmbedded } from '../support/databases.ts';
 import { ADA } from '../support/observatory-client.ts';

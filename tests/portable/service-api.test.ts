@@ -95,6 +95,7 @@ describe.skipIf(!hasRedisServer)('the service API in workerd', () => {
       expect.arrayContaining(['/api/backups', '/chat/stream', '/mcp', '/ws/live']),
     );
     expect((await ask('/docs')).headers.get('content-type')).toContain('text/html');
+    expect(await (await ask('/docs/scalar.js')).text()).toContain('createApiReference');
   });
 });
 

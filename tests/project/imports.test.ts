@@ -35,14 +35,14 @@ const type = 'export type A = number;\n';
 describe('npm run check:imports', () => {
   it('accepts an import that goes down', async () => {
     const { exitCode, stdout } = await check('down', {
-      'lib/records/b.ts': "import type { A } from '../platform/a.ts';\nexport type B = A;\n",
-      'lib/platform/a.ts': type,
+      'lib/records/b.ts': "import type { A } from '../http/a.ts';\nexport type B = A;\n",
+      'lib/http/a.ts': type,
     });
     expect({ exitCode, stdout }).toMatchObject({ exitCode: 0 });
   });
 
   it.each([
-    ['up', 'lib/platform/b.ts', 'lib/records/a.ts', '../records/a.ts'],
+    ['up', 'lib/http/b.ts', 'lib/records/a.ts', '../records/a.ts'],
     ['to a neighbour surface', 'lib/backups/b.ts', 'lib/worker/a.ts', '../worker/a.ts'],
   ])('refuses an import %s', async (name, from, to, specifier) => {
     const { exitCode, stdout } = await check(name, {
@@ -55,8 +55,8 @@ describe('npm run check:imports', () => {
 
   it('refuses a circle', async () => {
     const { exitCode, stdout } = await check('circle', {
-      'lib/platform/a.ts': "import type { B } from './b.ts';\nexport type A = B | 1;\n",
-      'lib/platform/b.ts': "import type { A } from './a.ts';\nexport type B = A | 2;\n",
+      'lib/http/a.ts': "import type { B } from './b.ts';\nexport type A = B | 1;\n",
+      'lib/http/b.ts': "import type { A } from './a.ts';\nexport type B = A | 2;\n",
     });
     expect(exitCode).toBeGreaterThan(0);
     expect(stdout).toContain('no-cycles');

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Database } from '../../lib/platform/database/database.ts';
+import type { Database } from '../../lib/database/database.ts';
 import { listLogs } from '../../lib/records/logs.ts';
 import { ping } from '../../lib/records/ping.ts';
 import { listRepos } from '../../lib/records/repos.ts';

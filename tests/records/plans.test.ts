@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Database } from '../../lib/platform/database/database.ts';
+import type { Database } from '../../lib/database/database.ts';
 import { pollLogs, readLogEnd, replayLogs } from '../../lib/records/live-logs.ts';
 import { listLogs } from '../../lib/records/logs.ts';
 import { listRepos } from '../../lib/records/repos.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Database } from '../../lib/platform/database/database.ts';
+import type { Database } from '../../lib/database/database.ts';
 import { readRunFacts, readRunHistory, readSummaryFacts } from '../../lib/records/report-facts.ts';
 import { findReport, listReports } from '../../lib/records/reports.ts';
 import { createPostgres, type TestDatabase } from '../support/databases.ts';
@@ -42,8 +42,8 @@ describe.each([
   const reads: [string, (db: Database) => Promise<unknown>, Record<string, number>][] = [
     ['a report', (db) => findReport(db, 'user-7', ID), { reports: 1 }],
     ['reports', (db) => listReports(db, 'user-7', { page: 1, limit: 20 }), { reports: 20 }],
-    ['the latest run', (db) => readRunFacts(db), { backup_runs: 31, backup_results: 50 }],
-    ['a run', (db) => readRunFacts(db, 700), { backup_runs: 31, backup_results: 50 }],
+    ['the latest run', (db) => readRunFacts(db), { backup_runs: 31, backup_results: 75 }],
+    ['a run', (db) => readRunFacts(db, 700), { backup_runs: 31, backup_results: 75 }],
     ['the runs before one', (db) => readRunHistory(db, 700), { backup_runs: 31 }],
     [
       'a summary',

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Database } from '../../lib/platform/database/database.ts';
+import type { Database } from '../../lib/database/database.ts';
 import { beginTurn, endTurn } from '../../lib/records/chat-turns.ts';
 import { findGatewayConnection } from '../../lib/records/gateway-connections.ts';
 import { listMessages, listSessions, readSession } from '../../lib/records/sessions.ts';

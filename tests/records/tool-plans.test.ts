@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Database } from '../../lib/platform/database/database.ts';
-import { findRecordedArchive } from '../../lib/records/archive-state.ts';
-import { readFailure } from '../../lib/records/failures.ts';
+import type { Database } from '../../lib/database/database.ts';
+import { selectLogs } from '../../lib/records/filtered-logs.ts';
 import { readMetricsHistory } from '../../lib/records/metrics-history.ts';
+import { findRecordedArchive } from '../../lib/records/recorded-archive.ts';
+import { readErrorLogs, readFailure } from '../../lib/records/run-failures.ts';
 import { requestRun } from '../../lib/records/run-requests.ts';
-import { listRuns, readRunWithFixes } from '../../lib/records/runs.ts';
-import { selectLogs } from '../../lib/records/selected-logs.ts';
+import { listRuns, readRunDetails } from '../../lib/records/runs.ts';
 import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { explainRead } from '../support/plans.ts';
 import { sql } from '../support/records.ts';
@@ -39,7 +39,9 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => database.close());
 
-const request = { target: 'owner/new', requestedBy: 'mcp', reason: '' };
+/** Later than every log. */
+const SOON = new Date(Date.now() + 864e5).toISOString();
+const request = { target: 'owner/repo-7', requestedBy: 'mcp', reason: '' };
 const logs = (selection: object) => (db: Database) => selectLogs(db, selection, 50);
 
 describe.each([
@@ -49,13 +51,18 @@ describe.each([
   const reads: [string, (db: Database) => Promise<unknown>, Record<string, number>][] = [
     [
       'runs of a status',
-      (db) => listRuns(db, { page: 1, limit: 20 }, 'failed'),
+      (db) => listRuns(db, { page: 1, limit: 20 }, { status: 'failed' }),
+      { backup_runs: 4_000 },
+    ],
+    [
+      'runs with failures',
+      (db) => listRuns(db, { page: 1, limit: 20 }, { hasFailures: true }),
       { backup_runs: 4_000 },
     ],
     [
       'a run with its fixes',
-      (db) => readRunWithFixes(db, 1_008),
-      { backup_runs: 1, backup_results: 25, backup_run_fixes: 6, backup_fixes: 3 },
+      (db) => readRunDetails(db, 1_008, { offset: 0, limit: 500 }),
+      { backup_runs: 1, backup_results: 50, backup_run_fixes: 9, backup_fixes: 3 },
     ],
     ['the newest logs', logs({}), { execution_logs: 50 }],
     ['logs of a level', logs({ level: 'error' }), { execution_logs: 50 }],
@@ -86,7 +93,6 @@ describe.each([
       {
         backup_runs: 1,
         backup_results: 100,
-        execution_logs: 100,
         backup_fixes: 3,
         backup_run_fixes: 3,
       },
@@ -97,10 +103,24 @@ describe.each([
       {
         backup_runs: 1,
         backup_results: 100,
-        execution_logs: 100,
         backup_fixes: 3,
         backup_run_fixes: 3,
       },
+    ],
+    [
+      'error logs of repositories in a run',
+      (db) => readErrorLogs(db, 1_008, ['owner/busy', 'owner/rare']),
+      { execution_logs: 100 },
+    ],
+    ['logs since a moment', logs({ since: SOON }), { execution_logs: 0 }],
+    ['logs of a run since a moment', logs({ runId: 700, since: SOON }), { execution_logs: 0 }],
+    // The page and the log before it, which is looked up twice.
+    ['older logs', logs({ beforeId: 100_000 }), { execution_logs: 52 }],
+    ['older logs of a run', logs({ runId: 700, beforeId: 69_960 }), { execution_logs: 52 }],
+    [
+      'older logs of a busy repository',
+      logs({ repository: 'owner/busy', beforeId: 100_000 }),
+      { execution_logs: 160 },
     ],
     ['metrics', (db) => readMetricsHistory(db, Date.now() - 7 * 864e5), { backup_runs: 2_000 }],
     [
@@ -108,7 +128,11 @@ describe.each([
       (db) => findRecordedArchive(db, 'Owner/Repo-7'),
       { worker_repo_state: 250 },
     ],
-    ['a request for a run', (db) => requestRun(db, request), { backup_run_requests: 12 }],
+    [
+      'a request for a run',
+      (db) => requestRun(db, request),
+      { backup_run_requests: 12, newest_results: 250 },
+    ],
   ];
 
   it.each(reads)('reads few rows for %s', async (_what, read, most) => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Database } from '../../lib/database/database.ts';
 import { createGatewayCredentials } from '../../lib/gateway/credentials.ts';
-import type { Database } from '../../lib/platform/database/database.ts';
-import { readActiveModelId } from '../../lib/records/active-model.ts';
+import { readActiveModelId } from '../../lib/records/active-embedding-model.ts';
 import {
   findGatewayConnection,
   markGatewayKeyInvalid,

@@ -17,7 +17,7 @@ describe('the error of a command', () => {
     const env = { INTERNAL_SECRET: 'a-value-without-form-2' };
     const { code, stderr } = await runScript('mcp', { args, env, cwd: folder.path });
     expect(code).not.toBe(0);
-    expect(stderr).toContain("Unknown option '--[redacted]--[redacted]'");
+    expect(stderr).toContain("unknown option '--[redacted]--[redacted]'");
     expect(stderr).not.toContain('without-form');
   });
 
@@ -35,6 +35,6 @@ it('a wrong option of the build is named, with the right ones', async () => {
   const { code, stderr } = await runScript('build', { args: ['--frob'], cwd: process.cwd() });
   expect({ code, stderr }).toEqual({
     code: 2,
-    stderr: expect.stringMatching(/^Unknown option '--frob'[\s\S]*--out FOLDER/),
+    stderr: expect.stringMatching(/^unknown option '--frob'[\s\S]*--out <folder>/),
   });
 });

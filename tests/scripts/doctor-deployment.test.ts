@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createSealing } from '../../lib/gateway/sealing.ts';
+import { createSealing } from '../../lib/gateway/key-encryption.ts';
 import { storeGatewayConnection } from '../../lib/records/gateway-connections.ts';
-import { beginProgress, endProgress } from '../../lib/records/moving/progress.ts';
+import { beginProgress, endProgress } from '../../scripts/move/progress.ts';
 import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { deploymentSecrets, examineWith } from '../support/doctor.ts';
 import { NEON_HOST, type NeonEndpoint, startNeonEndpoint } from '../support/neon-http.ts';
+import { ADA } from '../support/observatory-client.ts';
 import { hasRedisServer } from '../support/redis-server.ts';
 import { startUpstashRest } from '../support/upstash-rest.ts';
 
@@ -63,7 +64,10 @@ describe('a deployment that has everything that is required', () => {
   });
 
   it('has one who can log in when the variables name one', async () => {
-    const { of, features } = await examineDeployment({ AUTH_USERNAME: 'ada', AUTH_PASSWORD: 'x' });
+    const { of, features } = await examineDeployment({
+      AUTH_USERNAME: ADA.username,
+      AUTH_PASSWORD: ADA.password,
+    });
     expect(of('users')).toMatchObject({
       status: 'ok',
       detail: '1 in the variables, 0 in the database',

@@ -126,7 +126,7 @@ describe('the mail service', () => {
     const body = { statusCode: 401, name: 'restricted_api_key', message: 'only send emails' };
     expect((await ask({ status: 401, body })).check).toMatchObject({
       status: 'ok',
-      detail: 'key accepted, for sending alone',
+      detail: 'key accepted, for sending only',
     });
   });
 
@@ -136,7 +136,7 @@ describe('the mail service', () => {
   ])('is told apart with %s', async (_what, answer) => {
     expect((await ask(answer)).check).toMatchObject({
       status: 'warning',
-      detail: 'key accepted, but example.com is no verified domain of it',
+      detail: 'key accepted, but example.com is not one of its verified domains',
     });
   });
 

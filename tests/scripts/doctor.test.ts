@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -60,7 +62,7 @@ describe('npm run doctor', () => {
     expect(stdout).toMatch(/\n +→ correct these values\n/);
     expect(stdout).toMatch(/✖ JWT_SECRET +JWT_SECRET must have at least 32 characters\n/);
     expect(stdout).not.toContain('too-short');
-    expect(stdout).toContain('To be mended: variables');
+    expect(stdout).toContain('To fix: variables');
   });
 
   it('ends with 1 beside a .env without the secret, as npm start would', async () => {
@@ -94,9 +96,9 @@ describe('npm run doctor', () => {
   });
 
   it('says the words that it has of its own although a password is one of them', async () => {
-    const { stdout } = await runDoctor(['--json'], { AUTH_PASSWORD: 'observatory' });
+    const { stdout } = await runDoctor(['--json'], { AUTH_PASSWORD: 'search by vectors' });
     const found = reportShape.parse(JSON.parse(stdout));
-    expect(found.features.map(({ surface }) => surface)).toContain('observatory');
+    expect(found.features.map(({ feature }) => feature)).toContain('search by vectors');
   });
 
   it('says that nothing of the server works that a bad value keeps from starting', async () => {
@@ -111,6 +113,14 @@ describe('npm run doctor', () => {
       status: 'works',
       because: null,
     });
+  });
+
+  it('fails for a damaged embedded database, and says where to read on', async () => {
+    await mkdir(join(folder.path, '.data/postgres/base'), { recursive: true });
+    const { code, stdout } = await runDoctor([]);
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/✖ database +.*is damaged \(PG_VERSION is missing\)/);
+    expect(stdout).toContain('see docs/operate.md#recover-a-damaged-database');
   });
 
   it('takes the variables of a file alone, as deployed', async () => {
@@ -137,7 +147,7 @@ describe('npm run doctor', () => {
   });
 
   it.each([
-    [['--frob'], 2, /usage: npm run doctor/],
+    [['--frob'], 2, /Usage: npm run doctor/],
     [['--variables', 'nowhere.env'], 1, /^cannot read .*nowhere\.env: .*\n$/],
   ])('refuses %j with exit code %i', async (args, code, message) => {
     const result = await runDoctor(args);
@@ -177,7 +187,7 @@ describe('beside a server', () => {
     });
     expect(find(stdout, 'database')).toMatchObject({
       status: 'ok',
-      detail: 'embedded, in .data; another process has it open',
+      detail: 'embedded, in .data, of the running server',
     });
   });
 
@@ -216,16 +226,19 @@ describe('on this machine', () => {
     expect(JSON.stringify(other.received)).not.toContain('iiii');
   });
 
-  it('tells a port of the embedded database that something else has', async () => {
-    const other = await startScriptedServer(() => ({ status: 200, body: 'hello' }));
+  it('tells a socket of the embedded database that something else has', async () => {
+    const other = createServer((socket) => socket.on('error', () => undefined).end('hello'));
+    other.listen(join(folder.path, '.s.PGSQL.5432'));
+    await once(other, 'listening');
     const { report, of } = await examineHere({
       DATABASE_URL: '',
       DATA_DIR: folder.path,
-      EMBEDDED_DB_PORT: new URL(other.url).port,
     });
-    await other.close();
+    other.close();
     expect(report.ok).toBe(false);
-    expect(of('database').detail).toMatch(/^port \d+ does not answer as our database does: /);
+    expect(of('database').detail).toMatch(
+      /^the socket in \S+ does not answer as our database does: /,
+    );
   });
 
   it.each([
@@ -249,7 +262,7 @@ describe('on this machine', () => {
         await writeFile(join(path, 'postgres/PG_VERSION'), '15');
       },
       'failed',
-      /does not start/,
+      /is of Postgres 15/,
     ],
     [
       'holds nothing yet',
@@ -271,7 +284,7 @@ describe('on this machine', () => {
   it('fails without git', async () => {
     const { report, of, features } = await examineHere({ PATH: folder.path });
     expect(report.ok).toBe(false);
-    expect(of('git')).toMatchObject({ status: 'failed', next: 'install git 2.32 or newer' });
+    expect(of('git')).toMatchObject({ status: 'failed', next: 'install git 2.39.4 or newer' });
     expect(features('off')).toContain('worker: backups');
   });
 

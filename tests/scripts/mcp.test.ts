@@ -1,7 +1,9 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { createEmbedded, createPostgres, type TestDatabase } from '../support/databases.ts';
+import { tools as offered } from '../../lib/tools/index.ts';
+import { findFreePort } from '../../scripts/free-port.ts';
+import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { TEST_SECRET } from '../support/deps.ts';
 import { emptyFolder, startIn } from '../support/local-start.ts';
 import { connectHttp, connectSse, TEST_TOKEN, withToken } from '../support/mcp.ts';
@@ -20,7 +22,7 @@ afterEach(async () => {
 });
 
 /** No database, and nothing at the address of the service API. */
-const alone = { EMBEDDED_DB_PORT: '0', BACKEND_URL: 'http://127.0.0.1:1' };
+const alone = { BACKEND_URL: 'http://127.0.0.1:1' };
 const run = (args: string[], env: Record<string, string> = {}, stdin = '') =>
   runScript('mcp', { args, env: { ...alone, ...env }, cwd: folder.path, stdin });
 
@@ -87,7 +89,7 @@ describe('refuses to start', () => {
     const { code, stderr } = await run(['--transprot', 'http']);
     expect(code).toBe(2);
     expect(stderr).toContain('--transprot');
-    expect(stderr).toContain('usage: npm run -s mcp');
+    expect(stderr).toContain('Usage: npm run -s mcp');
   });
 
   it('on a port that is taken, and names MCP_PORT', async () => {
@@ -134,12 +136,26 @@ describe.each(['http', 'sse'] as const)('the %s server', (transport) => {
   });
 });
 
-describe('the data', () => {
-  const readTotal = async (env: Record<string, string>) => {
-    const call = request(1, 'tools/call', { name: 'get_dashboard_summary' });
+describe('the data, beside a server with an embedded database,', () => {
+  let beside: Record<string, string>;
+  beforeAll(async () => {
+    beside = { EMBEDDED_DB_PORT: String(await findFreePort(54_400)) };
+    const server = await startIn(folder.path, beside);
+    return async () => {
+      server.child.kill('SIGTERM');
+      await server.finished;
+    };
+  });
+
+  const ask = async (env: Record<string, string>, name = 'get_dashboard_summary') => {
+    const call = request(1, 'tools/call', { name });
     const { stdout } = await runScript('mcp', { env, cwd: folder.path, stdin: call });
     const { result } = JSON.parse(stdout);
-    return result.isError ? result.content[0].text : result.structuredContent.total_runs;
+    return result.isError ? result.content[0].text : result.structuredContent;
+  };
+  const readTotal = async (env: Record<string, string>) => {
+    const answer = await ask(env);
+    return answer.total_runs ?? answer;
   };
   const fill = async (database: TestDatabase, runs: number) => {
     closing.push(() => database.close());
@@ -161,21 +177,19 @@ describe('the data', () => {
 
   it('comes from DATABASE_URL whatever else is there', async () => {
     const DATABASE_URL = await fill(await createPostgres(), 2);
-    const embedded = await fill(await createEmbedded(), 1);
-    const EMBEDDED_DB_PORT = new URL(embedded).port;
-    expect(await readTotal({ ...alone, DATABASE_URL, EMBEDDED_DB_PORT })).toBe(2);
+    expect(await readTotal({ ...beside, BACKEND_URL: alone.BACKEND_URL, DATABASE_URL })).toBe(2);
   });
 
-  it('comes from BACKEND_URL when that is set, though an embedded database answers', async () => {
+  it('comes from BACKEND_URL when that is set', async () => {
     const BACKEND_URL = await startApi(await fill(await createPostgres(), 3));
-    const EMBEDDED_DB_PORT = new URL(await fill(await createEmbedded(), 1)).port;
-    expect(await readTotal({ BACKEND_URL, INTERNAL_SECRET, EMBEDDED_DB_PORT })).toBe(3);
-    expect(await readTotal({ BACKEND_URL, EMBEDDED_DB_PORT })).toMatch(/401/);
+    expect(await readTotal({ ...beside, BACKEND_URL, INTERNAL_SECRET })).toBe(3);
+    const wrong = 'another-secret-that-the-server-does-not-know';
+    expect(await readTotal({ ...beside, BACKEND_URL, INTERNAL_SECRET: wrong })).toMatch(/401/);
   });
 
-  it('comes from the embedded database of a running server without either', async () => {
-    const EMBEDDED_DB_PORT = new URL(await fill(await createEmbedded(), 1)).port;
-    expect(await readTotal({ EMBEDDED_DB_PORT })).toBe(1);
+  it('comes from that database without either, also to write', async () => {
+    expect(await readTotal(beside)).toBe(0);
+    expect(await ask(beside, 'trigger_backup_run')).toMatchObject({ status: 'pending' });
   });
 });
 
@@ -192,7 +206,7 @@ describe('npm start', () => {
       await remove();
     });
     const http = await connectHttp(`${server.url}/mcp`);
-    expect((await http.listTools()).tools).toHaveLength(15);
+    expect((await http.listTools()).tools).toHaveLength(offered.length);
     const sse = await connectSse(`${server.url}/sse`);
     const health = await sse.callTool({ name: 'get_system_health' });
     expect(health.structuredContent).toMatchObject({

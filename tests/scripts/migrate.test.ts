@@ -2,8 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { systemClock } from '../../lib/platform/clock.ts';
-import { openEmbeddedDatabase } from '../../lib/platform/database/embedded/open.ts';
+import { systemClock } from '../../lib/clock.ts';
+import { openEmbeddedDatabase } from '../../lib/database/embedded/open.ts';
 import { createPostgres, silentLog } from '../support/databases.ts';
 import { runScript } from '../support/script.ts';
 
@@ -41,7 +41,7 @@ describe('npm run migrate', () => {
   });
 
   it('migrates the embedded database in DATA_DIR when no server runs', async () => {
-    const env = { DATA_DIR: join(folder, 'data'), EMBEDDED_DB_PORT: '0' };
+    const env = { DATA_DIR: join(folder, 'data') };
     const first = await runMigrate(env);
     expect(first).toMatchObject({ code: 0, stderr: '' });
     expect(first.stdout).toMatch(applied);
@@ -50,15 +50,14 @@ describe('npm run migrate', () => {
     );
   });
 
-  it('migrates the embedded database of a running server through its port', async () => {
+  it('migrates the embedded database of a running server through its socket', async () => {
     const running = await openEmbeddedDatabase({
       dataDir: join(folder, 'running'),
-      listen: { port: 0 },
+      listen: null,
       log: silentLog,
       clock: systemClock,
     });
-    const { port } = new URL(running.url ?? '');
-    const result = await runMigrate({ DATA_DIR: join(folder, 'running'), EMBEDDED_DB_PORT: port });
+    const result = await runMigrate({ DATA_DIR: join(folder, 'running') });
     expect(result).toMatchObject({ code: 0, stderr: '' });
     expect(result.stdout).toMatch(/^the embedded database of the running server /);
     const rows = await running.query({ text: 'SELECT count(*)::int AS count FROM backup_runs' });
@@ -87,6 +86,6 @@ describe('npm run migrate', () => {
   it('refuses arguments that it does not know with exit code 2', async () => {
     const { code, stderr } = await runMigrate({}, ['--down']);
     expect(code).toBe(2);
-    expect(stderr).toContain('usage: npm run migrate');
+    expect(stderr).toContain('Usage: npm run migrate');
   });
 });

@@ -1,8 +1,11 @@
-import { readFile, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { execa } from 'execa';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { embeddedUrl } from '../../lib/database/embedded/address.ts';
+import { findFreePort } from '../../scripts/free-port.ts';
+import { connect } from '../support/connection.ts';
 import { emptyFolder, freePorts, startIn } from '../support/local-start.ts';
 import { type RunningScript, runScript } from '../support/script.ts';
 
@@ -20,8 +23,8 @@ afterEach(async () => {
   await folder.remove();
 });
 
-const start = async (env?: Record<string, string>) => {
-  const script = await startIn(folder.path, env);
+const start = async (env?: Record<string, string>, how?: { isFirst: boolean }) => {
+  const script = await startIn(folder.path, env, how);
   running.push(script);
   return script;
 };
@@ -32,7 +35,7 @@ const bearer = (secret: string | undefined) => ({ headers: { Authorization: `Bea
 
 describe('npm start with nothing configured', () => {
   it('makes secrets that only their owner can read, says so, and serves with them', async () => {
-    const { url, output } = await start();
+    const { url, output } = await start({}, { isFirst: true });
     const secrets = parseEnv(await readFile(localEnv(), 'utf8'));
     expect(Object.keys(secrets).toSorted()).toEqual([
       'AUTH_PASSWORD',
@@ -52,6 +55,36 @@ describe('npm start with nothing configured', () => {
     expect(stats.status).toBe(200);
     expect(await stats.json()).toMatchObject({ total_runs: 0, last_run_at: null });
     expect((await fetch(`${url}/api/dashboard/stats`)).status).toBe(401);
+  });
+
+  it('opens no port for its database, and says how its socket is used', async () => {
+    const { output } = await start();
+    const data = join(folder.path, '.data');
+    expect(output()).toContain(`Database     embedded, in .data: psql -h ${data} -U postgres\n`);
+    const client = await connect(embeddedUrl(data));
+    expect((await client.query('SELECT count(*)::int AS runs FROM backup_runs')).rows).toEqual([
+      { runs: 0 },
+    ]);
+    await client.end();
+  });
+
+  it('opens a port for its database with a password that it makes and shows', async () => {
+    const port = String(await findFreePort(20_000));
+    const { output } = await start({ EMBEDDED_DB_PORT: port });
+    const { EMBEDDED_DB_PASSWORD } = parseEnv(await readFile(localEnv(), 'utf8'));
+    expect(EMBEDDED_DB_PASSWORD).toMatch(/^[\w-]{24}$/);
+    const url = `postgres://postgres:${EMBEDDED_DB_PASSWORD}@127.0.0.1:${port}/postgres`;
+    expect(output()).toContain(` and at ${url}\n`);
+    await (await connect(url)).end();
+  });
+
+  it('does not show a password of the database that a person chose', async () => {
+    const { output } = await start({
+      EMBEDDED_DB_PORT: String(await findFreePort(20_100)),
+      EMBEDDED_DB_PASSWORD: 'chosen-by-hand',
+    });
+    expect(output()).toContain('postgres://postgres:$EMBEDDED_DB_PASSWORD@127.0.0.1:');
+    expect(output()).not.toContain('chosen-by-hand');
   });
 
   it('makes the default archive folder for its owner alone, and none that is configured', async () => {
@@ -118,6 +151,21 @@ describe('npm start with a configuration', () => {
     expect((await fetch(`${url}/api/backups`)).status).toBe(200);
   });
 
+  it('says in one line that the port of the embedded database needs a password', async () => {
+    await writeFile(join(folder.path, '.env'), `INTERNAL_SECRET=${'s'.repeat(40)}\n`);
+    const { code, stderr } = await refused({ EMBEDDED_DB_PORT: '1024' });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^EMBEDDED_DB_PASSWORD must be set while EMBEDDED_DB_PORT is[^\n]*\n$/);
+  });
+
+  it('says in one line what to do about a damaged DATA_DIR', async () => {
+    await mkdir(join(folder.path, '.data/postgres'), { recursive: true });
+    await writeFile(join(folder.path, '.data/postgres/pg_hba.conf'), '');
+    const { code, stderr } = await refused({});
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^the embedded database in [^\n]*Move that folder aside[^\n]*\n$/);
+  });
+
   it('refuses to start without a secret beside a .env that has none', async () => {
     await writeFile(join(folder.path, '.env'), 'LOG_LEVEL=info\n');
     const { code, stderr } = await refused({});
@@ -133,12 +181,26 @@ describe('npm start with a configuration', () => {
     ['TRUSTED_PROXIES', '10.0.0.0/8,nonsense'],
     ['LOG_LEVEL', 'loud'],
     ['JWT_SECRET', 'too-short'],
+    ['CRON_SECRET', 'too-short'],
+    ['MCP_AUTH_TOKEN', 'too-short'],
+    ['AUTH_PASSWORD', 'too-short'],
+    ['BACKEND_URL', 'http://backend.example'],
     ['CREDENTIALS_ENCRYPTION_KEY', 'no-key'],
   ])('names a bad %s in one line without its value %s', async (name, value) => {
     const { code, stderr } = await refused({ [name]: value });
     expect(code).toBe(1);
     expect(stderr).toMatch(new RegExp(`^${name} [^\\n]*\\n$`));
     expect(stderr).not.toContain(value);
+  });
+
+  it('refuses a git that is too old in one line', async () => {
+    const git = join(folder.path, 'git');
+    await writeFile(git, '#!/bin/sh\necho git version 2.39.3\n', { mode: 0o755 });
+    const { code, stderr } = await refused({ PATH: folder.path });
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: 'found git version 2.39.3, which is too old: install git 2.39.4 or newer\n',
+    });
   });
 
   it('says in one line that a port is taken', async () => {

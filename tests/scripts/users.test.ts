@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createPostgres, type TestDatabase } from '../support/databases.ts';
-import { runScript } from '../support/script.ts';
+import { runScript, startScript } from '../support/script.ts';
 
 const PASSWORD = 'correct horse battery';
 let folder: string;
@@ -51,7 +51,7 @@ describe('npm run users', () => {
     await users(['add', 'grace'], `${PASSWORD}\n`);
     const before = await storedHash('grace');
     const { code, stderr } = await users(['add', 'grace'], 'another password\n');
-    expect({ code, stderr }).toEqual({ code: 1, stderr: 'user grace exists already\n' });
+    expect({ code, stderr }).toEqual({ code: 1, stderr: 'user grace already exists\n' });
     expect(await storedHash('grace')).toBe(before);
   });
 
@@ -69,6 +69,17 @@ describe('npm run users', () => {
     expect(stdout).toMatch(/^ada\t\S+Z\ngrace\t\S+Z\n$/);
   });
 
+  it('ends after its work while the other end of its stdin stays open', async () => {
+    const adding = startScript('users', {
+      args: ['add', 'edsger'],
+      cwd: folder,
+      env: { DATABASE_URL: database.url },
+      stdin: null,
+    });
+    adding.child.stdin?.write(`${PASSWORD}\n`);
+    expect(await adding.finished).toMatchObject({ code: 0, stdout: 'added edsger\n' });
+  });
+
   it('gives a user another password, and says when there is none', async () => {
     const before = await storedHash('ada');
     const { code, stdout, stderr } = await users(['password', 'ada'], 'a newer password\n');
@@ -78,14 +89,14 @@ describe('npm run users', () => {
     expect(after).toMatch(/^scrypt\$/);
     expect(after).not.toBe(before);
     expect((await users(['password', 'nobody'], `${PASSWORD}\n`)).stderr).toBe(
-      'there is no user nobody\n',
+      'user nobody does not exist\n',
     );
   });
 
   it('removes a user, and says when there is none', async () => {
     expect((await users(['remove', 'ada'])).stdout).toBe('removed ada\n');
     const { code, stderr } = await users(['remove', 'ada']);
-    expect({ code, stderr }).toEqual({ code: 1, stderr: 'there is no user ada\n' });
+    expect({ code, stderr }).toEqual({ code: 1, stderr: 'user ada does not exist\n' });
   });
 
   it.each([
@@ -97,7 +108,18 @@ describe('npm run users', () => {
     [['add', 'a b']],
     [],
   ])('answers wrong usage with exit code 2: %j', async (args = []) => {
-    expect((await users(args)).code).toBe(2);
+    const { code, stderr } = await users(args);
+    expect(code).toBe(2);
+    expect(stderr).not.toMatch(/frob|two|\n {4}at /);
+  });
+
+  it('says on stderr that there are no users yet', async () => {
+    const empty = await createPostgres();
+    const env = { DATABASE_URL: empty.url };
+    const { code, stdout, stderr } = await runScript('users', { args: ['list'], cwd: folder, env });
+    await empty.close();
+    expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
+    expect(stderr).toBe('no users yet: `npm run users -- add NAME`\n');
   });
 
   it('says in one line that there are no tables yet', async () => {

@@ -1,6 +1,6 @@
 import { setImmediate as nextRound } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { Database } from '../../lib/platform/database/database.ts';
+import type { Database } from '../../lib/database/database.ts';
 import { createEmbedded, type TestDatabase } from '../support/databases.ts';
 import { createBatches, startBuiltIn } from '../support/embeddings.ts';
 import { sql } from '../support/records.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Database } from '../../lib/platform/database/database.ts';
-import { AppError } from '../../lib/platform/errors.ts';
+import type { Database } from '../../lib/database/database.ts';
+import { AppError } from '../../lib/errors.ts';
 import { hashingEmbedder } from '../../lib/search/embedders/embedder.ts';
 import { hashingModel } from '../../lib/search/embedders/hashing.ts';
 import {
@@ -13,7 +13,7 @@ import { createBatches, createPostgresWithVectors, startBuiltIn } from '../suppo
 import { empty, insertLog, sql } from '../support/records.ts';
 import { forgetGenerations } from '../support/search.ts';
 
-// At most one generation is BUILDING and one ACTIVE, also when many ask at once (decisions 5).
+// At most one generation is BUILDING and one ACTIVE, even with concurrent callers.
 
 let database: TestDatabase;
 let db: Database;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Database } from '../../lib/platform/database/database.ts';
-import { createRedactor } from '../../lib/platform/redaction.ts';
+import type { Database } from '../../lib/database/database.ts';
 import { hashingEmbedder } from '../../lib/search/embedders/embedder.ts';
+import { createRedactor } from '../../lib/security/redaction/redactor.ts';
 import type { TestDatabase } from '../support/databases.ts';
 import {
   countJobs,

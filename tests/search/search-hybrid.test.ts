@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { Database } from '../../lib/platform/database/database.ts';
+import type { Database } from '../../lib/database/database.ts';
 import { createEmbedded, type TestDatabase } from '../support/databases.ts';
 import { empty, insertFix, insertLog, insertResult, insertRun, sql } from '../support/records.ts';
 import { activateBuiltIn, ask, find, forgetGenerations, insertAnswer } from '../support/search.ts';
@@ -39,7 +39,7 @@ describe('which generation takes part', () => {
     const id = await log('the clone timed out');
     await activateBuiltIn(db);
     await sql(db, `UPDATE embedding_generations SET status = 'BUILDING'`);
-    expect(await find(db, 'clone tmied')).toEqual([]);
+    expect(await find(db, 'tmied')).toEqual([]);
     const outcome = await ask(db, 'clone');
     expect(outcome.results.map((result) => result.id)).toEqual([id]);
     expect(outcome).toMatchObject({
@@ -146,6 +146,19 @@ describe('fusion', () => {
     const byVector = await find(db, query, { ftsWeight: 0, semanticWeight: 1 });
     expect(byText[0]).toBe(`execution_log ${exact}`);
     expect(byVector[0]).toBe(`execution_log ${typo}`);
+  });
+
+  it('puts what has all words first, whatever vectors say of what lacks some', async () => {
+    const story = 'disks paths hosts mirrors branches tags archives certificates quotas limits';
+    const all = await log(`${story} authentication ${story} remote`);
+    const most = await log('authentication');
+    await activateBuiltIn(db);
+    const query = 'authentication remote';
+    const byVectors = await find(db, query, { ftsWeight: 0, semanticWeight: 1 });
+    expect(byVectors[0]).toBe(`execution_log ${most}`);
+    expect(await find(db, query, { ftsWeight: 0.001, semanticWeight: 1 })).toEqual(
+      [all, most].map((id) => `execution_log ${id}`),
+    );
   });
 
   it('has one entry for each source, however many of its chunks were found', async () => {

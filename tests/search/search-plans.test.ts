@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parseQuery } from '../../lib/search/parse-query.ts';
 import { connect, createPostgres, type TestDatabase } from '../support/databases.ts';
 import { sql } from '../support/records.ts';
 import { find } from '../support/search.ts';
@@ -85,4 +86,35 @@ it('is read in few pages also while the index is not merged with rows just writt
      FROM generate_series(1, 9000) AS n`,
   );
   expect(await pagesRead('zeppelin')).toBeLessThan(1_000);
+});
+
+describe('a search whose time is over', () => {
+  /** What one list gives within some milliseconds. */
+  const within = (query: string, milliseconds: number, find = 'search_full_text') =>
+    sql<{ row_id: string | null }>(
+      database.db,
+      `SELECT row_id::text FROM ${find}('execution_log', $1::jsonb, NULL, NULL, 100, 10,
+         clock_timestamp() + $2 * interval '1 ms')`,
+      [JSON.stringify(parseQuery(query).alternatives), milliseconds],
+    );
+  const cut = [{ row_id: null }];
+
+  it.each([
+    ['a phrase of words in every row that never meet', '"step backup"'],
+    ['a phrase of forms of words', '"stepping backups"'],
+    ['words of which one is excluded', 'timeout -backup'],
+    ['a common word that is left out, and what is excluded', 'the -backup'],
+    ['many phrases', Array.from({ length: 48 }, (_, n) => `"backup step ${n}" or`).join(' ')],
+  ])('says so for %s', async (_what, query) => {
+    expect(await within(query, 60)).toEqual(cut);
+  });
+
+  it('says so before it has begun', async () => {
+    expect(await within('EHOSTUNREACH', -1)).toEqual(cut);
+    expect(await within('backup zeppelin', -1, 'search_most_words')).toEqual(cut);
+  });
+
+  it('finds a phrase in all rows when it is given the time', async () => {
+    expect(await within('"12345 of the backup"', 60_000)).toEqual([{ row_id: '12345' }]);
+  });
 });

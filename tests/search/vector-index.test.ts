@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Database } from '../../lib/platform/database/database.ts';
-import { AppError } from '../../lib/platform/errors.ts';
+import type { Database } from '../../lib/database/database.ts';
+import { AppError } from '../../lib/errors.ts';
 import type { Embedder } from '../../lib/search/embedders/embedder.ts';
 import { embedByHashing } from '../../lib/search/embedders/hashing.ts';
 import { activateGeneration, startGeneration } from '../../lib/search/generations.ts';
@@ -165,7 +165,7 @@ describe('an index that cannot be built', () => {
       const log = { error: (message: string) => logged.push(message) } as never;
       const report = await createBatches(postgres.db, { log }).process();
       expect(report).toMatchObject({ succeeded: 1, generation_status: 'READY' });
-      expect(logged).toEqual(['the index of an embedding generation could not be built']);
+      expect(logged).toEqual(['could not build the index of an embedding generation']);
     } finally {
       await postgres.close();
     }

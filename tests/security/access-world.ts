@@ -1,5 +1,5 @@
-import { hashPassword } from '../../lib/platform/password.ts';
 import { addUser } from '../../lib/records/users.ts';
+import { hashPassword } from '../../lib/security/password.ts';
 import type { Caller } from '../../scripts/access-table.ts';
 import { type LocalServer, startLocalServer } from '../../scripts/local-server.ts';
 import { chatEnvironment } from '../support/chat.ts';
@@ -48,6 +48,8 @@ export async function startAccessWorld(): Promise<AccessWorld> {
     INTERNAL_SECRET: TEST_SECRET,
     CRON_SECRET,
     MCP_AUTH_TOKEN: TEST_TOKEN,
+    // These are counted by the token, wherever they come from.
+    MCP_MAX_CALLS_PER_MINUTE: '100000',
     PATH: process.env.PATH,
     PORT: '0',
     LOG_LEVEL: 'error',

@@ -1,14 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { backupsEndpoints } from '../../lib/backups/endpoints.ts';
-import { otherRoutes } from '../../lib/routes.ts';
 import { type AccessRow, callers, readAccessTable } from '../../scripts/access-table.ts';
+import { allRoutes } from '../../scripts/build/openapi.ts';
 import { type AccessRequest, MARK, makeRequest } from './access-requests.ts';
 import { type AccessWorld, startAccessWorld } from './access-world.ts';
 import { ask, type PlainAnswer } from './ask.ts';
 import type { Way } from './ways.ts';
 
-// The access table, asked cell by cell of the whole server. (spec 1 and 3, Authentication; spec 2,
-// Authentication)
+// Checks every cell of the access table against the whole server.
 
 const PREFIX = '/observatory';
 const table = readAccessTable();
@@ -108,8 +106,7 @@ describe('the table', () => {
   const rows = table.map((row) => `${row.method} ${barePath(row)}`).sort();
 
   it('has every route that is declared, and no other', () => {
-    const declared = [...backupsEndpoints.map(({ route }) => route), ...otherRoutes];
-    const names = declared.map(({ method, path }) => `${method.toUpperCase()} ${path}`);
+    const names = allRoutes.map(({ method, path }) => `${method.toUpperCase()} ${path}`);
     expect(rows).toEqual(names.sort());
   });
 

@@ -1,13 +1,13 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createHostedBackupsApp } from '../../lib/backups/hosted.ts';
-import { createHostedLiveApp } from '../../lib/live/hosted.ts';
-import { createHostedMcpApp } from '../../lib/mcp/hosted.ts';
-import { createHostedObservatoryApp } from '../../lib/observatory/hosted.ts';
-import { variableGroups } from '../../lib/platform/config/groups.ts';
-import { ConfigError, type Environment, readConfig } from '../../lib/platform/config/read.ts';
-import { secretNames } from '../../lib/platform/config/secrets.ts';
+import { createHostedBackupsApp } from '../../lib/backups/backups-function.ts';
+import { variableGroups } from '../../lib/config/groups.ts';
+import { ConfigError, type Environment, readConfig } from '../../lib/config/read.ts';
+import { secretNames } from '../../lib/config/secrets.ts';
+import { createHostedLiveApp } from '../../lib/live/live-function.ts';
+import { createHostedMcpApp } from '../../lib/mcp/mcp-function.ts';
+import { createHostedObservatoryApp } from '../../lib/observatory/observatory-function.ts';
 import { findClosedPort } from '../support/down-database.ts';
 import { emptyFolder } from '../support/local-start.ts';
 import { runScript } from '../support/script.ts';
@@ -106,11 +106,7 @@ it.each(variables)('a bad %s is named without its value', (name, group) => {
 describe.each<
   [string, string[], (environment: Environment, write: (line: string) => void) => unknown]
 >([
-  [
-    'service API',
-    ['/api/backups', '/health'],
-    (env, write) => createHostedBackupsApp(env, async () => [], write),
-  ],
+  ['service API', ['/api/backups', '/health'], (env, write) => createHostedBackupsApp(env, write)],
   ['live feed', ['/api/logs/stream'], (env, write) => createHostedLiveApp(env, write)],
   ['MCP server', ['/mcp', '/sse'], (env, write) => createHostedMcpApp(env, write)],
   [

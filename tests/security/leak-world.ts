@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { hashPassword } from '../../lib/platform/password.ts';
 import { addUser } from '../../lib/records/users.ts';
+import { hashPassword } from '../../lib/security/password.ts';
 import type { Caller } from '../../scripts/access-table.ts';
 import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';

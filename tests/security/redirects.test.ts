@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { gitHostVariables } from '../../lib/platform/config/git-host.ts';
-import { readConfig } from '../../lib/platform/config/read.ts';
-import { redisVariables } from '../../lib/platform/config/redis.ts';
-import { callInternalService } from '../../lib/platform/http/internal-service.ts';
-import { openRedis } from '../../lib/platform/redis.ts';
+import { gitHostVariables } from '../../lib/config/git-host.ts';
+import { readConfig } from '../../lib/config/read.ts';
+import { redisVariables } from '../../lib/config/redis.ts';
+import { callInternalService } from '../../lib/http/internal-service.ts';
+import { openRedis } from '../../lib/rate-limits/redis.ts';
 import { lookUpRepository } from '../../lib/worker/discovery/look-up.ts';
 import { createGitHostClient } from '../../lib/worker/git-host/client.ts';
 import { connectGitHost } from '../../lib/worker/git-host/connection.ts';
@@ -49,7 +49,7 @@ describe('the git host', () => {
   it.each([301, 302, 303, 307, 308])('sends nothing on to another server by %i', async (code) => {
     status = code;
     await expect(lookUpRepository(gitHost(), 'ada/app')).rejects.toThrow(
-      /sends the request elsewh/,
+      /redirects the request elsewh/,
     );
     expect(other.received).toEqual([]);
   });
@@ -58,7 +58,7 @@ describe('the git host', () => {
     const path = '/api/v3/app-manifests/a-code/conversions';
     own[path] = { status: 307, headers: { Location: '/api/v3/elsewhere' } };
     const asked = gitHost().request('POST /app-manifests/{code}/conversions', { code: 'a-code' });
-    await expect(asked).rejects.toThrow(/sends the request elsewhere/);
+    await expect(asked).rejects.toThrow(/redirects the request elsewhere/);
     expect(service.received.filter((request) => request.path !== path)).toEqual([]);
   });
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { secretNames } from '../../lib/platform/config/secrets.ts';
+import { secretNames } from '../../lib/config/secrets.ts';
 
 const document = readFileSync('SECURITY.md', 'utf8');
 

@@ -1,7 +1,7 @@
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { secretNames } from '../../lib/platform/config/secrets.ts';
+import { secretNames } from '../../lib/config/secrets.ts';
 import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { createHostedWorker, type HostedWorker } from '../support/hosted-worker.ts';
 import { rowsOf } from '../support/worker.ts';

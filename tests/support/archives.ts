@@ -4,8 +4,12 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 import { pack } from 'tar-stream';
-import { type ArchiveReaderOptions, createArchiveReader } from '../../lib/archives/archives.ts';
-import { redact } from '../../lib/platform/redaction.ts';
+import {
+  type ArchiveCall,
+  type ArchiveReaderOptions,
+  createArchiveReader,
+} from '../../lib/archives/archives.ts';
+import { createRedactor } from '../../lib/security/redaction/redactor.ts';
 import { createTestClock } from './clock.ts';
 import { createRepository, type TestRepository, temporaryFolder } from './git.ts';
 
@@ -49,7 +53,7 @@ export async function createArchiveFolder(): Promise<ArchiveFolder> {
         environment: { PATH: process.env.PATH },
         clock,
         findRecord: async (name) => records.get(name) ?? null,
-        redact,
+        redactor: createRedactor([]),
         ...options,
       }),
     repository: (name) => createRepository(join(outside, name)),
@@ -64,8 +68,8 @@ export async function createArchiveFolder(): Promise<ArchiveFolder> {
   };
 }
 
-/** A signal that never aborts. */
-export const { signal: noSignal } = new AbortController();
+/** A call that is never canceled. */
+export const anyCall: ArchiveCall = { signal: new AbortController().signal };
 
 export function sha256(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex');

@@ -1,7 +1,7 @@
 import { createBackupsApp } from '../../lib/backups/app.ts';
-import { createRemoteSource } from '../../lib/mcp/remote-source.ts';
-import { systemClock } from '../../lib/platform/clock.ts';
-import { serveNode } from '../../lib/platform/http/serve.ts';
+import { systemClock } from '../../lib/clock.ts';
+import { serveNode } from '../../lib/http/serve.ts';
+import { createRemoteSource } from '../../lib/mcp/remote/source.ts';
 import type { BackupSource } from '../../lib/tools/backup-source.ts';
 import { createDatabaseSource } from '../../lib/tools/database-source.ts';
 import { createTestClock, type TestClock } from './clock.ts';

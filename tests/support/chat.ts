@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import { vi } from 'vitest';
+import type { Database } from '../../lib/database/database.ts';
+import { type RunningServer, serveNode } from '../../lib/http/serve.ts';
 import { createObservatoryApp } from '../../lib/observatory/app.ts';
 import type { ChatEvent } from '../../lib/observatory/chat/events.ts';
-import type { Database } from '../../lib/platform/database/database.ts';
-import { type RunningServer, serveNode } from '../../lib/platform/http/serve.ts';
 import { createTestDeps, type TestDeps, type TestDepsOptions } from './deps.ts';
 import type { Gateway } from './gateway.ts';
 import { ADA, observatoryEnvironment, signToken } from './observatory-client.ts';

@@ -1,7 +1,7 @@
 import { createBackupsApp } from '../../lib/backups/app.ts';
-import { backupsEndpoints } from '../../lib/backups/endpoints.ts';
-import { errorEnvelope, plainError } from '../../lib/platform/http/error-shapes.ts';
-import type { Route } from '../../lib/platform/http/route.ts';
+import { backupsEndpoints } from '../../lib/backups/backups-endpoints.ts';
+import { errorEnvelope, plainError } from '../../lib/http/error-shapes.ts';
+import type { Route } from '../../lib/http/route.ts';
 import { createTestDeps, type TestDeps, type TestDepsOptions, withSecret } from './deps.ts';
 import { checkShape } from './shape.ts';
 
@@ -43,11 +43,11 @@ function schemaOf(method: string, path: string, status: number) {
   const route = backupsEndpoints
     .map((endpoint) => endpoint.route)
     .find((route) => route.method === method.toLowerCase() && fits(route, pathname));
-  const schema = route?.responses()[status]?.schema;
+  const schema = route?.responses[status]?.schema;
   if (schema) return schema;
   if (status < 400)
     throw new Error(`${method} ${path} answered ${status}, which no route describes`);
-  return [401, 429, 500, 503].includes(status) ? errorEnvelope() : plainError();
+  return [401, 429, 500, 503].includes(status) ? errorEnvelope : plainError;
 }
 
 function fits(route: Route, pathname: string): boolean {

@@ -7,6 +7,12 @@ export async function connect(url: string): Promise<Client> {
   return client;
 }
 
+/** The file of the Unix socket that a URL names. */
+export function socketOf(url: string): string {
+  const { searchParams } = new URL(url);
+  return `${searchParams.get('host')}/.s.PGSQL.${searchParams.get('port')}`;
+}
+
 /** The URL of another database on the same server. */
 export function databaseUrl(serverUrl: string, name: string): string {
   const url = new URL(serverUrl);

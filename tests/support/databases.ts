@@ -1,12 +1,15 @@
 import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { inject } from 'vitest';
-import { systemClock } from '../../lib/platform/clock.ts';
-import type { Database } from '../../lib/platform/database/database.ts';
-import { openEmbeddedDatabase } from '../../lib/platform/database/embedded/open.ts';
-import { migrate } from '../../lib/platform/database/migrate.ts';
-import { openDatabase } from '../../lib/platform/database/open.ts';
-import { createLog, type Log } from '../../lib/platform/log.ts';
+import { systemClock } from '../../lib/clock.ts';
+import type { Database } from '../../lib/database/database.ts';
+import { openEmbeddedDatabase } from '../../lib/database/embedded/open.ts';
+import { openDatabase } from '../../lib/database/open.ts';
+import { createLog, type Log } from '../../lib/log.ts';
 import { connect, databaseUrl } from './connection.ts';
+import { copyTemplate } from './embedded-template.ts';
 import { neonUrl, startNeonEndpoint } from './neon-http.ts';
 
 export { connect } from './connection.ts';
@@ -58,24 +61,25 @@ export async function createNeon(options: TestDatabaseOptions = {}): Promise<Tes
   };
 }
 
-/** A fresh embedded database in memory, listening on a free port. */
+/** A fresh embedded database: in memory when it has nothing in it. */
 export async function createEmbedded({
   migrated = true,
 }: TestDatabaseOptions = {}): Promise<TestDatabase> {
+  const dataDir = migrated ? await mkdtemp(join(tmpdir(), 'embedded-')) : null;
+  if (dataDir !== null) await copyTemplate(inject('embeddedTemplate'), dataDir);
   const db = await openEmbeddedDatabase({
-    dataDir: null,
-    listen: { port: 0 },
+    dataDir,
+    listen: null,
     log: silentLog,
     clock: systemClock,
   });
-  if (migrated) await migrate(db, 'drizzle');
   return {
     db,
-    get url() {
-      if (db.url === null) throw new Error('the embedded database does not listen');
-      return db.url;
+    url: db.url,
+    async close() {
+      await db.close();
+      if (dataDir !== null) await rm(dataDir, { recursive: true, force: true });
     },
-    close: () => db.close(),
   };
 }
 

@@ -1,12 +1,12 @@
-import { type LocalConfig, localVariables } from '../../lib/platform/config/local.ts';
-import { type Environment, readConfig } from '../../lib/platform/config/read.ts';
-import { configuredSecrets } from '../../lib/platform/config/secrets.ts';
-import type { Database } from '../../lib/platform/database/database.ts';
-import { missingDatabase } from '../../lib/platform/database/open.ts';
-import { buildDeps, type Deps } from '../../lib/platform/deps.ts';
-import { createLog } from '../../lib/platform/log.ts';
-import { createRedactor } from '../../lib/platform/redaction.ts';
-import { openRedis } from '../../lib/platform/redis.ts';
+import { type LocalConfig, localVariables } from '../../lib/config/local.ts';
+import { type Environment, readConfig } from '../../lib/config/read.ts';
+import { configuredSecrets } from '../../lib/config/secrets.ts';
+import type { Database } from '../../lib/database/database.ts';
+import { missingDatabase } from '../../lib/database/open.ts';
+import { buildDeps, type Deps } from '../../lib/deps.ts';
+import { createLog } from '../../lib/log.ts';
+import { openRedis } from '../../lib/rate-limits/redis.ts';
+import { createRedactor } from '../../lib/security/redaction/redactor.ts';
 import { createTestClock, type TestClock } from './clock.ts';
 
 /** The internal secret of tests, and the headers that carry it. */
@@ -36,7 +36,7 @@ export interface TestDepsOptions {
   clock?: TestClock;
 }
 
-/** The handles of a surface as they ship, with a clock that stands still and a log that is kept. */
+/** The dependencies of a surface as they ship, with a clock that stands still and a log that is kept. */
 export function createTestDeps(options: TestDepsOptions = {}): TestDeps {
   const clock = options.clock ?? createTestClock();
   const logged: LogRecord[] = [];

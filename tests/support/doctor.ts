@@ -1,5 +1,5 @@
-import { type Clock, systemClock } from '../../lib/platform/clock.ts';
-import type { Environment } from '../../lib/platform/config/read.ts';
+import { type Clock, systemClock } from '../../lib/clock.ts';
+import type { Environment } from '../../lib/config/read.ts';
 import { examine } from '../../scripts/doctor/examine.ts';
 import { type Check, type Report, report } from '../../scripts/doctor/report.ts';
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import type { Database } from '../../lib/platform/database/database.ts';
-import { openDatabase } from '../../lib/platform/database/open.ts';
+import type { Database } from '../../lib/database/database.ts';
+import { openDatabase } from '../../lib/database/open.ts';
 import { silentLog } from './databases.ts';
 
 /** A database whose server does not listen. Its address holds words that no answer may show. */

@@ -1,14 +1,14 @@
-import type { Database } from '../../lib/platform/database/database.ts';
-import { createRedactor } from '../../lib/platform/redaction.ts';
+import type { Database } from '../../lib/database/database.ts';
 import { type Embedder, hashingEmbedder } from '../../lib/search/embedders/embedder.ts';
 import { hashingModel } from '../../lib/search/embedders/hashing.ts';
 import { startGeneration } from '../../lib/search/generations.ts';
 import {
-  type BatchHandles,
+  type BatchDeps,
   type BatchReport,
   type BatchRequest,
   processBatches,
 } from '../../lib/search/process-batch.ts';
+import { createRedactor } from '../../lib/security/redaction/redactor.ts';
 import { createTestClock, type TestClock } from './clock.ts';
 import { createPostgres, silentLog, type TestDatabase } from './databases.ts';
 import { sql } from './records.ts';
@@ -29,7 +29,7 @@ export function createBatches(
   db: Database,
   { embedder = hashingEmbedder, clock = createTestClock(), ...rest }: BatchOptions = {},
 ) {
-  const handles: BatchHandles = {
+  const deps: BatchDeps = {
     db,
     clock,
     log: silentLog,
@@ -41,7 +41,7 @@ export function createBatches(
     clock,
     /** Everything that is left, unless told otherwise. */
     process: (request: Partial<BatchRequest> = {}): Promise<BatchReport> =>
-      processBatches(handles, {
+      processBatches(deps, {
         generationId: 1,
         batchSize: 50,
         maxBatches: 50,
@@ -51,7 +51,7 @@ export function createBatches(
   };
 }
 
-interface BatchOptions extends Partial<BatchHandles> {
+interface BatchOptions extends Partial<BatchDeps> {
   embedder?: Embedder;
   clock?: TestClock;
 }

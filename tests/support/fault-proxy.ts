@@ -23,7 +23,7 @@ export interface FaultProxy {
   /** From now on. Resolves when it is so. */
   break(fault: Fault): Promise<void>;
   /** Lets everything pass again. What hung is cut: a network that lost its state does not find it again. */
-  mend(): Promise<void>;
+  repair(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -124,7 +124,7 @@ export async function startFaultProxy(host: string, port: number): Promise<Fault
       fault = next;
       if (next === 'refuses') await stopListening();
     },
-    async mend() {
+    async repair() {
       fault = null;
       for (const { client, isHeld } of [...pairs]) if (isHeld) client.resetAndDestroy();
       server ??= await listen(own);

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 
-/** The entry of a model as the gateway lists it (decisions 5, Gateway wire shapes). */
+/** The entry of a model as the gateway lists it. */
 export interface GatewayModel {
   id: string;
   name?: string;
@@ -34,7 +34,7 @@ export interface GatewayRequest {
   body: Record<string, unknown> | null;
 }
 
-/** A stand-in model gateway over HTTP: the paths of decisions 5, with failures by script. */
+/** A stand-in model gateway over HTTP: the paths that the service uses, with failures by script. */
 export interface Gateway {
   /** GATEWAY_BASE_URL. */
   url: string;

@@ -64,3 +64,29 @@ export async function temporaryFolder(): Promise<{ path: string; remove(): Promi
   const path = await mkdtemp(join(tmpdir(), 'worker-'));
   return { path, remove: () => rm(path, { recursive: true, force: true, maxRetries: 5 }) };
 }
+
+/**
+ * Commits the tree of a git bomb to `main`: nine levels of ten identical trees, so that ten small objects
+ * are 10^9 files, or as many folders where there is no file. Returns the commit.
+ */
+export async function plantBomb(
+  { git: run, path }: TestRepository,
+  { hasFiles = true } = {},
+): Promise<string> {
+  const makeTree = (entries: string) => feed(path, ['mktree'], entries);
+  const tenOf = (kind: string, id: string) =>
+    Array.from({ length: 10 }, (_, name) => `${kind} ${id}\t${name}\n`).join('');
+  const blob = await feed(path, ['hash-object', '-w', '--stdin'], 'x');
+  let tree = await makeTree(hasFiles ? tenOf('100644 blob', blob) : '');
+  for (let level = 1; level < 9; level++) tree = await makeTree(tenOf('040000 tree', tree));
+  const commit = await run('commit-tree', '-m', 'bomb', tree);
+  await run('update-ref', 'refs/heads/main', commit);
+  return commit;
+}
+
+/** Runs git with a text on its standard input. */
+async function feed(folder: string, args: string[], text: string): Promise<string> {
+  const running = execute('git', args, { cwd: folder, env });
+  running.child.stdin?.end(text);
+  return (await running).stdout.trim();
+}

@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { systemClock } from '../../lib/platform/clock.ts';
+import { systemClock } from '../../lib/clock.ts';
 import { openLoginStore } from '../../lib/worker/logins/login-store.ts';
 import { createRepository, git, type TestRepository, temporaryFolder } from './git.ts';
 import { type GitHost, startGitHost } from './git-host/server.ts';

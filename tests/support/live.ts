@@ -2,13 +2,13 @@ import { once } from 'node:events';
 import { EventSource } from 'eventsource';
 import { vi } from 'vitest';
 import { type RawData, WebSocket } from 'ws';
+import type { Database, Statement } from '../../lib/database/database.ts';
+import { type RunningServer, serveNode } from '../../lib/http/serve.ts';
 import { createLiveApp, type LiveAppOptions } from '../../lib/live/app.ts';
-import type { Database, Statement } from '../../lib/platform/database/database.ts';
-import { type RunningServer, serveNode } from '../../lib/platform/http/serve.ts';
 import { createTestDeps, type TestDeps, type TestDepsOptions, withSecret } from './deps.ts';
 import { connectRaw, type RawClient } from './raw-client.ts';
 
-/** A live log message (spec 1, Resources). */
+/** A live log message. */
 export interface LiveMessage {
   type: string;
   id: number;

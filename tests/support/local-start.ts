@@ -1,6 +1,8 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
+import { inject } from 'vitest';
+import { copyTemplate } from './embedded-template.ts';
 import { type RunningScript, startScript } from './script.ts';
 
 /** Ports that the system chooses, so that tests run beside each other and beside a real server. */
@@ -12,11 +14,18 @@ export async function emptyFolder(): Promise<{ path: string; remove(): Promise<v
   return { path, remove: () => rm(path, { recursive: true, force: true }) };
 }
 
-/** `npm start` in a folder, ready to answer at `url`. */
+/**
+ * `npm start` in a folder, ready to answer at `url`. Its database is a copy of the template where it has
+ * none yet, unless `isFirst`: then the server makes it.
+ */
 export async function startIn(
   cwd: string,
   env: Record<string, string> = {},
+  { isFirst = false } = {},
 ): Promise<RunningScript & { url: string }> {
+  if (!isFirst && env.DATABASE_URL === undefined) {
+    await copyTemplate(inject('embeddedTemplate'), resolve(cwd, env.DATA_DIR ?? '.data'));
+  }
   const script = startScript('start', { cwd, env: { ...freePorts, ...env } });
   const [, url = ''] = await script.waitFor(/API +(http:\/\/\S+)\/api/);
   return { ...script, url };

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { type GitHostConfig, gitHostVariables } from '../../lib/platform/config/git-host.ts';
-import { readConfig } from '../../lib/platform/config/read.ts';
+import { type GitHostConfig, gitHostVariables } from '../../lib/config/git-host.ts';
+import { readConfig } from '../../lib/config/read.ts';
 import { connectGitHost, type GitHostConnection } from '../../lib/worker/git-host/connection.ts';
 import type { LoginFacts } from '../../lib/worker/logins/login.ts';
 import { type LoginStore, openLoginStore } from '../../lib/worker/logins/login-store.ts';

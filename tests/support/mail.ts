@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
-import type { Environment } from '../../lib/platform/config/read.ts';
+import type { Environment } from '../../lib/config/read.ts';
 
 /** A mail as the service was asked to send it. */
 export interface SentMail {
@@ -40,7 +40,7 @@ export interface MailService {
   close(): Promise<void>;
 }
 
-export const MAIL_KEY = 're_of_tests_0123456789abcdef';
+const MAIL_KEY = 're_of_tests_0123456789abcdef';
 export const ADDRESSES = ['Ops@example.com', 'boss@example.com'] as const;
 
 /** A stand-in of Resend's `POST /emails`, which takes a mail of one Idempotency-Key once. */

@@ -8,7 +8,7 @@ import { insertFix, insertLog, insertResult, insertRun } from './records.ts';
 import { startScriptedServer } from './scripted-server.ts';
 
 /** A token of a git host that stands in the data, and must not come out. */
-export const PLANTED_TOKEN = 'ghp_0123456789abcdefghijABCDEFGHIJ456789';
+const PLANTED_TOKEN = 'ghp_0123456789abcdefghijABCDEFGHIJ456789';
 
 /**
  * Everything that an MCP server works with: a database with a failed run, a folder with a real archive of

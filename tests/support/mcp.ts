@@ -3,15 +3,15 @@ import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { z } from 'zod';
+import { systemClock } from '../../lib/clock.ts';
+import { AppError } from '../../lib/errors.ts';
+import { serveNode } from '../../lib/http/serve.ts';
 import { createMcpApp, type McpAppOptions } from '../../lib/mcp/app.ts';
 import type { Catalogue } from '../../lib/mcp/offers.ts';
-import { systemClock } from '../../lib/platform/clock.ts';
-import { AppError } from '../../lib/platform/errors.ts';
-import { serveNode } from '../../lib/platform/http/serve.ts';
 import { readTool } from '../../lib/tools/tool.ts';
 import { silentLog } from './databases.ts';
 import { createTestDeps, type TestDepsOptions } from './deps.ts';
-import { createTestHandles } from './tools.ts';
+import { createTestToolDeps } from './tools.ts';
 
 /** The bearer token of tests, and the headers that carry it. */
 export const TEST_TOKEN = 'a-token-of-mcp-tests-with-39-characters';
@@ -63,7 +63,7 @@ export function createFixtureCatalogue() {
         description: 'Waits until it is canceled.',
         input: z.strictObject({}),
         output: z.object({}),
-        handler: (_input, _handles, { signal }) => {
+        handler: (_input, _deps, { signal }) => {
           waiting.resolve();
           return new Promise((_resolve, reject) => {
             signal.addEventListener('abort', () => {
@@ -120,7 +120,7 @@ export function createTestMcpApp(
   const { catalogue } = createFixtureCatalogue();
   const app = createMcpApp(deps, {
     loadCatalogue: async () => catalogue,
-    handles: createTestHandles({}),
+    loadDeps: async () => createTestToolDeps({}),
     ...appOptions,
   });
   return { app, deps };

@@ -21,7 +21,9 @@ export function neonUrl(url: string): string {
   const address = new URL(url);
   address.host = NEON_HOST;
   address.port = '';
-  address.searchParams.set('sslmode', 'require');
+  // A URL of a socket names the user as a parameter.
+  address.username ||= address.searchParams.get('user') ?? '';
+  address.search = 'sslmode=require';
   return address.href;
 }
 

@@ -1,9 +1,9 @@
 import { SignJWT } from 'jose';
+import type { Environment } from '../../lib/config/read.ts';
+import { observatoryError } from '../../lib/http/error-shapes.ts';
+import type { Route } from '../../lib/http/route.ts';
 import { createObservatoryApp, type ObservatoryAppOptions } from '../../lib/observatory/app.ts';
-import { observatoryEndpoints } from '../../lib/observatory/endpoints.ts';
-import type { Environment } from '../../lib/platform/config/read.ts';
-import { observatoryError } from '../../lib/platform/http/error-shapes.ts';
-import type { Route } from '../../lib/platform/http/route.ts';
+import { observatoryEndpoints } from '../../lib/observatory/observatory-endpoints.ts';
 import { createTestDeps, type TestDeps, type TestDepsOptions } from './deps.ts';
 import { checkShape } from './shape.ts';
 
@@ -130,11 +130,11 @@ function schemaOf(method: string, path: string, status: number) {
   const route = observatoryEndpoints
     .map((endpoint) => endpoint.route)
     .find((it) => it.method === method.toLowerCase() && fits(it, pathname));
-  const schema = route?.responses()[status]?.schema;
+  const schema = route?.responses[status]?.schema;
   if (schema) return schema;
   if (status < 400)
     throw new Error(`${method} ${path} answered ${status}, which no route describes`);
-  return observatoryError();
+  return observatoryError;
 }
 
 function fits({ path }: Route, pathname: string): boolean {

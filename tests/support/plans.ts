@@ -1,4 +1,4 @@
-import type { Database, SqlValue, Statement } from '../../lib/platform/database/database.ts';
+import type { Database, SqlValue, Statement } from '../../lib/database/database.ts';
 import { connect, type TestDatabase } from './databases.ts';
 
 interface Plan {

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 
-/** A TCP client that says what a test says, byte for byte. */
+/** A client that says what a test says, byte for byte. */
 export interface RawClient {
   socket: Socket;
   send(text: string): void;
@@ -13,9 +13,9 @@ export interface RawClient {
   ended(): Promise<string>;
 }
 
-/** Connects to a port on this machine. */
-export async function connectRaw(port: number): Promise<RawClient> {
-  const socket = connect(port, '127.0.0.1');
+/** Connects to a port on this machine, or to a Unix socket. */
+export async function connectRaw(where: number | string): Promise<RawClient> {
+  const socket = typeof where === 'number' ? connect(where, '127.0.0.1') : connect(where);
   let text = '';
   socket.setEncoding('latin1');
   socket.on('data', (chunk) => {

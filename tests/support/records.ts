@@ -1,4 +1,4 @@
-import type { Database, SqlValue } from '../../lib/platform/database/database.ts';
+import type { Database, SqlValue } from '../../lib/database/database.ts';
 
 type Row = Record<string, SqlValue>;
 

@@ -1,23 +1,23 @@
-import { systemClock } from '../../lib/platform/clock.ts';
-import type { Database } from '../../lib/platform/database/database.ts';
-import { AppError } from '../../lib/platform/errors.ts';
-import { createRedactor } from '../../lib/platform/redaction.ts';
+import { systemClock } from '../../lib/clock.ts';
+import type { Database } from '../../lib/database/database.ts';
+import { AppError } from '../../lib/errors.ts';
 import { hashingEmbedder } from '../../lib/search/embedders/embedder.ts';
 import { hashingModel } from '../../lib/search/embedders/hashing.ts';
 import { activateGeneration, startGeneration } from '../../lib/search/generations.ts';
 import { processBatches } from '../../lib/search/process-batch.ts';
 import {
-  type SearchHandles,
+  type SearchDeps,
   type SearchOutcome,
   type SearchRequest,
   search,
 } from '../../lib/search/search.ts';
-import { dropIndexesOfNobody } from '../../lib/search/vector-index.ts';
+import { dropOrphanedIndexes } from '../../lib/search/vector-index.ts';
+import { createRedactor } from '../../lib/security/redaction/redactor.ts';
 import { silentLog } from './databases.ts';
 import { sql } from './records.ts';
 
 /** A gateway that nobody has a key for. */
-const withoutGateway: Pick<SearchHandles, 'client' | 'resolveKeys'> = {
+const withoutGateway: Pick<SearchDeps, 'client' | 'resolveKeys'> = {
   client: {
     embedTexts: () => Promise.reject(new Error('no key was resolved')),
     rerankDocuments: () => Promise.reject(new Error('no key was resolved')),
@@ -43,6 +43,8 @@ export function ask(
       semanticWeight: 1,
       rerankModel: null,
       investigationsOf: null,
+      // What is found does not depend on how busy the machine is.
+      budgetMs: 60_000,
       ...request,
     },
   );
@@ -82,7 +84,7 @@ export async function forgetGenerations(db: Database): Promise<void> {
     `TRUNCATE embedding_generations, embedding_jobs, embedding_chunks, embedding_watermarks
      RESTART IDENTITY`,
   );
-  await dropIndexesOfNobody(db);
+  await dropOrphanedIndexes(db);
 }
 
 /** Stores a question and its answer in a chat of a user, and returns the answer's id. */

@@ -1,9 +1,10 @@
 import type { TestProject } from 'vitest/node';
-import { systemClock } from '../../lib/platform/clock.ts';
-import { migrate } from '../../lib/platform/database/migrate.ts';
-import { openDatabase } from '../../lib/platform/database/open.ts';
-import { createLog } from '../../lib/platform/log.ts';
+import { systemClock } from '../../lib/clock.ts';
+import { migrate } from '../../lib/database/migrate.ts';
+import { openDatabase } from '../../lib/database/open.ts';
+import { createLog } from '../../lib/log.ts';
 import { connect, databaseUrl } from './connection.ts';
+import { makeEmbeddedTemplate } from './embedded-template.ts';
 import { startPostgres } from './postgres-server.ts';
 
 declare module 'vitest' {
@@ -12,12 +13,14 @@ declare module 'vitest' {
     postgresUrl: string;
     /** Name of the database there that holds our migrations and nothing else. */
     migratedDatabase: string;
+    /** Path of the embedded database that tests copy. */
+    embeddedTemplate: string;
   }
 }
 
 const migratedDatabase = 'migrated';
 
-/** Starts the Postgres that all test files share, and makes the database that theirs are cloned from. */
+/** Starts the Postgres that all test files share, and makes the databases that theirs are copied from. */
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
   const server = await startPostgres();
   try {
@@ -29,6 +32,7 @@ export default async function setUp(project: TestProject): Promise<() => Promise
     const db = await openDatabase({ url, fetch, log });
     await migrate(db, 'drizzle');
     await db.close();
+    project.provide('embeddedTemplate', await makeEmbeddedTemplate());
   } catch (error) {
     await server.stop();
     throw error;

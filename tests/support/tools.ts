@@ -1,4 +1,5 @@
-import { runTool, type ToolHandles, type ToolOutcome, tools } from '../../lib/tools/index.ts';
+import { createRedactor } from '../../lib/security/redaction/redactor.ts';
+import { runTool, type ToolDeps, type ToolOutcome, tools } from '../../lib/tools/index.ts';
 import { createTestClock, type TestClock } from './clock.ts';
 import { silentLog } from './databases.ts';
 
@@ -9,8 +10,8 @@ export function findTool(name: string) {
   return tool;
 }
 
-/** Handles of tools for a test: those that are not given fail when they are used. */
-export function createTestHandles(given: Partial<ToolHandles>): ToolHandles & { clock: TestClock } {
+/** Deps of tools for a test: those that are not given fail when they are used. */
+export function createTestToolDeps(given: Partial<ToolDeps>): ToolDeps & { clock: TestClock } {
   const absent = (name: string) =>
     new Proxy(
       {},
@@ -21,36 +22,33 @@ export function createTestHandles(given: Partial<ToolHandles>): ToolHandles & { 
       },
     );
   return {
-    backups: absent('backups') as ToolHandles['backups'],
-    archives: absent('archives') as ToolHandles['archives'],
+    backups: absent('backups') as ToolDeps['backups'],
+    archives: absent('archives') as ToolDeps['archives'],
     knowledge: null,
-    reports: absent('reports') as ToolHandles['reports'],
-    system: absent('system') as ToolHandles['system'],
+    reports: absent('reports') as ToolDeps['reports'],
+    system: absent('system') as ToolDeps['system'],
+    redactor: createRedactor([]),
     ...given,
     clock: createTestClock(),
   };
 }
 
 /** Calls a tool as a surface does. */
-export function callTool(
-  handles: ToolHandles,
-  name: string,
-  given: unknown = {},
-): Promise<ToolOutcome> {
+export function callTool(deps: ToolDeps, name: string, given: unknown = {}): Promise<ToolOutcome> {
   const { signal } = new AbortController();
-  return runTool(findTool(name), given, handles, { signal, log: silentLog });
+  return runTool(findTool(name), given, deps, { signal, log: silentLog });
 }
 
 /** The answer of a tool; throws when the tool failed. */
-export async function answerOf(handles: ToolHandles, name: string, given: unknown = {}) {
-  const outcome = await callTool(handles, name, given);
+export async function answerOf(deps: ToolDeps, name: string, given: unknown = {}) {
+  const outcome = await callTool(deps, name, given);
   if (!outcome.ok) throw new Error(outcome.message);
   return outcome.output;
 }
 
 /** The error text of a tool; throws when the tool did not fail. */
-export async function faultOf(handles: ToolHandles, name: string, given: unknown = {}) {
-  const outcome = await callTool(handles, name, given);
+export async function faultOf(deps: ToolDeps, name: string, given: unknown = {}) {
+  const outcome = await callTool(deps, name, given);
   if (outcome.ok) throw new Error(`${name} did not fail: ${JSON.stringify(outcome.output)}`);
   return outcome.message;
 }

@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
-import type { Clock } from '../../lib/platform/clock.ts';
-import { systemClock } from '../../lib/platform/clock.ts';
-import type { Database } from '../../lib/platform/database/database.ts';
-import { openDatabase } from '../../lib/platform/database/open.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { systemClock } from '../../lib/clock.ts';
+import type { Database } from '../../lib/database/database.ts';
+import { openDatabase } from '../../lib/database/open.ts';
 import { runWorker } from '../../lib/worker/worker.ts';
 import { silentLog } from './databases.ts';
 import { createMemoryKeychain, noDesktop } from './keychain.ts';

@@ -14,11 +14,12 @@ import { type NeonEndpoint, neonUrl, startNeonEndpoint } from './neon-http.ts';
 import { observatoryEnvironment } from './observatory-client.ts';
 import { startUpstashRest, type UpstashRest } from './upstash-rest.ts';
 
-/** What the README tells to write into `wrangler.jsonc`. */
+/** What docs/deploy.md tells to write into `wrangler.jsonc`. */
 function readConfiguration(): { compatibility_date: string; compatibility_flags: string[] } {
   const [, json] =
-    /```json\n(\{[^`]*"dist\/isolate\.js"[^`]*)```/.exec(readFileSync('README.md', 'utf8')) ?? [];
-  if (json === undefined) throw new Error('the README does not say how to configure a Worker');
+    /```json\n(\{[^`]*"dist\/isolate\.js"[^`]*)```/.exec(readFileSync('docs/deploy.md', 'utf8')) ??
+    [];
+  if (json === undefined) throw new Error('docs/deploy.md does not say how to configure a Worker');
   return JSON.parse(json);
 }
 

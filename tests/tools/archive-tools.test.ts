@@ -1,16 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { ToolHandles } from '../../lib/tools/index.ts';
+import { MAX_ANSWER_CHARS } from '../../lib/tools/answer-budget.ts';
+import type { ToolDeps } from '../../lib/tools/index.ts';
 import { type ArchiveFolder, createArchiveFolder, sha256 } from '../support/archives.ts';
 import { openDatabaseSource, type TestSource } from '../support/backup-sources.ts';
-import { sql } from '../support/records.ts';
-import { answerOf, createTestHandles, faultOf } from '../support/tools.ts';
+import { insertResult, insertRun, sql } from '../support/records.ts';
+import { answerOf, createTestToolDeps, faultOf } from '../support/tools.ts';
 
 // The three tools over the real reader, whose records come from the data source. What the reader makes of
 // damaged and hostile archives is tested with lib/archives.
 
 let folder: ArchiveFolder;
 let opened: TestSource;
-let handles: ToolHandles;
+let deps: ToolDeps;
 let bytes: Buffer;
 let commit: string;
 const repo_name = 'Owner/App';
@@ -22,9 +23,14 @@ beforeAll(async () => {
   const archives = folder.reader({
     findRecord: (name, signal) => source.findArchive(name, signal),
   });
-  handles = createTestHandles({ archives });
+  deps = createTestToolDeps({ archives, backups: source });
   const repository = await folder.repository('app');
-  commit = await repository.commit({ 'README.md': 'hello', 'src/a.ts': 'a', 'src/b.ts': 'bb' });
+  commit = await repository.commit({
+    'README.md': 'hello',
+    'src/a.ts': 'a',
+    'src/b.ts': 'bb',
+    'long.txt': '123456789\n'.repeat(9_000),
+  });
   bytes = await folder.bundle('kept-elsewhere.bundle', repository);
   await sql(
     opened.database.db,
@@ -40,7 +46,7 @@ afterAll(async () => {
 
 describe('the archive tools', () => {
   it('verify_archive_integrity proves the archive that the database names', async () => {
-    expect(await answerOf(handles, 'verify_archive_integrity', { repo_name })).toEqual({
+    expect(await answerOf(deps, 'verify_archive_integrity', { repo_name })).toEqual({
       repository: repo_name,
       archive: 'kept-elsewhere.bundle',
       format: 'bundle',
@@ -48,6 +54,7 @@ describe('the archive tools', () => {
       archive_size_bytes: bytes.length,
       sha256_checksum: sha256(bytes),
       expected_sha256: sha256(bytes),
+      expected_by: 'database',
       refs: [
         { name: 'refs/heads/main', commit },
         { name: 'HEAD', commit },
@@ -71,12 +78,12 @@ describe('the archive tools', () => {
        VALUES ('owner/changed', 'kept-elsewhere.bundle', repeat('0', 64))`,
     );
     const given = { repo_name: 'owner/changed' };
-    expect(await faultOf(handles, 'verify_archive_integrity', given)).toMatch(/^CHECKSUM_MISMATCH/);
+    expect(await faultOf(deps, 'verify_archive_integrity', given)).toMatch(/^CHECKSUM_MISMATCH/);
   });
 
   it('inspect_archive_contents lists paths with a prefix, up to the limit', async () => {
     const given = { repo_name, prefix: 'src/', limit: '1' };
-    expect(await answerOf(handles, 'inspect_archive_contents', given)).toMatchObject({
+    expect(await answerOf(deps, 'inspect_archive_contents', given)).toMatchObject({
       repository: repo_name,
       archive: 'kept-elsewhere.bundle',
       format: 'bundle',
@@ -84,35 +91,87 @@ describe('the archive tools', () => {
       returned: 1,
       truncated: true,
     });
-    expect(await answerOf(handles, 'inspect_archive_contents', { repo_name })).toMatchObject({
+    expect(await answerOf(deps, 'inspect_archive_contents', { repo_name })).toMatchObject({
       truncated: false,
     });
   });
 
   it('extract_backup_file answers one file', async () => {
     const given = { repo_name, file_path: 'README.md' };
-    expect(await answerOf(handles, 'extract_backup_file', given)).toEqual({
+    expect(await answerOf(deps, 'extract_backup_file', given)).toEqual({
       repository: repo_name,
       archive: 'kept-elsewhere.bundle',
       path: 'README.md',
       size: 5,
       encoding: 'utf-8',
+      bytes: { offset: 0, length: 5, total: 5 },
+      lines: { start: 1, end: 1, total: 1 },
+      truncated: false,
       content: 'hello',
     });
+  });
+
+  it('extract_backup_file answers a range of bytes or lines', async () => {
+    const given = { repo_name, file_path: 'README.md' };
+    const bytes = { ...given, offset: 1, length: '3' };
+    expect(await answerOf(deps, 'extract_backup_file', bytes)).toMatchObject({
+      content: 'ell',
+      bytes: { offset: 1, length: 3, total: 5 },
+    });
+    const lines = { ...given, start_line: 1, end_line: 9 };
+    expect(await answerOf(deps, 'extract_backup_file', lines)).toMatchObject({
+      content: 'hello',
+      lines: { start: 1, end: 1, total: 1 },
+    });
+  });
+
+  it.each([
+    [{ offset: -1 }, 'offset'],
+    [{ length: 0 }, 'length'],
+    [{ start_line: 0 }, 'start_line'],
+    [{ end_line: 1.5 }, 'end_line'],
+    [{ offset: 0, end_line: 1 }, 'not both'],
+    [{ start_line: 3, end_line: 2 }, 'end_line is before start_line'],
+    [{ offset: 6 }, 'offset 6 is past the end'],
+  ])('extract_backup_file refuses the range %j', async (range, fault) => {
+    const given = { repo_name, file_path: 'README.md', ...range };
+    expect(await faultOf(deps, 'extract_backup_file', given)).toContain(fault);
+  });
+
+  it('extract_backup_file answers the beginning of a file that is too long for an answer', async () => {
+    const given = { repo_name, file_path: 'long.txt' };
+    const answer = await answerOf(deps, 'extract_backup_file', given);
+    expect(answer).toMatchObject({ size: 90_000, truncated: true, lines: { start: 1 } });
+    expect(answer.more).toMatch(/^lines \d+ to 9000 are missing: call again with start_line \d+$/);
+    expect(JSON.stringify(answer).length).toBeLessThanOrEqual(MAX_ANSWER_CHARS);
+  });
+
+  it('inspect_archive_contents refuses a prefix with NUL', async () => {
+    const given = { repo_name, prefix: 'src\0' };
+    expect(await faultOf(deps, 'inspect_archive_contents', given)).toContain('prefix');
   });
 
   it.each(['../README.md', 'src/../README.md', 'a..b', '/README.md', 'src\\a.ts', 'a\0b', ''])(
     'extract_backup_file refuses the path %j',
     async (file_path) => {
-      expect(await faultOf(handles, 'extract_backup_file', { repo_name, file_path })).toMatch(
+      expect(await faultOf(deps, 'extract_backup_file', { repo_name, file_path })).toMatch(
         /file_path/,
       );
     },
   );
 
-  it('a repository without an archive is a tool error', async () => {
-    for (const name of ['verify_archive_integrity', 'inspect_archive_contents']) {
-      expect(await faultOf(handles, name, { repo_name: 'owner/none' })).toContain('owner/none');
-    }
-  });
+  it.each(['verify_archive_integrity', 'inspect_archive_contents', 'extract_backup_file'])(
+    '%s says of an unknown repository which are near',
+    async (name) => {
+      const run = await insertRun(opened.database.db);
+      await insertResult(opened.database.db, run, 'Owner/Application');
+      const more = name === 'extract_backup_file' ? { file_path: 'a' } : {};
+      expect(await faultOf(deps, name, { repo_name: 'owner/aplication', ...more })).toBe(
+        'there is no archive of owner/aplication in the archive folder: no repository "owner/aplication" is tracked; did you mean Owner/Application? list_tracked_repositories lists those that are',
+      );
+      expect(await faultOf(deps, name, { repo_name: 'owner/application', ...more })).toMatch(
+        /^there is no archive of owner\/application .*: it may not be backed up yet/,
+      );
+    },
+  );
 });

@@ -1,51 +1,133 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import type { ToolHandles } from '../../lib/tools/index.ts';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { fitAnswer, fitItems, MAX_ANSWER_CHARS } from '../../lib/tools/answer-budget.ts';
+import { runTool, type ToolDeps } from '../../lib/tools/index.ts';
+import { readTool } from '../../lib/tools/tool.ts';
 import { openDatabaseSource, type TestSource } from '../support/backup-sources.ts';
-import { empty, insertLog, insertResult, insertRun, sql } from '../support/records.ts';
-import { answerOf, createTestHandles } from '../support/tools.ts';
+import { silentLog } from '../support/databases.ts';
+import { empty, insertLog, insertRun, sql } from '../support/records.ts';
+import { answerOf, createTestToolDeps } from '../support/tools.ts';
 
 // What other writers stored may be of any size; answers are not.
 
 let opened: TestSource;
-let handles: ToolHandles;
+let deps: ToolDeps;
 const db = () => opened.database.db;
 
 beforeAll(async () => {
   opened = await openDatabaseSource();
-  handles = createTestHandles({ backups: opened.source });
+  deps = createTestToolDeps({ backups: opened.source });
 });
 afterAll(() => opened.close());
 beforeEach(() => empty(db()));
 
-it('a log line of 4,000 characters comes whole, a longer one cut', async () => {
+it('a log line of 4,000 characters comes whole, a longer one cut with a mark', async () => {
   const longest = 'x'.repeat(4_000);
   await insertLog(db(), { message: longest, created_at: '2026-03-02T00:00:00Z' });
   await insertLog(db(), { message: `${longest}x`, created_at: '2026-03-01T00:00:00Z' });
-  expect(await answerOf(handles, 'get_execution_logs')).toMatchObject({
-    logs: [{ message: longest }, { message: `${'x'.repeat(3_999)}…` }],
+  expect(await answerOf(deps, 'get_execution_logs')).toMatchObject({
+    logs: [{ message: longest }, { message: `${'x'.repeat(3_960)}… [cut: 41 more characters]` }],
   });
 });
 
-it('a text is never cut inside a character', async () => {
-  await insertLog(db(), { message: `${'x'.repeat(3_998)}😀😀` });
-  const { logs } = await answerOf(handles, 'get_execution_logs');
-  expect((logs as { message: string }[])[0]?.message).toBe(`${'x'.repeat(3_998)}\ufffd…`);
+it('a page of results is cut where the answer is full, and says so', async () => {
+  const run = await insertRun(db());
+  await sql(
+    db(),
+    `INSERT INTO backup_results (run_id, repo_full_name, error_message)
+     SELECT ${run}, 'owner/' || n, repeat('e', 4001) FROM generate_series(1, 5) AS n`,
+  );
+  const whole = await answerOf(deps, 'get_backup_run_details', { run_id: run });
+  expect(whole).not.toHaveProperty('truncated');
+  const [first] = whole.results as { error_message: string }[];
+  expect(first?.error_message).toMatch(/^e{3960}… \[cut: 41 more characters\]$/);
+  await sql(
+    db(),
+    `INSERT INTO backup_results (run_id, repo_full_name, error_message)
+     SELECT ${run}, 'owner/' || n, repeat('e', 4001) FROM generate_series(6, 1000) AS n`,
+  );
+  const cut = await answerOf(deps, 'get_backup_run_details', { run_id: run });
+  const { length } = cut.results as unknown[];
+  expect(cut).toMatchObject({
+    truncated: true,
+    more: `${1_000 - length} further results: call again with the same arguments and cursor "${length}"`,
+    next: `${length}`,
+  });
 });
 
-it('of more than 1,000 results the first come, and the answer says that it was cut', async () => {
-  const run = await insertRun(db());
-  const add = (count: number) =>
-    sql(
-      db(),
-      `INSERT INTO backup_results (run_id, repo_full_name, error_message)
-       SELECT ${run}, 'owner/' || n, repeat('e', 4001) FROM generate_series(1, ${count}) AS n`,
-    );
-  await add(1_000);
-  const whole = await answerOf(handles, 'get_backup_run_details', { run_id: run });
-  expect(whole).not.toHaveProperty('truncated');
-  expect((whole.results as { error_message: string }[])[0]?.error_message).toHaveLength(4_000);
-  await insertResult(db(), run, 'owner/last');
-  const cut = await answerOf(handles, 'get_backup_run_details', { run_id: run });
-  expect(cut).toMatchObject({ truncated: true });
-  expect(cut.results).toEqual(whole.results);
+it('a full list stays within bounds where masks are longer than the secrets in it', async () => {
+  await sql(
+    db(),
+    `INSERT INTO execution_logs (message) SELECT repeat('pwd=Zq7x ', 20) FROM generate_series(1, 200)`,
+  );
+  const answer = await answerOf(deps, 'get_execution_logs', { limit: 200 });
+  expect(JSON.stringify(answer)).not.toContain('Zq7x');
+  expect(JSON.stringify(answer).length).toBeLessThanOrEqual(MAX_ANSWER_CHARS);
+  expect((answer.logs as unknown[]).length).toBeGreaterThan(20);
+  expect(answer).toMatchObject({ truncated: true, next: expect.any(String) });
+});
+
+describe('the guard behind every tool', () => {
+  const run = async (text: string, more: number[] = []) => {
+    const tool = readTool({
+      name: 'a_tool',
+      title: 'A tool',
+      description: 'Answers with what a test wants.',
+      input: z.strictObject({}),
+      output: z.object({ text: z.string(), numbers: z.array(z.number()) }),
+      handler: () => ({ text, numbers: more }),
+    });
+    const { signal } = new AbortController();
+    return runTool(tool, {}, deps, { signal, log: silentLog });
+  };
+
+  it('leaves an answer alone that fits', async () => {
+    const text = 'x'.repeat(MAX_ANSWER_CHARS - 30);
+    expect(await run(text)).toEqual({ ok: true, output: { text, numbers: [] } });
+  });
+
+  it.each(['x', '\u0001', '"', '😀'])('cuts a text of a million %j', async (sign) => {
+    const outcome = await run(sign.repeat(1_000_000));
+    if (!outcome.ok) throw new Error(outcome.message);
+    expect(JSON.stringify(outcome.output).length).toBeLessThanOrEqual(MAX_ANSWER_CHARS);
+    expect(outcome.output.text).toMatch(/… \[cut: \d{6,7} more characters\]$/);
+    expect((outcome.output.text as string).isWellFormed()).toBe(true);
+  });
+
+  it('refuses an answer that has no text to cut, and says what to do', async () => {
+    const outcome = await run('', Array(30_000).fill(1));
+    expect(outcome).toMatchObject({
+      ok: false,
+      message: expect.stringContaining('ask for less, with a smaller limit'),
+    });
+  });
+});
+
+describe('the items of a list that fit', () => {
+  const items = (count: number, length: number) =>
+    Array.from({ length: count }, (_, id) => ({ id, text: 'x'.repeat(length) }));
+
+  it('are all of them, with shorter texts where that suffices', () => {
+    expect(fitItems(items(5, 900), 10_000)).toEqual(items(5, 900));
+    const shortened = fitItems(items(12, 900), 10_000);
+    expect(shortened).toHaveLength(12);
+    expect(shortened[0]?.text).toMatch(/^x+… \[cut: 440 more characters\]$/);
+  });
+
+  it('are as many as there is room for, else', () => {
+    const fitting = fitItems(items(100, 400), 10_000);
+    expect(fitting.map(({ id }) => id)).toEqual([...fitting.keys()]);
+    expect(JSON.stringify(fitting).length).toBeGreaterThan(9_000);
+    expect(JSON.stringify(fitting).length).toBeLessThanOrEqual(10_000);
+  });
+
+  it('are at least one', () => {
+    expect(fitItems(items(3, 5_000), 10)).toHaveLength(1);
+    expect(fitItems([], 10)).toEqual([]);
+  });
+
+  it('are cut no further than what redaction takes for the end of a text', () => {
+    const [cut] = fitAnswer(items(1, 10_000), 700);
+    expect(cut?.text.length).toBeGreaterThan(250);
+  });
 });

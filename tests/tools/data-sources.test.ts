@@ -1,25 +1,25 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { ToolHandles } from '../../lib/tools/index.ts';
+import type { ToolDeps } from '../../lib/tools/index.ts';
 import { everySource, type TestSource } from '../support/backup-sources.ts';
 import { empty, insertFix, insertResult, insertRun } from '../support/records.ts';
-import { answerOf, createTestHandles, faultOf } from '../support/tools.ts';
+import { answerOf, createTestToolDeps, faultOf } from '../support/tools.ts';
 
-// One contract for both data sources: the same rows give the same answers of the tools (decisions 6).
+// One contract for both data sources: the same rows give the same answers of the tools.
 
 describe.each(everySource)('from %s', (_name, open) => {
   let opened: TestSource;
-  let handles: ToolHandles;
+  let deps: ToolDeps;
   const db = () => opened.database.db;
 
   beforeAll(async () => {
     opened = await open();
-    handles = createTestHandles({ backups: opened.source });
+    deps = createTestToolDeps({ backups: opened.source });
   });
   afterAll(() => opened.close());
   beforeEach(() => empty(db()));
 
   it('get_dashboard_summary answers the figures of all runs', async () => {
-    expect(await answerOf(handles, 'get_dashboard_summary')).toEqual({
+    expect(await answerOf(deps, 'get_dashboard_summary')).toEqual({
       total_runs: 0,
       total_repos: 0,
       total_successful: 0,
@@ -33,7 +33,7 @@ describe.each(everySource)('from %s', (_name, open) => {
     await insertRun(db(), { total_repos: 3, successful: 2, failed: 1, started_at: '2026-03-01Z' });
     const last = await insertRun(db(), { status: 'failed', started_at: '2026-03-02T03:04:05Z' });
     await insertResult(db(), last, 'owner/big', { archive_size_bytes: 5_000_000_000 });
-    expect(await answerOf(handles, 'get_dashboard_summary')).toEqual({
+    expect(await answerOf(deps, 'get_dashboard_summary')).toEqual({
       total_runs: 2,
       total_repos: 3,
       total_successful: 2,
@@ -57,7 +57,7 @@ describe.each(everySource)('from %s', (_name, open) => {
       total_repos: null,
     });
     await insertRun(db(), { ...ended, started_at: '2026-02-25T00:00:00Z' });
-    expect(await answerOf(handles, 'get_backup_metrics', { days: 7 })).toEqual({
+    expect(await answerOf(deps, 'get_backup_metrics', { days: 7 })).toEqual({
       period_days: 7,
       average_run_duration_ms: 201,
       aggregated_success_rate: 0.75,
@@ -67,11 +67,11 @@ describe.each(everySource)('from %s', (_name, open) => {
         { date: '2026-03-01', runs: 1, successful: 3, failed: 1, avg_duration_ms: 0 },
       ],
     });
-    expect(await answerOf(handles, 'get_backup_metrics')).toMatchObject({ period_days: 30 });
+    expect(await answerOf(deps, 'get_backup_metrics')).toMatchObject({ period_days: 30 });
   });
 
   it('get_backup_metrics answers zeros when nothing ran', async () => {
-    expect(await answerOf(handles, 'get_backup_metrics', { days: '3650' })).toEqual({
+    expect(await answerOf(deps, 'get_backup_metrics', { days: '3650' })).toEqual({
       period_days: 3650,
       average_run_duration_ms: 0,
       aggregated_success_rate: 0,
@@ -87,7 +87,7 @@ describe.each(everySource)('from %s', (_name, open) => {
       commit_hash: 'c0ffee',
       created_at: '2026-03-01T00:00:00Z',
     });
-    expect(await answerOf(handles, 'list_tracked_repositories', { limit: 1 })).toEqual({
+    expect(await answerOf(deps, 'list_tracked_repositories', { limit: 1 })).toEqual({
       data: [
         {
           full_name: 'owner/big',
@@ -98,8 +98,14 @@ describe.each(everySource)('from %s', (_name, open) => {
         },
       ],
       pagination: { page: 1, limit: 1, total_items: 2, total_pages: 2 },
+      truncated: true,
+      more: '1 further repositories: call again with the same arguments and cursor "1"',
+      next: '1',
     });
-    expect(await answerOf(handles, 'list_tracked_repositories', { page: 9 })).toMatchObject({
+    const rest = await answerOf(deps, 'list_tracked_repositories', { limit: 1, cursor: '1' });
+    expect(rest).toMatchObject({ data: [{ full_name: 'owner/small' }] });
+    expect(rest).not.toHaveProperty('truncated');
+    expect(await answerOf(deps, 'list_tracked_repositories', { page: 9 })).toMatchObject({
       data: [],
       pagination: { page: 9, limit: 50 },
     });
@@ -115,7 +121,7 @@ describe.each(everySource)('from %s', (_name, open) => {
       completed_at: '2026-03-03Z',
     });
     const ids = async (given: object) => {
-      const { data, pagination } = await answerOf(handles, 'list_backup_runs', given);
+      const { data, pagination } = await answerOf(deps, 'list_backup_runs', given);
       return [(data as { id: number }[]).map(({ id }) => id), pagination];
     };
     expect(await ids({})).toEqual([
@@ -126,7 +132,7 @@ describe.each(everySource)('from %s', (_name, open) => {
       [old],
       { page: 2, limit: 1, total_items: 2, total_pages: 2 },
     ]);
-    const { data } = await answerOf(handles, 'list_backup_runs', { status: 'failed' });
+    const { data } = await answerOf(deps, 'list_backup_runs', { status: 'failed' });
     expect(data).toEqual([
       {
         id: failed,
@@ -144,20 +150,46 @@ describe.each(everySource)('from %s', (_name, open) => {
     expect(await ids({ status: 'running' })).toMatchObject([[], { total_items: 0 }]);
   });
 
+  it('list_backup_runs tells runs with failures from those without, whatever their status', async () => {
+    const at = (day: number) => ({ started_at: `2026-03-0${day}T00:00:00Z` });
+    const whole = await insertRun(db(), { status: 'failed', ...at(1) });
+    const partly = await insertRun(db(), { status: 'completed', failed: 2, ...at(2) });
+    const good = await insertRun(db(), { status: 'completed', failed: 0, ...at(3) });
+    const old = await insertRun(db(), { status: 'success', failed: null, ...at(4) });
+    const ids = async (given: object) =>
+      ((await answerOf(deps, 'list_backup_runs', given)).data as { id: number }[]).map(
+        ({ id }) => id,
+      );
+    expect(await ids({ has_failures: true })).toEqual([partly, whole]);
+    expect(await ids({ has_failures: 'true', status: 'completed' })).toEqual([partly]);
+    expect(await ids({ has_failures: false })).toEqual([old, good]);
+    expect(await ids({ has_failures: 'false', limit: 1, cursor: 1 })).toEqual([good]);
+    expect(await ids({ limit: 3, cursor: '1' })).toEqual([good, partly, whole]);
+    expect(await faultOf(deps, 'list_backup_runs', { has_failures: 'maybe' })).toMatch(
+      /has_failures: must be true or false/,
+    );
+  });
+
   it('get_backup_run_details answers the run, its results and its fixes', async () => {
-    const run = await insertRun(db(), { status: 'completed' });
+    const counts = { total_repos: 5, successful: 3, skipped: 1, failed: 1 };
+    const run = await insertRun(db(), { status: 'completed', ...counts });
     const first = await insertResult(db(), run, 'owner/b', { created_at: '2026-03-01T00:00:00Z' });
-    const second = await insertResult(db(), run, 'owner/a', { status: 'failed' });
+    const empty = await insertResult(db(), run, 'owner/e', { status: 'empty' });
+    const failed = await insertResult(db(), run, 'owner/a', { status: 'failed' });
+    const last = await insertResult(db(), run, 'owner/c');
     const fix = await insertFix(db(), [run], { title: 'Renew the token', author: 'me' });
-    const answer = await answerOf(handles, 'get_backup_run_details', { run_id: String(run) });
+    const answer = await answerOf(deps, 'get_backup_run_details', { run_id: String(run) });
     expect(answer).toMatchObject({
       run: { id: run, status: 'completed' },
-      results: [{ id: first }, { id: second }],
+      message: `run ${run} completed, 5 repositories: 3 successful, of which 1 empty (nothing to archive); 1 unchanged; 1 failed`,
+      result_counts: { completed: 2, empty: 1, failed: 1 },
+      // Those that failed first, then by id.
+      results: [{ id: failed }, { id: first }, { id: empty }, { id: last }],
       fixes: [
         { id: fix, title: 'Renew the token', commit_hash: '', author: 'me', affected_runs: [run] },
       ],
     });
-    expect((answer.results as unknown[])[0]).toEqual({
+    expect((answer.results as unknown[])[1]).toEqual({
       id: first,
       run_id: run,
       repo_full_name: 'owner/b',
@@ -171,25 +203,25 @@ describe.each(everySource)('from %s', (_name, open) => {
   });
 
   it('get_backup_run_details fails for a run that does not exist', async () => {
-    expect(await faultOf(handles, 'get_backup_run_details', { run_id: 2_147_483_647 })).toBe(
-      'backup run 2147483647 does not exist',
+    expect(await faultOf(deps, 'get_backup_run_details', { run_id: 2_147_483_647 })).toBe(
+      'backup run 2147483647 does not exist: list_backup_runs shows which do',
     );
   });
 
   it('the latest run comes with its fixes', async () => {
     const { signal } = new AbortController();
-    expect(await handles.backups.readLatestRun(signal)).toBeNull();
+    expect(await deps.backups.readLatestRun(signal)).toBeNull();
     await insertRun(db(), { started_at: '2026-03-01T00:00:00Z' });
     const latest = await insertRun(db(), { started_at: '2026-03-02T00:00:00Z' });
     const fix = await insertFix(db(), [latest]);
-    expect(await handles.backups.readLatestRun(signal)).toMatchObject({
+    expect(await deps.backups.readLatestRun(signal)).toMatchObject({
       id: latest,
       fixes: [{ id: fix }],
     });
   });
 
   it('the database answers, after some time', async () => {
-    expect(await handles.backups.checkDatabase(new AbortController().signal)).toMatchObject({
+    expect(await deps.backups.checkDatabase(new AbortController().signal)).toMatchObject({
       status: 'connected',
       latency_ms: 0,
     });

@@ -1,23 +1,23 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createDatabaseSource } from '../../lib/tools/database-source.ts';
-import type { ToolHandles } from '../../lib/tools/index.ts';
+import type { ToolDeps } from '../../lib/tools/index.ts';
 import { createTestClock } from '../support/clock.ts';
 import { everyDatabase, silentLog, type TestDatabase } from '../support/databases.ts';
 import { insertLog, insertResult, insertRun } from '../support/records.ts';
-import { answerOf, createTestHandles, faultOf } from '../support/tools.ts';
+import { answerOf, createTestToolDeps, faultOf } from '../support/tools.ts';
 
 // The statements of the tools over each driver: their types differ, and so do their servers.
 
 describe.each(everyDatabase)('over %s', (_name, create) => {
   let database: TestDatabase;
-  let handles: ToolHandles;
+  let deps: ToolDeps;
   let run: number;
 
   beforeAll(async () => {
     database = await create();
     const clock = createTestClock();
     const { db } = database;
-    handles = createTestHandles({ backups: createDatabaseSource({ db, clock, log: silentLog }) });
+    deps = createTestToolDeps({ backups: createDatabaseSource({ db, clock, log: silentLog }) });
     run = await insertRun(db, {
       status: 'failed',
       started_at: '2026-03-04T00:00:00Z',
@@ -51,15 +51,15 @@ describe.each(everyDatabase)('over %s', (_name, create) => {
       { failures: [{ error_logs: ['why'], last_successful_commit: 'c0ffee' }] },
     ],
   ])('%s %j answers', async (name, given, answer) => {
-    expect(await answerOf(handles, name, given)).toMatchObject(answer);
+    expect(await answerOf(deps, name, given)).toMatchObject(answer);
   });
 
   it('a run is queued once', async () => {
     const given = { target_repo: 'owner/a' };
-    expect(await answerOf(handles, 'trigger_backup_run', given)).toMatchObject({
+    expect(await answerOf(deps, 'trigger_backup_run', given)).toMatchObject({
       already_queued: false,
     });
-    expect(await answerOf(handles, 'trigger_backup_run', given)).toMatchObject({
+    expect(await answerOf(deps, 'trigger_backup_run', given)).toMatchObject({
       already_queued: true,
     });
   });
@@ -67,21 +67,21 @@ describe.each(everyDatabase)('over %s', (_name, create) => {
   it('a fix is stored and linked, or refused', async () => {
     const fix = { title: 't', description: 'd', author: 'a' };
     const given = { ...fix, affected_run_id: run };
-    expect(await answerOf(handles, 'record_backup_fix', given)).toMatchObject({
+    expect(await answerOf(deps, 'record_backup_fix', given)).toMatchObject({
       affected_run_id: run,
     });
-    expect(await faultOf(handles, 'record_backup_fix', { ...fix, affected_run_id: 99 })).toContain(
+    expect(await faultOf(deps, 'record_backup_fix', { ...fix, affected_run_id: 99 })).toContain(
       'does not exist',
     );
-    expect(await answerOf(handles, 'diagnose_backup_failure')).toMatchObject({
-      failures: [{ similar_past_incidents: [{ run_id: run, resolution: 't: d' }] }],
+    expect(await answerOf(deps, 'diagnose_backup_failure')).toMatchObject({
+      similar_past_incidents: [{ run_id: run, resolution: 't: d' }],
     });
   });
 
   it('the record of an archive and the health of the database are read', async () => {
     const { signal } = new AbortController();
-    expect(await handles.backups.findArchive('owner/a', signal)).toBeNull();
-    expect(await handles.backups.checkDatabase(signal)).toMatchObject({ status: 'connected' });
+    expect(await deps.backups.findArchive('owner/a', signal)).toBeNull();
+    expect(await deps.backups.checkDatabase(signal)).toMatchObject({ status: 'connected' });
   });
 });
 
@@ -89,7 +89,7 @@ it('a table that is missing is told from a table that is there, over every drive
   for (const [, create] of everyDatabase) {
     const { db, close } = await create({ migrated: false });
     const backups = createDatabaseSource({ db, clock: createTestClock(), log: silentLog });
-    expect(await faultOf(createTestHandles({ backups }), 'list_backup_runs')).toContain(
+    expect(await faultOf(createTestToolDeps({ backups }), 'list_backup_runs')).toContain(
       'npm run migrate',
     );
     await close();

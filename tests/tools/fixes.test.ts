@@ -1,18 +1,18 @@
 import { setImmediate } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { ToolHandles } from '../../lib/tools/index.ts';
+import type { ToolDeps } from '../../lib/tools/index.ts';
 import { openDatabaseSource, type TestSource } from '../support/backup-sources.ts';
 import { connect } from '../support/databases.ts';
 import { empty, insertFix, insertResult, insertRun, sql } from '../support/records.ts';
-import { answerOf, createTestHandles, faultOf } from '../support/tools.ts';
+import { answerOf, createTestToolDeps, faultOf } from '../support/tools.ts';
 
 let opened: TestSource;
-let handles: ToolHandles;
+let deps: ToolDeps;
 const db = () => opened.database.db;
 
 beforeAll(async () => {
   opened = await openDatabaseSource();
-  handles = createTestHandles({ backups: opened.source });
+  deps = createTestToolDeps({ backups: opened.source });
 });
 afterAll(() => opened.close());
 beforeEach(() => empty(db()));
@@ -23,7 +23,7 @@ describe('record_backup_fix', () => {
   it('stores the fix and links it to the run', async () => {
     const run = await insertRun(db());
     const given = { ...fix, commit_hash: 'c0ffee', affected_run_id: String(run) };
-    expect(await answerOf(handles, 'record_backup_fix', given)).toEqual({
+    expect(await answerOf(deps, 'record_backup_fix', given)).toEqual({
       id: 1,
       ...fix,
       commit_hash: 'c0ffee',
@@ -31,13 +31,13 @@ describe('record_backup_fix', () => {
       created_at: expect.stringMatching(/Z$/),
       status: 'RECORDED_IN_DATABASE',
     });
-    expect(await answerOf(handles, 'get_backup_run_details', { run_id: run })).toMatchObject({
+    expect(await answerOf(deps, 'get_backup_run_details', { run_id: run })).toMatchObject({
       fixes: [{ id: 1, title: fix.title, affected_runs: [run] }],
     });
   });
 
   it('stores a fix of no run and no commit', async () => {
-    expect(await answerOf(handles, 'record_backup_fix', fix)).toMatchObject({
+    expect(await answerOf(deps, 'record_backup_fix', fix)).toMatchObject({
       commit_hash: '',
       affected_run_id: null,
     });
@@ -46,8 +46,8 @@ describe('record_backup_fix', () => {
   });
 
   it('stores nothing for a run that does not exist', async () => {
-    expect(await faultOf(handles, 'record_backup_fix', { ...fix, affected_run_id: 99 })).toBe(
-      'backup run 99 does not exist',
+    expect(await faultOf(deps, 'record_backup_fix', { ...fix, affected_run_id: 99 })).toBe(
+      'backup run 99 does not exist: list_backup_runs shows which do',
     );
     expect(await sql(db(), 'SELECT * FROM backup_fixes')).toEqual([]);
   });
@@ -57,12 +57,12 @@ describe('record_backup_fix', () => {
     const other = await connect(opened.database.url);
     await other.query('BEGIN');
     await other.query('DELETE FROM backup_runs WHERE id = $1', [run]);
-    const fault = faultOf(handles, 'record_backup_fix', { ...fix, affected_run_id: run });
+    const fault = faultOf(deps, 'record_backup_fix', { ...fix, affected_run_id: run });
     const blocked = 'SELECT FROM pg_locks WHERE NOT granted AND pid <> pg_backend_pid()';
     while ((await other.query(blocked)).rowCount === 0) await setImmediate();
     await other.query('COMMIT');
     await other.end();
-    expect(await fault).toBe(`backup run ${run} does not exist`);
+    expect(await fault).toBe(`backup run ${run} does not exist: list_backup_runs shows which do`);
     expect(await sql(db(), 'SELECT * FROM backup_fixes')).toEqual([]);
   });
 
@@ -71,9 +71,9 @@ describe('record_backup_fix', () => {
     [{ description: 'a\0b' }, 'description: must not contain NUL'],
     [{ author: '' }, 'author: must not be empty'],
     [{ affected_run_id: 0 }, 'affected_run_id: must be an integer, 1 to 2147483647'],
-    [{ titel: 'x' }, 'Unrecognized key: "titel"'],
+    [{ titel: 'x' }, 'unknown: "titel"'],
   ])('refuses %j', async (change, message) => {
-    expect(await faultOf(handles, 'record_backup_fix', { ...fix, ...change })).toBe(
+    expect(await faultOf(deps, 'record_backup_fix', { ...fix, ...change })).toBe(
       `invalid arguments: ${message}`,
     );
   });
@@ -83,17 +83,13 @@ describe('a recorded fix', () => {
   it('is a past incident of the next failure, whatever run it was of', async () => {
     const old = await insertRun(db(), { started_at: '2026-03-01T00:00:00Z' });
     await insertFix(db(), [old], { title: 't', description: 'd', created_at: '2026-03-01Z' });
-    await answerOf(handles, 'record_backup_fix', fix);
+    await answerOf(deps, 'record_backup_fix', fix);
     const run = await insertRun(db(), { status: 'failed' });
     await insertResult(db(), run, 'owner/a', { status: 'failed' });
-    expect(await answerOf(handles, 'diagnose_backup_failure')).toMatchObject({
-      failures: [
-        {
-          similar_past_incidents: [
-            { run_id: null, resolution: 'Renew the token: It had expired.' },
-            { run_id: old, resolution: 't: d' },
-          ],
-        },
+    expect(await answerOf(deps, 'diagnose_backup_failure')).toMatchObject({
+      similar_past_incidents: [
+        { run_id: null, resolution: 'Renew the token: It had expired.' },
+        { run_id: old, resolution: 't: d' },
       ],
     });
   });
@@ -102,7 +98,7 @@ describe('a recorded fix', () => {
     const old = await insertRun(db(), { started_at: '2026-03-01T00:00:00Z' });
     const id = await insertFix(db(), [old]);
     await insertRun(db());
-    const answer = await answerOf(handles, 'get_backup_run_details', { run_id: old });
+    const answer = await answerOf(deps, 'get_backup_run_details', { run_id: old });
     expect(answer).toMatchObject({ fixes: [{ id }] });
     expect(answer).not.toHaveProperty('note');
   });

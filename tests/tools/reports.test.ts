@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { AppError } from '../../lib/errors.ts';
 import { createReportSender } from '../../lib/tools/reports.ts';
 import { TEST_SECRET } from '../support/deps.ts';
 import {
@@ -6,7 +7,7 @@ import {
   type ScriptedServer,
   startScriptedServer,
 } from '../support/scripted-server.ts';
-import { answerOf, createTestHandles, faultOf } from '../support/tools.ts';
+import { answerOf, createTestToolDeps, faultOf } from '../support/tools.ts';
 
 let server: ScriptedServer | null = null;
 afterEach(async () => {
@@ -16,17 +17,19 @@ afterEach(async () => {
 
 const report = { subject: 'Weekly', content_markdown: '# All is well' };
 
-/** Handles whose observatory answers as the test says. */
+/** Deps whose observatory answers as the test says. */
 async function open(answer: ScriptedAnswer, path = '/observatory') {
   server = await startScriptedServer(() => answer);
   const url = `${server.url}${path}`;
-  return createTestHandles({ reports: createReportSender({ url, secret: TEST_SECRET, fetch }) });
+  return createTestToolDeps({
+    reports: createReportSender({ findUrl: async () => url, secret: TEST_SECRET, fetch }),
+  });
 }
 
 describe('send_backup_report', () => {
   it('posts subject and content to /reports/send with the secret', async () => {
-    const handles = await open({ status: 202, body: { success: true, message: 'Mailed.' } });
-    expect(await answerOf(handles, 'send_backup_report', report)).toEqual({
+    const deps = await open({ status: 202, body: { success: true, message: 'Mailed.' } });
+    expect(await answerOf(deps, 'send_backup_report', report)).toEqual({
       subject: 'Weekly',
       http_status: 202,
       message: 'Mailed.',
@@ -44,8 +47,8 @@ describe('send_backup_report', () => {
   it.each(['', 'thanks', '{"message":7}'])(
     'succeeds on 2xx whatever the body: %j',
     async (body) => {
-      const handles = await open({ status: 200, body }, '/');
-      expect(await answerOf(handles, 'send_backup_report', report)).toMatchObject({
+      const deps = await open({ status: 200, body }, '/');
+      expect(await answerOf(deps, 'send_backup_report', report)).toMatchObject({
         http_status: 200,
         message: 'the observatory took the report',
       });
@@ -54,36 +57,48 @@ describe('send_backup_report', () => {
   );
 
   it.each<[number, unknown, string]>([
-    [401, { success: false, error: { code: 'UNAUTHORIZED', message: 'log in' } }, '401: log in'],
+    [409, { success: false, error: { code: 'CONFLICT', message: 'not now' } }, '409: not now'],
     [400, { error: 'report_id is required' }, '400: report_id is required'],
     [302, '', '302: Found'],
     [500, 'trouble', '500: Internal Server Error'],
   ])('is a tool error naming status and message: %i', async (status, body, fault) => {
-    const handles = await open({ status, body });
-    expect(await faultOf(handles, 'send_backup_report', report)).toBe(
+    const deps = await open({ status, body });
+    expect(await faultOf(deps, 'send_backup_report', report)).toBe(
       `the observatory answered ${fault}`,
     );
   });
 
+  it.each([401, 403])(
+    'names the variable that lets it in when it is refused: %i',
+    async (status) => {
+      const deps = await open({ status, body: { error: 'log in' } });
+      expect(await faultOf(deps, 'send_backup_report', report)).toBe(
+        `the observatory answered ${status}: log in; to let this tool mail, set REPORTS_ACCEPT_INTERNAL=true where the observatory runs, and the same INTERNAL_SECRET there and here`,
+      );
+    },
+  );
+
   it('is a tool error when the observatory is not there', async () => {
-    const handles = await open({});
+    const deps = await open({});
     await server?.close();
     server = null;
-    expect(await faultOf(handles, 'send_backup_report', report)).toBe(
+    expect(await faultOf(deps, 'send_backup_report', report)).toBe(
       'the observatory did not answer',
     );
   });
 
   it('is a tool error when the observatory has no address', async () => {
-    const reports = createReportSender({ url: null, secret: TEST_SECRET, fetch });
-    expect(await faultOf(createTestHandles({ reports }), 'send_backup_report', report)).toContain(
-      'OBSERVATORY_URL',
+    const why = new AppError('SERVICE_UNAVAILABLE', 'OBSERVATORY_URL is not set');
+    const findUrl = () => Promise.reject(why);
+    const reports = createReportSender({ findUrl, secret: TEST_SECRET, fetch });
+    expect(await faultOf(createTestToolDeps({ reports }), 'send_backup_report', report)).toBe(
+      'OBSERVATORY_URL is not set',
     );
   });
 
   it.each([{ subject: ' ' }, { content_markdown: '' }])('refuses %j', async (change) => {
-    const handles = await open({});
-    expect(await faultOf(handles, 'send_backup_report', { ...report, ...change })).toMatch(
+    const deps = await open({});
+    expect(await faultOf(deps, 'send_backup_report', { ...report, ...change })).toMatch(
       /must not be empty$/,
     );
     expect(server?.received).toEqual([]);

@@ -1,23 +1,31 @@
 import { setImmediate } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { claimRequests } from '../../lib/records/recording/requests.ts';
-import type { ToolHandles } from '../../lib/tools/index.ts';
+import type { ToolDeps } from '../../lib/tools/index.ts';
 import { openDatabaseSource, type TestSource } from '../support/backup-sources.ts';
 import { connect } from '../support/databases.ts';
-import { empty, insert, insertRun, sql } from '../support/records.ts';
-import { answerOf, createTestHandles, faultOf } from '../support/tools.ts';
+import { empty, insert, insertResult, insertRun, sql } from '../support/records.ts';
+import { answerOf, createTestToolDeps, faultOf } from '../support/tools.ts';
 
 let opened: TestSource;
-let handles: ToolHandles;
+let deps: ToolDeps;
 
 beforeAll(async () => {
   opened = await openDatabaseSource();
-  handles = createTestHandles({ backups: opened.source });
+  deps = createTestToolDeps({ backups: opened.source });
 });
 afterAll(() => opened.close());
-beforeEach(() => empty(opened.database.db));
+beforeEach(async () => {
+  await empty(opened.database.db);
+  await track('Owner/Repo.Name_1', 'owner/a');
+});
 
-const trigger = (given: object = {}) => answerOf(handles, 'trigger_backup_run', given);
+async function track(...names: string[]) {
+  const run = await insertRun(opened.database.db);
+  for (const name of names) await insertResult(opened.database.db, run, name);
+}
+
+const trigger = (given: object = {}) => answerOf(deps, 'trigger_backup_run', given);
 const rows = () =>
   sql<{ id: number; status: string; target_repo: string | null }>(
     opened.database.db,
@@ -26,7 +34,7 @@ const rows = () =>
 
 describe('trigger_backup_run', () => {
   it('queues a run of one repository, in lower case', async () => {
-    const answer = await trigger({ target_repo: 'Owner/Repo.Name_1', reason: 'Before the move' });
+    const answer = await trigger({ target_repo: 'OWNER/Repo.name_1', reason: 'Before the move' });
     expect(answer).toEqual({
       request_id: 1,
       status: 'pending',
@@ -76,7 +84,7 @@ describe('trigger_backup_run', () => {
   it('queues again once the worker has claimed the request', async () => {
     await trigger({ target_repo: 'owner/a' });
     const run = await insertRun(opened.database.db, { status: 'running' });
-    await claimRequests(opened.database.db, run);
+    await claimRequests(opened.database.db, run, [1]);
     expect(await trigger({ target_repo: 'owner/a' })).toMatchObject({
       request_id: 2,
       already_queued: false,
@@ -85,7 +93,7 @@ describe('trigger_backup_run', () => {
 
   it('leaves one pending row and one new answer after 50 calls at once', async () => {
     for (const given of [{ target_repo: 'owner/a' }, {}]) {
-      await empty(opened.database.db);
+      await sql(opened.database.db, 'TRUNCATE backup_run_requests');
       const answers = await Promise.all(Array.from({ length: 50 }, () => trigger(given)));
       expect(await rows()).toHaveLength(1);
       expect(new Set(answers.map(({ request_id }) => request_id)).size).toBe(1);
@@ -108,36 +116,58 @@ describe('trigger_backup_run', () => {
     expect(await rows()).toHaveLength(1);
   });
 
+  it.each(['local/Odd Näme.git-ish (1)', 'local/ÖL', 'host:8443/a b/c', '日本/語'])(
+    'takes the tracked name %j, whatever is in it',
+    async (name) => {
+      await track(name);
+      expect(await trigger({ target_repo: name })).toMatchObject({
+        target_repo: name.toLowerCase(),
+        already_queued: false,
+      });
+      expect(await trigger({ target_repo: name })).toMatchObject({ already_queued: true });
+    },
+  );
+
   it.each([
-    'owner',
-    'owner/',
-    '/name',
-    'owner/a/b',
-    'owner/..',
-    './name',
-    'owner/na me',
-    'owner/na\nme',
-    "owner/n'; DROP TABLE backup_runs",
-    `owner/${'a'.repeat(101)}`,
-  ])('refuses the target %j', async (target_repo) => {
-    expect(await faultOf(handles, 'trigger_backup_run', { target_repo })).toBe(
-      'invalid arguments: target_repo: must be owner/name',
-    );
+    ['owner/b', 'no repository "owner/b" is tracked; did you mean owner/a? list_'],
+    ['a', 'no repository "a" is tracked; did you mean owner/a? list_'],
+    ['repo.name_1', '; did you mean Owner/Repo.Name_1? list_'],
+    ['qqqqqqqqqqq/zzzzzzzzzz', '"qqqqqqqqqqq/zzzzzzzzzz" is tracked; list_tracked_repositories'],
+    ['owner/..', 'no repository "owner/.." is tracked'],
+    ["owner/n'; DROP TABLE backup_runs", 'is tracked; list_tracked_repositories'],
+    ['', 'target_repo: must not be empty'],
+  ])('refuses the target %j', async (target_repo, message) => {
+    expect(await faultOf(deps, 'trigger_backup_run', { target_repo })).toContain(message);
     expect(await rows()).toEqual([]);
+  });
+
+  it("refuses a target that is not tracked, though another writer's request for it waits", async () => {
+    await insert(opened.database.db, 'backup_run_requests', { target_repo: 'owner/gone' });
+    expect(await faultOf(deps, 'trigger_backup_run', { target_repo: 'owner/gone' })).toMatch(
+      /^no repository "owner\/gone" is tracked/,
+    );
+  });
+
+  it('says what to do while nothing is tracked, and queues a run of all', async () => {
+    await empty(opened.database.db);
+    expect(await faultOf(deps, 'trigger_backup_run', { target_repo: 'owner/a' })).toBe(
+      'no repository is tracked yet: back one up first with `npm run worker -- run`, or leave target_repo out',
+    );
+    expect(await trigger()).toMatchObject({ target_repo: null, already_queued: false });
   });
 
   it('takes a reason of 500 characters and refuses one more, and NUL', async () => {
     await trigger({ reason: 'x'.repeat(500) });
-    expect(await faultOf(handles, 'trigger_backup_run', { reason: 'x'.repeat(501) })).toMatch(
+    expect(await faultOf(deps, 'trigger_backup_run', { reason: 'x'.repeat(501) })).toMatch(
       /reason: .*500/,
     );
-    expect(await faultOf(handles, 'trigger_backup_run', { reason: 'a\0' })).toMatch(/reason: /);
+    expect(await faultOf(deps, 'trigger_backup_run', { reason: 'a\0' })).toMatch(/reason: /);
   });
 
   it('says how to get the table where it is missing', async () => {
     const bare = await openDatabaseSource({ migrated: false });
-    const handles = createTestHandles({ backups: bare.source });
-    expect(await faultOf(handles, 'trigger_backup_run')).toBe(
+    const deps = createTestToolDeps({ backups: bare.source });
+    expect(await faultOf(deps, 'trigger_backup_run')).toBe(
       'the database lacks the tables of this tool: run `npm run migrate`',
     );
     await bare.close();

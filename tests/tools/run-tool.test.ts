@@ -1,19 +1,20 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { AppError } from '../../lib/platform/errors.ts';
-import { createLog } from '../../lib/platform/log.ts';
+import { AppError } from '../../lib/errors.ts';
+import { createLog } from '../../lib/log.ts';
 import { runTool } from '../../lib/tools/index.ts';
 import { readTool, type ToolCall } from '../../lib/tools/tool.ts';
 import type { LogRecord } from '../support/deps.ts';
-import { createTestHandles } from '../support/tools.ts';
+import { createTestToolDeps } from '../support/tools.ts';
 
-const handles = createTestHandles({});
+const deps = createTestToolDeps({});
 
 /** Runs a tool made of one function, with its log records. */
 async function run(
   handler: (input: { n: number }, call: ToolCall) => unknown,
   given: unknown,
   signal = new AbortController().signal,
+  caller?: string,
 ) {
   const tool = readTool({
     name: 'a_tool',
@@ -21,11 +22,11 @@ async function run(
     description: 'Does what a test wants.',
     input: z.strictObject({ n: z.number() }),
     output: z.object({ twice: z.number() }),
-    handler: (input, _handles, call) => handler(input, call) as { twice: number },
+    handler: (input, _deps, call) => handler(input, call) as { twice: number },
   });
   const logged: LogRecord[] = [];
-  const log = createLog('debug', handles.clock, (line) => logged.push(JSON.parse(line)));
-  const outcome = await runTool(tool, given, handles, { signal, log });
+  const log = createLog('debug', deps.clock, (line) => logged.push(JSON.parse(line)));
+  const outcome = await runTool(tool, given, deps, { signal, caller, log });
   return { outcome, logged };
 }
 
@@ -36,18 +37,29 @@ describe('runTool', () => {
   });
 
   it.each([
-    [{}, 'n: '],
-    [undefined, 'n: '],
-    [{ n: 'x' }, 'n: '],
-    [{ n: 1, more: 2 }, 'Unrecognized key: "more"'],
-    [[], 'expected object'],
-    [{ n: 1, ['k'.repeat(10_000)]: 1 }, 'Unrecognized key'],
+    [{}, 'n: is required'],
+    [undefined, 'n: is required'],
+    [{ n: 'x' }, 'n: must be a number'],
+    [{ n: 1, more: 2 }, 'unknown: "more"'],
+    [[], 'must be an object'],
+    [{ n: 1, ['k'.repeat(10_000)]: 1 }, 'unknown: "kkk'],
   ])('refuses arguments that do not fit, in a short text', async (given, fault) => {
     const { outcome } = await run(() => ({ twice: 0 }), given);
     if (outcome.ok) throw new Error('it was taken');
     expect(outcome.message).toMatch(/^invalid arguments: /);
     expect(outcome.message).toContain(fault);
     expect(outcome.message.length).toBeLessThan(600);
+  });
+
+  it('tells the tool who asks', async () => {
+    const told: unknown[] = [];
+    const handler = ({ n }: { n: number }, { caller }: ToolCall) => {
+      told.push(caller);
+      return { twice: 2 * n };
+    };
+    await run(handler, { n: 2 });
+    await run(handler, { n: 2 }, undefined, 'ada');
+    expect(told).toEqual([undefined, 'ada']);
   });
 
   it('answers the message of an AppError and logs its cause', async () => {
@@ -99,7 +111,7 @@ describe('runTool', () => {
   it('writes one record with name, duration and outcome, and no argument', async () => {
     const { logged } = await run(
       ({ n }) => {
-        handles.clock.advance(250);
+        deps.clock.advance(250);
         return { twice: 2 * n };
       },
       { n: 424_242 },
@@ -117,5 +129,47 @@ describe('runTool', () => {
     const failed = await run(() => Promise.reject(new AppError('NOT_FOUND', 'no')), { n: 424_242 });
     expect(failed.logged).toEqual([expect.objectContaining({ outcome: 'error' })]);
     expect(JSON.stringify(failed.logged)).not.toContain('424242');
+  });
+});
+
+describe('an argument that is null', () => {
+  const take = async (given: unknown) => {
+    const tool = readTool({
+      name: 'a_tool',
+      title: 'A tool',
+      description: 'Answers with what it was given.',
+      input: z.strictObject({
+        needed: z.string(),
+        limit: z.int().default(5),
+        level: z.string().optional(),
+        page: z.preprocess((value) => value, z.int()).optional(),
+      }),
+      output: z.object({ given: z.unknown() }),
+      handler: (given) => ({ given }),
+    });
+    return runTool(tool, given, deps, {
+      signal: new AbortController().signal,
+      log: createLog('error', deps.clock, () => undefined),
+    });
+  };
+
+  it('is the same as leaving an optional one out', async () => {
+    expect(await take({ needed: 'a', limit: null, level: null, page: null })).toEqual({
+      ok: true,
+      output: { given: { needed: 'a', limit: 5 } },
+    });
+  });
+
+  it.each([
+    [{ needed: null }, 'needed: '],
+    [{ needed: 'a', other: null }, 'other'],
+    [{ needed: 'a', constructor: null }, 'constructor'],
+    [null, 'needed: '],
+    [[null], 'must be an object'],
+  ])('is refused where nothing may be left out: %j', async (given, message) => {
+    expect(await take(given)).toMatchObject({
+      ok: false,
+      message: expect.stringContaining(message),
+    });
   });
 });

@@ -1,18 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createKnowledgeSearch } from '../../lib/mcp/knowledge-search.ts';
-import type { ToolHandles } from '../../lib/tools/index.ts';
+import type { ToolDeps } from '../../lib/tools/index.ts';
 import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { createTestDeps } from '../support/deps.ts';
 import { insert, insertFix, insertLog, insertResult, insertRun } from '../support/records.ts';
-import { answerOf, createTestHandles, faultOf } from '../support/tools.ts';
+import { answerOf, createTestToolDeps, faultOf } from '../support/tools.ts';
 
 let database: TestDatabase;
-let handles: ToolHandles;
+let deps: ToolDeps;
 
 beforeAll(async () => {
   database = await createPostgres();
   const { db } = database;
-  handles = createTestHandles({ knowledge: createKnowledgeSearch(createTestDeps({ db })) });
+  deps = createTestToolDeps({ knowledge: createKnowledgeSearch(createTestDeps({ db })) });
   const run = await insertRun(db);
   await insertLog(db, { message: 'read ECONNRESET', repository: 'owner/a', level: 'error' });
   await insertResult(db, run, 'owner/a', { status: 'failed', error_message: 'ECONNRESET again' });
@@ -27,7 +27,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.close());
 
-const search = (given: object) => answerOf(handles, 'search_backup_knowledge', given);
+const search = (given: object) => answerOf(deps, 'search_backup_knowledge', given);
 
 describe('search_backup_knowledge', () => {
   it('finds logs, errors of backups, fixes and chat investigations', async () => {
@@ -64,6 +64,6 @@ describe('search_backup_knowledge', () => {
   );
 
   it.each([' ', 'x'.repeat(1_001), 'a\0b'])('refuses a query that is none', async (query) => {
-    expect(await faultOf(handles, 'search_backup_knowledge', { query })).toMatch(/^invalid arg/);
+    expect(await faultOf(deps, 'search_backup_knowledge', { query })).toMatch(/^invalid arg/);
   });
 });

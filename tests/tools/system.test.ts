@@ -2,15 +2,15 @@ import { statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Database } from '../../lib/platform/database/database.ts';
-import { createLog } from '../../lib/platform/log.ts';
+import type { Database } from '../../lib/database/database.ts';
+import { createLog } from '../../lib/log.ts';
 import { createDatabaseSource } from '../../lib/tools/database-source.ts';
 import { createSystemFacts } from '../../lib/tools/system.ts';
 import { createTestClock } from '../support/clock.ts';
 import { createPostgres, silentLog, type TestDatabase } from '../support/databases.ts';
 import { downDatabaseWords, openDownDatabase } from '../support/down-database.ts';
 import { type ScriptedServer, startScriptedServer } from '../support/scripted-server.ts';
-import { answerOf, createTestHandles } from '../support/tools.ts';
+import { answerOf, createTestToolDeps } from '../support/tools.ts';
 
 let database: TestDatabase;
 let down: Database;
@@ -31,11 +31,16 @@ afterAll(async () => {
   await database.close();
 });
 
-const health = (db: Database, archivePath = tmpdir(), backendUrl = backend.url) =>
+const health = (db: Database, archivePath = tmpdir(), backendUrl: string | null = backend.url) =>
   answerOf(
-    createTestHandles({
+    createTestToolDeps({
       backups: createDatabaseSource({ db, clock, log: silentLog }),
-      system: createSystemFacts({ archivePath, backendUrl, fetch, log: silentLog }),
+      system: createSystemFacts({
+        archivePath,
+        findBackend: async () => backendUrl,
+        fetch,
+        log: silentLog,
+      }),
     }),
     'get_system_health',
   );
@@ -88,6 +93,14 @@ describe('get_system_health', () => {
     });
   });
 
+  it('is DEGRADED, and asks nobody, while no address of the service API is known', async () => {
+    expect(await health(database.db, tmpdir(), null)).toMatchObject({
+      backend_api: { status: 'unreachable', url: '' },
+      status: 'DEGRADED',
+      message: expect.stringContaining('npm start'),
+    });
+  });
+
   it('is UNHEALTHY without a database, whatever else answers', async () => {
     const answer = await health(down);
     expect(answer).toMatchObject({
@@ -102,7 +115,12 @@ describe('get_system_health', () => {
     const lines: string[] = [];
     const log = createLog('debug', clock, (line) => lines.push(line));
     const url = 'http://me:hunter2@127.0.0.1:1/api/';
-    const facts = createSystemFacts({ archivePath: '/nowhere', backendUrl: url, fetch, log });
+    const facts = createSystemFacts({
+      archivePath: '/nowhere',
+      findBackend: async () => url,
+      fetch,
+      log,
+    });
     const { signal } = new AbortController();
     expect(await facts.checkBackend(signal)).toEqual({
       status: 'unreachable',

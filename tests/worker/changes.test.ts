@@ -1,26 +1,22 @@
 import { readFile, rm, stat, truncate, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createPostgres, type TestDatabase } from '../support/databases.ts';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
   createRepository,
   listRefs,
   type TestRepository,
   temporaryFolder,
 } from '../support/git.ts';
+import { useDatabase } from '../support/hooks.ts';
 import { callWorker, rowsOf } from '../support/worker.ts';
 
-let database: TestDatabase;
+const database = useDatabase();
 let folder: string;
 let archives: string;
 let archive: string;
 let app: TestRepository;
 let remove: () => Promise<void>;
 
-beforeAll(async () => {
-  database = await createPostgres();
-});
-afterAll(() => database.close());
 beforeEach(async () => {
   ({ path: folder, remove } = await temporaryFolder());
   archives = join(folder, 'archives');
@@ -140,4 +136,28 @@ it('keeps the archive of a repository that lost all its refs', async () => {
   }
   expect((await backUp()).stdout).toContain('0 backed up, 0 unchanged, 1 empty');
   expect(await readFile(archive)).toEqual(before);
+});
+
+it('says of a run that archived nothing that its successful repository is empty', async () => {
+  for (const ref of ['refs/heads/main', 'refs/heads/topic', 'refs/tags/v1']) {
+    await app.git('update-ref', '-d', ref);
+  }
+  await backUp();
+  const runs =
+    'SELECT status, successful, failed, error_message FROM backup_runs ORDER BY id DESC LIMIT 1';
+  expect(await rowsOf(database.db, runs)).toEqual([
+    {
+      status: 'completed',
+      successful: 1,
+      failed: 0,
+      error_message: '1 repository empty, nothing to archive',
+    },
+  ]);
+  const logs = `SELECT message FROM execution_logs
+    WHERE run_id = (SELECT max(id) FROM backup_runs) AND repository IS NULL ORDER BY id DESC LIMIT 1`;
+  expect(await rowsOf(database.db, logs)).toEqual([
+    {
+      message: expect.stringMatching(/^run \d+ completed: 1 repository empty, nothing to archive$/),
+    },
+  ]);
 });

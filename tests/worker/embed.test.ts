@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Database } from '../../lib/platform/database/database.ts';
+import type { Database } from '../../lib/database/database.ts';
+import { claimJobs, LEASE_MS } from '../../lib/search/embedding-jobs.ts';
 import { activateGeneration, startGeneration } from '../../lib/search/generations.ts';
-import { claimJobs, LEASE_MS } from '../../lib/search/jobs.ts';
 import { RunStopped } from '../../lib/worker/stop.ts';
 import { createTestClock } from '../support/clock.ts';
 import { createEmbedded, createPostgres, type TestDatabase } from '../support/databases.ts';
@@ -134,10 +134,10 @@ describe('worker embed', () => {
 
   it('names the nearest option for a wrong one', async () => {
     await expect(embed(['--activat'])).rejects.toThrow(
-      'unknown option --activat; did you mean --activate?',
+      "unknown option '--activat' (Did you mean --activate?)",
     );
-    await expect(embed(['--activate', '--abandon'])).rejects.toThrow('exclude each other');
-    expect((await embed(['--help'])).stdout).toMatch(/^Embeds records for search/);
+    await expect(embed(['--activate', '--abandon'])).rejects.toThrow('cannot be used with');
+    expect((await embed(['--help'])).stdout).toMatch(/Embeds records for search/);
   });
 
   it('ends with the reason where the database has no vectors', async () => {

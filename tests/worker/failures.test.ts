@@ -1,22 +1,19 @@
 import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
-import { createPostgres, type TestDatabase } from '../support/databases.ts';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { createPostgres } from '../support/databases.ts';
 import { createRepository, git, type TestRepository, temporaryFolder } from '../support/git.ts';
 import { startGitServer } from '../support/git-server.ts';
+import { useDatabase } from '../support/hooks.ts';
 import { callWorker, rowsOf } from '../support/worker.ts';
 
-let database: TestDatabase;
+const database = useDatabase();
 let folder: string;
 let archives: string;
 let app: TestRepository;
 let remove: () => Promise<void>;
 
-beforeAll(async () => {
-  database = await createPostgres();
-});
-afterAll(() => database.close());
 beforeEach(async () => {
   ({ path: folder, remove } = await temporaryFolder());
   archives = join(folder, 'archives');
@@ -114,7 +111,7 @@ it('refuses a repository whose archive would be that of another one', async () =
   await other.commit({ 'b.txt': 'b' });
   await backUp(other.path);
   expect((await lastResults())[0]?.error_message).toBe(
-    'the archive local__a__b.bundle is that of local__a/b',
+    'the archive local__a__b.bundle belongs to local__a/b',
   );
 });
 

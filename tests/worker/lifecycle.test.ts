@@ -1,8 +1,8 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { Clock } from '../../lib/platform/clock.ts';
-import { type Database, databaseUnavailable } from '../../lib/platform/database/database.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { type Database, databaseUnavailable } from '../../lib/database/database.ts';
 import { sweepStaleRuns } from '../../lib/records/stale-runs.ts';
 import { RunStopped } from '../../lib/worker/stop.ts';
 import { createTestClock, type TestClock } from '../support/clock.ts';
@@ -76,9 +76,7 @@ describe('the heartbeat', () => {
     held.release();
     expect({ code, stdout }).toEqual({
       code: 1,
-      stdout: expect.stringContaining(
-        'failed (someone else ended this run while it was under way)',
-      ),
+      stdout: expect.stringContaining('failed (another process ended this run)'),
     });
     expect(await lastRun()).toEqual(swept);
     expect(await readdir(team.archives)).toEqual([]);
@@ -113,7 +111,7 @@ describe('a database that goes away while a run is under way', () => {
     const { code, stdout, stderr } = await run;
     expect({ code, stdout }).toEqual({
       code: 1,
-      stdout: expect.stringContaining('failed (the database was lost while the run was under way)'),
+      stdout: expect.stringContaining('failed (the database was lost during the run)'),
     });
     expect(stderr).toContain('its end could not be stored');
     expect((await readdir(team.archives)).sort()).toEqual([
@@ -132,7 +130,7 @@ describe('a database that goes away while a run is under way', () => {
     'and comes back is written to once, though the answer to %s was lost',
     async (name) => {
       await team.database.db.query({
-        text: `INSERT INTO backup_run_requests (reason) VALUES ('x')`,
+        text: `INSERT INTO backup_run_requests (target_repo) VALUES ('team/app')`,
       });
       let losses = 3;
       const wrap = (db: Database): Database => ({

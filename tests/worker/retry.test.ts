@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { databaseUnavailable } from '../../lib/platform/database/database.ts';
+import { databaseUnavailable } from '../../lib/database/database.ts';
 import { retryWhileUnavailable } from '../../lib/worker/retry.ts';
 import { createTestClock } from '../support/clock.ts';
 

@@ -4,7 +4,7 @@ import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { type Database, databaseUnavailable } from '../../lib/platform/database/database.ts';
+import { type Database, databaseUnavailable } from '../../lib/database/database.ts';
 import { RunStopped } from '../../lib/worker/stop.ts';
 import { createTestClock, type TestClock } from '../support/clock.ts';
 import { setUpTeamApp } from '../support/team-app.ts';
@@ -104,7 +104,7 @@ describe('the end of a run is stored', () => {
     expect(await runs()).toEqual([
       {
         status: 'failed',
-        error_message: 'the database was lost while the run was under way',
+        error_message: 'the database was lost during the run',
         exclusive_key: null,
       },
     ]);

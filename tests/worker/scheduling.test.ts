@@ -1,25 +1,18 @@
-import { mkdir, readFile, symlink } from 'node:fs/promises';
+import { mkdir, symlink } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { execa } from 'execa';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createPostgres, type TestDatabase } from '../support/databases.ts';
-import { createHostedWorker, type HostedWorker } from '../support/hosted-worker.ts';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { readDocument } from '../support/documents.ts';
+import { useDatabase, useHostedWorker } from '../support/hooks.ts';
 import { runScript } from '../support/script.ts';
 import { rowsOf } from '../support/worker.ts';
 
 const project = resolve(import.meta.dirname, '../..');
-let database: TestDatabase;
-let bench: HostedWorker;
-beforeAll(async () => {
-  database = await createPostgres();
-});
-afterAll(() => database.close());
+const database = useDatabase();
+const bench = useHostedWorker(database);
 beforeEach(async () => {
-  bench = await createHostedWorker();
-  await database.db.query({ text: 'TRUNCATE backup_runs, worker_repo_state CASCADE' });
   await bench.add({ fullName: 'team/a' });
 });
-afterEach(() => bench.close());
 
 const lastRun = async () =>
   (
@@ -67,10 +60,10 @@ describe('a scheduled run', () => {
   it.each([
     ['cron', /^17 3 \* \* \* (cd .*)$/m],
     ['systemd', /^ExecStart=(.*)$/m],
-  ])('is what the README has for %s, with nothing in its environment', async (_who, line) => {
+  ])('is what docs/worker.md has for %s, with nothing in its environment', async (_who, line) => {
     await bench.logIn();
-    const [, command = ''] = line.exec(await readFile(join(project, 'README.md'), 'utf8')) ?? [];
-    // Where the README has the checkout, and nothing of a developer's own.
+    const [, command = ''] = line.exec(readDocument('docs/worker.md')) ?? [];
+    // Where the document has the checkout, and nothing of a developer's own.
     const checkout = join(bench.folder, 'checkout');
     await mkdir(join(checkout, '.data'), { recursive: true });
     for (const name of ['scripts', 'node_modules']) {

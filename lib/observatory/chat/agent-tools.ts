@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { type Tool, tools } from '../../tools/index.ts';
 
 /** A tool as the model sees it; what runs it depends on whether a person has to be asked. */
@@ -13,14 +13,12 @@ export const readTools: ReadonlyMap<string, Tool> = new Map(
   tools.filter((tool) => !tool.needsConfirmation).map((tool) => [tool.name, tool]),
 );
 
-/** What a report by mail is made of (decisions 5, The agent's tools). */
+/** What a report by mail is made of. */
 export const reportEmail = z.strictObject({
   subject: z.string().trim().min(1).max(200).meta({ description: 'Subject, one line.' }),
-  recipients: z
-    .array(z.string().trim().min(3).max(320))
-    .min(1)
-    .max(50)
-    .meta({ description: 'Mail addresses, of those that the operator allows.' }),
+  recipients: z.array(z.string().trim().min(3).max(320)).min(1).max(50).nullish().meta({
+    description: 'Mail addresses, of those that may get reports. Left out: all of those.',
+  }),
   content_markdown: z
     .string()
     .trim()
@@ -28,11 +26,6 @@ export const reportEmail = z.strictObject({
     .max(100_000)
     .meta({ description: 'The report, in Markdown.' }),
 });
-
-/** Mails a report, and says what became of it. Throws AppError with a text that a client may read. */
-export type SendReportEmail = (
-  email: z.output<typeof reportEmail> & { username: string },
-) => Promise<object>;
 
 /** The agent's one tool that changes something: a person sees its arguments and allows it first. */
 export const sendReportEmailTool: AgentTool = {
@@ -42,7 +35,7 @@ export const sendReportEmailTool: AgentTool = {
   input: reportEmail,
 };
 
-/** Every tool of the agent (decisions 5). */
+/** Every tool of the agent. */
 export const agentTools: readonly AgentTool[] = [...readTools.values(), sendReportEmailTool];
 
 const confirmed: ReadonlySet<string> = new Set([
@@ -53,4 +46,12 @@ const confirmed: ReadonlySet<string> = new Set([
 /** Does a person have to allow the tool of this name, wherever it is offered? */
 export function needsPerson(name: string): boolean {
   return confirmed.has(name);
+}
+
+/** Why such a tool does not run by itself, and where a person can be asked for it. */
+export function explainConfirmation(name: string): string {
+  const where = agentTools.some((tool) => tool.name === name)
+    ? 'ask for it in the streaming chat, POST /chat/stream'
+    : 'call it over MCP (POST /mcp), where the client asks the person; the chat does not offer it';
+  return `${name} needs a person's approval: ${where}`;
 }

@@ -1,11 +1,11 @@
 import { createHash, randomUUID } from 'node:crypto';
-import type { Clock } from '../../platform/clock.ts';
-import type { ChatConfig } from '../../platform/config/chat.ts';
-import type { Log } from '../../platform/log.ts';
+import type { Clock } from '../../clock.ts';
+import type { ChatConfig } from '../../config/chat.ts';
+import type { Log } from '../../log.ts';
 import type { ConfirmationState, ConfirmationStore } from './confirmation-store.ts';
 import type { ToolArguments } from './events.ts';
 
-export interface AskingHandles {
+export interface AskingDeps {
   confirmations: ConfirmationStore;
   clock: Clock;
   config: ChatConfig;
@@ -30,10 +30,10 @@ export type Decision = Exclude<ConfirmationState, 'pending'> | 'unavailable';
 /**
  * Stores a question, shows it and waits for its decision: the store is looked at every
  * HITL_POLL_INTERVAL_SECONDS, since any instance may be told. An approval is spent by this. Never throws:
- * a turn that ends has an expired confirmation, when nobody decided it before. (spec 2, Tool confirmation)
+ * a turn that ends has an expired confirmation, when nobody decided it before.
  */
-export async function askPerson(handles: AskingHandles, call: AskedCall): Promise<Decision> {
-  const { confirmations, clock, config, log } = handles;
+export async function askPerson(deps: AskingDeps, call: AskedCall): Promise<Decision> {
+  const { confirmations, clock, config, log } = deps;
   const { username, tool, args, signal, show } = call;
   const id = randomUUID();
   const claim = { id, tool, argsHash: hashArguments(args), claimant: randomUUID() };

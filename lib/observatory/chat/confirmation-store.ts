@@ -38,5 +38,5 @@ export interface ConfirmationStore {
   expire(id: string): Promise<void>;
 }
 
-/** A decided or expired confirmation is readable for so long (decisions 5). */
+/** So long a decided or expired confirmation is readable: a late answer gets 409, not 404. */
 export const KEPT_MS = 24 * 3_600_000;

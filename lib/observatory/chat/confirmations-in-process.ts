@@ -1,5 +1,5 @@
 import QuickLRU from 'quick-lru';
-import type { Clock } from '../../platform/clock.ts';
+import type { Clock } from '../../clock.ts';
 import {
   type ConfirmationState,
   type ConfirmationStore,

@@ -1,5 +1,5 @@
 import type { Redis } from '@upstash/redis';
-import type { Clock } from '../../platform/clock.ts';
+import type { Clock } from '../../clock.ts';
 import { type ConfirmationState, type ConfirmationStore, KEPT_MS } from './confirmation-store.ts';
 
 /** Adds one with its end; ARGV: user, tool, hash, time of expiry, milliseconds to keep it. */

@@ -1,7 +1,7 @@
 import type { Redis } from '@upstash/redis';
-import type { Clock } from '../../platform/clock.ts';
-import type { ChatConfig } from '../../platform/config/chat.ts';
-import { AppError } from '../../platform/errors.ts';
+import type { Clock } from '../../clock.ts';
+import type { ChatConfig } from '../../config/chat.ts';
+import { AppError } from '../../errors.ts';
 import type { ConfirmationStore } from './confirmation-store.ts';
 import { storeConfirmationsInProcess } from './confirmations-in-process.ts';
 import { storeConfirmationsInRedis } from './confirmations-in-redis.ts';
@@ -18,7 +18,7 @@ export function createConfirmationStore(
 
 /**
  * Decides a confirmation for its user. Throws NOT_FOUND, CONFLICT when it was decided or has expired, and
- * SERVICE_UNAVAILABLE without the store. (spec 2, Errors)
+ * SERVICE_UNAVAILABLE without the store.
  */
 export async function decideConfirmation(
   store: ConfirmationStore,

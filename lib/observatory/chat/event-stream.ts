@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { Clock } from '../../platform/clock.ts';
+import type { Clock } from '../../clock.ts';
 import type { ChatEvent } from './events.ts';
 
 /** Written ahead of a client that reads slowly; beyond it the turn waits. */
@@ -7,7 +7,7 @@ const MOST_BYTES_AHEAD = 64 * 1024;
 /** For so long a client may take to read the end of its answer. */
 const READ_OUT_MS = 60_000;
 
-/** The answer to POST /chat/stream: `data: <json>` and a blank line for each event (spec 2, Events). */
+/** The answer to POST /chat/stream: `data: <json>` and a blank line for each event. */
 export class EventStream {
   readonly body: ReadableStream<Uint8Array>;
   readonly #encoder = new TextEncoder();

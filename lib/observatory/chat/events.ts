@@ -1,8 +1,8 @@
-import type { ErrorCode } from '../../platform/errors.ts';
+import type { ErrorCode } from '../../errors.ts';
 import type { ChatSource } from './sources.ts';
 
-/** The codes of an error event (spec 2, Events). */
-export const eventCodes = [
+/** The codes of an error event. */
+const eventCodes = [
   'DEADLINE_EXCEEDED',
   'GATEWAY_BAD_REQUEST',
   'GATEWAY_KEY_INVALID',
@@ -19,7 +19,7 @@ type EventCode = (typeof eventCodes)[number];
 /** What a tool is called with. */
 export type ToolArguments = Record<string, unknown>;
 
-/** One frame of the stream, its fields in the order of spec 2, Events. */
+/** One frame of the stream, its fields in the order in which they are written. */
 export type ChatEvent =
   | { type: 'info'; request_id: string; session_id: string | null; sources: ChatSource[] }
   | { type: 'agent_reasoning'; iteration: number; request_id: string }

@@ -1,17 +1,25 @@
 import type { ModelMessage } from 'ai';
-import { FENCE_NOTICE, fence } from '../../platform/fence.ts';
 import type { HistoryMessage } from '../../records/chat-turns.ts';
+import { FENCE_NOTICE, fence } from '../../security/fence.ts';
 import type { ChatSource } from './sources.ts';
 
+export interface TurnFacts {
+  now: number;
+  /** Can a person be asked to approve a mail? */
+  canAsk: boolean;
+  /** Who may get reports, or why none can be mailed. */
+  mail: string;
+}
+
 /** What the model is told before anything else. */
-export function writeInstructions({ now, canAsk }: { now: number; canAsk: boolean }): string {
+export function writeInstructions({ now, canAsk, mail }: TurnFacts): string {
   return [
     'You answer questions about the backups of git repositories: runs, results per repository, logs, archives and what was learnt from failures.',
     'Use the tools to look things up; do not answer from memory what a tool can tell. When they do not tell, say so.',
     'Name the evidence behind each claim: the ids of runs and logs (run 12, log 3456) and the full names of repositories (owner/name), as the tools gave them. Claim nothing that no result supports, and never make up an id.',
     'Answer in Markdown, in the language of the question, as short as the question allows.',
     canAsk
-      ? 'send_report_email mails a report: a person sees its arguments and approves or rejects it. Call it only when the user asks for a mail. When it did not run, say so.'
+      ? `send_report_email mails a report: a person sees its arguments and approves or rejects it. ${mail} Call it only when the user asks for a mail. When it did not run, say so.`
       : 'You cannot mail a report in this chat, because nobody can be asked for approval here. When the user asks for a mail, tell them to use the streaming chat (POST /chat/stream).',
     FENCE_NOTICE,
     `The time is ${new Date(now).toISOString()}.`,

@@ -1,9 +1,9 @@
 import type { KeyRing } from '../../gateway/keys.ts';
 import { type SearchResult, search } from '../../search/search.ts';
 import { searchableTypes } from '../../search/source-types.ts';
-import type { ObservatoryHandles } from '../handles.ts';
+import type { ObservatoryDeps } from '../observatory-deps.ts';
 
-/** What was retrieved for a question (decisions 5, sources item). */
+/** What was retrieved for a question. */
 export interface ChatSource {
   source_type: string;
   source_id: string;
@@ -28,7 +28,7 @@ const titles: Record<string, string> = {
  * model is asked all the same, and says itself what is wrong with the gateway.
  */
 export async function findChatSources(
-  { db, log, redactor, gateway }: ObservatoryHandles,
+  { db, log, redactor, gateway }: ObservatoryDeps,
   {
     question,
     username,

@@ -1,17 +1,14 @@
-import { AppError } from '../../platform/errors.ts';
-import { fence } from '../../platform/fence.ts';
-import { orAborted } from '../../platform/linked-signal.ts';
-import type { Log } from '../../platform/log.ts';
-import type { Redactor } from '../../platform/redaction.ts';
-import type { ToolHandles } from '../../tools/index.ts';
+import { orAborted } from '../../async.ts';
+import { AppError } from '../../errors.ts';
+import { listFaults, wordFault } from '../../http/input-faults.ts';
+import type { Log } from '../../log.ts';
+import { fence } from '../../security/fence.ts';
+import type { Redactor } from '../../security/redaction/redactor.ts';
+import type { ToolDeps } from '../../tools/index.ts';
 import { runTool } from '../../tools/run-tool.ts';
-import {
-  readTools,
-  reportEmail,
-  type SendReportEmail,
-  sendReportEmailTool,
-} from './agent-tools.ts';
-import { type AskingHandles, askPerson, type Decision } from './ask-person.ts';
+import type { ReportMail, WrittenReport } from '../reports/send-report-email.ts';
+import { readTools, reportEmail, sendReportEmailTool } from './agent-tools.ts';
+import { type AskingDeps, askPerson, type Decision } from './ask-person.ts';
 import type { Emit, ToolArguments } from './events.ts';
 
 /** A call as the model asked for it: `args` need not be an object. */
@@ -21,7 +18,7 @@ export interface ModelToolCall {
   args: unknown;
 }
 
-/** What became of a call, as it is answered and stored (decisions 5, /chat data). */
+/** What became of a call, as it is answered and stored. */
 export type ToolExecution = {
   tool_call_id: string;
   name: string;
@@ -30,15 +27,15 @@ export type ToolExecution = {
   duration_ms: number;
 } & ({ result: string } | { error: string });
 
-export interface CallingHandles extends AskingHandles {
+export interface CallingDeps extends AskingDeps {
   redactor: Redactor;
-  tools: ToolHandles;
-  sendReportEmail: SendReportEmail;
+  tools: ToolDeps;
+  reportMail: ReportMail;
 }
 
 export interface CallContext {
   username: string;
-  /** Can a person be asked? Not over POST /chat (spec 2, rule 4). */
+  /** Can a person be asked? Not over POST /chat, which has no stream to ask in. */
   canAsk: boolean;
   signal: AbortSignal;
   emit: Emit;
@@ -63,55 +60,35 @@ export interface FinishedCall {
   forModel: string;
 }
 
-type End = (
-  outcome: { result: string } | { error: string } | { refusal: string },
-) => Promise<FinishedCall>;
-
 /**
- * Runs one call with its events, tool_start and tool_end (spec 2, Events); one that needs a person first
- * asks. Never throws: what went wrong is in the execution, and the model goes on with it.
+ * Runs one call with its events, tool_start and tool_end; one that needs a person first asks. Never
+ * throws: what went wrong is in the execution, and the model goes on with it.
  */
 export async function callTool(
-  handles: CallingHandles,
+  deps: CallingDeps,
   call: ModelToolCall,
   context: CallContext,
 ): Promise<FinishedCall> {
-  const { redactor, clock } = handles;
-  const { tool_call_id, name } = call;
-  const { emit } = context;
+  const { redactor, log, tools } = deps;
+  const { name } = call;
   // What is shown, hashed, run and kept is the same.
   const sent = readArguments(call.args);
   const args = redactor.value(sent.args);
-  let startedAt: number | null = null;
-
-  const start = async () => {
-    startedAt = clock.now();
-    await emit({ type: 'tool_start', name, args, tool_call_id });
-  };
-  const end: End = async (outcome) => {
-    const success = 'result' in outcome;
-    const duration_ms = startedAt === null ? 0 : clock.now() - startedAt;
-    const text = 'refusal' in outcome ? outcome.refusal : Object.values(outcome).join();
-    const shown = cutResult(redactor.text(text));
-    const said = success ? { result: shown } : { error: shown };
-    await emit({ type: 'tool_end', name, tool_call_id, success, duration_ms, ...said });
-    return {
-      execution: { tool_call_id, name, args, success, duration_ms, ...said },
-      forModel: 'refusal' in outcome ? shown : fence(shown),
-    };
-  };
-
-  if (name === sendReportEmailTool.name) {
-    if (sent.fault !== null) return end({ error: sent.fault });
-    return mailReport(handles, { tool_call_id, args, start, end }, context);
+  if (name === sendReportEmailTool.name && sent.fault === null) {
+    return mailReport(deps, { ...call, args }, context);
   }
+  const { start, end } = eventsOf(deps, { ...call, args }, context);
   await start();
   if (sent.fault !== null) return end({ error: sent.fault });
   const tool = readTools.get(name);
   if (!tool) return end({ error: `there is no tool ${name.slice(0, 100)}` });
-  const { log, tools } = handles;
   const running = orAborted(context.signal, (signal) =>
-    runTool(tool, args, tools, { signal, log }),
+    runTool(tool, args, tools, {
+      signal,
+      caller: context.username,
+      log,
+      maxChars: LONGEST_RESULT,
+    }),
   );
   const outcome = await running.catch((error: unknown) => {
     // A tool answers its own failures: what is thrown otherwise is a fault of ours.
@@ -120,39 +97,87 @@ export async function callTool(
   });
   if (outcome === null) return end({ refusal: `${name} was cut off by the end of the turn` });
   if (!outcome.ok) return end({ error: outcome.message });
-  return end({ result: JSON.stringify(redactor.value(outcome.output)) });
+  return end({ result: JSON.stringify(outcome.output) });
 }
 
-interface MailCall {
-  tool_call_id: string;
-  args: ToolArguments;
-  start(): Promise<void>;
-  end: End;
+/** A call whose arguments are what every event of it shows. */
+type ShownCall = ModelToolCall & { args: ToolArguments };
+
+/** Tells the start and the end of one call to the client, and the end to the model. */
+function eventsOf(
+  { clock, redactor }: CallingDeps,
+  { tool_call_id, name, args }: ShownCall,
+  { emit }: CallContext,
+) {
+  let startedAt: number | null = null;
+  return {
+    async start(): Promise<void> {
+      startedAt = clock.now();
+      await emit({ type: 'tool_start', name, args, tool_call_id });
+    },
+    async end(
+      outcome: { result: string } | { error: string } | { refusal: string },
+    ): Promise<FinishedCall> {
+      const success = 'result' in outcome;
+      const duration_ms = startedAt === null ? 0 : clock.now() - startedAt;
+      const text = 'refusal' in outcome ? outcome.refusal : Object.values(outcome).join();
+      const shown = cutResult(redactor.text(text));
+      const said = success ? { result: shown } : { error: shown };
+      await emit({ type: 'tool_end', name, tool_call_id, success, duration_ms, ...said });
+      return {
+        execution: { tool_call_id, name, args, success, duration_ms, ...said },
+        forModel: 'refusal' in outcome ? shown : fence(shown),
+      };
+    },
+  };
 }
 
+/**
+ * Mails a report when a person allows it. Nobody is asked about one that cannot be mailed, and who is
+ * asked sees the very report that is mailed.
+ */
 async function mailReport(
-  handles: CallingHandles,
-  { tool_call_id, args, start, end }: MailCall,
-  { username, canAsk, signal, emit }: CallContext,
+  deps: CallingDeps,
+  call: ShownCall,
+  context: CallContext,
 ): Promise<FinishedCall> {
-  const { name } = sendReportEmailTool;
-  if (!canAsk) return end({ refusal: CANNOT_ASK });
-  const parsed = reportEmail.safeParse(args);
-  if (!parsed.success) {
-    const faults = parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`);
-    return end({ error: `invalid arguments: ${faults.join('; ').slice(0, 500)}` });
+  const { username, canAsk, signal, emit } = context;
+  if (!canAsk) return eventsOf(deps, call, context).end({ refusal: CANNOT_ASK });
+  const prepared = readReport(deps, call.args);
+  if ('fault' in prepared) {
+    const { start, end } = eventsOf(deps, call, context);
+    await start();
+    return end({ error: prepared.fault });
   }
+  const { report } = prepared;
+  const { name, tool_call_id } = call;
+  const args = { ...report };
+  const { start, end } = eventsOf(deps, { name, tool_call_id, args }, context);
   const show = (confirm_id: string) =>
     emit({ type: 'confirm_required', confirm_id, name, args, tool_call_id });
-  const decision = await askPerson(handles, { username, tool: name, args, signal, show });
+  const decision = await askPerson(deps, { username, tool: name, args, signal, show });
   if (decision !== 'approved') return end({ refusal: refusals[decision] });
   await start();
   try {
     // Not with the turn's signal: what a person allowed is finished, and what became of it is known.
-    const sent = await handles.sendReportEmail({ username, ...parsed.data });
+    const sent = await deps.reportMail.send({ username, ...report });
     return await end({ result: JSON.stringify(sent) });
   } catch (error) {
-    return end({ error: explain(error, handles.log) });
+    return end({ error: explain(error, deps.log) });
+  }
+}
+
+/** The report as it would be mailed, or why it cannot be. */
+function readReport(
+  { reportMail, log }: CallingDeps,
+  args: ToolArguments,
+): { report: WrittenReport } | { fault: string } {
+  const parsed = reportEmail.safeParse(args, { error: wordFault });
+  if (!parsed.success) return { fault: `invalid arguments: ${listFaults(parsed.error)}` };
+  try {
+    return { report: reportMail.prepare(parsed.data) };
+  } catch (error) {
+    return { fault: explain(error, log) };
   }
 }
 

@@ -1,5 +1,5 @@
-import type { Clock } from '../../platform/clock.ts';
-import { AppError } from '../../platform/errors.ts';
+import type { Clock } from '../../clock.ts';
+import { AppError } from '../../errors.ts';
 
 /** What ends a turn before its own end. */
 export interface TurnLimits {
@@ -18,7 +18,7 @@ export interface TurnEnds {
   stopping: AbortSignal | null;
 }
 
-/** Watches for the deadline, the client's leave and the end of the process (spec 2, Limits). */
+/** Watches for the deadline, the client's leave and the end of the process. */
 export function limitTurn({ clock, deadlineMs, gone, stopping }: TurnEnds): TurnLimits {
   const ended = new AbortController();
   const released = new AbortController();

@@ -1,24 +1,19 @@
 import type { ModelMessage } from 'ai';
-import type { ChatStreams } from '../../gateway/chat-stream.ts';
+import { orAborted } from '../../async.ts';
+import { AppError } from '../../errors.ts';
 import type { KeyRing } from '../../gateway/keys.ts';
-import { AppError } from '../../platform/errors.ts';
-import { orAborted } from '../../platform/linked-signal.ts';
+import type { GatewayTransport } from '../../gateway/transport.ts';
 import { endTurn, type HistoryMessage } from '../../records/chat-turns.ts';
-import type { ObservatoryHandles } from '../handles.ts';
+import type { ObservatoryDeps } from '../observatory-deps.ts';
 import { type Emit, eventCodeOf } from './events.ts';
 import { writeInstructions, writeMessages } from './instructions.ts';
 import { askModel } from './model-step.ts';
 import { type ChatSource, findChatSources } from './sources.ts';
-import {
-  type CallingHandles,
-  callTool,
-  type FinishedCall,
-  type ToolExecution,
-} from './tool-calls.ts';
+import { type CallingDeps, callTool, type FinishedCall, type ToolExecution } from './tool-calls.ts';
 
-export interface TurnHandles extends CallingHandles {
-  observatory: ObservatoryHandles;
-  streams: ChatStreams;
+export interface TurnDeps extends CallingDeps {
+  observatory: ObservatoryDeps;
+  transport: GatewayTransport;
 }
 
 /** A question that is stored and may be asked. */
@@ -54,9 +49,9 @@ const LONGEST_ANSWER = 1_000_000;
 
 /**
  * Runs a turn from its first event, info, to its last, done, and stores what became of it before that.
- * Never throws: a failure is in the outcome and, as an error event, in the stream. (spec 2, Events)
+ * Never throws: a failure is in the outcome and, as an error event, in the stream.
  */
-export async function runTurn(handles: TurnHandles, turn: Turn): Promise<TurnOutcome> {
+export async function runTurn(deps: TurnDeps, turn: Turn): Promise<TurnOutcome> {
   const { requestId: request_id, emit, signal } = turn;
   const outcome: TurnOutcome = { answer: '', sources: [], toolCalls: [], failure: null };
   let isIntroduced = false;
@@ -68,16 +63,16 @@ export async function runTurn(handles: TurnHandles, turn: Turn): Promise<TurnOut
   };
   try {
     outcome.sources = await orAborted(signal, (searching) =>
-      findChatSources(handles.observatory, { ...turn, signal: searching }),
+      findChatSources(deps.observatory, { ...turn, signal: searching }),
     );
     await introduce();
-    await converse(handles, turn, outcome);
+    await converse(deps, turn, outcome);
     signal.throwIfAborted();
   } catch (error) {
-    outcome.failure = asFailure(error, handles, request_id);
+    outcome.failure = asFailure(error, deps, request_id);
   }
   await introduce();
-  await storeTurn(handles, turn, outcome);
+  await storeTurn(deps, turn, outcome);
   const { failure, answer } = outcome;
   if (failure === null) {
     await emit({ type: 'done', answer, request_id });
@@ -90,21 +85,29 @@ export async function runTurn(handles: TurnHandles, turn: Turn): Promise<TurnOut
 }
 
 /** Asks the model and runs its tools until it calls none. Fills the outcome in as it goes. */
-async function converse(handles: TurnHandles, turn: Turn, outcome: TurnOutcome): Promise<void> {
-  const { redactor, clock, streams } = handles;
+async function converse(deps: TurnDeps, turn: Turn, outcome: TurnOutcome): Promise<void> {
+  const { redactor, clock, transport } = deps;
   const { model, keys, canAsk, signal, emit, requestId } = turn;
-  const instructions = writeInstructions({ now: clock.now(), canAsk });
+  const instructions = writeInstructions({
+    now: clock.now(),
+    canAsk,
+    mail: deps.reportMail.describe(),
+  });
   const messages = writeMessages(turn.history, redactor.text(turn.question), outcome.sources);
   for (let iteration = 1; iteration <= MOST_ITERATIONS; iteration += 1) {
     await emit({ type: 'agent_reasoning', iteration, request_id: requestId });
-    const said = await askModel(streams, {
+    let hasSpoken = false;
+    const said = await askModel(transport, {
       model,
       keys,
       instructions,
       messages,
       mayCallTools: iteration < MOST_ITERATIONS,
       signal,
-      async onText(text) {
+      async onText(piece) {
+        const text = hasSpoken ? piece : continueText(outcome.answer, piece);
+        if (text === '') return;
+        hasSpoken = true;
         if (outcome.answer.length + text.length > LONGEST_ANSWER) {
           throw new AppError('GATEWAY_ERROR', "the model's answer is too long");
         }
@@ -119,7 +122,7 @@ async function converse(handles: TurnHandles, turn: Turn, outcome: TurnOutcome):
     if (iteration === MOST_ITERATIONS) break;
     const finished: FinishedCall[] = [];
     for (const call of said.calls.slice(0, MOST_CALLS_AT_ONCE)) {
-      const one = await callTool(handles, call, turn);
+      const one = await callTool(deps, call, turn);
       finished.push(one);
       outcome.toolCalls.push(one.execution);
       signal.throwIfAborted();
@@ -127,6 +130,19 @@ async function converse(handles: TurnHandles, turn: Turn, outcome: TurnOutcome):
     messages.push(...writeStep(said.text, finished));
   }
   throw new AppError('GATEWAY_ERROR', 'the model called tools without coming to an answer');
+}
+
+/**
+ * The first words of an iteration, as they follow what the ones before it said: behind a blank line. The
+ * newlines with which they begin themselves are part of it.
+ */
+function continueText(answer: string, words: string): string {
+  const said = answer.trimEnd();
+  if (said === '') return words;
+  const rest = words.replace(/^[\r\n]+/, '');
+  if (rest === '') return '';
+  const newlines = answer.slice(said.length).split('\n').length - 1;
+  return '\n'.repeat(Math.max(0, 2 - newlines)) + rest;
 }
 
 /** The model's own words and calls, and their results. */
@@ -157,7 +173,7 @@ function writeStep(text: string, finished: readonly FinishedCall[]): ModelMessag
 }
 
 /** What a client may read of an error. A reason of the turn's signal is one too. */
-function asFailure(error: unknown, { log }: TurnHandles, requestId: string): AppError {
+function asFailure(error: unknown, { log }: TurnDeps, requestId: string): AppError {
   if (error instanceof AppError && error.code !== 'INTERNAL_ERROR') {
     if (error.cause !== undefined) {
       log.warn('a turn of the chat failed', { request_id: requestId, error });
@@ -169,8 +185,8 @@ function asFailure(error: unknown, { log }: TurnHandles, requestId: string): App
 }
 
 /** What is stored is found by search and read by others' programs, so secrets are taken out once more. */
-async function storeTurn(handles: TurnHandles, turn: Turn, outcome: TurnOutcome): Promise<void> {
-  const { observatory, redactor, log } = handles;
+async function storeTurn(deps: TurnDeps, turn: Turn, outcome: TurnOutcome): Promise<void> {
+  const { observatory, redactor, log } = deps;
   const { username, sessionId, requestId } = turn;
   try {
     await endTurn(observatory.db, {

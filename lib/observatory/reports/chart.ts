@@ -1,4 +1,4 @@
-import { formatDuration } from '../../platform/units.ts';
+import { formatDuration } from '../../text/units.ts';
 
 /** One bar of a chart. All of it is figures of ours: no text from outside comes into a drawing. */
 export interface ChartPoint {

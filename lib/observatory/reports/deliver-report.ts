@@ -1,11 +1,11 @@
-import type { MailConfig } from '../../platform/config/mail.ts';
-import type { Deps } from '../../platform/deps.ts';
-import { AppError } from '../../platform/errors.ts';
+import type { MailConfig } from '../../config/mail.ts';
+import type { Deps } from '../../deps.ts';
+import { AppError } from '../../errors.ts';
 import { type Report, recordDelivery } from '../../records/reports.ts';
-import { type MailHandles, sendMail } from './mail-service.ts';
+import { type MailDeps, sendMail } from './mail-service.ts';
 
-/** The handles that mailing a report needs. */
-export type DeliveryHandles = MailHandles & Pick<Deps<MailConfig>, 'db'>;
+/** The dependencies that mailing a report needs. */
+export type DeliveryDeps = MailDeps & Pick<Deps<MailConfig>, 'db'>;
 
 /**
  * Mails a report that is kept to recipients that are allowed, and notes how it ended. Throws
@@ -14,12 +14,12 @@ export type DeliveryHandles = MailHandles & Pick<Deps<MailConfig>, 'db'>;
  * configured.
  */
 export async function deliverReport(
-  handles: DeliveryHandles,
+  deps: DeliveryDeps,
   report: Report,
   recipients: readonly string[],
 ): Promise<Report> {
   const { id, subject, content_html: html, content_markdown: text } = report;
-  const delivery = await sendMail(handles, {
+  const delivery = await sendMail(deps, {
     id,
     recipients,
     subject,
@@ -32,7 +32,7 @@ export async function deliverReport(
     });
   }
   const error = delivery.outcome === 'failed' ? delivery.reason : null;
-  const recorded = await recordDelivery(handles.db, id, { recipients, error });
+  const recorded = await recordDelivery(deps.db, id, { recipients, error });
   if (error !== null) {
     throw new AppError('EMAIL_DELIVERY_FAILED', `report ${id} was not mailed: ${error}`, {
       fields: { report_id: id },

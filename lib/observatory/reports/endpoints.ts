@@ -1,91 +1,222 @@
-import { AppError } from '../../platform/errors.ts';
-import { type Endpoint, endpoint } from '../../platform/http/route.ts';
+import * as z from 'zod';
+import { AppError } from '../../errors.ts';
+import { type Endpoint, endpoint } from '../../http/route.ts';
 import { addReport, findReport, listReports } from '../../records/reports.ts';
-import { sendData, sendJsonData } from '../answers.ts';
-import type { ObservatoryHandles } from '../handles.ts';
-import {
-  createReportRoute,
-  listReportsRoute,
-  readReportRoute,
-  sendReportRoute,
-} from '../routes/reports.ts';
+import { observatoryRoute, refused, sendData, sendJsonData, wrapped } from '../answers.ts';
+import { integerQuery, uuid } from '../input.ts';
+import type { ObservatoryDeps } from '../observatory-deps.ts';
 import type { Content } from './content.ts';
 import { deliverReport } from './deliver-report.ts';
+import { SEND_PATH } from './internal-access.ts';
 import { requireMail } from './mail-service.ts';
 import { makeReport } from './make-report.ts';
 import { allowRecipients } from './recipients.ts';
 import { joinMarkdown, renderHtml } from './render-html.ts';
 import { isReportType, reportTypes } from './report-types.ts';
-import { sendWrittenReport } from './send-report-email.ts';
-import { cleanMarkdown, cleanSubject } from './text.ts';
+import { prepareReport, sendPreparedReport } from './send-report-email.ts';
+import { cleanMarkdown, cleanSubject, MARKDOWN_MAX_LENGTH, SUBJECT_MAX_LENGTH } from './text.ts';
+
+const common = { ...observatoryRoute, tag: 'Reports', access: 'user' } as const;
+
+const timestamp = z.iso.datetime({ precision: 6 });
+
+const report = z
+  .object({
+    id: z.guid(),
+    report_type: z
+      .enum([...reportTypes, 'custom'])
+      .meta({ description: '`custom` was written by the agent of the chat or an MCP client.' }),
+    subject: z.string(),
+    recipients: z.array(z.string()),
+    status: z.enum(['generated', 'sent', 'failed']).meta({
+      description: 'How the latest delivery ended; `generated` before the first.',
+    }),
+    content_markdown: z.string(),
+    content_html: z.string().meta({ description: 'Safe to show: no scripts, no remote content.' }),
+    created_at: timestamp,
+    sent_at: timestamp.nullable(),
+    error_message: z.string().nullable(),
+  })
+  .meta({ id: 'Report' });
+
+/** Resend takes 50 in one mail. */
+const recipients = z
+  .array(z.string().trim().min(3).max(320))
+  .max(50)
+  .meta({ description: 'Addresses, each of SMTP_TO.' });
+const subject = z.string().trim().min(1).max(SUBJECT_MAX_LENGTH);
+const markdown = z.string().trim().min(1).max(MARKDOWN_MAX_LENGTH);
+
+const deliveryFailures = {
+  502: refused('EMAIL_DELIVERY_FAILED: the report is kept as failed, `report_id` names it.'),
+  503: refused('The database is away, or mail is not configured.'),
+};
 
 const PAGE_SIZE = 20;
 
-/** POST and GET /reports, POST /reports/send, GET /reports/:id (spec 2, rule 7; decisions 5). */
-export const reportsEndpoints: readonly Endpoint<ObservatoryHandles>[] = [
-  endpoint(createReportRoute, async ({ body }, handles: ObservatoryHandles, c) => {
-    const { config, db, redactor } = handles;
-    const { report_type: type, run_id: runId, content_markdown: written } = body;
-    if (!isReportType(type)) {
-      const known = `report_type must be one of ${reportTypes.join(', ')}`;
-      throw new AppError('UNKNOWN_REPORT_TYPE', known);
-    }
-    const recipients = allowRecipients(body.recipients ?? [], config.SMTP_TO);
-    if (recipients.length > 0) requireMail(handles);
-    const made: Content = await makeReport(handles, type, runId);
-    const blocks =
-      written === undefined ? made.blocks : [{ written: cleanMarkdown(written, redactor) }];
-    const report = await addReport(db, {
-      username: c.get('user'),
-      reportType: type,
-      subject: cleanSubject(body.subject ?? made.subject, redactor),
-      recipients,
-      contentMarkdown: joinMarkdown(blocks),
-      contentHtml: await renderHtml(blocks),
-    });
-    if (recipients.length === 0) return sendData(c, 'Made the report', report, 201);
-    const sent = await finish(handles, deliverReport(handles, report, recipients));
-    return sendData(c, 'Made and mailed the report', sent, 201);
-  }),
-  endpoint(sendReportRoute, async ({ body }, handles: ObservatoryHandles, c) => {
-    const { config, db } = handles;
-    const username: string | undefined = c.get('user');
-    // Only the MCP server comes here without a user (internal-access.ts).
-    if (username === undefined) {
-      const { subject, content_markdown } = body;
-      if (subject === undefined) throw missing('subject');
-      if (content_markdown === undefined) throw missing('content_markdown');
-      const written = { username: null, recipients: config.SMTP_TO, subject, content_markdown };
-      const sent = await finish(handles, sendWrittenReport(handles, written));
+/** POST and GET /reports, POST /reports/send, GET /reports/:id. */
+export const reportsEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
+  endpoint(
+    {
+      ...common,
+      method: 'post',
+      path: '/reports',
+      summary: 'Make a report of what was backed up, and mail it when recipients are given',
+      body: {
+        encoding: 'json',
+        schema: z
+          .object({
+            report_type: z
+              .string()
+              .max(100)
+              .meta({
+                description: `One of ${reportTypes.join(', ')}.`,
+                examples: [...reportTypes],
+              }),
+            subject: subject
+              .optional()
+              .meta({ description: 'Default: one that tells the result.' }),
+            recipients: recipients.optional(),
+            run_id: z.int().min(1).optional().meta({
+              description:
+                'The run that it is about; default the latest, for an investigation the latest that failed. A summary covers the 30 days up to it, by default up to now.',
+            }),
+            content_markdown: markdown
+              .optional()
+              .meta({ description: 'Your own text in place of the one that is made.' }),
+          })
+          .meta({ id: 'NewReport' }),
+      },
+      responses: {
+        201: wrapped('The report.', report),
+        400: refused('Malformed input, UNKNOWN_REPORT_TYPE or RECIPIENT_NOT_ALLOWED.'),
+        404: refused('No such run.'),
+        409: refused('Another request mails the report now.'),
+        ...deliveryFailures,
+      },
+    },
+    async ({ body }, deps: ObservatoryDeps, c) => {
+      const { config, db, redactor } = deps;
+      const { report_type: type, run_id: runId, content_markdown: written } = body;
+      if (!isReportType(type)) {
+        const known = `report_type must be one of ${reportTypes.join(', ')}`;
+        throw new AppError('UNKNOWN_REPORT_TYPE', known);
+      }
+      const recipients = allowRecipients(body.recipients ?? [], config.SMTP_TO);
+      if (recipients.length > 0) requireMail(deps);
+      const made: Content = await makeReport(deps, type, runId);
+      const blocks =
+        written === undefined ? made.blocks : [{ written: cleanMarkdown(written, redactor) }];
+      const report = await addReport(db, {
+        username: c.get('user'),
+        reportType: type,
+        subject: cleanSubject(body.subject ?? made.subject, redactor),
+        recipients,
+        contentMarkdown: joinMarkdown(blocks),
+        contentHtml: await renderHtml(blocks),
+      });
+      if (recipients.length === 0) return sendData(c, 'Made the report', report, 201);
+      const sent = await finish(deps, deliverReport(deps, report, recipients));
+      return sendData(c, 'Made and mailed the report', sent, 201);
+    },
+  ),
+  endpoint(
+    {
+      ...common,
+      method: 'post',
+      path: SEND_PATH,
+      summary: 'Mail a report of yours, also once more',
+      description:
+        'The mail service takes the same report for the same recipients once in 24 hours. With REPORTS_ACCEPT_INTERNAL=true the MCP server may also send {subject, content_markdown} with X-Internal-Secret, which goes to all of SMTP_TO.',
+      idFields: ['report_id'],
+      body: {
+        encoding: 'json',
+        schema: z
+          .object({
+            report_id: uuid.optional().meta({ description: 'Required with a user token.' }),
+            recipients: recipients.min(1).optional().meta({
+              description: 'Default: those of the report, or all of SMTP_TO when it has none.',
+            }),
+            subject: subject.optional().meta({ description: 'Of the MCP server alone.' }),
+            content_markdown: markdown.optional().meta({ description: 'Of the MCP server alone.' }),
+          })
+          .meta({ id: 'ReportDelivery' }),
+      },
+      responses: {
+        200: wrapped('The report, which was mailed.', report),
+        400: refused('Malformed input, or RECIPIENT_NOT_ALLOWED.'),
+        404: refused('No such report of yours.'),
+        409: refused('Another request mails it now.'),
+        ...deliveryFailures,
+      },
+    },
+    async ({ body }, deps: ObservatoryDeps, c) => {
+      const { config, db } = deps;
+      const username: string | undefined = c.get('user');
+      // Only the MCP server comes here without a user (internal-access.ts).
+      if (username === undefined) {
+        const { subject, content_markdown } = body;
+        if (subject === undefined) throw missing('subject');
+        if (content_markdown === undefined) throw missing('content_markdown');
+        const report = prepareReport(deps, { subject, content_markdown });
+        const sent = await finish(deps, sendPreparedReport(deps, { username: null, ...report }));
+        return sendData(c, 'Mailed the report', sent);
+      }
+      if (body.report_id === undefined) throw missing('report_id');
+      const report = await findReport(db, username, body.report_id);
+      if (report === null) throw notFound();
+      const own = report.recipients.length > 0 ? report.recipients : config.SMTP_TO;
+      // Those of the report too: the allowlist may have changed since.
+      const recipients = allowRecipients(body.recipients ?? own, config.SMTP_TO);
+      if (recipients.length === 0) {
+        throw new AppError('RECIPIENT_NOT_ALLOWED', 'the allowlist SMTP_TO is empty');
+      }
+      const sent = await finish(deps, deliverReport(deps, report, recipients));
       return sendData(c, 'Mailed the report', sent);
-    }
-    if (body.report_id === undefined) throw missing('report_id');
-    const report = await findReport(db, username, body.report_id);
-    if (report === null) throw notFound();
-    const own = report.recipients.length > 0 ? report.recipients : config.SMTP_TO;
-    // Those of the report too: the allowlist may have changed since.
-    const recipients = allowRecipients(body.recipients ?? own, config.SMTP_TO);
-    if (recipients.length === 0) {
-      throw new AppError('RECIPIENT_NOT_ALLOWED', 'the allowlist SMTP_TO is empty');
-    }
-    const sent = await finish(handles, deliverReport(handles, report, recipients));
-    return sendData(c, 'Mailed the report', sent);
-  }),
-  endpoint(listReportsRoute, async ({ query }, { db }: ObservatoryHandles, c) => {
-    const { page = 1, limit = PAGE_SIZE } = query;
-    const reports = await listReports(db, c.get('user'), { page, limit });
-    return sendJsonData(c, 'Read the reports', reports);
-  }),
-  endpoint(readReportRoute, async ({ params }, { db }: ObservatoryHandles, c) => {
-    const report = await findReport(db, c.get('user'), params.id);
-    if (report === null) throw notFound();
-    return sendData(c, 'Read the report', report);
-  }),
+    },
+  ),
+  endpoint(
+    {
+      ...common,
+      method: 'get',
+      path: '/reports',
+      summary: 'List your reports, newest first',
+      query: z.object({
+        page: integerQuery(1, Number.MAX_SAFE_INTEGER, 'Page to read, from 1.').optional(),
+        limit: integerQuery(1, 50, 'Reports on a page. Default 20.').optional(),
+      }),
+      responses: { 200: wrapped('The reports.', z.array(report)) },
+    },
+    async ({ query }, { db }: ObservatoryDeps, c) => {
+      const { page = 1, limit = PAGE_SIZE } = query;
+      const reports = await listReports(db, c.get('user'), { page, limit });
+      return sendJsonData(c, 'Read the reports', reports);
+    },
+  ),
+  endpoint(
+    {
+      ...common,
+      method: 'get',
+      path: '/reports/:id',
+      summary: 'Read a report of yours',
+      idFields: ['id'],
+      params: z.object({ id: uuid.meta({ description: 'Id of a report, a UUID.' }) }),
+      responses: {
+        200: wrapped('The report.', report),
+        404: refused('No such report of yours.'),
+      },
+    },
+    async ({ params }, { db }: ObservatoryDeps, c) => {
+      const report = await findReport(db, c.get('user'), params.id);
+      if (report === null) throw notFound();
+      return sendData(c, 'Read the report', report);
+    },
+  ),
 ];
 
 /** A delivery that has begun is noted to its end, also when the client leaves and the platform with it. */
 function finish<Value>(
-  { waitUntil }: Pick<ObservatoryHandles, 'waitUntil'>,
+  { waitUntil }: Pick<ObservatoryDeps, 'waitUntil'>,
   delivery: Promise<Value>,
 ): Promise<Value> {
   waitUntil(Promise.allSettled([delivery]));

@@ -1,5 +1,5 @@
-import { formatBytes, formatDuration } from '../../platform/units.ts';
 import type { SummaryFacts } from '../../records/report-facts.ts';
+import { formatBytes, formatDuration } from '../../text/units.ts';
 import { drawChart } from './chart.ts';
 import type { Content } from './content.ts';
 import { moment, percentage, successRate, table } from './tables.ts';

@@ -9,9 +9,13 @@ import { quote } from './text.ts';
 /** Log lines that are shown of each repository. */
 const SHOWN_LOGS = 3;
 
-/** What is known of a failed run, beside the runs before it. Null: no run failed. */
+/** Repositories that are shown. */
+export const SHOWN_FAILURES = 50;
+
+/** What is known of a failed run and its error logs by repository, beside the runs before it. Null: no run failed. */
 export function describeFailure(
   facts: FailureFacts | null,
+  logs: ReadonlyMap<string, readonly string[]>,
   history: readonly RunFigures[],
 ): Content {
   if (facts === null) {
@@ -20,9 +24,15 @@ export function describeFailure(
       blocks: [{ markdown: '# Failure investigation\n\nNo failed backup run is recorded.' }],
     };
   }
-  const { run_id, failed_at, run_error, run_error_logs, failures, recent_fixes } = facts;
+  const { run_id, ended_at, run_error, recent_fixes } = facts;
+  const failures = facts.failures.slice(0, SHOWN_FAILURES);
+  const runErrorLogs = logs.get('') ?? [];
   const more = facts.failed_repos_count - failures.length;
-  const hasFailed = failures.length > 0 || run_error !== '' || run_error_logs.length > 0;
+  const hasFailed = failures.length > 0 || run_error !== '' || runErrorLogs.length > 0;
+  const samples = [
+    ...failures.map(({ error_message }) => error_message),
+    ...[...logs.values()].flat(),
+  ];
   const chart = drawChart(chartRuns(history));
   return {
     subject: `Failure investigation: run ${run_id}, failed repositories ${facts.failed_repos_count}`,
@@ -30,9 +40,9 @@ export function describeFailure(
       {
         markdown: [
           `# Failures of run ${run_id}`,
-          `Ended ${moment(failed_at)}, failed repositories: ${facts.failed_repos_count}.`,
+          `Ended ${moment(ended_at)}, failed repositories: ${facts.failed_repos_count}.`,
           ...(run_error === '' ? [] : [`Error of the run: ${quote(run_error)}`]),
-          ...(run_error_logs.length === 0 ? [] : [bullets(run_error_logs.map((it) => quote(it)))]),
+          ...(runErrorLogs.length === 0 ? [] : [bullets(runErrorLogs.map((it) => quote(it)))]),
           '## Repositories',
           failures.length === 0
             ? 'No repository is recorded as failed.'
@@ -42,7 +52,7 @@ export function describeFailure(
                   quote(failure.repository),
                   quote(failure.status),
                   quote(failure.error_message),
-                  failure.error_logs
+                  (logs.get(failure.repository) ?? [])
                     .slice(0, SHOWN_LOGS)
                     .map((log) => quote(log))
                     .join(' · ') || '–',
@@ -51,7 +61,7 @@ export function describeFailure(
                 ]),
               ),
           ...(more > 0 ? [`Not shown: ${more} more.`] : []),
-          ...(hasFailed ? ['## What to do', bullets(recommendActions(facts))] : []),
+          ...(hasFailed ? ['## What to do', bullets(recommendActions(facts, samples))] : []),
           '## Newest recorded fixes',
           recent_fixes.length === 0
             ? 'None is recorded.'

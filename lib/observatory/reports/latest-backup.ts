@@ -1,5 +1,5 @@
-import { formatBytes, formatDuration } from '../../platform/units.ts';
 import type { RunFacts } from '../../records/report-facts.ts';
+import { formatBytes, formatDuration } from '../../text/units.ts';
 import { drawChart } from './chart.ts';
 import type { Content } from './content.ts';
 import { chartRuns, moment, percentage, runsTable, successRate, table } from './tables.ts';
@@ -13,9 +13,10 @@ export function describeLatestBackup(facts: RunFacts | null): Content {
       blocks: [{ markdown: '# Latest backup\n\nNo backup run is recorded yet.' }],
     };
   }
-  const { run, results, results_count, history } = facts;
+  const { run, results, results_count, empty_count, history } = facts;
   const chart = drawChart(chartRuns(history));
   const more = results_count - results.length;
+  const empty = empty_count > 0 ? `, of which empty (nothing to archive): ${empty_count}` : '';
   return {
     subject: `Backup run ${run.id}: ${run.status}, ${run.failed} of ${run.total_repos} failed`,
     blocks: [
@@ -23,7 +24,7 @@ export function describeLatestBackup(facts: RunFacts | null): Content {
         markdown: [
           `# Backup run ${run.id}`,
           `Started ${moment(run.started_at)}, status ${quote(run.status)}, took ${formatDuration(run.duration_ms)}.`,
-          `- Repositories: ${run.total_repos}\n- Backed up: ${run.successful}\n- Unchanged: ${run.skipped}\n- Failed: ${run.failed}\n- Without failure: ${percentage(successRate(run))}\n- Archives made: ${formatBytes(run.size_bytes)}`,
+          `- Repositories: ${run.total_repos}\n- Successful: ${run.successful}${empty}\n- Unchanged: ${run.skipped}\n- Failed: ${run.failed}\n- Without failure: ${percentage(successRate(run))}\n- Archives made: ${formatBytes(run.size_bytes)}`,
           ...(run.error_message === '' ? [] : [`Error: ${quote(run.error_message)}`]),
           '## Repositories',
           results.length === 0

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { cleanText } from '../../platform/clean-text.ts';
-import type { MailConfig } from '../../platform/config/mail.ts';
-import type { Deps } from '../../platform/deps.ts';
-import { AppError } from '../../platform/errors.ts';
+import type { MailConfig } from '../../config/mail.ts';
+import type { Deps } from '../../deps.ts';
+import { AppError } from '../../errors.ts';
+import { cleanText } from '../../text/clean-text.ts';
 
 /** Longest wait for the mail service, all attempts together. */
 const TIMEOUT_MS = 15_000;
@@ -26,21 +26,32 @@ export type Delivery =
   | { outcome: 'failed'; reason: string }
   | { outcome: 'under way' };
 
-/** The handles that delivery needs. */
-export type MailHandles = Pick<Deps<MailConfig>, 'config' | 'log' | 'redactor' | 'clock'>;
+/** The dependencies that delivery needs. */
+export type MailDeps = Pick<Deps<MailConfig>, 'config' | 'log' | 'redactor' | 'clock'>;
 
-/** What the mail service is reached by. Throws SERVICE_UNAVAILABLE and logs what is missing. */
-export function requireMail({ config, log }: Pick<MailHandles, 'config' | 'log'>): {
+/** What the mail service is reached by, or which variables are missing. */
+export function findMail({
+  RESEND_API_KEY: key,
+  SMTP_FROM: from,
+  SMTP_TO,
+}: MailConfig): { key: string; from: string } | { fault: string } {
+  const [firstRecipient] = SMTP_TO;
+  if (key !== undefined && from !== undefined && firstRecipient !== undefined) return { key, from };
+  const missing = Object.entries({ RESEND_API_KEY: key, SMTP_FROM: from, SMTP_TO: firstRecipient })
+    .filter(([, value]) => value === undefined)
+    .map(([name]) => name);
+  return { fault: `no report can be mailed: the operator has to set ${missing.join(', ')}` };
+}
+
+/** What the mail service is reached by. Throws SERVICE_UNAVAILABLE, and logs it, when it is not configured. */
+export function requireMail({ config, log }: Pick<MailDeps, 'config' | 'log'>): {
   key: string;
   from: string;
 } {
-  const { RESEND_API_KEY: key, SMTP_FROM: from } = config;
-  if (key === undefined || from === undefined) {
-    const missing = key === undefined ? 'RESEND_API_KEY' : 'SMTP_FROM';
-    log.error(`${missing} is not set: no report is mailed`);
-    throw new AppError('SERVICE_UNAVAILABLE', 'mail is not configured');
-  }
-  return { key, from };
+  const found = findMail(config);
+  if (!('fault' in found)) return found;
+  log.error(found.fault);
+  throw new AppError('SERVICE_UNAVAILABLE', found.fault);
 }
 
 /**
@@ -48,18 +59,18 @@ export function requireMail({ config, log }: Pick<MailHandles, 'config' | 'log'>
  * so that neither our second attempt nor a user's mails it twice. Throws SERVICE_UNAVAILABLE when mail is
  * not configured, nothing else.
  */
-export async function sendMail(handles: MailHandles, mail: Mail): Promise<Delivery> {
-  const { key, from } = requireMail(handles);
+export async function sendMail(deps: MailDeps, mail: Mail): Promise<Delivery> {
+  const { key, from } = requireMail(deps);
   // Loaded when the first mail is sent: it would make every cold start slower.
   const { Resend } = await import('resend');
-  const { emails } = new Resend(key, { baseUrl: handles.config.RESEND_BASE_URL });
+  const { emails } = new Resend(key, { baseUrl: deps.config.RESEND_BASE_URL });
   const { recipients, subject, html, text } = mail;
   // In one order: the service refuses another content under a key that it knows.
   const message = { from, to: recipients.toSorted(), subject, html, text };
 
   const expired = new AbortController();
   const done = new AbortController();
-  handles.clock.sleep(TIMEOUT_MS, done.signal).then(
+  deps.clock.sleep(TIMEOUT_MS, done.signal).then(
     () => expired.abort(),
     () => undefined, // the answer came first
   );
@@ -84,7 +95,7 @@ export async function sendMail(handles: MailHandles, mail: Mail): Promise<Delive
       const status = Number(refusal.statusCode ?? 0);
       const mayPass = !(status >= 300 && status < 500);
       if (!mayPass || attempt === ATTEMPTS) {
-        return { outcome: 'failed', reason: describe(refusal, handles) };
+        return { outcome: 'failed', reason: describe(refusal, deps) };
       }
     }
   } finally {
@@ -108,7 +119,7 @@ interface Refusal {
 
 function describe(
   { statusCode, message }: Refusal,
-  { redactor }: Pick<MailHandles, 'redactor'>,
+  { redactor }: Pick<MailDeps, 'redactor'>,
 ): string {
   if (statusCode === null) return 'the mail service did not answer';
   const status = typeof statusCode === 'number' ? String(statusCode) : 'without a status';

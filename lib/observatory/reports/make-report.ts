@@ -1,30 +1,30 @@
-import type { Deps } from '../../platform/deps.ts';
-import { AppError } from '../../platform/errors.ts';
-import { readFailure } from '../../records/failures.ts';
+import type { Deps } from '../../deps.ts';
+import { AppError } from '../../errors.ts';
 import { readRunFacts, readRunHistory, readSummaryFacts } from '../../records/report-facts.ts';
+import { readErrorLogs, readFailure } from '../../records/run-failures.ts';
 import type { FailureFacts } from '../../tools/backup-source.ts';
 import type { Content } from './content.ts';
 import { describeSummary } from './executive-summary.ts';
-import { describeFailure } from './failure-investigation.ts';
+import { describeFailure, SHOWN_FAILURES } from './failure-investigation.ts';
 import { describeLatestBackup } from './latest-backup.ts';
 import type { ReportType } from './report-types.ts';
 
-/** The handles that a report is made with. */
-export type ReportHandles = Pick<Deps<unknown>, 'db' | 'clock' | 'redactor'>;
+/** The dependencies that a report is made with. */
+export type ReportDeps = Pick<Deps<unknown>, 'db' | 'clock' | 'redactor'>;
 
 /**
- * Makes a report from what the database holds now, in one or two statements, redacted. Throws NOT_FOUND
+ * Makes a report from what the database holds now, redacted. Throws NOT_FOUND
  * for a run that does not exist.
  */
 export function makeReport(
-  handles: ReportHandles,
+  deps: ReportDeps,
   type: ReportType,
   runId: number | undefined,
 ): Promise<Content> {
-  return makers[type](handles, runId);
+  return makers[type](deps, runId);
 }
 
-type MakeContent = (handles: ReportHandles, runId: number | undefined) => Promise<Content>;
+type MakeContent = (deps: ReportDeps, runId: number | undefined) => Promise<Content>;
 
 const makers: Record<ReportType, MakeContent> = {
   async latest_backup({ db, redactor }, runId) {
@@ -41,8 +41,15 @@ const makers: Record<ReportType, MakeContent> = {
     const item = await readFailure(db, runId);
     if (item === null) requireNoRun(runId);
     const facts: FailureFacts | null = item === null ? null : JSON.parse(item);
-    const history = facts === null ? [] : await readRunHistory(db, facts.run_id);
-    return describeFailure(redactor.value(facts), redactor.value(history));
+    if (facts === null) return describeFailure(null, new Map(), []);
+    const { run_id, failures } = facts;
+    const shown = failures.slice(0, SHOWN_FAILURES).map(({ repository }) => repository);
+    const [history, logs] = await Promise.all([
+      readRunHistory(db, run_id),
+      readErrorLogs(db, run_id, ['', ...shown]),
+    ]);
+    const shownLogs = new Map(redactor.value([...logs]));
+    return describeFailure(redactor.value(facts), shownLogs, redactor.value(history));
   },
 };
 

@@ -1,4 +1,4 @@
-/** The reports that are made from live data (decisions 5, /reports). */
+/** The reports that are made from live data. */
 export const reportTypes = ['latest_backup', 'executive_summary', 'failure_investigation'] as const;
 
 export type ReportType = (typeof reportTypes)[number];

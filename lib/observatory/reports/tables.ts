@@ -1,5 +1,5 @@
-import { formatBytes, formatDuration } from '../../platform/units.ts';
 import type { Figures, RunFigures } from '../../records/report-facts.ts';
+import { formatBytes, formatDuration } from '../../text/units.ts';
 import type { ChartPoint } from './chart.ts';
 import { quote } from './text.ts';
 
@@ -19,7 +19,7 @@ export function moment(iso: string | null): string {
   return iso === null ? '–' : `${iso.slice(0, 10)} ${iso.slice(11, 16)} UTC`;
 }
 
-/** The share of repositories that did not fail, 0 to 100; null when there were none (decisions 4). */
+/** The share of repositories that did not fail, 0 to 100; null when there were none. */
 export function successRate({ total_repos, failed }: Figures): number | null {
   if (total_repos <= 0) return null;
   return Math.min(100, Math.max(0, 100 * (1 - failed / total_repos)));

@@ -1,6 +1,7 @@
-import { cleanText } from '../../platform/clean-text.ts';
-import { AppError } from '../../platform/errors.ts';
-import type { Redactor } from '../../platform/redaction.ts';
+import { AppError } from '../../errors.ts';
+import type { Redactor } from '../../security/redaction/redactor.ts';
+import { cleanText } from '../../text/clean-text.ts';
+import { removeDeceptiveCharacters } from '../../text/hidden-text.ts';
 
 /** Longest subject. */
 export const SUBJECT_MAX_LENGTH = 200;
@@ -21,9 +22,9 @@ export function cleanSubject(subject: string, redactor: Redactor): string {
  */
 export function cleanMarkdown(markdown: string, redactor: Redactor): string {
   // Before redaction, so that a character that is removed cannot hide a credential.
-  const shown = markdown
+  const shown = removeDeceptiveCharacters(markdown)
     .replace(/\r\n?/g, '\n')
-    .replace(/(?![\n\t])\p{Cc}|[\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, '');
+    .replace(/(?![\n\t])\p{Cc}/gu, '');
   return requireText('content_markdown', redactor.text(shown));
 }
 

@@ -1,6 +1,6 @@
-import type { Database, Statement } from '../../platform/database/database.ts';
+import type { Database, Statement } from '../../database/database.ts';
 
-/** A line of a run's log, as the worker writes it: lower-case level (spec 1, ExecutionLog). */
+/** A new log line of a run, with a lower-case level. */
 export interface NewLog {
   runId: number;
   level: 'info' | 'warn' | 'error';
@@ -15,7 +15,7 @@ const insertLog: Statement = {
          VALUES ($1::int, $2, $3, $4)`,
 };
 
-/** Stores one line of a run's log. */
+/** Stores a log line. */
 export async function writeLog(db: Database, log: NewLog): Promise<void> {
   await db.query(insertLog, [log.runId, log.level, log.message, log.repository]);
 }

@@ -1,10 +1,11 @@
-import type { Database, Statement } from '../../platform/database/database.ts';
+import type { Database, Statement } from '../../database/database.ts';
+import type { ArchiveState } from './results.ts';
 
-/** What is recorded of a repository's archive, and who else's archive has the same file name. */
+/** The recorded archive of a repository, and any other repository that claims its file name. */
 export interface RepoState {
-  /** Null when no archive is recorded under this file name. */
+  /** Null when no archive with this file name is recorded, or its result is missing. */
   archiveSha256: string | null;
-  /** Another repository whose archive has this file name, such as `a__b/c` beside `a/b__c`. */
+  /** Another repository whose archive has this file name: `a__b/c` conflicts with `a/b__c`. */
   otherOwner: string | null;
 }
 
@@ -12,12 +13,12 @@ const selectState: Statement = {
   name: 'repo_state',
   text: `SELECT
     (SELECT archive_sha256 FROM worker_repo_state
-     WHERE repo_full_name = $1 AND archive_key = $2) AS "archiveSha256",
+     WHERE repo_full_name = $1 AND archive_key = $2 AND last_commit_hash IS NOT NULL) AS "archiveSha256",
     (SELECT repo_full_name FROM worker_repo_state
      WHERE archive_key = $2 AND lower(repo_full_name) <> lower($1) LIMIT 1) AS "otherOwner"`,
 };
 
-/** Reads the recorded archive of a repository by its full name and the archive's file name. */
+/** Reads the recorded state of a repository's archive. */
 export async function readRepoState(
   db: Database,
   repository: string,
@@ -25,4 +26,47 @@ export async function readRepoState(
 ): Promise<RepoState> {
   const [row] = await db.query<RepoState>(selectState, [repository, archiveKey]);
   return { archiveSha256: row?.archiveSha256 || null, otherOwner: row?.otherOwner ?? null };
+}
+
+// Clears last_commit_hash until a result follows: if the run is interrupted, the repository is backed up again.
+const upsertArchive: Statement = {
+  name: 'record_archive',
+  text: `WITH other_spelling AS (
+      DELETE FROM worker_repo_state
+      WHERE lower(repo_full_name) = lower($1) AND repo_full_name <> $1
+    )
+    INSERT INTO worker_repo_state (repo_full_name, archive_key, archive_sha256, updated_at)
+    VALUES ($1, $2, $3, now())
+    ON CONFLICT (repo_full_name) DO UPDATE SET archive_key = excluded.archive_key,
+      archive_sha256 = excluded.archive_sha256, last_commit_hash = NULL,
+      updated_at = excluded.updated_at`,
+};
+
+/**
+ * Records an archive as soon as it is in place, so that it can be verified from then on. Its result follows
+ * once the archive has been pushed. Idempotent.
+ */
+export async function recordArchive(
+  db: Database,
+  repository: string,
+  { key, sha256 }: ArchiveState,
+): Promise<void> {
+  await db.query(upsertArchive, [repository, key, sha256]);
+}
+
+/** A repository that has an archive, and the archive's file name. */
+export interface TrackedRepository {
+  repository: string;
+  archiveKey: string;
+}
+
+const selectTracked: Statement = {
+  name: 'tracked_repositories',
+  text: `SELECT repo_full_name AS repository, archive_key AS "archiveKey"
+    FROM worker_repo_state WHERE archive_key <> '' ORDER BY repo_full_name`,
+};
+
+/** Every repository with a recorded archive, by name. */
+export function listTracked(db: Database): Promise<TrackedRepository[]> {
+  return db.query<TrackedRepository>(selectTracked, []);
 }

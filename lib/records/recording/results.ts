@@ -1,14 +1,14 @@
-import type { Database, Statement } from '../../platform/database/database.ts';
+import type { Database, Statement } from '../../database/database.ts';
 import type { RunCounters } from './runs.ts';
 
-/** The archive that a result leaves behind. */
+/** A recorded archive. */
 export interface ArchiveState {
   /** File name in the archive folder. */
   key: string;
   sha256: string;
 }
 
-/** How one repository's backup ended. `too_large`: too large for the git destination. */
+/** The result of one repository's backup. `too_large`: too large for the git destination. */
 export interface NewResult {
   runId: number;
   repository: string;
@@ -18,16 +18,16 @@ export interface NewResult {
   archiveSizeBytes: number;
   durationMs: number;
   errorMessage: string;
-  /** Null leaves the repository's recorded archive as it is. */
+  /** Null leaves the recorded archive unchanged. */
   archive: ArchiveState | null;
-  /** The run's counters with this result. */
+  /** The run's counters including this result. */
   counters: RunCounters;
-  /** How many results the run recorded before this one. */
+  /** The number of results that the run recorded before this one. */
   position: number;
 }
 
-// A result and the archive that it speaks of are one statement, so that neither is seen without the
-// other. `position` makes it safe to repeat after a lost answer: only the run's worker adds results.
+// One statement for a result and its archive, so that neither is visible without the other. `position`
+// makes it safe to retry after a lost response: only the run's worker adds results.
 const insertResult: Statement = {
   name: 'record_result',
   text: `WITH result AS (
@@ -53,8 +53,8 @@ const insertResult: Statement = {
 };
 
 /**
- * Stores a result, the state of its archive and the run's counters, and counts as a heartbeat. The
- * statement may be repeated. False when the run is not ours any more; the result is stored all the same.
+ * Stores a result, its archive and the run's counters, and counts as a heartbeat. Safe to retry. Returns
+ * false when the run is no longer ours; the result is stored anyway.
  */
 export async function recordResult(db: Database, result: NewResult): Promise<boolean> {
   const { archive, counters } = result;

@@ -1,40 +1,35 @@
-import type { Database, SqlValue, Statement } from '../../platform/database/database.ts';
-import { AppError } from '../../platform/errors.ts';
-import { STALE_RUN_MESSAGE } from '../stale-runs.ts';
+import type { Database, SqlValue, Statement } from '../../database/database.ts';
+import { AppError } from '../../errors.ts';
+import { latestSignOfLife, STALE_RUN_MESSAGE } from '../stale-runs.ts';
 
-/** What a run has done so far, as its row shows it (decisions 7, Counting). */
+/** The counters in a run's row. */
 export interface RunCounters {
   successful: number;
   failed: number;
   skipped: number;
 }
 
-/** A run that is under way, whoever's it is. */
+/** A running run, of our worker or another writer. */
 export interface ActiveRun {
   id: number;
   /** ISO 8601 in UTC. */
   startedAt: string;
 }
 
-/** A run of ours without a heartbeat for this long has lost its worker; another may take over. */
-export const RUN_LEASE_MS = 3 * 60_000;
+/** After this long without a heartbeat, a run of our worker is abandoned and another may start. */
+const RUN_LEASE_MS = 3 * 60_000;
 
 const UNDEFINED_TABLE = '42P01';
 const UNDEFINED_COLUMN = '42703';
 
-const latestSignOfLife = `greatest(
-  started_at, heartbeat_at,
-  (SELECT max(created_at) FROM execution_logs AS log WHERE log.run_id = run.id),
-  (SELECT max(created_at) FROM backup_results AS result WHERE result.run_id = run.id)
-)`;
 const milliseconds = (parameter: string) => `${parameter}::double precision * interval '1 ms'`;
 const sinceStart = 'greatest(0, extract(epoch FROM now() - started_at) * 1000)::bigint';
-/** A run of another writer that shows signs of life: $1 is how old the newest may be. */
+/** A run of another writer whose latest sign of life is at most $1 milliseconds old. */
 const runOfAnotherWriter = `status = 'running' AND exclusive_key IS NULL
   AND ${latestSignOfLife} >= now() - ${milliseconds('$1')}`;
 
-// One key for all our workers, and a unique index on it: of two that start at once, one inserts. The
-// insert reads `abandoned` to its end first, so that the key is free by then.
+// The unique key of all our workers lets only one of two concurrent starts insert. Counting `abandoned`
+// forces its update to finish first, which frees the key.
 const insertRun: Statement = {
   name: 'start_run',
   text: `WITH abandoned AS (
@@ -65,22 +60,22 @@ const activeRun: Statement = {
 };
 
 /**
- * Starts a run and returns its id, unless another is active: then `active` is that run, or null when it
- * ended while we looked. A run of ours that lost its worker is failed and replaced; a run of another
- * writer counts as active until it is stale (decisions 3). Throws SERVICE_UNAVAILABLE without our tables.
+ * Starts a run and returns its id, unless another is active: then returns that run, or null if it has just
+ * ended. An abandoned run of our worker is failed and replaced; a run of another writer counts as active
+ * until it is stale. Throws SERVICE_UNAVAILABLE when the tables are missing.
  */
 export async function startRun(
   db: Database,
   { totalRepos, staleAfterMs }: { totalRepos: number; staleAfterMs: number },
 ): Promise<{ id: number } | { active: ActiveRun | null }> {
   const values = [staleAfterMs, RUN_LEASE_MS, STALE_RUN_MESSAGE, totalRepos];
-  const [started] = await insertWhereTablesAre(db, values);
+  const [started] = await insertRunOrExplain(db, values);
   if (started) return started;
   const [active] = await db.query<ActiveRun>(activeRun, [staleAfterMs]);
   return { active: active ?? null };
 }
 
-async function insertWhereTablesAre(db: Database, values: SqlValue[]): Promise<{ id: number }[]> {
+async function insertRunOrExplain(db: Database, values: SqlValue[]): Promise<{ id: number }[]> {
   try {
     return await db.query<{ id: number }>(insertRun, values);
   } catch (error) {
@@ -100,8 +95,8 @@ const beat: Statement = {
 };
 
 /**
- * Shows that the run's worker lives, and what it has done so far. False when the run is not ours any
- * more: someone took it for stale and closed it.
+ * Records a heartbeat and the counters of a run. Returns false when the run is no longer ours, because it
+ * was considered stale and closed.
  */
 export async function beatRun(db: Database, id: number, counters: RunCounters): Promise<boolean> {
   const { successful, failed, skipped } = counters;
@@ -114,7 +109,7 @@ const total: Statement = {
     WHERE id = $1::int AND status = 'running' AND exclusive_key = 'worker'`,
 };
 
-/** Writes down how many repositories a run has, once discovery has found them. */
+/** Stores a run's number of repositories, once discovery has found them. */
 export async function writeTotal(db: Database, id: number, totalRepos: number): Promise<void> {
   await db.query(total, [id, totalRepos]);
 }
@@ -141,16 +136,16 @@ const finish: Statement = {
 export interface RunEnding {
   id: number;
   status: 'completed' | 'failed';
-  /** Empty when nothing went wrong. */
+  /** Empty on success. */
   errorMessage: string;
   counters: RunCounters;
-  /** Ids of claimed requests that failed though the run may have completed. */
+  /** Ids of claimed requests that failed, even if the run completed. */
   failedRequests: readonly number[];
 }
 
 /**
- * Ends a run and closes the requests that it claimed, in one statement that may be repeated. False when
- * someone else ended the run meanwhile; its row then stays as it is and its requests have failed.
+ * Ends a run and closes the requests it claimed. Safe to retry. Returns false when someone else has ended
+ * the run; its row is left unchanged and its requests fail.
  */
 export async function finishRun(db: Database, ending: RunEnding): Promise<boolean> {
   const { id, status, errorMessage, counters, failedRequests } = ending;

@@ -1,6 +1,6 @@
-import type { Database, Statement } from '../../platform/database/database.ts';
+import type { Database, Statement } from '../../database/database.ts';
 
-/** The figures of an analytics snapshot by their column (spec 1, RepoAnalyticsSnapshot). */
+/** A new analytics snapshot; the keys are column names. */
 export interface NewSnapshot {
   head_commit: string;
   head_commit_message: string;
@@ -49,7 +49,7 @@ const insertSnapshot: Statement = {
     WHERE NOT EXISTS (SELECT FROM analytics_snapshots WHERE run_id = $1::int)`,
 };
 
-/** Stores the snapshot of a run; repeating it stores nothing more. */
+/** Stores the snapshot of a run. Idempotent. */
 export async function writeSnapshot(
   db: Database,
   runId: number,

@@ -1,22 +1,22 @@
-import { GatewayFailure, translateFailure } from '../../gateway/failure.ts';
-import type { AppError } from '../../platform/errors.ts';
+import type { AppError } from '../../errors.ts';
+import { GatewayFailure, translateFailure } from '../../gateway/gateway-failure.ts';
 import { embedByHashing, hashingModel, normalize } from './hashing.ts';
 
 /** Turns texts into vectors with one embedding model. */
 export interface Embedder {
   readonly dimensions: number;
-  /** How many texts one call may get. */
+  /** The maximum number of texts per call. */
   readonly batchSize: number;
-  /** Vectors of length 1, one a text, in the texts' order. Throws AppError as the gateway's client does. */
+  /** Returns one unit vector per text, in order. Throws the AppErrors of the gateway client. */
   embed(texts: readonly string[]): Promise<Float32Array[]>;
 }
 
-/** Vectors of the model gateway as its client gives them; the client knows the model and the keys. */
+/** Embeds texts with the gateway client; model and keys are bound already. */
 export type EmbedByGateway = (texts: readonly string[]) => Promise<readonly (readonly number[])[]>;
 
-/** One request to the gateway: small enough for its time limit. */
+/** Small enough for the gateway's time limit. */
 const GATEWAY_BATCH_SIZE = 64;
-/** Some 20 milliseconds, in which the process does nothing else. */
+/** Blocks the event loop for about 20 ms. */
 const HASHING_BATCH_SIZE = 64;
 
 /** The built-in model. */
@@ -27,8 +27,8 @@ export const hashingEmbedder: Embedder = {
 };
 
 /**
- * A model of the gateway. Its answers come from outside: a wrong number of vectors, other dimensions than
- * the generation's, or a vector that is no direction is GATEWAY_ERROR.
+ * A model of the gateway. Throws GATEWAY_ERROR for a wrong number of vectors, wrong dimensions, or a vector
+ * without a direction.
  */
 export function gatewayEmbedder(dimensions: number, embedByGateway: EmbedByGateway): Embedder {
   return {
@@ -46,7 +46,7 @@ export function gatewayEmbedder(dimensions: number, embedByGateway: EmbedByGatew
 
 function toUnitVector(vector: readonly number[], dimensions: number): Float32Array {
   if (vector.length !== dimensions) {
-    throw unusable(`a vector of ${vector.length} dimensions in place of ${dimensions}`);
+    throw unusable(`a vector of ${vector.length} dimensions instead of ${dimensions}`);
   }
   try {
     return normalize(Float32Array.from(vector));

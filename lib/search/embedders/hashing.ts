@@ -1,8 +1,8 @@
 import { findTerms, type Term } from './terms.ts';
 
 /**
- * The built-in embedding model, in the words of the model registry (decisions 5). It compares spelling,
- * not meaning: it is lexical, not semantic. Whatever changes a vector takes a new id.
+ * The built-in embedding model, as listed by the model registry. It is lexical, not semantic: it compares
+ * spelling, not meaning. Any change to its vectors needs a new id.
  */
 export const hashingModel = {
   id: 'local/hashing-384',
@@ -14,33 +14,32 @@ export const hashingModel = {
 
 const { dimensions } = hashingModel;
 
-/** What a feature of a term is hashed with, so that the word `abc` and the trigram `abc` differ. */
+/** Hash seeds per kind of feature, so that the word `abc` and the trigram `abc` differ. */
 const seeds = { term: 0x9e3779b1, prefix: 0x85ebca77, gram: 0xc2b2ae3d };
 
-/** Words that say little about a text, whatever it is about. */
+/** Stop words, which say little about any text. */
 const commonWords = new Set(
   `a an and are as at be been but by can could did do does for from had has have how i if in into is
    it its me my no not of on or our so that the their then there these they this to up was we were
    what when where which who why will with would you your`.split(/\s+/),
 );
 const WEIGHT_OF_COMMON_WORD = 0.15;
-/** Shares of a term's n-grams and of its beginnings, each all together, against the 1 of the term itself. */
+/** The total weight of a term's n-grams and of its prefixes, relative to 1 for the term itself. */
 const WEIGHT_OF_GRAMS = 1.3;
 const WEIGHT_OF_PREFIXES = 0.7;
-/** Half-remembered words and the short forms of commits are found by how they begin. */
+/** Prefixes match half-remembered words and abbreviated commit hashes. */
 const prefixLengths = [4, 5, 6, 7, 8, 10, 12];
-/** Only the beginning of a longer term has n-grams: a hash of 64 digits would drown the words. */
-const GRAMS_WITHIN = 24;
+/** Longer terms have n-grams only at their start: those of a 64-digit hash would drown out the words. */
+const MAX_GRAM_LENGTH = 24;
 
 /**
- * Embeds a text by feature hashing: each term, its beginnings and its character trigrams are hashed to
- * one of 384 places with a sign, a repeated term counts with the logarithm of how often. Returns a vector
- * of length 1, always the same for the same text.
+ * Embeds a text by feature hashing: hashes each term, its prefixes and its trigrams to a signed position
+ * among 384. Repeated terms count logarithmically. Returns a unit vector; deterministic.
  */
 export function embedByHashing(text: string): Float32Array {
   const vector = new Float32Array(dimensions);
   for (const [spelling, term] of findTerms(text)) addTerm(vector, spelling, term);
-  // Nothing but punctuation, or features that cancel each other out.
+  // Only punctuation, or features that cancel each other out.
   if (!vector.some((value) => value !== 0)) add(vector, hash(text, 0, text.length, 0), 1);
   return normalize(vector);
 }
@@ -60,14 +59,14 @@ function addTerm(vector: Float32Array, spelling: string, term: Term): void {
   const feature = hash(spelling, 0, spelling.length, seeds.term);
   const isCommon = commonWords.has(spelling);
   add(vector, feature, isCommon ? weight * WEIGHT_OF_COMMON_WORD : weight);
-  // The words of a compound have the rest themselves.
+  // The words of a compound have their own prefixes and n-grams.
   if (isCommon || term.isCompound) return;
   const lengths = prefixLengths.filter((length) => length <= spelling.length);
   for (const length of lengths) {
     const weightOfPrefix = (weight * WEIGHT_OF_PREFIXES) / Math.sqrt(lengths.length);
     add(vector, hash(spelling, 0, length, seeds.prefix), weightOfPrefix);
   }
-  const bounded = `^${spelling.slice(0, GRAMS_WITHIN)}$`;
+  const bounded = `^${spelling.slice(0, MAX_GRAM_LENGTH)}$`;
   const grams = bounded.length - 2;
   const weightOfGram = (weight * WEIGHT_OF_GRAMS) / Math.sqrt(grams);
   for (let start = 0; start < grams; start++) {
@@ -81,7 +80,7 @@ function add(vector: Float32Array, feature: number, weight: number): void {
   vector[place] = (vector[place] ?? 0) + sign * weight;
 }
 
-/** MurmurHash3 of a part of a text, one UTF-16 unit a block. Unsigned 32 bits. */
+/** MurmurHash3 of a substring, with one UTF-16 unit per block. Unsigned 32 bits. */
 function hash(text: string, start: number, end: number, seed: number): number {
   let state = seed;
   for (let n = start; n < end; n++) {

@@ -1,18 +1,18 @@
 import type { GatewayClient } from '../../gateway/client.ts';
-import type { ResolveKeys } from '../../gateway/registry.ts';
+import type { ResolveKeys } from '../../gateway/model-registry.ts';
 import { type Embedder, gatewayEmbedder, hashingEmbedder } from './embedder.ts';
 import { hashingModel } from './hashing.ts';
 
 /** The gateway as an embedder needs it. */
 export interface EmbeddingGateway {
   client: GatewayClient;
-  /** The caller's keys. Throws when there are none. */
+  /** Resolves the caller's keys. Throws when there are none. */
   keys: ResolveKeys;
 }
 
 /**
- * The embedder of a generation's model: the built-in one, which needs no key, or one of the gateway.
- * Throws what resolving the keys throws.
+ * The embedder of a generation's model: built-in, without keys, or from the gateway. Throws what resolving
+ * the keys throws.
  */
 export async function openEmbedder(
   { model_id, dimensions }: { model_id: string; dimensions: number },

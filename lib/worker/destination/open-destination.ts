@@ -1,18 +1,36 @@
 import { join } from 'node:path';
-import type { Clock } from '../../platform/clock.ts';
-import type { Environment } from '../../platform/config/read.ts';
-import { AppError } from '../../platform/errors.ts';
-import { createGit, GitError } from '../../platform/git.ts';
-import type { GitCredential } from '../../platform/git-credential.ts';
-import { makeScratch, removeScratch } from '../../platform/scratch.ts';
-import { formatBytes } from '../../platform/units.ts';
+import type { Clock } from '../../clock.ts';
+import type { Environment } from '../../config/read.ts';
+import { AppError } from '../../errors.ts';
+import { createGit, GitError } from '../../git/git.ts';
+import type { GitCredential } from '../../git/git-credential.ts';
+import { makeScratch, removeScratch } from '../../processes/scratch.ts';
+import { formatBytes } from '../../text/units.ts';
+import type { KeptArchive } from '../archive.ts';
 import type { HostAccess } from '../host-access.ts';
 import { loginCommand } from '../logins/messages.ts';
-import type { Delivery, Destination } from './destination.ts';
-import { measureDestination } from './measure.ts';
-import { doubtPrivacy, type PrivacyDoubt } from './privacy.ts';
+import type { Source } from '../source.ts';
+import { type DestinationFigures, measureDestination } from './measure.ts';
+import { findPrivacyProblem } from './privacy.ts';
 import { openPushClone, type PushClone } from './push-clone.ts';
 import { isOn, type PushTarget } from './target.ts';
+
+/** How an archive came to the destination, or why it did not. */
+export type Delivery =
+  | { status: 'pushed' }
+  /** The destination had it already. */
+  | { status: 'there' }
+  | { status: 'failed' | 'too_large'; reason: string };
+
+/** Where a run's archives are pushed. */
+export interface Destination {
+  /** Throws Error of the file system, or the signal's reason. */
+  deliver(source: Source, archive: KeptArchive): Promise<Delivery>;
+  /** The figures of the destination as it is now. Throws GitError, and what `deliver` throws. */
+  measure(): Promise<DestinationFigures>;
+  /** Removes temporary files. */
+  close(): Promise<void>;
+}
 
 export interface DestinationOptions {
   target: PushTarget;
@@ -23,12 +41,12 @@ export interface DestinationOptions {
   archiveFolder: string;
 }
 
-/** What git hosts take at most as one file (decisions 7, Destination). */
-export const MAX_FILE_BYTES = 100 * 2 ** 20;
-/** Whether the destination is private is asked for again after this. */
-const ASKED_FOR_MS = 60_000;
-/** Further repositories do not wait for a destination that cannot be reached. */
-const MOST_OPENINGS = 3;
+/** The largest file that git hosts accept. */
+const MAX_FILE_BYTES = 100 * 2 ** 20;
+/** How long an answer about the destination's privacy counts. */
+const PRIVACY_CHECK_MS = 60_000;
+/** Later repositories do not wait for a destination that cannot be reached. */
+const MAX_OPENINGS = 3;
 
 const identity = {
   GIT_AUTHOR_NAME: 'Backup Observatory',
@@ -37,18 +55,18 @@ const identity = {
   GIT_COMMITTER_EMAIL: 'backup-observatory@localhost',
 };
 
-/** Opens the destination of a run. It is first asked for when there is something to deliver. */
+/** Opens the destination of a run. It is first contacted when there is something to deliver. */
 export function openDestination(options: DestinationOptions): Destination {
   const { target, access, clock, signal, archiveFolder } = options;
   const git = createGit({ ...options.environment, ...identity }, signal);
   let scratch: string | null = null;
   let opened: PushClone | null = null;
   let fault: { error: GitError; count: number } | null = null;
-  let asked: { doubt: PrivacyDoubt; at: number } | null = null;
+  let checked: { problem: string | null; at: number } | null = null;
 
   /**
-   * The destination login where the target is on its host: another host must not see it. A login that
-   * fails is no reason not to make archives: it is one not to push.
+   * The destination login, if the target is on its host: no other host may see it. A login that fails
+   * prevents the push, not the backup.
    */
   async function credential(): Promise<GitCredential | null> {
     const { location, kind } = target;
@@ -63,7 +81,7 @@ export function openDestination(options: DestinationOptions): Destination {
 
   async function open(): Promise<PushClone> {
     if (opened !== null) return opened;
-    if (fault !== null && fault.count >= MOST_OPENINGS) throw fault.error;
+    if (fault !== null && fault.count >= MAX_OPENINGS) throw fault.error;
     try {
       scratch ??= await makeScratch(archiveFolder);
       const gitDir = join(scratch, `destination-${fault?.count ?? 0}.git`);
@@ -75,21 +93,21 @@ export function openDestination(options: DestinationOptions): Destination {
     }
   }
 
-  /** Asked again and again: a destination may be made public while a long run is under way. */
-  async function doubt(): Promise<PrivacyDoubt> {
+  /** Checks again and again: a destination may become public during a long run. */
+  async function checkPrivacy(): Promise<string | null> {
     const now = clock.now();
-    if (asked === null || now - asked.at > ASKED_FOR_MS) {
-      asked = { doubt: await doubtPrivacy(target, access), at: now };
+    if (checked === null || now - checked.at > PRIVACY_CHECK_MS) {
+      checked = { problem: await findPrivacyProblem(target, access), at: now };
     }
-    return asked.doubt;
+    return checked.problem;
   }
 
-  /** What git says then is about a user name that nobody would type. */
+  /** git's own words are about a user name that could not be read, which helps nobody. */
   async function adviseOnLogin(): Promise<string> {
     const { hostUrl } = access.connection;
     if (!isOn(target, hostUrl)) {
       const { hostname } = new URL(hostUrl);
-      return `git needs credentials of its own there: the destination login is for ${hostname} alone`;
+      return `git needs its own credentials there: the destination login is only for ${hostname}`;
     }
     const login = await access.store.find('github:destination');
     const command = loginCommand('github:destination');
@@ -103,16 +121,16 @@ export function openDestination(options: DestinationOptions): Destination {
       const size = record.archive_size_bytes;
       if (size > MAX_FILE_BYTES) {
         const limit = `the limit of ${formatBytes(MAX_FILE_BYTES)} for a file`;
-        const reason = `the archive of ${formatBytes(size)} is above ${limit}: kept here, not pushed`;
+        const reason = `the archive of ${formatBytes(size)} exceeds ${limit}: kept here, not pushed`;
         return { status: 'too_large', reason };
       }
-      // What nobody says is public is private.
+      // A repository that is not known to be public counts as private.
       const isPrivate = source.host?.isPrivate ?? true;
-      const why = isPrivate ? await doubt() : null;
-      if (why !== null) {
+      const problem = isPrivate ? await checkPrivacy() : null;
+      if (problem !== null) {
         const what =
           source.host === null ? 'the repository may be private' : 'the repository is private';
-        const reason = `not pushed: ${what}, and the destination is not confirmed private: ${why}`;
+        const reason = `not pushed: ${what}, and the destination is not confirmed private: ${problem}`;
         return { status: 'failed', reason };
       }
       try {

@@ -1,8 +1,8 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Clock } from '../../platform/clock.ts';
-import { type Git, GitError, type GitOptions } from '../../platform/git.ts';
-import type { GitCredential } from '../../platform/git-credential.ts';
+import type { Clock } from '../../clock.ts';
+import { type Git, GitError, type GitOptions } from '../../git/git.ts';
+import type { GitCredential } from '../../git/git-credential.ts';
 import type { PushTarget } from './target.ts';
 
 /** An entry of the tree at the destination's root, by its name. */
@@ -12,14 +12,14 @@ interface RootEntry {
   id: string;
 }
 
-/** A clone of the destination that commits are made in: its history and trees, without files. */
+/** A clone of the destination to commit in: its history and trees, without files. */
 export interface PushClone {
   readonly gitDir: string;
-  /** The commit of the default branch; null while it has none. */
+  /** The commit of the default branch; null if it has none. */
   tip(): string | null;
-  /** Id of the file at the root of the default branch; null when there is none. */
+  /** Id of a file at the root of the default branch; null if there is none. */
   blobOf(name: string): string | null;
-  /** Makes a file the content of `name` at the root. Returns false when it is that already. */
+  /** Commits and pushes a file as `name` at the root. False if that has the same content already. */
   put(name: string, file: string, message: string): Promise<boolean>;
 }
 
@@ -30,17 +30,17 @@ export interface PushCloneOptions {
   target: PushTarget;
   /** Where the clone is made. */
   gitDir: string;
-  /** For each call anew; null where git has credentials of its own. */
+  /** Asked for each call; null if git has its own credentials. */
   credential(): Promise<GitCredential | null>;
 }
 
 const TRANSFER_TIMEOUT_MS = 2 * 60 * 60_000;
-/** Each time another worker was faster; of those that push at once, one succeeds each time. */
-const MOST_ATTEMPTS = 20;
-/** Without a commit of anybody else's in between: the refusal was of another kind. */
-const MOST_FRUITLESS_ATTEMPTS = 4;
+/** Of several workers that push at the same time, one succeeds each time. */
+const MAX_ATTEMPTS = 20;
+/** If nobody else's commit came in between, the push was rejected for another reason. */
+const MAX_FRUITLESS_ATTEMPTS = 4;
 const PAUSE_MS = 500;
-/** Somebody else was faster. What a hook or a protected branch refuses is not among these. */
+/** Somebody else pushed first. A hook or a protected branch is refused in other words. */
 const overtaken =
   /\[rejected\]|fetch first|non-fast-forward|cannot lock ref|failed to update ref|incorrect old value/;
 
@@ -53,7 +53,7 @@ export async function openPushClone(options: PushCloneOptions): Promise<PushClon
     timeoutMs: TRANSFER_TIMEOUT_MS,
     credential: await credential(),
   });
-  // A path's objects are used where they are. Of a remote the files, which may be many GB, are not read.
+  // The objects of a local path are used in place; the files of a remote, maybe many GB, are not fetched.
   const partial = target.kind === 'local' ? ['--shared'] : ['--no-local', '--filter=blob:none'];
   const clone = ['clone', '--quiet', '--mirror', '--template=', ...partial];
   await git.read([...clone, '--', target.location, gitDir], await transfer());
@@ -77,16 +77,16 @@ export async function openPushClone(options: PushCloneOptions): Promise<PushClon
   };
   const commitWith = async (name: string, id: string, message: string) => {
     const entries = new Map(root).set(name, { mode: '100644', type: 'blob', id });
-    // --missing: the other files are not here.
+    // With --missing, because the other files are not here.
     const tree = await git.read([`--git-dir=${gitDir}`, 'mktree', '-z', '--missing'], {
       stdin: formatTree(entries),
     });
     const parent = tip === null ? [] : ['-p', tip];
-    const made = await local('commit-tree', tree.trim(), ...parent, '-m', message);
-    return { commit: made.trim(), entries };
+    const commit = await local('commit-tree', tree.trim(), ...parent, '-m', message);
+    return { commit: commit.trim(), entries };
   };
   const push = async (commit: string) => {
-    // Not thin: git would look for the file's old version, which is not here, to compare.
+    // Not thin: git would compare with the file's old version, which is not here.
     const plain = ['--quiet', '--no-thin', '--no-verify', '--no-signed', '--no-follow-tags'];
     const args = ['push', ...plain, '--recurse-submodules=no', '--', target.location];
     await git.read([`--git-dir=${gitDir}`, ...args, `${commit}:${branch}`], await transfer());
@@ -113,12 +113,12 @@ export async function openPushClone(options: PushCloneOptions): Promise<PushClon
             const before = tip;
             await fetchTip();
             fruitless = tip === before ? fruitless + 1 : 0;
-            if (attempt >= MOST_ATTEMPTS || fruitless >= MOST_FRUITLESS_ATTEMPTS) throw error;
+            if (attempt >= MAX_ATTEMPTS || fruitless >= MAX_FRUITLESS_ATTEMPTS) throw error;
             if (fruitless > 0) await clock.sleep(PAUSE_MS * fruitless, signal);
           }
         }
       } finally {
-        // Otherwise a run would need the room of all its archives once more.
+        // Otherwise a run would need disk space for all its archives again.
         await rm(join(gitDir, 'objects', id.slice(0, 2), id.slice(2)), { force: true });
       }
     },

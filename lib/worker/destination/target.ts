@@ -1,8 +1,8 @@
-import { ConfigError } from '../../platform/config/read.ts';
+import { ConfigError } from '../../config/read.ts';
 import { isRepositoryName } from '../discovery/host-repository.ts';
 import { AddressFault, parseLocation } from '../source.ts';
 
-/** BACKUP_REPO_PATH as it was read: the repository that archives are pushed to. */
+/** The repository that archives are pushed to, as BACKUP_REPO_PATH names it. */
 export interface PushTarget {
   /** What git is given: an absolute path or an address, never with credentials. */
   location: string;
@@ -21,7 +21,7 @@ export function readTarget(address: string | undefined, folder: string): PushTar
   try {
     const { location, isLocal, protocols } = parseLocation(address, folder);
     if (isLocal) return { location, kind: 'local', hostname: null, repository: null, protocols };
-    const { kind, hostname, path } = takeApart(location);
+    const { kind, hostname, path } = splitAddress(location);
     const repository = path.replace(/^\/+|\/+$/g, '').replace(/\.git$/i, '');
     return {
       ...{ location, kind, hostname, protocols },
@@ -33,8 +33,8 @@ export function readTarget(address: string | undefined, folder: string): PushTar
   }
 }
 
-/** The host and path of an address that was accepted. */
-function takeApart(
+/** Splits an accepted address. */
+function splitAddress(
   location: string,
 ): Pick<PushTarget, 'kind'> & { hostname: string; path: string } {
   if (!location.includes('://')) {
@@ -49,7 +49,7 @@ function takeApart(
   };
 }
 
-/** Is the target on a git host, by the name of that? Ports are ignored (decisions 7, Destination). */
+/** Is the target on a git host? Compares names only: ssh and https have different ports. */
 export function isOn(target: PushTarget, hostUrl: string): boolean {
   return target.hostname === new URL(hostUrl).hostname.toLowerCase();
 }

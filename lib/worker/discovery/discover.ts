@@ -1,8 +1,8 @@
 import { RequestError } from '@octokit/request-error';
 import { ZodError } from 'zod';
-import { cleanText } from '../../platform/clean-text.ts';
-import type { Database } from '../../platform/database/database.ts';
-import { AppError } from '../../platform/errors.ts';
+import type { Database } from '../../database/database.ts';
+import { AppError } from '../../errors.ts';
+import { cleanText } from '../../text/clean-text.ts';
 import { archiveKey } from '../archive.ts';
 import { createGitHostClient, type GitHostClient } from '../git-host/client.ts';
 import { explainHostFault } from '../git-host/faults.ts';
@@ -13,7 +13,7 @@ import type { Source } from '../source.ts';
 import { RunStopped } from '../stop.ts';
 import { isRepositoryName, type ListedRepository } from './host-repository.ts';
 import { type Listing, listByAccounts, listByInstallations } from './list-repositories.ts';
-import { accessFaults, type LookUp, lookUpRepository } from './look-up.ts';
+import { DISABLED, describeAccess, lookUpRepository } from './look-up.ts';
 import { findMissing } from './missing.ts';
 
 export interface DiscoveryOptions {
@@ -27,9 +27,9 @@ export interface DiscoveryOptions {
 }
 
 /**
- * Finds the repositories to back up on the git host (spec 3, Discovery variable): those that the host
- * lists, and those that it listed before, with why they cannot be read. Throws RunStopped when the host
- * cannot be asked or has nothing for us; nothing is changed or taken for deleted then.
+ * Finds the repositories to back up on the git host: those that it lists, and those that it listed
+ * before, with the reason why they cannot be read. Throws RunStopped if the host cannot be asked or lists
+ * nothing; no repository is taken for deleted then.
  */
 export async function discoverSources(options: DiscoveryOptions): Promise<Source[]> {
   const { access } = options;
@@ -71,7 +71,7 @@ async function discover(options: DiscoveryOptions, tokens: TokenSource): Promise
     const key = listed.full_name.toLowerCase();
     if (found.has(key)) continue;
     if (key === destination) {
-      const text = 'the destination of the archives, not backed up into itself';
+      const text = 'the destination of the archives; it is not backed up into itself';
       await note('info', text, cleanText(listed.full_name, 250));
       continue;
     }
@@ -95,7 +95,7 @@ async function discover(options: DiscoveryOptions, tokens: TokenSource): Promise
 }
 
 const sharedArchive = (namesake: string) =>
-  `its archive would have the name of that of ${cleanText(namesake, 250)}`;
+  `its archive would have the same name as that of ${cleanText(namesake, 250)}`;
 
 function sourceOf(
   listed: ListedRepository,
@@ -106,10 +106,10 @@ function sourceOf(
   const { hostUrl } = access.connection;
   const { full_name: fullName, archived, fork, disabled } = listed;
   const isNamed = isRepositoryName(fullName);
-  const fault = disabled ? accessFaults.disabled : null;
+  const fault = disabled ? DISABLED : null;
   return {
     name: isNamed ? fullName : cleanText(fullName, 250),
-    // Not the address in the host's answer, so that a token never goes anywhere else.
+    // Not the address in the host's answer: a token must never go anywhere else.
     location: `${hostUrl}/${isNamed ? fullName : ''}.git`,
     isLocal: false,
     protocols: new URL(hostUrl).protocol.slice(0, -1),
@@ -120,20 +120,11 @@ function sourceOf(
         ...(archived ? ['archived on the git host: read-only there'] : []),
         ...(fork ? ['a fork'] : []),
       ],
-      fault: isNamed ? fault : 'the git host gives it a name that is not accepted',
+      fault: isNamed ? fault : 'its name on the git host is not accepted',
       token: () => tokens.source(listed.use),
-      explain: async () => explainAccess(await lookUpRepository(client, fullName), fullName),
+      explain: async () => describeAccess(await lookUpRepository(client, fullName), fullName),
     },
   };
-}
-
-/** Why git could not read a repository that was listed a moment ago; null when the host shows it. */
-function explainAccess(found: LookUp, fullName: string): string | null {
-  if (found.state === 'disabled') return accessFaults.disabled;
-  if (found.state === 'hidden') return accessFaults.hidden(found.status);
-  const name = found.repository.full_name;
-  const isSame = name.toLowerCase() === fullName.toLowerCase();
-  return isSame ? null : accessFaults.renamed(cleanText(name, 250));
 }
 
 function withFault(source: Source, fault: string): Source {
@@ -141,7 +132,7 @@ function withFault(source: Source, fault: string): Source {
 }
 
 function lostSource(name: string, fault: string, url: string): Source {
-  const never = () => Promise.reject(new Error('a repository that is lost is not read'));
+  const never = () => Promise.reject(new Error('a lost repository cannot be read'));
   return {
     name,
     location: `${url}/${name}.git`,

@@ -1,11 +1,11 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { SourceUse } from '../logins/token-source.ts';
 
 /** A repository as the git host's API describes it. */
 export const hostRepository = z.object({
   full_name: z.string(),
   private: z.boolean(),
-  /** `public`, `private` or `internal`; old hosts do not say it. */
+  /** `public`, `private` or `internal`; old hosts omit it. */
   visibility: z.string().optional(),
   archived: z.boolean().default(false),
   fork: z.boolean().default(false),
@@ -15,7 +15,7 @@ export const hostRepository = z.object({
 
 export type HostRepository = z.output<typeof hostRepository>;
 
-/** A repository that a list of the host has, and the use whose token read that list. */
+/** A repository from a list of the host, and the use whose token read that list. */
 export interface ListedRepository extends HostRepository {
   use: SourceUse;
 }
@@ -25,8 +25,8 @@ const owner = /^[A-Za-z\d][A-Za-z\d_-]*$/;
 const name = /^[\w.-]+$/;
 
 /**
- * Is it an `owner/name` that may become a file name and part of an address? The host's answer is text
- * from outside: one that climbs paths, begins like an option or holds anything else is not taken.
+ * Is it an `owner/name` that may become a file name and part of an address? The host's answer is
+ * untrusted: a name must not climb paths or look like an option.
  */
 export function isRepositoryName(fullName: string): boolean {
   const [first = '', second = '', ...rest] = fullName.split('/');

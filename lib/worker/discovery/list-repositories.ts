@@ -1,8 +1,8 @@
 import { RequestError } from '@octokit/request-error';
-import { z } from 'zod';
-import { cleanText } from '../../platform/clean-text.ts';
-import type { GitHostConfig } from '../../platform/config/git-host.ts';
-import { AppError } from '../../platform/errors.ts';
+import * as z from 'zod';
+import type { GitHostConfig } from '../../config/git-host.ts';
+import { AppError } from '../../errors.ts';
+import { cleanText } from '../../text/clean-text.ts';
 import { listInstallations } from '../git-host/account.ts';
 import type { GitHostClient } from '../git-host/client.ts';
 import { listPages } from '../git-host/pages.ts';
@@ -23,7 +23,7 @@ const hint = 'install it on each account to back up, or set GIT_DISCOVERY=accoun
 
 /**
  * The repositories of every account that the app is installed on (GIT_DISCOVERY auto). Throws NOT_FOUND
- * when there is none: never are repositories taken for deleted by it. Throws RequestError, ZodError.
+ * if there is none, so that no repository is taken for deleted; also RequestError, ZodError.
  */
 export async function listByInstallations(client: GitHostClient): Promise<Listing> {
   const installations = await listInstallations(client);
@@ -33,7 +33,7 @@ export async function listByInstallations(client: GitHostClient): Promise<Listin
   if (installations.every(({ isSuspended }) => isSuspended)) {
     throw new AppError(
       'NOT_FOUND',
-      'the app is suspended on every account that it is installed on: lift that in its settings there, or set GIT_DISCOVERY=accounts',
+      'the app is suspended on every account that it is installed on: unsuspend it there, or set GIT_DISCOVERY=accounts',
     );
   }
   const listing: Listing = { repositories: [], warnings: [] };
@@ -51,20 +51,20 @@ export async function listByInstallations(client: GitHostClient): Promise<Listin
   if (listing.repositories.length > 0) return listing;
   throw new AppError(
     'NOT_FOUND',
-    'the app is installed but reaches no repository: choose repositories in its settings, or set GIT_DISCOVERY=accounts',
+    'the app is installed but cannot reach any repository: choose repositories in its settings, or set GIT_DISCOVERY=accounts',
   );
 }
 
 /**
- * The repositories of ORG_ACCOUNT and PROJECT_ACCOUNT and the private ones that are visible
- * (GIT_DISCOVERY accounts). Throws NOT_FOUND when there is none, or an account does not exist.
+ * The repositories of ORG_ACCOUNT and PROJECT_ACCOUNT and all visible private ones (GIT_DISCOVERY
+ * accounts). Throws NOT_FOUND if there is none, or an account does not exist.
  */
 export async function listByAccounts(
   clientFor: (use: SourceUse) => GitHostClient,
   { ORG_ACCOUNT, PROJECT_ACCOUNT }: Pick<GitHostConfig, 'ORG_ACCOUNT' | 'PROJECT_ACCOUNT'>,
 ): Promise<Listing> {
   const listing: Listing = { repositories: [], warnings: [] };
-  // First, so that a private repository is read with the token that is known to see it.
+  // First, so that a private repository is read with a token that can see it.
   const visible = { visibility: 'private', affiliation: 'owner,collaborator,organization_member' };
   const ownPages = listPages(clientFor('private'), 'GET /user/repos', visible, repositoryList);
   for await (const repositories of ownPages) add(listing, repositories, 'private');
@@ -86,10 +86,7 @@ export async function listByAccounts(
   );
 }
 
-/**
- * An organization's private repositories are in another list than a person's public ones, which would
- * hold those of others too.
- */
+/** The list of an account's own repositories; organizations and people have different ones. */
 async function accountList(client: GitHostClient, account: string, variable: string) {
   try {
     const { data } = await client.request('GET /users/{account}', { account });
@@ -104,7 +101,6 @@ async function accountList(client: GitHostClient, account: string, variable: str
   }
 }
 
-/** A repository that several lists have is taken from the first. */
 function add(
   { repositories }: Listing,
   found: readonly z.output<typeof hostRepository>[],

@@ -1,17 +1,20 @@
 import { RequestError } from '@octokit/request-error';
+import { cleanText } from '../../text/clean-text.ts';
 import type { GitHostClient } from '../git-host/client.ts';
 import { type HostRepository, hostRepository } from './host-repository.ts';
 
+export const DISABLED = 'the git host has disabled this repository (451)';
+
 /** What the git host's API says of one repository. */
 export type LookUp =
-  /** `full_name` is another one when the repository was renamed. */
+  /** `full_name` differs if the repository was renamed. */
   | { state: 'there'; repository: HostRepository }
   /** Deleted, or not visible to the token. */
   | { state: 'hidden'; status: number }
   /** Closed by the host (451). */
   | { state: 'disabled' };
 
-/** Asks for a repository by its full name, which is ours. Throws RequestError, ZodError, also for 401. */
+/** Looks up a repository. Throws RequestError, also for 401, and ZodError. */
 export async function lookUpRepository(client: GitHostClient, fullName: string): Promise<LookUp> {
   const [owner = '', repo = ''] = fullName.split('/');
   try {
@@ -25,11 +28,13 @@ export async function lookUpRepository(client: GitHostClient, fullName: string):
   }
 }
 
-/** Texts for a repository that cannot be read any more. */
-export const accessFaults = {
-  disabled: 'the git host has disabled this repository (451)',
-  hidden: (status: number) =>
-    `access lost: the git host answers ${status} (deleted, or no longer visible to this login)`,
-  unlisted: 'access lost: the repository is there, but no longer among those that discovery finds',
-  renamed: (to: string) => `the repository was renamed to ${to}`,
-};
+/** Why a repository cannot be read under its name any more; null if the host shows it. */
+export function describeAccess(found: LookUp, fullName: string): string | null {
+  if (found.state === 'disabled') return DISABLED;
+  if (found.state === 'hidden') {
+    return `access lost: the git host answers ${found.status} (deleted, or no longer visible to this login)`;
+  }
+  const name = found.repository.full_name;
+  if (name.toLowerCase() === fullName.toLowerCase()) return null;
+  return `the repository was renamed to ${cleanText(name, 250)}`;
+}

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { GitHostClient } from './client.ts';
 import { listPages } from './pages.ts';
 
@@ -6,11 +6,11 @@ import { listPages } from './pages.ts';
 export interface Installation {
   id: number;
   account: string;
-  /** `User` or `Organization`, as the host says it. */
+  /** `User` or `Organization`. */
   accountType: string;
-  /** Whether the app may read all repositories of the account or only those that were chosen. */
+  /** `all` repositories of the account, or only those `selected`. */
   selection: string;
-  /** Its account has suspended the app, which can then read nothing there. */
+  /** The account has suspended the app, which cannot read anything there. */
   isSuspended: boolean;
 }
 
@@ -36,7 +36,7 @@ export async function readAccount(client: GitHostClient): Promise<string> {
   return user.parse(data).login;
 }
 
-/** The installations of the app that the person can reach. Throws RequestError, ZodError. */
+/** The installations of the app that the person can access. Throws RequestError, ZodError. */
 export async function listInstallations(client: GitHostClient): Promise<Installation[]> {
   const installations: Installation[] = [];
   for await (const page of listPages(client, 'GET /user/installations', {}, installationPage)) {

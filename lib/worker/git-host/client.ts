@@ -8,29 +8,29 @@ export type GitHostClient = Pick<Octokit, 'request'>;
 
 export interface GitHostClientOptions {
   connection: GitHostConnection;
-  /** The token for the next request; null for none. Asked each time, because tokens expire. */
+  /** The token for the next request; null for none. Called for each one, because tokens expire. */
   token(): Promise<string | null>;
   notify(text: string): void;
-  /** Milliseconds before the first repetition of a request that failed by the host's fault. */
+  /** Milliseconds before the first retry. */
   retryPauseMs?: number;
 }
 
-/** A limit that is still there after so many waits, or after so many seconds, is none that passes. */
-const MOST_WAITS = 20;
-const LONGEST_WAIT_SECONDS = 2 * 3_600;
+/** Longer limits are not waited for. */
+const MAX_WAITS = 20;
+const MAX_WAIT_SECONDS = 2 * 3_600;
 
 const ApiClient = Octokit.plugin(retry, throttling);
 
 /**
- * Makes a client that repeats what failed by the host's fault or the network's, up to 3 times, and that
- * waits rate limits out, saying until when.
+ * Creates a client that retries failures of the host or the network up to 3 times, and that waits for
+ * rate limits to end, saying until when.
  */
 export function createGitHostClient(options: GitHostClientOptions): GitHostClient {
   const { connection, token, notify, retryPauseMs = 1_000 } = options;
   const { clock, signal } = connection;
 
   const waitOut = async (seconds: number, _request: object, _client: object, waits: number) => {
-    if (waits >= MOST_WAITS || seconds > LONGEST_WAIT_SECONDS) return false;
+    if (waits >= MAX_WAITS || seconds > MAX_WAIT_SECONDS) return false;
     const end = new Date(clock.now() + seconds * 1_000);
     notify(
       `rate limit of the git host: waiting ${describeSeconds(seconds)}, until ${end.toISOString().slice(11, 19)} UTC`,
@@ -45,7 +45,7 @@ export function createGitHostClient(options: GitHostClientOptions): GitHostClien
     request: { fetch: fetchWithin(connection) },
     log: { debug: ignore, info: ignore, warn: ignore, error: ignore },
     retry: { retryAfterBaseValue: retryPauseMs },
-    // The wait is ours, by our clock, so that it can be shown and interrupted.
+    // We wait ourselves, so that the wait can be shown and interrupted.
     throttle: { onRateLimit: waitOut, onSecondaryRateLimit: waitOut, retryAfterBaseValue: 0 },
   });
   client.hook.before('request', async (request) => {
@@ -60,7 +60,7 @@ export function createGitHostClient(options: GitHostClientOptions): GitHostClien
   return client;
 }
 
-/** What the plugins would log is either shown by `waitOut` or thrown. */
+/** What the plugins would log is shown by `waitOut` or thrown. */
 const ignore = () => undefined;
 
 /** `45 s`, `12 min`. */

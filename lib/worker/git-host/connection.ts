@@ -1,6 +1,6 @@
-import type { Clock } from '../../platform/clock.ts';
-import { type GitHostConfig, gitApiUrl } from '../../platform/config/git-host.ts';
-import { version } from '../../platform/version.ts';
+import type { Clock } from '../../clock.ts';
+import { type GitHostConfig, gitApiUrl } from '../../config/git-host.ts';
+import { version } from '../../version.ts';
 
 /** What every request to the git host needs. */
 export interface GitHostConnection {
@@ -16,31 +16,28 @@ export interface GitHostConnection {
 
 export const userAgent = `backup-observatory/${version}`;
 
-/** Seconds of silence after which a request is given up. */
-const REQUEST_LIMIT_MS = 30_000;
+const REQUEST_TIMEOUT_MS = 30_000;
 
 /** Connects to the host of the configuration; nothing is sent yet. */
 export function connectGitHost(
   config: GitHostConfig,
-  handles: Pick<GitHostConnection, 'fetch' | 'clock' | 'signal'>,
+  deps: Pick<GitHostConnection, 'fetch' | 'clock' | 'signal'>,
 ): GitHostConnection {
-  return { hostUrl: config.GIT_HOST_URL, apiUrl: gitApiUrl(config), ...handles };
+  return { hostUrl: config.GIT_HOST_URL, apiUrl: gitApiUrl(config), ...deps };
 }
 
-/** A host that sends a request on more often than this sends it in a circle. */
-const MOST_REDIRECTS = 5;
+const MAX_REDIRECTS = 5;
 const redirects = [301, 302, 303, 307, 308];
 
 /**
- * The connection's fetch, which ends with its signal and after 30 seconds. What only reads is sent on by
- * the host to addresses of its own, as those of a repository that was renamed; nothing is sent on to
- * another host.
+ * The connection's fetch, aborted by its signal and after 30 seconds. Follows redirects of GET requests
+ * within the host, such as those for a renamed repository, but never to another host.
  */
 export function fetchWithin({ fetch, signal }: GitHostConnection): typeof fetch {
   return async (input, init = {}) => {
     const signals = [
       signal,
-      AbortSignal.timeout(REQUEST_LIMIT_MS),
+      AbortSignal.timeout(REQUEST_TIMEOUT_MS),
       ...(init.signal ? [init.signal] : []),
     ];
     const options = { ...init, redirect: init.redirect ?? 'manual' } as const;
@@ -52,8 +49,8 @@ export function fetchWithin({ fetch, signal }: GitHostConnection): typeof fetch 
       await response.body?.cancel();
       const next = URL.parse(response.headers.get('location') ?? '', url);
       const isOwn = next !== null && next.origin === new URL(url).origin;
-      if (!isOwn || count === MOST_REDIRECTS || (init.method ?? 'GET') !== 'GET') {
-        throw new Error('the git host sends the request elsewhere, where it does not go');
+      if (!isOwn || count === MAX_REDIRECTS || (init.method ?? 'GET') !== 'GET') {
+        throw new Error('the git host redirects the request elsewhere, which is not followed');
       }
       url = next.href;
     }

@@ -1,26 +1,20 @@
-import { createDeviceCode, exchangeDeviceCode, refreshToken } from '@octokit/oauth-methods';
-import { request as plainRequest } from '@octokit/request';
 import { RequestError } from '@octokit/request-error';
-import { z } from 'zod';
+import * as z from 'zod';
+import { readBoundedText } from '../../http/bounded-text.ts';
+import { parseJson } from '../../json.ts';
 import { fetchWithin, type GitHostConnection, userAgent } from './connection.ts';
 
-/** A token of the app's login as the host gave it; times are ISO 8601 in UTC, by our clock. */
+/** A token of the app's login; times are ISO 8601 in UTC, by our clock. */
 export interface AppToken {
   token: string;
-  refreshToken: string | null;
-  expiresAt: string | null;
-  refreshExpiresAt: string | null;
+  refresh_token: string | null;
+  expires_at: string | null;
+  refresh_expires_at: string | null;
 }
 
-export interface DeviceCode {
-  deviceCode: string;
-  userCode: string;
-  verificationUri: string;
-  expiresInMs: number;
-  intervalMs: number;
-}
+export type DeviceCode = z.output<typeof deviceCode>;
 
-/** The host's answer to a login request: an error code of OAuth, such as `slow_down`. */
+/** The host refused a login request with an error code of OAuth, such as `slow_down`. */
 export class OAuthError extends Error {
   override readonly name = 'OAuthError';
   readonly code: string;
@@ -34,12 +28,8 @@ export class OAuthError extends Error {
   }
 }
 
-/** An answer that is none of a host's to a login request, such as a web page or half of one. */
-export class UnreadableAnswer extends Error {
-  override readonly name = 'UnreadableAnswer';
-}
-
-/** What a host grants unless it says otherwise, in seconds (spec 3, Token lifetime). */
+const MAX_ANSWER_BYTES = 64 * 1024;
+/** What GitHub grants, in case an answer does not say. */
 const TOKEN_SECONDS = 8 * 3_600;
 const REFRESH_SECONDS = 183 * 86_400;
 
@@ -50,144 +40,97 @@ const deviceCode = z.object({
   expires_in: z.number().positive(),
   interval: z.number().positive().default(5),
 });
-/** Stands in an answer that is not readable, for the library to throw. */
-const UNREADABLE = 'unreadable_answer';
-
+// Only the token is required: it must not be lost because the answer lacks another field.
+const grantedToken = z.object({
+  access_token: z.string().min(1),
+  refresh_token: z.string().min(1).optional().catch(undefined),
+  expires_in: z.coerce.number().positive().catch(TOKEN_SECONDS),
+  refresh_token_expires_in: z.coerce.number().positive().catch(REFRESH_SECONDS),
+});
 const oauthFault = z.object({
   error: z.string().regex(/^\w{1,60}$/),
   interval: z.number().positive().optional(),
 });
 
-/** Asks for the codes of a login. Throws OAuthError, UnreadableAnswer, RequestError. */
-export async function requestDeviceCode(
+/** Asks for the codes of a login. Like the others, throws OAuthError, RequestError, ZodError. */
+export function requestDeviceCode(
   connection: GitHostConnection,
   clientId: string,
 ): Promise<DeviceCode> {
-  const { data } = await asking(() =>
-    createDeviceCode({ clientType: 'github-app', clientId, request: oauthRequest(connection) }),
-  );
-  const answer = deviceCode.parse(data);
-  return {
-    deviceCode: answer.device_code,
-    userCode: answer.user_code,
-    verificationUri: answer.verification_uri,
-    expiresInMs: answer.expires_in * 1_000,
-    intervalMs: answer.interval * 1_000,
-  };
+  return post(connection, '/login/device/code', { client_id: clientId }, deviceCode);
 }
 
-/** Asks once whether the person has allowed the login. Throws OAuthError (also while not) and the same. */
+/** Asks once whether the login was allowed. Throws OAuthError while it was not. */
 export async function requestToken(
   connection: GitHostConnection,
   { clientId, code }: { clientId: string; code: string },
 ): Promise<AppToken> {
-  const { authentication } = await asking(() =>
-    exchangeDeviceCode({
-      clientType: 'github-app',
-      clientId,
-      code,
-      request: oauthRequest(connection),
-    }),
-  );
-  return readToken(authentication);
-}
-
-/**
- * Trades a refresh token, which ends with it, for a new token. An interruption does not end the request:
- * the host may have spent the old token, and the new one must reach its store. Throws OAuthError,
- * UnreadableAnswer, RequestError.
- */
-export async function requestRefresh(
-  connection: GitHostConnection,
-  login: { clientId: string; refreshToken: string },
-): Promise<AppToken> {
-  // A token of the device flow is refreshed without the app's secret, which the type does not know.
-  const options = {
-    clientType: 'github-app',
-    ...login,
-    request: oauthRequest({ ...connection, signal: new AbortController().signal }, login),
-  } as Parameters<typeof refreshToken>[0];
-  const { authentication } = await asking(() => refreshToken(options));
-  return readToken(authentication);
-}
-
-function readToken(granted: {
-  token: string;
-  refreshToken?: string;
-  expiresAt?: string;
-  refreshTokenExpiresAt?: string;
-}): AppToken {
-  return {
-    token: granted.token,
-    refreshToken: granted.refreshToken ?? null,
-    expiresAt: granted.expiresAt ?? null,
-    refreshExpiresAt: granted.refreshTokenExpiresAt ?? null,
-  };
-}
-
-function oauthRequest(connection: GitHostConnection, renewed?: { refreshToken: string }) {
-  return plainRequest.defaults({
-    baseUrl: connection.hostUrl,
-    headers: { 'user-agent': userAgent },
-    request: {
-      fetch: fetchWithin(connection),
-      // The codes in these bodies are for this host alone.
-      redirect: 'error',
-      hook: async (request: typeof plainRequest, options: Parameters<typeof plainRequest>[0]) => {
-        const response = await request(options);
-        complete(response, connection.clock.now(), renewed?.refreshToken);
-        return response;
-      },
-    },
+  return requestGrant(connection, {
+    client_id: clientId,
+    device_code: code,
+    grant_type: 'urn:ietf:params:oauth:grant-type:device_code',
   });
 }
 
 /**
- * Fills in what the library reads without looking: a token must not be lost because an answer lacks a
- * field. Times are counted from our clock, which they are held against later, not from the host's.
+ * Trades a refresh token for a new token, which ends the old one. An interruption does not end the
+ * request: the host may have spent the old token already, and the new one must be stored.
  */
-function complete(
-  response: { data: unknown; headers: Record<string, unknown> },
-  now: number,
-  refreshToken: string | undefined,
-): void {
-  response.headers.date = new Date(now).toUTCString();
-  const { data } = response;
-  if (typeof data !== 'object' || data === null) {
-    response.data = { error: UNREADABLE };
-    return;
-  }
-  const answer = data as Record<string, unknown>;
-  if (
-    typeof answer.access_token !== 'string' &&
-    !('error' in answer) &&
-    !('device_code' in answer)
-  ) {
-    answer.error = UNREADABLE;
-  }
-  if (typeof answer.scope !== 'string') answer.scope = '';
-  // One that is not replaced stays good (RFC 6749, 6).
-  if (typeof answer.access_token === 'string' && refreshToken !== undefined) {
-    answer.refresh_token ??= refreshToken;
-  }
-  if ('refresh_token' in answer) {
-    answer.expires_in = Number(answer.expires_in) || TOKEN_SECONDS;
-    answer.refresh_token_expires_in = Number(answer.refresh_token_expires_in) || REFRESH_SECONDS;
-  }
+export async function requestRefresh(
+  connection: GitHostConnection,
+  { clientId, refreshToken }: { clientId: string; refreshToken: string },
+): Promise<AppToken> {
+  return requestGrant(
+    { ...connection, signal: new AbortController().signal },
+    { client_id: clientId, refresh_token: refreshToken, grant_type: 'refresh_token' },
+  );
 }
 
-async function asking<Value>(ask: () => Promise<Value>): Promise<Value> {
-  try {
-    return await ask();
-  } catch (error) {
-    if (!(error instanceof RequestError)) throw error;
-    // An overloaded host refuses nothing, whatever it calls that in its answer.
-    if (error.status >= 500) throw error;
-    const fault = oauthFault.safeParse(error.response?.data);
-    if (error.status === 429 && fault.data?.error !== 'slow_down') throw error;
-    if (fault.data?.error === UNREADABLE) throw new UnreadableAnswer();
-    // Not as a cause: the error holds the request's body, and with it the code or refresh token.
-    if (fault.success) throw new OAuthError(fault.data.error, fault.data.interval ?? null);
-    throw error;
-  }
+async function requestGrant(
+  connection: GitHostConnection,
+  body: Record<string, string>,
+): Promise<AppToken> {
+  const granted = await post(connection, '/login/oauth/access_token', body, grantedToken);
+  // A refresh token that is not replaced stays valid (RFC 6749, section 6).
+  const refreshToken = granted.refresh_token ?? body.refresh_token ?? null;
+  const after = (seconds: number) =>
+    refreshToken === null ? null : new Date(connection.clock.now() + seconds * 1_000).toISOString();
+  return {
+    token: granted.access_token,
+    refresh_token: refreshToken,
+    expires_at: after(granted.expires_in),
+    refresh_expires_at: after(granted.refresh_token_expires_in),
+  };
+}
+
+async function post<Answer>(
+  connection: GitHostConnection,
+  path: string,
+  body: Record<string, string>,
+  shape: z.ZodType<Answer>,
+): Promise<Answer> {
+  const url = `${connection.hostUrl}${path}`;
+  const response = await fetchWithin(connection)(url, {
+    method: 'POST',
+    headers: {
+      Accept: 'application/json',
+      'Content-Type': 'application/json',
+      'User-Agent': userAgent,
+    },
+    body: JSON.stringify(body),
+    // The codes in the body are for this host alone.
+    redirect: 'error',
+  });
+  const { ok, status, headers } = response;
+  const data = parseJson(await readBoundedText(response, MAX_ANSWER_BYTES));
+  const fault = oauthFault.safeParse(data).data;
+  // An overloaded host may give its failure any error code.
+  const isOverloaded = status >= 500 || (status === 429 && fault?.error !== 'slow_down');
+  if (fault && !isOverloaded) throw new OAuthError(fault.error, fault.interval ?? null);
+  if (ok) return shape.parse(data);
+  // Without the bodies, which hold codes and tokens.
+  throw new RequestError(`the git host answered ${status}`, status, {
+    request: { method: 'POST', url, headers: {} },
+    response: { status, url, headers: Object.fromEntries(headers), data: null },
+  });
 }

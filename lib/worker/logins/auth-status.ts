@@ -1,26 +1,27 @@
+import type { LoginCommand } from '../command-line.ts';
 import { readApp } from './app-file.ts';
-import type { LoginCommand } from './arguments.ts';
 import { createKeychain, KeychainError, withoutSession } from './keychain.ts';
-import { type LoginName, loginNames, type StoredLogin, type StoreName } from './login.ts';
+import {
+  type LoginFacts,
+  type LoginName,
+  loginNames,
+  type StoredLogin,
+  type StoreName,
+} from './login.ts';
 import { keychainEntry } from './login-store.ts';
 import { describeLogin, loginCommand } from './messages.ts';
 import { hasExpired, whyNotFor } from './refresh.ts';
 import type { LoginSession } from './session.ts';
 
 /** A login as it is shown: never a secret. */
-export interface LoginStatus {
+export interface LoginStatus extends Omit<LoginFacts, 'client_id'> {
   login: LoginName;
-  kind: string;
-  account: string | null;
-  host: string;
   store: StoreName;
-  expires_at: string | null;
-  refresh_expires_at: string | null;
-  /** Null when the secret could be read now, else why not. */
+  /** Null if the secret can be read now, else why not. */
   unreadable: string | null;
-  /** Null unless one has to log in again: then why. */
+  /** Null unless the person must log in again: then why. */
   unusable: string | null;
-  /** Whether a run that cron starts could read it. */
+  /** Could a run that cron starts read it? */
   scheduled: boolean;
 }
 
@@ -33,7 +34,7 @@ export interface AuthStatus {
   credentials: string;
 }
 
-/** `auth status`. Returns the exit code (decisions 7). */
+/** `auth status`. Returns the exit code. */
 export async function showAuthStatus(
   session: LoginSession,
   { check, json }: Extract<LoginCommand, { name: 'auth status' }>,
@@ -72,16 +73,9 @@ async function readLoginStatus(
   login: StoredLogin,
 ): Promise<LoginStatus> {
   const { kind, account, host, store, expires_at, refresh_expires_at } = login;
-  const unusable = whyUnusable(session, name, login);
   const facts = {
-    login: name,
-    kind,
-    account,
-    host,
-    store,
-    expires_at,
-    refresh_expires_at,
-    unusable,
+    ...{ login: name, kind, account, host, store, expires_at, refresh_expires_at },
+    unusable: whyUnusable(session, name, login),
   };
   if (login.store === 'file') return { ...facts, unreadable: null, scheduled: true };
   const unreadable = await faultOf(() => session.store.secretsOf(name, login));
@@ -99,15 +93,15 @@ function whyUnusable(
   return why ?? (hasExpired(login, clock.now()) ? 'it has expired' : null);
 }
 
-/** Tries it as cron would, which has no desktop session: what D-Bus is found by is left out. */
+/** Reads it as cron would, which has no desktop session: without the variables that lead to D-Bus. */
 async function canScheduledRunRead(session: LoginSession, name: LoginName): Promise<boolean> {
   const keychain = createKeychain(withoutSession(session.environment), session.clock);
   const entry = keychainEntry(name, session.folder);
-  let isThere = false;
+  let found: string | null = null;
   const fault = await faultOf(async () => {
-    isThere = (await keychain.read(entry)) !== null;
+    found = await keychain.read(entry);
   });
-  return fault === null && isThere;
+  return fault === null && found !== null;
 }
 
 async function faultOf(work: () => Promise<unknown>): Promise<string | null> {
@@ -121,8 +115,8 @@ async function faultOf(work: () => Promise<unknown>): Promise<string | null> {
 }
 
 /**
- * 0 when a git login or token is configured and can be used, 1 when it cannot be read, 4 when there is
- * none or one has to log in again.
+ * 0 if a git login or token is configured and can be used, 1 if it cannot be read, 4 if there is none or
+ * the person must log in again.
  */
 function checkGitAccess({ logins, environment_tokens: tokens }: AuthStatus): number {
   const source = logins.find(({ login }) => login === 'github:source');
@@ -137,11 +131,11 @@ function describe(status: AuthStatus): string {
   const lines = logins.flatMap(describeLoginStatus);
   if (logins.length === 0) lines.push(`No login is stored. ${loginCommand('github:source')}`);
   for (const { name, used } of tokens) {
-    lines.push(`${name} is set${used ? '' : ', and not used while a source login is stored'}`);
+    lines.push(`${name} is set${used ? '' : ', but not used while a source login is stored'}`);
   }
   lines.push(
     app === null
-      ? 'No app.json: an app is made with npm run worker -- app create'
+      ? 'No app.json: create an app with npm run worker -- app create'
       : `App ${app.slug}, client id ${app.client_id}, on ${app.host}`,
   );
   lines.push(`Discovery: ${discovery}`, `Logins are listed in ${credentials}`);
@@ -155,7 +149,7 @@ function describeLoginStatus(status: LoginStatus): string[] {
   return [
     `${describeLogin(login)} (${login}): ${host}${who}, ${kind}, in the ${store}`,
     ...(expires === null ? [] : [`  token until ${expires}`]),
-    ...(refresh === null ? [] : [`  renewed by itself until ${refresh}`]),
+    ...(refresh === null ? [] : [`  renewed automatically until ${refresh}`]),
     ...(unreadable === null ? [] : [`  cannot be read now: ${unreadable}`]),
     ...(unusable === null
       ? []

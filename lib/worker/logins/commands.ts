@@ -1,6 +1,6 @@
-import { AppError } from '../../platform/errors.ts';
+import { AppError } from '../../errors.ts';
+import type { LoginCommand } from '../command-line.ts';
 import { createApp } from './app-create.ts';
-import type { LoginCommand } from './arguments.ts';
 import { showAuthStatus } from './auth-status.ts';
 import { loginGateway } from './login-gateway.ts';
 import { loginGitHost } from './login-git-host.ts';
@@ -9,7 +9,7 @@ import { loginCommand } from './messages.ts';
 import { readSecrets } from './refresh.ts';
 import type { LoginSession } from './session.ts';
 
-/** Carries one command out and returns its exit code. Throws AppError for what a person can mend. */
+/** Runs one command and returns its exit code. Throws AppError for what a person can fix. */
 export async function runLoginCommand(
   session: LoginSession,
   command: LoginCommand,

@@ -1,7 +1,7 @@
 import { RequestError } from '@octokit/request-error';
-import { cleanText } from '../../platform/clean-text.ts';
-import { AppError } from '../../platform/errors.ts';
-import { explainHostFault, isPassing, retryAfterOf } from '../git-host/faults.ts';
+import { AppError } from '../../errors.ts';
+import { cleanText } from '../../text/clean-text.ts';
+import { explainHostFault, isTransient, retryAfterOf } from '../git-host/faults.ts';
 import {
   type AppToken,
   type DeviceCode,
@@ -11,37 +11,36 @@ import {
 } from '../git-host/oauth.ts';
 import type { LoginSession } from './session.ts';
 
-/** How long a code is valid at most (spec 3, Worker login commands). */
+/** A code is given up after this, even if the host says that it is valid for longer. */
 const CODE_LIFE_MS = 15 * 60_000;
-/** What `slow_down` adds where the host names no interval (RFC 8628, 3.5). */
+/** What `slow_down` adds if the host names no interval (RFC 8628, section 3.5). */
 const SLOW_DOWN_MS = 5_000;
-/** A host that asks for less is not polled faster. */
-const SHORTEST_INTERVAL_MS = 1_000;
+const MIN_INTERVAL_MS = 1_000;
 
 /**
  * The device authorization flow: shows an address and a code, and waits until the person has entered it
- * there. Throws UNAUTHORIZED when it was denied or the code ran out, BAD_REQUEST for a wrong client id or
- * an app that does not allow the flow, SERVICE_UNAVAILABLE when the host does not answer.
+ * there. Throws UNAUTHORIZED if it was denied or the code expired, BAD_REQUEST for a wrong client id or an
+ * app that does not allow the flow, SERVICE_UNAVAILABLE if the host does not answer.
  */
 export async function authorizeDevice(session: LoginSession, clientId: string): Promise<AppToken> {
   const { connection, person, clock, signal } = session;
   const device = await begin(session, clientId);
-  const lifeMs = Math.min(device.expiresInMs, CODE_LIFE_MS);
-  const address = pageOf(device.verificationUri, connection.hostUrl);
-  const code = cleanText(device.userCode, 40);
+  const lifeMs = Math.min(device.expires_in * 1_000, CODE_LIFE_MS);
+  const address = pageOf(device.verification_uri, connection.hostUrl);
+  const code = cleanText(device.user_code, 40);
   person.say(`Open   ${person.strong(address)}`);
   person.say(`Enter  ${person.strong(code)}   (valid for ${Math.ceil(lifeMs / 60_000)} minutes)`);
-  const over = new AbortController();
+  const ended = new AbortController();
   const message = 'Copy the code and open the page in your browser?';
-  const waiting = 'Waiting until the login is allowed there.';
-  const offered = person.offer({ message, address, copied: code, waiting }, over.signal);
+  const waiting = 'Waiting for you to allow the login there.';
+  const offered = person.offer({ message, address, copied: code, waiting }, ended.signal);
   try {
     return await poll(session, { clientId, device, endsAt: clock.now() + lifeMs });
   } catch (error) {
     signal.throwIfAborted();
     throw error;
   } finally {
-    over.abort();
+    ended.abort();
     await offered;
   }
 }
@@ -61,20 +60,19 @@ async function poll(
   { connection, clock, signal }: LoginSession,
   { clientId, device, endsAt }: { clientId: string; device: DeviceCode; endsAt: number },
 ): Promise<AppToken> {
-  let interval = Math.max(device.intervalMs, SHORTEST_INTERVAL_MS);
+  let interval = Math.max(device.interval * 1_000, MIN_INTERVAL_MS);
   let pause = interval;
   for (;;) {
-    if (clock.now() + pause > endsAt) await clock.sleep(endsAt - clock.now(), signal);
-    else await clock.sleep(pause, signal);
-    if (clock.now() >= endsAt) throw tooLate();
+    await clock.sleep(Math.min(pause, endsAt - clock.now()), signal);
+    if (clock.now() >= endsAt) throw codeExpired();
     try {
-      return await requestToken(connection, { clientId, code: device.deviceCode });
+      return await requestToken(connection, { clientId, code: device.device_code });
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof OAuthError && error.code === 'slow_down') {
-        // It stays longer for all later polls.
+        // For all later polls.
         interval = Math.max((error.interval ?? 0) * 1_000, interval + SLOW_DOWN_MS);
-      } else if (!isPending(error) && !isPassing(error)) {
+      } else if (!isPending(error) && !isTransient(error)) {
         throw explainRefusal(error, connection.hostUrl);
       }
       pause = Math.max(interval, (retryAfterOf(error) ?? 0) * 1_000);
@@ -82,11 +80,9 @@ async function poll(
   }
 }
 
-function isPending(error: unknown): boolean {
-  return error instanceof OAuthError && error.code === 'authorization_pending';
-}
+const isPending = (error: unknown) =>
+  error instanceof OAuthError && error.code === 'authorization_pending';
 
-/** spec 3, Errors: each with its fix. */
 function explainRefusal(error: unknown, hostUrl: string): AppError {
   if (!(error instanceof OAuthError)) return explainHostFault(error, hostUrl);
   switch (error.code) {
@@ -98,13 +94,10 @@ function explainRefusal(error: unknown, hostUrl: string): AppError {
     case 'incorrect_client_credentials':
       return wrongClientId();
     case 'access_denied':
-      return new AppError(
-        'UNAUTHORIZED',
-        'the login was denied on the page: log in again to retry',
-      );
+      return new AppError('UNAUTHORIZED', 'the login was denied: log in again to retry');
     case 'expired_token':
     case 'incorrect_device_code':
-      return tooLate();
+      return codeExpired();
     default:
       return new AppError('UNAUTHORIZED', `the git host refused the login (${error.code})`);
   }
@@ -117,12 +110,12 @@ function wrongClientId(): AppError {
   );
 }
 
-function tooLate(): AppError {
+function codeExpired(): AppError {
   return new AppError('UNAUTHORIZED', 'the code has expired: log in again for a new one');
 }
 
-/** The page to open. One that is not the host's own is not to be trusted with the code. */
+/** The page to open. Only a page of the host itself can be trusted with the code. */
 function pageOf(address: string, hostUrl: string): string {
-  const isOfHost = URL.canParse(address) && new URL(address).origin === hostUrl;
-  return isOfHost ? new URL(address).href : `${hostUrl}/login/device`;
+  const url = URL.parse(address);
+  return url?.origin === hostUrl ? url.href : `${hostUrl}/login/device`;
 }

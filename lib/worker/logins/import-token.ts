@@ -1,12 +1,12 @@
 import { execa } from 'execa';
-import { childEnvironment } from '../../platform/child-environment.ts';
-import { cleanText } from '../../platform/clean-text.ts';
-import { AppError } from '../../platform/errors.ts';
+import { AppError } from '../../errors.ts';
+import { childEnvironment } from '../../processes/child-environment.ts';
+import { cleanText } from '../../text/clean-text.ts';
 import type { LoginSession } from './session.ts';
 
 /**
- * The token of the host's own command line, gh; where gh is not installed, one that the person pastes or
- * that comes on stdin. Throws UNAUTHORIZED when there is none.
+ * The token of the host's own command line, gh; without gh, one that the person pastes or that comes on
+ * stdin. Throws UNAUTHORIZED if there is none.
  */
 export async function importToken(session: LoginSession): Promise<string> {
   const { host } = new URL(session.connection.hostUrl);
@@ -15,7 +15,7 @@ export async function importToken(session: LoginSession): Promise<string> {
   throw new AppError('UNAUTHORIZED', 'no token was given');
 }
 
-/** Null when gh is not installed. */
+/** Null if gh is not installed. */
 async function readGhToken(session: LoginSession, host: string): Promise<string | null> {
   const { environment, signal } = session;
   const { exitCode, code, stdout, stderr } = await execa(
@@ -41,7 +41,7 @@ async function readGhToken(session: LoginSession, host: string): Promise<string 
 
 async function askToken({ person }: LoginSession, host: string): Promise<string> {
   person.say(
-    `gh is not installed: the token for ${host} is taken from ${person.canAnswer ? 'you' : 'stdin'}.`,
+    `gh is not installed: the token for ${host} is taken from ${person.canAnswer() ? 'you' : 'stdin'}.`,
   );
   return person.askSecret(`Token for ${host}`);
 }

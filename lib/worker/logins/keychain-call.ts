@@ -1,7 +1,7 @@
 import { AsyncEntry } from '@napi-rs/keyring';
 
-// Carries out one call to the keychain, in a process of its own. The call comes over the channel to the
-// parent, so that no secret is among the arguments or in the environment.
+// Performs one call to the keychain in its own process. The call comes over the channel to the parent, so
+// that no secret is in the arguments or the environment.
 
 /** One call: what to do with the entry of a name. */
 export type KeychainCall =
@@ -14,7 +14,7 @@ export type KeychainAnswer = { ready: true } | { value: string | null } | { erro
 const SERVICE = 'backup-observatory';
 
 async function carryOut(call: KeychainCall): Promise<string | null> {
-  // Only the Secret Service: the kernel's keyring, which would stand in for it, forgets at a reboot.
+  // Only the Secret Service: its substitute, the kernel's keyring, forgets everything at a reboot.
   const entry = new AsyncEntry(SERVICE, call.name, { linux: { store: 'secret-service' } });
   if (call.act === 'read') return (await entry.getPassword()) ?? null;
   if (call.act === 'write') await entry.setPassword(call.secret);

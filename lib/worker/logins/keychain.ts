@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
-import { cleanText } from '../../platform/clean-text.ts';
-import type { Clock } from '../../platform/clock.ts';
-import type { Environment } from '../../platform/config/read.ts';
+import type { Clock } from '../../clock.ts';
+import type { Environment } from '../../config/read.ts';
+import { cleanText } from '../../text/clean-text.ts';
 import type { KeychainAnswer, KeychainCall } from './keychain-call.ts';
 
 /** Why the keychain could not be used, in words that can follow a colon. */
@@ -13,18 +13,18 @@ export class KeychainError extends Error {
 export interface Keychain {
   read(name: string): Promise<string | null>;
   write(name: string, secret: string): Promise<void>;
-  /** Does nothing when there is no such entry. */
+  /** Does nothing if there is no such entry. */
   remove(name: string): Promise<void>;
 }
 
 /** How long one call may take. */
 const CALL_LIMIT_MS = 3_000;
-/** How long the process that makes it may take to start, on a busy machine. */
+/** How long the process of a call may take to start, on a busy machine. */
 const START_LIMIT_MS = 15_000;
 
-/** What a program needs on each system, also one that cron starts. */
+/** What any program needs, even one that cron starts. */
 const basicVariables = ['PATH', 'HOME', 'USER', 'LOGNAME', 'SystemRoot', 'USERPROFILE', 'APPDATA'];
-/** What a keychain is found by in a desktop session. */
+/** What leads to the keychain of a desktop session. */
 const sessionVariables = [
   'DBUS_SESSION_BUS_ADDRESS',
   'XDG_RUNTIME_DIR',
@@ -48,8 +48,8 @@ function pick(environment: Environment, names: readonly string[]): Record<string
 
 /**
  * The system's keychain: the Secret Service on Linux, Keychain on macOS, Credential Manager on Windows.
- * Each call is made by a process of its own, which is ended after 3 seconds: a D-Bus that hangs holds its
- * thread, and with it the end of a process, for as long as it likes.
+ * Each call runs in its own process, which is killed after 3 seconds: a D-Bus that hangs blocks its
+ * thread, and with it the exit of the process, without end.
  */
 export function createKeychain(environment: Environment, clock: Clock): Keychain {
   const call = (request: KeychainCall) => carryOut(request, environment, clock);

@@ -1,41 +1,24 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Clock } from '../../platform/clock.ts';
-import { secretsEqual } from '../../platform/crypto.ts';
-import { AppError } from '../../platform/errors.ts';
+import { html } from 'hono/html';
+import type { Clock } from '../../clock.ts';
+import { AppError } from '../../errors.ts';
+import { secretsEqual } from '../../security/crypto.ts';
+import type { Person } from './person.ts';
 
 /** How long a page waits for the browser to come back. */
-export const PAGE_LIFE_MS = 15 * 60_000;
+const PAGE_LIFE_MS = 15 * 60_000;
 /** How long the browser may take to read the last answer. */
 const LAST_ANSWER_MS = 2_000;
 
-/** What the browser is shown: a heading and paragraphs, all as plain text, and one form at most. */
+/** What the browser shows: a heading and paragraphs, all plain text, and at most one form. */
 export interface Page {
   status: number;
   title: string;
   lines: string[];
   form?: { action: string; fields: Record<string, string>; button: string };
-}
-
-/** A page that came back from the service, with its state checked. */
-export interface Return {
-  query: URLSearchParams;
-}
-
-export interface LocalPageOptions<Value> {
-  clock: Clock;
-  signal: AbortSignal;
-  /** Shown at the page's own address, before the service is asked; null for a flow without one. */
-  start: ((urls: PageUrls) => Page) | null;
-  /** Called with the addresses as soon as the page listens. */
-  ready(urls: PageUrls): Promise<void> | void;
-  /**
-   * Uses up the one valid return: does the work, and then says what the browser is told about it. Throws
-   * for what failed, and the browser is told its message when that is an AppError.
-   */
-  finish(back: Return): Promise<{ page: Page; value: Value }>;
 }
 
 export interface PageUrls {
@@ -46,91 +29,110 @@ export interface PageUrls {
   state: string;
 }
 
+export interface LocalPageOptions<Value> {
+  clock: Clock;
+  signal: AbortSignal;
+  /** Is offered the address to open. */
+  person: Pick<Person, 'say' | 'strong' | 'offer'>;
+  /** The page to show before the service is asked; null for a flow without one. */
+  start: ((urls: PageUrls) => Page) | null;
+  /** The address that the person opens. */
+  opened(urls: PageUrls): string;
+  /**
+   * Uses up the one valid return: does the work, and returns what to tell the browser. The message of an
+   * AppError is told to the browser too.
+   */
+  finish(query: URLSearchParams): Promise<{ title: string; line: string; value: Value }>;
+}
+
 /**
- * A page on a random port of loopback that a service sends the browser back to. It answers only requests
- * that are addressed to it by a loopback name and its port; a return counts once, and only with the state
- * of this page. Throws UNAUTHORIZED after 15 minutes, and whatever `finish` throws. (spec 3,
- * Authentication)
+ * Serves a page on a random loopback port that a service sends the browser back to. It answers only
+ * requests that are addressed to it by a loopback name and its port; a return counts once, and only with
+ * the state of this page. Throws UNAUTHORIZED after 15 minutes, and whatever `finish` throws.
  */
 export async function serveLocalPage<Value>(options: LocalPageOptions<Value>): Promise<Value> {
-  const { clock, signal } = options;
+  const { clock, signal, person } = options;
   const state = randomBytes(24).toString('base64url');
   const path = `/${randomBytes(12).toString('base64url')}`;
   const done = Promise.withResolvers<Value>();
-  // Somebody waits for it only after the page listens.
+  // It may be rejected before anybody waits for it.
   done.promise.catch(() => undefined);
   let isUsed = false;
-  let urls: PageUrls | null = null;
-
-  async function answer(request: IncomingMessage): Promise<Page> {
-    const { port } = server.address() as AddressInfo;
-    if (!isAddressedTo(request.headers.host, port)) {
-      return { status: 421, title: 'Wrong address', lines: ['This page is not served here.'] };
-    }
-    // Anybody on this machine can ask for what is no address, such as `//`, and must not end the wait.
-    const url = URL.parse(request.url ?? '/', 'http://127.0.0.1');
-    if (url === null || request.method !== 'GET') return notFound;
-    if (url.pathname === path && options.start !== null && urls !== null)
-      return options.start(urls);
-    if (url.pathname !== '/callback') return notFound;
-    if (!secretsEqual(url.searchParams.get('state') ?? '', state)) {
-      return {
-        status: 400,
-        title: 'Refused',
-        lines: [
-          'This return has a wrong state: it does not belong to the command that waits here.',
-        ],
-      };
-    }
-    if (isUsed) {
-      return { status: 410, title: 'Used already', lines: ['This return was used already.'] };
-    }
-    isUsed = true;
-    return useUp(url.searchParams);
-  }
-
-  async function useUp(query: URLSearchParams): Promise<Page> {
-    try {
-      const { page, value } = await options.finish({ query });
-      done.resolve(value);
-      return page;
-    } catch (error) {
-      done.reject(error);
-      const reason =
-        error instanceof AppError ? error.message : 'An unexpected error; see the terminal.';
-      return { status: 500, title: 'It did not work', lines: [reason] };
-    }
-  }
 
   const server = createServer((request, response) => {
-    answer(request).then(
-      (page) => send(response, page),
-      (error: unknown) => {
+    answer(request.headers.host, request.method, request.url)
+      .then((page) => send(response, page))
+      .catch((error: unknown) => {
         done.reject(error);
         response.destroy();
-      },
-    );
+      });
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  urls = { start: `${origin}${path}`, callback: `${origin}/callback?state=${state}`, state };
+  const { port } = server.address() as AddressInfo;
+  const origin = `http://127.0.0.1:${port}`;
+  const urls = { start: origin + path, callback: `${origin}/callback?state=${state}`, state };
+
+  async function answer(host = '', method?: string, target = '/'): Promise<Page> {
+    // Against DNS rebinding: a web page reaches this server only under a name of its own.
+    const ownHosts = ['127.0.0.1', 'localhost', '[::1]'].map((name) => `${name}:${port}`);
+    if (!ownHosts.includes(host.toLowerCase())) {
+      return message(421, 'Wrong address', 'This page is not served here.');
+    }
+    // Null for what is no address, such as `//`, which anybody on this machine can ask for.
+    const url = URL.parse(target, origin);
+    if (method === 'GET' && url?.pathname === path && options.start) return options.start(urls);
+    if (method !== 'GET' || url?.pathname !== '/callback') {
+      return message(404, 'Not found', 'There is nothing here.');
+    }
+    if (!secretsEqual(url.searchParams.get('state') ?? '', state)) {
+      return message(400, 'Refused', 'Wrong state: this is not for the command that waits here.');
+    }
+    if (isUsed) return message(410, 'Already used', 'This return was already used.');
+    isUsed = true;
+    try {
+      const { title, line, value } = await options.finish(url.searchParams);
+      done.resolve(value);
+      return message(200, title, line);
+    } catch (error) {
+      done.reject(error);
+      const isKnown = error instanceof AppError;
+      return message(
+        500,
+        'Failed',
+        isKnown ? error.message : 'Unexpected error: see the terminal.',
+      );
+    }
+  }
+
   const ended = new AbortController();
+  const address = options.opened(urls);
+  person.say(`Open ${person.strong(address)}`);
+  const offered = person.offer(
+    {
+      message: 'Open the page in your browser?',
+      address,
+      copied: null,
+      waiting: 'Waiting for the browser to come back.',
+    },
+    ended.signal,
+  );
   try {
-    await options.ready(urls);
     const late = clock
       .sleep(PAGE_LIFE_MS, AbortSignal.any([signal, ended.signal]))
       .then((): never => {
-        throw new AppError(
-          'UNAUTHORIZED',
-          'nobody came back from the page in 15 minutes: try again',
-        );
+        throw new AppError('UNAUTHORIZED', 'Login timed out after 15 minutes: try again');
       });
     return await Promise.race([done.promise, late]);
   } finally {
     ended.abort();
+    await offered;
     await close(server, clock);
   }
+}
+
+function message(status: number, title: string, line: string): Page {
+  return { status, title, lines: [line] };
 }
 
 /** Lets the last answer arrive before the connections are cut. */
@@ -147,26 +149,17 @@ async function close(server: ReturnType<typeof createServer>, clock: Clock): Pro
   await cut;
 }
 
-/** Against DNS rebinding: a page of the web reaches this server only under a name of its own. */
-function isAddressedTo(host: string | undefined, port: number): boolean {
-  return ['127.0.0.1', 'localhost', '[::1]'].some(
-    (name) => host?.toLowerCase() === `${name}:${port}`,
-  );
-}
-
-const notFound: Page = { status: 404, title: 'Not found', lines: ['There is nothing here.'] };
-
-function send(response: ServerResponse, { status, title, lines, form }: Page): void {
+async function send(response: ServerResponse, { status, title, lines, form }: Page): Promise<void> {
   const fields = Object.entries(form?.fields ?? {}).map(
-    ([name, value]) =>
-      `<input type="hidden" name="${escapeHtml(name)}" value="${escapeHtml(value)}">`,
+    ([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`,
   );
-  const button = form
-    ? `<form method="post" action="${escapeHtml(form.action)}">${fields.join('')}<button>${escapeHtml(form.button)}</button></form>`
-    : '';
-  const body = `<!doctype html><html lang="en"><meta charset="utf-8"><title>${escapeHtml(title)}</title>
+  const body =
+    await html`<!doctype html><html lang="en"><meta charset="utf-8"><title>${title}</title>
 <style>body{font:1rem/1.5 system-ui,sans-serif;max-width:34rem;margin:4rem auto;padding:0 1rem}button{font:inherit;padding:.5rem 1rem}</style>
-<h1>${escapeHtml(title)}</h1>${lines.map((line) => `<p>${escapeHtml(line)}</p>`).join('')}${button}</html>`;
+<h1>${title}</h1>${lines.map((line) => html`<p>${line}</p>`)}${
+      form &&
+      html`<form method="post" action="${form.action}">${fields}<button>${form.button}</button></form>`
+    }</html>`;
   response.writeHead(status, {
     'Content-Type': 'text/html; charset=utf-8',
     'Content-Security-Policy': `default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'; form-action ${form ? new URL(form.action).origin : "'none'"}`,
@@ -175,17 +168,5 @@ function send(response: ServerResponse, { status, title, lines, form }: Page): v
     'X-Content-Type-Options': 'nosniff',
     Connection: 'close',
   });
-  response.end(body);
-}
-
-/** A text as HTML, also within a quoted attribute. */
-export function escapeHtml(text: string): string {
-  const entities: Record<string, string> = {
-    '&': '&amp;',
-    '<': '&lt;',
-    '>': '&gt;',
-    '"': '&quot;',
-    "'": '&#39;',
-  };
-  return text.replace(/[&<>"']/g, (sign) => entities[sign] ?? sign);
+  response.end(String(body));
 }

@@ -1,20 +1,21 @@
 import { RequestError } from '@octokit/request-error';
-import { cleanText } from '../../platform/clean-text.ts';
-import { AppError } from '../../platform/errors.ts';
+import { AppError } from '../../errors.ts';
+import { cleanText } from '../../text/clean-text.ts';
+import type { LoginCommand } from '../command-line.ts';
 import { type Installation, listInstallations, readAccount } from '../git-host/account.ts';
 import { createGitHostClient, type GitHostClient } from '../git-host/client.ts';
 import { explainHostFault } from '../git-host/faults.ts';
 import { type AppRecord, readApp } from './app-file.ts';
-import type { LoginCommand } from './arguments.ts';
 import { authorizeDevice } from './device-flow.ts';
 import { importToken } from './import-token.ts';
-import { describeStore, type NewLogin, storesFor } from './login-store.ts';
+import { type NewLogin, plainLogin } from './login.ts';
+import { describeStore, storesFor } from './login-store.ts';
 import { describeLogin } from './messages.ts';
 import type { LoginSession } from './session.ts';
 
 type GitLoginCommand = Extract<LoginCommand, { name: 'login github' }>;
 
-/** `login github`. Returns the exit code; throws AppError for what a person can mend. */
+/** `login github`. Returns the exit code; throws AppError for what a person can fix. */
 export async function loginGitHost(
   session: LoginSession,
   command: GitLoginCommand,
@@ -22,9 +23,9 @@ export async function loginGitHost(
   const { store, person, connection } = session;
   const app = command.importToken ? null : await readApp(session.folder, person.say);
   const clientId = command.importToken ? null : findClientId(session, command.clientId, app);
-  // Before anybody is asked for anything that could then not be kept.
+  // Before the person does anything whose outcome could not be stored.
   await store.rehearse();
-  const login = clientId === null ? await takeToken(session) : await logInToApp(session, clientId);
+  const login = await (clientId === null ? takeToken(session) : logInToApp(session, clientId));
   const kept = await store.save(command.login, login, storesFor(command.store));
   const who = login.facts.account === null ? '' : ` as ${login.facts.account}`;
   const { host } = new URL(connection.hostUrl);
@@ -32,21 +33,18 @@ export async function loginGitHost(
     `Logged in to ${host}${who}: ${describeLogin(command.login)}, kept in ${describeStore(kept, store.path)}.`,
   );
   adviseOnEnvironment(session, command);
-  if (command.login === 'github:destination' && clientId !== null) {
+  if (clientId === null) return 0;
+  if (command.login === 'github:destination') {
     person.say(
       'An app of `app create` can only read: to push, import a token that can write (--import-token).',
     );
   }
-  if (clientId !== null)
-    await showInstallations(
-      session,
-      login.secrets.token,
-      installPage(app, clientId, connection.hostUrl),
-    );
+  const page = installPage(app, clientId, connection.hostUrl);
+  await showInstallations(session, login.secrets.token, page);
   return 0;
 }
 
-/** From the option, else GIT_APP_CLIENT_ID, else app.json (decisions 7). Exit code 2 without one. */
+/** From the option, else GIT_APP_CLIENT_ID, else app.json. Throws BAD_REQUEST without one. */
 function findClientId(
   { config, connection }: LoginSession,
   option: string | null,
@@ -57,37 +55,26 @@ function findClientId(
   if (app !== null && app.host === connection.hostUrl) return app.client_id;
   throw new AppError(
     'BAD_REQUEST',
-    'no app client id: set GIT_APP_CLIENT_ID, make an app with `npm run worker -- app create`, or import a token with --import-token',
+    'no app client id: set GIT_APP_CLIENT_ID, create an app with `npm run worker -- app create`, or import a token with --import-token',
   );
 }
 
 async function logInToApp(session: LoginSession, clientId: string): Promise<NewLogin> {
-  const { connection, person } = session;
-  const granted = await authorizeDevice(session, clientId);
-  return {
-    facts: {
-      kind: 'app',
-      account: await accountOf(granted.token, session),
-      host: connection.hostUrl,
-      client_id: clientId,
-      expires_at: granted.expiresAt,
-      refresh_expires_at: granted.refreshExpiresAt,
-    },
-    secrets: { token: granted.token, refresh_token: granted.refreshToken },
-  };
-
-  /** The login is worth keeping also while the API does not answer. */
-  async function accountOf(token: string, from: LoginSession): Promise<string | null> {
-    try {
-      return cleanText(await readAccount(clientWith(token, from)), 100);
-    } catch (error) {
-      from.signal.throwIfAborted();
-      person.say(
-        `The account could not be read: ${explainHostFault(error, connection.apiUrl).message}`,
-      );
-      return null;
-    }
+  const { connection, person, signal } = session;
+  const { token, refresh_token, ...times } = await authorizeDevice(session, clientId);
+  let account: string | null = null;
+  try {
+    account = cleanText(await readAccount(clientWith(token, session)), 100);
+  } catch (error) {
+    signal.throwIfAborted();
+    // The login is worth keeping even if the API does not answer.
+    const { message } = explainHostFault(error, connection.apiUrl);
+    person.say(`The account could not be read: ${message}`);
   }
+  return {
+    facts: { kind: 'app', account, host: connection.hostUrl, client_id: clientId, ...times },
+    secrets: { token, refresh_token },
+  };
 }
 
 async function takeToken(session: LoginSession): Promise<NewLogin> {
@@ -95,15 +82,7 @@ async function takeToken(session: LoginSession): Promise<NewLogin> {
   const token = await importToken(session);
   try {
     const account = cleanText(await readAccount(clientWith(token, session)), 100);
-    const facts = {
-      kind: 'token' as const,
-      account,
-      host: connection.hostUrl,
-      client_id: null,
-      expires_at: null,
-      refresh_expires_at: null,
-    };
-    return { facts, secrets: { token, refresh_token: null } };
+    return plainLogin({ kind: 'token', account, host: connection.hostUrl }, token);
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof RequestError && error.status === 401) {
@@ -124,7 +103,7 @@ function adviseOnEnvironment({ config, person }: LoginSession, { login }: GitLog
   );
 }
 
-/** Lists what the app can reach; the login is stored, so that a failure here is only said. */
+/** Lists what the app can reach. The login is stored already, so a failure is only reported. */
 async function showInstallations(
   session: LoginSession,
   token: string,
@@ -144,7 +123,7 @@ async function showInstallations(
     person.print('The app is installed on:');
     for (const { account, accountType, selection, isSuspended } of installations) {
       const reach = selection === 'selected' ? 'selected repositories' : 'all repositories';
-      const state = isSuspended ? 'suspended: it reads nothing there' : reach;
+      const state = isSuspended ? 'suspended: it cannot read anything there' : reach;
       person.print(`  ${cleanText(`${account} (${accountType}, ${state})`, 200)}`);
     }
     return;
@@ -154,7 +133,7 @@ async function showInstallations(
   );
 }
 
-/** Where the app is installed: its slug is known only for the app that `app create` made. */
+/** Where to install the app: its slug is known only if `app create` created it. */
 function installPage(app: AppRecord | null, clientId: string, hostUrl: string): string {
   const isKnown = app !== null && app.client_id === clientId;
   return isKnown ? `${hostUrl}/apps/${app.slug}/installations/new` : "the app's page";

@@ -1,4 +1,4 @@
-import { AppError } from '../../platform/errors.ts';
+import { AppError } from '../../errors.ts';
 import {
   type CredentialsFile,
   type HeldCredentials,
@@ -6,11 +6,11 @@ import {
 } from './credentials-file.ts';
 import { type Keychain, KeychainError } from './keychain.ts';
 import {
-  type LoginFacts,
   type LoginName,
   type LoginSecrets,
   type Logins,
   loginSecrets,
+  type NewLogin,
   type StoredLogin,
   type StoreName,
 } from './login.ts';
@@ -20,29 +20,24 @@ import type { Notify } from './private-file.ts';
 export interface LoginStore {
   /** Path of credentials.json. */
   readonly path: string;
-  /** Every login that is stored, without a look at the keychain. */
+  /** Every stored login; does not read the keychain. */
   list(): Promise<Logins>;
   find(name: LoginName): Promise<StoredLogin | null>;
   /** The secrets of a login that was found. Throws KeychainError. */
   secretsOf(name: LoginName, login: StoredLogin): Promise<LoginSecrets>;
-  /** Throws when nothing could be stored, before anything is asked for that would then be lost. */
+  /** Throws if nothing could be stored. To be called before something is requested that would be lost. */
   rehearse(): Promise<void>;
   /**
-   * Stores a login in the first of the stores that gives it back, and says so when that is not the first.
-   * Throws CREDENTIAL_STORAGE_UNAVAILABLE when none does.
+   * Stores a login in the first of the stores that returns it again, and says so if it is not the first
+   * choice. Throws CREDENTIAL_STORAGE_UNAVAILABLE if none does.
    */
   save(name: LoginName, login: NewLogin, stores: readonly StoreName[]): Promise<StoreName>;
-  /** Removes a login and its secrets; false when there was none. Throws KeychainError, and keeps it. */
+  /** Removes a login and its secrets; false if there was none. Keeps it if this throws KeychainError. */
   remove(name: LoginName): Promise<boolean>;
   /** Runs `work` while no other process changes a login; `save` there is part of it. */
   locked<Value>(
     work: (held: Pick<LoginStore, 'find' | 'save' | 'rehearse'>) => Promise<Value>,
   ): Promise<Value>;
-}
-
-export interface NewLogin {
-  facts: LoginFacts;
-  secrets: LoginSecrets;
 }
 
 export interface LoginStoreOptions {
@@ -52,17 +47,17 @@ export interface LoginStoreOptions {
   notify: Notify;
 }
 
-/** The stores that are tried, in their order: `file` forces the file (spec 3, Options). */
+/** The stores to try, in order. */
 export function storesFor(choice: 'auto' | 'file'): StoreName[] {
   return choice === 'file' ? ['file'] : ['keychain', 'file'];
 }
 
-/** Name of a login's entry in the keychain, which several configuration folders of a person share. */
+/** Name of a login's keychain entry. All configuration folders of a person share one keychain. */
 export function keychainEntry(name: LoginName, folder: string): string {
   return `${name} ${folder}`;
 }
 
-/** Opens the store of a configuration folder. Nothing is made or read yet. */
+/** Opens the store of a configuration folder. Nothing is created or read yet. */
 export function openLoginStore({ folder, keychain, notify }: LoginStoreOptions): LoginStore {
   const file: CredentialsFile = openCredentialsFile(folder, notify);
   const entryOf = (name: LoginName) => keychainEntry(name, folder);
@@ -77,7 +72,7 @@ export function openLoginStore({ folder, keychain, notify }: LoginStoreOptions):
       const value = JSON.stringify(secrets);
       await keychain.write(entryOf(name), value);
       if ((await keychain.read(entryOf(name))) !== value) {
-        throw new KeychainError('it does not give back what was stored');
+        throw new KeychainError('it does not return what was stored');
       }
     }
     const login = store === 'keychain' ? { ...facts, store } : { ...facts, store, ...secrets };
@@ -101,7 +96,9 @@ export function openLoginStore({ folder, keychain, notify }: LoginStoreOptions):
       }
       if (faults.length > 0) {
         const place = describeStore(store, file.path);
-        notify(`The login is kept in ${place}, because it could not be in ${faults.join(' or ')}`);
+        notify(
+          `The login is kept in ${place}, because it could not be stored in ${faults.join(' or ')}`,
+        );
       }
       if (store === 'file' && before?.store === 'keychain') await forgetEntry(name);
       return store;
@@ -112,7 +109,7 @@ export function openLoginStore({ folder, keychain, notify }: LoginStoreOptions):
     );
   }
 
-  /** An entry that nothing refers to any more. */
+  /** Removes an entry that nothing refers to any more. */
   async function forgetEntry(name: LoginName): Promise<void> {
     try {
       await keychain.remove(entryOf(name));
@@ -162,8 +159,8 @@ function parseSecrets(value: string): LoginSecrets {
   try {
     return loginSecrets.parse(JSON.parse(value));
   } catch {
-    // Not the parser's words: they repeat what it read.
-    throw new KeychainError('its entry for this login is not ours');
+    // Without the parser's words, which may repeat a secret.
+    throw new KeychainError('its entry for this login is not valid');
   }
 }
 

@@ -1,19 +1,18 @@
-import { z } from 'zod';
+import * as z from 'zod';
 
-/** The logins that there are (spec 3, Worker login commands). */
 export const loginNames = ['github:source', 'github:destination', 'gateway:default'] as const;
 export type LoginName = (typeof loginNames)[number];
 
 export type StoreName = 'keychain' | 'file';
 
-/** What the token of a login is, and what renews it. Both null-free parts stay together in one store. */
+/** The token of a login and what renews it; both stay together in one store. */
 export const loginSecrets = z.object({
   token: z.string().min(1),
   refresh_token: z.string().nullable(),
 });
 export type LoginSecrets = z.output<typeof loginSecrets>;
 
-/** What is known of a login beside its secrets; times are ISO 8601 in UTC. */
+/** What is known of a login besides its secrets; times are ISO 8601 in UTC. */
 export const loginFacts = z.object({
   /** `app`: of the device flow; `token`: imported; `key`: of the model gateway. */
   kind: z.enum(['app', 'token', 'key']),
@@ -28,14 +27,28 @@ export const loginFacts = z.object({
 });
 export type LoginFacts = z.output<typeof loginFacts>;
 
-/** A login as credentials.json has it: secrets only where the file itself is the store (decisions 7). */
-export const storedLogin = z.discriminatedUnion('store', [
+export interface NewLogin {
+  facts: LoginFacts;
+  secrets: LoginSecrets;
+}
+
+/** A login that is nothing but a token: it is not renewed, and nobody said when it expires. */
+export function plainLogin(
+  facts: Pick<LoginFacts, 'kind' | 'account' | 'host'>,
+  token: string,
+): NewLogin {
+  const unknown = { client_id: null, expires_at: null, refresh_expires_at: null };
+  return { facts: { ...facts, ...unknown }, secrets: { token, refresh_token: null } };
+}
+
+/** A login as credentials.json has it, with its secrets only if the file itself is the store. */
+const storedLogin = z.discriminatedUnion('store', [
   z.looseObject({ ...loginFacts.shape, store: z.literal('keychain') }),
   z.looseObject({ ...loginFacts.shape, store: z.literal('file'), ...loginSecrets.shape }),
 ]);
 export type StoredLogin = z.output<typeof storedLogin>;
 
-/** credentials.json (decisions 7). */
+/** The content of credentials.json. */
 export const credentials = z.object({
   version: z.literal(1),
   logins: z.record(z.string(), storedLogin),

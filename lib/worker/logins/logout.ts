@@ -1,15 +1,14 @@
-import { AppError } from '../../platform/errors.ts';
+import { AppError } from '../../errors.ts';
+import type { LoginCommand } from '../command-line.ts';
 import { appFilePath, removeApp } from './app-file.ts';
-import type { LoginCommand } from './arguments.ts';
 import { KeychainError } from './keychain.ts';
 import { type LoginName, loginNames } from './login.ts';
 import { describeLogin } from './messages.ts';
 import type { LoginSession } from './session.ts';
 
 /**
- * `logout`: removes logins from this machine. Returns the exit code; throws
- * CREDENTIAL_STORAGE_UNAVAILABLE when a secret could not be removed, whose login then stays, after the
- * others were removed.
+ * `logout`: removes logins from this machine. Returns the exit code. If a secret cannot be removed, its
+ * login stays, and CREDENTIAL_STORAGE_UNAVAILABLE is thrown after the others were removed.
  */
 export async function logOut(
   session: LoginSession,
@@ -23,7 +22,7 @@ export async function logOut(
     if (typeof outcome === 'string') faults.push(outcome);
     else removed.push(outcome);
   }
-  if (login === 'all' && (await removeApp(folder))) {
+  if (login === 'all' && (await removeApp(folder, person.say))) {
     removed.push(true);
     person.print(`Removed ${appFilePath(folder)}.`);
   }
@@ -33,7 +32,7 @@ export async function logOut(
   if (!removed.includes(true)) {
     person.print(login === 'all' ? 'There was no login.' : `There was no ${describeLogin(login)}.`);
   } else {
-    person.say('Tokens are not revoked by this: do that in the settings of the service.');
+    person.say('This does not revoke tokens: do that in the settings of the service.');
   }
   if (login === 'github:source' && (await store.find('github:destination')) !== null) {
     person.say('The destination login remains: logout github --profile destination removes it.');
@@ -41,7 +40,7 @@ export async function logOut(
   return 0;
 }
 
-/** False when there was none; a text when the keychain did not give it up. */
+/** False if there was none; a text if the keychain refused. */
 async function remove({ person, store }: LoginSession, name: LoginName): Promise<boolean | string> {
   try {
     const wasThere = await store.remove(name);

@@ -1,7 +1,7 @@
-import { AppError } from '../../platform/errors.ts';
+import { AppError } from '../../errors.ts';
 import type { LoginName } from './login.ts';
 
-/** The command that makes a login. */
+/** The command for a login. */
 export function loginCommand(name: LoginName): string {
   switch (name) {
     case 'github:source':
@@ -25,7 +25,7 @@ export function describeLogin(name: LoginName): string {
   }
 }
 
-/** What to do when a login cannot be used any more; exit code 4 (decisions 7). */
+/** A login that cannot be used any more, and what to do about it; ends a command with exit code 4. */
 export function logInAgain(name: LoginName, why: string): AppError {
   return new AppError(
     'UNAUTHORIZED',

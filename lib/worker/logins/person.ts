@@ -1,17 +1,18 @@
-import { createInterface } from 'node:readline/promises';
 import type { Readable, Writable } from 'node:stream';
 import { styleText } from 'node:util';
-import { cleanText } from '../../platform/clean-text.ts';
+import { linkSignal } from '../../async.ts';
+import { cleanText } from '../../text/clean-text.ts';
+import { readFirstLine } from '../../text/first-line.ts';
 import type { OutputStream } from '../display.ts';
 import { RunStopped } from '../stop.ts';
 
-/** The desktop that a person sits at; every call may fail, where there is none. */
+/** The desktop of the person; every call fails if there is none. */
 export interface Desktop {
   open(address: string): Promise<void>;
   copy(text: string): Promise<void>;
 }
 
-/** Where a command's words go and come from. */
+/** The streams of a command. */
 export interface CommandIo {
   /** Results. */
   stdout: OutputStream;
@@ -23,10 +24,10 @@ export interface CommandIo {
   stdin: Readable & { isTTY?: boolean };
 }
 
-/** How a command of logins talks with the person. Nothing that it is told here is a secret. */
+/** How a login command talks with the person. Nothing that it shows is a secret. */
 export interface Person {
-  /** True when questions can be asked. */
-  readonly canAnswer: boolean;
+  /** Can questions be asked? */
+  canAnswer(): boolean;
   /** A result, on stdout. */
   print(text: string): void;
   /** A notice, on stderr. */
@@ -34,8 +35,8 @@ export interface Person {
   /** Text that stands out on a terminal. */
   strong(text: string): string;
   /**
-   * Asks on a terminal whether to open an address, and to copy a text first; then says what is waited
-   * for. Never fails; ends when `over` aborts.
+   * On a terminal, asks whether to copy a text and open an address; then says what is waited for. Never
+   * fails; ends when the signal aborts.
    */
   offer(offer: Offer, signal: AbortSignal): Promise<void>;
   /** A secret from a hidden prompt, or the first line of stdin. Empty when there is none. */
@@ -45,9 +46,8 @@ export interface Person {
 export interface Offer {
   message: string;
   address: string;
-  /** What is put into the clipboard first. */
+  /** Copied to the clipboard first. */
   copied: string | null;
-  /** Said at the end. */
   waiting: string;
 }
 
@@ -56,7 +56,7 @@ export interface PersonOptions {
   desktop: Desktop;
   /** Aborts with the reason of an interruption. */
   signal: AbortSignal;
-  /** Called when a person leaves a question with Ctrl-C or Escape, which a terminal then gives to us. */
+  /** Called when the person leaves a question with Ctrl-C or Escape, which is no signal there. */
   cancel(reason: RunStopped): void;
 }
 
@@ -74,9 +74,7 @@ export function createPerson({ io, desktop, signal, cancel }: PersonOptions): Pe
   }
 
   return {
-    get canAnswer() {
-      return canAnswer();
-    },
+    canAnswer,
     print: (text) => void io.stdout.write(`${text}\n`),
     say,
     strong: (text) =>
@@ -94,13 +92,14 @@ export function createPerson({ io, desktop, signal, cancel }: PersonOptions): Pe
         await attempt('The code could not be copied.', () => desktop.copy(copied));
       }
       if (answer) {
-        const failed = 'The browser could not be opened: open the address yourself.';
-        await attempt(failed, () => desktop.open(address));
+        await attempt('The browser could not be opened: open the address yourself.', () =>
+          desktop.open(address),
+        );
       }
       if (!ended.aborted) say(waiting);
     },
     async askSecret(message) {
-      if (!canAnswer()) return readLine(io.stdin, signal);
+      if (!canAnswer()) return (await readFirstLine(io.stdin, signal)).trim();
       const { password, isCancel } = await import('@clack/prompts');
       const answer = await whileAsked(signal, (asked) =>
         password({ message, input: io.stdin, output, signal: asked }),
@@ -112,25 +111,11 @@ export function createPerson({ io, desktop, signal, cancel }: PersonOptions): Pe
   };
 }
 
-/** Asks with a signal that ends with the question: the library writes to the terminal when it aborts later. */
+/** Asks with a signal that ends with the question: the library writes to the terminal at a later abort. */
 async function whileAsked<Answer>(
   signal: AbortSignal,
   ask: (asked: AbortSignal) => Promise<Answer>,
 ): Promise<Answer> {
-  const asked = new AbortController();
-  const stop = () => asked.abort();
-  if (signal.aborted) stop();
-  signal.addEventListener('abort', stop, { once: true });
-  try {
-    return await ask(asked.signal);
-  } finally {
-    signal.removeEventListener('abort', stop);
-  }
-}
-
-async function readLine(stdin: Readable, signal: AbortSignal): Promise<string> {
-  const lines = createInterface({ input: stdin, signal });
-  for await (const line of lines) return line.trim();
-  signal.throwIfAborted();
-  return '';
+  const asked = linkSignal(signal);
+  return ask(asked.signal).finally(asked.release);
 }

@@ -1,47 +1,111 @@
-import { chmod, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { chmod, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { AppError } from '../../errors.ts';
+import { nullIfMissing } from '../../files.ts';
+import { syncFile } from '../sync-file.ts';
 
-/** Says something to the person, on stderr. */
+/** Shows a line to the person, on stderr. */
 export type Notify = (text: string) => void;
 
-/**
- * Replaces a file in one step with one that only its owner can read: written whole beside it, synced and
- * renamed. Throws Error of the file system, and the old file is then as it was.
- */
-export async function writePrivateFile(path: string, text: string): Promise<void> {
-  const draft = await writeDraft(path, text);
-  try {
-    await rename(draft, path);
-  } catch (error) {
-    await rm(draft, { force: true });
-    throw error;
+/** A file of the configuration folder that only its owner can read, and that is only replaced whole. */
+export interface PrivateFile {
+  /** Null when it does not exist. Tightens modes that are open to others. */
+  read(): Promise<string | null>;
+  /** Replaces the file; if that fails it stays as it was. */
+  write(text: string): Promise<void>;
+  /** Throws if `write` would fail for a text of this length, and changes nothing. */
+  rehearse(text: string): Promise<void>;
+  /** False when it did not exist. */
+  remove(): Promise<boolean>;
+  /** Creates the folder, for its owner alone. */
+  createFolder(): Promise<void>;
+  /**
+   * Removes what killed processes left beside the file: copies of its secrets. Nobody else may be
+   * replacing it.
+   */
+  removeDrafts(): Promise<void>;
+}
+
+/** Every call throws CREDENTIAL_STORAGE_UNAVAILABLE for an error of the file system. */
+export function openPrivateFile(path: string, notify: Notify): PrivateFile {
+  const folder = dirname(path);
+  const draftPrefix = `.${basename(path)}.`;
+
+  async function attempt<Value>(work: () => Promise<Value>): Promise<Value> {
+    try {
+      return await work();
+    } catch (error) {
+      if (error instanceof AppError) throw error;
+      const { code } = error as NodeJS.ErrnoException;
+      throw storageUnavailable(`${path} cannot be used (${code})`, error);
+    }
   }
-  await sync(dirname(path));
-}
 
-/** Finds out whether a file of this length could be replaced now, and leaves nothing. Throws as above. */
-export async function rehearsePrivateFile(path: string, text: string): Promise<void> {
-  await rm(await writeDraft(path, text));
-}
+  const removeDrafts = () =>
+    attempt(async () => {
+      for (const name of (await nullIfMissing(readdir(folder))) ?? []) {
+        if (name.startsWith(draftPrefix)) await rm(join(folder, name), { force: true });
+      }
+    });
 
-/**
- * Removes what processes that were killed while they replaced the file left beside it: copies of its
- * secrets. Nobody else may be replacing it. Throws as above.
- */
-export async function removeDrafts(path: string): Promise<void> {
-  const isDraft = (name: string) => name.startsWith(`.${basename(path)}.`);
-  for (const name of (await readdir(dirname(path))).filter(isDraft)) {
-    await rm(join(dirname(path), name), { force: true });
+  /** Writes and syncs a text beside the file and returns its path. */
+  async function writeDraft(text: string): Promise<string> {
+    const draft = join(folder, `${draftPrefix}${process.pid}.${crypto.randomUUID()}`);
+    const file = await open(draft, 'wx', 0o600);
+    try {
+      await file.writeFile(text);
+      await file.sync();
+    } catch (error) {
+      await rm(draft, { force: true });
+      throw error;
+    } finally {
+      await file.close();
+    }
+    return draft;
   }
+
+  return {
+    removeDrafts,
+    read: () =>
+      attempt(async () => {
+        const text = await nullIfMissing(readFile(path, 'utf8'));
+        if (text === null) return null;
+        await tightenMode(folder, 0o700, notify);
+        await tightenMode(path, 0o600, notify);
+        return text;
+      }),
+    write: (text) =>
+      attempt(async () => {
+        const draft = await writeDraft(text);
+        try {
+          await rename(draft, path);
+        } catch (error) {
+          await rm(draft, { force: true });
+          throw error;
+        }
+        // Windows cannot open a folder.
+        if (process.platform !== 'win32') await syncFile(folder);
+      }),
+    rehearse: (text) => attempt(async () => rm(await writeDraft(text))),
+    remove: () =>
+      attempt(async () => {
+        await removeDrafts();
+        return (await nullIfMissing(rm(path).then(() => true))) ?? false;
+      }),
+    createFolder: () =>
+      attempt(async () => {
+        await mkdir(folder, { recursive: true, mode: 0o700 });
+        await tightenMode(folder, 0o700, notify);
+      }),
+  };
 }
 
-/** Makes a folder that only its owner can enter, unless it is there. Throws Error of the file system. */
-export async function makePrivateFolder(folder: string): Promise<void> {
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+export function storageUnavailable(message: string, cause?: unknown): AppError {
+  return new AppError('CREDENTIAL_STORAGE_UNAVAILABLE', message, { cause });
 }
 
 /** Takes from everybody else what they may do with a file or folder, and says so. */
-export async function mendMode(path: string, mode: 0o600 | 0o700, notify: Notify): Promise<void> {
+async function tightenMode(path: string, mode: 0o600 | 0o700, notify: Notify): Promise<void> {
   // Windows has no such modes.
   if (process.platform === 'win32') return;
   const found = (await stat(path)).mode & 0o777;
@@ -49,35 +113,9 @@ export async function mendMode(path: string, mode: 0o600 | 0o700, notify: Notify
   const [was, is] = [found, mode].map((bits) => `0${bits.toString(8)}`);
   try {
     await chmod(path, mode);
-    notify(`warning: ${path} had the mode ${was}, open to others; it is ${is} now`);
+    notify(`warning: ${path} had mode ${was}, open to others; it is now ${is}`);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    notify(`warning: ${path} has the mode ${was}, open to others, and cannot be mended (${code})`);
-  }
-}
-
-async function writeDraft(path: string, text: string): Promise<string> {
-  const draft = join(dirname(path), `.${basename(path)}.${process.pid}.${crypto.randomUUID()}`);
-  const file = await open(draft, 'wx', 0o600);
-  try {
-    await file.writeFile(text);
-    await file.sync();
-  } catch (error) {
-    await rm(draft, { force: true });
-    throw error;
-  } finally {
-    await file.close();
-  }
-  return draft;
-}
-
-async function sync(folder: string): Promise<void> {
-  // Windows cannot open a folder.
-  if (process.platform === 'win32') return;
-  const handle = await open(folder);
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
+    notify(`warning: ${path} has mode ${was}, open to others, which cannot be changed (${code})`);
   }
 }

@@ -1,18 +1,25 @@
-import { AppError } from '../../platform/errors.ts';
+import { AppError } from '../../errors.ts';
 import type { GitHostConnection } from '../git-host/connection.ts';
-import { explainHostFault, isPassing } from '../git-host/faults.ts';
+import { explainHostFault, isTransient } from '../git-host/faults.ts';
 import { type AppToken, OAuthError, requestRefresh } from '../git-host/oauth.ts';
 import { KeychainError } from './keychain.ts';
-import type { LoginFacts, LoginName, LoginSecrets, StoredLogin } from './login.ts';
-import type { LoginStore, NewLogin } from './login-store.ts';
+import {
+  type LoginFacts,
+  type LoginName,
+  type LoginSecrets,
+  loginFacts,
+  type NewLogin,
+  type StoredLogin,
+} from './login.ts';
+import { type LoginStore, storesFor } from './login-store.ts';
 import { logInAgain } from './messages.ts';
 
 /** A token with less time left than this is renewed before it is used. */
-export const REFRESH_AHEAD_MS = 5 * 60_000;
+const REFRESH_AHEAD_MS = 5 * 60_000;
 
 /** Before each further attempt. */
 const RETRY_PAUSES_MS = [1_000, 4_000, 9_000];
-/** No attempt begins later: with its own limit it ends while others still wait for the lock. */
+/** No attempt starts later, so that the last one ends while others still wait for the lock. */
 const LAST_ATTEMPT_MS = 20_000;
 
 export interface RefreshOptions {
@@ -20,32 +27,32 @@ export interface RefreshOptions {
   connection: GitHostConnection;
 }
 
-/** Does a login's token end within the next minutes? */
-export function isEnding({ expires_at }: Pick<LoginFacts, 'expires_at'>, now: number): boolean {
+/** Does a login's token expire within the next minutes? */
+export function isExpiring({ expires_at }: Pick<LoginFacts, 'expires_at'>, now: number): boolean {
   return expires_at !== null && Date.parse(expires_at) - now < REFRESH_AHEAD_MS;
 }
 
-/** Why a login is not for a host; null when it is. */
+/** Why a login cannot be used for a host; null if it can. */
 export function whyNotFor(hostUrl: string, { host }: Pick<LoginFacts, 'host'>): string | null {
   return host === hostUrl ? null : `it is for ${host}, and GIT_HOST_URL names another host`;
 }
 
-/** Has the token of a login ended without a way to renew it? Needs no look at its secrets. */
+/** Has a login expired with no way to renew it? */
 export function hasExpired(login: LoginFacts, now: number): boolean {
   const { client_id: clientId, refresh_expires_at: ends } = login;
-  return isEnding(login, now) && (clientId === null || ends === null || Date.parse(ends) <= now);
+  return isExpiring(login, now) && (clientId === null || ends === null || Date.parse(ends) <= now);
 }
 
-/** A token and when it ends; null when it does not expire. */
+/** A token and when it expires; null for never. */
 export interface ValidToken {
   token: string;
   expires_at: string | null;
 }
 
 /**
- * A token of the login that is still valid, renewed when it ends soon. One process renews at a time, and
- * the new refresh token is stored before the new token is returned. Throws UNAUTHORIZED when there is no
- * login or it has to be made again, CREDENTIAL_STORAGE_UNAVAILABLE when it cannot be read.
+ * Returns a valid token of the login, renewed if it expires soon. One process renews at a time, and the
+ * new refresh token is stored before the new token is returned. Throws UNAUTHORIZED if the person must
+ * log in (again), CREDENTIAL_STORAGE_UNAVAILABLE if the login cannot be read.
  */
 export async function readValidToken(
   name: LoginName,
@@ -54,7 +61,7 @@ export async function readValidToken(
   const { store, connection } = options;
   const login = await store.find(name);
   if (login === null) throw logInAgain(name, 'the login was removed');
-  const isUsable = (stored: StoredLogin) => !isEnding(stored, connection.clock.now());
+  const isUsable = (stored: StoredLogin) => !isExpiring(stored, connection.clock.now());
   if (isUsable(login)) return validToken(login, await readSecrets(name, login, store));
   return store.locked(async (held) => {
     // Another process may have renewed it in the meantime.
@@ -64,8 +71,7 @@ export async function readValidToken(
     if (isUsable(current)) return validToken(current, secrets);
     await held.rehearse();
     const renewed = await renew(name, current, secrets, connection);
-    const stores = current.store === 'file' ? (['file'] as const) : (['keychain', 'file'] as const);
-    await held.save(name, renewed, stores);
+    await held.save(name, renewed, storesFor(current.store === 'file' ? 'file' : 'auto'));
     return validToken(renewed.facts, renewed.secrets);
   });
 }
@@ -74,7 +80,7 @@ function validToken({ expires_at }: LoginFacts, { token }: LoginSecrets): ValidT
   return { token, expires_at };
 }
 
-/** The secrets of a login. Throws CREDENTIAL_STORAGE_UNAVAILABLE with the way out (spec 3, Errors). */
+/** The secrets of a login. Throws CREDENTIAL_STORAGE_UNAVAILABLE, with what to do about it. */
 export async function readSecrets(
   name: LoginName,
   login: StoredLogin,
@@ -97,27 +103,24 @@ async function renew(
   secrets: LoginSecrets,
   connection: GitHostConnection,
 ): Promise<NewLogin> {
-  const { client_id: clientId } = login;
+  const { client_id: clientId, refresh_expires_at: end } = login;
   const { refresh_token: refreshToken } = secrets;
-  const ends = login.refresh_expires_at;
-  const isOver = ends !== null && Date.parse(ends) <= connection.clock.now();
-  if (clientId === null || refreshToken === null || isOver)
+  const isOver = end !== null && Date.parse(end) <= connection.clock.now();
+  if (clientId === null || refreshToken === null || isOver) {
     throw logInAgain(name, 'it has expired');
-  const token = await refresh({ clientId, refreshToken }, name, connection);
+  }
+  const { token, refresh_token, ...times } = await refresh(
+    { clientId, refreshToken },
+    name,
+    connection,
+  );
   return {
-    facts: {
-      kind: login.kind,
-      account: login.account,
-      host: login.host,
-      client_id: clientId,
-      expires_at: token.expiresAt,
-      refresh_expires_at: token.refreshExpiresAt,
-    },
-    secrets: { token: token.token, refresh_token: token.refreshToken },
+    facts: { ...loginFacts.parse(login), ...times },
+    secrets: { token, refresh_token },
   };
 }
 
-/** Asks again where the host failed by its own fault: a long run must not end by one bad answer. */
+/** Retries failures of the host: one bad answer must not end a long run. */
 async function refresh(
   login: { clientId: string; refreshToken: string },
   name: LoginName,
@@ -134,7 +137,7 @@ async function refresh(
         throw logInAgain(name, `the git host refused to renew it (${error.code})`);
       }
       const isTooLate = pauseMs === null || clock.now() + pauseMs - startedAt > LAST_ATTEMPT_MS;
-      if (isTooLate || !isPassing(error)) throw explainHostFault(error, hostUrl);
+      if (isTooLate || !isTransient(error)) throw explainHostFault(error, hostUrl);
       await clock.sleep(pauseMs, signal);
     }
   }

@@ -1,25 +1,23 @@
-import type { GitHostConfig } from '../../platform/config/git-host.ts';
-import { AppError } from '../../platform/errors.ts';
+import type { GitHostConfig } from '../../config/git-host.ts';
+import { AppError } from '../../errors.ts';
 import type { GitHostConnection } from '../git-host/connection.ts';
 import type { LoginName, StoredLogin } from './login.ts';
 import type { LoginStore } from './login-store.ts';
 import { logInAgain, loginCommand } from './messages.ts';
-import { isEnding, readValidToken, type ValidToken, whyNotFor } from './refresh.ts';
+import { isExpiring, readValidToken, type ValidToken, whyNotFor } from './refresh.ts';
 
 /** What a source token is for; only tokens of the environment differ by it. */
 export type SourceUse = 'project' | 'organization' | 'private';
 
-/** The tokens of a worker run. Ask again for each use: a run may last longer than a token. */
+/** The tokens of a run. Ask for each use: a run may last longer than a token. */
 export interface TokenSource {
-  /** Where source tokens come from: the stored login, else the environment (spec 3, Discovery). */
+  /** Where source tokens come from: the stored login, else the environment. */
   readonly origin: 'login' | 'environment';
   /** How repositories are found: `auto` takes the login of an app. */
   readonly discovery: 'auto' | 'accounts';
-  /** The account of the source login; null when it is not known or there is none. */
-  readonly account: string | null;
   /**
-   * A token that is valid now. Throws UNAUTHORIZED when one has to log in again,
-   * CREDENTIAL_STORAGE_UNAVAILABLE when the login cannot be read: never a token of the environment then.
+   * A token that is valid now. Throws UNAUTHORIZED if the person must log in again and
+   * CREDENTIAL_STORAGE_UNAVAILABLE if the login cannot be read, rather than use the environment's token.
    */
   source(use: SourceUse): Promise<string>;
   /** The token of the destination login; null when none is stored. Throws as `source`. */
@@ -50,7 +48,7 @@ export function openLoginTokens({ config, store, connection }: TokenSourceOption
     const before = known.get(name);
     if (before === undefined) return (await readAnew(name)).token;
     const valid = await before;
-    if (!isEnding(valid, connection.clock.now())) return valid.token;
+    if (!isExpiring(valid, connection.clock.now())) return valid.token;
     // The first to notice reads anew; the others wait with it.
     if (known.get(name) === before) readAnew(name);
     return (await (known.get(name) ?? readAnew(name))).token;
@@ -76,8 +74,8 @@ export function openLoginTokens({ config, store, connection }: TokenSourceOption
 }
 
 /**
- * Finds out where a run's tokens come from. Throws UNAUTHORIZED when there is neither a source login nor
- * a token in the environment, CREDENTIAL_STORAGE_UNAVAILABLE when credentials.json cannot be read.
+ * Decides where a run's tokens come from. Throws UNAUTHORIZED if there is neither a source login nor a
+ * token in the environment, CREDENTIAL_STORAGE_UNAVAILABLE if credentials.json cannot be read.
  */
 export async function openTokenSource(
   options: TokenSourceOptions,
@@ -90,7 +88,6 @@ export async function openTokenSource(
     return {
       origin: 'login',
       discovery: login.kind === 'app' ? config.GIT_DISCOVERY : 'accounts',
-      account: login.account,
       source: async () => logins.tokenOf('github:source', login),
       destination,
     };
@@ -99,13 +96,12 @@ export async function openTokenSource(
   return {
     origin: 'environment',
     discovery: 'accounts',
-    account: null,
     source: async (use) => tokens[use],
     destination,
   };
 }
 
-/** Each of the two stands in for the other when only one is set (decisions 7). */
+/** If only one of the two is set, it is used for everything. */
 function environmentTokens(config: GitHostConfig): Record<SourceUse, string> {
   const { GIT_TOKEN_PERSONAL: personal, GIT_TOKEN_PRIVATE: privateOne } = config;
   const project = personal ?? privateOne;

@@ -1,20 +1,20 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { chatVariables } from '../../../lib/config/chat.ts';
+import { readConfig } from '../../../lib/config/read.ts';
+import { redisVariables } from '../../../lib/config/redis.ts';
 import type {
   ConfirmationClaim,
   ConfirmationStore,
 } from '../../../lib/observatory/chat/confirmation-store.ts';
 import { createConfirmationStore } from '../../../lib/observatory/chat/confirmations.ts';
-import { chatVariables } from '../../../lib/platform/config/chat.ts';
-import { readConfig } from '../../../lib/platform/config/read.ts';
-import { redisVariables } from '../../../lib/platform/config/redis.ts';
-import { openRedis } from '../../../lib/platform/redis.ts';
+import { openRedis } from '../../../lib/rate-limits/redis.ts';
 import { createTestClock, type TestClock } from '../../support/clock.ts';
 import { hasRedisServer } from '../../support/redis-server.ts';
 import { startUpstashRest, type UpstashRest } from '../../support/upstash-rest.ts';
 
 // What an approval is good for, also for a process that asks with what is not its own: one run, of one tool,
-// with the arguments that were shown. (spec 2, Tool confirmation; decisions 5)
+// with the arguments that were shown.
 
 const stores = [
   ['in the process', false],

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { hashPassword } from '../../../lib/platform/password.ts';
 import { addUser } from '../../../lib/records/users.ts';
+import { hashPassword } from '../../../lib/security/password.ts';
 import {
   advanceUntilSettled,
   askStream,
@@ -23,8 +23,7 @@ import { sql } from '../../support/records.ts';
 import { hasRedisServer } from '../../support/redis-server.ts';
 import { startUpstashRest, type UpstashRest } from '../../support/upstash-rest.ts';
 
-// A person's consent to send_report_email, decided in every way and through any process. (spec 2, Tool
-// confirmation)
+// A person's consent to send_report_email, decided in every way and through any process.
 
 let database: TestDatabase;
 let chat: MailChat;
@@ -294,17 +293,5 @@ describe('POST /chat/confirm', () => {
   ])('refuses %s', async (_case, body, status, code) => {
     const answer = await (await chat.start()).post('/chat/confirm', body);
     expect([answer.status, await answer.json()]).toMatchObject([status, { error: { code } }]);
-  });
-});
-
-it('asks nobody about arguments that do not fit', async () => {
-  const server = await chat.start();
-  const calls = [{ ...mailCall, args: { subject: 'The week', recipients: [] } }];
-  scriptChat(chat.gateway, { calls }, { text: ['Hm.'] });
-  const events = await (await askStream(server, { question: 'Mail.' })).ended;
-  expect(typesOf(events)).not.toContain('confirm_required');
-  expect(events.find(({ type }) => type === 'tool_end')).toMatchObject({
-    success: false,
-    error: expect.stringContaining('recipients'),
   });
 });

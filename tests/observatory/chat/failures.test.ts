@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { databaseUnavailable } from '../../../lib/platform/database/database.ts';
+import { databaseUnavailable } from '../../../lib/database/database.ts';
 import {
   advanceUntilSettled,
   askStream,

@@ -14,7 +14,7 @@ import {
 import { createPostgres, type TestDatabase } from '../../support/databases.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
 
-// Whatever a model says: the stream has the grammar of spec 2, Events, and the stored turn is what it told.
+// Whatever a model says: the events of the stream come in the promised order, and the stored turn is what it told.
 
 let database: TestDatabase;
 let gateway: Gateway;

@@ -7,7 +7,7 @@ import { hasRedisServer } from '../../support/redis-server.ts';
 import { startUpstashRest, type UpstashRest } from '../../support/upstash-rest.ts';
 
 // Whoever is told that a call is approved finds that it ran, whatever happens between the decision and the
-// next look of the stream. Nothing runs twice. (spec 2, Tool confirmation)
+// next look of the stream. Nothing runs twice.
 
 let database: TestDatabase;
 let chat: MailChat;

@@ -8,7 +8,7 @@ import {
   scriptChat,
   sentTo,
 } from '../../support/chat.ts';
-import { createEmbedded, type TestDatabase } from '../../support/databases.ts';
+import { createPostgres, type TestDatabase } from '../../support/databases.ts';
 import { TEST_SECRET } from '../../support/deps.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
 import { ADDRESSES, startMailService } from '../../support/mail.ts';
@@ -21,7 +21,7 @@ let database: TestDatabase;
 let gateway: Gateway;
 
 beforeAll(async () => {
-  database = await createEmbedded();
+  database = await createPostgres();
 });
 afterAll(() => database.close());
 beforeEach(async () => {
@@ -44,7 +44,7 @@ describe('POST /chat', () => {
     const args = { run_id: run };
     scriptChat(
       gateway,
-      { text: ['I look. '], calls: [{ id: 'c1', name: 'get_backup_run_details', args }] },
+      { text: ['I look.'], calls: [{ id: 'c1', name: 'get_backup_run_details', args }] },
       { text: [`Run ${run} is completed.`] },
     );
     const session_id = randomUUID();
@@ -64,7 +64,7 @@ describe('POST /chat', () => {
       request_id: headers.get('x-request-id'),
       session_id,
       question,
-      answer: `I look. Run ${run} is completed.`,
+      answer: `I look.\n\nRun ${run} is completed.`,
       status: 'completed',
       model: 'acme/chat-paid',
       tool_calls,
@@ -247,11 +247,17 @@ describe('POST /api/tools/execute', () => {
     expect(body.data).not.toHaveProperty('result');
   });
 
-  it.each(['send_report_email', 'trigger_backup_run', 'record_backup_fix', 'send_backup_report'])(
-    'refuses %s with 403, because a person has to allow it',
-    async (name) => {
+  it.each([
+    ['send_report_email', /ask for it in the streaming chat/],
+    ['trigger_backup_run', /call it over MCP .* the chat does not offer it$/],
+    ['record_backup_fix', /call it over MCP .* the chat does not offer it$/],
+    ['send_backup_report', /call it over MCP .* the chat does not offer it$/],
+  ])(
+    'refuses %s with 403, because a person has to allow it, and says where',
+    async (name, where) => {
       const { status, body } = await execute(name);
       expect([status, body.error.code]).toEqual([403, 'CONFIRMATION_REQUIRED']);
+      expect(body.error.message).toMatch(where);
     },
   );
 

@@ -4,7 +4,7 @@ import { askStream, readMessages, scriptChat, sentTo } from '../../support/chat.
 import { setUpChat } from '../../support/chat-world.ts';
 import { insertLog, insertRun, sql } from '../../support/records.ts';
 
-// The grammar of POST /chat/stream, frame by frame, and what is stored of a turn (spec 2, Events).
+// The grammar of POST /chat/stream, frame by frame, and what is stored of a turn.
 
 const chat = setUpChat();
 
@@ -93,7 +93,7 @@ describe('tools', () => {
           { name: 'list_backup_runs' },
         ],
       },
-      { text: [' Done.'] },
+      { text: ['Done.'] },
     );
     const { ended } = await askStream(chat.server, { question: 'How was the run?' });
     const events = await ended;
@@ -129,11 +129,11 @@ describe('tools', () => {
     const generated = secondStart?.type === 'tool_start' ? secondStart.tool_call_id : '';
     expect(generated).toMatch(uuid);
     expect(secondEnd).toMatchObject({ tool_call_id: generated, success: true });
-    expect(events.at(-1)).toMatchObject({ answer: 'Let me look. Done.' });
+    expect(events.at(-1)).toMatchObject({ answer: 'Let me look.\n\nDone.' });
     expect(events[7]).toMatchObject({ iteration: 2 });
 
     const [, stored] = await messages();
-    expect(stored).toMatchObject({ content: 'Let me look. Done.', status: 'completed' });
+    expect(stored).toMatchObject({ content: 'Let me look.\n\nDone.', status: 'completed' });
     expect(stored?.tool_calls).toEqual([
       {
         tool_call_id: 'call_a',
@@ -173,7 +173,51 @@ describe('tools', () => {
     expect(await sql(chat.database.db, 'SELECT FROM backup_run_requests')).toHaveLength(0);
   });
 
-  it('cuts a long result with a note, and takes secrets out', async () => {
+  it.each<[string, string[], string[], string]>([
+    [
+      'a blank line',
+      ['I ask ', 'first.'],
+      ['## Summary', ' of it'],
+      'I ask first.\n\n## Summary of it',
+    ],
+    ['what is missing of one', ['I ask first.\n'], ['## Summary'], 'I ask first.\n\n## Summary'],
+    ['nothing more behind one', ['I ask first.\n\n'], ['## Summary'], 'I ask first.\n\n## Summary'],
+    [
+      'one line, not two',
+      ['I ask first.'],
+      ['\n', '\n', '## Summary'],
+      'I ask first.\n\n## Summary',
+    ],
+    ['no line when nothing was said', [], ['## Summary'], '## Summary'],
+    ['no line when only space was', [' \n'], ['## Summary'], ' \n## Summary'],
+  ])('puts %s between the texts of two iterations', async (_case, first, second, answer) => {
+    const calls = [{ id: 'c1', name: 'list_backup_runs' }];
+    scriptChat(chat.gateway, { text: first, calls }, { text: second }, { text: ['Yes.'] });
+    const session_id = randomUUID();
+    const { ended } = await askStream(chat.server, { session_id, question: 'How is it?' });
+    const events = await ended;
+    const tokens = events.flatMap((event) => (event.type === 'token' ? event.text : []));
+    expect(tokens.join('')).toBe(answer);
+    expect(events.at(-1)).toMatchObject({ type: 'done', answer });
+    expect((await messages())[1]).toMatchObject({ content: answer });
+    // So does the model see it again.
+    await (await askStream(chat.server, { session_id, question: 'Really?' })).ended;
+    expect(sentMessages(2).at(-2)).toEqual({ role: 'assistant', content: answer });
+  });
+
+  it('tells an error behind the text of all iterations', async () => {
+    const calls = [{ id: 'c1', name: 'list_backup_runs' }];
+    const error = { code: 500, message: 'inner' };
+    scriptChat(chat.gateway, { text: ['I look.'], calls }, { text: ['It is'], error });
+    const events = await (await askStream(chat.server, { question: 'How is it?' })).ended;
+    const [failed, done] = events.slice(-2);
+    const message = failed && 'message' in failed ? failed.message : '';
+    expect(message).not.toBe('');
+    expect(done).toMatchObject({ type: 'done', answer: `I look.\n\nIt is\n\n${message}` });
+    expect((await messages())[1]).toMatchObject({ status: 'failed', content: 'I look.\n\nIt is' });
+  });
+
+  it('cuts the texts of a long result, which stays JSON, and takes secrets out', async () => {
     const token = `ghp_${'a1B2'.repeat(9)}`;
     for (let n = 0; n < 20; n += 1) {
       await insertLog(chat.database.db, { message: `${token} ${'x'.repeat(3_000)}` });
@@ -183,8 +227,9 @@ describe('tools', () => {
     const { ended } = await askStream(chat.server, { question: 'Show logs.' });
     const end = (await ended).find((event) => event.type === 'tool_end');
     const result = end && 'result' in end ? end.result : '';
-    expect(result).toMatch(/\[cut: the first 16000 of \d+ characters/);
-    expect(result.length).toBeLessThan(16_200);
+    expect(result).toMatch(/\[cut: \d+ more characters\]/);
+    expect(result.length).toBeLessThanOrEqual(16_000);
+    expect(JSON.parse(result).logs).toHaveLength(20);
     expect(JSON.stringify([await ended, sentMessages(1), await messages()])).not.toContain(token);
   });
 });

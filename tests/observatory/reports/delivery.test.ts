@@ -100,18 +100,16 @@ describe('POST /reports with recipients', () => {
   });
 
   it.each(['RESEND_API_KEY', 'SMTP_FROM'])(
-    'answers 503 without %s, which only the log names, and keeps nothing',
+    'answers 503 without %s, which it names, and keeps nothing',
     async (name) => {
       client = createObservatoryClient({
         db: database.db,
         environment: { ...mail.environment, [name]: undefined },
       });
-      const { status, text } = await client.post('/reports', { ...WRITTEN, recipients: [OPS] });
-      expect(status).toBe(503);
-      expect(text).not.toContain(name);
-      expect(client.deps.logged.map(({ message }) => message)).toContainEqual(
-        expect.stringContaining(name),
-      );
+      const { status, body } = await client.post('/reports', { ...WRITTEN, recipients: [OPS] });
+      const message = `no report can be mailed: the operator has to set ${name}`;
+      expect([status, body.error.message]).toEqual([503, message]);
+      expect(client.deps.logged.map((record) => record.message)).toContain(message);
       expect((await client.get('/reports')).body.data).toEqual([]);
     },
   );

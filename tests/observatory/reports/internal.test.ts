@@ -5,7 +5,7 @@ import { ADDRESSES, type MailService, startMailService } from '../../support/mai
 import { createObservatoryClient } from '../../support/observatory-client.ts';
 import { sql } from '../../support/records.ts';
 
-// Reports of the MCP server's tool send_backup_report (decisions 6).
+// Reports of the MCP server's tool send_backup_report.
 
 const REPORT = { subject: 'From an agent', content_markdown: '**3** runs failed' };
 const asMcp = { token: null, headers: withSecret };

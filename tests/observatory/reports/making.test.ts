@@ -95,7 +95,7 @@ describe('latest_backup', () => {
       [
         '# Backup run 2',
         'Started 2026-03-02 05:00 UTC, status `completed`, took 2 s.',
-        '- Repositories: 4\n- Backed up: 3\n- Unchanged: 0\n- Failed: 1\n- Without failure: 75%\n- Archives made: 3.0 MiB',
+        '- Repositories: 4\n- Successful: 3\n- Unchanged: 0\n- Failed: 1\n- Without failure: 75%\n- Archives made: 3.0 MiB',
         'Error: `1 repository failed`',
         '## Repositories',
         '| Repository | Status | Size | Duration | Error |\n| --- | --- | --- | --- | --- |\n| `acme/site` | `failed` | 0 B | 0 ms | `could not resolve host` |\n| `acme/tools` | `completed` | 3.0 MiB | 0 ms | – |',
@@ -103,6 +103,18 @@ describe('latest_backup', () => {
         '| Run | Started | Status | Repositories | Failed | Skipped | Size | Duration |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n| 2 | 2026-03-02 05:00 UTC | `completed` | 4 | 1 | 0 | 3.0 MiB | 2 s |\n| 1 | 2026-03-01 05:00 UTC | `completed` | 1 | 0 | 0 | 2.0 MiB | 1 min 5 s |',
       ].join('\n\n'),
     );
+  });
+
+  it('says how many of the successful repositories were empty', async () => {
+    const run = await insertRun(database.db, {
+      status: 'completed',
+      total_repos: 2,
+      successful: 2,
+    });
+    await insertResult(database.db, run, 'acme/new', { status: 'empty' });
+    await insertResult(database.db, run, 'acme/tools', { status: 'completed' });
+    const { content_markdown } = await make('latest_backup');
+    expect(content_markdown).toContain('- Successful: 2, of which empty (nothing to archive): 1\n');
   });
 
   it('has the same tables in HTML, with a chart of the runs', async () => {

@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createArchiveReader } from '../../../lib/archives/archives.ts';
-import { systemClock } from '../../../lib/platform/clock.ts';
-import { redact } from '../../../lib/platform/redaction.ts';
-import { findRecordedArchive } from '../../../lib/records/archive-state.ts';
+import { systemClock } from '../../../lib/clock.ts';
+import { embeddedUrl } from '../../../lib/database/embedded/address.ts';
+import { findRecordedArchive } from '../../../lib/records/recorded-archive.ts';
 import { STALE_RUN_MESSAGE, sweepStaleRuns } from '../../../lib/records/stale-runs.ts';
-import { findFreePort } from '../../../scripts/free-port.ts';
+import { createRedactor } from '../../../lib/security/redaction/redactor.ts';
 import { chatEnvironment, say } from '../../support/chat.ts';
 import { connect } from '../../support/connection.ts';
 import { createPostgres } from '../../support/databases.ts';
@@ -50,7 +50,7 @@ describe.concurrent('a killed command', () => {
         environment: { PATH: process.env.PATH },
         clock: systemClock,
         findRecord: (repository) => findRecordedArchive(db, repository),
-        redact,
+        redactor: createRedactor([]),
       });
       let round = 0;
       await killRepeatedly('backup run', {
@@ -92,7 +92,7 @@ describe.concurrent('a killed command', () => {
           }
           for (const name of names) {
             const { signal } = new AbortController();
-            const verified = await reader.verify(`local/${name}`, signal);
+            const verified = await reader.verify(`local/${name}`, { signal });
             expect(verified).toMatchObject({ integrity_status: 'VALID_UNCOMPROMISED' });
           }
           const kept = (await readdir(archives)).filter((name) => name.startsWith('.scratch'));
@@ -158,8 +158,7 @@ describe.concurrent('a killed command', () => {
     inTurn(async () => {
       const folder = await temporaryFolder();
       onTestFinished(folder.remove);
-      const port = await findFreePort(0);
-      const env = { EMBEDDED_DB_PORT: String(port) };
+      const url = embeddedUrl(join(folder.path, '.data'));
       const random = createRandom('embedded database');
       const kills = times(10, 100);
       let acknowledged = 0;
@@ -169,14 +168,14 @@ describe.concurrent('a killed command', () => {
         const afterMs = Math.round(random() * (isEarly ? 3_000 : 1_000));
         try {
           if (isEarly) {
-            const script = startScript('start', { cwd: folder.path, env: { PORT: '0', ...env } });
+            const script = startScript('start', { cwd: folder.path, env: { PORT: '0' } });
             await pause(afterMs);
             script.child.kill('SIGKILL');
             await script.finished;
             continue;
           }
-          const server = await startIn(folder.path, env);
-          const client = await connect(`postgres://postgres@127.0.0.1:${port}/postgres`);
+          const server = await startIn(folder.path);
+          const client = await connect(url);
           client.on('error', () => undefined);
           expect(await countRows(client)).toBeGreaterThanOrEqual(acknowledged);
           acknowledged = await countRows(client);
@@ -195,8 +194,8 @@ describe.concurrent('a killed command', () => {
           throw new Error(`embedded database: ${when}: ${String(error)}`, { cause: error });
         }
       }
-      const server = await startIn(folder.path, env);
-      const client = await connect(`postgres://postgres@127.0.0.1:${port}/postgres`);
+      const server = await startIn(folder.path);
+      const client = await connect(url);
       expect(await countRows(client)).toBeGreaterThanOrEqual(acknowledged);
       await client.end();
       server.child.kill('SIGTERM');

@@ -1,13 +1,13 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { systemClock } from '../../../lib/platform/clock.ts';
-import { migrate } from '../../../lib/platform/database/migrate.ts';
-import { createRedactor } from '../../../lib/platform/redaction.ts';
+import { systemClock } from '../../../lib/clock.ts';
+import { migrate } from '../../../lib/database/migrate.ts';
 import { hashingEmbedder } from '../../../lib/search/embedders/embedder.ts';
 import { hashingModel } from '../../../lib/search/embedders/hashing.ts';
 import { activateGeneration, startGeneration } from '../../../lib/search/generations.ts';
 import { processBatches } from '../../../lib/search/process-batch.ts';
+import { createRedactor } from '../../../lib/security/redaction/redactor.ts';
 import { openCredentialsFile } from '../../../lib/worker/logins/credentials-file.ts';
 import { createPostgres, silentLog, type TestDatabase } from '../../support/databases.ts';
 import { countJobs, createPostgresWithVectors } from '../../support/embeddings.ts';
@@ -67,9 +67,9 @@ describe.concurrent('a killed process', () => {
           await untilAlone(db);
           // What a lease of 5 minutes would do by itself.
           await sql(db, "UPDATE embedding_jobs SET leased_until = '-infinity'");
-          const handles = { db, clock: systemClock, log: silentLog, redactor: createRedactor([]) };
+          const deps = { db, clock: systemClock, log: silentLog, redactor: createRedactor([]) };
           const report = await processBatches(
-            { ...handles, openEmbedder: async () => hashingEmbedder },
+            { ...deps, openEmbedder: async () => hashingEmbedder },
             { generationId, batchSize: 500, maxBatches: 50, budgetMs: 60_000 },
           );
           expect(report.generation_status).toBe('READY');

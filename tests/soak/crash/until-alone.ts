@@ -1,4 +1,4 @@
-import type { Database } from '../../../lib/platform/database/database.ts';
+import type { Database } from '../../../lib/database/database.ts';
 import { sql } from '../../support/records.ts';
 
 /**

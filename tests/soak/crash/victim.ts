@@ -1,11 +1,11 @@
-import { systemClock } from '../../../lib/platform/clock.ts';
-import { migrate } from '../../../lib/platform/database/migrate.ts';
-import { openDatabase } from '../../../lib/platform/database/open.ts';
-import { createLog } from '../../../lib/platform/log.ts';
-import { createRedactor } from '../../../lib/platform/redaction.ts';
+import { systemClock } from '../../../lib/clock.ts';
+import { migrate } from '../../../lib/database/migrate.ts';
+import { openDatabase } from '../../../lib/database/open.ts';
+import { createLog } from '../../../lib/log.ts';
 import { hashingEmbedder } from '../../../lib/search/embedders/embedder.ts';
 import { activateGeneration } from '../../../lib/search/generations.ts';
 import { processBatches } from '../../../lib/search/process-batch.ts';
+import { createRedactor } from '../../../lib/security/redaction/redactor.ts';
 import { openCredentialsFile } from '../../../lib/worker/logins/credentials-file.ts';
 
 // Does one kind of work, and says when it begins and what is done: `victim.ts WORK WHERE …`.
@@ -25,11 +25,11 @@ const works: Record<string, () => Promise<void>> = {
   },
   async batch() {
     const db = await open();
-    const handles = { db, log, clock: systemClock, redactor: createRedactor([]) };
+    const deps = { db, log, clock: systemClock, redactor: createRedactor([]) };
     const request = { batchSize: 10, maxBatches: 50, budgetMs: 60_000 };
     say('begins');
     await processBatches(
-      { ...handles, openEmbedder: async () => hashingEmbedder },
+      { ...deps, openEmbedder: async () => hashingEmbedder },
       { ...request, generationId: Number(rest[0]) },
     );
     await db.close();

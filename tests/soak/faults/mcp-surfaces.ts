@@ -2,7 +2,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import { connectClient, withToken } from '../../support/mcp.ts';
-import { sql } from '../../support/records.ts';
+import { insertResult, sql } from '../../support/records.ts';
 import {
   describeSuccess,
   type Ground,
@@ -46,7 +46,12 @@ export const searchTool: Surface = request((ground) =>
 
 /** A tool that writes: what it asked for is queued once, however often it is repeated. */
 export const triggerTool: Surface = request(
-  (ground) => callTool(ground, 'trigger_backup_run', { target_repo: `acme/${ground.label}` }),
+  async (ground) => {
+    const target_repo = `acme/${ground.label}`;
+    // Only a repository that is tracked can be asked for.
+    await insertResult(ground.db, 1, target_repo, { status: 'completed' });
+    return callTool(ground, 'trigger_backup_run', { target_repo });
+  },
   async ({ db, label }) => {
     const text = 'SELECT FROM backup_run_requests WHERE target_repo = $1';
     const rows = await sql(db, text, [`acme/${label}`]);

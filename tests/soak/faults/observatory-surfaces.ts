@@ -83,7 +83,7 @@ export const processBatch: Surface = async (ground, phases) => {
   };
   await phases.broken();
   const seen = await describeAnswer(await call(ground, 'POST', '/embeddings/process-batch', batch));
-  await phases.mended();
+  await phases.repaired();
   const stored =
     (await jobs('processing')) > 0 ? 'jobs wait until their lease of 5 minutes ends' : '';
   const lost = await jobs('failed');
@@ -219,7 +219,7 @@ export const runningChat: Surface = async (ground, phases) => {
   await phases.broken();
   ground.chat.release(question);
   const seen = await outcomeOf(answer);
-  await phases.mended();
+  await phases.repaired();
   return { seen, stored: await storedTurn(ground, question) };
 };
 
@@ -236,7 +236,7 @@ export const confirmation: Surface = async (ground, phases) => {
   await phases.broken();
   const seen = await decide(ground);
   await pause(SEVERAL_LOOKS_MS);
-  await phases.mended();
+  await phases.repaired();
   let mayBeDecided = false;
   const decideOnceBack = async () => {
     const outcome = await decide(ground);

@@ -1,7 +1,7 @@
 import { type Fault, faults } from '../../support/fault-proxy.ts';
 
 // What happens when a part breaks, by part, use and fault. The suite tries each combination and compares;
-// the README's table is written from the same.
+// the table in docs/troubleshooting.md is written from the same.
 
 /** The parts, as the table names them. */
 export const parts = {
@@ -56,6 +56,7 @@ export const limits = {
   redis: { seconds: 4, words: '3 s' },
   ready: { seconds: 3, words: '3 s' },
   database: { seconds: 16, words: '15 s' },
+  search: { seconds: 6, words: '5 s' },
   gateway: { seconds: 6, words: '30 s for each request' },
   mail: { seconds: 16, words: '15 s' },
   retries: { seconds: 20, words: '15 s' },
@@ -119,8 +120,8 @@ const database: Record<Use, Outcomes> = {
   runningSocket: staysOpen,
   login: away,
   sessions: away,
-  search: away,
-  rerank: away,
+  search: broken('503 SERVICE_UNAVAILABLE', { limit: 'search' }),
+  rerank: broken('503 SERVICE_UNAVAILABLE', { limit: 'search' }),
   models: away,
   processBatch: broken('503 SERVICE_UNAVAILABLE', {
     limit: 'database',
@@ -147,7 +148,7 @@ const database: Record<Use, Outcomes> = {
   }),
   readTool: broken(toolAway, { limit: 'database' }),
   healthTool: broken('works: UNHEALTHY', { limit: 'ready' }),
-  searchTool: broken(toolAway, { limit: 'database' }),
+  searchTool: broken(toolAway, { limit: 'search' }),
   triggerTool: broken(toolAway, {
     stored: 'nothing',
     limit: 'database',
@@ -304,7 +305,6 @@ const gitHost: Record<Use, Outcomes> = {
   }),
   logIn: broken(hostSilent, {
     hangs: { limit: 'hostHangs' },
-    resets: { seen: hostForeign },
     page: { seen: hostForeign },
   }),
 };

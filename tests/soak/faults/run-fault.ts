@@ -28,7 +28,7 @@ export function paceOf(results: Record<string, Result>): Pace {
 }
 
 /**
- * Uses all surfaces at once while the part behind the proxy has one fault, or none, mends it when each has its
+ * Uses all surfaces at once while the part behind the proxy has one fault, or none, repairs it when each has its
  * answer, and waits until each works again.
  */
 export async function runFault<On, Name extends string>(
@@ -44,8 +44,8 @@ export async function runFault<On, Name extends string>(
     if (fault !== null) await proxy.break(fault);
     brokenAt = performance.now();
   });
-  const mending = meet(entries.length, async () => {
-    await proxy.mend();
+  const repairing = meet(entries.length, async () => {
+    await proxy.repair();
     mendedAt = performance.now();
   });
 
@@ -58,16 +58,16 @@ export async function runFault<On, Name extends string>(
     };
     const phases: Phases = {
       broken: () => arrive(breaking),
-      mended: () => {
+      repaired: () => {
         answeredAt = performance.now();
-        return arrive(mending);
+        return arrive(repairing);
       },
     };
     const outcome = await surface(ground, phases).catch((error: unknown) =>
       error instanceof Error ? error : new Error(String(error)),
     );
     // Whoever failed on the way keeps nobody waiting.
-    for (const meeting of [breaking, mending]) if (!arrivals.has(meeting)) void meeting.arrive();
+    for (const meeting of [breaking, repairing]) if (!arrivals.has(meeting)) void meeting.arrive();
     return {
       outcome,
       answeredAfterMs: answeredAt - brokenAt,

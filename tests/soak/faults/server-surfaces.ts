@@ -53,5 +53,3 @@ export const serverSurfaces = {
   triggerTool,
   reportTool,
 } as const satisfies Record<string, Surface>;
-
-export type ServerSurface = keyof typeof serverSurfaces;

@@ -1,8 +1,11 @@
-import type { Database } from '../../../lib/platform/database/database.ts';
-import { openDatabase } from '../../../lib/platform/database/open.ts';
-import { hashPassword } from '../../../lib/platform/password.ts';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Database } from '../../../lib/database/database.ts';
+import { embeddedUrl } from '../../../lib/database/embedded/address.ts';
+import { openDatabase } from '../../../lib/database/open.ts';
 import { addUser } from '../../../lib/records/users.ts';
-import { findFreePort } from '../../../scripts/free-port.ts';
+import { hashPassword } from '../../../lib/security/password.ts';
 import { chatEnvironment } from '../../support/chat.ts';
 import { silentLog } from '../../support/databases.ts';
 import { TEST_SECRET } from '../../support/deps.ts';
@@ -36,7 +39,7 @@ export interface ServerWorld {
 const GRACE = { username: 'grace', password: 'the password of grace' };
 
 /** Seconds after which a server with a broken gateway gives a request to it up, instead of 30. */
-export const GATEWAY_TIMEOUT_SECONDS = 2;
+const GATEWAY_TIMEOUT_SECONDS = 2;
 
 /** Starts everything real but for the stand-ins of gateway, mail and Neon's endpoint. */
 export async function startServerWorld(part: ServerPart): Promise<ServerWorld> {
@@ -57,9 +60,10 @@ export async function startServerWorld(part: ServerPart): Promise<ServerWorld> {
   let db: Database;
   if (part === 'gateway') {
     // The one database that has the vector extension, and so the search that asks the gateway.
-    const port = await findFreePort(0);
-    addresses.EMBEDDED_DB_PORT = String(port);
-    const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
+    const dataDir = await mkdtemp(join(tmpdir(), 'faults-'));
+    closing.push(() => rm(dataDir, { recursive: true, force: true }));
+    addresses.DATA_DIR = dataDir;
+    const url = embeddedUrl(dataDir);
     db = await openDatabase({ url, fetch, log: silentLog, maxConnections: 2 });
     closing.push(db.close);
   } else {
@@ -90,6 +94,8 @@ export async function startServerWorld(part: ServerPart): Promise<ServerWorld> {
     MCP_AUTH_TOKEN: TEST_TOKEN,
     LOG_LEVEL: 'warn',
     TRUSTED_PROXIES: '127.0.0.1',
+    MCP_MAX_CALLS_PER_MINUTE: '1000000',
+    USER_MAX_REQUESTS_PER_MINUTE: '1000000',
     REPORTS_ACCEPT_INTERNAL: 'true',
     HITL_POLL_INTERVAL_SECONDS: '0.2',
     ...(part === 'gateway'

@@ -111,7 +111,7 @@ function running(
       // One poll at least, of which the feed hears nothing, or with a part that it does not use the row.
       await untilThere(() => has(during), '', 2_500).catch(() => undefined);
       const seen = !client.isOpen() ? 'ended' : has(during) ? WORKS : 'stays open, rows come later';
-      await phases.mended();
+      await phases.repaired();
       await untilThere(() => has(during), 'the row of meanwhile');
       const after = await send('after');
       await untilThere(() => has(after), 'the row after');

@@ -1,4 +1,4 @@
-import type { Database } from '../../../lib/platform/database/database.ts';
+import type { Database } from '../../../lib/database/database.ts';
 import type { MailService } from '../../support/mail.ts';
 import type { ChatModel } from './chat-model.ts';
 
@@ -31,7 +31,7 @@ export interface Phases {
   /** Called when all is prepared; resolves when the part is broken. */
   broken(): Promise<void>;
   /** Called when the client has its answer; resolves when the part is back. */
-  mended(): Promise<void>;
+  repaired(): Promise<void>;
 }
 
 /**
@@ -51,7 +51,7 @@ export function request<On>(
   return async (ground, phases) => {
     await phases.broken();
     const seen = await ask(ground, 'first');
-    await phases.mended();
+    await phases.repaired();
     const kept = await stored(ground, 'first');
     await untilWorks((attempt) => ask(ground, attempt));
     return { seen, stored: kept };
@@ -62,7 +62,7 @@ export function request<On>(
 const GIVEN_UP_AFTER_MS = 30_000;
 
 /** Asks until the answer is that it works, each try under a name of its own. */
-export async function untilWorks(ask: (attempt: string) => Promise<string>): Promise<void> {
+async function untilWorks(ask: (attempt: string) => Promise<string>): Promise<void> {
   const until = performance.now() + GIVEN_UP_AFTER_MS;
   for (let attempt = 1; ; attempt += 1) {
     const seen = await ask(`again-${attempt}`);

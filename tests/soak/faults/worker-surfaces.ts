@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { AppError, errorCodes } from '../../../lib/platform/errors.ts';
+import { AppError, errorCodes } from '../../../lib/errors.ts';
 import type { TestDatabase } from '../../support/databases.ts';
 import type { GitServer } from '../../support/git-server.ts';
 import type { HostedWorker } from '../../support/hosted-worker.ts';
@@ -63,7 +63,7 @@ export const underWayRun: Surface<WorkerGround> = async (ground, phases) => {
   await phases.broken();
   held.release();
   const early = await Promise.race([run, pause(3_000)]);
-  await phases.mended();
+  await phases.repaired();
   const end = await untilEnded(run);
   const [last] = await rowsOf<{ status: string }>(
     db,

@@ -1,4 +1,4 @@
-import { openDatabase } from '../../../lib/platform/database/open.ts';
+import { openDatabase } from '../../../lib/database/open.ts';
 import { createPostgres, silentLog } from '../../support/databases.ts';
 import { type FaultProxy, startFaultProxy } from '../../support/fault-proxy.ts';
 import { createRepository, temporaryFolder } from '../../support/git.ts';

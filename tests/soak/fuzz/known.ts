@@ -7,7 +7,7 @@ import type { FuzzRequest } from './requests.ts';
 import { RUNS, USER } from './world.ts';
 
 /** What stands in a generated request for a value that is only known when it is sent. */
-export const places = {
+const places = {
   generation: '__generation__',
   report: '__report__',
   confirmation: '__confirmation__',

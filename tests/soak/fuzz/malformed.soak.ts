@@ -8,13 +8,13 @@ import { conversations, type RawConversation } from './raw-requests.ts';
 import { startFuzzWorld } from './world.ts';
 
 // Bytes that are no HTTP, or just about. What each known case is answered is held by the tests of
-// lib/platform/http/serve.ts; here they are generated, against the whole server.
+// lib/http/serve.ts; here they are generated, against the whole server.
 
 const CONVERSATIONS = times(2_000, 100_000);
 const AT_ONCE = 10;
 /** Clients that send a byte now and then, and never an end. */
 const SLOW_CLIENTS = 40;
-/** The read timeout of 15 seconds (spec 1, Limits), and what a busy machine adds. */
+/** The read timeout of 15 seconds, and what a busy machine adds. */
 const SLOW_END_MS = 25_000;
 
 let world: Awaited<ReturnType<typeof startFuzzWorld>>;

@@ -1,4 +1,3 @@
-import { findFreePort } from '../../../scripts/free-port.ts';
 import { say } from '../../support/chat.ts';
 import { connect } from '../../support/connection.ts';
 import { startGateway } from '../../support/gateway.ts';
@@ -23,7 +22,6 @@ export async function startFuzzWorld(database: FuzzDatabase) {
   const gateway = await startGateway();
   const mail = await startMailService();
   const { DATABASE_URL, ...environment } = world.environment;
-  const port = database === 'embedded' ? await findFreePort(0) : 0;
   let asked = 0;
   gateway.routes.set('/chat/completions', ({ body }, response) => {
     const messages = (body?.messages ?? []) as { role: string; content: unknown }[];
@@ -38,18 +36,19 @@ export async function startFuzzWorld(database: FuzzDatabase) {
   const server = await startServerProcess({
     ...observatoryEnvironment,
     ...environment,
-    ...(database === 'postgres' ? { DATABASE_URL } : { EMBEDDED_DB_PORT: String(port) }),
+    ...(database === 'postgres' ? { DATABASE_URL } : {}),
     ...mail.environment,
     GATEWAY_BASE_URL: gateway.url,
     GATEWAY_API_KEYS: 'server-key-number-1',
     GATEWAY_MODEL: 'acme/chat-paid',
     CRON_SECRET,
     TRUSTED_PROXIES: '127.0.0.1',
+    MCP_MAX_CALLS_PER_MINUTE: '1000000',
+    USER_MAX_REQUESTS_PER_MINUTE: '1000000',
     LOGIN_MAX_FAILURES: '1000',
     EMBEDDING_BATCH_TIME_BUDGET_SECONDS: '0.1',
   } as Record<string, string>);
-  const url =
-    database === 'postgres' ? DATABASE_URL : `postgres://postgres@127.0.0.1:${port}/postgres`;
+  const url = database === 'postgres' ? DATABASE_URL : server.databaseUrl;
   await fill(url);
   return {
     server,

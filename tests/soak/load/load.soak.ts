@@ -34,11 +34,13 @@ beforeAll(async () => {
   server = await startServerProcess({
     ...(observatoryEnvironment as Record<string, string>),
     DATABASE_URL: database.url,
-    // As the README advises where Postgres shares the machine.
+    // As docs/operate.md advises where Postgres shares the machine.
     DATABASE_POOL_SIZE: String(Math.min(10, availableParallelism())),
     INTERNAL_SECRET: TEST_SECRET,
     MCP_AUTH_TOKEN: TEST_TOKEN,
     TRUSTED_PROXIES: '127.0.0.1',
+    MCP_MAX_CALLS_PER_MINUTE: '1000000',
+    USER_MAX_REQUESTS_PER_MINUTE: '1000000',
     LOG_LEVEL: 'error',
   });
   const response = await fetch(`${server.url}/auth/login`, {

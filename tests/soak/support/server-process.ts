@@ -5,6 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
+import { embeddedUrl } from '../../../lib/database/embedded/address.ts';
 import type { LogRecord } from '../../support/deps.ts';
 
 /** What a process still holds when the garbage is collected. */
@@ -19,6 +20,8 @@ export interface HeldMemory {
 /** `npm start` as it ships, in a process of its own, whose memory can be looked at. */
 export interface ServerProcess {
   url: string;
+  /** Of its embedded database. */
+  databaseUrl: string;
   port: number;
   /** Every record that it logged so far. */
   logged: LogRecord[];
@@ -64,6 +67,7 @@ export async function startServerProcess(
   const url = await readOutput(child, logged);
   return {
     url,
+    databaseUrl: embeddedUrl(join(cwd, '.data')),
     port: Number(new URL(url).port),
     logged,
     async memory() {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect, it } from 'vitest';
-import { secretsEqual } from '../../../lib/platform/crypto.ts';
+import { secretsEqual } from '../../../lib/security/crypto.ts';
 import { times } from '../size.ts';
 import { sample, spreadOf, tell } from './samples.ts';
 

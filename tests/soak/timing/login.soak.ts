@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { identityVariables } from '../../../lib/config/identity.ts';
+import { readConfig } from '../../../lib/config/read.ts';
 import { createPasswordCheck } from '../../../lib/observatory/password-check.ts';
-import { identityVariables } from '../../../lib/platform/config/identity.ts';
-import { readConfig } from '../../../lib/platform/config/read.ts';
-import { hashPassword } from '../../../lib/platform/password.ts';
 import { addUser } from '../../../lib/records/users.ts';
-import { createPostgres, type TestDatabase } from '../../support/databases.ts';
+import { hashPassword } from '../../../lib/security/password.ts';
+import { createPostgres, silentLog, type TestDatabase } from '../../support/databases.ts';
+import { olderHash } from '../../support/passwords.ts';
 import { times } from '../size.ts';
 import { sample, spreadOf, tell } from './samples.ts';
 
@@ -14,6 +15,7 @@ let database: TestDatabase;
 beforeAll(async () => {
   database = await createPostgres();
   await addUser(database.db, 'stored', await hashPassword('the password of stored'));
+  await addUser(database.db, 'older', olderHash('the password of older'));
 });
 afterAll(() => database.close());
 
@@ -22,8 +24,8 @@ it('a failed login takes as long for a name that nobody has', async () => {
     AUTH_USERNAME: 'configured',
     AUTH_PASSWORD: 'the password of configured',
   });
-  const check = createPasswordCheck(config, database.db);
-  const names = ['unknown', 'stored', 'configured'].map((name) => ({
+  const check = createPasswordCheck({ config, db: database.db, log: silentLog });
+  const names = ['unknown', 'stored', 'older', 'configured'].map((name) => ({
     name,
     async act() {
       if ((await check(name, 'a wrong password')) !== null) throw new Error('it was taken');

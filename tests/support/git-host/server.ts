@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
 import { Hono } from 'hono';
-import { type Clock, systemClock } from '../../../lib/platform/clock.ts';
+import { type Clock, systemClock } from '../../../lib/clock.ts';
 import { apiRoutes } from './api.ts';
 import { loginRoutes } from './logins.ts';
 import { createGitHostState, type GitHostState, type HostRepository } from './state.ts';

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { Clock } from '../../../lib/platform/clock.ts';
+import type { Clock } from '../../../lib/clock.ts';
 
 export interface HostRepository {
   /** `owner/name`. */

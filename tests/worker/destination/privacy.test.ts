@@ -1,28 +1,20 @@
 import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
-import { createPostgres, type TestDatabase } from '../../support/databases.ts';
+import { beforeEach, expect, it } from 'vitest';
 import { git } from '../../support/git.ts';
 import { makeToken } from '../../support/git-host/state.ts';
-import { createHostedWorker, type HostedWorker } from '../../support/hosted-worker.ts';
+import { useDatabase, useHostedWorker } from '../../support/hooks.ts';
 import { rowsOf } from '../../support/worker.ts';
 
-let database: TestDatabase;
-let bench: HostedWorker;
+const database = useDatabase();
+const bench = useHostedWorker(database);
 let target: string;
-beforeAll(async () => {
-  database = await createPostgres();
-});
-afterAll(() => database.close());
 beforeEach(async () => {
-  bench = await createHostedWorker();
-  await database.db.query({ text: 'TRUNCATE backup_runs, worker_repo_state CASCADE' });
   await bench.add({ fullName: 'ada/backups', private: true }, { installed: false });
   await bench.add({ fullName: 'team/closed', private: true });
   await bench.add({ fullName: 'team/open' });
   target = `${bench.host.url}/ada/backups.git`;
 });
-afterEach(() => bench.close());
 
 const run = (env: Record<string, string> = {}) =>
   bench.run({ databaseUrl: database.url, env: { BACKUP_REPO_PATH: target, ...env } });

@@ -1,23 +1,14 @@
 import { randomFillSync } from 'node:crypto';
 import { readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createPostgres, type TestDatabase } from '../../support/databases.ts';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { createPostgres } from '../../support/databases.ts';
 import { createRepository, git, listRefs } from '../../support/git.ts';
-import { createHostedWorker, type HostedWorker } from '../../support/hosted-worker.ts';
+import { useDatabase, useHostedWorker } from '../../support/hooks.ts';
 import { rowsOf } from '../../support/worker.ts';
 
-let database: TestDatabase;
-let bench: HostedWorker;
-beforeAll(async () => {
-  database = await createPostgres();
-});
-afterAll(() => database.close());
-beforeEach(async () => {
-  bench = await createHostedWorker();
-  await database.db.query({ text: 'TRUNCATE backup_runs, worker_repo_state CASCADE' });
-});
-afterEach(() => bench.close());
+const database = useDatabase();
+const bench = useHostedWorker(database);
 
 const lastResults = () =>
   rowsOf<{ repo_full_name: string; status: string; error_message: string }>(
@@ -135,7 +126,7 @@ describe('a local destination', () => {
         repo_full_name: 'local/big',
         status: 'too_large',
         error_message:
-          'the archive of 101.0 MiB is above the limit of 100.0 MiB for a file: kept here, not pushed',
+          'the archive of 101.0 MiB exceeds the limit of 100.0 MiB for a file: kept here, not pushed',
       },
     ]);
     const counts = 'SELECT successful, failed FROM backup_runs ORDER BY id DESC LIMIT 1';

@@ -1,24 +1,15 @@
 import { readdir } from 'node:fs/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { openLoginStore } from '../../../lib/worker/logins/login-store.ts';
-import { createPostgres, type TestDatabase } from '../../support/databases.ts';
 import { grantAppToken, makeToken } from '../../support/git-host/state.ts';
-import { createHostedWorker, type HostedWorker } from '../../support/hosted-worker.ts';
+import { useDatabase, useHostedWorker } from '../../support/hooks.ts';
+import type { HostedWorker } from '../../support/hosted-worker.ts';
 import { createMemoryKeychain } from '../../support/keychain.ts';
 import { factsAt } from '../../support/logins.ts';
 import { rowsOf } from '../../support/worker.ts';
 
-let database: TestDatabase;
-let bench: HostedWorker;
-beforeAll(async () => {
-  database = await createPostgres();
-});
-afterAll(() => database.close());
-beforeEach(async () => {
-  bench = await createHostedWorker();
-  await database.db.query({ text: 'TRUNCATE backup_runs, worker_repo_state CASCADE' });
-});
-afterEach(() => bench.close());
+const database = useDatabase();
+const bench = useHostedWorker(database);
 
 const run = (env: Record<string, string> = {}) => bench.run({ databaseUrl: database.url, env });
 const results = () =>
@@ -88,7 +79,7 @@ describe('discovery by installations', () => {
     await bench.logIn();
     expect((await run()).code).toBe(1);
     expect(await lastRun()).toMatchObject({
-      error_message: expect.stringContaining('reaches no repository'),
+      error_message: expect.stringContaining('cannot reach any repository'),
     });
   });
 

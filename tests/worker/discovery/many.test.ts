@@ -108,13 +108,13 @@ it('ends 200 repositories, ten of them broken in ten ways, in one run within 300
   expect(
     Object.fromEntries(others.map((it) => [it.repo_full_name, [it.status, it.error_message]])),
   ).toEqual({
-    '-team/../x': ['failed', message(/a name that is not accepted/)],
+    '-team/../x': ['failed', message(/its name on the git host is not accepted/)],
     'team/blocked': ['failed', message(/has disabled this repository \(451\); git said/)],
     'team/corrupt': ['failed', message(/./)],
     'team/disabled': ['failed', message(/has disabled this repository \(451\)$/)],
     'team/empty': ['empty', ''],
     'team/gone': ['failed', message(/^access lost: the git host answers 404/)],
-    'team/lost': ['failed', message(/^access lost: the repository is there, but no longer/)],
+    'team/lost': ['failed', message(/^access lost: the repository exists, but discovery/)],
     'team/moved': ['failed', message(/301/)],
     'team/shallow': ['failed', message(/is shallow, so its history is incomplete/)],
     'team/unwell': ['failed', message(/500/)],

@@ -1,18 +1,17 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
-import { createPostgres, type TestDatabase } from '../../support/databases.ts';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 import { git } from '../../support/git.ts';
+import { useDatabase } from '../../support/hooks.ts';
 import { createHostedWorker, type HostedWorker, install } from '../../support/hosted-worker.ts';
+import { insertResult, insertRun } from '../../support/records.ts';
 import { rowsOf } from '../../support/worker.ts';
 
-let database: TestDatabase;
+const database = useDatabase();
 let bench: HostedWorker;
-beforeAll(async () => {
-  database = await createPostgres();
-});
-afterAll(() => database.close());
 beforeEach(async () => {
   bench = await createHostedWorker();
-  await database.db.query({ text: 'TRUNCATE backup_runs, worker_repo_state CASCADE' });
+  await database.db.query({
+    text: 'TRUNCATE backup_runs, worker_repo_state, backup_run_requests CASCADE',
+  });
   await bench.add({ fullName: 'team/sound' });
   await bench.logIn();
 });
@@ -69,8 +68,41 @@ it('backs a renamed repository up as what it is called now, and keeps the archiv
   ]);
   expect(await logsOf('team/sound')).toEqual([
     expect.stringMatching(
-      /^the repository was renamed to team\/noise and is backed up as that;.*is kept/,
+      /^the repository was renamed to team\/noise and is backed up under that name;.*is kept/,
     ),
+  ]);
+});
+
+it('claims requests for all and for what it finds, and leaves those for what else is tracked', async () => {
+  const earlier = await insertRun(database.db, { status: 'completed' });
+  await insertResult(database.db, earlier, 'local/Main', { status: 'completed' });
+  await database.db.query({
+    text: `INSERT INTO backup_run_requests (target_repo)
+      VALUES (NULL), ('team/sound'), ('local/main'), ('team/never-seen')`,
+  });
+  await run();
+  expect(
+    await rowsOf(database.db, 'SELECT target_repo, status FROM backup_run_requests ORDER BY id'),
+  ).toEqual([
+    { target_repo: null, status: 'completed' },
+    { target_repo: 'team/sound', status: 'completed' },
+    { target_repo: 'local/main', status: 'pending' },
+    { target_repo: 'team/never-seen', status: 'failed' },
+  ]);
+});
+
+it('fails a request for a repository that is not on the host any more', async () => {
+  await run();
+  bench.host.state.repositories.delete('team/sound');
+  unlist('team/sound');
+  await bench.add({ fullName: 'team/other' });
+  await database.db.query({
+    text: `INSERT INTO backup_run_requests (target_repo) VALUES ('team/sound')`,
+  });
+  await run();
+  const requests = 'SELECT target_repo, status FROM backup_run_requests';
+  expect(await rowsOf(database.db, requests)).toEqual([
+    { target_repo: 'team/sound', status: 'failed' },
   ]);
 });
 
@@ -118,7 +150,7 @@ it('says that access was lost between the list and the clone, with what git said
 
 it.each([
   ['deleted', 404, /^access lost: the git host answers 404 .*its archive team__b\.bundle is kept/],
-  ['unlisted', 200, /^access lost: the repository is there, but no longer among those/],
+  ['unlisted', 200, /^access lost: the repository exists, but discovery does not find it/],
   ['disabled', 451, /^the git host has disabled this repository \(451\); its archive/],
 ] as const)(
   'gives a repository that was backed up before and is not listed any more a result: %s',
@@ -163,7 +195,7 @@ it.each([
       // biome-ignore lint/suspicious/noControlCharactersInRegex: the characters that must be gone
       repo_full_name: expect.not.stringMatching(/[\u0000-\u001f]/),
       status: 'failed',
-      error_message: 'the git host gives it a name that is not accepted',
+      error_message: 'its name on the git host is not accepted',
     },
   ]);
   expect(bench.http.requests.every(({ path }) => path.startsWith('/team/sound.git/'))).toBe(true);

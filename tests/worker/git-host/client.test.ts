@@ -1,22 +1,21 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { listInstallations, readAccount } from '../../../lib/worker/git-host/account.ts';
 import { createGitHostClient } from '../../../lib/worker/git-host/client.ts';
 import { explainHostFault } from '../../../lib/worker/git-host/faults.ts';
 import { listPages } from '../../../lib/worker/git-host/pages.ts';
 import { grantAppToken } from '../../support/git-host/state.ts';
-import { createLoginBench, type LoginBench, untilSleeping } from '../../support/logins.ts';
+import { useLoginBench } from '../../support/hooks.ts';
+import { untilSleeping } from '../../support/logins.ts';
 
-let bench: LoginBench;
+const bench = useLoginBench();
 let token: string;
 beforeEach(async () => {
-  bench = await createLoginBench();
   token = grantAppToken(bench.host.state, 'ada', 'Iv1.standin').access_token;
 });
-afterEach(() => bench.remove());
 
 const clientOf = (signal = new AbortController().signal) =>
   createGitHostClient({

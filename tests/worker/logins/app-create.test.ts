@@ -1,23 +1,17 @@
 import { chmod, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { writeApp } from '../../../lib/worker/logins/app-file.ts';
 import { runLoginCommand } from '../../../lib/worker/logins/commands.ts';
 import { visit } from '../../support/browser.ts';
-import {
-  createLoginBench,
-  type LoginBench,
-  openTestSession,
-  untilSleeping,
-} from '../../support/logins.ts';
+import { useLoginBench } from '../../support/hooks.ts';
+import { openTestSession, untilSleeping } from '../../support/logins.ts';
 
-let bench: LoginBench;
+const bench = useLoginBench();
 beforeEach(async () => {
-  bench = await createLoginBench();
   bench.host.state.manifests.set('good-code', made);
 });
-afterEach(() => bench.remove());
 
 const made = {
   id: 7,
@@ -118,9 +112,9 @@ describe('app create', () => {
     expect([(await stat(appPath())).mode & 0o777, (await stat(bench.folder)).mode & 0o777]).toEqual(
       [0o600, 0o700],
     );
-    expect(shown).toMatchObject({ status: 200, text: expect.stringContaining('The app is made') });
+    expect(shown).toMatchObject({ status: 200, text: expect.stringContaining('App created') });
     expect(await outcome).toBe(0);
-    expect(written.stdout).toContain('Made the app backup-of-ada');
+    expect(written.stdout).toContain('App backup-of-ada created');
     expect(written.stderr).toContain('Enable device flow');
     expect(written.stderr).toContain(`${bench.host.url}/apps/backup-of-ada/installations/new`);
     for (const secret of secrets) {
@@ -214,7 +208,7 @@ describe('an app.json that is there', () => {
     const { session, written } = openTestSession(bench);
     await runLoginCommand(session, { name: 'auth status', check: false, json: false });
     expect((await stat(appPath())).mode & 0o777).toBe(0o600);
-    expect(written.stderr).toMatch(/^warning: .*app\.json had the mode 0640/);
+    expect(written.stderr).toMatch(/^warning: .*app\.json had mode 0640/);
   });
 
   it('that is invalid is said to be so, without its content', async () => {

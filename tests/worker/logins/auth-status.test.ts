@@ -1,27 +1,18 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { systemClock } from '../../../lib/platform/clock.ts';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { systemClock } from '../../../lib/clock.ts';
 import type { AuthStatus } from '../../../lib/worker/logins/auth-status.ts';
 import { runLoginCommand } from '../../../lib/worker/logins/commands.ts';
 import { createKeychain } from '../../../lib/worker/logins/keychain.ts';
 import { makeToken } from '../../support/git-host/state.ts';
-import {
-  createLoginBench,
-  factsAt,
-  type LoginBench,
-  openTestSession,
-  storeAppLogin,
-} from '../../support/logins.ts';
+import { useLoginBench } from '../../support/hooks.ts';
+import { factsAt, openTestSession, storeAppLogin } from '../../support/logins.ts';
 import {
   hasSecretService,
   type SecretService,
   startSecretService,
 } from '../../support/secret-service.ts';
 
-let bench: LoginBench;
-beforeEach(async () => {
-  bench = await createLoginBench();
-});
-afterEach(() => bench.remove());
+const bench = useLoginBench();
 
 async function status(options: { check?: boolean; env?: Record<string, string> } = {}) {
   const { session, written } = openTestSession(bench, options.env ? { env: options.env } : {});
@@ -98,7 +89,7 @@ describe('auth status', () => {
     const { session, written } = openTestSession(bench);
     await runLoginCommand(session, { name: 'auth status', check: false, json: false });
     expect(written.stdout).toMatch(
-      /^source login \(github:source\): http:\S+ as ada, app, in the file\n {2}token until \S+Z\n {2}renewed by itself until \S+Z\n {2}a scheduled run can read it\n/,
+      /^source login \(github:source\): http:\S+ as ada, app, in the file\n {2}token until \S+Z\n {2}renewed automatically until \S+Z\n {2}a scheduled run can read it\n/,
     );
   });
 });

@@ -55,7 +55,7 @@ describe('login github, piped', () => {
       code: 0,
       stdout: `Logged in to ${new URL(host.url).host} as ada: source login, kept in ${folder}/config/credentials.json.\n`,
       stderr: expect.stringMatching(
-        /^Open {3}http:\S+\nEnter {2}WDJB-MJHT {3}\(valid for 15 minutes\)\nWaiting until the login is allowed there\.\nThe app is not installed/,
+        /^Open {3}http:\S+\nEnter {2}WDJB-MJHT {3}\(valid for 15 minutes\)\nWaiting for you to allow the login there\.\nThe app is not installed/,
       ),
     });
     expect(stdout + stderr).not.toContain('\u001b');
@@ -98,7 +98,7 @@ describe('login github, piped', () => {
     host.state.polls.push({ error: 'access_denied' });
     const denied = await worker(['login', 'github', '--client-id', 'Iv1.standin']);
     expect(denied.code).toBe(4);
-    expect(denied.stderr).toMatch(/the login was denied on the page: log in again to retry\n$/);
+    expect(denied.stderr).toMatch(/the login was denied: log in again to retry\n$/);
   });
 
   it('ends with 1 when the host does not answer', async () => {
@@ -143,6 +143,28 @@ it.each([
 ])('%j with %j on stdin ends with %d', async (args, stdin, code) => {
   expect((await worker(args, {}, stdin)).code).toBe(code);
 });
+
+it.each([
+  ['login gateway --paste', ['login', 'gateway', '--paste', '--store', 'file'], 'pasted'],
+  [
+    'login github --import-token',
+    ['login', 'github', '--profile', 'destination', '--import-token', '--store', 'file'],
+    't'.repeat(40),
+  ],
+])(
+  '%s ends after its work while the other end of its stdin stays open',
+  async (_what, args, line) => {
+    host.state.tokens.set('t'.repeat(40), { login: 'grace', endsAt: null, ofApp: false });
+    const login = startScript('worker', {
+      args,
+      env: { ...env, PATH: join(folder, 'nothing') },
+      cwd: folder,
+      stdin: null,
+    });
+    login.child.stdin?.write(`${line}\n`);
+    expect((await login.finished).code).toBe(0);
+  },
+);
 
 it('an invalid credentials.json ends every command with 1 and one line, and stays as it is', async () => {
   await logIn('--store', 'file');

@@ -57,8 +57,8 @@ describe('credentials.json', () => {
     await open().read();
     expect([await modeOf(path), await modeOf(folder)]).toEqual([0o600, 0o700]);
     expect(notices).toEqual([
-      `warning: ${folder} had the mode 0755, open to others; it is 0700 now`,
-      `warning: ${path} had the mode 0644, open to others; it is 0600 now`,
+      `warning: ${folder} had mode 0755, open to others; it is now 0700`,
+      `warning: ${path} had mode 0644, open to others; it is now 0600`,
     ]);
     await open().read();
     expect(notices).toHaveLength(2);

@@ -1,24 +1,16 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { AppError } from '../../../lib/platform/errors.ts';
+import { describe, expect, it } from 'vitest';
+import type { AppError } from '../../../lib/errors.ts';
 import { authorizeDevice } from '../../../lib/worker/logins/device-flow.ts';
 import { RunStopped } from '../../../lib/worker/stop.ts';
 import type { PollAnswer } from '../../support/git-host/state.ts';
-import {
-  createLoginBench,
-  type LoginBench,
-  openTestSession,
-  untilSleeping,
-} from '../../support/logins.ts';
+import { useLoginBench } from '../../support/hooks.ts';
+import { openTestSession, untilSleeping } from '../../support/logins.ts';
 
 const APP = 'Iv1.standin';
-let bench: LoginBench;
-beforeEach(async () => {
-  bench = await createLoginBench();
-});
-afterEach(() => bench.remove());
+const bench = useLoginBench();
 
 const polls = () =>
   bench.host.state.requests.filter(({ path }) => path === '/login/oauth/access_token');
@@ -63,7 +55,7 @@ describe('the device flow', () => {
     expect(written.stderr).toContain('Enter  WDJB-MJHT   (valid for 15 minutes)\n');
     expect(pausesOf(start)).toEqual([7, 7, 7]);
     expect(bench.host.state.tokens.has(token?.token ?? '')).toBe(true);
-    expect(Date.parse(token?.expiresAt ?? '')).toBe(bench.clock.now() + 8 * 3_600_000);
+    expect(Date.parse(token?.expires_at ?? '')).toBe(bench.clock.now() + 8 * 3_600_000);
     expect(polls()[0]?.body).toMatchObject({ client_id: APP, device_code: expect.any(String) });
   });
 
@@ -89,7 +81,7 @@ describe('the device flow', () => {
   });
 
   it.each([
-    ['access_denied', 'UNAUTHORIZED', /denied on the page: log in again/],
+    ['access_denied', 'UNAUTHORIZED', /login was denied: log in again/],
     ['expired_token', 'UNAUTHORIZED', /code has expired: log in again/],
     ['incorrect_device_code', 'UNAUTHORIZED', /code has expired: log in again/],
     ['incorrect_client_credentials', 'BAD_REQUEST', /client id.*check --client-id/],

@@ -101,7 +101,7 @@ describe('login gateway', () => {
     async (query) => {
       const { outcome, callback } = await begin();
       const shown = await visit(`${callback.split('?')[0]}?${query}`);
-      expect(shown).toMatchObject({ status: 400, text: expect.stringContaining('wrong state') });
+      expect(shown).toMatchObject({ status: 400, text: expect.stringContaining('Wrong state') });
       expect(exchanges()).toEqual([]);
       await visit(`${callback}&code=right`);
       expect(await outcome).toBe(0);
@@ -140,7 +140,7 @@ describe('login gateway', () => {
     const first = visit(`${callback}&code=one`).catch(() => null);
     while (exchanges().length === 0) await new Promise((done) => setImmediate(done));
     const second = await visit(`${callback}&code=two`);
-    expect(second).toMatchObject({ status: 410, text: expect.stringContaining('used already') });
+    expect(second).toMatchObject({ status: 410, text: expect.stringContaining('already used') });
     // The exchange that hangs ends by its own limit.
     await untilSleeping(bench, 2);
     bench.clock.advance(30_000);
@@ -219,8 +219,8 @@ describe('login gateway --paste', () => {
 
   it.each([
     ['http://127.0.0.1:50000/callback?state=wrong&code=c\n', 'wrong state'],
-    ['\n', 'gave no code'],
-    ['', 'gave no code'],
+    ['\n', 'sent no code'],
+    ['', 'sent no code'],
   ])('refuses %j', async (stdin, message) => {
     const { outcome } = await begin({ paste: true, stdin });
     await expect(outcome).rejects.toMatchObject({

@@ -1,17 +1,14 @@
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { AppError } from '../../../lib/platform/errors.ts';
-import type { LoginCommand } from '../../../lib/worker/logins/arguments.ts';
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { AppError } from '../../../lib/errors.ts';
+import type { LoginCommand } from '../../../lib/worker/command-line.ts';
 import { runLoginCommand } from '../../../lib/worker/logins/commands.ts';
 import { makeToken } from '../../support/git-host/state.ts';
-import { createLoginBench, type LoginBench, openTestSession } from '../../support/logins.ts';
+import { useLoginBench } from '../../support/hooks.ts';
+import { openTestSession } from '../../support/logins.ts';
 
-let bench: LoginBench;
-beforeEach(async () => {
-  bench = await createLoginBench();
-});
-afterEach(() => bench.remove());
+const bench = useLoginBench();
 
 const plain = {
   name: 'login github',
@@ -88,7 +85,7 @@ describe('login github', () => {
     install(1, 'team', 'all');
     Object.assign(bench.host.state.installations[0] ?? {}, { suspended: true });
     expect((await logIn()).stdout).toContain(
-      '  team (Organization, suspended: it reads nothing there)\n',
+      '  team (Organization, suspended: it cannot read anything there)\n',
     );
   });
 
@@ -115,7 +112,7 @@ describe('login github', () => {
     const { stdout, stderr } = await logIn();
     expect(stdout).toContain(`kept in ${bench.store.path}.`);
     expect(stderr).toContain(
-      `The login is kept in ${bench.store.path}, because it could not be in the keychain: no bus`,
+      `The login is kept in ${bench.store.path}, because it could not be stored in the keychain: no bus`,
     );
   });
 

@@ -1,16 +1,13 @@
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { KeychainError } from '../../../lib/worker/logins/keychain.ts';
 import { keychainEntry, storesFor } from '../../../lib/worker/logins/login-store.ts';
 import { makeToken } from '../../support/git-host/state.ts';
-import { createLoginBench, factsAt, type LoginBench } from '../../support/logins.ts';
+import { useLoginBench } from '../../support/hooks.ts';
+import { factsAt } from '../../support/logins.ts';
 
-let bench: LoginBench;
-beforeEach(async () => {
-  bench = await createLoginBench();
-});
-afterEach(() => bench.remove());
+const bench = useLoginBench();
 
 const NAME = 'github:source';
 const makeLogin = () => ({
@@ -45,7 +42,7 @@ describe('a login', () => {
 
   it.each([
     ['fails', 'the keychain: it is locked', () => (bench.keychain.fault = 'it is locked')],
-    ['forgets', 'does not give back what was stored', () => (bench.keychain.forgets = true)],
+    ['forgets', 'does not return what was stored', () => (bench.keychain.forgets = true)],
   ])('goes to the file, aloud, when the keychain %s', async (_how, why, damage) => {
     damage();
     const login = makeLogin();
@@ -113,7 +110,7 @@ it.each([
   [
     'is something else',
     () => bench.keychain.entries.set(keychainEntry(NAME, bench.folder), 'hunter-22'),
-    'its entry for this login is not ours',
+    'its entry for this login is not valid',
   ],
 ])('an entry that %s is said to be so, without its content', async (_how, damage, message) => {
   await bench.store.save(NAME, makeLogin(), storesFor('auto'));

@@ -1,22 +1,13 @@
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { writeApp } from '../../../lib/worker/logins/app-file.ts';
 import { runLoginCommand } from '../../../lib/worker/logins/commands.ts';
 import type { LoginName } from '../../../lib/worker/logins/login.ts';
-import {
-  createLoginBench,
-  factsAt,
-  type LoginBench,
-  openTestSession,
-  storeAppLogin,
-} from '../../support/logins.ts';
+import { useLoginBench } from '../../support/hooks.ts';
+import { factsAt, openTestSession, storeAppLogin } from '../../support/logins.ts';
 
-let bench: LoginBench;
-beforeEach(async () => {
-  bench = await createLoginBench();
-});
-afterEach(() => bench.remove());
+const bench = useLoginBench();
 
 async function logOut(login: LoginName | 'all') {
   const { session, written } = openTestSession(bench);
@@ -32,7 +23,7 @@ describe('logout', () => {
     const { code, stdout, stderr } = await logOut('github:source');
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'Removed the source login.\n' });
     expect(stderr).toContain('The destination login remains');
-    expect(stderr).toContain('not revoked');
+    expect(stderr).toContain('does not revoke tokens');
     expect(await names()).toEqual(['github:destination']);
     expect([...bench.keychain.entries.keys()]).toEqual([`github:destination ${bench.folder}`]);
   });

@@ -2,27 +2,18 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { execa } from 'execa';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { gitHostVariables } from '../../../lib/platform/config/git-host.ts';
-import { readConfig } from '../../../lib/platform/config/read.ts';
+import { describe, expect, it } from 'vitest';
+import { gitHostVariables } from '../../../lib/config/git-host.ts';
+import { readConfig } from '../../../lib/config/read.ts';
 import { loginSecrets } from '../../../lib/worker/logins/login.ts';
 import { openLoginStore } from '../../../lib/worker/logins/login-store.ts';
 import { openTokenSource } from '../../../lib/worker/logins/token-source.ts';
 import { grantAppToken, makeToken } from '../../support/git-host/state.ts';
-import {
-  createLoginBench,
-  factsAt,
-  type LoginBench,
-  storeAppLogin,
-  untilSleeping,
-} from '../../support/logins.ts';
+import { useLoginBench } from '../../support/hooks.ts';
+import { factsAt, storeAppLogin, untilSleeping } from '../../support/logins.ts';
 
 const HOURS = 3_600_000;
-let bench: LoginBench;
-beforeEach(async () => {
-  bench = await createLoginBench();
-});
-afterEach(() => bench.remove());
+const bench = useLoginBench();
 
 const open = (env: Record<string, string> = {}) =>
   openTokenSource({
@@ -41,7 +32,7 @@ describe('the tokens of a run with a source login', () => {
     const { token } = await storeAppLogin(bench);
     const source = await open({ GIT_TOKEN_PERSONAL: makeToken('ghp') });
     expect(await source.source('project')).toBe(token);
-    expect(source).toMatchObject({ origin: 'login', discovery: 'auto', account: 'ada' });
+    expect(source).toMatchObject({ origin: 'login', discovery: 'auto' });
     expect(refreshes()).toEqual([]);
   });
 
@@ -223,7 +214,7 @@ describe('the tokens of a run with a source login', () => {
     expect(stored?.store).toBe('file');
     expect(loginSecrets.parse(stored).token).toBe(token);
     expect(bench.notices[0]).toMatch(
-      /credentials\.json, because it could not be in the keychain: it is locked/,
+      /credentials\.json, because it could not be stored in the keychain: it is locked/,
     );
   });
 

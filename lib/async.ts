@@ -1,0 +1,163 @@
+import type { Clock } from './clock.ts';
+import type { Log } from './log.ts';
+
+/**
+ * Calls `make` once and gives its value to every caller. A failure is not kept: the next call tries again.
+ */
+export function loadOnce<Value>(make: () => Promise<Value>): () => Promise<Value> {
+  let made: Promise<Value> | null = null;
+  return () => {
+    if (made !== null) return made;
+    const making = make();
+    making.catch(() => {
+      made = null;
+    });
+    made = making;
+    return making;
+  };
+}
+
+/**
+ * Shares work in flight between concurrent callers. Work older than `maxMs` is no longer shared: the next
+ * caller starts anew.
+ */
+export function shareInFlight<Value>(
+  work: () => Promise<Value>,
+  { clock, maxMs }: { clock: Clock; maxMs: number },
+): () => Promise<Value> {
+  let shared: { startedAt: number; outcome: Promise<Value> } | null = null;
+  return () => {
+    if (shared === null || clock.now() - shared.startedAt >= maxMs) {
+      const mine = {
+        startedAt: clock.now(),
+        outcome: work().finally(() => {
+          if (shared === mine) shared = null;
+        }),
+      };
+      shared = mine;
+    }
+    return shared.outcome;
+  };
+}
+
+/** Tracks background work, so that a process can wait for it before it ends. */
+export class PendingWork {
+  readonly #works = new Set<Promise<void>>();
+
+  /** Tracks work. Its failure is left to the caller. */
+  readonly add = (work: Promise<unknown>): void => {
+    const ending: Promise<void> = work.then(
+      () => this.#leave(ending),
+      () => this.#leave(ending),
+    );
+    this.#works.add(ending);
+  };
+
+  /** Resolves when no work is left. */
+  async settled(): Promise<void> {
+    while (this.#works.size > 0) await Promise.all(this.#works);
+  }
+
+  #leave(ending: Promise<void>): void {
+    this.#works.delete(ending);
+  }
+}
+
+/**
+ * A signal that follows another until released. For work that is shorter than the other signal's life, so
+ * that the work's listeners do not accumulate there.
+ */
+export function linkSignal(to: AbortSignal): LinkedSignal {
+  const own = new AbortController();
+  const follow = () => own.abort(to.reason);
+  if (to.aborted) follow();
+  else to.addEventListener('abort', follow);
+  return {
+    signal: own.signal,
+    release: () => to.removeEventListener('abort', follow),
+    abort: (reason) => own.abort(reason),
+  };
+}
+
+export interface LinkedSignal {
+  signal: AbortSignal;
+  /** Stops following the other signal. */
+  release(): void;
+  /** Aborts only this signal. */
+  abort(reason: unknown): void;
+}
+
+/**
+ * Settles like the work, or rejects with the signal's reason as soon as it aborts, even if the work ignores
+ * its signal.
+ */
+export async function orAborted<Value>(
+  to: AbortSignal,
+  work: (signal: AbortSignal) => Promise<Value>,
+): Promise<Value> {
+  to.throwIfAborted();
+  const { signal, release } = linkSignal(to);
+  const aborted = new Promise<never>((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+  });
+  return Promise.race([work(signal), aborted]).finally(release);
+}
+
+/** Settles like the work, or rejects after `ms` milliseconds. */
+export async function within<Value>(
+  ms: number,
+  work: Promise<Value>,
+  clock: Clock,
+): Promise<Value> {
+  const done = new AbortController();
+  const expiry = clock.sleep(ms, done.signal).then(() => {
+    throw new Error(`no answer within ${ms} ms`);
+  });
+  try {
+    return await Promise.race([work, expiry]);
+  } finally {
+    done.abort();
+  }
+}
+
+export interface RepeatOptions {
+  /** Names the work in the log when it fails. */
+  what: string;
+  intervalMs: number;
+  clock: Clock;
+  log: Log;
+}
+
+/** Work that repeats until stopped. */
+export interface Repeating {
+  /** Stops repeating and resolves when the current round is done. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Runs work after each interval until stopped. Failures are logged and do not affect later rounds.
+ */
+export function repeat(work: () => Promise<unknown>, options: RepeatOptions): Repeating {
+  const { what, intervalMs, clock, log } = options;
+  const stopping = new AbortController();
+  const rest = () =>
+    clock.sleep(intervalMs, stopping.signal).then(
+      () => true,
+      () => false, // stopped
+    );
+  const repeating = (async () => {
+    while (await rest()) {
+      try {
+        await work();
+      } catch (error) {
+        log.error(`${what} failed`, { error });
+      }
+    }
+  })();
+  return {
+    stop() {
+      stopping.abort();
+      return repeating;
+    },
+  };
+}

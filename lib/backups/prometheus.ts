@@ -1,0 +1,47 @@
+import * as z from 'zod';
+import { type Endpoint, endpoint } from '../http/route.ts';
+import type { BackupsDeps } from './backups-deps.ts';
+import { metricsInput } from './input.ts';
+
+const families = z
+  .array(
+    z.object({
+      name: z.string(),
+      help: z.string(),
+      type: z.string(),
+      values: z.array(
+        z.object({
+          name: z.string().optional(),
+          labels: z.record(z.string(), z.union([z.string(), z.number()])),
+          value: z.number().nullable().meta({ description: 'Null when nothing was measured.' }),
+        }),
+      ),
+    }),
+  )
+  .meta({ id: 'MetricFamilies' });
+
+/** GET /metrics. */
+export const metricsEndpoints: readonly Endpoint<BackupsDeps>[] = [
+  endpoint(
+    {
+      method: 'get',
+      path: '/metrics',
+      tag: 'Health',
+      access: 'internal',
+      summary: 'Read the figures of the process',
+      description: 'Prometheus text, or JSON with format=json. Request series are keyed by route.',
+      query: metricsInput,
+      responses: {
+        200: {
+          description: 'The figures.',
+          schema: families,
+          contentType: 'text/plain',
+        },
+      },
+    },
+    async ({ query }, { metrics }: BackupsDeps, c) =>
+      query.format === 'json'
+        ? c.json(await metrics.json())
+        : c.body(await metrics.render(), 200, { 'Content-Type': metrics.contentType }),
+  ),
+];

@@ -1,0 +1,33 @@
+import * as z from 'zod';
+import { databaseVariables } from './database.ts';
+import { httpVariables } from './http.ts';
+import { logVariables } from './log.ts';
+import { redisVariables } from './redis.ts';
+import { secret } from './values.ts';
+
+/** The sweep of stale runs. */
+export const sweepVariables = z.object({
+  CRON_SECRET: secret
+    .optional()
+    .describe(
+      'bearer secret of /api/cron/*, at least 32 characters; INTERNAL_SECRET is accepted too',
+    ),
+  STALE_RUN_AFTER_MINUTES: z.coerce
+    .number('must be a number of minutes')
+    .positive('must be a number of minutes above 0')
+    .max(525_600, 'must be at most a year of minutes')
+    .default(30)
+    .describe('a running run without a sign of life for this long is marked failed'),
+});
+
+/** What the service API is configured by. */
+export const backupsVariables = z.object({
+  ...databaseVariables.shape,
+  ...redisVariables.shape,
+  ...logVariables.shape,
+  ...httpVariables.shape,
+  ...sweepVariables.shape,
+});
+
+/** `backupsVariables` as they were read. */
+export type BackupsConfig = z.output<typeof backupsVariables>;

@@ -1,0 +1,35 @@
+import { archiveVariables } from './archives.ts';
+import { sweepVariables } from './backups.ts';
+import { chatVariables } from './chat.ts';
+import { databaseVariables } from './database.ts';
+import { gatewayVariables } from './gateway.ts';
+import { gitHostVariables } from './git-host.ts';
+import { httpVariables } from './http.ts';
+import { identityVariables } from './identity.ts';
+import { listenVariables } from './listen.ts';
+import { liveVariables } from './live.ts';
+import { logVariables } from './log.ts';
+import { mailVariables } from './mail.ts';
+import { backendVariables, mcpVariables } from './mcp.ts';
+import { redisVariables } from './redis.ts';
+import { searchVariables } from './search.ts';
+
+/** All variables by topic. docs/configuration.md and .env.example are generated from these. */
+export const variableGroups = {
+  Database: databaseVariables,
+  'Service API': httpVariables,
+  'Stale runs': sweepVariables,
+  'Live feed': liveVariables,
+  'Local server': listenVariables,
+  Worker: archiveVariables,
+  'Git host': gitHostVariables,
+  Redis: redisVariables,
+  Logging: logVariables,
+  Observatory: identityVariables,
+  'Model gateway': gatewayVariables,
+  Search: searchVariables,
+  Chat: chatVariables,
+  Mail: mailVariables,
+  'MCP server': mcpVariables,
+  'Other services': backendVariables,
+} as const;

@@ -1,0 +1,20 @@
+import * as z from 'zod';
+import { archiveVariables } from './archives.ts';
+import { sweepVariables } from './backups.ts';
+import { gitHostVariables } from './git-host.ts';
+import { liveSurfaceVariables } from './live.ts';
+import { mcpSurfaceVariables } from './mcp.ts';
+import { observatoryVariables } from './observatory.ts';
+
+/** The configuration of `npm start`. */
+export const localVariables = z.object({
+  ...sweepVariables.shape,
+  ...liveSurfaceVariables.shape,
+  ...mcpSurfaceVariables.shape,
+  ...observatoryVariables.shape,
+  ...archiveVariables.shape,
+  ...gitHostVariables.shape,
+});
+
+/** `localVariables` as they were read. */
+export type LocalConfig = z.output<typeof localVariables>;

@@ -1,0 +1,40 @@
+import * as z from 'zod';
+import { flag, list, secureUrl } from './values.ts';
+
+const sender = /^(?:[^<>\p{Cc}]*<([^<>\s]+)>|([^<>\s]+))$/u;
+
+/** Mail through Resend, and who may receive reports. */
+export const mailVariables = z.object({
+  RESEND_API_KEY: z
+    .string()
+    .regex(/^[\x21-\x7e]{1,512}$/, 'must be a key without spaces')
+    .optional()
+    .describe('key of the mail service; without it nothing is mailed'),
+  RESEND_BASE_URL: secureUrl
+    .default('https://api.resend.com')
+    .transform((address) => address.replace(/\/+$/, ''))
+    .describe('address of the mail service, Resend or one that speaks like it'),
+  SMTP_FROM: z
+    .string()
+    .trim()
+    .refine(isSender, 'must be a mail address, or a name and one: Backups <backups@example.com>')
+    .optional()
+    .describe('the sender: `backups@example.com` or `Backups <backups@example.com>`'),
+  SMTP_TO: list
+    .pipe(
+      z.array(z.email('must be a list of mail addresses')).max(50, 'must be a list of at most 50'),
+    )
+    .default([])
+    .describe('comma-separated addresses that may get reports; nobody else ever does'),
+  REPORTS_ACCEPT_INTERNAL: flag(false).describe(
+    'true lets the MCP server mail reports with the internal secret, to all of SMTP_TO',
+  ),
+});
+
+/** `mailVariables` as they were read. */
+export type MailConfig = z.output<typeof mailVariables>;
+
+function isSender(text: string): boolean {
+  const [, inBrackets, bare] = sender.exec(text) ?? [];
+  return z.email().safeParse(inBrackets ?? bare).success;
+}

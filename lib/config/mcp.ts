@@ -1,0 +1,59 @@
+import * as z from 'zod';
+import { archiveVariables } from './archives.ts';
+import { databaseVariables } from './database.ts';
+import { gatewayVariables } from './gateway.ts';
+import { httpVariables } from './http.ts';
+import { logVariables } from './log.ts';
+import { redisVariables } from './redis.ts';
+import { port, secret, secureUrl, wholeNumber } from './values.ts';
+
+/** The other services that the MCP server calls. */
+export const backendVariables = z.object({
+  BACKEND_URL: secureUrl
+    .optional()
+    .transform((address) => address?.replace(/\/+$/, ''))
+    .describe(
+      'the service API, for an MCP server without a database and for /observatory/ready; default: the running server of DATA_DIR',
+    ),
+  OBSERVATORY_URL: z
+    .union([z.literal(''), secureUrl])
+    .optional()
+    .describe(
+      'the observatory; default `/observatory` of BACKEND_URL or of the running server, empty: none',
+    ),
+});
+
+/** How `npm run mcp` talks to its client. */
+const mcpTransports = ['stdio', 'http', 'sse'] as const;
+
+/** The MCP server. */
+export const mcpVariables = z.object({
+  MCP_TRANSPORT: z
+    .enum(mcpTransports, 'must be stdio, http or sse')
+    .default('stdio')
+    .describe('stdio, http or sse'),
+  MCP_PORT: port.default(8090).describe('port of the http and sse transports'),
+  MCP_AUTH_TOKEN: secret
+    .optional()
+    .describe('bearer token of the MCP server over the network, at least 32 characters'),
+  MCP_MAX_CALLS_PER_MINUTE: wholeNumber(1, 1_000_000)
+    .default(600)
+    .describe('requests a minute over the network with that token'),
+});
+
+/** What the MCP server is configured by. */
+export const mcpSurfaceVariables = z.object({
+  ...databaseVariables.shape,
+  ...redisVariables.shape,
+  ...logVariables.shape,
+  ...httpVariables.shape,
+  ...backendVariables.shape,
+  ...gatewayVariables.shape,
+  ...mcpVariables.shape,
+  BACKUP_ARCHIVE_PATH: archiveVariables.shape.BACKUP_ARCHIVE_PATH,
+  // The system's PATH, to find git.
+  PATH: z.string().optional(),
+});
+
+/** `mcpSurfaceVariables` as they were read. */
+export type McpConfig = z.output<typeof mcpSurfaceVariables>;

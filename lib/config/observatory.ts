@@ -1,0 +1,37 @@
+import * as z from 'zod';
+import { archiveVariables } from './archives.ts';
+import { chatVariables } from './chat.ts';
+import { databaseVariables } from './database.ts';
+import { gatewayVariables } from './gateway.ts';
+import { httpVariables } from './http.ts';
+import { identityVariables } from './identity.ts';
+import { logVariables } from './log.ts';
+import { mailVariables } from './mail.ts';
+import { backendVariables } from './mcp.ts';
+import { redisVariables } from './redis.ts';
+import { searchVariables } from './search.ts';
+
+/** What the observatory is configured by. */
+export const observatoryVariables = z.object({
+  ...databaseVariables.shape,
+  ...redisVariables.shape,
+  ...logVariables.shape,
+  ...httpVariables.shape,
+  ...identityVariables.shape,
+  ...gatewayVariables.shape,
+  ...searchVariables.shape,
+  ...chatVariables.shape,
+  ...mailVariables.shape,
+  BACKEND_URL: backendVariables.shape.BACKEND_URL,
+  BACKUP_ARCHIVE_PATH: archiveVariables.shape.BACKUP_ARCHIVE_PATH,
+  // The system's PATH, to find git.
+  PATH: z.string().optional(),
+  VERCEL_URL: z
+    .string()
+    .regex(/^[a-z0-9.-]+$/i, 'must be a host name')
+    .optional()
+    .describe("set by the platform: the deployment's host name, where its service API answers"),
+});
+
+/** `observatoryVariables` as they were read. */
+export type ObservatoryConfig = z.output<typeof observatoryVariables>;

@@ -1,0 +1,53 @@
+import type { Environment } from './read.ts';
+
+/** Variables whose whole value is a secret, or a comma-separated list of secrets. */
+const secretVariables = [
+  'INTERNAL_SECRET',
+  'MCP_AUTH_TOKEN',
+  'CRON_SECRET',
+  'JWT_SECRET',
+  'AUTH_PASSWORD',
+  'CREDENTIALS_ENCRYPTION_KEY',
+  'GATEWAY_API_KEYS',
+  'RESEND_API_KEY',
+  'SMTP_PASSWORD',
+  'EMBEDDED_DB_PASSWORD',
+  'UPSTASH_REDIS_REST_TOKEN',
+  'KV_REST_API_TOKEN',
+  'GIT_TOKEN_PERSONAL',
+  'GIT_TOKEN_PRIVATE',
+] as const;
+
+/** Variables that hold a URL with a password. */
+const addressVariables = ['DATABASE_URL', 'UPSTASH_REDIS_REST_URL', 'KV_REST_API_URL'] as const;
+
+/** All variables that hold a secret. */
+export const secretNames: readonly string[] = [...secretVariables, ...addressVariables];
+
+/**
+ * The configured secret values, for the redactor: all secret variables, and the passwords in URLs, both
+ * encoded and decoded.
+ */
+export function configuredSecrets(environment: Environment): string[] {
+  const values = secretVariables.flatMap((name) => {
+    const value = environment[name] ?? '';
+    return [value, ...value.split(',').map((part) => part.trim())];
+  });
+  const passwords = addressVariables.flatMap((name) => passwordsOf(environment[name] ?? ''));
+  return [...new Set([...values, ...passwords])].filter((value) => value !== '');
+}
+
+function passwordsOf(address: string): string[] {
+  if (!URL.canParse(address)) return [];
+  const { password, searchParams } = new URL(address);
+  return [password, decode(password), searchParams.get('password') ?? ''];
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    // Not percent-encoded, for example a password with a bare %.
+    return text;
+  }
+}

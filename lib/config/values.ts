@@ -1,0 +1,75 @@
+import * as z from 'zod';
+import { parseNetwork } from '../http/network.ts';
+
+const portFault = 'must be a port number, 0 to 65535';
+
+/** A port number. */
+export const port = z
+  .string()
+  .regex(/^\d{1,5}$/, portFault)
+  .transform(Number)
+  .refine((number) => number <= 65535, portFault);
+
+/** `true` or `false`. */
+export const flag = (fallback: boolean) =>
+  z
+    .enum(['true', 'false'], 'must be true or false')
+    .default(fallback ? 'true' : 'false')
+    .transform((value) => value === 'true');
+
+const atLeast = (characters: number) =>
+  z.string().min(characters, `must have at least ${characters} characters`);
+
+/** Minimum lengths in characters. Passwords may be shorter because people type them. */
+export const MIN_SECRET_LENGTH = 32;
+export const MIN_PASSWORD_LENGTH = 12;
+
+/** A secret that grants access to this service. */
+export const secret = atLeast(MIN_SECRET_LENGTH);
+
+/** A user's password. */
+export const password = atLeast(MIN_PASSWORD_LENGTH);
+
+/** Comma-separated entries, without the empty ones. */
+export const list = z.string().transform((value) =>
+  value
+    .split(',')
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== ''),
+);
+
+/** An IP address or CIDR. */
+export const network = z
+  .string()
+  .refine((text) => parseNetwork(text) !== null, 'must be a list of IP addresses or CIDRs');
+
+/** Loopback host names. */
+const loopbackHost = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/i;
+
+/**
+ * A URL that secrets are sent to: https, or http to loopback. It must not contain credentials, which could
+ * end up in logs; `fetch` rejects them anyway.
+ */
+export const secureUrl = z
+  .string()
+  .refine(isSecureUrl, 'must be an https URL without credentials (http to loopback only)');
+
+function isSecureUrl(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { protocol, hostname, username, password } = new URL(text);
+  const isPrivate = protocol === 'https:' || (protocol === 'http:' && loopbackHost.test(hostname));
+  return isPrivate && username === '' && password === '';
+}
+
+/** A whole number from `least` to `most`. */
+export const wholeNumber = (least: number, most: number) => {
+  const fault = `must be a whole number, ${least} to ${most}`;
+  const fits = (number: number) => Number.isInteger(number) && number >= least && number <= most;
+  return z.coerce.number(fault).refine(fits, fault);
+};
+
+/** A number of seconds above 0 and at most `most`, fractions allowed. */
+export const seconds = (most: number) => {
+  const fault = `must be a number of seconds above 0, at most ${most}`;
+  return z.coerce.number(fault).refine((number) => number > 0 && number <= most, fault);
+};

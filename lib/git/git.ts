@@ -1,0 +1,200 @@
+import type { Environment } from '../config/read.ts';
+import { childEnvironment } from '../processes/child-environment.ts';
+import { superviseGroup } from '../processes/process-group.ts';
+import { cleanText } from '../text/clean-text.ts';
+import { credentialSettings, type GitCredential } from './git-credential.ts';
+
+/** `failed`: git reported an error. Otherwise git is missing or was stopped. */
+export type GitFault = 'failed' | 'missing' | 'timeout' | 'stopped' | 'output';
+
+/** A failure of git, with its sanitized error output. */
+export class GitError extends Error {
+  override readonly name = 'GitError';
+  readonly fault: GitFault;
+
+  constructor(message: string, fault: GitFault = 'failed') {
+    super(message);
+    this.fault = fault;
+  }
+}
+
+export interface GitOptions {
+  /** Allowed protocols, in the format of GIT_ALLOW_PROTOCOL. Default: local files only. */
+  protocols?: string;
+  /** Milliseconds after which git is stopped. Default 10 minutes. */
+  timeoutMs?: number;
+  /** The input: a text, or an open file from its current position. Default: none. */
+  stdin?: string | { fd: number };
+  /** A token for one address, which disables credential helpers. Default: none. */
+  credential?: GitCredential | null;
+}
+
+/** git as a child process. Every call rejects with the signal's reason when that aborts. */
+export interface Git {
+  /** Runs git for its output, of at most 64 MiB. Throws GitError. */
+  read(args: readonly string[], options?: GitOptions): Promise<string>;
+  /** Runs git for its raw output, of at most 64 MiB. Throws GitError. */
+  readBytes(args: readonly string[], options?: GitOptions): Promise<Uint8Array>;
+  /** Runs git and yields its records of at most 1 MiB, terminated by `separator`. Throws GitError. */
+  stream(args: readonly string[], separator: string, options?: GitOptions): AsyncIterable<string>;
+}
+
+const MAX_OUTPUT_BYTES = 64 * 2 ** 20;
+const MAX_ERROR_BYTES = 2 ** 20;
+const MAX_RECORD_LENGTH = 2 ** 20;
+const DEFAULT_TIMEOUT_MS = 10 * 60_000;
+
+/** Options for every call: no hooks, no background maintenance. */
+const settings = [
+  'core.hooksPath=/dev/null',
+  'protocol.ext.allow=never',
+  'gc.auto=0',
+  'maintenance.auto=false',
+  'i18n.logOutputEncoding=UTF-8',
+  // Give up on connections below 1 kB/s for two minutes.
+  'http.lowSpeedLimit=1000',
+  'http.lowSpeedTime=120',
+].flatMap((setting) => ['-c', setting]);
+
+/** Variables that would redirect git to another repository. */
+const repositoryVariables = [
+  'GIT_DIR',
+  'GIT_WORK_TREE',
+  'GIT_COMMON_DIR',
+  'GIT_INDEX_FILE',
+  'GIT_OBJECT_DIRECTORY',
+  'GIT_ALTERNATE_OBJECT_DIRECTORIES',
+  'GIT_NAMESPACE',
+  'GIT_PREFIX',
+  'GIT_SHALLOW_FILE',
+  'GIT_GRAFT_FILE',
+  'GIT_REPLACE_REF_BASE',
+  'GIT_CEILING_DIRECTORIES',
+  'GIT_TEMPLATE_DIR',
+];
+
+/** How a git process ended. */
+interface Ending {
+  failed: boolean;
+  isMaxBuffer: boolean;
+  code?: string | undefined;
+  signal?: string | undefined;
+  exitCode?: number | undefined;
+  stderr?: Uint8Array | undefined;
+}
+
+/**
+ * Creates a git runner with the environment of this process, without our own variables and secrets.
+ * `defaults` apply to calls that do not override them.
+ */
+export function createGit(
+  environment: Environment,
+  signal: AbortSignal,
+  defaults: Pick<GitOptions, 'protocols' | 'timeoutMs'> = {},
+): Git {
+  const env = gitEnvironment(environment);
+  const start = async (args: readonly string[], options: GitOptions, buffered: boolean) => {
+    // Loaded lazily, to keep it out of the cold starts of deployed functions, which never run git.
+    const { execa } = await import('execa');
+    signal.throwIfAborted();
+    const child = execa('git', [...settings, ...args], {
+      encoding: 'buffer',
+      env: {
+        ...env,
+        ...(options.credential ? credentialSettings(env, options.credential) : {}),
+        GIT_ALLOW_PROTOCOL: options.protocols ?? defaults.protocols ?? 'file',
+      },
+      extendEnv: false,
+      detached: process.platform !== 'win32',
+      ...readsFrom(options.stdin),
+      buffer: { stdout: buffered, stderr: true },
+      maxBuffer: { stdout: MAX_OUTPUT_BYTES, stderr: MAX_ERROR_BYTES },
+      stripFinalNewline: false,
+      reject: false,
+    });
+    const timeoutMs = options.timeoutMs ?? defaults.timeoutMs ?? DEFAULT_TIMEOUT_MS;
+    const group = superviseGroup(child, { signal, timeoutMs });
+    return { child, group, ended: child.finally(group.release) };
+  };
+  const check = (ending: Ending, timedOut: boolean, args: readonly string[]) => {
+    signal.throwIfAborted();
+    if (timedOut || ending.failed) throw describeFailure(ending, timedOut, args);
+  };
+
+  const readBytes = async (args: readonly string[], options: GitOptions = {}) => {
+    const { group, ended } = await start(args, options, true);
+    const result = await ended;
+    check(result, group.timedOut(), args);
+    return result.stdout ?? new Uint8Array();
+  };
+
+  return {
+    async read(args, options = {}) {
+      return Buffer.from(await readBytes(args, options)).toString();
+    },
+    readBytes,
+    async *stream(args, separator, options = {}) {
+      const { child, group, ended } = await start(args, options, false);
+      let drained = false;
+      try {
+        let rest = '';
+        for await (const text of child.stdout.setEncoding('utf8') as AsyncIterable<string>) {
+          const records = (rest + text).split(separator);
+          rest = records.pop() ?? '';
+          // Without a limit, rescanning for the end with each chunk would take quadratic time.
+          if (rest.length > MAX_RECORD_LENGTH)
+            throw new GitError('git wrote a line that is too long', 'output');
+          yield* records;
+        }
+        drained = true;
+        if (rest !== '') yield rest;
+      } finally {
+        // Stop the process when the consumer stops early or the stream breaks.
+        if (!drained) group.stop();
+        await ended;
+        signal.throwIfAborted();
+      }
+      check(await ended, group.timedOut(), args);
+    },
+  };
+}
+
+function readsFrom(stdin: GitOptions['stdin']) {
+  if (typeof stdin === 'string') return { input: stdin };
+  // Any descriptor works, although the type only allows the first few.
+  return { stdin: stdin === undefined ? ('ignore' as const) : (stdin.fd as 3) };
+}
+
+function gitEnvironment(environment: Environment): Environment {
+  const kept = Object.entries(childEnvironment(environment)).filter(
+    ([name]) => !repositoryVariables.includes(name) && !name.startsWith('GIT_TRACE'),
+  );
+  return {
+    ...Object.fromEntries(kept),
+    LC_ALL: 'C',
+    GIT_TERMINAL_PROMPT: '0',
+    GCM_INTERACTIVE: 'never',
+    // Archive the stored objects: no replacements, and no lazy fetching from a promisor remote.
+    GIT_NO_REPLACE_OBJECTS: '1',
+    GIT_NO_LAZY_FETCH: '1',
+    GIT_OPTIONAL_LOCKS: '0',
+  };
+}
+
+function describeFailure(ending: Ending, timedOut: boolean, args: readonly string[]): GitError {
+  // The command follows git's global options.
+  const command = args.find((argument) => !argument.startsWith('-')) ?? '';
+  if (ending.code === 'ENOENT') {
+    return new GitError('git is not installed, or not on the PATH', 'missing');
+  }
+  if (timedOut) {
+    return new GitError(`git ${command} did not end in time and was stopped`, 'timeout');
+  }
+  if (ending.isMaxBuffer) {
+    return new GitError(`git ${command} wrote too much output and was stopped`, 'output');
+  }
+  const said = cleanText(Buffer.from(ending.stderr ?? []).toString());
+  const end = ending.signal ? `was stopped by ${ending.signal}` : `ended with ${ending.exitCode}`;
+  const fault = ending.signal ? 'stopped' : 'failed';
+  return new GitError(said === '' ? `git ${command} ${end}` : said, fault);
+}

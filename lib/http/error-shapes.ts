@@ -1,0 +1,34 @@
+import * as z from 'zod';
+
+/** Body of 400, 404, 405 and 413. */
+export const plainError = z
+  .object({ error: z.string(), request_id: z.string() })
+  .meta({ id: 'Error' });
+
+/** Body of every other error. */
+export const errorEnvelope = z
+  .object({
+    success: z.literal(false),
+    error: z.object({ code: z.string(), message: z.string(), request_id: z.string() }),
+    message: z.string(),
+  })
+  .meta({ id: 'ErrorEnvelope' });
+
+/** Body of every error of the observatory. */
+export const observatoryError = z
+  .object({
+    success: z.literal(false),
+    error: z.object({
+      code: z.string(),
+      message: z.string(),
+      details: z
+        .array(z.object({ path: z.string(), message: z.string() }))
+        .optional()
+        .meta({ description: 'The faults of an input; only with code VALIDATION_ERROR.' }),
+    }),
+    request_id: z.string(),
+    report_id: z.guid().optional().meta({
+      description: 'The report that was not mailed, with EMAIL_DELIVERY_FAILED and CONFLICT.',
+    }),
+  })
+  .meta({ id: 'ObservatoryError' });

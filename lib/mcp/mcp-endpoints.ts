@@ -1,0 +1,187 @@
+import { JSONRPCMessageSchema } from '@modelcontextprotocol/sdk/types.js';
+import type { Context } from 'hono';
+import * as z from 'zod';
+import { AppError } from '../errors.ts';
+import type { HttpEnv } from '../http/env.ts';
+import { plainError } from '../http/error-shapes.ts';
+import { readText } from '../http/request-body.ts';
+import { type Endpoint, endpoint } from '../http/route.ts';
+import { parseJson } from '../json.ts';
+import { version } from '../version.ts';
+import { withBothTypes } from './accept.ts';
+import type { GuardOptions } from './guarded-transport.ts';
+import type { RunningRequests } from './running-requests.ts';
+import type { CreateMcpServer } from './server.ts';
+import type { SseSessions } from './sse-sessions.ts';
+import { answerStreamableHttp } from './streamable-http.ts';
+
+/** What the endpoints of the MCP server are mounted with. */
+export interface McpDeps {
+  createServer: CreateMcpServer;
+  guard: GuardOptions;
+  sessions: SseSessions;
+  running: RunningRequests;
+  /** When the app was created, milliseconds since the epoch. */
+  startedAt: number;
+}
+
+const common = { tag: 'MCP', access: 'mcp', rateLimited: true } as const;
+
+/** A message of JSON-RPC 2.0. */
+const message = z
+  .looseObject({
+    jsonrpc: z.literal('2.0'),
+    id: z.union([z.string(), z.int()]).optional(),
+    method: z.string().optional(),
+    params: z.looseObject({}).optional(),
+  })
+  .meta({ id: 'JsonRpcMessage' });
+
+/** An error of JSON-RPC 2.0 that belongs to no request. */
+const protocolError = z
+  .object({
+    jsonrpc: z.literal('2.0'),
+    error: z.object({ code: z.int(), message: z.string() }),
+    id: z.null(),
+  })
+  .meta({ id: 'JsonRpcError' });
+
+const refusals = {
+  403: {
+    description: 'A page of another origin asks, or over loopback a Host of another name.',
+    schema: plainError,
+  },
+  413: { description: 'The body is larger than 1 MiB.', schema: plainError },
+};
+
+export const MCP_PATH = '/mcp';
+const MESSAGE_PATH = '/message';
+
+/** Streamable HTTP: of the local http server, and with its second names of the function. */
+export const streamableEndpoint = streamable(MCP_PATH);
+const streamableAliases = [streamable('/rpc'), streamable('/')];
+
+/** GET /sse and POST /message. */
+export const sseEndpoints: readonly Endpoint<McpDeps>[] = [
+  endpoint(
+    {
+      ...common,
+      method: 'get',
+      path: '/sse',
+      summary: 'Open an MCP session (the HTTP transport of 2024-11-05)',
+      description: 'The first event, `endpoint`, names the address for messages.',
+      responses: {
+        200: { description: "The server's messages, as events.", contentType: 'text/event-stream' },
+        403: refusals[403],
+      },
+    },
+    async (_input, { sessions }: McpDeps, c) => {
+      // A HEAD request comes here too, and nobody would ever read its stream.
+      const stream =
+        c.req.method === 'GET' ? await sessions.open(MESSAGE_PATH, c.get('clientAddress')) : null;
+      return new Response(stream, {
+        headers: {
+          'Content-Type': 'text/event-stream',
+          'Cache-Control': 'no-cache, no-transform',
+          'X-Accel-Buffering': 'no',
+        },
+      });
+    },
+  ),
+  endpoint(
+    {
+      ...common,
+      method: 'post',
+      path: MESSAGE_PATH,
+      summary: 'Send a message to an MCP session',
+      query: z.object({ sessionId: z.string().min(1).max(200) }),
+      body: { encoding: 'json', schema: message, readByHandler: true },
+      responses: {
+        202: { description: 'Taken; a response comes on the stream.', contentType: 'text/plain' },
+        404: { description: 'No such session.', schema: plainError },
+        ...refusals,
+      },
+    },
+    async ({ query }, { sessions }: McpDeps, c) => {
+      const delivery = await sessions.deliver(query.sessionId, await readMessage(c));
+      if (delivery === 'unknown') throw new AppError('NOT_FOUND', 'there is no such session');
+      if (delivery === 'full') {
+        throw new AppError('SERVICE_UNAVAILABLE', 'too many messages wait for the session');
+      }
+      return c.text('Accepted', 202);
+    },
+  ),
+];
+
+/** Every endpoint of the deployed function. */
+export const mcpEndpoints = [streamableEndpoint, ...streamableAliases, ...sseEndpoints];
+
+/** GET /health of the http and sse servers of `npm run mcp`; elsewhere it is the service API's. */
+export const healthEndpoint = endpoint(
+  {
+    method: 'get',
+    path: '/health',
+    summary: 'Tell that the process answers',
+    tag: 'Health',
+    access: 'public',
+    responses: {
+      200: {
+        description: 'It does.',
+        schema: z.object({
+          status: z.literal('ok'),
+          uptime_seconds: z.int(),
+          version: z.string(),
+        }),
+      },
+    },
+  },
+  (_input, { startedAt, guard }: McpDeps, c) => {
+    const uptime_seconds = Math.floor((guard.clock.now() - startedAt) / 1000);
+    return c.json({ status: 'ok', uptime_seconds, version });
+  },
+);
+
+function streamable(path: string): Endpoint<McpDeps> {
+  return endpoint(
+    {
+      ...common,
+      method: 'post',
+      path,
+      summary: 'Send an MCP message (streamable HTTP, stateless)',
+      description:
+        'Accept must allow application/json and text/event-stream, by name or wildcard; none allows both. There is no session id; MCP-Protocol-Version may be any revision from 2024-10-07 to 2025-11-25.',
+      body: { encoding: 'json', schema: z.union([message, z.array(message)]), readByHandler: true },
+      responses: {
+        200: {
+          description: 'The responses, as server-sent events.',
+          contentType: 'text/event-stream',
+        },
+        202: { description: 'Taken: the message asks for no response.' },
+        400: {
+          description: 'No JSON-RPC, or an unknown protocol revision.',
+          schema: protocolError,
+        },
+        ...refusals,
+        406: { description: 'Accept leaves one of the two types out.', schema: protocolError },
+        415: { description: 'Content-Type is not application/json.', schema: protocolError },
+      },
+    },
+    (_input, { createServer, guard, running }: McpDeps, c) => {
+      const { raw } = c.req;
+      // All clients of one address that call themselves the same count as one.
+      const peer = `${c.get('clientAddress')} ${raw.headers.get('user-agent') ?? ''}`;
+      return answerStreamableHttp(new Request(raw, { headers: withBothTypes(raw.headers) }), {
+        createServer: () => createServer(c.get('clientAddress')),
+        guard: { ...guard, fields: { request_id: c.get('requestId') } },
+        running,
+        peer,
+      });
+    },
+  );
+}
+
+async function readMessage(c: Context<HttpEnv>) {
+  const parsed = JSONRPCMessageSchema.safeParse(parseJson(await readText(c)));
+  if (!parsed.success) throw new AppError('BAD_REQUEST', 'the body must be a JSON-RPC 2.0 message');
+  return parsed.data;
+}

@@ -1,0 +1,44 @@
+import { type LogSelection, noSuchLog } from '../../records/filtered-logs.ts';
+import type { ExecutionLog, SelectedLogs } from '../../tools/backup-source.ts';
+import { log, pageOf } from '../../tools/shapes.ts';
+import type { RemoteApi } from './api.ts';
+import { remoteLogs } from './lists.ts';
+
+/**
+ * The newest logs that fit. Repository, `since` and `beforeId` are looked for here, in the logs that are
+ * read within a bound.
+ */
+export async function selectRemoteLogs(
+  api: RemoteApi,
+  { repository, beforeId, since, ...filter }: LogSelection,
+  limit: number,
+  signal: AbortSignal,
+): Promise<SelectedLogs> {
+  const list = remoteLogs(filter);
+  if (repository === undefined && beforeId === undefined && since === undefined) {
+    const query = `${list.path.includes('?') ? '&' : '?'}limit=${limit}`;
+    const page = await api.read(`${list.path}${query}`, pageOf(log), signal);
+    return { logs: page.data, truncated: page.pagination.total_items > limit };
+  }
+  const name = repository?.toLowerCase();
+  const earliest = since === undefined ? Number.NEGATIVE_INFINITY : Date.parse(since);
+  const found: ExecutionLog[] = [];
+  let isBehind = beforeId === undefined;
+  let isWhole = false;
+  for await (const { items, isLast } of api.readPages(list, signal)) {
+    for (const log of items) {
+      if (Date.parse(log.created_at) < earliest) {
+        isWhole = true;
+        break;
+      }
+      if (isBehind && (name === undefined || log.repository?.toLowerCase() === name)) {
+        found.push(log);
+      }
+      if (log.id === beforeId) isBehind = true;
+    }
+    isWhole ||= isLast;
+    if (isWhole || found.length > limit) break;
+  }
+  if (!isBehind) throw noSuchLog(beforeId);
+  return { logs: found.slice(0, limit), truncated: found.length > limit || !isWhole };
+}

@@ -1,0 +1,111 @@
+import * as z from 'zod';
+import type { Clock } from '../../clock.ts';
+import { AppError } from '../../errors.ts';
+import type { Log } from '../../log.ts';
+import { fixLimits } from '../../records/fixes.ts';
+import type { BackupSource, RunFix } from '../../tools/backup-source.ts';
+import { dashboardSummary } from '../../tools/shapes.ts';
+import { createRemoteApi } from './api.ts';
+import { hasFailed, readRemoteErrorLogs, readRemoteFailure } from './failure.ts';
+import { remoteRepositories } from './lists.ts';
+import { selectRemoteLogs } from './logs.ts';
+import { readRemoteMetrics } from './metrics.ts';
+import { readRemotePage, readRemoteRuns } from './pages.ts';
+import { readRemoteLatestRun, readRemoteRun } from './run.ts';
+
+export interface RemoteSourceOptions {
+  /** BACKEND_URL. */
+  url: string;
+  /** INTERNAL_SECRET. */
+  secret: string | undefined;
+  fetch: typeof fetch;
+  clock: Clock;
+  log: Log;
+}
+
+/** The service API answers /ready within 3 seconds. */
+const READY_WITHIN_MS = 4_000;
+
+const FIXES_NOTE =
+  'Read through the service API, which tells the fixes of the latest run alone: those of this one are not known.';
+
+/**
+ * Backup data from the service API at BACKEND_URL, for an MCP server without a database. What that API
+ * lacks is filtered here within a bound, or refused.
+ */
+export function createRemoteSource({
+  clock,
+  log: serverLog,
+  ...service
+}: RemoteSourceOptions): BackupSource {
+  const api = createRemoteApi({ name: 'the service API', ...service });
+  return {
+    readDashboard: (signal) => api.read('/api/dashboard/stats', dashboardSummary, signal),
+    readMetrics: (days, signal) => readRemoteMetrics(api, days, signal),
+    listRepositories: (page, signal) => readRemotePage(api, remoteRepositories, page, signal),
+    listRuns: (page, filter, signal) => readRemoteRuns(api, page, filter, signal),
+    async readRun(id, { offset, limit }, signal) {
+      const [found, latest] = await Promise.all([
+        readRemoteRun(api, id, signal),
+        readRemoteLatestRun(api, signal),
+      ]);
+      if (!found) return null;
+      const [failed, others] = partition(found.results, hasFailed);
+      const fixes = latest?.id === id ? latest.fixes : null;
+      return {
+        run: found.run,
+        results: [...failed, ...others].slice(offset, offset + limit),
+        result_counts: countBy(found.results.map(({ status }) => status)),
+        fixes: (fixes ?? []).slice(-fixLimits.fixes).map(boundFix),
+        fixes_count: fixes?.length ?? 0,
+        ...(fixes === null ? { note: FIXES_NOTE } : {}),
+      };
+    },
+    readLatestRun: (signal) => readRemoteLatestRun(api, signal),
+    selectLogs: (selection, limit, signal) => selectRemoteLogs(api, selection, limit, signal),
+    readFailure: (runId, signal) => readRemoteFailure(api, runId, signal),
+    readErrorLogs: (runId, repositories, signal) =>
+      readRemoteErrorLogs(api, runId, repositories, signal),
+    requestRun: async () => {
+      throw needsDatabase('trigger_backup_run');
+    },
+    recordFix: async () => {
+      throw needsDatabase('record_backup_fix');
+    },
+    async checkDatabase(signal) {
+      const startedAt = clock.now();
+      try {
+        const inTime = AbortSignal.any([signal, AbortSignal.timeout(READY_WITHIN_MS)]);
+        await api.read('/ready', z.unknown(), inTime);
+        return {
+          status: 'connected',
+          latency_ms: clock.now() - startedAt,
+          pool_open_connections: null,
+        };
+      } catch (error) {
+        serverLog.warn('the database behind the service API does not answer', { error });
+        return { status: 'disconnected', latency_ms: null, pool_open_connections: null };
+      }
+    },
+    // The service API does not tell them.
+    findArchive: async () => null,
+  };
+}
+
+function needsDatabase(tool: string): AppError {
+  return new AppError('SERVICE_UNAVAILABLE', `${tool} needs DATABASE_URL`);
+}
+
+/** A fix with no more runs than the database would tell. */
+function boundFix(fix: RunFix): RunFix {
+  return { ...fix, affected_runs: fix.affected_runs.slice(-fixLimits.runs) };
+}
+
+function partition<Item>(items: readonly Item[], fits: (item: Item) => boolean): [Item[], Item[]] {
+  return [items.filter(fits), items.filter((item) => !fits(item))];
+}
+
+function countBy(names: readonly string[]): Record<string, number> {
+  const counts = Map.groupBy(names, (name) => name);
+  return Object.fromEntries([...counts].map(([name, all]) => [name, all.length] as const).sort());
+}

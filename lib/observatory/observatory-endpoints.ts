@@ -1,0 +1,24 @@
+import type { Endpoint } from '../http/route.ts';
+import { authEndpoints } from './auth.ts';
+import { chatEndpoints } from './chat/endpoints.ts';
+import { embeddingsEndpoints } from './embeddings.ts';
+import { gatewayEndpoints } from './gateway.ts';
+import { modelsEndpoints } from './models.ts';
+import type { ObservatoryDeps } from './observatory-deps.ts';
+import { readyEndpoints } from './ready.ts';
+import { reportsEndpoints } from './reports/endpoints.ts';
+import { searchEndpoints } from './search.ts';
+import { sessionsEndpoints } from './sessions.ts';
+
+/** Every endpoint of the observatory: this is where a new list is joined. Exact paths come first. */
+export const observatoryEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
+  ...authEndpoints,
+  ...gatewayEndpoints,
+  ...modelsEndpoints,
+  ...embeddingsEndpoints,
+  ...searchEndpoints,
+  ...sessionsEndpoints,
+  ...chatEndpoints,
+  ...reportsEndpoints,
+  ...readyEndpoints,
+];

@@ -1,0 +1,50 @@
+import type { Hono, MiddlewareHandler } from 'hono';
+import { type ObservatoryConfig, observatoryVariables } from '../config/observatory.ts';
+import type { Environment } from '../config/read.ts';
+import type { Deps } from '../deps.ts';
+import type { HttpEnv } from '../http/env.ts';
+import type { WriteLine } from '../log.ts';
+import { configReader, createHostedSurface } from '../surfaces/hosted-surface.ts';
+import { describeObservatoryError } from './answers.ts';
+import { createObservatoryApp, mountReadiness } from './app.ts';
+import type { AskServiceApi } from './service-api.ts';
+
+/**
+ * The observatory as a deployed function. `stopping` aborts when the platform ends the
+ * process, so that turns of the chat are stored; null where it ends without a word.
+ */
+export function createHostedObservatoryApp(
+  environment: Environment,
+  stopping: AbortSignal | null,
+  write?: WriteLine,
+): Promise<Hono<HttpEnv>> {
+  return createHostedSurface<ObservatoryConfig>(
+    {
+      name: 'the observatory',
+      readConfig: configReader(observatoryVariables),
+      createApp: (deps, given) => {
+        const options = { ...given, stopping, outermost: [finishWhatWasBegun(deps)] };
+        const { VERCEL_URL: host } = deps.config;
+        if (host === undefined) return createObservatoryApp(deps, options);
+        const askServiceApi: AskServiceApi = (signal) =>
+          deps.fetch(`https://${host}/health`, { signal, redirect: 'manual' });
+        return createObservatoryApp(deps, { ...options, askServiceApi });
+      },
+      mountUnconfigured: mountReadiness,
+      describeError: describeObservatoryError,
+    },
+    environment,
+    write,
+  );
+}
+
+/** The platform may stop a function whose client has gone, but for what it was asked to wait for. */
+function finishWhatWasBegun({
+  waitUntil,
+}: Pick<Deps<ObservatoryConfig>, 'waitUntil'>): MiddlewareHandler<HttpEnv> {
+  return (_c, next) => {
+    const work = next();
+    waitUntil(work);
+    return work;
+  };
+}

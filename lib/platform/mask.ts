@@ -1,2 +1,0 @@
-/** What stands where a secret was. */
-export const MASK = '[redacted]';

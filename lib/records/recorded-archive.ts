@@ -1,0 +1,23 @@
+import type { Database, Statement } from '../database/database.ts';
+
+/** A repository's archive as recorded by the worker. Missing values are empty strings. */
+export interface RecordedArchive {
+  archive_key: string;
+  archive_sha256: string;
+}
+
+const selectArchive: Statement = {
+  name: 'recorded_archive',
+  text: `SELECT coalesce(archive_key, '') AS archive_key, coalesce(archive_sha256, '') AS archive_sha256
+    FROM worker_repo_state WHERE lower(repo_full_name) = lower($1)
+    ORDER BY repo_full_name = $1 DESC, updated_at DESC LIMIT 1`,
+};
+
+/** Finds a repository's recorded archive case-insensitively, preferring an exact match; null when there is none. */
+export async function findRecordedArchive(
+  db: Database,
+  repository: string,
+): Promise<RecordedArchive | null> {
+  const [row] = await db.query<RecordedArchive>(selectArchive, [repository]);
+  return row ?? null;
+}

@@ -1,0 +1,192 @@
+import { isHarmless } from './harmless-values.ts';
+import { BARRIER } from './mask.ts';
+import { findAll, type Range } from './ranges.ts';
+
+/** Names of secrets end in these. */
+const nameEnd =
+  /pass(?:word|wd|phrase|code|(?==))|pwd|(?<=[_-])pass|secret|(?<!expected |progress|next|page|continuation)token|(?:api|access|account|auth|client|consumer|deploy|encryption|master|private|secret|service|session|shared|signing|ssh|storage|subscription|webhook|application|app|admin)[ _.-]?key|key[_-]?(?:base|data)|credentials?|dockerconfigjson|PHPSESSID|JSESSIONID/gi;
+/** Names of secrets that say so only with a value of their form. */
+const dockerAuth =
+  /(?<![A-Za-z\d])_?auth["'\\]{0,6}\s{0,8}[:=]\s{0,8}["'\\]{0,6}([A-Za-z\d+/_-]{6,4096}={0,2})(?![\w+/-])/g;
+
+/** What stands between a name and its value: an assignment, `value:` in a list of variables, an argument, a tag. */
+const assignment =
+  /(?:["'`\]\\]{0,6}|&quot;)[ \t]{0,16}(?:=>|:=|:(?![:=])|=(?![=~>])|%3[AaDd])(?:[ \t]{0,4}[|>][+-]?\r?\n[ \t]{1,80}|[ \t]{0,32})/y;
+const valueBeside =
+  /["'\\]{0,6},?(?:\s|\\[nrt]){1,80}["'\\]{0,6}value["'\\]{0,6}\s{0,8}[:=]\s{0,8}|["'\\]{1,6},["'\\]{1,6}value["'\\]{1,6}\s{0,8}:\s{0,8}/iy;
+const argumentGap = /[ \t]{1,8}|["'\\]{1,6}[ \t]{0,8},\s{0,80}/y;
+const tagEnd = />(?=[^\s<])/y;
+
+/** Before a name: the rest of it. */
+const nameBefore = /[\w.$-]{0,80}$/;
+/** Before a name whose value follows a gap: an option, netrc, an instruction of a Dockerfile. */
+const optionBefore = /(?:^|[\s"'`=(\\[])-{1,2}[\w-]{0,60}$/;
+const netrcBefore = /(?:^|\s)(?:login|machine|account)\s{1,8}\S{1,200}\s{1,80}$/i;
+const instructionBefore = /(?:^|\n)\s{0,8}(?:ENV|ARG|setenv|define)\s{1,4}[\w.-]{0,60}$/i;
+/** How far back those may begin. */
+const MAX_LOOK_BEHIND = 300;
+/** A harmless value that is longer is passed over. */
+const LONG_VALUE = 256;
+/** Most signs of a value. */
+const MAX_VALUE_LENGTH = 65_536;
+
+/** Is this the name of a secret, as a key of a value has it? */
+export function isSecretName(name: string): boolean {
+  nameEnd.lastIndex = 0;
+  for (const { 0: end, index } of findAll(name, nameEnd)) {
+    if (index + end.length === name.length) return true;
+  }
+  return false;
+}
+
+/** Finds values by the names before them: `password=…`, `"apiKey": "…"`, `--token …`, `<password>…</…>`. */
+export function findNamedValues(text: string): Range[] {
+  const found: Range[] = [];
+  nameEnd.lastIndex = 0;
+  for (let name = nameEnd.exec(text); name !== null; name = nameEnd.exec(text)) {
+    const value = findValue(text, name.index, nameEnd.lastIndex);
+    if (value === null) continue;
+    if (!value.isHarmless) found.push(value);
+    // A secret may stand in what is harmless as a whole, unless that goes on and on.
+    if (!value.isHarmless || value.end - value.start > LONG_VALUE) {
+      nameEnd.lastIndex = Math.max(nameEnd.lastIndex, value.end);
+    }
+  }
+  for (const { 0: all, 1: value = '', index } of findAll(text, dockerAuth)) {
+    if (!Buffer.from(value, 'base64').includes(':')) continue;
+    const start = index + all.length - value.length;
+    found.push({ start, end: start + value.length });
+  }
+  return found;
+}
+
+interface Value extends Range {
+  isHarmless: boolean;
+}
+
+/** The value of the name whose last word stands there; null when there is none. */
+function findValue(text: string, nameAt: number, nameEndAt: number): Value | null {
+  const gapEnd = (pattern: RegExp) => {
+    pattern.lastIndex = nameEndAt;
+    return pattern.test(text) ? pattern.lastIndex : -1;
+  };
+  const assigned = gapEnd(assignment);
+  if (assigned >= 0) {
+    const gap = text.slice(nameEndAt, assigned);
+    const isExact = gap === '=' || /^%3[AaDd]$/.test(gap);
+    return readValue(text, assigned, isExact && isInQuery(text, nameAt) ? 'query' : isExact);
+  }
+  const next = text[nameEndAt] ?? '';
+  if (!' \t\n\r"\'\\>'.includes(next) || next === '') return null;
+  const beside = gapEnd(valueBeside);
+  if (beside >= 0) return readValue(text, beside, false);
+  const before = text.slice(Math.max(0, nameAt - MAX_LOOK_BEHIND), nameAt);
+  if (next === '>') {
+    const at = gapEnd(tagEnd);
+    return at >= 0 && /<[\w.:-]{0,60}$/.test(before) ? readValue(text, at, 'tag') : null;
+  }
+  const at = gapEnd(argumentGap);
+  if (at < 0 && !netrcBefore.test(before)) return null;
+  if (optionBefore.test(before)) return text[at] === '-' ? null : readValue(text, at, 'argument');
+  if (netrcBefore.test(before)) {
+    const gap = /\s{1,80}/y;
+    return readValue(text, gapEnd(gap), true);
+  }
+  if (instructionBefore.test(before)) return readValue(text, at, true);
+  const isPassword = /^pass|^pwd/i.test(text.slice(nameAt, nameEndAt));
+  return isPassword && text[at] === "'" ? readValue(text, at, false) : null;
+}
+
+function isInQuery(text: string, nameAt: number): boolean {
+  const before = text.slice(Math.max(0, nameAt - 80), nameAt);
+  return /[?&#]$|amp;$/.test(
+    before.slice(0, before.length - (nameBefore.exec(before)?.[0].length ?? 0)),
+  );
+}
+
+type Place = boolean | 'query' | 'tag' | 'argument';
+
+/** The value that begins there, quoted or not. True for a place where no prose stands. */
+function readValue(text: string, at: number, place: Place): Value | null {
+  const isExact = place !== false;
+  const quote = readQuote(text, at);
+  if (quote !== null) {
+    const start = at + quote.length;
+    const end = findClosing(text, start, quote);
+    if (end !== null)
+      return judge(
+        text,
+        { start, end },
+        { isExact: isExact && place !== 'argument', isQuoted: true },
+      );
+    // Nothing closes it: the text was cut, or the quotation mark is part of it.
+    return judge(
+      text,
+      { start, end: measureBare(text, start, place) },
+      { isExact, isQuoted: false },
+    );
+  }
+  const end = measureBare(text, at, place);
+  return judge(text, { start: at, end }, { isExact, isQuoted: false });
+}
+
+function judge(
+  text: string,
+  range: Range,
+  context: { isExact: boolean; isQuoted: boolean },
+): Value | null {
+  const value = text.slice(range.start, range.end);
+  // Beside a mask it is what a former redaction left on purpose.
+  if (value === '' || value.includes(BARRIER) || text[range.end] === BARRIER) return null;
+  const next = text.slice(range.end, range.end + 40);
+  return { ...range, isHarmless: isHarmless(value, { ...context, next }) };
+}
+
+/** A quotation mark with the backslashes before it, as it opens a text in JSON within JSON. */
+function readQuote(text: string, at: number): string | null {
+  quoteMark.lastIndex = at;
+  return quoteMark.exec(text)?.[0] ?? null;
+}
+
+const quoteMark = /"""|'''|\\{0,15}["'`]|&quot;/y;
+/** Marks that end a text where they come next, whatever stands before them. */
+const plainMarks = new Set(['"""', "'''", '&quot;']);
+
+/** Where a quoted text ends: at the same mark, behind the same backslashes; null when it does not on its line. */
+function findClosing(text: string, start: number, quote: string): number | null {
+  const mark = quote.at(-1) ?? '';
+  const most = Math.min(text.length, start + MAX_VALUE_LENGTH);
+  if (plainMarks.has(quote)) {
+    const end = text.indexOf(quote, start);
+    return end >= 0 && end < most ? end : null;
+  }
+  let backslashes = 0;
+  for (let at = start; at < most; at += 1) {
+    const sign = text[at];
+    if (sign === '\n') return null;
+    if (sign === mark) {
+      const closes = quote.length === 1 ? backslashes % 2 === 0 : backslashes === quote.length - 1;
+      if (closes) return at - (quote.length - 1);
+    }
+    backslashes = sign === '\\' ? backslashes + 1 : 0;
+  }
+  return null;
+}
+
+/** Ends a value without quotation marks: white space, what closes around it, and the next of a list. */
+const bareEnd =
+  /[\s\0]|\\[nrt"']|["'`](?=[\s,;:)\]}]|$)|<(?=[/A-Za-z!])|&(?=(?:amp;)?[\w.%-]{1,64}=)|;(?=\s|$|[\w .-]{1,64}=)|,(?=\s|$|["'\w-]{1,64}\s?[=:])|&quot;/g;
+const queryEnd = /[\s&;#"'<>`\\\0]/g;
+const tagValueEnd = /[<\r\n\0]/g;
+
+function measureBare(text: string, start: number, place: Place): number {
+  const ending = place === 'query' ? queryEnd : place === 'tag' ? tagValueEnd : bareEnd;
+  ending.lastIndex = start;
+  const end = Math.min(ending.exec(text)?.index ?? text.length, start + MAX_VALUE_LENGTH);
+  if (place === 'query' || place === 'tag') return end;
+  // What closes a sentence or a list around the value is none of it.
+  const value = text.slice(start, end);
+  return /^[A-Za-z_$][\w$.]*\(|^[[{(<$]/.test(value)
+    ? end
+    : start + value.replace(/[,.;:)\]}"'`]{1,8}$/, '').length;
+}

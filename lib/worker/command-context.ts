@@ -1,0 +1,60 @@
+import type { z } from 'zod';
+import type { Clock } from '../clock.ts';
+import { type DatabaseConfig, databaseVariables } from '../config/database.ts';
+import { logVariables } from '../config/log.ts';
+import type { Environment } from '../config/read.ts';
+import { configuredSecrets } from '../config/secrets.ts';
+import type { Database } from '../database/database.ts';
+import { createLog, type Log } from '../log.ts';
+import { createRedactor, type Redactor } from '../security/redaction/redactor.ts';
+import { createDisplay, type Display } from './display.ts';
+import type { Keychain } from './logins/keychain.ts';
+import type { CommandIo, Desktop } from './logins/person.ts';
+
+/** Variables of every command that uses the database. */
+export const contextVariables = { ...databaseVariables.shape, ...logVariables.shape };
+
+export interface WorkerOptions {
+  /** The command line, without the program. */
+  args: readonly string[];
+  environment: Environment;
+  /** What relative paths of the command line are relative to. */
+  folder: string;
+  clock: Clock;
+  /** `stdout` gets results, `stderr` progress and notices. */
+  io: CommandIo;
+  desktop: Desktop;
+  keychain: Keychain;
+  fetch: typeof fetch;
+  /** Aborts with a RunStopped that says why. */
+  signal: AbortSignal;
+  /** Opens the database of the configuration. Throws AppError SERVICE_UNAVAILABLE if there is none. */
+  openDatabase(config: DatabaseConfig, log: Log): Promise<Database>;
+}
+
+/** What a command that uses the database works with. */
+export interface CommandContext extends WorkerOptions {
+  db: Database;
+  log: Log;
+  redactor: Redactor;
+  display: Display;
+}
+
+/** Runs a command with the database, and closes that. */
+export async function withDatabase(
+  options: WorkerOptions,
+  config: DatabaseConfig & z.output<typeof logVariables>,
+  run: (context: CommandContext) => Promise<number>,
+): Promise<number> {
+  const { environment, clock, io } = options;
+  const display = createDisplay(io.stderr, io.isTerminal);
+  const redactor = createRedactor(configuredSecrets(environment));
+  const log = createLog(config.LOG_LEVEL, clock, display.line, redactor);
+  const db = await options.openDatabase(config, log);
+  try {
+    return await run({ ...options, db, log, redactor, display });
+  } finally {
+    display.clear();
+    await db.close();
+  }
+}

@@ -1,0 +1,103 @@
+import type { Database } from '../../lib/database/database.ts';
+import { type MovedColumn, quoteName } from './columns.ts';
+import { endOf, orderOf, type PageEnd, pageOf, selectOf } from './pages.ts';
+import { type ProgressEntry, progressTable } from './progress.ts';
+import type { MovedTable } from './tables.ts';
+
+/** What a page holds, unless a single row is larger. Two pages are in memory at a time. */
+const PAGE_BYTES = 2 * 1024 * 1024;
+const PAGE_ROWS = 2_000;
+const STATEMENT_TIMEOUT_MS = 5 * 60_000;
+
+/** Rows as the text of a JSON array, which this process hands on unread. */
+interface Page {
+  rows: number;
+  data: string;
+  end: PageEnd;
+}
+
+export interface TableCopy {
+  source: Database;
+  target: Database;
+  table: MovedTable;
+  columns: readonly MovedColumn[];
+  /** Where an earlier move was interrupted. */
+  from: ProgressEntry | undefined;
+  /** Told after each page how many rows were copied in all. */
+  onRows(rows: number): void;
+}
+
+/**
+ * Copies the rows of a table in the order of its key, page by page, each with the note how far it got in
+ * one statement: an interrupted copy goes on behind the last page that arrived.
+ */
+export async function copyTable({ source, target, table, columns, from, onRows }: TableCopy) {
+  let copied = from?.rows ?? 0;
+  let limit = PAGE_ROWS;
+  let page = await readPage(source, table, columns, { after: from?.end ?? null, limit });
+  while (page !== null) {
+    const { rows, end }: Page = page;
+    // Where rows are large, the source would read many for the few that a page has room for.
+    limit = Math.min(PAGE_ROWS, 2 * rows);
+    // The source reads the next page while the target still writes this one. Both are waited for: a page
+    // that arrives after all must not be sent again.
+    const [written, next] = await Promise.allSettled([
+      writePage(target, table, columns, page),
+      readPage(source, table, columns, { after: end, limit }),
+    ]);
+    if (written.status === 'rejected') throw written.reason;
+    copied += rows;
+    onRows(copied);
+    if (next.status === 'rejected') throw next.reason;
+    page = next.value;
+  }
+}
+
+async function readPage(
+  source: Database,
+  table: MovedTable,
+  columns: readonly MovedColumn[],
+  { after, limit }: { after: PageEnd | null; limit: number },
+): Promise<Page | null> {
+  const page = pageOf(table, selectOf(table, columns), { isFirst: after === null, limit });
+  const [read] = await source.query<Page>(
+    {
+      text: `WITH page AS (${page}), encoded AS MATERIALIZED (
+          SELECT to_json(page)::text AS data, ${endOf(table)} AS page_end,
+            row_number() OVER (ORDER BY ${orderOf(table.key)}) AS place FROM page
+        ), measured AS (
+          SELECT *, sum(octet_length(data)) OVER (ORDER BY place) AS bytes FROM encoded
+        )
+        SELECT count(*)::int AS rows, '[' || string_agg(data, ',' ORDER BY place) || ']' AS data,
+          (array_agg(page_end ORDER BY place DESC))[1] AS end
+        FROM measured WHERE place = 1 OR bytes <= ${PAGE_BYTES}`,
+    },
+    after === null ? [] : [after],
+    { timeoutMs: STATEMENT_TIMEOUT_MS },
+  );
+  return read === undefined || read.rows === 0 ? null : read;
+}
+
+async function writePage(
+  target: Database,
+  { name }: MovedTable,
+  columns: readonly MovedColumn[],
+  { rows, data, end }: Page,
+): Promise<void> {
+  const table = quoteName(name);
+  const list = columns.map((column) => quoteName(column.name)).join(', ');
+  await target.query(
+    {
+      text: `WITH copied AS (
+          INSERT INTO ${table} (${list}) OVERRIDING SYSTEM VALUE
+          SELECT ${list} FROM json_populate_recordset(NULL::${table}, $1::json)
+        )
+        INSERT INTO ${progressTable} AS progress (relation, copied_rows, page_end)
+        VALUES ($2, $3::bigint, $4)
+        ON CONFLICT (relation) DO UPDATE SET page_end = excluded.page_end,
+          copied_rows = progress.copied_rows + excluded.copied_rows`,
+    },
+    [data, name, rows, end],
+    { timeoutMs: STATEMENT_TIMEOUT_MS },
+  );
+}

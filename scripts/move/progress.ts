@@ -1,0 +1,55 @@
+import type { Database } from '../../lib/database/database.ts';
+import { AppError } from '../../lib/errors.ts';
+import { quoteName } from './columns.ts';
+import type { PageEnd } from './pages.ts';
+import type { MovedTable } from './tables.ts';
+
+/** A table of the target that is there only while a move into it is not finished. */
+export const progressTable = 'database_move_progress';
+
+/** How far a table was copied. */
+export interface ProgressEntry {
+  rows: number;
+  end: PageEnd;
+}
+
+/** How far an unfinished move got, by table; null when there is none. */
+export async function readProgress(
+  target: Database,
+): Promise<ReadonlyMap<string, ProgressEntry> | null> {
+  const [found] = await target.query<{ exists: boolean }>({
+    text: `SELECT to_regclass('${progressTable}') IS NOT NULL AS exists`,
+  });
+  if (!found?.exists) return null;
+  const rows = await target.query<ProgressEntry & { relation: string }>({
+    text: `SELECT relation, copied_rows::int AS rows, page_end AS end FROM ${progressTable}`,
+  });
+  return new Map(rows.map(({ relation, rows, end }) => [relation, { rows, end }]));
+}
+
+/** Postgres's errors for a table that is there, and that another transaction is making. */
+const ALREADY_THERE: readonly unknown[] = ['42P07', '23505'];
+
+/** Notes that a move into this database has begun. Throws CONFLICT when another has noted it first. */
+export async function beginProgress(target: Database): Promise<void> {
+  const createTable = `CREATE TABLE ${progressTable} (
+    relation text PRIMARY KEY, copied_rows bigint NOT NULL, page_end text NOT NULL
+  )`;
+  await target.query({ text: createTable }).catch((error) => {
+    if (!ALREADY_THERE.includes(error?.code)) throw error;
+    throw new AppError('CONFLICT', 'another move into the target has just begun');
+  });
+}
+
+/** Notes that nothing is left to do. */
+export async function endProgress(target: Database): Promise<void> {
+  await target.query({ text: `DROP TABLE ${progressTable}` });
+}
+
+/** Empties what an unfinished move has filled, in one statement, so that it can start over. */
+export async function undoProgress(target: Database, tables: readonly MovedTable[]): Promise<void> {
+  const names = tables.map(({ name }) => quoteName(name)).join(', ');
+  await target.query({
+    text: `DO $do$ BEGIN TRUNCATE ${names}; DELETE FROM ${progressTable}; END $do$`,
+  });
+}

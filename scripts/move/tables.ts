@@ -1,0 +1,61 @@
+/** A column that orders a table, with the type that its value is compared as. */
+interface KeyColumn {
+  column: string;
+  type: 'bigint' | 'uuid' | 'text';
+}
+
+/** A table that a move copies. */
+export interface MovedTable {
+  name: string;
+  /** The primary key. */
+  key: readonly KeyColumn[];
+  /** SQL for a column whose value means something in the source alone. */
+  instead?: Readonly<Record<string, string>>;
+}
+
+const id: readonly KeyColumn[] = [{ column: 'id', type: 'bigint' }];
+const uuid: readonly KeyColumn[] = [{ column: 'id', type: 'uuid' }];
+const name = (column: string): readonly KeyColumn[] => [{ column, type: 'text' }];
+
+/**
+ * Every table with data, a table that is referred to before those that refer to it. The summaries are
+ * left out: the triggers of the target make them as rows come in (drizzle/functions/summaries.sql).
+ */
+export const movedTables: readonly MovedTable[] = [
+  { name: 'backup_runs', key: id },
+  { name: 'backup_results', key: id },
+  { name: 'execution_logs', key: id },
+  { name: 'analytics_snapshots', key: id },
+  { name: 'backup_fixes', key: id },
+  {
+    name: 'backup_run_fixes',
+    key: [
+      { column: 'run_id', type: 'bigint' },
+      { column: 'fix_id', type: 'bigint' },
+    ],
+  },
+  { name: 'backup_run_requests', key: id },
+  { name: 'worker_repo_state', key: name('repo_full_name') },
+  { name: 'users', key: name('username') },
+  { name: 'gateway_connections', key: name('username') },
+  { name: 'chat_sessions', key: uuid },
+  { name: 'chat_messages', key: id },
+  { name: 'reports', key: uuid },
+  { name: 'embedding_generations', key: id },
+  { name: 'embedding_jobs', key: id },
+  { name: 'embedding_chunks', key: id },
+  {
+    name: 'embedding_watermarks',
+    key: [{ column: 'generation_id', type: 'bigint' }, ...name('source_type')],
+    // Numbers of transactions, which mean nothing elsewhere: all that is not settled is looked at again.
+    instead: { seen_id: 'settled_id', seen_before: '0::bigint' },
+  },
+];
+
+/** Figures of the rows of other tables. */
+export const summaryTables = ['execution_log_counts', 'backup_result_totals', 'newest_results'];
+
+/** Tables of embeddings, which a target without the vector extension cannot use. */
+export function isOfEmbeddings({ name }: MovedTable): boolean {
+  return name.startsWith('embedding_');
+}

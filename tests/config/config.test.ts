@@ -1,0 +1,195 @@
+import { resolve } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { archivePath, archiveVariables } from '../../lib/config/archives.ts';
+import { backupsVariables } from '../../lib/config/backups.ts';
+import { listenPort, listenVariables } from '../../lib/config/listen.ts';
+import { localVariables } from '../../lib/config/local.ts';
+import { ConfigError, type Environment, readConfig } from '../../lib/config/read.ts';
+
+const read = (environment: Environment) => readConfig(backupsVariables, environment);
+
+function faultOf(
+  environment: Environment,
+  variables: typeof listenVariables | null = null,
+): string {
+  try {
+    if (variables) readConfig(variables, environment);
+    else read(environment);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.message;
+    throw error;
+  }
+  throw new Error('the configuration was taken');
+}
+
+describe('the configuration of an empty environment', () => {
+  it('has the defaults of the decisions', () => {
+    expect(read({})).toEqual({
+      DATABASE_URL: undefined,
+      DATA_DIR: resolve('.data'),
+      DATABASE_POOL_SIZE: 10,
+      EMBEDDED_DB_PORT: 0,
+      EMBEDDED_DB_PASSWORD: undefined,
+      UPSTASH_REDIS_REST_URL: undefined,
+      UPSTASH_REDIS_REST_TOKEN: undefined,
+      LOG_LEVEL: 'info',
+      API_REQUIRE_AUTH: true,
+      INTERNAL_SECRET: undefined,
+      TRUSTED_PROXIES: [],
+      TRUST_PROXY_HEADER: 'X-Forwarded-For',
+      MAX_WAITING_QUERIES: 250,
+      CRON_SECRET: undefined,
+      STALE_RUN_AFTER_MINUTES: 30,
+    });
+  });
+
+  it('is also that of one whose values are empty', () => {
+    const empty = Object.fromEntries(Object.keys(backupsVariables.shape).map((name) => [name, '']));
+    expect(read(empty)).toEqual(read({}));
+  });
+});
+
+describe('a bad value', () => {
+  it.each([
+    ['DATABASE_URL', 'mysql://me:hunter2@host/db'],
+    ['DATABASE_URL', 'hunter2'],
+    ['DATABASE_POOL_SIZE', '0'],
+    ['EMBEDDED_DB_PORT', '65536'],
+    ['EMBEDDED_DB_PORT', '12.5'],
+    ['EMBEDDED_DB_PORT', 'hunter2'],
+    ['EMBEDDED_DB_PASSWORD', 'hunter2'],
+    ['EMBEDDED_DB_PASSWORD', 'hunter2 hunter2'],
+    ['UPSTASH_REDIS_REST_URL', 'redis://hunter2@host'],
+    ['UPSTASH_REDIS_REST_URL', 'https://me:hunter2@host'],
+    ['UPSTASH_REDIS_REST_URL', 'http://hunter2.example'],
+    ['CRON_SECRET', 'hunter2-and-24-letters-more-000'.slice(0, 31)],
+    ['LOG_LEVEL', 'hunter2'],
+    ['API_REQUIRE_AUTH', 'yes'],
+    ['API_REQUIRE_AUTH', '0'],
+    ['TRUSTED_PROXIES', '10.0.0.1,hunter2'],
+    ['TRUSTED_PROXIES', '10.0.0.0/33'],
+    ['TRUSTED_PROXIES', '10.1'],
+    ['TRUSTED_PROXIES', '010.0.0.1'],
+    ['TRUST_PROXY_HEADER', 'X Forwarded: hunter2'],
+    ['STALE_RUN_AFTER_MINUTES', '0'],
+    ['STALE_RUN_AFTER_MINUTES', '-5'],
+    ['STALE_RUN_AFTER_MINUTES', 'hunter2'],
+  ])('of %s is named without the value: %s', (name, value) => {
+    const fault = faultOf({ [name]: value });
+    expect(fault).toMatch(new RegExp(`^${name} must `));
+    expect(fault).not.toContain('hunter2');
+    expect(fault).not.toContain('\n');
+  });
+
+  it('is named beside the others', () => {
+    const fault = faultOf({ LOG_LEVEL: 'loud', API_REQUIRE_AUTH: 'maybe' });
+    expect(fault).toContain('LOG_LEVEL must');
+    expect(fault).toContain('API_REQUIRE_AUTH must');
+  });
+
+  it('of a variable that is not asked for does not matter', () => {
+    expect(readConfig(listenVariables, { LOG_LEVEL: 'loud' }).HOST).toBe('127.0.0.1');
+  });
+});
+
+describe('a secret', () => {
+  const read = (environment: Environment) => readConfig(localVariables, environment);
+
+  it.each([
+    ['CRON_SECRET', 32],
+    ['MCP_AUTH_TOKEN', 32],
+    ['JWT_SECRET', 32],
+    ['AUTH_PASSWORD', 12],
+  ])('of %s has at least %d characters', (name, least) => {
+    const long = `hunter2-${'x'.repeat(least - 8)}`;
+    expect(() => read({ [name]: long })).not.toThrow();
+    expect(() => read({ [name]: long.slice(1) })).toThrow(
+      new ConfigError(`${name} must have at least ${least} characters`),
+    );
+  });
+
+  it('of another service is as long as that makes it', () => {
+    const short = { GATEWAY_API_KEYS: 'k', RESEND_API_KEY: 'k', UPSTASH_REDIS_REST_TOKEN: 'k' };
+    expect(() => read({ ...short, GIT_TOKEN_PERSONAL: 'k' })).not.toThrow();
+  });
+});
+
+describe('an address that secrets are sent to', () => {
+  const names = [
+    'GATEWAY_BASE_URL',
+    'GATEWAY_AUTH_URL',
+    'GATEWAY_AUTHORIZE_URL',
+    'BACKEND_URL',
+    'OBSERVATORY_URL',
+    'RESEND_BASE_URL',
+    'UPSTASH_REDIS_REST_URL',
+    'KV_REST_API_URL',
+  ];
+  const read = (environment: Environment) => readConfig(localVariables, environment);
+
+  it.each(names)('%s is https, or http to loopback', (name) => {
+    const hosts = ['localhost:1', '127.0.0.1', '127.9.9.9:8080', '[::1]:8080'];
+    const urls = ['https://host.example/x', ...hosts.map((host) => `http://${host}`)];
+    for (const url of urls) expect(() => read({ [name]: url })).not.toThrow();
+  });
+
+  it.each(names)('%s is refused as plain http to anywhere else', (name) => {
+    const hosts = ['host.example', '10.0.0.1', 'localhost.host.example', '0.0.0.0', '[::2]'];
+    for (const host of hosts) {
+      expect(() => read({ [name]: `http://${host}:8080/hunter2` })).toThrow(
+        /^\w+_URL must be an https URL without credentials \(http to loopback only\)$/,
+      );
+    }
+  });
+});
+
+describe('a list', () => {
+  it('is read without blanks and empty entries', () => {
+    expect(read({ TRUSTED_PROXIES: ' 10.0.0.1 ,,::1/128, ' }).TRUSTED_PROXIES).toEqual([
+      '10.0.0.1',
+      '::1/128',
+    ]);
+  });
+});
+
+describe("the platform's names of Redis", () => {
+  const platform = {
+    KV_REST_API_URL: 'https://platform.example',
+    KV_REST_API_TOKEN: 'platform',
+  };
+
+  it('are read when ours are unset or empty', () => {
+    expect(read({ ...platform, UPSTASH_REDIS_REST_URL: '' })).toMatchObject({
+      UPSTASH_REDIS_REST_URL: 'https://platform.example',
+      UPSTASH_REDIS_REST_TOKEN: 'platform',
+    });
+  });
+
+  it('stand behind ours', () => {
+    const own = { UPSTASH_REDIS_REST_URL: 'https://own.example' };
+    expect(read({ ...platform, ...own }).UPSTASH_REDIS_REST_URL).toBe('https://own.example');
+  });
+});
+
+describe('the port to listen on', () => {
+  const portOf = (environment: Environment) => listenPort(readConfig(listenVariables, environment));
+
+  it('is PORT, else SERVER_PORT, else 8080', () => {
+    expect(portOf({ PORT: '3000', SERVER_PORT: '4000' })).toBe(3000);
+    expect(portOf({ SERVER_PORT: '4000' })).toBe(4000);
+    expect(portOf({ PORT: '', SERVER_PORT: '4000' })).toBe(4000);
+    expect(portOf({})).toBe(8080);
+  });
+
+  it.each(['-1', '65536', 'http', '80 80', '1e9', '0x1F90'])('cannot be %j', (value) => {
+    expect(faultOf({ PORT: value }, listenVariables)).toMatch(/^PORT must be a port number/);
+  });
+});
+
+describe('the folder of the archives', () => {
+  it('is in DATA_DIR unless it is set', () => {
+    expect(archivePath({ DATA_DIR: '/data' })).toBe('/data/archives');
+    const { BACKUP_ARCHIVE_PATH } = readConfig(archiveVariables, { BACKUP_ARCHIVE_PATH: 'kept' });
+    expect(archivePath({ BACKUP_ARCHIVE_PATH, DATA_DIR: '/data' })).toBe(resolve('kept'));
+  });
+});

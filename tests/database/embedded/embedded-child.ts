@@ -1,0 +1,14 @@
+import { systemClock } from '../../../lib/clock.ts';
+import { openEmbeddedDatabase } from '../../../lib/database/embedded/open.ts';
+import { createLog } from '../../../lib/log.ts';
+
+// Opens the database in the directory that it is given, stores a row, says so, and stays.
+const db = await openEmbeddedDatabase({
+  dataDir: process.argv[2] ?? null,
+  listen: null,
+  log: createLog('error', systemClock),
+  clock: systemClock,
+});
+await db.query({ text: 'CREATE TABLE IF NOT EXISTS t (a int)' });
+await db.query({ text: 'INSERT INTO t VALUES (1)' });
+process.stdout.write('ready\n');

@@ -1,0 +1,30 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+
+let dataDir: string;
+beforeEach(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'embedded-crash-'));
+});
+afterEach(() => rm(dataDir, { recursive: true, force: true }));
+
+it('leaves no thread or timer that keeps the process alive once it has crashed and was closed', async () => {
+  const script = fileURLToPath(new URL('./embedded-crash-child.ts', import.meta.url));
+  const child = spawn(process.execPath, [script, dataDir], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const exit = once(child, 'exit');
+  let said = '';
+  child.stdout.on('data', (chunk) => {
+    said += String(chunk);
+    if (said.endsWith('ready, ')) child.kill('SIGTERM');
+    // What is left would keep it alive for ever: the end of the test must not wait for it.
+    if (/[^0] left$/.test(said)) child.kill('SIGKILL');
+  });
+  const [code] = await exit;
+  expect(`${said}, exit ${code}`).toBe('57P02, 57P02, 57P02, ready, 0 left, exit 0');
+});

@@ -1,0 +1,233 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cp, mkdir, mkdtemp, readdir, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { systemClock } from '../../../lib/clock.ts';
+import { ConfigError } from '../../../lib/config/read.ts';
+import { urlOfOpenDatabase } from '../../../lib/database/embedded/address.ts';
+import {
+  type EmbeddedDatabase,
+  openEmbeddedDatabase,
+} from '../../../lib/database/embedded/open.ts';
+import type { PortOptions } from '../../../lib/database/embedded/wire-listener.ts';
+import { silentLog } from '../../support/databases.ts';
+
+let parent: string;
+let dataDir: string;
+/** A data directory to copy, as making one takes its time. */
+let sound: string;
+beforeAll(async () => {
+  sound = await mkdtemp(join(tmpdir(), 'embedded-sound-'));
+  dataDir = sound;
+  await (await open()).close();
+});
+afterAll(() => rm(sound, { recursive: true, force: true }));
+beforeEach(async () => {
+  parent = await mkdtemp(join(tmpdir(), 'embedded-'));
+  dataDir = join(parent, 'data');
+});
+afterEach(() => rm(parent, { recursive: true, force: true }));
+
+function open(listen: PortOptions | null = null): Promise<EmbeddedDatabase> {
+  return openEmbeddedDatabase({ dataDir, listen, log: silentLog, clock: systemClock });
+}
+
+/** Another process with the same data directory; resolves when it has stored its row. */
+async function startChild() {
+  const script = fileURLToPath(new URL('./embedded-child.ts', import.meta.url));
+  const child = spawn(process.execPath, [script, dataDir], { stdio: ['ignore', 'pipe', 'pipe'] });
+  let errors = '';
+  child.stderr.on('data', (chunk) => {
+    errors += String(chunk);
+  });
+  const exit = once(child, 'exit');
+  await Promise.race([once(child.stdout, 'data'), exit]);
+  return { child, exit, errors: () => errors };
+}
+
+const password = 'a long password';
+const countRows = { text: 'SELECT count(*)::int AS n FROM t' };
+
+it('keeps what was stored, in a directory for its owner alone', async () => {
+  const first = await open();
+  await first.query({ text: 'CREATE TABLE t (a int)' });
+  await first.query({ text: 'INSERT INTO t VALUES (1)' });
+  await first.close();
+  expect((await stat(join(dataDir, 'postgres'))).mode & 0o777).toBe(0o700);
+  expect((await readdir(dataDir)).sort()).toEqual(['lock.sqlite', 'postgres']);
+
+  const second = await open();
+  expect(await second.query(countRows)).toEqual([{ n: 1 }]);
+  await second.close();
+});
+
+it('is refused to another process, and free again when that one was killed', async () => {
+  const { child, exit, errors } = await startChild();
+  expect(errors()).toBe('');
+  await expect(open()).rejects.toThrow(new ConfigError('DATA_DIR is in use by another process'));
+
+  child.kill('SIGKILL');
+  await exit;
+  const db = await open();
+  expect(await db.query(countRows)).toEqual([{ n: 1 }]);
+  await db.close();
+});
+
+it('is refused a second time in one process', async () => {
+  const db = await open();
+  await expect(open()).rejects.toThrow('DATA_DIR is in use');
+  await db.close();
+});
+
+it('begins anew where a first start was interrupted', async () => {
+  await mkdir(join(dataDir, 'postgres'), { recursive: true });
+  await writeFile(join(dataDir, 'postgres', 'PG_VERSION'), '18\n');
+  await writeFile(join(dataDir, 'postgres.unfinished'), '');
+  const db = await open();
+  expect(await db.query({ text: 'SELECT 1 AS a' })).toEqual([{ a: 1 }]);
+  await db.close();
+});
+
+it('says that the data is damaged, and keeps it', async () => {
+  await cp(sound, dataDir, { recursive: true });
+  const control = join(dataDir, 'postgres', 'global', 'pg_control');
+  await truncate(control, 100);
+  const fault = await open().catch((error) => error);
+  expect(fault).toBeInstanceOf(ConfigError);
+  expect(fault.message).toMatch(
+    /^the embedded database in \S+\/data\/postgres is damaged \(.+\)\. Nothing was deleted\. Move that folder aside, then start again .*; the archives in \S+ are not touched/,
+  );
+  expect(fault.message).not.toContain('\n');
+  expect((await stat(control)).size).toBe(100);
+});
+
+it.each([
+  ['has no version', (folder: string) => rm(join(folder, 'PG_VERSION')), /PG_VERSION is missing/],
+  [
+    'is of another version',
+    writeTo('PG_VERSION', '17\n'),
+    /is of Postgres 17, and this .* reads 18/,
+  ],
+  ['has a version that is none', writeTo('PG_VERSION', '\0\0'), /PG_VERSION holds no version/],
+  ['has no control file', (folder: string) => rm(join(folder, 'global/pg_control')), /pg_control/],
+  ['has noise as control file', writeTo('global/pg_control', noise(8192)), /is damaged \(.+\)/],
+  ['has no catalog', (folder: string) => rm(join(folder, 'base'), { recursive: true }), /damaged/],
+  ['has noise as catalog', overwriteCatalog, /is damaged \(.+\)/],
+  ['has noise as settings', writeTo('postgresql.conf', noise(100)), /is damaged \(.+\)/],
+])('says that a database %s, and keeps what is there', async (_what, damage, reason) => {
+  await cp(sound, dataDir, { recursive: true });
+  const folder = join(dataDir, 'postgres');
+  await damage(folder);
+  const before = await listFiles(folder);
+  const fault = await open().catch((error) => error);
+  expect(fault).toBeInstanceOf(ConfigError);
+  expect(fault.message).toMatch(reason);
+  expect(fault.message).toMatch(/^[^\n]+Move that folder aside[^\n]+$/);
+  expect(await listFiles(folder)).toEqual(expect.arrayContaining(before));
+});
+
+/** All but what Postgres makes anew at each start. */
+async function listFiles(folder: string): Promise<string[]> {
+  const files = await readdir(folder, { recursive: true });
+  return files.filter((file) => !file.endsWith('pg_internal.init'));
+}
+
+/** Bytes that mean nothing, the same each time. */
+function noise(length: number): Buffer {
+  return Buffer.from(Array.from({ length }, (_, index) => (index * 197 + 101) % 256));
+}
+
+function writeTo(file: string, content: string | Buffer) {
+  return (folder: string) => writeFile(join(folder, file), content);
+}
+
+/** pg_class, pg_type and the other catalogs that the start reads. */
+async function overwriteCatalog(folder: string): Promise<void> {
+  const base = join(folder, 'base', '5');
+  for (const file of await readdir(base)) {
+    if (/^\d+$/.test(file)) await writeFile(join(base, file), noise(8192));
+  }
+}
+
+it('listens where a killed process has left its socket', async () => {
+  const { child, exit } = await startChild();
+  child.kill('SIGKILL');
+  await exit;
+  expect(await readdir(dataDir)).toContain('.s.PGSQL.5432');
+  expect(await urlOfOpenDatabase(dataDir)).toBeNull();
+  const db = await open();
+  expect(await urlOfOpenDatabase(dataDir)).toBe(db.url);
+  expect((await stat(join(dataDir, '.s.PGSQL.5432'))).mode & 0o777).toBe(0o600);
+  await db.close();
+  expect(await readdir(dataDir)).not.toContain('.s.PGSQL.5432');
+});
+
+describe('a path too long for a socket', () => {
+  const cwd = process.cwd();
+  afterEach(() => process.chdir(cwd));
+
+  it('is told from the working directory where that is shorter', async () => {
+    const near = join(parent, 'n'.repeat(100));
+    await mkdir(near);
+    process.chdir(near);
+    dataDir = join(near, 'data');
+    const db = await open();
+    expect(await db.query({ text: 'SELECT 1 AS a' })).toEqual([{ a: 1 }]);
+    await db.close();
+  });
+
+  it('is refused where that is too long as well', async () => {
+    dataDir = join(parent, 'n'.repeat(100), 'data');
+    await expect(open()).rejects.toThrow(
+      new ConfigError(
+        'DATA_DIR has too long a path for a Unix socket: set a shorter one, or start in a folder near it',
+      ),
+    );
+  });
+});
+
+it('says that the directory is none', async () => {
+  await writeFile(dataDir, '');
+  await expect(open()).rejects.toThrow(new ConfigError('DATA_DIR is not a directory'));
+});
+
+it('says that the directory is not writable', async () => {
+  await mkdir(dataDir, { mode: 0o500 });
+  // The superuser may write anywhere.
+  const isRoot = process.getuid?.() === 0;
+  if (isRoot) process.seteuid?.(65534);
+  try {
+    await expect(open()).rejects.toThrow(new ConfigError('DATA_DIR is not writable'));
+  } finally {
+    if (isRoot) process.seteuid?.(0);
+  }
+});
+
+it('says that the port is taken, and leaves the directory free', async () => {
+  const other = createServer().listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  const address = other.address();
+  const port = address !== null && typeof address === 'object' ? address.port : 0;
+  await expect(open({ port, password })).rejects.toThrow(
+    new ConfigError(
+      `EMBEDDED_DB_PORT: port ${port} on 127.0.0.1 is in use by another program; set another, or 0 to not listen`,
+    ),
+  );
+  other.close();
+  await (await open({ port, password })).close();
+});
+
+it('starts again when a statement crashed it, with what was stored', async () => {
+  const db = await open();
+  await db.query({ text: 'CREATE TABLE t (a int)' });
+  const named = { name: 'count', ...countRows };
+  await db.query(named);
+  const crash = `SELECT '${'['.repeat(100_000)}'::json`;
+  await expect(db.query({ text: crash })).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' });
+  expect(await db.query(named)).toEqual([{ n: 0 }]);
+  await db.close();
+});

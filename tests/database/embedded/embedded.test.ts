@@ -1,0 +1,145 @@
+import { once } from 'node:events';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import {
+  type EmbeddedDatabase,
+  openEmbeddedDatabase,
+} from '../../../lib/database/embedded/open.ts';
+import { createTestClock } from '../../support/clock.ts';
+import { connect, silentLog } from '../../support/databases.ts';
+
+/** A machine that is busy takes longer to start a statement. */
+const patience = { timeout: 30_000 };
+const clock = createTestClock();
+let db: EmbeddedDatabase;
+let url: string;
+beforeAll(async () => {
+  db = await openEmbeddedDatabase({ dataDir: null, listen: null, log: silentLog, clock });
+  url = db.url;
+});
+afterAll(() => db.close());
+
+it('says its driver and the address where it listens', () => {
+  expect(db.driver).toBe('embedded');
+  expect(url).toMatch(/^postgres:\/\/\/postgres\?host=%2F.+&port=5432&user=postgres/);
+  expect(db.portUrl).toBeNull();
+});
+
+it('answers rows as objects, with the types of the pg driver', async () => {
+  const text = `SELECT $1::text AS text, $2::int AS int, $3::boolean AS bool, $4::text[] AS list,
+    $5::text AS missing, 9::bigint AS big, '2026-03-04 05:06:07.123456+00'::timestamptz::text AS time`;
+  expect(await db.query({ text }, ['ä', 7, true, ['a,b', '"', null], null])).toEqual([
+    {
+      text: 'ä',
+      int: 7,
+      bool: true,
+      list: ['a,b', '"', null],
+      missing: null,
+      big: '9',
+      time: '2026-03-04 05:06:07.123456+00',
+    },
+  ]);
+});
+
+it('keeps the microseconds of a time that it is given', async () => {
+  const time = '2026-03-04T05:06:07.123456Z';
+  expect(await db.query({ text: 'SELECT $1::timestamptz::text AS t' }, [time])).toEqual([
+    { t: '2026-03-04 05:06:07.123456+00' },
+  ]);
+});
+
+it('has the vector extension at hand, not created', async () => {
+  const text = "SELECT installed_version FROM pg_available_extensions WHERE name = 'vector'";
+  expect(await db.query({ text })).toEqual([{ installed_version: null }]);
+  await db.query({ text: 'CREATE EXTENSION vector' });
+  expect(await db.query({ text: "SELECT '[1,2]'::vector::text AS v" })).toEqual([{ v: '[1,2]' }]);
+  await db.query({ text: 'DROP EXTENSION vector' });
+});
+
+it('prepares a named statement once', async () => {
+  const statement = { name: 'twice', text: 'SELECT $1::int * 2 AS double' };
+  expect(await db.query(statement, [1])).toEqual([{ double: 2 }]);
+  expect(await db.query(statement, [2])).toEqual([{ double: 4 }]);
+  const text = "SELECT count(*)::int AS n FROM pg_prepared_statements WHERE name LIKE '%twice'";
+  expect(await db.query({ text })).toEqual([{ n: 1 }]);
+});
+
+it('throws a failed statement as the driver does, and goes on', async () => {
+  await expect(db.query({ text: 'SELECT 1/0' })).rejects.toMatchObject({ code: '22012' });
+  expect(await db.query({ text: 'SELECT 1 AS a' })).toEqual([{ a: 1 }]);
+});
+
+it('answers many statements at once, each its own', async () => {
+  const numbers = Array.from({ length: 200 }, (_, n) => n);
+  const rows = await Promise.all(
+    numbers.map((n) => db.query<{ n: number }>({ text: 'SELECT $1::int AS n' }, [n])),
+  );
+  expect(rows.flat().map(({ n }) => n)).toEqual(numbers);
+});
+
+it('gives up with SERVICE_UNAVAILABLE when its lease does not come in time', async () => {
+  const client = await connect(url);
+  await client.query('BEGIN');
+  const asked = expect(
+    db.query({ text: 'SELECT 1' }, [], { timeoutMs: 100 }),
+  ).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' });
+  await asked;
+  await expect.poll(() => db.poolStats().waiting, patience).toBe(0);
+  await client.end();
+});
+
+it('counts clients and those who wait', async () => {
+  const client = await connect(url);
+  await client.query('BEGIN');
+  const idle = db.poolStats().idle;
+  const asked = db.query({ text: 'SELECT 1' });
+  await expect.poll(() => db.poolStats(), patience).toMatchObject({ idle: idle - 1, waiting: 1 });
+  await client.query('COMMIT');
+  await asked;
+  await client.end();
+});
+
+it('fails a statement that overflows the stack, and answers the next', async () => {
+  await db.query({
+    text: `CREATE FUNCTION endless(n int) RETURNS int LANGUAGE plpgsql
+      AS $$ BEGIN RETURN endless(n + 1); END $$`,
+  });
+  await expect(db.query({ text: 'SELECT endless(1)' })).rejects.toMatchObject({ code: '54001' });
+  expect(await db.query({ text: 'SELECT 1 AS a' })).toEqual([{ a: 1 }]);
+});
+
+it('is unavailable once it has been closed, and closes once', async () => {
+  const other = await openEmbeddedDatabase({
+    dataDir: null,
+    listen: null,
+    log: silentLog,
+    clock,
+  });
+  const running = other.query({ text: 'SELECT 1 AS a FROM pg_sleep(0.5)' });
+  await expect.poll(() => other.poolStats(), patience).toMatchObject({ total: 1, idle: 0 });
+  const closing = other.close();
+  expect(other.close()).toBe(closing);
+  expect(await running).toEqual([{ a: 1 }]);
+  await closing;
+  await expect(other.query({ text: 'SELECT 1' })).rejects.toMatchObject({
+    code: 'SERVICE_UNAVAILABLE',
+  });
+});
+
+it('ends its clients when it closes, also one in a transaction', async () => {
+  const other = await openEmbeddedDatabase({
+    dataDir: null,
+    listen: null,
+    log: silentLog,
+    clock,
+  });
+  const client = await connect(other.url);
+  await client.query('BEGIN');
+  const ended = once(client, 'error');
+  client.on('error', () => undefined);
+  const waiting = expect(other.query({ text: 'SELECT 1' })).rejects.toMatchObject({
+    code: 'SERVICE_UNAVAILABLE',
+  });
+  await other.close();
+  expect((await ended)[0]).toMatchObject({ code: '57P01' });
+  await waiting;
+});

@@ -1,0 +1,131 @@
+import { once } from 'node:events';
+import { connect as connectSocket, type Socket } from 'node:net';
+import type { Client, QueryResult } from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  type EmbeddedDatabase,
+  openEmbeddedDatabase,
+} from '../../../lib/database/embedded/open.ts';
+import { cstrings, queryMessage } from '../../../lib/database/embedded/wire-messages.ts';
+import { createTestClock } from '../../support/clock.ts';
+import { socketOf } from '../../support/connection.ts';
+import { connect, silentLog } from '../../support/databases.ts';
+
+const clock = createTestClock();
+let db: EmbeddedDatabase;
+let url: string;
+beforeAll(async () => {
+  db = await openEmbeddedDatabase({ dataDir: null, listen: null, log: silentLog, clock });
+  url = db.url;
+  await db.query({ text: 'CREATE TABLE t (a int)' });
+});
+afterAll(() => db.close());
+
+/** A client in a transaction that has stored a row, and what the server ends it with. */
+async function begin(): Promise<{ client: Client; ended: Promise<unknown> }> {
+  const client = await connect(url);
+  const ended = new Promise((resolve) => client.once('error', resolve));
+  client.on('error', () => undefined);
+  await client.query('BEGIN');
+  await client.query('INSERT INTO t VALUES (1)');
+  return { client, ended };
+}
+
+/** Counts the rows of `t` from this process, and waits longer for it than any client may take. */
+async function countRows(): Promise<number | undefined> {
+  const text = 'SELECT count(*)::int AS n FROM t';
+  return (await db.query<{ n: number }>({ text }, [], { timeoutMs: 3_600_000 }))[0]?.n;
+}
+
+/** Asks for more than a socket holds, and stops reading when it begins to come. */
+async function askAndNotRead(client: Client): Promise<{ answer: Promise<QueryResult | Error> }> {
+  const { stream } = client.connection;
+  const begun = once(stream, 'data').then(() => stream.pause());
+  const answer = client
+    .query("SELECT repeat('x', 1000000) FROM generate_series(1, 32)")
+    .catch((error: Error) => error);
+  await begun;
+  // The limits of the lease and of taking the answer count from the end of the statement.
+  await expect.poll(() => clock.sleepers()).toBe(2);
+  return { answer };
+}
+
+describe('a client that does not read what it asked for in a transaction', () => {
+  it('is cut off and rolled back after 30 seconds when another waits', async () => {
+    const { client } = await begin();
+    const { answer } = await askAndNotRead(client);
+    const counted = countRows();
+    clock.advance(30_000);
+    expect(await counted).toBe(0);
+    client.connection.stream.resume();
+    expect(await answer).toBeInstanceOf(Error);
+  });
+
+  it('gets all of it when it goes on in time', async () => {
+    const { client } = await begin();
+    const { answer } = await askAndNotRead(client);
+    const counted = countRows();
+    clock.advance(29_000);
+    client.connection.stream.resume();
+    expect(await answer).toMatchObject({ rowCount: 32 });
+    await client.query('ROLLBACK');
+    expect(await counted).toBe(0);
+    await client.end();
+  });
+});
+
+describe('a client that keeps talking in a transaction', () => {
+  it('is ended with 25P04 after 5 minutes when another waits', async () => {
+    const { client, ended } = await begin();
+    const counted = countRows();
+    for (let seconds = 0; seconds < 290; seconds += 29) {
+      clock.advance(29_000);
+      await client.query('SELECT 1');
+    }
+    clock.advance(10_000);
+    expect(await ended).toMatchObject({ code: '25P04' });
+    expect(await counted).toBe(0);
+  });
+
+  it('stays while nobody waits, and is ended when somebody does', async () => {
+    const { client, ended } = await begin();
+    for (let seconds = 0; seconds < 319; seconds += 29) {
+      clock.advance(29_000);
+      await client.query('SELECT 1');
+    }
+    const counted = countRows();
+    expect(await ended).toMatchObject({ code: '25P04' });
+    expect(await counted).toBe(0);
+  });
+});
+
+it('lets others ask between statements that a client sent at once', async () => {
+  await db.query({ text: 'CREATE TABLE many (a int)' });
+  const socket = connectSocket(socketOf(url));
+  const startup = Buffer.concat([Buffer.alloc(8), cstrings('user', 'postgres', '')]);
+  startup.writeInt32BE(startup.length, 0);
+  startup.writeInt16BE(3, 4);
+  const insert = queryMessage('INSERT INTO many VALUES (1)');
+  socket.write(Buffer.concat([startup, ...Array.from({ length: 1000 }, () => insert)]));
+  for await (const chunk of socket.iterator({ destroyOnReturn: false })) {
+    if (String(chunk).includes('INSERT')) break;
+  }
+  const [counted] = await db.query<{ n: number }>({ text: 'SELECT count(*)::int AS n FROM many' });
+  expect(counted?.n).toBeLessThan(1000);
+  socket.destroy();
+});
+
+/** A connection that says nothing. Resolves when the server has begun to wait for it. */
+async function connectSilently(): Promise<Socket> {
+  const sleeping = clock.sleepers();
+  const socket = connectSocket(socketOf(url));
+  await expect.poll(() => clock.sleepers()).toBe(sleeping + 1);
+  return socket;
+}
+
+it('ends a client that has not said who it is after 5 seconds', async () => {
+  const socket = await connectSilently();
+  clock.advance(5_000);
+  expect(String((await once(socket, 'data'))[0])).toContain('08006');
+  socket.destroy();
+});

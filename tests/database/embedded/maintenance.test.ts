@@ -1,0 +1,32 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { startMaintenance } from '../../../lib/database/embedded/maintenance.ts';
+import { createTestClock } from '../../support/clock.ts';
+import { createEmbedded, silentLog, type TestDatabase } from '../../support/databases.ts';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createEmbedded();
+});
+afterAll(() => database.close());
+
+it('tells the planner each hour how many rows there are', async () => {
+  const clock = createTestClock();
+  const upkeep = startMaintenance(database.db, { clock, log: silentLog });
+  for (const logs of [100, 300]) {
+    await database.db.query({
+      text: `INSERT INTO execution_logs (message)
+             SELECT 'm' FROM generate_series(1, ${logs} - (SELECT count(*) FROM execution_logs))`,
+    });
+    clock.advance(60 * 60_000);
+    await expect.poll(estimate, { timeout: 30_000 }).toBe(logs);
+    await expect.poll(() => clock.sleepers(), { timeout: 30_000 }).toBe(1);
+  }
+  await upkeep.stop();
+});
+
+async function estimate(): Promise<number | undefined> {
+  const [row] = await database.db.query<{ rows: number }>({
+    text: "SELECT reltuples::int AS rows FROM pg_class WHERE oid = 'execution_logs'::regclass",
+  });
+  return row?.rows;
+}

@@ -1,0 +1,191 @@
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { connect as connectSocket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Client, PoolClient } from 'pg';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { cancelStatement } from '../../../lib/database/cancel-statement.ts';
+import {
+  type EmbeddedDatabase,
+  openEmbeddedDatabase,
+} from '../../../lib/database/embedded/open.ts';
+import { createTestClock } from '../../support/clock.ts';
+import { socketOf } from '../../support/connection.ts';
+import { connect as connectTo, silentLog } from '../../support/databases.ts';
+
+const endless = `SELECT count(*) FROM generate_series(1, 1000000) AS a, generate_series(1, 1000000) AS b`;
+/** A machine that is busy takes longer to start a statement. */
+const patience = { timeout: 30_000 };
+const clock = createTestClock();
+const clients: Client[] = [];
+let folder: string;
+let db: EmbeddedDatabase;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'embedded-'));
+  db = await openEmbeddedDatabase({ dataDir: folder, listen: null, log: silentLog, clock });
+});
+afterAll(async () => {
+  await db.close();
+  await rm(folder, { recursive: true, force: true });
+});
+beforeEach(async () => {
+  await db.query({ text: 'DROP TABLE IF EXISTS t' });
+  await db.query({ text: 'CREATE TABLE t (a int)' });
+});
+afterEach(async () => {
+  for (const client of clients.splice(0)) await client.end();
+});
+
+async function connect(): Promise<Client> {
+  const client = await connectTo(db.url);
+  client.on('error', () => undefined);
+  clients.push(client);
+  return client;
+}
+
+/** Resolves when a statement runs, and nobody waits for a lease beside this many. */
+async function untilRunning(waiting = 0): Promise<void> {
+  await expect
+    .poll(() => {
+      const stats = db.poolStats();
+      return { running: stats.total - stats.idle - stats.waiting, waiting: stats.waiting };
+    }, patience)
+    .toEqual({ running: 1, waiting });
+}
+
+const cancel = (client: Client) => cancelStatement(client as PoolClient, client);
+const countRows = () => db.query({ text: 'SELECT count(*)::int AS n FROM t' });
+
+describe('a statement that runs', () => {
+  it('keeps neither this process nor clients that connect waiting', async () => {
+    const slow = await connect();
+    const failed = expect(slow.query(endless)).rejects.toMatchObject({ code: '57014' });
+    await untilRunning();
+    await connect();
+    await cancel(slow);
+    await failed;
+  });
+
+  it('ends when its client asks, and what was stored is there', async () => {
+    const client = await connect();
+    await client.query('INSERT INTO t VALUES (1)');
+    const failed = expect(client.query(endless)).rejects.toMatchObject({ code: '57014' });
+    await untilRunning();
+    await cancel(client);
+    await failed;
+    expect((await client.query('SELECT a FROM t')).rows).toEqual([{ a: 1 }]);
+  });
+
+  it('ends with its time limit, and others go on', async () => {
+    const limited = expect(
+      db.query({ text: endless }, [], { timeoutMs: 200 }),
+    ).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' });
+    await untilRunning();
+    expect(await countRows()).toEqual([{ n: 0 }]);
+    await limited;
+  });
+
+  it('ends with the statement_timeout of its client', async () => {
+    const client = await connect();
+    await client.query("SET statement_timeout = '7s'");
+    const failed = expect(client.query(endless)).rejects.toMatchObject({
+      code: '57014',
+      message: 'canceling statement due to statement timeout',
+    });
+    await expect.poll(() => clock.sleepers(), patience).toBe(1);
+    clock.advance(7_000);
+    await failed;
+    expect((await client.query('SHOW statement_timeout')).rows).toEqual([
+      { statement_timeout: '7s' },
+    ]);
+  });
+
+  it('ends when its client is gone and others have waited for 30 seconds', async () => {
+    const client = await connect();
+    const failed = expect(client.query(endless)).rejects.toThrow();
+    await untilRunning();
+    client.connection.stream.destroy();
+    await failed;
+    const counted = db.query({ text: 'SELECT 1 AS a' }, [], { timeoutMs: 600_000 });
+    await expect.poll(() => clock.sleepers(), patience).toBe(1);
+    clock.advance(30_000);
+    expect(await counted).toEqual([{ a: 1 }]);
+  });
+
+  it('goes on when who asks does not know the key', async () => {
+    const client = await connect();
+    const sleeping = client.query('SELECT pg_sleep(0.5)');
+    await untilRunning();
+    const { processID } = client as Client & { processID: number };
+    const request = Buffer.alloc(16);
+    for (const [at, number] of [16, 80_877_102, processID, 0].entries()) {
+      request.writeInt32BE(number, at * 4);
+    }
+    const other = connectSocket(socketOf(db.url)).resume().end(request);
+    await once(other, 'close');
+    expect((await sleeping).rows).toHaveLength(1);
+  });
+});
+
+describe('a client whose statement is ended', () => {
+  it('is in a failed transaction when it was in one', async () => {
+    const client = await connect();
+    await client.query('BEGIN');
+    await client.query('INSERT INTO t VALUES (1)');
+    const failed = expect(client.query(endless)).rejects.toMatchObject({ code: '57014' });
+    await untilRunning();
+    await cancel(client);
+    await failed;
+    await expect(client.query('INSERT INTO t VALUES (2)')).rejects.toMatchObject({ code: '25P02' });
+    await client.query('ROLLBACK');
+    expect(await countRows()).toEqual([{ n: 0 }]);
+  });
+
+  it('is ended itself when it takes itself to be in a transaction that never was', async () => {
+    const client = await connect();
+    const failed = expect(client.query(`BEGIN; ${endless}`)).rejects.toMatchObject({
+      severity: 'FATAL',
+      code: '57014',
+    });
+    await untilRunning();
+    await cancel(client);
+    await failed;
+  });
+
+  it('is cut off in the middle of a row', async () => {
+    const client = await connect();
+    const rows = `SELECT repeat('x', 1000000), count(*) FROM generate_series(1, 1) AS c,
+      LATERAL (${endless}) AS d`;
+    const failed = expect(client.query(`SELECT repeat('x', 5000000); ${rows}`)).rejects.toThrow();
+    await untilRunning();
+    await cancel(client);
+    await failed;
+    expect(await countRows()).toEqual([{ n: 0 }]);
+  });
+
+  it('goes on when the statement only waited for its lease', async () => {
+    const [one, two] = [await connect(), await connect()];
+    await one.query('BEGIN');
+    const failed = expect(two.query('INSERT INTO t VALUES (2)')).rejects.toMatchObject({
+      code: '57014',
+    });
+    await untilRunning(1);
+    await cancel(two);
+    await failed;
+    await one.query('COMMIT');
+    expect((await two.query('SELECT count(*)::int AS n FROM t')).rows).toEqual([{ n: 0 }]);
+  });
+});
+
+it('the database closes within 10 seconds whatever runs', async () => {
+  const client = await connect();
+  const failed = expect(client.query(endless)).rejects.toMatchObject({ code: '57P01' });
+  await untilRunning();
+  const closing = db.close();
+  await expect.poll(() => clock.sleepers(), patience).toBe(1);
+  clock.advance(10_000);
+  await failed;
+  await closing;
+});

@@ -1,0 +1,210 @@
+import { createServer, type Socket } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { Database } from '../../lib/database/database.ts';
+import { openPgDatabase } from '../../lib/database/pg.ts';
+import { connect, databaseUrl } from '../support/connection.ts';
+import { silentLog } from '../support/databases.ts';
+import { type PostgresServer, startPostgres } from '../support/postgres-server.ts';
+
+const unavailable = { code: 'SERVICE_UNAVAILABLE', headers: { 'Retry-After': '5' } };
+const one = { text: 'SELECT 1 AS one' };
+
+let server: PostgresServer;
+const opened: Database[] = [];
+
+beforeAll(async () => {
+  server = await startPostgres();
+});
+afterAll(async () => {
+  await Promise.all(opened.map((database) => database.close()));
+  await server.stop();
+});
+
+function open(url = server.url, maxConnections?: number): Database {
+  const options = maxConnections === undefined ? {} : { maxConnections };
+  const database = openPgDatabase({ url, fetch, log: silentLog, ...options });
+  opened.push(database);
+  return database;
+}
+
+function withLogin(user: string, password: string): string {
+  return Object.assign(new URL(server.url), { username: user, password }).href;
+}
+
+describe('a server that cannot be used is SERVICE_UNAVAILABLE', () => {
+  it('with a wrong password', async () => {
+    const database = open(withLogin('postgres', 'wrong'));
+    await expect(database.query(one)).rejects.toMatchObject(unavailable);
+  });
+
+  it('without the database that the URL names', async () => {
+    const database = open(databaseUrl(server.url, 'nothing'));
+    await expect(database.query(one)).rejects.toMatchObject(unavailable);
+  });
+
+  it('when nothing listens there', async () => {
+    const database = open('postgres://postgres@127.0.0.1:1/postgres');
+    await expect(database.query(one)).rejects.toMatchObject(unavailable);
+  });
+
+  it('when the host has no address', async () => {
+    const database = open('postgres://postgres@nowhere.invalid/postgres');
+    await expect(database.query(one)).rejects.toMatchObject(unavailable);
+  });
+
+  it.each([
+    ['another protocol is spoken there', [0x83, 0, 0, 0, 8, 1, 2, 3, 4]],
+    ['it asks for an authentication that is none', [0x52, 0, 0, 0, 8, 0, 0, 0, 99]],
+    ['it says that a row has more columns than it has bytes', [0x44, 0, 0, 0, 6, 0, 5]],
+  ])('when %s, and leaves no connection to it open', async (_what, bytes) => {
+    const clients: Socket[] = [];
+    const other = createServer((socket) => {
+      clients.push(socket);
+      socket.once('data', () => socket.write(Buffer.from(bytes)));
+    });
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+    const address = other.address();
+    const port = address !== null && typeof address === 'object' ? address.port : 0;
+    const database = open(`postgres://postgres@127.0.0.1:${port}/postgres`);
+    await expect(database.query(one)).rejects.toMatchObject(unavailable);
+    await expect.poll(() => clients.map(({ closed }) => closed)).toEqual([true]);
+    other.close();
+  });
+
+  it('when it accepts connections and never answers, within the time of the statement', async () => {
+    const mute = createServer();
+    await new Promise<void>((resolve) => mute.listen(0, '127.0.0.1', resolve));
+    const address = mute.address();
+    const port = address !== null && typeof address === 'object' ? address.port : 0;
+    const database = open(`postgres://postgres@127.0.0.1:${port}/postgres`);
+    const start = performance.now();
+    await expect(database.query(one, [], { timeoutMs: 200 })).rejects.toMatchObject(unavailable);
+    expect(performance.now() - start).toBeLessThan(3_000);
+    mute.close();
+  });
+
+  it('when its own statement_timeout ends the statement', async () => {
+    const url = new URL(server.url);
+    url.searchParams.set('options', '-c statement_timeout=50');
+    const database = open(url.href);
+    const slow = database.query({ text: 'SELECT pg_sleep(10)' });
+    await expect(slow).rejects.toMatchObject(unavailable);
+  });
+
+  it('keeps the text of the driver in the cause', async () => {
+    const database = open(withLogin('postgres', 'wrong'));
+    await expect(database.query(one)).rejects.toMatchObject({
+      message: 'the database is unavailable',
+      cause: { code: '28P01' },
+    });
+  });
+});
+
+describe('the pool', () => {
+  it('never hands out a connection that is still busy with a statement given up', async () => {
+    const database = open(server.url, 1);
+    const slow = database.query({ text: 'SELECT pg_sleep(10)' }, [], { timeoutMs: 50 });
+    await expect(slow).rejects.toMatchObject(unavailable);
+    expect(await database.query(one, [], { timeoutMs: 2_000 })).toEqual([{ one: 1 }]);
+  });
+
+  it('stops on the server what was given up', async () => {
+    const database = open();
+    const sleeping = "SELECT pg_sleep(600), 'given up'";
+    await expect(database.query({ text: sleeping }, [], { timeoutMs: 50 })).rejects.toMatchObject(
+      unavailable,
+    );
+    const running = `SELECT count(*)::int AS count FROM pg_stat_activity
+      WHERE query = $1 AND state = 'active'`;
+    await vi.waitFor(async () => {
+      expect(await database.query({ text: running }, [sleeping])).toEqual([{ count: 0 }]);
+    });
+  });
+
+  it('keeps its connection after a statement that the server refused', async () => {
+    const database = open(server.url, 1);
+    const pid = { text: 'SELECT pg_backend_pid() AS pid' };
+    const before = await database.query(pid);
+    await expect(database.query({ text: 'SELECT 1 / 0' })).rejects.toMatchObject({ code: '22012' });
+    expect(await database.query(pid)).toEqual(before);
+  });
+
+  it('gives up in time when no connection comes free', async () => {
+    const database = open(server.url, 1);
+    const holding = database.query({ text: 'SELECT pg_sleep(0.5)' });
+    await expect(database.query(one, [], { timeoutMs: 50 })).rejects.toMatchObject(unavailable);
+    await holding;
+    expect(database.poolStats()).toEqual({ total: 1, idle: 1, waiting: 0 });
+  });
+
+  it('counts its connections and those who wait', async () => {
+    const database = open(server.url, 1);
+    const queries = [1, 2, 3].map(() => database.query({ text: 'SELECT pg_sleep(0.05)' }));
+    expect(database.poolStats()).toEqual({ total: 1, idle: 0, waiting: 2 });
+    await Promise.all(queries);
+    expect(database.poolStats()).toEqual({ total: 1, idle: 1, waiting: 0 });
+  });
+
+  it('opens a new connection when an idle one was ended by the server', async () => {
+    const database = open(server.url, 1);
+    const [row] = await database.query<{ pid: number }>({ text: 'SELECT pg_backend_pid() AS pid' });
+    const other = await connect(server.url);
+    await other.query('SELECT pg_terminate_backend($1)', [row?.pid]);
+    await other.end();
+    await vi.waitFor(() => expect(database.poolStats().total).toBe(0));
+    expect(await database.query(one)).toEqual([{ one: 1 }]);
+  });
+
+  it('fails what runs when the server stops, and works again after its restart', async () => {
+    const database = open();
+    const running = database.query({ text: 'SELECT pg_sleep(10)' });
+    const failed = expect(running).rejects.toMatchObject(unavailable);
+    await database.query(one);
+    await server.halt();
+    await failed;
+    await expect(database.query(one)).rejects.toMatchObject(unavailable);
+    await server.restart();
+    expect(await database.query(one)).toEqual([{ one: 1 }]);
+  });
+
+  it('finishes what runs before it closes, closes once, and answers nothing after', async () => {
+    const database = open();
+    const running = database.query({ text: "SELECT 'done' AS state FROM pg_sleep(0.1)" });
+    const closing = Promise.all([database.close(), database.close()]);
+    expect(await running).toEqual([{ state: 'done' }]);
+    await closing;
+    await expect(database.query(one)).rejects.toMatchObject(unavailable);
+  });
+});
+
+describe('prepared statements', () => {
+  it('are prepared once for a name', async () => {
+    const database = open(server.url, 1);
+    const named = { name: 'answer', text: 'SELECT 42 AS answer' };
+    await database.query(named);
+    await database.query(named);
+    const prepared = { text: 'SELECT name FROM pg_prepared_statements' };
+    expect(await database.query(prepared)).toEqual([{ name: 'answer' }]);
+  });
+
+  it('work on after a table changed under them', async () => {
+    const database = open(server.url, 1);
+    await database.query({ text: 'CREATE TABLE changing AS SELECT 1 AS a' });
+    const named = { name: 'changing', text: 'SELECT * FROM changing' };
+    await database.query(named);
+    await database.query({ text: 'ALTER TABLE changing ADD COLUMN b int DEFAULT 2' });
+    expect(await database.query(named)).toEqual([{ a: 1, b: 2 }]);
+    expect(await database.query(named)).toEqual([{ a: 1, b: 2 }]);
+  });
+
+  it('are done without where the connection loses them, as behind some poolers', async () => {
+    const database = open(server.url, 1);
+    const named = { name: 'lost', text: 'SELECT $1::int AS value' };
+    await database.query(named, [1]);
+    await database.query({ text: 'DEALLOCATE ALL' });
+    expect(await database.query(named, [2])).toEqual([{ value: 2 }]);
+    expect(await database.query(named, [3])).toEqual([{ value: 3 }]);
+    const prepared = { text: 'SELECT name FROM pg_prepared_statements' };
+    expect(await database.query(prepared)).toEqual([]);
+  });
+});

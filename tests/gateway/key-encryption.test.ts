@@ -1,0 +1,55 @@
+import { randomBytes } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { createSealing } from '../../lib/gateway/key-encryption.ts';
+
+const [one, two] = [randomBytes(32), randomBytes(32)];
+const sealing = createSealing(one.toString('base64'));
+const KEY = 'sk-or-v1-a-key-of-ada';
+
+describe('sealing', () => {
+  it('gives a text back to its owner', () => {
+    expect(sealing.unseal(sealing.seal(KEY, 'ada'), 'ada')).toEqual({ text: KEY, isCurrent: true });
+  });
+
+  it('never gives the same sealed text twice, nor shows the key in it', () => {
+    const sealed = [sealing.seal(KEY, 'ada'), sealing.seal(KEY, 'ada')];
+    expect(sealed[0]).not.toBe(sealed[1]);
+    for (const text of sealed) {
+      expect(Buffer.from(text.slice(3), 'base64url').includes(KEY)).toBe(false);
+    }
+  });
+
+  it.each([['grace'], ['ad'], ['']])('gives nothing to %j', (owner) => {
+    expect(sealing.unseal(sealing.seal(KEY, 'ada'), owner)).toBeNull();
+  });
+
+  it('gives nothing back when any byte was changed', () => {
+    const bytes = Buffer.from(sealing.seal(KEY, 'ada').slice(3), 'base64url');
+    for (const index of bytes.keys()) {
+      const changed = Buffer.from(bytes);
+      changed.writeUInt8(changed.readUInt8(index) ^ 1, index);
+      expect(sealing.unseal(`v1.${changed.toString('base64url')}`, 'ada')).toBeNull();
+    }
+  });
+
+  it.each(['', 'v1.', 'v1.AAAA', 'v2.AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA', KEY])(
+    'gives nothing back for %j',
+    (text) => {
+      expect(sealing.unseal(text, 'ada')).toBeNull();
+    },
+  );
+
+  it('reads hex keys like base64 ones', () => {
+    const hex = createSealing(one.toString('hex'));
+    expect(hex.unseal(sealing.seal(KEY, 'ada'), 'ada')?.text).toBe(KEY);
+  });
+
+  it('reads with a former key and seals with the new one', () => {
+    const rotating = createSealing(`${two.toString('base64')}, ${one.toString('base64')}`);
+    const old = sealing.seal(KEY, 'ada');
+    expect(rotating.unseal(old, 'ada')).toEqual({ text: KEY, isCurrent: false });
+    const renewed = rotating.seal(KEY, 'ada');
+    expect(createSealing(two.toString('hex')).unseal(renewed, 'ada')?.isCurrent).toBe(true);
+    expect(sealing.unseal(renewed, 'ada')).toBeNull();
+  });
+});

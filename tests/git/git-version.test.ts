@@ -1,0 +1,64 @@
+import { chmod, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { checkGit, parseGitVersion } from '../../lib/git/git-version.ts';
+import { temporaryFolder } from '../support/git.ts';
+
+let folder: Awaited<ReturnType<typeof temporaryFolder>>;
+beforeAll(async () => {
+  folder = await temporaryFolder();
+});
+afterAll(() => folder.remove());
+
+/** Checks a git that says this of itself. */
+async function check(said: string): Promise<string> {
+  const git = join(folder.path, 'git');
+  await writeFile(git, `#!/bin/sh\necho '${said}'\n`);
+  await chmod(git, 0o755);
+  return checkGit({ PATH: folder.path }, new AbortController().signal);
+}
+
+describe('parseGitVersion', () => {
+  it.each([
+    ['git version 2.39.5', [2, 39, 5]],
+    ['git version 2.39.5 (Apple Git-154)', [2, 39, 5]],
+    ['git version 2.45.1.windows.1', [2, 45, 1]],
+    ['git version 2.50.0-rc1', [2, 50, 0]],
+    ['git version 3.0', [3, 0, 0]],
+    ['git version 2.48.GIT', [2, 48, 0]],
+    ['something else', null],
+  ])('reads %j', (said, version) => {
+    expect(parseGitVersion(said)).toEqual(version);
+  });
+});
+
+describe('checkGit', () => {
+  it.each(['2.39.4', '2.39.5 (Apple Git-154)', '2.40.0', '2.45.1.windows.1', '3.0'])(
+    'takes %s',
+    async (version) => {
+      expect(await check(`git version ${version}`)).toMatch(/^[23]\.\d+\.\d+$/);
+    },
+  );
+
+  it.each(['2.39.3', '2.39.2 (Apple Git-143)', '2.38.9', '2.9.5', '1.99.9'])(
+    'refuses %s and says what to do',
+    async (version) => {
+      await expect(check(`git version ${version}`)).rejects.toThrow(
+        `found git version ${version}, which is too old: install git 2.39.4 or newer`,
+      );
+    },
+  );
+
+  it('says what to do about a git that tells no version', async () => {
+    await expect(check('not a git')).rejects.toThrow(
+      '`git --version` says no version but "not a git": install git 2.39.4 or newer',
+    );
+  });
+
+  it('says what to do without git', async () => {
+    const nowhere = { PATH: join(folder.path, 'nowhere') };
+    await expect(checkGit(nowhere, new AbortController().signal)).rejects.toThrow(
+      'git is not installed, or not on the PATH: install git 2.39.4 or newer',
+    );
+  });
+});

@@ -1,0 +1,94 @@
+import { afterEach, expect, it } from 'vitest';
+import { createGit, GitError } from '../../lib/git/git.ts';
+import { createRepository, temporaryFolder } from '../support/git.ts';
+
+const { signal } = new AbortController();
+const environment = { PATH: process.env.PATH, HOME: '/nonexistent' };
+const alias = (command: string) => ['-c', `alias.act=!${command}`, 'act'];
+
+const folders: { remove(): Promise<void> }[] = [];
+afterEach(async () => {
+  for (const folder of folders.splice(0)) await folder.remove();
+});
+
+it('gets the variables of its user, and none of ours or of another repository', async () => {
+  const git = createGit(
+    {
+      ...environment,
+      SSH_AUTH_SOCK: '/agent',
+      DATABASE_URL: 'postgres://a:secret@b/c',
+      INTERNAL_SECRET: 'secret',
+      KV_REST_API_TOKEN: 'secret',
+      SMTP_PASSWORD: 'secret',
+      GIT_DIR: '/elsewhere',
+      GIT_TRACE: '1',
+    },
+    signal,
+  );
+  const seen = await git.read(alias('env'), { protocols: 'https' });
+  expect(seen).toMatch(/^SSH_AUTH_SOCK=\/agent$/m);
+  expect(seen).toMatch(/^GIT_TERMINAL_PROMPT=0$/m);
+  expect(seen).toMatch(/^GIT_ALLOW_PROTOCOL=https$/m);
+  expect(seen).not.toMatch(/secret|elsewhere|GIT_TRACE/);
+});
+
+it('may speak no protocol but those it is given', async () => {
+  const git = createGit(environment, signal);
+  for (const location of ['ext::echo x', 'http://127.0.0.1:1/a/b']) {
+    await expect(
+      git.read(['ls-remote', '--', location], { protocols: 'https:ssh:file' }),
+    ).rejects.toThrow(/transport '\w+' not allowed/);
+  }
+});
+
+it('is stopped with its helpers when its time is over', async () => {
+  const git = createGit(environment, signal);
+  const answer = git.read(alias('sleep 600 & sleep 600'), { timeoutMs: 200 });
+  await expect(answer).rejects.toThrow('did not end in time and was stopped');
+});
+
+it('says what git said, on one line', async () => {
+  const answer = createGit(environment, signal).read(alias('printf "one\\ntwo\\n" >&2; exit 3'));
+  await expect(answer).rejects.toEqual(new GitError('one two'));
+});
+
+it('says how git ended when it said nothing', async () => {
+  const answer = createGit(environment, signal).read(alias('exit 3'));
+  await expect(answer).rejects.toThrow(/ended with 3$/);
+});
+
+it('streams records as they come, and leaves no process behind a reader that has enough', async () => {
+  const git = createGit(environment, signal);
+  const records: string[] = [];
+  for await (const record of git.stream(alias('printf "a\\nb c\\n"; sleep 600'), '\n')) {
+    records.push(record);
+    if (records.length === 2) break;
+  }
+  expect(records).toEqual(['a', 'b c']);
+});
+
+it('fails a stream whose git failed after its last record', async () => {
+  const git = createGit(environment, signal);
+  const records: string[] = [];
+  const reading = (async () => {
+    for await (const record of git.stream(alias('printf "a\\0b"; exit 1'), '\0')) {
+      records.push(record);
+    }
+  })();
+  await expect(reading).rejects.toThrow(GitError);
+  expect(records).toEqual(['a', 'b']);
+});
+
+it('rejects with the reason of its signal', async () => {
+  const reason = new Error('stopped');
+  const folder = await temporaryFolder();
+  folders.push(folder);
+  const { path } = await createRepository(folder.path);
+  const git = createGit(environment, AbortSignal.abort(reason));
+  await expect(git.read([`--git-dir=${path}/.git`, 'status'])).rejects.toBe(reason);
+});
+
+it('is stopped when it streams a record that is too long', async () => {
+  const records = createGit(environment, signal).stream(alias('yes | tr -d "\\n"'), '\n');
+  await expect(records[Symbol.asyncIterator]().next()).rejects.toThrow('a line that is too long');
+});

@@ -1,0 +1,170 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { type ConnectionLimits, chooseConnectionLimits } from '../../lib/http/connection-limits.ts';
+import { parseNetworks } from '../../lib/http/network.ts';
+import { type RunningServer, serveNode } from '../../lib/http/serve.ts';
+import { UpgradeResponse } from '../../lib/http/upgrade.ts';
+import { createTestDeps } from '../support/deps.ts';
+
+// With real sockets, also from 127.0.0.2, which is another address of this machine.
+
+const running: RunningServer[] = [];
+const opened: Socket[] = [];
+afterEach(async () => {
+  for (const socket of opened.splice(0)) socket.destroy();
+  await Promise.all(running.splice(0).map((server) => server.close(0)));
+});
+
+/** A server that answers, but for `/hold`, whose answer does not end. */
+async function serve(limits: Partial<ConnectionLimits>) {
+  const { log, clock, logged } = createTestDeps();
+  const server = await serveNode({
+    fetch: (request) => new Response(request.url.endsWith('/hold') ? new ReadableStream() : 'ok'),
+    host: '0.0.0.0',
+    port: 0,
+    log,
+    clock,
+    connections: { total: 1_000, perAddress: 1_000, shared: [], ...limits },
+  });
+  running.push(server);
+  return { ...server, logged };
+}
+
+async function open({ port }: RunningServer, localAddress = '127.0.0.1'): Promise<Socket> {
+  const socket = connect({ port, host: '127.0.0.1', localAddress });
+  socket.on('error', () => socket.destroy());
+  opened.push(socket);
+  await once(socket, 'connect');
+  return socket;
+}
+
+/** The head of the answer to a request on a connection; empty when the server ended that instead. */
+async function ask(socket: Socket, path = '/'): Promise<string> {
+  let head = '';
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`);
+  while (!head.includes('\r\n\r\n') && !socket.destroyed) {
+    const [chunk = ''] = (await Promise.race([once(socket, 'data'), once(socket, 'close')])) as [
+      unknown,
+    ];
+    if (Buffer.isBuffer(chunk)) head += chunk.toString('latin1');
+  }
+  return head.split('\r\n')[0] ?? '';
+}
+
+async function openMany(server: RunningServer, count: number, localAddress?: string) {
+  return Promise.all(Array.from({ length: count }, () => open(server, localAddress)));
+}
+
+const isServed = async (socket: Socket) => (await ask(socket)) === 'HTTP/1.1 200 OK';
+const stillOpen = (sockets: Socket[]) => sockets.filter(({ destroyed }) => !destroyed).length;
+
+describe('connections of one address', () => {
+  it('that are idle do not keep it from being served, however many it opens', async () => {
+    const server = await serve({ perAddress: 50 });
+    const idle = await openMany(server, 300);
+    expect(await isServed(await open(server))).toBe(true);
+    await vi.waitFor(() => expect(stillOpen(idle)).toBe(49));
+  });
+
+  it('that are all in use end with its limit, and leave room to another address', async () => {
+    const server = await serve({ perAddress: 50 });
+    for (const socket of await openMany(server, 50)) await ask(socket, '/hold');
+    expect(await ask(await open(server))).toBe('');
+    expect(await isServed(await open(server, '127.0.0.2'))).toBe(true);
+    expect(server.logged).toEqual([
+      {
+        level: 'warn',
+        message: 'a connection was refused: too many are open',
+        address: '127.0.0.1',
+        time: expect.anything(),
+      },
+    ]);
+  });
+
+  it('make room by the one that has been idle longest', async () => {
+    const server = await serve({ perAddress: 3 });
+    const [first, second, third] = [await open(server), await open(server), await open(server)];
+    await isServed(first);
+    expect(await isServed(await open(server))).toBe(true);
+    await vi.waitFor(() => expect(second.destroyed).toBe(true));
+    expect([first.destroyed, third.destroyed]).toEqual([false, false]);
+  });
+
+  it('are free again when they have closed', async () => {
+    const server = await serve({ perAddress: 2 });
+    const held = await openMany(server, 2);
+    for (const socket of held) await ask(socket, '/hold');
+    for (const socket of held) socket.destroy();
+    await vi.waitFor(async () => expect(await isServed(await open(server))).toBe(true));
+  });
+
+  it('are not limited when it is that of a trusted proxy', async () => {
+    const server = await serve({ perAddress: 5, shared: parseNetworks(['127.0.0.2']) });
+    const held = await openMany(server, 20, '127.0.0.2');
+    for (const socket of held) expect(await ask(socket, '/hold')).toBe('HTTP/1.1 200 OK');
+  });
+
+  it('count when they have left HTTP for a WebSocket', async () => {
+    const { log, clock } = createTestDeps();
+    const server = await serveNode({
+      fetch: (_request, { outgoing }) => {
+        if (!(outgoing instanceof UpgradeResponse)) return new Response('no upgrade');
+        const { socket } = outgoing.takeConnection();
+        socket.resume().once('end', () => socket.destroy());
+        socket.write('taken');
+        return RESPONSE_ALREADY_SENT;
+      },
+      host: '127.0.0.1',
+      port: 0,
+      log,
+      clock,
+      connections: { total: 100, perAddress: 2, shared: [] },
+    });
+    running.push(server);
+    const taken = await openMany(server, 2);
+    for (const socket of taken) {
+      socket.write(
+        'GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n',
+      );
+      expect(String(await once(socket, 'data'))).toBe('taken');
+    }
+    expect(await ask(await open(server))).toBe('');
+    expect(stillOpen(taken)).toBe(2);
+  });
+});
+
+describe('connections of all addresses', () => {
+  it('end with the total, proxies included, and idle ones make room', async () => {
+    const server = await serve({ total: 20, shared: parseNetworks(['127.0.0.2']) });
+    const held = await openMany(server, 19, '127.0.0.2');
+    for (const socket of held) await ask(socket, '/hold');
+    const idle = await open(server);
+    expect(await isServed(await open(server, '127.0.0.3'))).toBe(true);
+    await vi.waitFor(() => expect(idle.destroyed).toBe(true));
+  });
+
+  it('are refused when every one is in use', async () => {
+    const server = await serve({ total: 20 });
+    for (const socket of await openMany(server, 20)) await ask(socket, '/hold');
+    expect(await ask(await open(server, '127.0.0.2'))).toBe('');
+  });
+});
+
+describe('the limits of a process', () => {
+  it.each([
+    [1_024, { total: 768, perAddress: 384 }],
+    [1_048_576, { total: 4_096, perAddress: 1_024 }],
+    [Number.POSITIVE_INFINITY, { total: 4_096, perAddress: 1_024 }],
+    [3, { total: 2, perAddress: 1 }],
+  ])('stay below its %d files', (files, expected) => {
+    expect(chooseConnectionLimits([], files)).toMatchObject(expected);
+  });
+
+  it('are chosen by the limit that it has', () => {
+    const { total, perAddress } = chooseConnectionLimits([]);
+    expect(total).toBeGreaterThan(perAddress);
+    expect(perAddress).toBeGreaterThan(0);
+  });
+});

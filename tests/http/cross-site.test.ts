@@ -1,0 +1,132 @@
+import { describe, expect, it } from 'vitest';
+import type { Environment } from '../../lib/config/read.ts';
+import { createSurface, protect } from '../../lib/http/surface.ts';
+import { createTestDeps, withSecret } from '../support/deps.ts';
+
+type Headers = Record<string, string>;
+
+function createApp(environment: Environment = {}) {
+  const deps = createTestDeps({ environment: { API_REQUIRE_AUTH: 'false', ...environment } });
+  const app = createSurface(deps);
+  app.use('/api/*', ...protect(deps));
+  app.all('/api/things', (c) => c.text('things'));
+  const send = (method: string, headers: Headers = {}, peer = '192.0.2.1') =>
+    app.request(
+      '/api/things',
+      { method, headers: { Host: 'backups.example', ...headers } },
+      { incoming: { socket: { remoteAddress: peer } } },
+    );
+  const status = async (...request: Parameters<typeof send>) => (await send(...request)).status;
+  return { send, status };
+}
+
+const site = (value: string): Headers => ({ 'Sec-Fetch-Site': value });
+const origin = (value: string): Headers => ({ Origin: value });
+const navigation = { 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Dest': 'document' };
+const foreignPages: [string, Headers][] = [
+  ['of another site', site('cross-site')],
+  ['of another site, in other letters', site('Cross-Site')],
+  ['of another site that opens it', { ...site('cross-site'), ...navigation }],
+  ['of another origin', origin('https://evil.example')],
+  ['of another port', { ...site('same-site'), ...origin('http://backups.example:3000') }],
+  ['of another name of the same owner', site('same-site')],
+  ['without an origin, such as a file or a sandbox', origin('null')],
+  ['of a host that only begins alike', origin('https://backups.example.evil.example')],
+  [
+    'of a host that says it was forwarded',
+    {
+      ...origin('https://evil.example'),
+      'X-Forwarded-Host': 'evil.example',
+    },
+  ],
+];
+
+describe.each(foreignPages)('a page %s', (_name, headers) => {
+  it.each(['POST', 'PUT', 'PATCH', 'DELETE'])('may send no %s', async (method) => {
+    const response = await createApp().send(method, { ...headers, 'X-Request-ID': 'mine' });
+    expect(response.status).toBe(403);
+    expect(await response.json()).toEqual({
+      error: 'pages of other origins may not ask',
+      request_id: 'mine',
+    });
+  });
+
+  it('is refused before it is counted', async () => {
+    const { status } = createApp();
+    for (let n = 0; n < 150; n += 1) expect(await status('POST', headers)).toBe(403);
+    for (let n = 0; n < 100; n += 1) expect(await status('POST')).toBe(200);
+    expect(await status('POST')).toBe(429);
+  });
+
+  it('may not even with the secret, which a proxy may have added', async () => {
+    const forwarded = { ...headers, ...withSecret, 'X-Forwarded-Host': 'dashboard.example' };
+    expect(await createApp().status('POST', forwarded)).toBe(403);
+  });
+});
+
+describe('a page of the server itself', () => {
+  it.each<[string, Headers]>([
+    ['by its origin', origin('https://backups.example')],
+    [
+      'by its origin with the usual port',
+      { ...origin('https://backups.example'), Host: 'backups.example:443' },
+    ],
+    ['by an origin with a port', { ...origin('http://localhost:8080'), Host: 'LOCALHOST:8080' }],
+    [
+      'by the word of the browser, behind a proxy that replaces Host',
+      { ...site('same-origin'), ...origin('https://public.example') },
+    ],
+    ['by a person who typed the address', site('none')],
+  ])('may send a POST: %s', async (_name, headers) => {
+    expect(await createApp().status('POST', headers)).toBe(200);
+  });
+
+  it('is known by the Host that a trusted proxy was asked for', async () => {
+    const headers = { ...origin('https://public.example'), 'X-Forwarded-Host': 'public.example' };
+    const { status } = createApp({ TRUSTED_PROXIES: '10.0.0.1' });
+    expect(await status('POST', headers, '10.0.0.1')).toBe(200);
+    expect(await status('POST', headers, '10.0.0.2')).toBe(403);
+    expect(await status('POST', { ...headers, ...withSecret }, '10.0.0.2')).toBe(200);
+  });
+});
+
+describe('a program', () => {
+  it.each<[string, Headers]>([
+    ['without either header', {}],
+    ['with an origin that is no page of the web', origin('vscode-file://vscode-app')],
+  ])('may send a POST %s', async (_name, headers) => {
+    expect(await createApp().status('POST', headers)).toBe(200);
+  });
+});
+
+describe('a GET for a page of another site', () => {
+  const image = { 'Sec-Fetch-Mode': 'no-cors', 'Sec-Fetch-Dest': 'image' };
+
+  it.each<[string, Headers, number]>([
+    ['an image', image, 403],
+    ['a script that reads', { 'Sec-Fetch-Mode': 'cors', 'Sec-Fetch-Dest': 'empty' }, 403],
+    ['a frame', { ...navigation, 'Sec-Fetch-Dest': 'iframe' }, 403],
+    ['a link that somebody follows', navigation, 200],
+    ['the handshake of a WebSocket', { 'Sec-Fetch-Mode': 'websocket', Upgrade: 'websocket' }, 200],
+  ])('as %s gets what it should', async (_name, headers, expected) => {
+    expect(await createApp().status('GET', { ...site('cross-site'), ...headers })).toBe(expected);
+  });
+
+  it.each<[string, Headers]>([
+    ['an image', { ...site('cross-site'), ...image }],
+    ['a link', { ...site('cross-site'), ...navigation }],
+    ['a page of another port', { ...site('same-site'), ...image }],
+    ['a browser that says no more than the origin', origin('https://evil.example')],
+  ])('as %s takes nothing from who sits in front of the browser', async (_name, headers) => {
+    const { status } = createApp();
+    for (let n = 0; n < 150; n += 1) await status('GET', headers);
+    for (let n = 0; n < 100; n += 1) expect(await status('GET')).toBe(200);
+  });
+
+  it('is limited too where it is let through', async () => {
+    const { status } = createApp();
+    const headers = { ...site('cross-site'), ...navigation };
+    for (let n = 0; n < 100; n += 1) expect(await status('GET', headers)).toBe(200);
+    expect(await status('GET', headers)).toBe(429);
+  });
+});

@@ -1,0 +1,112 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  isInNetworks,
+  isLoopback,
+  parseAddress,
+  parseNetwork,
+  parseNetworks,
+} from '../../lib/http/network.ts';
+
+const holds = (network: string, address: string) => isInNetworks(address, parseNetworks([network]));
+
+describe('parseAddress', () => {
+  it.each([
+    ['192.0.2.1', '192.0.2.1'],
+    ['2001:DB8:0:0::1', '2001:db8::1'],
+    ['::ffff:192.0.2.1', '192.0.2.1'],
+    ['::ffff:c000:201', '192.0.2.1'],
+    ['fe80::1%eth0', 'fe80::1'],
+  ])('writes %s as %s', (given, written) => {
+    expect(parseAddress(given)).toBe(written);
+  });
+
+  it.each([
+    '',
+    '1',
+    '127.1',
+    '010.0.0.1',
+    '0x7f.0.0.1',
+    '256.1.1.1',
+    '1.2.3.4 ',
+    'localhost',
+    ':::',
+  ])('refuses %j', (given) => {
+    expect(parseAddress(given)).toBeNull();
+  });
+
+  it('gives every IPv6 address one written form', () => {
+    fc.assert(
+      fc.property(fc.ipV6(), (address) => {
+        const written = parseAddress(address);
+        expect(written).not.toBeNull();
+        expect(parseAddress(written ?? '')).toBe(written);
+      }),
+    );
+  });
+});
+
+describe('parseNetwork', () => {
+  it.each([
+    '10.0.0.0/8/8',
+    '10.0.0.0/',
+    '10.0.0.0/33',
+    '10.0.0.0/-1',
+    '10/8',
+    '::/129',
+    '10.0.0.0/0x8',
+    '10.0.0.0/255.0.0.0',
+  ])('refuses %j', (given) => {
+    expect(parseNetwork(given)).toBeNull();
+  });
+
+  it('throws on a list with an entry that is no network', () => {
+    expect(() => parseNetworks(['10.0.0.1', 'proxy.example'])).toThrow(RangeError);
+  });
+});
+
+describe('isInNetworks', () => {
+  it.each([
+    ['10.0.0.0/8', '10.255.0.1', true],
+    ['10.0.0.0/8', '11.0.0.1', false],
+    ['10.1.2.3/8', '10.9.9.9', true],
+    ['192.0.2.7', '192.0.2.7', true],
+    ['192.0.2.7', '192.0.2.8', false],
+    ['2001:db8::/32', '2001:db8:ffff::1', true],
+    ['2001:db8::/32', '2001:db9::1', false],
+    ['fe80::/10', 'fe80::1%eth0', true],
+    ['10.0.0.0/8', '::ffff:10.1.1.1', true],
+    ['::ffff:10.0.0.0/104', '10.1.1.1', true],
+    ['::ffff:10.0.0.0/104', '11.1.1.1', false],
+    ['::ffff:192.0.2.7', '192.0.2.7', true],
+    ['0.0.0.0/0', '203.0.113.9', true],
+    ['::/0', '2001:db8::1', true],
+    ['::/0', '203.0.113.9', false],
+    ['10.0.0.0/8', 'not an address', false],
+  ])('%s holds %s: %s', (network, address, expected) => {
+    expect(holds(network, address)).toBe(expected);
+  });
+
+  it('agrees with the bits for every IPv4 block', () => {
+    const bits = (address: string) =>
+      address.split('.').reduce((value, part) => value * 256 + Number(part), 0);
+    fc.assert(
+      fc.property(fc.ipV4(), fc.ipV4(), fc.integer({ min: 0, max: 32 }), (a, b, length) => {
+        const block = (address: string) => Math.floor(bits(address) / 2 ** (32 - length));
+        expect(holds(`${a}/${length}`, b)).toBe(block(a) === block(b));
+      }),
+    );
+  });
+});
+
+describe('isLoopback', () => {
+  it.each(['127.0.0.1', '127.255.255.254', '::1', '::ffff:127.0.0.1', '0:0:0:0:0:0:0:1'])(
+    'holds for %s',
+    (address) => expect(isLoopback(address)).toBe(true),
+  );
+
+  it.each(['128.0.0.1', '126.255.255.255', '10.0.0.1', '0.0.0.0', '::', '::2', 'localhost', ''])(
+    'does not for %j',
+    (address) => expect(isLoopback(address)).toBe(false),
+  );
+});

@@ -1,0 +1,187 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { type RunningServer, type ServeOptions, serveNode } from '../../lib/http/serve.ts';
+import { createTestDeps } from '../support/deps.ts';
+import { connectRaw } from '../support/raw-client.ts';
+
+const running: RunningServer[] = [];
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((server) => server.close(0)));
+});
+
+async function serve(options: Partial<ServeOptions> = {}) {
+  const deps = createTestDeps();
+  const server = await serveNode({
+    fetch: () => new Response('served'),
+    host: '127.0.0.1',
+    port: 0,
+    log: deps.log,
+    clock: deps.clock,
+    ...options,
+  });
+  running.push(server);
+  return { ...server, deps };
+}
+
+const getRequest = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
+
+/** A promise with its resolver outside. */
+function createGate() {
+  let open: () => void = () => undefined;
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { open: () => open(), opened };
+}
+
+describe('the read timeout', () => {
+  const limits = { readTimeoutMs: 60, checkIntervalMs: 10 };
+
+  it.each([
+    ['sends nothing', ''],
+    ['sends its headers too slowly', 'GET / HTTP/1.1\r\nX: '],
+    ['sends its body too slowly', 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nx'],
+  ])('ends a client that %s', async (_name, bytes) => {
+    const { port } = await serve({
+      limits,
+      fetch: async (request) => new Response(await request.text()),
+    });
+    const client = await connectRaw(port);
+    client.send(bytes);
+    const answer = await client.ended();
+    expect(answer).toMatch(/^HTTP\/1\.1 408 Request Timeout\r\n/);
+    expect(answer).toContain('the request did not arrive in time');
+  });
+
+  it('does not limit how long an answer takes', async () => {
+    const gate = createGate();
+    const { port } = await serve({
+      limits,
+      fetch: async () => {
+        await gate.opened;
+        return new Response('late');
+      },
+    });
+    const client = await connectRaw(port);
+    client.send(getRequest);
+    const idle = await connectRaw(port);
+    await idle.ended();
+    gate.open();
+    expect(await client.until(/late/)).toMatch(/^HTTP\/1\.1 200 /);
+    client.socket.destroy();
+  });
+});
+
+describe('keep-alive', () => {
+  it('is promised for two minutes', async () => {
+    const { url } = await serve();
+    expect((await fetch(url)).headers.get('Keep-Alive')).toMatch(/^timeout=120, max=\d+$/);
+  });
+
+  it('closes an idle connection after its time', async () => {
+    const { port } = await serve({ limits: { keepAliveMs: 50 } });
+    const client = await connectRaw(port);
+    client.send(getRequest);
+    expect(await client.ended()).toContain('served');
+  });
+});
+
+describe('shutdown', () => {
+  /** A server whose answers wait for a gate; `started` resolves when one is asked for. */
+  async function serveGated() {
+    const [gate, started] = [createGate(), createGate()];
+    const server = await serve({
+      fetch: async () => {
+        started.open();
+        await gate.opened;
+        return new Response('finished');
+      },
+    });
+    return { ...server, gate, started };
+  }
+
+  it('closes idle connections at once', async () => {
+    const { port, close } = await serve();
+    const client = await connectRaw(port);
+    client.send(getRequest);
+    await client.until(/served/);
+    await Promise.all([close(), client.ended()]);
+  });
+
+  it('closes connections at once that were opened ahead of a request', async () => {
+    const { url, port, close } = await serve();
+    const client = await connectRaw(port);
+    // Accepted in turn, so the first one has been too.
+    await (await fetch(url)).text();
+    await Promise.all([close(), client.ended()]);
+    expect(client.received()).toBe('');
+  });
+
+  it('accepts nobody any more', async () => {
+    const { port, close, gate, started } = await serveGated();
+    const client = await connectRaw(port);
+    client.send(getRequest);
+    await started.opened;
+    const closed = close();
+    await expect(fetch(`http://127.0.0.1:${port}/`)).rejects.toThrow();
+    gate.open();
+    await closed;
+  });
+
+  it('finishes a running request and ends its connection', async () => {
+    const { port, close, gate, started, deps } = await serveGated();
+    const client = await connectRaw(port);
+    client.send(getRequest);
+    await started.opened;
+    const closed = close();
+    gate.open();
+    await closed;
+    const answer = await client.ended();
+    expect(answer).toContain('finished');
+    expect(answer.toLowerCase()).toContain('connection: close');
+    expect(deps.logged).toEqual([]);
+  });
+
+  it('finishes an answer whose headers were sent before', async () => {
+    const rest = createGate();
+    const { port, close } = await serve({
+      fetch: () =>
+        new Response(
+          new ReadableStream({
+            async start(controller) {
+              controller.enqueue(new TextEncoder().encode('first'));
+              await rest.opened;
+              controller.enqueue(new TextEncoder().encode('second'));
+              controller.close();
+            },
+          }),
+        ),
+    });
+    const client = await connectRaw(port);
+    client.send(getRequest);
+    await client.until(/first/);
+    const closed = close();
+    rest.open();
+    await closed;
+    expect(await client.ended()).toContain('second');
+  });
+
+  it('cuts what still runs after ten seconds, and says so', async () => {
+    const { port, close, started, deps } = await serveGated();
+    const client = await connectRaw(port);
+    client.send(getRequest);
+    await started.opened;
+    const closed = close();
+    deps.clock.advance(9_999);
+    expect(client.socket.closed).toBe(false);
+    deps.clock.advance(1);
+    await closed;
+    expect(await client.ended()).toBe('');
+    expect(deps.logged).toMatchObject([{ level: 'warn', requests: 1 }]);
+  });
+
+  it('may be asked for twice', async () => {
+    const { close } = await serve();
+    await Promise.all([close(), close()]);
+    await close();
+  });
+});

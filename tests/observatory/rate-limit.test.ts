@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { addUser } from '../../lib/records/users.ts';
+import { hashPassword } from '../../lib/security/password.ts';
+import { createPostgres, type TestDatabase } from '../support/databases.ts';
+import { downDatabaseWords, openDownDatabase } from '../support/down-database.ts';
+import {
+  ADA,
+  createObservatoryClient,
+  type ObservatoryRequest,
+} from '../support/observatory-client.ts';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createPostgres();
+  await addUser(database.db, 'grace', await hashPassword('the password of grace'));
+});
+afterAll(() => database.close());
+
+const createClient = (environment = {}) =>
+  createObservatoryClient({ db: database.db, environment });
+type Client = ReturnType<typeof createClient>;
+
+/** How many of `times` requests are not refused for their number. */
+async function served(client: Client, times: number, request: ObservatoryRequest = {}) {
+  let count = 0;
+  for (let n = 0; n < times; n += 1) {
+    if ((await client.get('/auth/me', request)).status !== 429) count += 1;
+  }
+  return count;
+}
+
+describe('a user with a token', () => {
+  it('may ask 600 times a minute, from whichever addresses', async () => {
+    const client = createClient();
+    const token = await client.signToken(ADA.username);
+    const { headers } = await client.get('/auth/me', { token });
+    expect(headers.get('RateLimit-Limit')).toBe('600');
+    expect(await served(client, 300, { token, peer: '198.51.100.1' })).toBe(300);
+    expect(await served(client, 305, { token, peer: '198.51.100.2' })).toBe(299);
+    client.deps.clock.advance(60_000);
+    expect(await served(client, 1, { token })).toBe(1);
+  });
+
+  it('may ask as often as USER_MAX_REQUESTS_PER_MINUTE says', async () => {
+    const client = createClient({ USER_MAX_REQUESTS_PER_MINUTE: '7' });
+    expect(await served(client, 10)).toBe(7);
+  });
+
+  it('takes nothing from another user behind the same address', async () => {
+    const client = createClient();
+    await served(client, 601, { token: await client.signToken(ADA.username) });
+    expect(await served(client, 1, { token: await client.signToken('grace') })).toBe(1);
+    expect((await client.login(ADA.username, ADA.password)).status).toBe(200);
+  });
+
+  it('is served although others of the address have used up its requests', async () => {
+    const client = createClient();
+    expect(await served(client, 105, { token: null })).toBe(100);
+    expect(await served(client, 1)).toBe(1);
+  });
+});
+
+describe('requests by address, 100 a minute', () => {
+  it.each<[string, (client: Client) => Promise<string | null>]>([
+    ['without a token', async () => null],
+    [
+      'with a token of another key',
+      (client) => client.signToken(ADA.username, { secret: 'x'.repeat(40) }),
+    ],
+    ['with a token of nobody', (client) => client.signToken('nobody')],
+  ])('are those %s', async (_name, tokenOf) => {
+    const client = createClient();
+    const token = await tokenOf(client);
+    expect(await served(client, 105, { token })).toBe(100);
+    expect(await served(client, 1, { token, peer: '198.51.100.1' })).toBe(1);
+  });
+
+  it('are logins', async () => {
+    const client = createClient();
+    const post = () => client.send('POST', '/auth/login', { token: null, form: {} });
+    for (let n = 0; n < 100; n += 1) expect((await post()).status).toBe(400);
+    expect((await post()).status).toBe(429);
+  });
+
+  it('are those whose user the database cannot tell', async () => {
+    const down = await openDownDatabase();
+    const client = createObservatoryClient({ db: down });
+    const token = await client.signToken('grace');
+    expect(await served(client, 105, { token })).toBe(100);
+    const answer = await client.get('/auth/me', { token });
+    expect(answer.text).not.toMatch(downDatabaseWords);
+    await down.close();
+  });
+});
+
+describe('a page of another site', () => {
+  const pages = [{ 'Sec-Fetch-Site': 'cross-site' }, { Origin: 'https://evil.example' }];
+
+  it.each(pages)('does not lock its visitor out by logins, %j', async (headers) => {
+    const client = createClient();
+    for (let n = 0; n < 120; n += 1) {
+      expect((await client.login(ADA.username, 'wrong', { headers })).status).toBe(403);
+    }
+    expect((await client.login(ADA.username, ADA.password)).status).toBe(200);
+  });
+
+  it.each(pages)('may not ask in the name of a user, %j', async (headers) => {
+    const { status, body } = await createClient().post('/search', { query: 'x' }, { headers });
+    expect([status, body.error.code]).toEqual([403, 'FORBIDDEN']);
+  });
+});

@@ -1,0 +1,242 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Database } from '../../lib/database/database.ts';
+import { databaseUnavailable } from '../../lib/database/database.ts';
+import { type MoveReport, moveDatabase } from '../../scripts/move/move-database.ts';
+import { createPostgres, type TestDatabase } from '../support/databases.ts';
+import { sql } from '../support/records.ts';
+
+let source: TestDatabase;
+let target: TestDatabase;
+
+beforeEach(async () => {
+  [source, target] = await Promise.all([createPostgres(), createPostgres()]);
+  await sql(source.db, 'INSERT INTO backup_runs SELECT FROM generate_series(1, 10)');
+  // Three pages.
+  await sql(
+    source.db,
+    "INSERT INTO execution_logs (run_id, message) SELECT 1, 'line ' || n FROM generate_series(1, 4500) AS n",
+  );
+});
+afterEach(async () => {
+  await Promise.all([source.close(), target.close()]);
+});
+
+const silent: MoveReport = { note: () => undefined, copied: () => undefined };
+
+const move = (options: Partial<Parameters<typeof moveDatabase>[0]> = {}) =>
+  moveDatabase({
+    source: source.db,
+    target: target.db,
+    startOver: false,
+    report: silent,
+    ...options,
+  });
+
+const countLogs = async (db: Database) =>
+  (await sql<{ n: number }>(db, 'SELECT count(*)::int AS n FROM execution_logs'))[0]?.n;
+
+/** A handle whose connection is lost for good before the statement that fits for the given time. */
+function losing(db: Database, pattern: RegExp, time: number): Database {
+  let left = time;
+  return {
+    ...db,
+    query(statement, values, options) {
+      if (pattern.test(statement.text)) left--;
+      if (left <= 0) throw databaseUnavailable(new Error('the connection was lost'));
+      return db.query(statement, values, options);
+    },
+  };
+}
+
+describe.each([
+  ['the source', /FROM "execution_logs" WHERE/, 'source'],
+  ['the target', /INSERT INTO "execution_logs"/, 'target'],
+] as const)('a move that lost %s', (_name, pattern, which) => {
+  const lost = () => move({ [which]: losing({ source, target }[which].db, pattern, 2) });
+
+  it('names the table that it got to', async () => {
+    await expect(lost()).rejects.toMatchObject({
+      code: 'SERVICE_UNAVAILABLE',
+      message: expect.stringMatching(/^execution_logs was moved as far as \d+ rows$/),
+      cause: new Error('the connection was lost'),
+    });
+    expect(await countLogs(target.db)).toBeLessThan(4500);
+  });
+
+  it('goes on behind what arrived, and moves nothing twice', async () => {
+    await expect(lost()).rejects.toThrow();
+    const arrived = Number(await countLogs(target.db));
+    expect(arrived).toBeGreaterThan(0);
+    const notes: string[] = [];
+    const steps: number[] = [];
+    const moved = await move({
+      report: {
+        note: (line) => notes.push(line),
+        copied: (rows, total) => steps.push(total - rows),
+      },
+    });
+    expect(notes[0]).toBe('going on with the unfinished move');
+    expect(steps).toHaveLength(Math.ceil((4500 - arrived) / 2000));
+    expect(steps.at(-1)).toBe(0);
+    expect(moved).toContainEqual({ table: 'execution_logs', rows: 4500 });
+    expect(await countLogs(target.db)).toBe(4500);
+    expect(
+      await sql(target.db, 'SELECT sum(log_count)::int AS n FROM execution_log_counts'),
+    ).toEqual([{ n: 4500 }]);
+  });
+
+  it('starts over when it is told to', async () => {
+    await expect(lost()).rejects.toThrow();
+    await sql(source.db, "UPDATE execution_logs SET message = 'changed' WHERE id = 1");
+    expect(await move({ startOver: true })).toContainEqual({
+      table: 'execution_logs',
+      rows: 4500,
+    });
+    expect(await sql(target.db, 'SELECT message FROM execution_logs WHERE id = 1')).toEqual([
+      { message: 'changed' },
+    ]);
+  });
+});
+
+it('the target of an unfinished move is refused as the source of another', async () => {
+  const lost = losing(target.db, /INSERT INTO "execution_logs"/, 1);
+  await expect(move({ target: lost })).rejects.toThrow();
+  const third = await createPostgres();
+  await expect(move({ source: target.db, target: third.db })).rejects.toMatchObject({
+    code: 'CONFLICT',
+    message: 'the source is itself the target of a move that is not finished',
+  });
+  await third.close();
+});
+
+it('of two moves into one target at once, one says that the other has begun', async () => {
+  const inTheMoment: Database = {
+    ...target.db,
+    async query(statement, values, options) {
+      const begins = statement.text.startsWith('CREATE TABLE database_move_progress');
+      if (begins) await target.db.query(statement, values, options);
+      return target.db.query(statement, values, options);
+    },
+  };
+  await expect(move({ target: inTheMoment })).rejects.toMatchObject({
+    code: 'CONFLICT',
+    message: 'another move into the target has just begun',
+  });
+  expect(await move()).toContainEqual({ table: 'execution_logs', rows: 4500 });
+});
+
+it('a database is not moved into itself, also while it is empty', async () => {
+  const same = () => move({ source: target.db });
+  const refusal = {
+    code: 'CONFLICT',
+    message: expect.stringMatching(/^source and target are the/),
+  };
+  await expect(same()).rejects.toMatchObject(refusal);
+  await expect(same()).rejects.toMatchObject(refusal);
+  expect(await move()).toContainEqual({ table: 'execution_logs', rows: 4500 });
+});
+
+describe('a target that holds something', () => {
+  it('is refused as it is', async () => {
+    await sql(target.db, "INSERT INTO users VALUES ('grace', 'hash')");
+    const refusal = 'the target is not empty: it has rows in users';
+    await expect(move()).rejects.toMatchObject({ code: 'CONFLICT', message: refusal });
+    expect(await sql(target.db, 'SELECT username FROM users')).toEqual([{ username: 'grace' }]);
+    expect(await sql(target.db, 'SELECT id FROM backup_runs')).toEqual([]);
+  });
+
+  it('is not emptied by a command to start over', async () => {
+    await sql(target.db, "INSERT INTO users VALUES ('grace', 'hash')");
+    await expect(move({ startOver: true })).rejects.toMatchObject({
+      code: 'CONFLICT',
+      message: 'the target holds no unfinished move',
+    });
+    expect(await sql(target.db, 'SELECT username FROM users')).toEqual([{ username: 'grace' }]);
+  });
+});
+
+it.each([
+  ['a row that was changed', "UPDATE backup_runs SET status = 'failed' WHERE id = 5"],
+  ['a row that came', 'INSERT INTO backup_runs DEFAULT VALUES'],
+  ['a row that is gone', 'DELETE FROM backup_runs WHERE id = 10'],
+])('tells of %s in the source meanwhile, until it starts over', async (_what, change) => {
+  const report = {
+    ...silent,
+    copied: (_rows: number, _total: number, table: string) => {
+      if (table === 'execution_logs') changed ??= sql(source.db, change);
+    },
+  };
+  let changed: Promise<unknown> | undefined;
+  await expect(
+    move({ report, target: { ...target.db, query: afterChange } }),
+  ).rejects.toMatchObject({
+    code: 'CONFLICT',
+    message: 'source and target differ in backup_runs: something wrote meanwhile',
+  });
+  await move({ startOver: true });
+
+  async function afterChange<Row>(...query: Parameters<Database['query']>): Promise<Row[]> {
+    await changed;
+    return target.db.query<Row>(...query);
+  }
+});
+
+it('holds no more than a page or one row in memory', async () => {
+  await sql(source.db, 'DELETE FROM execution_logs');
+  const big = (n: number, bytes: number) =>
+    `INSERT INTO execution_logs (message) SELECT repeat('x', ${bytes}) FROM generate_series(1, ${n})`;
+  await sql(source.db, big(40, 250_000));
+  await sql(source.db, big(2, 5_000_000));
+  const sizes: number[] = [];
+  const measured: Database = {
+    ...target.db,
+    query(statement, values, options) {
+      if (/INSERT INTO "execution_logs"/.test(statement.text))
+        sizes.push(String(values?.[0]).length);
+      return target.db.query(statement, values, options);
+    },
+  };
+  const limits: number[] = [];
+  const counted: Database = {
+    ...source.db,
+    query(statement, values, options) {
+      const page = /FROM "execution_logs".*LIMIT (\d+)/.exec(statement.text);
+      if (page && /string_agg/.test(statement.text)) limits.push(Number(page[1]));
+      return source.db.query(statement, values, options);
+    },
+  };
+  await move({ source: counted, target: measured });
+  // Nor does the source read many rows for the few that a page has room for.
+  expect(Math.max(...limits.slice(1))).toBeLessThan(20);
+  expect(await countLogs(target.db)).toBe(42);
+  const [large, small] = [
+    sizes.filter((it) => it > 2 ** 21 + 100),
+    sizes.filter((it) => it < 2 ** 21 + 100),
+  ];
+  expect(large).toHaveLength(2);
+  expect(Math.max(...large)).toBeLessThan(5_000_300);
+  expect(small).toHaveLength(5);
+});
+
+it('takes tables of older writers over, with their NULLs and without columns of their own', async () => {
+  await sql(source.db, 'ALTER TABLE execution_logs ALTER COLUMN level DROP NOT NULL');
+  await sql(source.db, 'ALTER TABLE execution_logs ADD COLUMN host text');
+  await sql(source.db, "INSERT INTO execution_logs (level, host) VALUES (NULL, 'a')");
+  const notes: string[] = [];
+  await move({ report: { ...silent, note: (line) => notes.push(line) } });
+  expect(notes).toContain('left out of execution_logs, as not ours: host');
+  expect(await sql(target.db, 'SELECT id::int FROM execution_logs WHERE level IS NULL')).toEqual([
+    { id: 4501 },
+  ]);
+});
+
+it('names the tables that stay behind', async () => {
+  await sql(source.db, 'CREATE TABLE orders (id int); CREATE TABLE "of a newer version" (id int)');
+  const notes: string[] = [];
+  await move({ report: { ...silent, note: (line) => notes.push(line) } });
+  expect(notes).toEqual([
+    expect.stringMatching(/^embeddings are left out/),
+    'left out, as not ours: of a newer version, orders',
+    'comparing',
+  ]);
+});

@@ -1,0 +1,109 @@
+import { chown, mkdir, rename, stat, writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:net';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { announceServer, findServer } from '../../scripts/running-server.ts';
+import { silentLog } from '../support/databases.ts';
+import { temporaryFolder } from '../support/git.ts';
+
+const URL = 'http://127.0.0.1:4321';
+let folder: string;
+const closing: (() => unknown)[] = [];
+beforeEach(async () => {
+  const made = await temporaryFolder();
+  folder = made.path;
+  closing.push(made.remove);
+});
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
+
+const socket = () => join(folder, 'server.sock');
+
+async function announce(dataDir = folder, url = URL) {
+  const announced = await announceServer(dataDir, url, silentLog);
+  closing.push(() => announced.close());
+  return announced;
+}
+
+/** Another program on the socket. */
+async function occupy(answer: string, path = socket()): Promise<Server> {
+  const server = createServer((connection) => {
+    // Who asks may leave before it has read everything.
+    connection.on('error', () => connection.destroy());
+    connection.end(answer);
+  });
+  await new Promise<void>((done) => server.listen(path, done));
+  closing.push(() => new Promise((done) => server.close(done)));
+  return server;
+}
+
+describe('the server of a DATA_DIR', () => {
+  it('tells where it listens, over a socket for its user alone, until it ends', async () => {
+    expect(await findServer(folder)).toBeNull();
+    const announced = await announce();
+    expect(await findServer(folder)).toBe(URL);
+    expect((await stat(socket())).mode & 0o777).toBe(0o600);
+    await announced.close();
+    expect(await findServer(folder)).toBeNull();
+  });
+
+  it('makes DATA_DIR where it is missing', async () => {
+    const dataDir = join(folder, 'new', 'data');
+    await announce(dataDir);
+    expect(await findServer(dataDir)).toBe(URL);
+    expect((await stat(dataDir)).mode & 0o777).toBe(0o700);
+  });
+
+  it('is not found by the socket of a killed one, and takes its place', async () => {
+    const server = await occupy('', join(folder, 'was.sock'));
+    await rename(join(folder, 'was.sock'), socket());
+    await new Promise((done) => server.close(done));
+    closing.pop();
+    expect((await stat(socket())).isSocket()).toBe(true);
+    expect(await findServer(folder)).toBeNull();
+    await announce();
+    expect(await findServer(folder)).toBe(URL);
+  });
+
+  it('leaves the place to one that runs already', async () => {
+    await announce();
+    await announce(folder, 'http://127.0.0.1:1');
+    expect(await findServer(folder)).toBe(URL);
+  });
+
+  it.skipIf(process.getuid?.() !== 0)(
+    'is not believed when another user made its socket (chown needs root)',
+    async () => {
+      await occupy(JSON.stringify({ url: URL }));
+      expect(await findServer(folder)).toBe(URL);
+      await chown(socket(), 65_534, 65_534);
+      expect(await findServer(folder)).toBeNull();
+    },
+  );
+
+  it.each(['', 'no JSON', '{}', '{"url":7}', '{"url":"file:///etc/passwd"}', 'x'.repeat(100_000)])(
+    'is not believed when it says %.20j',
+    async (answer) => {
+      await occupy(answer);
+      expect(await findServer(folder)).toBeNull();
+    },
+  );
+
+  it('is found in a folder whose path is too long for a socket, from near it', async () => {
+    const dataDir = join(folder, 'd'.repeat(120));
+    await mkdir(dataDir);
+    const here = process.cwd();
+    process.chdir(dataDir);
+    closing.push(() => process.chdir(here));
+    await announce(dataDir);
+    expect(await findServer(dataDir)).toBe(URL);
+  });
+
+  it('runs without telling where DATA_DIR is a file', async () => {
+    const file = join(folder, 'file');
+    await writeFile(file, '');
+    await announce(file);
+    expect(await findServer(file)).toBeNull();
+  });
+});

@@ -1,0 +1,67 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Database } from '../../lib/database/database.ts';
+import { startGeneration } from '../../lib/search/generations.ts';
+import { type Client, createClient } from '../support/client.ts';
+import type { TestDatabase } from '../support/databases.ts';
+import { countJobs, createPostgresWithVectors, listChunks } from '../support/embeddings.ts';
+import { empty, insertLog, sql } from '../support/records.ts';
+import { activateBuiltIn, forgetGenerations } from '../support/search.ts';
+
+// The sweep keeps the active generation up with what is written.
+
+const PATH = '/api/cron/sweep-stale-runs';
+
+let database: TestDatabase;
+let db: Database;
+let client: Client;
+
+beforeAll(async () => {
+  database = await createPostgresWithVectors();
+  db = database.db;
+});
+afterAll(() => database.close());
+beforeEach(async () => {
+  await empty(db);
+  await forgetGenerations(db);
+  client = createClient({ db });
+  // A request, so that the database is in use.
+  await client.get('/api/backups');
+});
+
+const sweep = async () => (await client.get(PATH)).body;
+
+describe('the sweep', () => {
+  it('enqueues and embeds what is new with the built-in model', async () => {
+    await activateBuiltIn(db);
+    await insertLog(db, { message: 'a new log' });
+    expect(await sweep()).toEqual({ swept: 0, run_ids: [] });
+    expect(await listChunks(db)).toEqual(['execution_log 1: a new log']);
+  });
+
+  it('only enqueues it for a gateway model, which takes somebody’s keys', async () => {
+    await startGeneration(db, { id: 'acme/embed-free', dimensions: 8 });
+    await sql(db, "UPDATE embedding_generations SET status = 'ACTIVE'");
+    await insertLog(db, { message: 'a new log' });
+    await sweep();
+    expect(await countJobs(db)).toEqual({ pending: 1 });
+  });
+
+  it('leaves a generation that is being built to whoever builds it', async () => {
+    await insertLog(db);
+    await startGeneration(db, { id: 'local/hashing-384', dimensions: 384 });
+    await sweep();
+    expect(await countJobs(db)).toEqual({ pending: 1 });
+  });
+
+  it('sweeps runs also when embedding fails, and logs that', async () => {
+    await sql(db, 'ALTER TABLE embedding_watermarks RENAME TO away');
+    try {
+      expect(await sweep()).toEqual({ swept: 0, run_ids: [] });
+    } finally {
+      await sql(db, 'ALTER TABLE away RENAME TO embedding_watermarks');
+    }
+    expect(client.deps.logged).toContainEqual(
+      expect.objectContaining({ level: 'error', message: 'new records were not embedded' }),
+    );
+  });
+});

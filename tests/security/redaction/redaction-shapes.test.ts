@@ -1,0 +1,53 @@
+import { describe, expect, it } from 'vitest';
+import { createRedactor, redact } from '../../../lib/security/redaction/redactor.ts';
+import { harmlessTexts } from './harmless-texts.ts';
+import { secretShapes } from './secret-shapes.ts';
+
+describe('the shapes of secrets', () => {
+  it('are 72 or more, and the harmless texts 200 or more, no two alike', () => {
+    expect(new Set(secretShapes.map(({ text }) => text)).size).toBeGreaterThanOrEqual(72);
+    expect(new Set(harmlessTexts).size).toBeGreaterThanOrEqual(200);
+    expect(new Set(harmlessTexts).size).toBe(harmlessTexts.length);
+  });
+
+  it.each(secretShapes)('$name does not come through', ({ text, secret, kept = '' }) => {
+    const shown = redact(text);
+    for (const part of [secret].flat()) expect(shown).not.toContain(part);
+    expect(shown).toContain('[redacted]');
+    expect(shown).toContain(kept);
+    expect(redact(shown)).toBe(shown);
+  });
+
+  it.each(secretShapes)('$name does not come through in a log of 200 kB', ({ text, secret }) => {
+    const line = '2026-11-22T10:00:00Z acme/widgets: fetched 12 objects in 3.1 s\n';
+    const shown = redact(`${line.repeat(1_500)}${text}\n${line.repeat(1_500)}`);
+    for (const part of [secret].flat()) expect(shown).not.toContain(part);
+    expect(shown.startsWith(line.repeat(1_500))).toBe(true);
+    expect(shown.endsWith(line.repeat(1_500))).toBe(true);
+  });
+});
+
+describe('a value whose key names a secret', () => {
+  it.each([
+    ['in a list', { password: ['correct-horse-battery'] }],
+    ['beside a mask that somebody wrote', { password: 'correct[redacted]horse-battery' }],
+  ])('is taken out %s', (_where, value) => {
+    const shown = createRedactor([]).counted(value);
+    expect(shown.redacted).toBe(1);
+    expect(JSON.stringify(shown.value)).not.toContain('horse');
+  });
+});
+
+describe('a harmless text', () => {
+  it.each(harmlessTexts)('stays as it is: %j', (text) => {
+    expect(createRedactor(['a-configured-secret']).counted(text)).toEqual({
+      value: text,
+      redacted: 0,
+    });
+  });
+
+  it('stays as it is among all others', () => {
+    const text = harmlessTexts.join('\n');
+    expect(redact(text)).toBe(text);
+  });
+});

@@ -1,0 +1,52 @@
+import { createHash } from 'node:crypto';
+import { cp, mkdtemp, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { systemClock } from '../../lib/clock.ts';
+import { openEmbeddedDatabase } from '../../lib/database/embedded/open.ts';
+import { migrate } from '../../lib/database/migrate.ts';
+import { createLog } from '../../lib/log.ts';
+
+/**
+ * The path of an embedded database that holds our tables and nothing else, for tests to copy: making one
+ * takes several seconds. It is kept from one run of the tests to the next.
+ */
+export async function makeEmbeddedTemplate(): Promise<string> {
+  const path = join(tmpdir(), `observatory-template-${await hashOfContent()}`);
+  if (await exists(path)) return path;
+  const making = await mkdtemp(join(tmpdir(), 'observatory-making-'));
+  const log = createLog('warn', systemClock);
+  const db = await openEmbeddedDatabase({ dataDir: making, listen: null, log, clock: systemClock });
+  await migrate(db, 'drizzle');
+  await db.close();
+  try {
+    await rename(join(making, 'postgres'), path);
+  } catch (error) {
+    // Another run was quicker.
+    if (!(await exists(path))) throw error;
+  }
+  await rm(making, { recursive: true, force: true });
+  return path;
+}
+
+/** Puts a copy of the template into a data directory that has no database yet. */
+export async function copyTemplate(template: string, dataDir: string): Promise<void> {
+  const place = join(dataDir, 'postgres');
+  if (!(await exists(place))) await cp(template, place, { recursive: true });
+}
+
+async function exists(path: string): Promise<boolean> {
+  return (await stat(path).catch(() => null)) !== null;
+}
+
+/** Of what the template is made of. */
+async function hashOfContent(): Promise<string> {
+  const hash = createHash('sha256');
+  for (const folder of ['drizzle', 'drizzle/functions', 'lib/database/embedded']) {
+    for (const name of (await readdir(folder)).sort()) {
+      if (/\.(sql|ts)$/.test(name)) hash.update(await readFile(join(folder, name)));
+    }
+  }
+  hash.update(await readFile('package-lock.json'));
+  return hash.digest('hex').slice(0, 16);
+}

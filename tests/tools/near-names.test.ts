@@ -1,0 +1,42 @@
+import { describe, expect, it } from 'vitest';
+import { didYouMean, nearNames } from '../../lib/tools/near-names.ts';
+
+describe('the names nearest to an unknown one', () => {
+  const names = ['acme/alpha', 'acme/beta', 'other/alpha', 'local/Odd Näme.git-ish (1)'];
+
+  it('begin with the name that differs in letter case alone', () => {
+    expect(nearNames('Local/odd NÄME.git-ish (1)', names)).toEqual(['local/Odd Näme.git-ish (1)']);
+  });
+
+  it('find the same name under another owner, and for a bare name', () => {
+    expect(nearNames('elsewhere/beta', names)).toEqual(['acme/beta']);
+    expect(nearNames('alpha', names)).toEqual(['acme/alpha', 'other/alpha']);
+  });
+
+  it('find a name that is a few edits away', () => {
+    expect(nearNames('acme/alhpa', names)).toEqual(['acme/alpha']);
+  });
+
+  it('are none where nothing is near', () => {
+    expect(nearNames('zzzzzzzz/qqqqqqqqqqq', names)).toEqual([]);
+    expect(didYouMean([])).toBe('');
+  });
+
+  it('are at most three, each without what could pose as a line of its own', () => {
+    const many = Array.from({ length: 50 }, (_, index) => `owner${index}/alpha`);
+    expect(nearNames('alpha', many)).toHaveLength(3);
+    expect(nearNames('a/line', ['b/line', 'c\nignore all/line'])).toEqual([
+      'b/line',
+      'c ignore all/line',
+    ]);
+  });
+
+  it('are put as a question', () => {
+    expect(didYouMean(['a/b', 'c/b'])).toBe('; did you mean a/b or c/b?');
+  });
+
+  it('do not look at more than 2,000 names', () => {
+    const many = Array.from({ length: 2_000 }, (_, index) => `zzzzzz/${index}xxxxxxxxxxxx`);
+    expect(nearNames('acme/alpha', [...many, 'acme/alpha'])).toEqual([]);
+  });
+});

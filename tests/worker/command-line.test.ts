@@ -1,0 +1,163 @@
+import { describe, expect, it } from 'vitest';
+import { AppError } from '../../lib/errors.ts';
+import { parseWorkerCommand } from '../../lib/worker/command-line.ts';
+import { parseSource } from '../../lib/worker/source.ts';
+
+const parse = (...args: string[]) => parseWorkerCommand(args, '/home/ada');
+const faultOf = (act: () => unknown): string => {
+  try {
+    act();
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'BAD_REQUEST') return error.message;
+    throw error;
+  }
+  throw new Error('it was accepted');
+};
+
+describe('a command line', () => {
+  it.each([[['--help']], [['-h']], [['help']], [['run', '--help']], [['run', '-h', '--once']]])(
+    '%j asks for help',
+    (args) => {
+      expect(parse(...args)).toEqual({ name: 'help', text: expect.stringContaining('--help') });
+    },
+  );
+
+  it('run takes sources and is one run by default', () => {
+    expect(parse('run', '--source', 'a', '--source=/b')).toEqual({
+      name: 'run',
+      everyMs: null,
+      sources: [
+        expect.objectContaining({ name: 'local/a', location: '/home/ada/a' }),
+        expect.objectContaining({ name: 'local/b', location: '/b' }),
+      ],
+    });
+    expect(parse('run', '--source', 'a', '--once')).toMatchObject({ everyMs: null });
+    expect(parse('run')).toEqual({ name: 'run', everyMs: null, sources: null });
+  });
+
+  it.each([
+    ['2', 120_000],
+    ['0.5', 30_000],
+  ])('--every %s repeats each %d ms', (minutes, everyMs) => {
+    expect(parse('run', '--source', 'a', '--every', minutes)).toMatchObject({ everyMs });
+  });
+
+  it.each([
+    [['rnu'], /^unknown command \(Did you mean run\?\)$/],
+    [['frobnicate'], /^unknown command$/],
+    [['--hepl'], "unknown option '--hepl' (Did you mean --help?)"],
+    [['run', '--sorce', 'a'], "unknown option '--sorce' (Did you mean --source?)"],
+    [['run', '--source', 'a', '--evry=5'], /^unknown option '--evry' \(Did you mean --every\?\)$/],
+    [['run', '-x'], "unknown option '-x'"],
+    [['run', '--constructor'], "unknown option '--constructor'"],
+    [['run', '--toString', 'a'], "unknown option '--toString'"],
+    [['run', '--source', '--once'], 'option --source needs a value; write --source=…'],
+    [['run', '--source', '-x'], 'option --source needs a value; write --source=…'],
+    [['run', '--every', '--once', '--source', 'a'], 'option --every needs a value'],
+    [['run', '--source', 'a', '--source', './a'], 'two sources are called local/a, which would be'],
+    [['run', '--source', 'a', '--source', '/b/A'], 'two sources are called local/a and local/A'],
+    [['run', '--source', 'h:a__b/c', '--source', 'h:a/b__c'], 'called a__b/c and a/b__c, which'],
+    [['run', '--source'], 'option --source needs a value'],
+    [['run', '--source='], 'option --source needs a value'],
+    [['run', '--source', 'a', '--once=hunter'], /^unknown option '--once'$/],
+    [['run', 'https://u:hunter@h/o/r'], /^too many arguments for 'run'\. .* but got 1$/],
+    [['run', '--source', 'a', '--every', '0'], 'It must be a number of minutes above 0'],
+    [['run', '--source', 'a', '--every', '-1'], '--every'],
+    [['run', '--source', 'a', '--every', '1e3'], 'It must be a number of minutes above 0'],
+    [
+      ['run', '--source', 'a', '--every', "hunter' is"],
+      /^option '--every <minutes>' is invalid\. It/,
+    ],
+    [['run', '--source', 'a', '--once', '--every', '5'], 'cannot be used with'],
+    [["it's hunter"], /^unknown command$/],
+    [[], /^the command is incomplete\n\nUsage: npm run worker --/],
+  ])('%j is wrong usage, and no value is repeated', (args, fault) => {
+    const message = faultOf(() => parse(...args));
+    expect(message).toMatch(fault);
+    expect(message).not.toContain('hunter');
+  });
+});
+
+// Quadratic time would be hours, and the test would not end.
+it('a very long wrong argument is refused in linear time', () => {
+  expect(faultOf(() => parse('run', 'x'.repeat(2 ** 21)))).toContain('too many arguments');
+});
+
+describe('a source', () => {
+  it.each([
+    ['https://example.org/team/app.git', 'team/app', 'https://example.org/team/app.git'],
+    ['https://example.org/group/team/app/', 'team/app', 'https://example.org/group/team/app/'],
+    ['https://example.org/team/my%20app', 'team/my app', 'https://example.org/team/my%20app'],
+    ['https://example.org/app.git', 'example.org/app', 'https://example.org/app.git'],
+    ['ssh://git@example.org:22/team/app.git', 'team/app', 'ssh://git@example.org:22/team/app.git'],
+    ['git@example.org:team/app.git', 'team/app', 'git@example.org:team/app.git'],
+    ['example.org:app', 'example.org/app', 'example.org:app'],
+    ['http://127.0.0.1:8080/team/app', 'team/app', 'http://127.0.0.1:8080/team/app'],
+    ['git://localhost/team/app', 'team/app', 'git://localhost/team/app'],
+    ['file:///srv/git/app.git', 'local/app', '/srv/git/app.git'],
+    ['/srv/git/app.git/', 'local/app', '/srv/git/app.git'],
+    ['/srv/app/.git', 'local/app', '/srv/app'],
+    ['./-dash', 'local/-dash', '/home/ada/-dash'],
+    ['git@git:team/app', 'team/app', 'git@git:team/app'],
+    ['./https:app', 'local/https:app', '/home/ada/https:app'],
+    ['/srv/team@home/app', 'local/app', '/srv/team@home/app'],
+    ['.', 'local/ada', '/home/ada'],
+    ['./odd:name', 'local/odd:name', '/home/ada/odd:name'],
+  ])('%s is called %s', (text, name, location) => {
+    const source = parseSource(text, '/home/ada');
+    expect({ ...source, location: source.location.replace(/\/\.git$/, '') }).toMatchObject({
+      name,
+      location,
+    });
+  });
+
+  it.each([
+    ['https://ada:hunter-2@example.org/team/app', 'credentials'],
+    ['https://hunter-2@example.org/team/app', 'credentials'],
+    ['ssh://git:hunter-2@example.org/team/app', 'credentials'],
+    ['ada:hunter-2@example.org:team/app', 'credentials'],
+    ['https:/ada:hunter-2@example.org/team/app', 'begins like an address'],
+    ['HTTPS:ada:hunter-2@example.org/team/app', 'begins like an address'],
+    [' https://ada:hunter-2@example.org/team/app', 'begins like an address'],
+    ['"https://ada:hunter-2@example.org/team/app"', 'begins like an address'],
+    ['http:/hunter-2@example.org/team/app', 'begins like an address'],
+    ['ssh:/git:hunter-2@example.org/team/app', 'begins like an address'],
+    ['git:/hunter-2/app', 'begins like an address'],
+    ['file:/home/hunter-2', 'begins like an address'],
+    ['ftp:/ada:hunter-2@example.org/team/app', 'begins like an address'],
+    ['svn+ssh:/ada:hunter-2@example.org/team/app', 'begins like an address'],
+    ['htps:/ada:hunter-2@example.org/team/app', 'credentials'],
+    ['git@example.org://ada:hunter-2@example.org/team/app', 'credentials'],
+    ['see https://ada:hunter-2@example.org/team/app', 'credentials'],
+    ['https://example.org/team/app?token=hunter-2', 'a query'],
+    ['http://example.org/team/app', 'unencrypted protocol http'],
+    ['git://example.org/team/app', 'unencrypted protocol git'],
+    ['http://127.0.0.1.example.org/team/app', 'unencrypted protocol http'],
+    ['ftp://example.org/team/app', 'the protocol ftp'],
+    ['ext::sh -c touch% /tmp/hunter-2', 'a transport helper'],
+    ['ssh://-oProxyCommand=hunter-2/team/app', 'host'],
+    ['-oProxyCommand=x@example.org:app', 'host'],
+    ['https://example.org/', 'names no repository'],
+    ['https://example.org/team/%2e%2e', 'names no repository'],
+    ['https://example.org/team/a%00b', 'control characters'],
+    ['https://example.org/team/%ff', 'not a valid URL'],
+    ['https://[hunter-2/', 'not a valid URL'],
+    ['a\u0000b', 'control characters'],
+    ['/', 'no folder name'],
+  ])('%s is refused, and not repeated', (text, fault) => {
+    const message = faultOf(() => parseSource(text, '/home/ada'));
+    expect(message).toContain(fault);
+    expect(message).not.toContain('hunter-2');
+  });
+
+  it('given with an equals sign may begin with a dash', () => {
+    expect(parse('run', '--source=-x')).toMatchObject({
+      sources: [{ name: 'local/-x', location: '/home/ada/-x' }],
+    });
+  });
+
+  it('may only speak encrypted or local protocols, but for loopback', () => {
+    expect(parseSource('https://example.org/a/b', '/').protocols).toBe('https:ssh:file');
+    expect(parseSource('http://localhost/a/b', '/').protocols).toBe('https:ssh:file:http:git');
+  });
+});

@@ -1,0 +1,112 @@
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { createGit } from '../../lib/git/git.ts';
+import { measureClone } from '../../lib/worker/figures.ts';
+import { readCloneRefs } from '../../lib/worker/refs.ts';
+import { backUpRepository } from '../../lib/worker/repository.ts';
+import { parseSource } from '../../lib/worker/source.ts';
+import { createPostgres, type TestDatabase } from '../support/databases.ts';
+import {
+  createRepository,
+  listRefs,
+  plantBomb,
+  type TestRepository,
+  temporaryFolder,
+} from '../support/git.ts';
+import { bundleOf, treeEntry } from '../support/packs.ts';
+import { callWorker, rowsOf } from '../support/worker.ts';
+
+let database: TestDatabase;
+let folder: string;
+let bomb: TestRepository;
+let remove: () => Promise<void>;
+
+beforeAll(async () => {
+  database = await createPostgres();
+  ({ path: folder, remove } = await temporaryFolder());
+  bomb = await createRepository(join(folder, 'bomb'));
+  await plantBomb(bomb);
+});
+afterAll(async () => {
+  await database.close();
+  await remove();
+});
+
+it('archives a repository of 10^9 files, and says that it did not count them', async () => {
+  const small = await createRepository(join(folder, 'small'));
+  await small.commit({ 'a.txt': 'four', 'b.txt': 'four' });
+  const archives = join(folder, 'archives');
+  const args = ['run', '--source', bomb.path, '--source', small.path];
+  const backUp = () => callWorker({ databaseUrl: database.url, archives, args });
+
+  const { code, stdout, stderr } = await backUp();
+
+  expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('2 backed up') });
+  const archive = join(archives, 'local__bomb.bundle');
+  expect(await listRefs(archive)).toEqual(await listRefs(bomb.path));
+  expect(stderr).toContain('local/bomb: archived 1 commit, ');
+  expect(stderr).toContain('local/bomb: warn: the files were not counted: ');
+  expect(stderr).toContain('analytics leave out what was not counted in local/bomb\n');
+  const { figures } = JSON.parse(await readFile(`${archive}.json`, 'utf8'));
+  expect(figures).toMatchObject({ total_commits: 1, tracked_files: 0, uncounted: ['files'] });
+  const select = `SELECT total_commits, tracked_files, total_blob_size_bytes, avg_blob_size_bytes,
+    archive_count FROM analytics_snapshots ORDER BY id DESC LIMIT 1`;
+  const counted = { tracked_files: 2, total_blob_size_bytes: 8, avg_blob_size_bytes: 4 };
+  expect(await rowsOf(database.db, select)).toEqual([
+    { total_commits: 2, ...counted, archive_count: 2 },
+  ]);
+
+  const again = await backUp();
+  expect(again.stdout).toContain('0 backed up, 2 unchanged');
+  expect(again.stderr).toContain('analytics leave out what was not counted in local/bomb\n');
+});
+
+it.each([
+  ['10^9 files up to a number', {}, { entries: 1_000, timeoutMs: 60_000 }],
+  ['10^9 folders without a file for a while', { hasFiles: false }, { entries: 9, timeoutMs: 300 }],
+])('looks through %s, and takes no part for the whole', async (_, content, limits) => {
+  const repository = await createRepository(join(folder, `of ${limits.entries}`));
+  const commit = await plantBomb(repository, content);
+  const git = createGit({ PATH: process.env.PATH }, new AbortController().signal);
+  const gitDir = join(repository.path, '.git');
+  const refs = await readCloneRefs(git, gitDir);
+  expect(await measureClone(git, gitDir, refs, limits)).toMatchObject({
+    head_commit: commit,
+    head_commit_message: 'bomb',
+    total_commits: 1,
+    tracked_files: 0,
+    total_blob_size_bytes: 0,
+    largest_blob_path: '',
+    largest_blob_size_bytes: 0,
+    uncounted: ['files'],
+  });
+});
+
+it('stops packing folders in folders, which takes git long for a few bytes', async () => {
+  const name = 'd'.repeat(4_000);
+  const bytes = bundleOf((pack) => {
+    let id = pack.add('blob', Buffer.from('x'));
+    for (let level = 0; level <= 600; level++) {
+      id = pack.add('tree', treeEntry(level === 0 ? '100644' : '40000', name, id));
+    }
+    return id;
+  });
+  await writeFile(join(folder, 'deep.bundle'), bytes);
+  await bomb.git('clone', '--quiet', '--mirror', join(folder, 'deep.bundle'), join(folder, 'deep'));
+  const archiveFolder = join(folder, 'deep-archives');
+  await mkdir(archiveFolder);
+  const published: unknown[] = [];
+  const backUp = backUpRepository({
+    git: createGit({ PATH: process.env.PATH }, new AbortController().signal),
+    archiveFolder,
+    source: parseSource('deep', folder),
+    recordedSha256: null,
+    onStep: async () => undefined,
+    onPublished: async (archive) => void published.push(archive),
+    packTimeoutMs: 100,
+  });
+  await expect(backUp).rejects.toThrow('git bundle did not end in time and was stopped');
+  expect(published).toEqual([]);
+  expect(await readdir(archiveFolder)).toEqual([]);
+});

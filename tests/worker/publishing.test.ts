@@ -1,0 +1,132 @@
+import { readFile, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Database } from '../../lib/database/database.ts';
+import { type ArchiveRecord, publishArchive, settleNote } from '../../lib/worker/archive.ts';
+import { type ArchiveFolder, anyCall, createArchiveFolder, sha256 } from '../support/archives.ts';
+import type { TestRepository } from '../support/git.ts';
+import { useDatabase } from '../support/hooks.ts';
+import { callWorker, rowsOf } from '../support/worker.ts';
+
+// An archive, the note beside it and the database's record are three writes. Whoever checks the archive
+// between two of them, or after the worker was killed there, finds what is recorded.
+
+const database = useDatabase();
+let archives: ArchiveFolder;
+let app: TestRepository;
+const key = 'local__app.bundle';
+
+beforeEach(async () => {
+  archives = await createArchiveFolder();
+  app = await archives.repository('app');
+  await app.commit({ 'a.txt': 'first' });
+});
+afterEach(() => archives.remove());
+
+const backUp = (wrap?: (db: Database) => Database) => {
+  const args = ['run', '--source', app.path];
+  return callWorker({
+    databaseUrl: database.url,
+    archives: archives.root,
+    args,
+    ...(wrap && { wrap }),
+  });
+};
+const verify = () => archives.reader().verify('local/app', anyCall);
+const hashOfArchive = async () => sha256(await readFile(join(archives.root, key)));
+const readNote = async (): Promise<ArchiveRecord> =>
+  JSON.parse(await readFile(join(archives.root, `${key}.json`), 'utf8'));
+
+it('the note of an archive is enough to check it by', async () => {
+  await backUp();
+  expect(await verify()).toMatchObject({
+    integrity_status: 'VALID_UNCOMPROMISED',
+    expected_sha256: await hashOfArchive(),
+    expected_by: 'note',
+  });
+  await app.commit({ 'a.txt': 'of somebody else' });
+  await archives.bundle(key, app);
+  await expect(verify()).rejects.toThrow(/^CHECKSUM_MISMATCH/);
+});
+
+describe('a worker that is killed', () => {
+  /** A new archive of the repository, and the note that belongs to it. */
+  async function prepare(name: string): Promise<{ path: string; record: ArchiveRecord }> {
+    await app.commit({ 'a.txt': name });
+    const bytes = await archives.bundle(`.${name}.bundle`, app);
+    const path = join(archives.root, `.${name}.bundle`);
+    const { size, mtimeMs } = await stat(path);
+    const record = {
+      ...(await readNote()),
+      archive_sha256: sha256(bytes),
+      archive_size_bytes: size,
+      archive_modified_ms: Math.floor(mtimeMs),
+    };
+    return { path, record };
+  }
+  const place = (recordedSha256: string | null = null) => ({
+    folder: archives.root,
+    key,
+    recordedSha256,
+  });
+  /** As if it were killed when the note was written: its archive is not where it is moved from. */
+  const publishNoteAlone = async (name: string) => {
+    const { record } = await prepare(name);
+    const missing = join(archives.root, 'missing');
+    const publishing = publishArchive(missing, place(), record);
+    await expect(publishing).rejects.toMatchObject({ code: 'ENOENT' });
+  };
+
+  beforeEach(async () => {
+    await backUp();
+  });
+
+  it('between note and archive leaves the archive before, as expected', async () => {
+    const before = await hashOfArchive();
+    await publishNoteAlone('second');
+    expect(await verify()).toMatchObject({ expected_sha256: before, expected_by: 'note' });
+    await publishNoteAlone('third');
+    expect(await verify()).toMatchObject({ expected_sha256: before, expected_by: 'note' });
+    await archives.write(key, 'something else');
+    await expect(verify()).rejects.toThrow(/^CHECKSUM_MISMATCH/);
+  });
+
+  it('after the archive leaves the new one, as expected', async () => {
+    const { path, record } = await prepare('second');
+    await publishArchive(path, place(), record);
+    expect(await verify()).toMatchObject({ expected_sha256: record.archive_sha256 });
+    await settleNote(join(archives.root, '.note'), { folder: archives.root, key }, record);
+    expect((await readNote()).replacing).toBeNull();
+    expect(await verify()).toMatchObject({ expected_sha256: record.archive_sha256 });
+  });
+
+  it('when it replaces an archive without a note goes by the database', async () => {
+    const before = await hashOfArchive();
+    const { record } = await prepare('second');
+    await writeFile(join(archives.root, `${key}.json`), '{"version":2');
+    const missing = join(archives.root, 'missing');
+    await expect(publishArchive(missing, place(before), record)).rejects.toThrow('ENOENT');
+    expect(await verify()).toMatchObject({ expected_sha256: before, expected_by: 'note' });
+  });
+
+  it('before its result is recorded leaves the archive recorded, and backs up again', async () => {
+    await app.commit({ 'a.txt': 'second' });
+    const losing = (db: Database): Database => ({
+      ...db,
+      query: async (statement, values) => {
+        if (statement.name === 'record_result') throw new Error('killed');
+        return db.query(statement, values);
+      },
+    });
+    expect((await backUp(losing)).code).toBe(1);
+    const state = 'SELECT archive_sha256, last_commit_hash FROM worker_repo_state';
+    const archive_sha256 = await hashOfArchive();
+    expect(await rowsOf(database.db, state)).toEqual([{ archive_sha256, last_commit_hash: null }]);
+    expect(await verify()).toMatchObject({ expected_sha256: archive_sha256 });
+
+    expect((await backUp()).stdout).toContain('1 backed up, 0 unchanged');
+    const last_commit_hash = await app.git('rev-parse', 'main');
+    expect(await rowsOf(database.db, state)).toMatchObject([{ last_commit_hash }]);
+    expect((await backUp()).stdout).toContain('0 backed up, 1 unchanged');
+  });
+});
