@@ -12,7 +12,7 @@ export const logsEndpoints: readonly Endpoint<BackupsDeps>[] = [
       method: 'get',
       path: '/api/logs',
       tag: 'Logs',
-      access: 'internal',
+      access: 'reader',
       summary: 'List execution logs, newest first',
       description:
         "With a filter total_items is exact. Without one it is exact below 10,000; above that it is the database planner's estimate.",

@@ -37,6 +37,10 @@ export function refuseCrossSite(
       throw new AppError('FORBIDDEN', 'pages of other origins may not ask');
     }
     c.set('isCrossSite', isCrossSite);
+    c.set(
+      'isSameOrigin',
+      isSameOrigin(site, c.req.header('origin'), () => hostsOf(c)),
+    );
     await next();
   };
 }
@@ -58,8 +62,30 @@ function isForeign(
   return !hosts().some((host) => isOriginOf(origin, host));
 }
 
+/**
+ * Does a page of this server stand behind a request? A browser tells by Sec-Fetch-Site; one that does not,
+ * as over plain http from another machine, by the Origin of every change.
+ */
+function isSameOrigin(
+  site: string | undefined,
+  origin: string | undefined,
+  hosts: () => readonly string[],
+): boolean {
+  if (site !== undefined) return site === 'same-origin';
+  return (
+    origin !== undefined &&
+    /^https?:/i.test(origin) &&
+    hosts().some((host) => isOriginOf(origin, host))
+  );
+}
+
+/** Does the request's method promise to change nothing? */
+export function isReading(c: Context): boolean {
+  return safeMethods.has(c.req.method);
+}
+
 function mayStillAsk(c: Context<HttpEnv>, site: string | undefined): boolean {
-  if (!safeMethods.has(c.req.method)) return false;
+  if (!isReading(c)) return false;
   if (site !== 'cross-site') return true;
   if (c.req.header('upgrade')?.toLowerCase() === 'websocket') return true;
   // A window that goes there; a frame within another page would be no document of its own.

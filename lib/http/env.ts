@@ -21,12 +21,16 @@ export interface HttpEnv {
     hasInternalSecret: boolean;
     /** Does a page of another origin stand behind the request? */
     isCrossSite: boolean;
+    /** Does a page of this server stand behind the request? */
+    isSameOrigin: boolean;
     /** Pattern of the route that serves the request, such as `/api/backups/:id`. */
     routePattern: string;
     /** Set by a handler that takes the connection over. */
     takeOver?: TakeOver;
     /** Name of the user whose token the request carries, there behind the check of access `user`. */
     user: string;
+    /** The login in a browser that the token belongs to; null for one that was issued to a program. */
+    browserSession: { id: string; expiresAt: number } | null;
     /** Why it could not be found out whose token a request carries. */
     userFault: unknown;
   };

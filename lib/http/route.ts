@@ -8,7 +8,7 @@ import { wordFault } from './input-faults.ts';
 import { type BodyEncoding, readBody } from './request-body.ts';
 
 /** Who may call a route. The document says it, and the access tests walk it. */
-export type Access = 'public' | 'internal' | 'cron' | 'user' | 'mcp';
+export type Access = 'public' | 'internal' | 'reader' | 'cron' | 'user' | 'mcp';
 
 /** What a route answers with one status: JSON of `schema`, text of `contentType`, or either. */
 export interface RouteResponse {

@@ -62,12 +62,14 @@ export interface ProtectOptions {
   ownAccess?: Record<string, MiddlewareHandler<HttpEnv>>;
   /** Largest request body in bytes. Default 1 MiB. */
   maxBodyBytes?: number;
-  /** The check of the internal secret, where a surface has it on other paths too. */
-  requireSecret?: MiddlewareHandler<HttpEnv>;
+  /** The check of access. Default: of the internal secret. */
+  requireAccess?: MiddlewareHandler<HttpEnv>;
+  /** Requests a minute of a user with a token. */
+  maxPerUser?: number;
 }
 
 /**
- * Rate limit, then access by the internal secret, then the body's size: `app.use('/api/*', ...protect(deps))`
+ * Rate limit, then access, then the body's size: `app.use('/api/*', ...protect(deps))`
  * before any route, so that an unknown path is 401 without the secret.
  */
 export function protect(
@@ -75,12 +77,13 @@ export function protect(
   {
     ownAccess = {},
     maxBodyBytes = MAX_BODY_BYTES,
-    requireSecret = requireInternalSecret(deps),
+    requireAccess = requireInternalSecret(deps),
+    maxPerUser,
   }: ProtectOptions = {},
 ): MiddlewareHandler<HttpEnv>[] {
   return [
-    limitRate(deps),
-    (c, next) => (ownAccess[c.req.path] ?? requireSecret)(c, next),
+    limitRate(deps, maxPerUser === undefined ? {} : { maxPerUser }),
+    (c, next) => (ownAccess[c.req.path] ?? requireAccess)(c, next),
     limitBody(maxBodyBytes),
   ];
 }

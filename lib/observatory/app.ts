@@ -10,8 +10,9 @@ import { mountEndpoints, nameRoutes } from '../http/route.ts';
 import { createSurface, type SurfaceOptions } from '../http/surface.ts';
 import { warnOccasionally } from '../occasional-log.ts';
 import { hashingModel } from '../search/embedders/hashing.ts';
+import type { LoginCodes } from '../users/login-codes.ts';
+import { createUserCheck } from '../users/user-check.ts';
 import { describeObservatoryError, PREFIX } from './answers.ts';
-import { createUserCheck } from './authentication.ts';
 import { createChatDeps } from './chat/chat-deps.ts';
 import { createLoginLockout } from './login-lockout.ts';
 import type { ObservatoryDeps } from './observatory-deps.ts';
@@ -21,13 +22,14 @@ import { shareReadiness } from './readiness-faults.ts';
 import { readyEndpoints } from './ready.ts';
 import { isInternalReport } from './reports/internal-access.ts';
 import type { AskServiceApi } from './service-api.ts';
-import { createTokens } from './tokens.ts';
 
 export interface ObservatoryAppOptions extends SurfaceOptions {
   /** How the service API of the same deployment is reached, for /observatory/ready. */
   askServiceApi?: AskServiceApi;
   /** Aborts when the process ends: turns of the chat that run are then ended and stored. Default: null, never. */
   stopping?: AbortSignal | null;
+  /** Codes that log somebody in once. Default: null, there are none. */
+  loginCodes?: LoginCodes | null;
 }
 
 const WARN_INTERVAL_MS = 60_000;
@@ -35,23 +37,34 @@ const WARN_INTERVAL_MS = 60_000;
 /** The observatory: login, search, chat and reports. */
 export function createObservatoryApp(
   deps: Deps<ObservatoryConfig>,
-  { askServiceApi = askNobody, stopping = null, ...options }: ObservatoryAppOptions = {},
+  {
+    askServiceApi = askNobody,
+    stopping = null,
+    loginCodes = null,
+    ...options
+  }: ObservatoryAppOptions = {},
 ): Hono<HttpEnv> {
-  const observatoryDeps = buildObservatoryDeps(deps, { askServiceApi, stopping });
+  const observatoryDeps = buildObservatoryDeps(deps, { askServiceApi, stopping, loginCodes });
   const app = createSurface(deps, {
     ...options,
     describeError: describeObservatoryError,
     getPath: pathWithoutPrefix,
   });
+  const routes = observatoryEndpoints.map(({ route }) => route);
   const publicPaths = new Set(
-    observatoryEndpoints
-      .filter(({ route }) => route.access === 'public')
-      .map(({ route }) => route.path),
+    routes.filter(({ access }) => access === 'public').map(({ path }) => path),
+  );
+  // Of a public path other methods may be a user's.
+  const userRoutes = new Set(
+    routes
+      .filter(({ access }) => access === 'user')
+      .map(({ method, path }) => `${method.toUpperCase()} ${path}`),
   );
   const { recognizeUser, requireUser } = observatoryDeps.users;
   const limit = limitRate(deps, { maxPerUser: deps.config.USER_MAX_REQUESTS_PER_MINUTE });
   const needsUser = (c: Context<HttpEnv>) =>
-    !publicPaths.has(c.req.path) && !isInternalReport(c, deps.config);
+    (!publicPaths.has(c.req.path) || userRoutes.has(`${c.req.method} ${c.req.path}`)) &&
+    !isInternalReport(c, deps.config);
   nameRoutes(app, observatoryEndpoints);
   // An unknown path is 401 without a token, like the paths of the service API.
   app.use(
@@ -73,26 +86,25 @@ const askNobody: AskServiceApi = async () => {
   throw new Error('BACKEND_URL is not set');
 };
 
-type HandedIn = Required<Pick<ObservatoryAppOptions, 'askServiceApi' | 'stopping'>>;
+type HandedIn = Required<Pick<ObservatoryAppOptions, 'askServiceApi' | 'stopping' | 'loginCodes'>>;
 
 /** For what serves no more than its own readiness. */
 const unreachable: HandedIn = {
   askServiceApi: askNobody,
   stopping: null,
+  loginCodes: null,
 };
 
 function buildObservatoryDeps(deps: Deps<ObservatoryConfig>, parts: HandedIn): ObservatoryDeps {
-  const { config, clock, log } = deps;
+  const { config, log } = deps;
   if (config.JWT_SECRET === undefined) {
     log.error('JWT_SECRET is not set: the observatory answers 503');
   }
-  const tokens =
-    config.JWT_SECRET === undefined ? null : createTokens(config.JWT_SECRET, config, clock);
   const gateway = createGateway(deps, [hashingModel]);
   return {
     ...deps,
-    tokens,
-    users: createUserCheck(deps, tokens),
+    users: createUserCheck(deps),
+    loginCodes: parts.loginCodes,
     lockout: createLoginLockout(deps),
     checkPassword: createPasswordCheck(deps),
     gateway,

@@ -5,7 +5,7 @@ import { AppError } from '../errors.ts';
 import { findPasswordHash, replacePasswordHash } from '../records/users.ts';
 import { secretsEqual } from '../security/crypto.ts';
 import { fingerprintHash, renewHash, verifyPassword } from '../security/password.ts';
-import { isConfiguredUser } from './authentication.ts';
+import { isConfiguredUser } from '../users/user-check.ts';
 
 /** Guesses that are worked on at once: each takes 32 MiB and a core for about 300 ms. */
 const MAX_AT_ONCE = 2;

@@ -67,12 +67,15 @@ export interface TokenChanges {
 export function createObservatoryClient(
   options: TestDepsOptions & ObservatoryAppOptions = {},
 ): ObservatoryClient {
-  const { askServiceApi, ...rest } = options;
+  const { askServiceApi, loginCodes = null, ...rest } = options;
   const deps = createTestDeps({
     ...rest,
     environment: { ...observatoryEnvironment, ...rest.environment },
   });
-  const app = createObservatoryApp(deps, askServiceApi ? { askServiceApi } : {});
+  const app = createObservatoryApp(deps, {
+    loginCodes,
+    ...(askServiceApi ? { askServiceApi } : {}),
+  });
 
   const sign: ObservatoryClient['signToken'] = (username, changes) =>
     signToken(deps, username, changes);

@@ -2,16 +2,24 @@ import type { Context, MiddlewareHandler } from 'hono';
 import type { IdentityConfig } from '../config/identity.ts';
 import type { Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
+import { isReading } from '../http/cross-site.ts';
 import type { HttpEnv } from '../http/env.ts';
+import { isEndedSession } from '../records/ended-sessions.ts';
 import { findPasswordHash, isUser } from '../records/users.ts';
 import { secretsEqual } from '../security/crypto.ts';
 import { fingerprintHash } from '../security/password.ts';
-import type { TokenClaims, Tokens } from './tokens.ts';
+import { readSessionCookie } from './session-cookie.ts';
+import { createTokens, type TokenClaims, type Tokens } from './tokens.ts';
 
-/** Finds out whose token a request carries. */
+/** Finds out whose token a request carries, in `Authorization` or in the session cookie. */
 export interface UserCheck {
-  /** The user's name; null without a valid token. Throws SERVICE_UNAVAILABLE without the database. */
-  identify(c: Context<HttpEnv>): Promise<string | null>;
+  /** Null while JWT_SECRET is unset: nobody can be recognized then. */
+  tokens: Tokens | null;
+  /**
+   * What a request's token says; null without a valid one. Throws SERVICE_UNAVAILABLE without the database,
+   * FORBIDDEN for a change by cookie that no page of ours asks for.
+   */
+  identify(c: Context<HttpEnv>): Promise<TokenClaims | null>;
   /** Puts the name into `c.get('user')`, and lets every request pass: it is counted before it is refused. */
   recognizeUser: MiddlewareHandler<HttpEnv>;
   /** Answers 401 to who was not recognized. Throws SERVICE_UNAVAILABLE where that could not be found out. */
@@ -39,20 +47,30 @@ export function isConfiguredUser(
   return secretsEqual(username, AUTH_USERNAME);
 }
 
-/** Access by token: `tokens` is null while JWT_SECRET is unset, and every check then answers 503. */
-export function createUserCheck(
-  { config, db }: Pick<Deps<IdentityConfig>, 'config' | 'db'>,
-  tokens: Tokens | null,
-): UserCheck {
-  async function identify(c: Context<HttpEnv>): Promise<string | null> {
-    const token = bearerOf(c);
+/** Access by token. While JWT_SECRET is unset every check answers 503. */
+export function createUserCheck({
+  config,
+  db,
+  clock,
+}: Pick<Deps<IdentityConfig>, 'config' | 'db' | 'clock'>): UserCheck {
+  const tokens =
+    config.JWT_SECRET === undefined ? null : createTokens(config.JWT_SECRET, config, clock);
+
+  async function identify(c: Context<HttpEnv>): Promise<TokenClaims | null> {
+    const token = tokenOf(c);
     if (tokens === null) throw notConfigured();
     const claims = token === null ? null : await tokens.read(token);
-    if (claims === null) return null;
-    const { username, credential } = claims;
+    if (claims === null || !(await isValid(claims))) return null;
+    if (bearerOf(c) === null) refuseForeignChange(c);
+    return claims;
+  }
+
+  async function isValid(claims: TokenClaims): Promise<boolean> {
+    const { username, credential, session } = claims;
+    if (session !== null && (await isEndedSession(db, session.id))) return false;
     // The name of AUTH_USERNAME is no longer that of the user who has it in the table.
-    if (isConfiguredUser(config, username)) return credential === null ? username : null;
-    return (await isStillUser(claims)) ? username : null;
+    if (isConfiguredUser(config, username)) return credential === null;
+    return isStillUser(claims);
   }
 
   /**
@@ -65,11 +83,15 @@ export function createUserCheck(
     return stored !== null && secretsEqual(fingerprintHash(stored), credential);
   }
   return {
+    tokens,
     identify,
     async recognizeUser(c, next) {
       try {
-        const username = await identify(c);
-        if (username !== null) c.set('user', username);
+        const claims = await identify(c);
+        if (claims !== null) {
+          c.set('user', claims.username);
+          c.set('browserSession', claims.session);
+        }
       } catch (error) {
         c.set('userFault', error);
       }
@@ -78,7 +100,7 @@ export function createUserCheck(
     async requireUser(c, next) {
       const fault = c.get('userFault');
       if (fault !== undefined) throw fault;
-      if (c.get('user') === undefined) throw invalidToken(bearerOf(c) !== null);
+      if (c.get('user') === undefined) throw invalidToken(tokenOf(c) !== null);
       await next();
     },
   };
@@ -89,6 +111,25 @@ export function notConfigured(): AppError {
   return new AppError('SERVICE_UNAVAILABLE', 'the service is not configured');
 }
 
+/** Does the request carry something that may be a user's token? */
+export function hasToken(c: Context): boolean {
+  return tokenOf(c) !== null;
+}
+
+/** The bearer token, or without one that of the session cookie. */
+function tokenOf(c: Context): string | null {
+  return bearerOf(c) ?? (c.req.header('authorization') === undefined ? readSessionCookie(c) : null);
+}
+
 function bearerOf(c: Context): string | null {
   return /^bearer +(\S+) *$/i.exec(c.req.header('authorization') ?? '')?.[1] ?? null;
+}
+
+/** A browser adds the cookie to whatever it sends, so a change must come from a page of this server. */
+function refuseForeignChange(c: Context<HttpEnv>): void {
+  if (isReading(c) || c.get('isSameOrigin')) return;
+  throw new AppError(
+    'FORBIDDEN',
+    'a change by session cookie needs `Sec-Fetch-Site: same-origin`; programs send a bearer token',
+  );
 }
