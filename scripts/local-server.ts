@@ -25,9 +25,12 @@ import { createObservatoryApp } from '../lib/observatory/app.ts';
 import { openRedis } from '../lib/rate-limits/redis.ts';
 import { explainMissingVectors } from '../lib/search/vector-storage.ts';
 import { createRedactor } from '../lib/security/redaction/redactor.ts';
+import { isPagePath, opensPage, PAGE_PATH } from '../lib/surfaces/page.ts';
 import { findSurface } from '../lib/surfaces/surface-paths.ts';
 import { LoginCodes } from '../lib/users/login-codes.ts';
 import { makeArchiveFolder } from '../lib/worker/archive.ts';
+import { PAGE_FOLDER } from './page/build-page.ts';
+import { createPageApp } from './page/page-app.ts';
 import { announceServer } from './running-server.ts';
 
 const MIGRATIONS = join(import.meta.dirname, '../drizzle');
@@ -95,9 +98,14 @@ export async function startLocalServer(environment: Environment): Promise<LocalS
         { stopping: stopping.signal },
       ),
     };
+    const page = createPageApp(PAGE_FOLDER);
     const server = await serveNode({
-      fetch: (request, bindings) =>
-        apps[findSurface(new URL(request.url).pathname).name].fetch(request, bindings),
+      fetch(request, bindings) {
+        const { pathname } = new URL(request.url);
+        if (opensPage(request)) return redirectTo(`${PAGE_PATH}/`);
+        if (isPagePath(pathname)) return page.fetch(request, bindings);
+        return apps[findSurface(pathname).name].fetch(request, bindings);
+      },
       host: listen.HOST,
       port: listenPort(listen),
       log,
@@ -128,6 +136,10 @@ export async function startLocalServer(environment: Environment): Promise<LocalS
     await db.close();
     throw error;
   }
+}
+
+function redirectTo(path: string): Response {
+  return new Response(null, { status: 302, headers: { Location: path, Vary: 'Accept' } });
 }
 
 /**

@@ -6,9 +6,11 @@ import { httpVariables } from '../lib/config/http.ts';
 import { makeLocalSecrets } from '../lib/config/local-secrets.ts';
 import { type Environment, readConfig } from '../lib/config/read.ts';
 import { checkGit } from '../lib/git/git-version.ts';
+import { CODE_MINUTES } from '../lib/users/login-codes.ts';
 import { version } from '../lib/version.ts';
 import { runCommand } from './command.ts';
 import { type EmbeddedPlaces, type LocalServer, startLocalServer } from './local-server.ts';
+import { buildPageWhenStale } from './page/build-page.ts';
 import { quoted, secretFrom } from './secret-from.ts';
 
 await runCommand(async () => {
@@ -16,6 +18,7 @@ await runCommand(async () => {
   const { environment, made } = loaded.hasEnvFile
     ? { environment: loaded.environment, made: [] }
     : makeLocalSecrets(loaded.environment, loaded.localEnvFile);
+  await buildPageOrSay();
   await checkGit(environment, new AbortController().signal);
   const stopped = nextSignal();
   const server = await startLocalServer(environment);
@@ -26,6 +29,16 @@ await runCommand(async () => {
   await server.close();
   return 0;
 });
+
+/** The server works without its page, for whoever has installed no more than that needs. */
+async function buildPageOrSay(): Promise<void> {
+  try {
+    await buildPageWhenStale((text) => process.stdout.write(text));
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    process.stderr.write(`The page cannot be built, so there is none: ${why}\n`);
+  }
+}
 
 interface Start {
   environment: Environment;
@@ -48,10 +61,8 @@ function nextSignal(): Promise<void> {
   });
 }
 
-function describe(
-  { url, embedded }: LocalServer,
-  { environment, made, secretFile, isOurs }: Start,
-): string {
+function describe(server: LocalServer, { environment, made, secretFile, isOurs }: Start): string {
+  const { url, embedded } = server;
   const config = readConfig(databaseVariables, environment);
   const archives = here(archivePath({ ...config, ...readConfig(archiveVariables, environment) }));
   const database = embedded ? describeEmbedded(embedded, isOurs) : 'the Postgres of DATABASE_URL';
@@ -59,7 +70,8 @@ function describe(
   const secrets = made.length > 0 ? `${place}, made now: ${made.join(', ')}` : place;
   return `
 Backup Observatory ${version} is running. Ctrl-C stops it.
-
+${describeLogin(server)}
+  Page         ${url}/app/
   API          ${url}/api
   Documents    ${url}/docs
   Observatory  ${url}/observatory
@@ -77,6 +89,13 @@ Back a repository up, in another terminal:
   npm run worker -- run --source .
 
 `;
+}
+
+/** Where to click. Without a user of the environment there is only the login with a password. */
+function describeLogin(server: LocalServer): string {
+  const link = server.issueLoginLink();
+  if (link === null) return '';
+  return `\nOpen this link in a browser. It logs you in, once and within ${CODE_MINUTES} minutes:\n\n  ${link}\n`;
 }
 
 /** How other programs reach the embedded database. A password that a person chose is not shown. */

@@ -1,0 +1,42 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { serveStatic } from '@hono/node-server/serve-static';
+import type { Context } from 'hono';
+import { Hono } from 'hono';
+import { setSecurityHeaders } from '../../lib/http/security-headers.ts';
+import { PAGE_HEADERS, PAGE_PATH } from '../../lib/surfaces/page.ts';
+
+/** Serves the built page in `folder`. A path below /app that is no file is one of the page's own places. */
+export function createPageApp(folder: string): Hono {
+  const app = new Hono();
+  app.use(setSecurityHeaders as never);
+  app.use(`${PAGE_PATH}/*`, async (c, next) => {
+    await next();
+    for (const [name, value] of Object.entries(PAGE_HEADERS)) c.header(name, value);
+  });
+  app.get(
+    `${PAGE_PATH}/assets/*`,
+    serveStatic({
+      root: folder,
+      rewriteRequestPath: withoutPrefix,
+      onFound: (_path, c) => c.header('Cache-Control', 'public, max-age=31536000, immutable'),
+    }),
+    (c) => c.text('there is no such file\n', 404),
+  );
+  app.get(
+    `${PAGE_PATH}/*`,
+    serveStatic({ root: folder, rewriteRequestPath: withoutPrefix, onFound: mustRevalidate }),
+    async (c) => {
+      mustRevalidate('', c);
+      return c.html(await readFile(join(folder, 'index.html'), 'utf8'));
+    },
+  );
+  app.all('*', (c) => c.text('not allowed here\n', 405, { Allow: 'GET, HEAD' }));
+  return app;
+}
+
+const withoutPrefix = (path: string) => path.slice(PAGE_PATH.length);
+
+function mustRevalidate(_path: string, c: Context): void {
+  c.header('Cache-Control', 'no-cache');
+}

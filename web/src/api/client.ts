@@ -1,0 +1,48 @@
+import createClient, { type Middleware } from 'openapi-fetch';
+import type { components, paths } from './schema.ts';
+
+export type Schemas = components['schemas'];
+
+/** A request that failed: what the server says, and the id under which its log has more. */
+export class ApiError extends Error {
+  readonly status: number;
+  readonly requestId: string | null;
+
+  constructor(message: string, status: number, requestId: string | null) {
+    super(message);
+    this.status = status;
+    this.requestId = requestId;
+  }
+}
+
+/** Makes every failure an ApiError, whichever of the server's error bodies it has. */
+const throwErrors: Middleware = {
+  async onResponse({ response }) {
+    if (response.ok) return;
+    const body: unknown = await response.json().catch(() => null);
+    throw new ApiError(
+      messageIn(body) ?? `the server answered ${response.status}`,
+      response.status,
+      response.headers.get('X-Request-ID'),
+    );
+  },
+  onError() {
+    return new ApiError('the server cannot be reached', 0, null);
+  },
+};
+
+function messageIn(body: unknown): string | null {
+  const { error } = Object(body) as { error?: unknown };
+  const message =
+    typeof error === 'string' ? error : (Object(error) as { message?: unknown }).message;
+  return typeof message === 'string' ? message : null;
+}
+
+/** Asks the server that the page is from. The browser adds the session cookie. */
+export const api = createClient<paths>({ baseUrl: '/' });
+api.use(throwErrors);
+
+/** The body of an answer; a failure has been thrown before. */
+export async function body<Data>(answer: Promise<{ data?: Data }>): Promise<Data> {
+  return (await answer).data as Data;
+}

@@ -1,0 +1,50 @@
+import '@mantine/core/styles.css';
+import '@mantine/notifications/styles.css';
+import '@mantine/spotlight/styles.css';
+import { createTheme, MantineProvider } from '@mantine/core';
+import { Notifications } from '@mantine/notifications';
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { RouterProvider } from '@tanstack/react-router';
+import { StrictMode } from 'react';
+import { createRoot } from 'react-dom/client';
+import { ApiError } from './api/client.ts';
+import { createAppRouter } from './router.tsx';
+
+const theme = createTheme({
+  primaryColor: 'teal',
+  primaryShade: { light: 9, dark: 8 },
+  autoContrast: true,
+  cursorType: 'pointer',
+});
+
+const queries = new QueryClient({
+  defaultOptions: {
+    queries: {
+      staleTime: 5_000,
+      // The server has said what is wrong; only a lost connection is worth another try.
+      retry: (count, error) => count < 2 && error instanceof ApiError && error.status === 0,
+    },
+  },
+});
+const router = createAppRouter(queries);
+
+queries.getQueryCache().subscribe(({ type, query }) => {
+  const { error } = query.state;
+  const isLoggedOut = type === 'updated' && error instanceof ApiError && error.status === 401;
+  if (isLoggedOut && router.state.location.pathname !== '/login') {
+    void router.navigate({ to: '/login', search: { from: router.state.location.href } });
+  }
+});
+
+const root = document.getElementById('root');
+if (root === null) throw new Error('the page has no #root');
+createRoot(root).render(
+  <StrictMode>
+    <MantineProvider theme={theme} defaultColorScheme="auto">
+      <Notifications />
+      <QueryClientProvider client={queries}>
+        <RouterProvider router={router} />
+      </QueryClientProvider>
+    </MantineProvider>
+  </StrictMode>,
+);

@@ -1,0 +1,109 @@
+import {
+  Alert,
+  Button,
+  Center,
+  Loader,
+  Paper,
+  PasswordInput,
+  Stack,
+  Text,
+  TextInput,
+  Title,
+} from '@mantine/core';
+import { useDocumentTitle } from '@mantine/hooks';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useRouter, useSearch } from '@tanstack/react-router';
+import { type FormEvent, useEffect } from 'react';
+import { ApiError, api, type Schemas } from '../api/client.ts';
+
+type Credentials = Schemas['Login'] | Schemas['LoginCode'];
+
+/** Logs in by password, or by the code behind the `#` of a login link. */
+export function LoginPage() {
+  useDocumentTitle('Log in · Backup Observatory');
+  const { from } = useSearch({ from: '/login' });
+  const router = useRouter();
+  const queries = useQueryClient();
+  const login = useMutation({
+    mutationFn: (body: Credentials) => api.POST('/auth/session', { body }),
+    async onSuccess() {
+      queries.clear();
+      // Only a place of this page: never what somebody put into a link.
+      router.history.push(
+        from?.startsWith('/') && !from.startsWith('//') ? `/app${from}` : '/app/',
+      );
+    },
+  });
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the code is used once, when the page opens.
+  useEffect(() => {
+    const code = location.hash.slice(1);
+    if (code === '') return;
+    history.replaceState(history.state, '', location.pathname + location.search);
+    login.mutate({ code });
+  }, []);
+
+  const usesCode = login.variables !== undefined && 'code' in login.variables;
+  if (usesCode && !login.isError) {
+    return (
+      <Center mih="100vh">
+        <Loader aria-label="Logging in" />
+      </Center>
+    );
+  }
+  const submit = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const form = new FormData(event.currentTarget);
+    login.mutate({
+      username: String(form.get('username')),
+      password: String(form.get('password')),
+    });
+  };
+  return (
+    <Center component="main" mih="100vh" p="md">
+      <Paper withBorder p="xl" w="100%" maw={400} radius="md">
+        <form onSubmit={submit}>
+          <Stack>
+            <Title order={1} size="h3">
+              Backup Observatory
+            </Title>
+            {login.error && (
+              <Alert color="red" role="alert">
+                {explain(login.error, usesCode)}
+              </Alert>
+            )}
+            <TextInput
+              name="username"
+              label="User name"
+              defaultValue="admin"
+              autoComplete="username"
+              required
+            />
+            <PasswordInput
+              name="password"
+              label="Password"
+              autoComplete="current-password"
+              required
+              data-autofocus
+            />
+            <Button type="submit" loading={login.isPending}>
+              Log in
+            </Button>
+            <Text size="sm" c="dimmed">
+              The password that <code>npm start</code> made is AUTH_PASSWORD in{' '}
+              <code>.data/local.env</code>. Its link logs you in without one.
+            </Text>
+          </Stack>
+        </form>
+      </Paper>
+    </Center>
+  );
+}
+
+function explain(error: Error, usesCode: boolean): string {
+  const isRefused = error instanceof ApiError && error.status === 401;
+  if (isRefused && usesCode) {
+    return 'This login link was used already or is older than 10 minutes. Log in with the password.';
+  }
+  return isRefused ? 'Wrong user name or password.' : error.message;
+}

@@ -1,0 +1,177 @@
+import {
+  Alert,
+  Anchor,
+  Code,
+  Group,
+  Progress,
+  SimpleGrid,
+  Stack,
+  Table,
+  Text,
+  Title,
+} from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { Link, useParams } from '@tanstack/react-router';
+import type { Schemas } from '../api/client.ts';
+import { logs, run } from '../api/queries.ts';
+import { Age } from '../parts/age.tsx';
+import { Figure } from '../parts/figure.tsx';
+import { countOf, formatBytes, formatCount, formatDuration, formatTime } from '../parts/format.ts';
+import { Loaded } from '../parts/loading.tsx';
+import { LogLines } from '../parts/log-lines.tsx';
+import { Page } from '../parts/page.tsx';
+import { OutcomeBadge, outcomeOfResult, outcomeOfRun } from '../parts/status.tsx';
+
+type Result = Schemas['BackupResult'];
+
+export function RunPage() {
+  const id = Number(useParams({ from: '/shell/runs/$id' }).id);
+  const query = useQuery(run(id));
+  return (
+    <Page
+      title={`Run #${id}`}
+      aside={query.data && <OutcomeBadge outcome={outcomeOfRun(query.data.run)} />}
+    >
+      <Loaded query={query}>
+        {({ run, results }) => <RunDetails run={run} results={results} />}
+      </Loaded>
+    </Page>
+  );
+}
+
+function RunDetails({ run, results }: { run: Schemas['BackupRun']; results: readonly Result[] }) {
+  const done = run.successful + run.skipped + run.failed;
+  return (
+    <Stack gap="lg">
+      {run.status === 'running' && (
+        <Stack gap={4}>
+          <Text size="sm">
+            {formatCount(done)} of {countOf(run.total_repos, 'repository', 'repositories')} done
+          </Text>
+          <Progress
+            value={run.total_repos === 0 ? 0 : (100 * done) / run.total_repos}
+            animated
+            aria-label="Repositories done"
+          />
+        </Stack>
+      )}
+      {run.error_message !== '' && (
+        <Alert color="red" title="The run failed">
+          <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+            {run.error_message}
+          </Text>
+        </Alert>
+      )}
+      <SimpleGrid cols={{ base: 2, sm: 4 }}>
+        <Figure label="Backed up" value={formatCount(run.successful)} />
+        <Figure label="Unchanged" value={formatCount(run.skipped)} />
+        <Figure label="Failed" value={formatCount(run.failed)} bad={run.failed > 0} />
+        <Figure
+          label="Took"
+          value={run.status === 'running' ? '–' : formatDuration(run.duration_ms)}
+          note={`started ${formatTime(run.started_at)}`}
+        />
+      </SimpleGrid>
+      <Failures results={results.filter(({ status }) => isFailure(status))} />
+      <Others results={results.filter(({ status }) => !isFailure(status))} />
+      <RunLogs id={run.id} />
+    </Stack>
+  );
+}
+
+const isFailure = (status: Result['status']) => status === 'failed' || status === 'too_large';
+
+/** Failed repositories, those with the same error together. */
+function Failures({ results }: { results: readonly Result[] }) {
+  if (results.length === 0) return null;
+  const groups = [...Map.groupBy(results, ({ error_message }) => error_message)].sort(
+    ([, a], [, b]) => b.length - a.length,
+  );
+  return (
+    <Stack gap="sm">
+      <Title order={2} size="h4">
+        Failed
+      </Title>
+      {groups.map(([error, failed]) => (
+        <Alert key={error} color="red" title={countOf(failed.length, 'repository', 'repositories')}>
+          <Text size="sm" mb="xs" style={{ overflowWrap: 'anywhere' }}>
+            {error || 'No reason was recorded.'}
+          </Text>
+          <Group gap="xs">
+            {failed.map(({ id, repo_full_name }) => (
+              <Code key={id}>{repo_full_name}</Code>
+            ))}
+          </Group>
+        </Alert>
+      ))}
+    </Stack>
+  );
+}
+
+function Others({ results }: { results: readonly Result[] }) {
+  if (results.length === 0) return null;
+  return (
+    <Stack gap="sm">
+      <Title order={2} size="h4">
+        Archived
+      </Title>
+      <Table.ScrollContainer minWidth={520}>
+        <Table verticalSpacing="sm">
+          <Table.Thead>
+            <Table.Tr>
+              <Table.Th>Repository</Table.Th>
+              <Table.Th>Outcome</Table.Th>
+              <Table.Th>Commit</Table.Th>
+              <Table.Th ta="right">Archive</Table.Th>
+              <Table.Th ta="right">Took</Table.Th>
+              <Table.Th>When</Table.Th>
+            </Table.Tr>
+          </Table.Thead>
+          <Table.Tbody>
+            {results.map((result) => (
+              <Table.Tr key={result.id}>
+                <Table.Td style={{ overflowWrap: 'anywhere' }}>{result.repo_full_name}</Table.Td>
+                <Table.Td>
+                  <OutcomeBadge outcome={outcomeOfResult(result.status)} />
+                </Table.Td>
+                <Table.Td>
+                  {result.commit_hash && <Code>{result.commit_hash.slice(0, 10)}</Code>}
+                </Table.Td>
+                <Table.Td ta="right">{formatBytes(result.archive_size_bytes)}</Table.Td>
+                <Table.Td ta="right">{formatDuration(result.duration_ms)}</Table.Td>
+                <Table.Td>
+                  <Age of={result.created_at} />
+                </Table.Td>
+              </Table.Tr>
+            ))}
+          </Table.Tbody>
+        </Table>
+      </Table.ScrollContainer>
+    </Stack>
+  );
+}
+
+function RunLogs({ id }: { id: number }) {
+  const query = useQuery({ ...logs({ run_id: id, page: 1 }), refetchInterval: 5_000 });
+  return (
+    <Stack gap="sm">
+      <Group justify="space-between">
+        <Title order={2} size="h4">
+          Log
+        </Title>
+        <Anchor component={Link} to="/logs" size="sm">
+          All logs
+        </Anchor>
+      </Group>
+      <Loaded query={query}>
+        {({ data }) =>
+          data.length === 0 ? (
+            <Text c="dimmed">This run wrote nothing.</Text>
+          ) : (
+            <LogLines logs={data.toReversed()} />
+          )
+        }
+      </Loaded>
+    </Stack>
+  );
+}

@@ -1,0 +1,79 @@
+import { Anchor, Table } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import type { Schemas } from '../api/client.ts';
+import { runs } from '../api/queries.ts';
+import { Age } from '../parts/age.tsx';
+import { NoBackups } from '../parts/empty.tsx';
+import { formatCount, formatDuration } from '../parts/format.ts';
+import { Loaded } from '../parts/loading.tsx';
+import { Page } from '../parts/page.tsx';
+import { Pages } from '../parts/pages.tsx';
+import { OutcomeBadge, outcomeOfRun } from '../parts/status.tsx';
+
+export function RunsPage() {
+  const { page = 1 } = useSearch({ from: '/shell/runs' });
+  const navigate = useNavigate();
+  return (
+    <Page title="Runs">
+      <Loaded query={useQuery(runs(page))} lines={8}>
+        {({ data, pagination }) =>
+          data.length === 0 ? (
+            <NoBackups />
+          ) : (
+            <>
+              <RunsTable runs={data} />
+              <Pages
+                of={pagination}
+                onChange={(page) => navigate({ to: '/runs', search: { page } })}
+              />
+            </>
+          )
+        }
+      </Loaded>
+    </Page>
+  );
+}
+
+export function RunsTable({ runs }: { runs: readonly Schemas['BackupRun'][] }) {
+  return (
+    <Table.ScrollContainer minWidth={560}>
+      <Table verticalSpacing="sm" highlightOnHover>
+        <Table.Thead>
+          <Table.Tr>
+            <Table.Th>Run</Table.Th>
+            <Table.Th>Started</Table.Th>
+            <Table.Th>Outcome</Table.Th>
+            <Table.Th ta="right">Backed up</Table.Th>
+            <Table.Th ta="right">Unchanged</Table.Th>
+            <Table.Th ta="right">Failed</Table.Th>
+            <Table.Th ta="right">Took</Table.Th>
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {runs.map((run) => (
+            <Table.Tr key={run.id}>
+              <Table.Td>
+                <Anchor component={Link} to={`/runs/${run.id}`}>
+                  #{run.id}
+                </Anchor>
+              </Table.Td>
+              <Table.Td>
+                <Age of={run.started_at} />
+              </Table.Td>
+              <Table.Td>
+                <OutcomeBadge outcome={outcomeOfRun(run)} />
+              </Table.Td>
+              <Table.Td ta="right">{formatCount(run.successful)}</Table.Td>
+              <Table.Td ta="right">{formatCount(run.skipped)}</Table.Td>
+              <Table.Td ta="right">{formatCount(run.failed)}</Table.Td>
+              <Table.Td ta="right">
+                {run.status === 'running' ? '–' : formatDuration(run.duration_ms)}
+              </Table.Td>
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </Table.ScrollContainer>
+  );
+}

@@ -1,0 +1,21 @@
+import { Text, Tooltip } from '@mantine/core';
+import { useEffect, useState } from 'react';
+import { formatAge, formatTime } from './format.ts';
+
+const TICK_MS = 30_000;
+
+/** A time as its age, with the exact time on hover. */
+export function Age({ of }: { of: string }) {
+  const [now, setNow] = useState(Date.now);
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), TICK_MS);
+    return () => clearInterval(timer);
+  }, []);
+  return (
+    <Tooltip label={formatTime(of)} events={{ hover: true, focus: true, touch: true }}>
+      <Text span inherit component="time" dateTime={of} style={{ whiteSpace: 'nowrap' }}>
+        {formatAge(of, now)}
+      </Text>
+    </Tooltip>
+  );
+}

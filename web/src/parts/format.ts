@@ -1,0 +1,47 @@
+const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
+const exact = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
+const number = new Intl.NumberFormat();
+
+const units = [
+  ['year', 31_536_000],
+  ['month', 2_592_000],
+  ['day', 86_400],
+  ['hour', 3_600],
+  ['minute', 60],
+] as const;
+
+/** `3 hours ago`. */
+export function formatAge(time: string, now: number): string {
+  const seconds = (Date.parse(time) - now) / 1000;
+  const unit = units.find(([, size]) => Math.abs(seconds) >= size);
+  return unit ? relative.format(Math.round(seconds / unit[1]), unit[0]) : 'just now';
+}
+
+export function formatTime(time: string): string {
+  return exact.format(new Date(time));
+}
+
+export function formatCount(count: number): string {
+  return number.format(count);
+}
+
+/** `1 repository`, `2 repositories`. */
+export function countOf(count: number, one: string, many: string): string {
+  return `${formatCount(count)} ${count === 1 ? one : many}`;
+}
+
+export function formatBytes(bytes: number): string {
+  const names = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'];
+  const power = Math.min(Math.floor(Math.log2(Math.max(bytes, 1)) / 10), names.length - 1);
+  const value = bytes / 1024 ** power;
+  return `${power === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${names[power]}`;
+}
+
+export function formatDuration(milliseconds: number): string {
+  if (milliseconds < 1_000) return `${milliseconds} ms`;
+  const seconds = Math.round(milliseconds / 1_000);
+  if (seconds < 60) return `${(milliseconds / 1_000).toFixed(1)} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} min ${seconds % 60} s`;
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}

@@ -1,0 +1,38 @@
+import { Badge } from '@mantine/core';
+import type { Schemas } from '../api/client.ts';
+
+/** How a run or a result went, in a word and a color. */
+export interface Outcome {
+  word: string;
+  color: string;
+}
+
+/** A completed run with failed repositories is no good run. */
+export function outcomeOfRun({
+  status,
+  failed,
+}: Pick<Schemas['BackupRun'], 'status' | 'failed'>): Outcome {
+  if (status === 'running') return { word: 'Running', color: 'blue' };
+  if (status === 'failed') return { word: 'Failed', color: 'red' };
+  return failed > 0 ? { word: 'With failures', color: 'orange' } : { word: 'Good', color: 'teal' };
+}
+
+const results: Record<Schemas['BackupResult']['status'], Outcome> = {
+  completed: { word: 'Backed up', color: 'teal' },
+  success: { word: 'Backed up', color: 'teal' },
+  failed: { word: 'Failed', color: 'red' },
+  too_large: { word: 'Too large', color: 'orange' },
+  empty: { word: 'Empty', color: 'gray' },
+};
+
+export function outcomeOfResult(status: Schemas['BackupResult']['status']): Outcome {
+  return results[status];
+}
+
+export function OutcomeBadge({ outcome: { word, color } }: { outcome: Outcome }) {
+  return (
+    <Badge color={color} variant="light" style={{ flexShrink: 0 }}>
+      {word}
+    </Badge>
+  );
+}
