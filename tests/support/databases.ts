@@ -61,12 +61,12 @@ export async function createNeon(options: TestDatabaseOptions = {}): Promise<Tes
   };
 }
 
-/** A fresh embedded database: in memory when it has nothing in it. */
+/** A fresh embedded database. */
 export async function createEmbedded({
   migrated = true,
 }: TestDatabaseOptions = {}): Promise<TestDatabase> {
-  const dataDir = migrated ? await mkdtemp(join(tmpdir(), 'embedded-')) : null;
-  if (dataDir !== null) await copyTemplate(inject('embeddedTemplate'), dataDir);
+  const dataDir = await mkdtemp(join(tmpdir(), 'embedded-'));
+  if (migrated) await copyTemplate(inject('embeddedTemplate'), dataDir);
   const db = await openEmbeddedDatabase({
     dataDir,
     listen: null,
@@ -78,7 +78,7 @@ export async function createEmbedded({
     url: db.url,
     async close() {
       await db.close();
-      if (dataDir !== null) await rm(dataDir, { recursive: true, force: true });
+      await rm(dataDir, { recursive: true, force: true });
     },
   };
 }

@@ -13,7 +13,7 @@ import {
   type EmbeddedDatabase,
   openEmbeddedDatabase,
 } from '../../../lib/database/embedded/open.ts';
-import type { PortOptions } from '../../../lib/database/embedded/wire-listener.ts';
+import type { PortOptions } from '../../../lib/database/embedded/server.ts';
 import { silentLog } from '../../support/databases.ts';
 
 let parent: string;

@@ -1,12 +1,9 @@
 import { once } from 'node:events';
 import { Client, Pool } from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import {
-  type EmbeddedDatabase,
-  openEmbeddedDatabase,
-} from '../../../lib/database/embedded/open.ts';
+import type { EmbeddedDatabase } from '../../../lib/database/embedded/open.ts';
 import { createTestClock } from '../../support/clock.ts';
-import { silentLog } from '../../support/databases.ts';
+import { openTemporary } from './open-temporary.ts';
 
 const clock = createTestClock();
 let db: EmbeddedDatabase;
@@ -14,7 +11,7 @@ let url: string;
 const clients: Client[] = [];
 
 beforeAll(async () => {
-  db = await openEmbeddedDatabase({ dataDir: null, listen: null, log: silentLog, clock });
+  db = await openTemporary(clock);
   url = db.url;
 });
 afterAll(() => db.close());
@@ -147,15 +144,15 @@ describe('a client that leaves in a transaction', () => {
   });
 });
 
-// Two limits count for it: that of being idle and that of its lease.
 describe('a client that is idle in a transaction', () => {
   it('is ended with 25P03 after 30 seconds when another waits', async () => {
     const client = await connect();
     await client.query('BEGIN');
     await client.query('INSERT INTO t VALUES (1)');
-    await expect.poll(() => clock.sleepers()).toBe(2);
+    await expect.poll(() => clock.sleepers()).toBe(1);
     const ended = once(client, 'error');
     const counted = countRows();
+    await untilWaiting(1);
     clock.advance(30_000);
     expect((await ended)[0]).toMatchObject({ code: '25P03' });
     expect(await counted).toBe(0);
@@ -164,13 +161,16 @@ describe('a client that is idle in a transaction', () => {
   it('stays while nobody waits, and is ended when somebody does', async () => {
     const client = await connect();
     await client.query('BEGIN');
-    await expect.poll(() => clock.sleepers()).toBe(2);
+    await expect.poll(() => clock.sleepers()).toBe(1);
     clock.advance(31_000);
     expect((await client.query('SELECT 1 AS n')).rows).toEqual([{ n: 1 }]);
-    await expect.poll(() => clock.sleepers()).toBe(2);
+    await expect.poll(() => clock.sleepers()).toBe(1);
     clock.advance(31_000);
     const ended = once(client, 'error');
-    expect(await countRows()).toBe(0);
+    const counted = countRows();
+    await untilWaiting(1);
+    clock.advance(1_000);
+    expect(await counted).toBe(0);
     expect((await ended)[0]).toMatchObject({ code: '25P03' });
   });
 });
@@ -179,17 +179,15 @@ describe('settings', () => {
   it('are each client’s own', async () => {
     const [one, two] = [await connect(), await connect()];
     await one.query("SET timezone = 'Europe/Paris'");
-    await two.query(
-      "SELECT set_config('search_path', '', false), set_config('app.user', 'ada', false)",
-    );
+    await two.query("SELECT set_config('search_path', '', false)");
     const show =
       "SELECT current_setting('TimeZone') AS zone, current_setting('search_path') AS path";
     expect((await one.query(show)).rows).toEqual([{ zone: 'Europe/Paris', path: 'public' }]);
     expect((await two.query(show)).rows).toEqual([{ zone: 'UTC', path: '' }]);
     expect(await db.query({ text: show })).toEqual([{ zone: 'UTC', path: 'public' }]);
-    expect((await two.query("SELECT current_setting('app.user') AS u")).rows).toEqual([
-      { u: 'ada' },
-    ]);
+    await two.query("SET app.name = 'ada'");
+    const custom = { text: "SELECT coalesce(current_setting('app.name', true), '') AS value" };
+    expect(await db.query(custom)).toEqual([{ value: '' }]);
   });
 
   it('come from the startup packet', async () => {

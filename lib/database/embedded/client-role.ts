@@ -1,4 +1,4 @@
-import type { PGlite } from '@electric-sql/pglite';
+import { PGlite } from '@electric-sql/pglite';
 
 /** The role of all clients. It owns all tables, but has no access to the server's files. */
 const CLIENT_ROLE = 'observatory';
@@ -65,6 +65,8 @@ const makeRole = `
   ALTER ROLE ${CLIENT_ROLE} NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS;
   COMMIT`;
 
+const VECTOR_CONTROL = `${PGlite.paths.PG_ROOT}/share/postgresql/extension/vector.control`;
+
 /** The security context of SECURITY DEFINER functions: SET ROLE and SET SESSION AUTHORIZATION are refused. */
 const SECURITY_LOCAL_USERID_CHANGE = 1;
 
@@ -83,12 +85,11 @@ interface SecurityModule {
  * with it (COPY, lo_import, pg_read_file). A session that began as superuser could normally regain them; the
  * security context of SECURITY DEFINER functions prevents that.
  */
-export async function restrictSession(pglite: PGlite, extensionFolder: string): Promise<void> {
+export async function takeClientRole(pglite: PGlite): Promise<void> {
   const module = pglite.Module as unknown as SecurityModule;
   // pgvector reads no files, and its source distribution marks it as trusted too.
-  const control = `${extensionFolder}/vector.control`;
-  const described = module.FS.readFile(control, { encoding: 'utf8' });
-  module.FS.writeFile(control, `${described}\ntrusted = true\n`);
+  const described = module.FS.readFile(VECTOR_CONTROL, { encoding: 'utf8' });
+  module.FS.writeFile(VECTOR_CONTROL, `${described}\ntrusted = true\n`);
   await pglite.exec(makeRole);
   // Fully qualified, so that nothing created by a client runs here.
   const { rows } = await pglite.query<{ oid: number }>(

@@ -138,15 +138,6 @@ it('runs nothing that a client made when it starts again', async () => {
   await client.query('DROP OPERATOR public.= (oid, int); DROP FUNCTION grab');
 });
 
-it('answers DISCARD ALL as a server does', async () => {
-  await client.query("SET application_name = 'other'; CREATE TEMP TABLE left_over (a int)");
-  expect((await client.query('DISCARD ALL')).command).toBe('DISCARD');
-  const { rows } = await client.query(
-    "SELECT current_setting('application_name') AS name, to_regclass('left_over') AS t",
-  );
-  expect(rows).toEqual([{ name: '', t: null }]);
-});
-
 it('leaves all files to their owner alone, also those of an older version', async () => {
   const dataDir = join(parent, 'data');
   const entries = await readdir(dataDir, { recursive: true });
