@@ -19,8 +19,6 @@ import { startTimeLimit } from './time-limit.ts';
 const IDLE_TRANSACTION_TIMEOUT_MS = 30_000;
 /** How long a connection may take to authenticate. */
 const STARTUP_TIMEOUT_MS = 5_000;
-/** A larger batch runs before its Sync has arrived. */
-const MAX_BATCH_BYTES = 1024 * 1024;
 
 export interface ConnectionOptions {
   shared: Shared;
@@ -50,7 +48,6 @@ export class ClientConnection {
   readonly #stream: MessageStream;
   #session: ClientSession | null = null;
   #batch: Buffer[] = [];
-  #batchBytes = 0;
 
   constructor(options: ConnectionOptions) {
     this.#options = options;
@@ -125,13 +122,16 @@ export class ClientConnection {
         const { message, sql } =
           type === 'P' ? session.statements.parse(body) : session.statements.bind(body);
         session.noteText(sql);
-        return this.#collect(session, message);
+        this.#batch.push(message);
+        return;
       }
       case 'D':
       case 'C':
-        return this.#collect(session, session.statements.describeOrClose(type, body));
+        this.#batch.push(session.statements.describeOrClose(type, body));
+        return;
       case 'E':
-        return this.#collect(session, raw);
+        this.#batch.push(raw);
+        return;
       case 'S':
       case 'H':
         this.#batch.push(raw);
@@ -146,16 +146,9 @@ export class ClientConnection {
     }
   }
 
-  async #collect(session: ClientSession, message: Buffer): Promise<void> {
-    this.#batch.push(message);
-    this.#batchBytes += message.length;
-    if (this.#batchBytes > MAX_BATCH_BYTES) await this.#run(session);
-  }
-
   async #run(session: ClientSession): Promise<void> {
     const batch = this.#batch;
     this.#batch = [];
-    this.#batchBytes = 0;
     await session.run(batch);
     await this.#whileIdle(session, this.#stream.drained());
     // Pipelined statements would otherwise starve timers and other sockets.

@@ -29,16 +29,11 @@ export interface Shared {
 /** How long a statement may run whose client has disconnected while others wait. */
 const DISCONNECTED_TIMEOUT_MS = 30_000;
 
-/** Drops what Postgres cannot tell apart by client: PREPARE statements and temporary tables. */
-const dropMade = `
-  DO $$
-  DECLARE statement text;
-  BEGIN
-    FOR statement IN SELECT name FROM pg_prepared_statements WHERE from_sql LOOP
-      EXECUTE format('DEALLOCATE %I', statement);
-    END LOOP;
-  END $$;
-  DISCARD TEMP`;
+/**
+ * Drops what Postgres cannot tell apart by client: PREPARE statements and temporary tables. The clients'
+ * prepared statements are parsed again with their next use.
+ */
+const dropMade = 'DEALLOCATE ALL; DISCARD TEMP';
 
 const silent = { withhold: '', pass: () => undefined };
 const canceled = new FatalError('57014', 'canceling statement due to user request');

@@ -7,14 +7,11 @@ export class EngineBroken extends Error {
   override readonly name = 'EngineBroken';
 }
 
-export interface EngineListener {
+interface Batch {
   /** Receives the answer in chunks while the batch runs. */
   onOutput(output: Uint8Array): void;
   /** Reports the statement timeout of the batch that starts now. */
   onLimit(limitMs: number): void;
-}
-
-interface RunningBatch extends EngineListener {
   resolve(): void;
   reject(reason: unknown): void;
 }
@@ -26,7 +23,7 @@ interface RunningBatch extends EngineListener {
 export class Engine {
   readonly #thread: Worker;
   readonly #exit: Promise<unknown>;
-  #batch: RunningBatch | null = null;
+  #batch: Batch | null = null;
   #ended: Error | null = null;
 
   private constructor(thread: Worker) {
@@ -54,7 +51,7 @@ export class Engine {
   }
 
   /** Runs Postgres protocol messages, one batch at a time. Rejects when the engine has ended. */
-  run(messages: readonly Buffer[], listener: EngineListener): Promise<void> {
+  run(messages: readonly Buffer[], listener: Pick<Batch, 'onOutput' | 'onLimit'>): Promise<void> {
     if (this.#ended !== null) return Promise.reject(this.#ended);
     return new Promise((resolve, reject) => {
       this.#batch = { ...listener, resolve, reject };
