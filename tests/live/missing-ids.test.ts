@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { includesId, LOOK_FOR_MS, MAX_RANGES, MissingIds } from '../../lib/live/missing-ids.ts';
+import { includesId, MAX_RANGES, MissingIds, SEARCH_MS } from '../../lib/live/missing-ids.ts';
 
 const at = (first: number, last = first) => ({ first: BigInt(first), last: BigInt(last) });
 const bounds = (missing: MissingIds) =>
@@ -54,14 +54,14 @@ describe('missing ids', () => {
     const missing = new MissingIds();
     missing.note(at(1), 0);
     missing.note(at(3), 1);
-    missing.forget(LOOK_FOR_MS - 1);
+    missing.forget(SEARCH_MS - 1);
     expect(bounds(missing)).toEqual([
       [1, 1],
       [3, 3],
     ]);
-    missing.forget(LOOK_FOR_MS);
+    missing.forget(SEARCH_MS);
     expect(bounds(missing)).toEqual([[3, 3]]);
-    expect(LOOK_FOR_MS).toBeGreaterThanOrEqual(30_000);
+    expect(SEARCH_MS).toBeGreaterThanOrEqual(30_000);
   });
 
   it('are bounded: the lowest are forgotten first', () => {
@@ -80,7 +80,7 @@ describe('missing ids', () => {
       [8, 8],
       [20, 30],
     ]);
-    missing.forget(LOOK_FOR_MS);
+    missing.forget(SEARCH_MS);
     expect(bounds(missing)).toEqual([
       [8, 8],
       [20, 30],

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createToolDeps } from '../../lib/mcp/create-tool-deps.ts';
 import { prompts } from '../../lib/mcp/prompts.ts';
 import { resources } from '../../lib/mcp/resources.ts';
+import { createToolDeps } from '../../lib/mcp/tool-deps.ts';
 import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { createTestDeps } from '../support/deps.ts';
 import { empty, insertFix, insertLog, insertResult, insertRun } from '../support/records.ts';

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { createRemoteSource } from '../../lib/mcp/remote/source.ts';
-import type { ToolDeps } from '../../lib/tools/index.ts';
+import type { ToolDeps } from '../../lib/tools/tool.ts';
 import { createTestClock } from '../support/clock.ts';
 import { silentLog } from '../support/databases.ts';
 import { TEST_SECRET } from '../support/deps.ts';
@@ -151,7 +151,7 @@ describe('a service API', () => {
     async (body) => {
       const deps = await open(() => ({ body }));
       expect(await faultOf(deps, 'get_dashboard_summary')).toBe(
-        'the service API answered /api/dashboard/stats with something unexpected',
+        'the service API answered /api/dashboard/stats with an unexpected body',
       );
     },
   );
@@ -202,7 +202,7 @@ it('the fixes of a run that is not the latest are not known, which the answer sa
   );
   expect(await answerOf(deps, 'get_backup_run_details', { run_id: 1 })).toMatchObject({
     fixes: [],
-    note: expect.stringContaining('fixes of the latest run alone'),
+    note: expect.stringContaining('only the fixes of the latest run'),
   });
 });
 
@@ -241,7 +241,7 @@ describe('a filter that the service API lacks', () => {
       logs: [],
       returned: 0,
       truncated: true,
-      more: expect.stringContaining('not all lines were looked through'),
+      more: expect.stringContaining('not all lines were searched'),
     });
   });
 

@@ -3,7 +3,7 @@ import {
   createSessionRelay,
   MAX_WAITING,
   SESSION_TTL_SECONDS,
-} from '../../lib/mcp/session-relay.ts';
+} from '../../lib/mcp/transports/session-relay.ts';
 import { openRedis } from '../../lib/rate-limits/redis.ts';
 import { createTestClock } from '../support/clock.ts';
 import { connectSse, createTestMcpApp, listenMcp, TEST_TOKEN, withToken } from '../support/mcp.ts';

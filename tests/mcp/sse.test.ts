@@ -1,8 +1,8 @@
 import type { Hono } from 'hono';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { HttpEnv } from '../../lib/http/env.ts';
-import { MAX_SESSIONS } from '../../lib/mcp/sse-sessions.ts';
-import { MAX_UNREAD_BYTES } from '../../lib/mcp/sse-transport.ts';
+import { MAX_SESSIONS } from '../../lib/mcp/transports/sse-sessions.ts';
+import { MAX_UNREAD_BYTES } from '../../lib/mcp/transports/sse-transport.ts';
 import {
   connectSse,
   createFixtureCatalogue,

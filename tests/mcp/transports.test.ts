@@ -5,7 +5,7 @@ import {
   StdioClientTransport,
 } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { tools } from '../../lib/tools/index.ts';
+import { tools } from '../../lib/tools/catalogue.ts';
 import { connectClient, connectHttp, connectSse } from '../support/mcp.ts';
 import { createMcpWorld } from '../support/mcp-world.ts';
 import { startScript } from '../support/script.ts';

@@ -1,5 +1,7 @@
 import { createRedactor } from '../../lib/security/redaction/redactor.ts';
-import { runTool, type ToolDeps, type ToolOutcome, tools } from '../../lib/tools/index.ts';
+import { tools } from '../../lib/tools/catalogue.ts';
+import { runTool, type ToolOutcome } from '../../lib/tools/run-tool.ts';
+import type { ToolDeps } from '../../lib/tools/tool.ts';
 import { createTestClock, type TestClock } from './clock.ts';
 import { silentLog } from './databases.ts';
 

@@ -3,11 +3,12 @@ import { join } from 'node:path';
 import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { catalogue } from '../../lib/mcp/catalogue.ts';
-import { guardTransport } from '../../lib/mcp/guarded-transport.ts';
-import { createKnowledgeSearch } from '../../lib/mcp/knowledge-search.ts';
 import { prepareMcpServer } from '../../lib/mcp/server.ts';
+import { createServerKnowledge } from '../../lib/mcp/tool-deps.ts';
+import { guardTransport } from '../../lib/mcp/transports/guarded-transport.ts';
 import { MAX_ANSWER_CHARS } from '../../lib/tools/answer-budget.ts';
-import { runTool, type ToolDeps } from '../../lib/tools/index.ts';
+import { runTool } from '../../lib/tools/run-tool.ts';
+import type { ToolDeps } from '../../lib/tools/tool.ts';
 import { type ArchiveFolder, createArchiveFolder, makeTarball } from '../support/archives.ts';
 import { everySource, type TestSource } from '../support/backup-sources.ts';
 import { silentLog } from '../support/databases.ts';
@@ -36,7 +37,7 @@ describe.each(everySource)('from %s', (name, open) => {
     opened = await open();
     const { db } = opened.database;
     const knowledge =
-      name === 'the database' ? createKnowledgeSearch(createTestDeps({ db })) : null;
+      name === 'the database' ? createServerKnowledge(createTestDeps({ db })) : null;
     const system = {
       checkStorage: async () => ({
         archive_path: '/',
@@ -85,7 +86,7 @@ describe.each(everySource)('from %s', (name, open) => {
           { count: 66, repository: 'organization/service-3' },
         ],
       });
-      // The service API tells the fixes of the latest run alone.
+      // The service API returns only the fixes of the latest run.
       const fixes = answer.similar_past_incidents as unknown[];
       expect(fixes).toHaveLength(name === 'the database' ? 3 : 0);
       const [first] = answer.failures as { repositories: string[]; error_logs: string[] }[];

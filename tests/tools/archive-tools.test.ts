@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MAX_ANSWER_CHARS } from '../../lib/tools/answer-budget.ts';
-import type { ToolDeps } from '../../lib/tools/index.ts';
+import type { ToolDeps } from '../../lib/tools/tool.ts';
 import { type ArchiveFolder, createArchiveFolder, sha256 } from '../support/archives.ts';
 import { openDatabaseSource, type TestSource } from '../support/backup-sources.ts';
 import { insertResult, insertRun, sql } from '../support/records.ts';

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import * as serviceApi from '../../lib/backups/shapes.ts';
-import { describeTool, tools } from '../../lib/tools/index.ts';
+import { tools } from '../../lib/tools/catalogue.ts';
+import { describeTool } from '../../lib/tools/describe-tool.ts';
 import * as toolShapes from '../../lib/tools/shapes.ts';
 import { findTool } from '../support/tools.ts';
 

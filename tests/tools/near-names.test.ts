@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { didYouMean, nearNames } from '../../lib/tools/near-names.ts';
+import { didYouMean, nearNames } from '../../lib/tools/unknown-names.ts';
 
 describe('the names nearest to an unknown one', () => {
   const names = ['acme/alpha', 'acme/beta', 'other/alpha', 'local/Odd Näme.git-ish (1)'];

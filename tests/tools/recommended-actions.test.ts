@@ -31,12 +31,12 @@ describe('recommendActions', () => {
     ["fatal: Authentication failed for 'https://github.com/owner/a'", /auth status --check/],
     ['remote: Repository not found.', /renamed, moved, deleted or hidden/],
     ['there is no folder /srv/app', /renamed, moved, deleted or hidden/],
-    ['Could not resolve host: github.com', /network path/],
-    ['read ECONNRESET', /network path/],
-    ['write failed: No space left on device', /Free room/],
+    ['Could not resolve host: github.com', /network connection/],
+    ['read ECONNRESET', /network connection/],
+    ['write failed: No space left on device', /Free up space/],
     ['error: inflate: data stream error; corrupt loose object', /git fsck/],
     ['SSL certificate problem: certificate has expired', /TLS certificate/],
-    ['exit status 128', /get_execution_logs with run_id 7/],
+    ['exit status 128', /get_execution_logs and run_id 7/],
   ])('for %j begins with what helps', (message, action) => {
     expect(actionsFor(facts(message))[0]).toMatch(action);
   });
@@ -45,7 +45,7 @@ describe('recommendActions', () => {
     expect(actionsFor(facts(''), ['Permission denied'])[0]).toMatch(/auth status/);
     const stopped = 'The backup worker stopped without finishing this run.';
     expect(actionsFor(facts('', { run_error: stopped, failures: [] }))[0]).toMatch(
-      /why the worker ended/,
+      /why the worker stopped/,
     );
   });
 

@@ -50,7 +50,7 @@ describe('send_backup_report', () => {
       const deps = await open({ status: 200, body }, '/');
       expect(await answerOf(deps, 'send_backup_report', report)).toMatchObject({
         http_status: 200,
-        message: 'the observatory took the report',
+        message: 'the observatory accepted the report',
       });
       expect(server?.received[0]?.path).toBe('/reports/send');
     },

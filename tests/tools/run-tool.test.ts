@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { AppError } from '../../lib/errors.ts';
 import { createLog } from '../../lib/log.ts';
-import { runTool } from '../../lib/tools/index.ts';
+import { runTool } from '../../lib/tools/run-tool.ts';
 import { readTool, type ToolCall } from '../../lib/tools/tool.ts';
 import type { LogRecord } from '../support/deps.ts';
 import { createTestToolDeps } from '../support/tools.ts';
@@ -79,7 +79,7 @@ describe('runTool', () => {
     });
     expect(outcome).toEqual({
       ok: false,
-      message: 'a_tool failed with an internal error; the log has more',
+      message: 'a_tool failed with an internal error; see the log',
     });
     expect(logged).toContainEqual(
       expect.objectContaining({ level: 'error', tool: 'a_tool', message: 'a tool failed' }),

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createKnowledgeSearch } from '../../lib/mcp/knowledge-search.ts';
-import type { ToolDeps } from '../../lib/tools/index.ts';
+import { createServerKnowledge } from '../../lib/mcp/tool-deps.ts';
+import type { ToolDeps } from '../../lib/tools/tool.ts';
 import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { createTestDeps } from '../support/deps.ts';
 import { insert, insertFix, insertLog, insertResult, insertRun } from '../support/records.ts';
@@ -12,7 +12,7 @@ let deps: ToolDeps;
 beforeAll(async () => {
   database = await createPostgres();
   const { db } = database;
-  deps = createTestToolDeps({ knowledge: createKnowledgeSearch(createTestDeps({ db })) });
+  deps = createTestToolDeps({ knowledge: createServerKnowledge(createTestDeps({ db })) });
   const run = await insertRun(db);
   await insertLog(db, { message: 'read ECONNRESET', repository: 'owner/a', level: 'error' });
   await insertResult(db, run, 'owner/a', { status: 'failed', error_message: 'ECONNRESET again' });

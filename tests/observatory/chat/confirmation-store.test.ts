@@ -7,7 +7,7 @@ import type {
   ConfirmationClaim,
   ConfirmationStore,
 } from '../../../lib/observatory/chat/confirmation-store.ts';
-import { createConfirmationStore } from '../../../lib/observatory/chat/confirmations.ts';
+import { createConfirmationStore } from '../../../lib/observatory/chat/confirmation-store.ts';
 import { openRedis } from '../../../lib/rate-limits/redis.ts';
 import { createTestClock, type TestClock } from '../../support/clock.ts';
 import { hasRedisServer } from '../../support/redis-server.ts';

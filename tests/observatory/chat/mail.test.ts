@@ -133,7 +133,7 @@ describe('nobody is asked', () => {
     const server = await chat.start({ SMTP_TO });
     const recipients = ['boss@example.com', 'eve@example.org'];
     expect(await fail(server, { ...written, recipients })).toBe(
-      'eve@example.org may not get reports: the allowlist SMTP_TO has ops@EXAMPLE.com, boss@example.com',
+      'eve@example.org may not receive reports: SMTP_TO allows ops@EXAMPLE.com, boss@example.com',
     );
   });
 

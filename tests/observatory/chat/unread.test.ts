@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { describe, expect, it } from 'vitest';
-import { EventStream } from '../../../lib/observatory/chat/event-stream.ts';
+import { ChatStream } from '../../../lib/observatory/chat/chat-stream.ts';
 import { readMessages, scriptChat, waitFor } from '../../support/chat.ts';
 import { setUpChat } from '../../support/chat-world.ts';
 import { untilAsleep } from '../../support/live.ts';
@@ -18,7 +18,7 @@ describe('an event stream', () => {
     ]);
 
   it('waits with more than 64 KiB until they are read', async () => {
-    const stream = new EventStream();
+    const stream = new ChatStream();
     const { signal } = new AbortController();
     expect(await isSettled(stream.send(token(60_000), signal))).toBe(true);
     const second = stream.send(token(60_000), signal);
@@ -30,7 +30,7 @@ describe('an event stream', () => {
   });
 
   it('waits no longer than the turn', async () => {
-    const stream = new EventStream();
+    const stream = new ChatStream();
     const turn = new AbortController();
     const sent = stream.send(token(70_000), turn.signal);
     expect(await isSettled(sent)).toBe(false);

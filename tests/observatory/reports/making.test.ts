@@ -180,7 +180,7 @@ describe('failure_investigation', () => {
     expect(content_markdown).toContain(
       '| `acme/site` | `failed` | `could not resolve host` | `fetch gave up` | `abcdef012345` | not backed up |',
     );
-    expect(content_markdown).toContain('- Check the network path to the git host');
+    expect(content_markdown).toContain('- Check the network connection to the git host');
     expect(content_markdown).toContain('- `DNS: Set a resolver`');
     expect(content_html.match(/<rect /g)).toHaveLength(2);
   });

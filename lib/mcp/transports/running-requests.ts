@@ -4,27 +4,27 @@ import {
   type RequestId,
 } from '@modelcontextprotocol/sdk/types.js';
 
-/** Hands a message to the server that answers one POST. */
+/** Passes a message to the server that answers one POST. */
 export type Deliver = (message: JSONRPCMessage) => void;
 
-/** One POST among those that run. */
+/** A running POST. */
 export interface RunningPost {
-  /** Takes note of a message in it. A cancellation of a request that is not in it is handed on. */
+  /** Records one of its messages. A cancellation of another POST's request is passed on. */
   note(message: JSONRPCMessage): void;
-  /** All that came with it is answered. */
+  /** Removes the POST once everything in it is answered. */
   leave(): void;
 }
 
-/** The requests of streamable HTTP that this process answers now. */
+/** The streamable HTTP requests that are running in this process. */
 export interface RunningRequests {
-  /** `peer` is what tells one client from another, as far as anything does. */
+  /** `peer` identifies the client, as far as possible. */
   join(peer: string, deliver: Deliver): RunningPost;
 }
 
 /**
- * Lets a client cancel over HTTP, where the message comes in a POST of its own and there are no sessions.
- * Clients count their requests from the same number, so that a cancellation holds for a request of the
- * same peer alone, and for none when several have the number.
+ * Lets clients cancel over HTTP, where the cancellation arrives in a separate POST and there are no sessions.
+ * Different clients use the same request ids, so a cancellation only applies to a request of the same peer, and
+ * to none if several requests have the id.
  */
 export function createRunningRequests(): RunningRequests {
   const peers = new Map<string, Set<{ ids: Set<RequestId>; deliver: Deliver }>>();
@@ -38,7 +38,7 @@ export function createRunningRequests(): RunningRequests {
           if (isJSONRPCRequest(message)) post.ids.add(message.id);
           const id = canceledId(message);
           if (id === null) return;
-          // Later: in one POST a cancellation may stand before its request.
+          // Deferred, because in one POST a cancellation may precede its request.
           queueMicrotask(() => {
             if (post.ids.has(id)) return;
             const fitting = [...posts].filter(({ ids }) => ids.has(id));

@@ -3,12 +3,12 @@ import * as z from 'zod';
 import { type Endpoint, endpoint } from '../http/route.ts';
 import { noConnections, takeOverConnection } from '../http/take-over.ts';
 import type { LiveDeps } from './live-deps.ts';
-import { LogStream } from './log-stream.ts';
+import { StreamClient } from './stream-client.ts';
 
-/** The largest id that a log can have: its column is a bigint. */
+/** The largest id of a log, whose column is a bigint. */
 const MAX_ID = 2n ** 63n - 1n;
 
-/** A log's id: a whole number of at most 64 bits, not below 0. */
+/** The id of a log: a whole number of at most 64 bits, not negative. */
 const logId = z
   .string('must be given once')
   .regex(/^0*\d{1,19}$/, 'must be the id of a log, a whole number not below 0')
@@ -24,7 +24,7 @@ function describeId(description: string) {
   };
 }
 
-/** Headers of the stream. X-Accel-Buffering keeps proxies from holding rows back. */
+/** Headers of the stream. X-Accel-Buffering keeps proxies from buffering rows. */
 const headers = {
   'Content-Type': 'text/event-stream',
   'Cache-Control': 'no-cache',
@@ -40,9 +40,9 @@ export const streamEndpoint: Endpoint<LiveDeps> = endpoint(
     path: '/api/logs/stream',
     summary: 'Stream new logs as Server-Sent Events',
     description:
-      'First `retry: 5000`, then for each row the lines `id`, `event: log` and `data`, a JSON object {type, id, level, message, repository, timestamp}. A comment `: ping` comes every 15 seconds; the stream ends after 5 minutes. With an id to resume from, the rows above it (the newest 1,000 at most) are sent first.',
+      'Sends `retry: 5000`, then for each row the lines `id`, `event: log` and `data`, a JSON object {type, id, level, message, repository, timestamp}. A comment `: ping` is sent every 15 seconds, and the stream ends after 5 minutes. With an id to resume from, the rows above it (at most the newest 1,000) are sent first.',
     query: z.object({
-      after_id: logId.optional().meta(describeId('Resume after the row of this id.')),
+      after_id: logId.optional().meta(describeId('Resume after the row with this id.')),
     }),
     headers: z.object({
       'last-event-id': z
@@ -52,7 +52,7 @@ export const streamEndpoint: Endpoint<LiveDeps> = endpoint(
         .optional()
         .meta(
           describeId(
-            'Resume after the row of this id. Wins over after_id; empty counts as absent.',
+            'Resume after the row with this id. Overrides after_id; an empty value is ignored.',
           ),
         ),
     }),
@@ -76,11 +76,11 @@ export const streamEndpoint: Endpoint<LiveDeps> = endpoint(
   },
 );
 
-/** Apart from the handler: what the stream keeps for minutes must not keep the history with it. */
-function createStream(outgoing: ServerResponse, { clock, log, streamMs }: LiveDeps): LogStream {
-  return new LogStream(outgoing, {
+/** Outside the handler, so that the stream's closures do not keep the history in memory for minutes. */
+function createStream(outgoing: ServerResponse, { clock, log, streamMs }: LiveDeps): StreamClient {
+  return new StreamClient(outgoing, {
     clock,
     durationMs: streamMs,
-    onSlow: () => log.info('a stream of logs was dropped: its client reads too slowly'),
+    onSlow: () => log.info('a stream of logs was closed because its client reads too slowly'),
   });
 }

@@ -16,26 +16,26 @@ import { embeddedFailure, type GatewayTransport } from '../../gateway/transport.
 import { agentTools } from './agent-tools.ts';
 import type { ModelToolCall } from './tool-calls.ts';
 
-/** One request to the model, with all that it may call. */
-export interface ModelStep {
+/** One request to the model. */
+export interface ModelRequest {
   model: string;
   keys: KeyRing;
   instructions: string;
   messages: ModelMessage[];
-  /** False when the model has to come to an end. */
+  /** False when the model must answer now. */
   mayCallTools: boolean;
   signal: AbortSignal;
-  /** Gets the text piece by piece. */
+  /** Receives the text piece by piece. */
   onText(text: string): Promise<void>;
 }
 
-/** What the model said beside its text. */
+/** The model's answer: text, tool calls, or both. */
 export interface ModelAnswer {
   text: string;
   calls: ModelToolCall[];
 }
 
-/** The tools as the model gets them; whoever calls this package runs them. */
+/** The tools as described to the model. They have no `execute`, so the AI SDK does not run them. */
 const offered: ToolSet = Object.fromEntries(
   agentTools.map(({ name, description, input }) => {
     const { $schema, ...schema } = z.toJSONSchema(input, { io: 'input' });
@@ -46,15 +46,18 @@ const offered: ToolSet = Object.fromEntries(
 
 /**
  * Asks the model once and streams its text. Throws AppErrors with the codes of an error event, or the
- * signal's reason. Another key is tried only until the model has said something.
+ * signal's reason. Fails over to another key only before the first piece of the answer.
  */
-export async function askModel(transport: GatewayTransport, step: ModelStep): Promise<ModelAnswer> {
-  const { keys, onText } = step;
-  const { signal, release, abort } = linkSignal(step.signal);
+export async function askModel(
+  transport: GatewayTransport,
+  request: ModelRequest,
+): Promise<ModelAnswer> {
+  const { keys, onText } = request;
+  const { signal, release, abort } = linkSignal(request.signal);
   const answer: ModelAnswer = { text: '', calls: [] };
   try {
     const { first, parts } = await keys.use(async (key) => {
-      const parts = streamParts(transport, key, { ...step, signal });
+      const parts = streamParts(transport, key, { ...request, signal });
       return { first: await parts.next(), parts };
     });
     for (let { value, done } = first; !done; { value, done } = await parts.next()) {
@@ -67,7 +70,7 @@ export async function askModel(transport: GatewayTransport, step: ModelStep): Pr
     }
   } catch (error) {
     signal.throwIfAborted();
-    // What is left of the answer is not wanted.
+    // Stops reading the rest of the answer.
     abort(error);
     throw error instanceof GatewayFailure ? await explainLate(error, keys) : error;
   } finally {
@@ -77,19 +80,19 @@ export async function askModel(transport: GatewayTransport, step: ModelStep): Pr
   return answer;
 }
 
-/** Too late for another key; a user's own that is refused now is marked as one refused at the start. */
+/** It is too late to fail over. A user's own key that is refused now is still marked as invalid. */
 async function explainLate(failure: GatewayFailure, keys: KeyRing): Promise<unknown> {
   if (keys.source === 'server' || failure.outcome !== 401) return translateFailure(failure);
   return keys.use(() => Promise.reject(failure)).catch((error: unknown) => error);
 }
 
-/** The pieces of the text, and the calls. Throws GatewayFailure. */
+/** Yields the pieces of the text, and the tool calls. Throws GatewayFailure. */
 async function* streamParts(
   transport: GatewayTransport,
   key: string,
-  { model, instructions, messages, mayCallTools, signal }: Omit<ModelStep, 'keys' | 'onText'>,
+  { model, instructions, messages, mayCallTools, signal }: Omit<ModelRequest, 'keys' | 'onText'>,
 ): AsyncGenerator<string | ModelToolCall, undefined> {
-  const modelsIds = new Set<string>();
+  const givenIds = new Set<string>();
   let isWhole = false;
   const provider = createOpenAICompatible({
     name: 'gateway',
@@ -109,7 +112,7 @@ async function* streamParts(
     maxRetries: 0,
     abortSignal: signal,
     includeRawChunks: true,
-    // They are thrown below; by default they would be printed.
+    // Errors are thrown below; by default they would be printed.
     onError: () => undefined,
   });
   try {
@@ -119,14 +122,14 @@ async function* streamParts(
         const choices = rawChunk.safeParse(part.rawValue).data?.choices ?? [];
         if (choices.some(({ finish_reason }) => finish_reason)) isWhole = true;
         for (const { delta } of choices) {
-          for (const { id } of delta?.tool_calls ?? []) if (id) modelsIds.add(id);
+          for (const { id } of delta?.tool_calls ?? []) if (id) givenIds.add(id);
         }
       }
       if (part.type === 'text-delta' && part.text !== '') yield part.text;
       if (part.type === 'tool-call') {
         const { toolCallId, toolName, input } = part;
-        // The package makes ids up too, for a call that has none and for the second one of an id.
-        const tool_call_id = modelsIds.has(toolCallId) ? toolCallId : randomUUID();
+        // The AI SDK also makes up ids, for calls without one and for duplicates: those become UUIDs.
+        const tool_call_id = givenIds.has(toolCallId) ? toolCallId : randomUUID();
         yield { tool_call_id, name: toolName, args: input };
       }
     }
@@ -135,7 +138,7 @@ async function* streamParts(
   }
 }
 
-/** What the package does not tell of an event. */
+/** Parts of an event that the AI SDK does not pass on. */
 const rawChunk = z.object({
   choices: z.array(
     z.object({
@@ -147,12 +150,12 @@ const rawChunk = z.object({
   ),
 });
 
-/** The package wraps what it was thrown, and passes on what the gateway reports in an event. */
+/** Unwraps failures that the AI SDK wrapped, and converts errors that the gateway reported in an event. */
 function asGatewayFailure(error: unknown, key: string): GatewayFailure {
   for (let at = error; at instanceof Error; at = at.cause) {
     if (at instanceof GatewayFailure) return at;
   }
-  // So the package says that the stream ended without a reason to.
+  // How the AI SDK reports a stream that ended without a finish reason.
   if (InvalidResponseDataError.isInstance(error) && error.data === undefined) {
     return new GatewayFailure('unreachable', 'the stream ended early', { cause: error });
   }

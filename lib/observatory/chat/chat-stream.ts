@@ -2,13 +2,13 @@ import type { ServerResponse } from 'node:http';
 import type { Clock } from '../../clock.ts';
 import type { ChatEvent } from './events.ts';
 
-/** Written ahead of a client that reads slowly; beyond it the turn waits. */
-const MOST_BYTES_AHEAD = 64 * 1024;
-/** For so long a client may take to read the end of its answer. */
-const READ_OUT_MS = 60_000;
+/** How much is buffered for a slow client before the turn waits. */
+const MAX_BUFFERED_BYTES = 64 * 1024;
+/** How long a client may take to read the end of its answer. */
+const READ_WITHIN_MS = 60_000;
 
-/** The answer to POST /chat/stream: `data: <json>` and a blank line for each event. */
-export class EventStream {
+/** The body of POST /chat/stream: `data: <json>` and a blank line for each event. */
+export class ChatStream {
   readonly body: ReadableStream<Uint8Array>;
   readonly #encoder = new TextEncoder();
   readonly #gone = new AbortController();
@@ -24,16 +24,16 @@ export class EventStream {
         pull: () => this.#makeRoom(),
         cancel: () => this.#leave(),
       },
-      { highWaterMark: MOST_BYTES_AHEAD, size: (bytes) => bytes.byteLength },
+      { highWaterMark: MAX_BUFFERED_BYTES, size: (bytes) => bytes.byteLength },
     );
   }
 
-  /** Aborted when the client is gone. */
+  /** Aborts when the client disconnects. */
   get gone(): AbortSignal {
     return this.#gone.signal;
   }
 
-  /** Resolves when there is room for more, at the latest when the signal aborts. Drops what nobody reads. */
+  /** Resolves when there is room for more, or when the signal aborts. Drops events once the client is gone. */
   async send(event: ChatEvent, signal: AbortSignal): Promise<void> {
     const controller = this.#controller;
     if (controller === null) return;
@@ -60,7 +60,7 @@ export class EventStream {
   }
 }
 
-/** Cuts the connection of a client that does not read the end of its answer in time. */
+/** Closes the connection of a client that does not read the end of its answer in time. */
 export async function cutWhenUnread(
   outgoing: ServerResponse | undefined,
   clock: Clock,
@@ -68,7 +68,7 @@ export async function cutWhenUnread(
   if (!outgoing || outgoing.closed) return;
   const closed = new AbortController();
   outgoing.once('close', () => closed.abort());
-  await clock.sleep(READ_OUT_MS, closed.signal).then(
+  await clock.sleep(READ_WITHIN_MS, closed.signal).then(
     () => outgoing.destroy(),
     () => undefined, // it was read
   );

@@ -12,7 +12,7 @@ import type { VerifiedLogin } from './password-check.ts';
 
 const common = { ...observatoryRoute, tag: 'Login' } as const;
 
-/** Bounded, so that a guess costs the same whatever is sent. */
+/** The lengths are limited so that every guess costs the same. */
 const credentials = z
   .object({
     username: z.string().min(1).max(256),
@@ -32,15 +32,15 @@ export const authEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       method: 'post',
       path: '/auth/login',
       access: 'public',
-      summary: 'Log in: a user name and a password for an access token',
+      summary: 'Log in with a user name and password, and get an access token',
       description:
-        'Failures are counted by client address. A caller with X-Internal-Secret names the address of its own client in X-Client-Address.',
+        'Failures are counted by client address. A caller with X-Internal-Secret can pass the address of its own client in X-Client-Address.',
       body: { encoding: 'form', schema: credentials, maxBytes: 8 * 1024 },
       responses: {
         200: { description: 'The token.', schema: accessToken },
         401: refused('Wrong user name or password.'),
         429: refused(
-          'Too many failures (LOGIN_LOCKED) or requests; Retry-After says how long to wait.',
+          'Too many failures (LOGIN_LOCKED) or requests. Retry-After says how long to wait.',
         ),
         503: refused('The database or the configuration is not available.'),
       },
@@ -73,7 +73,7 @@ export const authEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       method: 'get',
       path: '/auth/me',
       access: 'user',
-      summary: 'Read whose token this is',
+      summary: 'Read the user of the access token',
       responses: {
         200: wrapped('The user.', z.object({ username: z.string() }).meta({ id: 'Me' })),
       },
@@ -84,8 +84,8 @@ export const authEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
 ];
 
 /**
- * The address that a login counts for: the client's, or the one in X-Client-Address when the request
- * carries a valid X-Internal-Secret.
+ * The address whose failures are counted: the client's, or with a valid X-Internal-Secret the one in
+ * X-Client-Address.
  */
 function loginAddress(c: Context<HttpEnv>, { config }: ObservatoryDeps): string {
   const named = carriesSecretHeader(c, config)

@@ -1,13 +1,12 @@
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
-import type { Redactor } from '../security/redaction/redactor.ts';
-import { removeDeceptiveCharactersFrom } from '../text/hidden-text.ts';
+import type { Redactor } from '../../security/redaction/redactor.ts';
+import { removeDeceptiveCharactersFrom } from '../../text/hidden-text.ts';
 
 type JsonObject = Record<string, unknown>;
 
 /**
- * Takes the secrets out of a message that leaves the server, whatever it is, and what hides or turns around
- * text. What stands in a message as JSON text stays JSON, equal to its structured form: it is written here,
- * after redaction.
+ * Removes secrets from an outgoing message, and characters that hide or reorder text. JSON texts in a message are
+ * written here, after redaction, so that they stay valid and equal to the structured form.
  */
 export function redactMessage(message: JSONRPCMessage, redactor: Redactor): JSONRPCMessage {
   const shown = removeDeceptiveCharactersFrom(message);
@@ -29,7 +28,7 @@ function redactResult(result: JsonObject, redactor: Redactor): JsonObject {
   return redacted;
 }
 
-/** Content of a resource with its JSON text as the value that it holds. */
+/** Parses the JSON text of a resource. */
 function readJson(content: unknown): unknown {
   if (!isObject(content) || content.mimeType !== 'application/json') return content;
   return { ...content, text: JSON.parse(String(content.text)) };

@@ -2,32 +2,32 @@ import { createHmac } from 'node:crypto';
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
 import type { Redis } from '@upstash/redis';
 
-/** Messages that may wait for the instance that has the stream. */
+/** Maximum number of messages that wait for the instance with the stream. */
 export const MAX_WAITING = 64;
-/** A session whose instance gave no sign for this long is forgotten. */
+/** A session that is not renewed for this long is dropped. */
 export const SESSION_TTL_SECONDS = 120;
 
-/** What became of a message for a session. */
+/** The outcome of a message for a session. */
 export type Delivery = 'accepted' | 'unknown' | 'full';
 
-/** Carries messages to the instance that holds the stream of a session. Rejects while Redis is down. */
+/** Passes messages to the instance with the stream of a session. Methods reject while Redis is down. */
 export interface SessionRelay {
   open(sessionId: string): Promise<void>;
-  /** Queues a message, at most 64 for a session. */
+  /** Queues a message, up to 64 for each session. */
   post(sessionId: string, message: JSONRPCMessage): Promise<Delivery>;
   /** Takes the waiting messages, oldest first. */
   take(sessionId: string): Promise<unknown[]>;
-  /** Keeps the session for another 2 minutes; one that Redis has lost or forgotten opens again. */
+  /** Keeps the session for another 2 minutes. Reopens it if Redis has lost it. */
   renew(sessionId: string): Promise<void>;
   close(sessionId: string): Promise<void>;
 }
 
-/** Stands first in the list of an open session, so that the list is there while nothing waits. */
+/** The first element of every open session's list, because Redis deletes empty lists. */
 const OPEN = 'open';
 
 /**
- * A relay over Redis. A session is a list under a name made of its id and the token, so neither can be
- * read from Redis and another token finds no session.
+ * Creates a relay over Redis. The key of a session is an HMAC of its id and the token, so neither can be read from
+ * Redis, and another token finds no session.
  */
 export function createSessionRelay(redis: Redis, token: string): SessionRelay {
   const keyOf = (sessionId: string) =>
@@ -42,7 +42,7 @@ export function createSessionRelay(redis: Redis, token: string): SessionRelay {
       const key = keyOf(sessionId);
       const [length] = await redis
         .multi()
-        // Only to a list that is there, which is to an open session.
+        // Only appends to an existing list, which is an open session.
         .rpushx(key, JSON.stringify(message))
         .ltrim(key, 0, MAX_WAITING)
         .exec<[number, string]>();

@@ -16,12 +16,12 @@ export const socketEndpoint: Endpoint<LiveDeps> = endpoint(
     path: '/ws/live',
     summary: 'Receive new logs over a WebSocket',
     description:
-      'One text message for each new row: a JSON object {type, id, level, message, repository, timestamp}. Messages from the client are ignored.',
+      'Sends one text message for each new row: a JSON object {type, id, level, message, repository, timestamp}. Messages from the client are ignored.',
     rateLimited: true,
     responses: {
-      101: { description: 'The connection is a WebSocket now.' },
-      403: { description: 'The Origin is not one of WS_ALLOWED_ORIGINS.', schema: plainError },
-      426: { description: 'The request is no handshake of a WebSocket.', schema: plainError },
+      101: { description: 'The connection becomes a WebSocket.' },
+      403: { description: 'The Origin is not in WS_ALLOWED_ORIGINS.', schema: plainError },
+      426: { description: 'The request is not a WebSocket handshake.', schema: plainError },
     },
   },
   async (_input, deps: LiveDeps, c) => {
@@ -52,21 +52,21 @@ export const socketEndpoint: Endpoint<LiveDeps> = endpoint(
   },
 );
 
-/** Apart from the handler: what the client keeps for hours must not keep the request with it. */
+/** Outside the handler, so that the client's closures do not keep the request in memory for hours. */
 function createClient({ clock, log, socketMs }: LiveDeps): SocketClient {
   return new SocketClient({
     clock,
     durationMs: socketMs,
-    onSlow: () => log.info('a WebSocket was closed: its client reads too slowly'),
+    onSlow: () => log.info('a WebSocket was closed because its client reads too slowly'),
   });
 }
 
-/** Is an Origin header in the list? Schemes and hosts are the same in any letter case. */
+/** Is an Origin header in the list? Ignores letter case. */
 function allowsOrigin(allowed: readonly string[], origin: string): boolean {
   return allowed.includes('*') || allowed.includes(origin.toLowerCase());
 }
 
-/** Only for the metrics: a Response of the standard cannot have this status. */
+/** For the metrics. The constructor of Response rejects this status. */
 function switchingProtocols(): Response {
   return Object.defineProperty(new Response(null), 'status', { value: 101 });
 }

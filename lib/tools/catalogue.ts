@@ -4,19 +4,14 @@ import {
   inspectArchiveContents,
   verifyArchiveIntegrity,
 } from './archive-tools.ts';
-import {
-  diagnoseBackupFailure,
-  getExecutionLogs,
-  searchBackupKnowledge,
-} from './diagnosis-tools.ts';
+import { diagnoseBackupFailure } from './diagnosis-tools.ts';
+import { searchBackupKnowledge } from './knowledge-tools.ts';
+import { getExecutionLogs } from './log-tools.ts';
 import { getBackupMetrics, getDashboardSummary, getSystemHealth } from './overview-tools.ts';
 import { getBackupRunDetails, listBackupRuns, listTrackedRepositories } from './run-tools.ts';
 import type { Tool } from './tool.ts';
 
 export { describeTool } from './describe-tool.ts';
-export { runTool, type ToolOutcome } from './run-tool.ts';
-export type { Tool } from './tool.ts';
-export type { ToolDeps } from './tool-deps.ts';
 
 /** THE list of tools. */
 export const tools: readonly Tool[] = [

@@ -18,9 +18,9 @@ const connectionStatus = z
   .object({
     connected: z.boolean(),
     source: z.enum(['user', 'server', 'none']).meta({
-      description: 'Whose key your requests use: your own, one of the server’s, or none.',
+      description: 'Which key your requests use: your own, the server’s, or none.',
     }),
-    key_hint: z.string().nullable().meta({ description: 'The end of your key.' }),
+    key_hint: z.string().nullable().meta({ description: 'The last characters of your key.' }),
     connected_at: timestamp.nullable(),
     last_used_at: timestamp.nullable(),
     invalid: z.boolean().meta({ description: 'The gateway refused your key: connect again.' }),
@@ -28,7 +28,9 @@ const connectionStatus = z
   .meta({ id: 'GatewayConnection' });
 
 const storage = {
-  503: refused('Keys cannot be stored (CREDENTIAL_STORAGE_UNAVAILABLE), or no database.'),
+  503: refused(
+    'Keys cannot be stored (CREDENTIAL_STORAGE_UNAVAILABLE), or the database is unavailable.',
+  ),
 };
 
 const verifierFault = 'must have 43 to 128 characters';
@@ -40,7 +42,7 @@ export const gatewayEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       ...common,
       method: 'post',
       path: '/me/gateway/exchange',
-      summary: 'Connect your own gateway key: the code of the gateway’s page for a key',
+      summary: 'Connect your own gateway key with the code from the gateway’s authorization page',
       body: {
         encoding: 'json',
         schema: z
@@ -52,15 +54,17 @@ export const gatewayEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       },
       responses: {
         200: wrapped('The connection.', connectionStatus),
-        400: refused('Malformed input, or the gateway refused the code (GATEWAY_EXCHANGE_FAILED).'),
-        502: refused('The gateway gave no key (GATEWAY_EXCHANGE_UNAVAILABLE).'),
+        400: refused(
+          'Malformed input, or the gateway rejected the code (GATEWAY_EXCHANGE_FAILED).',
+        ),
+        502: refused('The gateway returned no key (GATEWAY_EXCHANGE_UNAVAILABLE).'),
         ...storage,
       },
     },
     async ({ body }, { gateway, config }: ObservatoryDeps, c) => {
       const { credentials, transport } = gateway;
       const user = c.get('user');
-      // Before the code is spent, which works once.
+      // First, because the code can be exchanged only once.
       await credentials.requireStorage(user);
       const exchange = { code: body.code, codeVerifier: body.code_verifier };
       const key = await exchangeCode(transport, gatewayAuthUrl(config), exchange);
@@ -71,7 +75,7 @@ export const gatewayEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
     {
       ...common,
       method: 'get',
-      summary: 'Read how you are connected to the gateway',
+      summary: 'Read your connection to the gateway',
       responses: { 200: wrapped('The connection.', connectionStatus), ...storage },
     },
     async (_input, { gateway }: ObservatoryDeps, c) =>
@@ -81,10 +85,10 @@ export const gatewayEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
     {
       ...common,
       method: 'delete',
-      summary: 'Forget your gateway key',
+      summary: 'Delete your gateway key',
       responses: { 200: wrapped('The connection.', connectionStatus), ...storage },
     },
     async (_input, { gateway }: ObservatoryDeps, c) =>
-      sendData(c, 'Forgot your gateway key', await gateway.credentials.disconnect(c.get('user'))),
+      sendData(c, 'Deleted your gateway key', await gateway.credentials.disconnect(c.get('user'))),
   ),
 ];

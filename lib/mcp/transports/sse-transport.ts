@@ -1,23 +1,23 @@
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
 
-/** The stream of one session of the protocol's first HTTP transport. */
+/** The transport of one session over the older HTTP transport. */
 export interface SseTransport extends Transport {
   readonly sessionId: string;
   /** The body of the answer to GET /sse. */
   readonly stream: ReadableStream<Uint8Array>;
-  /** Hands a message of the client to the server. */
+  /** Passes a message of the client to the server. */
   receive(message: JSONRPCMessage): void;
-  /** Writes a comment, so that nobody takes the connection for dead. */
+  /** Writes a comment to keep the connection alive. */
   keepAlive(): void;
 }
 
-/** Bytes that may wait for a client that does not read. Above it the session ends. */
+/** Maximum bytes that wait for a client that does not read. The session ends above it. */
 export const MAX_UNREAD_BYTES = 64 * 1024 * 1024;
 
 /**
- * A session's transport: events to the client on a stream, messages from it through `receive`. The first
- * event names the address for messages, `<endpoint>?sessionId=…`.
+ * Creates a transport that sends events on a stream and gets messages through `receive`. The first event contains
+ * the address for messages, `<endpoint>?sessionId=…`.
  */
 export function createSseTransport(endpoint: string, sessionId: string): SseTransport {
   const encoder = new TextEncoder();
@@ -30,7 +30,7 @@ export function createSseTransport(endpoint: string, sessionId: string): SseTran
     try {
       controller?.close();
     } catch (error) {
-      // A stream that the client canceled is closed already.
+      // The client has already canceled the stream.
       if (!(error instanceof TypeError)) throw error;
     }
     transport.onclose?.();

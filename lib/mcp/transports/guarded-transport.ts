@@ -6,14 +6,14 @@ import {
   type JSONRPCMessage,
   type RequestId,
 } from '@modelcontextprotocol/sdk/types.js';
-import type { Clock } from '../clock.ts';
-import type { Log, LogFields } from '../log.ts';
-import type { Redactor } from '../security/redaction/redactor.ts';
+import type { Clock } from '../../clock.ts';
+import type { Log, LogFields } from '../../log.ts';
+import type { Redactor } from '../../security/redaction/redactor.ts';
 import { redactMessage } from './redact-message.ts';
 
-/** A transport that redacts and logs. */
+/** A transport with redaction and logging. */
 export interface GuardedTransport extends Transport {
-  /** Resolves when every request that has come is answered or canceled. */
+  /** Resolves when every received request is answered or canceled. */
   settled(): Promise<void>;
 }
 
@@ -21,16 +21,16 @@ export interface GuardOptions {
   redactor: Redactor;
   log: Log;
   clock: Clock;
-  /** Facts for every record, such as the id of the HTTP request. */
+  /** Fields for every log record, such as the id of the HTTP request. */
   fields?: LogFields;
 }
 
-/** A method's name in the log. Longer ones are no methods of the protocol. */
-const METHOD_LENGTH = 64;
+/** Maximum characters of a method in the log. No method of the protocol is longer. */
+const MAX_METHOD_CHARS = 64;
 
 /**
- * A transport whose outgoing messages pass redaction, and which writes one log record for each request:
- * its method, duration and outcome, never its parameters. Every transport of the server goes through it.
+ * Wraps a transport: redacts outgoing messages and logs the method, duration and outcome of each request, but not
+ * its parameters. Every transport of the server is wrapped.
  */
 export function guardTransport(
   inner: Transport,
@@ -56,11 +56,11 @@ export function guardTransport(
 
   function noteIncoming(message: JSONRPCMessage): void {
     if (isJSONRPCRequest(message)) {
-      const method = message.method.slice(0, METHOD_LENGTH);
+      const method = message.method.slice(0, MAX_METHOD_CHARS);
       open.set(message.id, { method, startedAt: clock.now() });
     } else if ('method' in message && message.method === 'notifications/cancelled') {
       const id = message.params?.requestId;
-      // Later, as the SDK acts on it: in one batch it also cancels a request that stands behind it.
+      // Deferred like in the SDK, where it also cancels a request that follows in the same batch.
       if (typeof id === 'string' || typeof id === 'number') {
         queueMicrotask(() => record(id, 'canceled'));
       }

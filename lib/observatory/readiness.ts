@@ -2,21 +2,20 @@ import { shareInFlight, within } from '../async.ts';
 import type { ObservatoryConfig } from '../config/observatory.ts';
 import type { Deps } from '../deps.ts';
 import { ping } from '../records/ping.ts';
-import type { AskServiceApi } from './service-api.ts';
 
 const DATABASE_WITHIN_MS = 3_000;
 const BACKEND_WITHIN_MS = 2_000;
 
-/** What is wrong with what the observatory needs, without credentials; null where nothing is. */
+/** Asks the service API of the same deployment for its /health. Rejects if it cannot be asked. */
+export type AskServiceApi = (signal: AbortSignal) => Promise<Response>;
+
+/** What is wrong with each dependency of the observatory, without credentials; null if it works. */
 export interface ReadinessFaults {
   database: string | null;
   backend: string | null;
 }
 
-/**
- * Asks what the observatory needs, once for all who ask while it is under way: anybody may, as often as they
- * like.
- */
+/** Checks the dependencies of the observatory. Concurrent callers share a check, because anybody may call it. */
 export function shareReadiness(deps: AskingDeps): () => Promise<ReadinessFaults> {
   const { db, clock } = deps;
   const ask = async () => {
@@ -34,7 +33,7 @@ interface AskingDeps
   askServiceApi: AskServiceApi;
 }
 
-/** Null when it goes well, else what is wrong, without credentials. */
+/** Null if the work succeeds, otherwise the error without credentials. */
 async function faultOf(
   work: Promise<unknown>,
   { redactor }: Pick<AskingDeps, 'redactor'>,
@@ -48,7 +47,7 @@ async function faultOf(
   }
 }
 
-/** BACKEND_URL's /health when it is set, else that of the service API of the same deployment. */
+/** Asks BACKEND_URL for its /health if set, otherwise the service API of the same deployment. */
 async function askBackend({ config, fetch, clock, askServiceApi }: AskingDeps) {
   const expired = new AbortController();
   const ask =
@@ -60,7 +59,7 @@ async function askBackend({ config, fetch, clock, askServiceApi }: AskingDeps) {
     const response = await within(BACKEND_WITHIN_MS, ask(expired.signal), clock);
     if (!response.ok) throw new Error(`it answers ${response.status}`);
   } finally {
-    // The body is not read.
+    // Drops the body, which is not read.
     expired.abort();
   }
 }

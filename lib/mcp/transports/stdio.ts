@@ -1,24 +1,24 @@
 import type { Readable, Writable } from 'node:stream';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
+import type { CreateMcpServer } from '../server.ts';
 import { type GuardOptions, guardTransport } from './guarded-transport.ts';
-import type { CreateMcpServer } from './server.ts';
 
 export interface StdioOptions {
   createServer: CreateMcpServer;
   guard: GuardOptions;
   stdin: Readable;
-  /** Nothing but protocol is written to it. */
+  /** Only protocol messages are written to it. */
   stdout: Writable;
   /** Aborts when the process is told to end. */
   stopping: AbortSignal;
 }
 
-/** What runs when the client closes its side may end within this. */
+/** How long running requests may take after the client has closed stdin. */
 const GRACE_MS = 10_000;
 
 /**
- * Serves one client on stdin and stdout until it goes away or the process is told to end. Requests that
- * came before the end of stdin are answered, within 10 seconds; then what still runs is canceled.
+ * Serves one client on stdin and stdout until it disconnects or the process is told to end. When stdin ends,
+ * running requests are answered within 10 seconds and then canceled.
  */
 export async function serveStdio(options: StdioOptions): Promise<void> {
   const { createServer, guard, stdin, stdout, stopping } = options;
@@ -28,7 +28,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
   const transport = guardTransport(new StdioServerTransport(stdin, stdout), guard);
   server.onclose = leave;
   stopping.addEventListener('abort', leave, { once: true });
-  // A client that closed its end of stdout waits for nothing more.
+  // A client that closed stdout expects no more answers.
   stdout.on('error', leave);
   stdin.once('end', () => {
     const late = guard.clock.sleep(GRACE_MS, gone.signal).catch(() => undefined);

@@ -1,33 +1,33 @@
 import { randomBytes } from 'node:crypto';
 import { type JSONRPCMessage, JSONRPCMessageSchema } from '@modelcontextprotocol/sdk/types.js';
-import type { Clock } from '../clock.ts';
-import { AppError } from '../errors.ts';
-import type { Log } from '../log.ts';
-import { warnOccasionally } from '../occasional-log.ts';
+import type { Clock } from '../../clock.ts';
+import { AppError } from '../../errors.ts';
+import type { Log } from '../../log.ts';
+import { warnOccasionally } from '../../occasional-log.ts';
+import type { CreateMcpServer } from '../server.ts';
 import { type GuardOptions, guardTransport } from './guarded-transport.ts';
-import type { CreateMcpServer } from './server.ts';
 import type { Delivery, SessionRelay } from './session-relay.ts';
 import { createSseTransport, type SseTransport } from './sse-transport.ts';
 
 export interface SseSessionsOptions {
   createServer: CreateMcpServer;
   guard: GuardOptions;
-  /** Null: sessions in this process alone. */
+  /** Null for sessions in this process only. */
   relay: SessionRelay | null;
   clock: Clock;
   log: Log;
-  /** Aborts when the process is about to end; null where nothing says so. */
+  /** Aborts when the process is about to end; null if that is not announced. */
   stopping: AbortSignal | null;
 }
 
-/** The sessions of the protocol's first HTTP transport that have their stream in this process. */
+/** The sessions of the older HTTP transport whose stream is in this process. */
 export interface SseSessions {
   /**
-   * Starts a session and returns the body of its stream, which ends it when it is canceled. Throws
-   * SERVICE_UNAVAILABLE when there are too many.
+   * Starts a session and returns the body of its stream. Canceling the stream ends the session. Throws
+   * SERVICE_UNAVAILABLE if there are too many.
    */
   open(endpoint: string, caller: string): Promise<ReadableStream<Uint8Array>>;
-  /** Hands a message to a session here or, with a relay, anywhere. Throws SERVICE_UNAVAILABLE without Redis. */
+  /** Delivers a message to a session here or, with a relay, anywhere. Throws SERVICE_UNAVAILABLE without Redis. */
   deliver(sessionId: string, message: JSONRPCMessage): Promise<Delivery>;
 }
 
@@ -36,18 +36,18 @@ const refuseSession = async () => {
   throw new AppError('SERVICE_UNAVAILABLE', message, { headers: { 'Retry-After': '3600' } });
 };
 
-/** Where one request cannot write to the stream of another: SERVICE_UNAVAILABLE, with what to use instead. */
+/** For runtimes where a request cannot write to another's stream: throws SERVICE_UNAVAILABLE with the alternative. */
 export const noSseSessions: SseSessions = { open: refuseSession, deliver: refuseSession };
 
-/** Sessions that one process holds at a time. */
+/** Maximum number of open sessions in one process. */
 export const MAX_SESSIONS = 200;
 const KEEP_ALIVE_MS = 15_000;
-/** How often waiting messages are looked for: soon after the last one, then less and less often. */
-const POLL_MS = { first: 100, growth: 1.3, most: 2_000 };
+/** How often waiting messages are polled: soon after the last one, then less and less often. */
+const POLL_MS = { first: 100, growth: 1.3, max: 2_000 };
 const RENEW_MS = 30_000;
 const WARN_INTERVAL_MS = 60_000;
 
-/** Keeps the sessions of one process; they are relayed where Redis is. */
+/** Creates the sessions of one process, relayed through Redis if it is configured. */
 export function createSseSessions(options: SseSessionsOptions): SseSessions {
   const { createServer, guard, relay, clock, log, stopping } = options;
   const sessions = new Map<string, SseTransport>();
@@ -83,12 +83,14 @@ export function createSseSessions(options: SseSessionsOptions): SseSessions {
       try {
         return await relay.post(sessionId, message);
       } catch (cause) {
-        throw new AppError('SERVICE_UNAVAILABLE', 'the session cannot be reached now', { cause });
+        throw new AppError('SERVICE_UNAVAILABLE', 'the session cannot be reached at the moment', {
+          cause,
+        });
       }
     },
   };
 
-  /** A session whose relay cannot be opened serves this process alone; the log says so. */
+  /** If the relay cannot be opened, logs it and serves the session from this process only. */
   async function startRelaying(
     relay: SessionRelay,
     transport: SseTransport,
@@ -110,7 +112,7 @@ export function createSseSessions(options: SseSessionsOptions): SseSessions {
     let pause = POLL_MS.first;
     const poll = async () => {
       const messages = await relay.take(sessionId);
-      pause = messages.length > 0 ? POLL_MS.first : Math.min(pause * POLL_MS.growth, POLL_MS.most);
+      pause = messages.length > 0 ? POLL_MS.first : Math.min(pause * POLL_MS.growth, POLL_MS.max);
       for (const message of messages) transport.receive(JSONRPCMessageSchema.parse(message));
     };
     void every(
@@ -120,7 +122,7 @@ export function createSseSessions(options: SseSessionsOptions): SseSessions {
     );
   }
 
-  /** Does something again and again until the signal aborts. */
+  /** Repeats work until the signal aborts. */
   async function every(
     pauseMs: number | (() => number),
     work: () => unknown,
