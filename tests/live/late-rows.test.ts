@@ -54,7 +54,7 @@ describe('a row that is committed after one with a higher id', () => {
     client.close();
   });
 
-  it('is delivered when it comes between others that are missing', async () => {
+  it('is delivered when it is between others that are missing', async () => {
     const client = await openEvents(feed.server);
     await holdBack();
     await slow.query('SAVEPOINT one');
@@ -69,7 +69,7 @@ describe('a row that is committed after one with a higher id', () => {
     client.close();
   });
 
-  it('is looked for for at least 30 seconds', async () => {
+  it('is searched for at least 30 seconds', async () => {
     const client = await openEvents(feed.server);
     await holdBack();
     await insert();
@@ -83,7 +83,7 @@ describe('a row that is committed after one with a higher id', () => {
     client.close();
   });
 
-  it('is delivered though more rows than one poll reads come with it', async () => {
+  it('is delivered along with more rows than one poll reads', async () => {
     const client = await openEvents(feed.server);
     await holdBack(450);
     await insert();
@@ -162,7 +162,7 @@ describe('a late row and a client that resumes', () => {
     second.close();
   });
 
-  it('repeats rows rather than lose one when the late row was the last', async () => {
+  it('repeats rows instead of losing one when the late row was the last', async () => {
     const first = await openEvents(feed.server);
     await holdBack();
     await insert();
@@ -176,7 +176,7 @@ describe('a late row and a client that resumes', () => {
     second.close();
   });
 
-  it('is delivered once when it is committed while the rows before are read', async () => {
+  it('is delivered once when it is committed while older rows are read', async () => {
     await insert();
     await holdBack();
     await insert();

@@ -42,7 +42,7 @@ describe('missing ids', () => {
         [9, 9],
       ],
     ],
-  ])('are split by what comes: %s', (_name, found, left) => {
+  ])('are split by rows that arrive: %s', (_name, found, left) => {
     const missing = new MissingIds();
     missing.note(at(3, 5), 0);
     missing.note(at(9), 0);
@@ -50,7 +50,7 @@ describe('missing ids', () => {
     expect(bounds(missing)).toEqual(left);
   });
 
-  it('are forgotten once they were looked for long enough', () => {
+  it('are dropped once they were searched for long enough', () => {
     const missing = new MissingIds();
     missing.note(at(1), 0);
     missing.note(at(3), 1);
@@ -64,14 +64,14 @@ describe('missing ids', () => {
     expect(SEARCH_MS).toBeGreaterThanOrEqual(30_000);
   });
 
-  it('are bounded: the lowest are forgotten first', () => {
+  it('are limited, and the lowest are dropped first', () => {
     const missing = new MissingIds();
     for (let n = 0; n <= MAX_RANGES; n++) missing.note(at(2 * n), 0);
     expect(missing.ranges()).toHaveLength(MAX_RANGES);
     expect(bounds(missing)[0]).toEqual([2, 2]);
   });
 
-  it('below what was searched anew stay as they were', () => {
+  it('below a new search are kept', () => {
     const missing = new MissingIds();
     missing.note(at(1, 10), 0);
     missing.renew([at(8), at(20, 30)], 6n, 5);
@@ -87,7 +87,7 @@ describe('missing ids', () => {
     ]);
   });
 
-  it('that were handed out stay what they were', () => {
+  it('that were returned do not change', () => {
     const missing = new MissingIds();
     missing.note(at(1, 3), 0);
     const before = missing.ranges();

@@ -22,7 +22,7 @@ async function pollsIn(ms: number, clients = 1): Promise<number> {
 }
 
 describe('the poller', () => {
-  it('asks nothing without a client, and no more when the last one has left', async () => {
+  it('does not query without clients, or after the last one has left', async () => {
     feed.server.deps.clock.advance(60_000);
     expect(feed.db.statements).toEqual([]);
     const client = await openEvents(feed.server);
@@ -33,7 +33,7 @@ describe('the poller', () => {
     expect(feed.db.statements).toHaveLength(asked);
   });
 
-  it('asks as often for many clients as for one', async () => {
+  it('runs as many queries for many clients as for one', async () => {
     const clients = await Promise.all(Array.from({ length: 10 }, () => openEvents(feed.server)));
     const sockets = await Promise.all(Array.from({ length: 10 }, () => openSocket(feed.server)));
     expect(await pollsIn(2_000, 20)).toBe(1);
@@ -45,7 +45,7 @@ describe('the poller', () => {
     for (const { ws } of sockets) ws.terminate();
   });
 
-  it('makes one start of clients that come together', async () => {
+  it('admits simultaneous clients with one query', async () => {
     const gate = Promise.withResolvers<void>();
     feed.db.before(() => gate.promise);
     const opening = Array.from({ length: 10 }, () => openEvents(feed.server));
@@ -73,7 +73,7 @@ describe('the poller', () => {
   it.each<[string, () => Promise<{ close(): void } | null>]>([
     ['rows arrive', () => insertLog(feed.database.db).then(() => null)],
     ['a subscriber joins', () => openEvents(feed.server)],
-  ])('polls every 2 seconds again when %s', async (_when, happen) => {
+  ])('polls every 2 seconds again after %s', async (_when, happen) => {
     const client = await openEvents(feed.server);
     for (let second = 0; second < 60; second += 2) await pollsIn(2_000);
     const other = await happen();
@@ -86,7 +86,7 @@ describe('the poller', () => {
     client.close();
   });
 
-  it('follows a full batch of 200 rows with another query at once', async () => {
+  it('queries again at once after a full batch of 200 rows', async () => {
     const client = await openEvents(feed.server);
     await asleep(1);
     const before = polls();
@@ -115,7 +115,7 @@ describe('the poller', () => {
     second.close();
   });
 
-  it('goes on with ids that start again after the table was emptied', async () => {
+  it('continues when ids start again after the table was emptied', async () => {
     await sql(
       feed.database.db,
       'INSERT INTO execution_logs (message) SELECT n FROM generate_series(1, 50) AS n',
@@ -148,7 +148,7 @@ describe('a database that does not answer', () => {
     expect(body).not.toContain('private');
   });
 
-  it('is 503 before a resumed stream starts when the rows before cannot be read', async () => {
+  it('is 503 before a resumed stream starts if the older rows cannot be read', async () => {
     feed.db.before(({ name }) =>
       name === 'replay_logs'
         ? Promise.reject(databaseUnavailable(new Error('private')))
@@ -159,12 +159,12 @@ describe('a database that does not answer', () => {
     await asleep(0);
   });
 
-  it('is 503 to the handshake of a WebSocket', async () => {
+  it('is 503 for the handshake of a WebSocket', async () => {
     fail();
     await expect(openSocket(feed.server)).rejects.toThrow('Unexpected server response: 503');
   });
 
-  it('does not end a stream, which misses nothing when it is back', async () => {
+  it('does not end a stream, which misses nothing afterwards', async () => {
     const client = await openEvents(feed.server);
     await insertLog(feed.database.db);
     fail();
@@ -178,7 +178,7 @@ describe('a database that does not answer', () => {
     client.close();
   });
 
-  it('is asked again after 2 and then every 4 seconds, so that rows come soon when it is back', async () => {
+  it('is queried again after 2 and then every 4 seconds', async () => {
     const client = await openEvents(feed.server);
     fail();
     expect(await pollsIn(2_000)).toBe(1);

@@ -24,7 +24,7 @@ describe('a stream that resumes', () => {
     ['0, which is before every row', '?after_id=0', {}, [1, 2, 3, 4, 5]],
     ['zeros in front', '?after_id=0000000000000000000000000003', {}, [4, 5]],
     ['the largest id there can be', '?after_id=9223372036854775807', {}, []],
-  ])('goes on from %s', async (_name, query, headers, missed) => {
+  ])('continues from %s', async (_name, query, headers, missed) => {
     await insertLogs(5);
     const client = await openEvents(feed.server, `/api/logs/stream${query}`, headers);
     await insertLog(feed.database.db);
@@ -32,7 +32,7 @@ describe('a stream that resumes', () => {
     client.close();
   });
 
-  it('is sent only new rows with an empty Last-Event-ID alone', async () => {
+  it('gets only new rows with an empty Last-Event-ID', async () => {
     await insertLogs(5);
     const client = await openEvents(feed.server, undefined, { 'Last-Event-ID': '' });
     await insertLog(feed.database.db);
@@ -40,14 +40,14 @@ describe('a stream that resumes', () => {
     client.close();
   });
 
-  it('is sent the newest 1,000 rows at most', async () => {
+  it('gets at most the newest 1,000 rows', async () => {
     await insertLogs(1_500);
     const client = await openEvents(feed.server, '/api/logs/stream?after_id=100');
     await advanceUntil(feed.server.deps, () => expect(client.ids()).toEqual(range(501, 1_500)));
     client.close();
   });
 
-  it('misses and doubles nothing that is written while the rows before are read', async () => {
+  it('gets rows exactly once that are written while older rows are read', async () => {
     await insertLogs(500);
     feed.db.before(async ({ name }) => {
       // In three transactions, before the replay is read: the poller reads them in the meantime.
@@ -67,14 +67,14 @@ describe('a stream that resumes', () => {
     client.close();
   });
 
-  it('asks the database once more than one that does not', async () => {
+  it('takes one query more than a stream that does not resume', async () => {
     await insertLogs(5);
     const client = await openEvents(feed.server, '/api/logs/stream?after_id=1');
     expect(feed.db.statements).toEqual(['end_of_logs', 'replay_logs']);
     client.close();
   });
 
-  it('goes on by itself where its connection was cut, as an EventSource does', async () => {
+  it('continues where its connection was cut, when an EventSource reconnects', async () => {
     const first = await openEvents(feed.server);
     await insertLogs(3);
     await advanceUntil(feed.server.deps, () => expect(first.ids()).toEqual([1, 2, 3]));

@@ -47,7 +47,7 @@ async function fallBehind(healthy: { ids(): number[] }): Promise<void> {
 }
 
 describe('a client that stops reading', () => {
-  it('has its stream cut, and costs the others nothing', async () => {
+  it('has its stream closed, and does not affect others', async () => {
     const healthy = await openEvents(feed.server);
     const stalled = await openRawStream(feed.server);
     stalled.socket.pause();
@@ -70,7 +70,7 @@ describe('a client that stops reading', () => {
     healthy.close();
   });
 
-  it('is ended 10 seconds after it was closed with 1013 and still does not read', async () => {
+  it('is cut off 10 seconds after it was closed with 1013 if it still does not read', async () => {
     const stalled = await openSocket(feed.server);
     const healthy = await openEvents(feed.server);
     stalled.ws.pause();
@@ -84,7 +84,7 @@ describe('a client that stops reading', () => {
     expect(await stalled.closed).toBe(1006);
   });
 
-  it('has its WebSocket cut when a write is not taken within 10 seconds', async () => {
+  it('has its WebSocket cut off when a write takes longer than 10 seconds', async () => {
     const healthy = await openSocket(feed.server);
     const stalled = await openSocket(feed.server);
     stalled.ws.pause();
@@ -104,7 +104,7 @@ describe('a client that stops reading', () => {
     healthy.ws.terminate();
   });
 
-  it('has its stream cut when it does not take the end', async () => {
+  it('has its stream cut off when it does not read the end', async () => {
     const stalled = await openRawStream(feed.server);
     stalled.socket.pause();
     await pollLarge(2);
@@ -116,7 +116,7 @@ describe('a client that stops reading', () => {
   });
 });
 
-it('lets a client that pauses for less catch up without loss', async () => {
+it('can pause for less time and catch up without loss', async () => {
   const healthy = await openEvents(feed.server);
   const pausing = await openSocket(feed.server);
   pausing.ws.pause();

@@ -65,7 +65,7 @@ describe('a WebSocket', () => {
     client.socket.destroy();
   });
 
-  it('ignores what its client says', async () => {
+  it('ignores messages from its client', async () => {
     const { ws, ids } = await openSocket(feed.server);
     ws.send('{"type":"subscribe"}');
     ws.send(Buffer.alloc(64 * 1024));
@@ -84,7 +84,7 @@ describe('a WebSocket', () => {
     expect(await split.closed).toBe(1009);
   });
 
-  it('is closed with 1002 by bytes that are no frame', async () => {
+  it('is closed with 1002 by bytes that are not a frame', async () => {
     const client = await connectRaw(feed.server.port);
     client.send(requestOf('/ws/live', { ...handshake, ...withSecret }));
     await client.until(/\r\n\r\n/);
@@ -92,14 +92,14 @@ describe('a WebSocket', () => {
     expect(await client.ended()).toContain(Buffer.from([1002 >> 8, 1002 & 255]).toString('latin1'));
   });
 
-  it('is polled for no more when its client leaves', async () => {
+  it('is not polled for after its client leaves', async () => {
     const { ws } = await openSocket(feed.server);
     await untilAsleep(feed.server.deps, 2);
     ws.close();
     await untilAsleep(feed.server.deps, 0);
   });
 
-  it('is polled for no more when its client leaves during the handshake', async () => {
+  it('is not polled for after its client leaves during the handshake', async () => {
     const gate = Promise.withResolvers<void>();
     const db = watch(feed.database.db);
     db.before(() => gate.promise);
@@ -116,7 +116,7 @@ describe('a WebSocket', () => {
 });
 
 describe('the life of a WebSocket', () => {
-  it('has a ping every 30 seconds, and goes on while they are answered', async () => {
+  it('has a ping every 30 seconds, and continues while they are answered', async () => {
     const { ws, ids } = await openSocket(feed.server);
     for (let ping = 0; ping < 4; ping++) {
       await untilAsleep(feed.server.deps, 2);
@@ -182,7 +182,7 @@ describe('the origin of a handshake', () => {
     expect(answer).toContain(`x-request-id: ${body.request_id}`);
   });
 
-  it('may be any with *', async () => {
+  it('can be any with *', async () => {
     const open = await startLive({
       db: feed.database.db,
       environment: { WS_ALLOWED_ORIGINS: '*' },
@@ -203,7 +203,7 @@ describe('the origin of a handshake', () => {
   );
 });
 
-describe('a request for /ws/live that is no handshake', () => {
+describe('a request for /ws/live without a handshake', () => {
   it.each<[string, Record<string, string>, number]>([
     ['an ordinary GET', { Connection: 'close' }, 426],
     ['another protocol', { Upgrade: 'h2c', Connection: 'Upgrade, close' }, 426],

@@ -34,7 +34,7 @@ describe('the stream', () => {
     await response.body?.cancel();
   });
 
-  it('answers HEAD with its headers alone', async () => {
+  it('answers HEAD with headers only', async () => {
     const response = await fetch(`${feed.server.url}/api/logs/stream`, {
       method: 'HEAD',
       headers: withSecret,
@@ -137,7 +137,7 @@ describe('the life of a stream', () => {
     await limited.close();
   });
 
-  it('is no failure of the server when its client leaves before it is let in', async () => {
+  it('does not log a server error when its client leaves before it is admitted', async () => {
     const gate = Promise.withResolvers<void>();
     const db = watch(feed.database.db);
     db.before(() => gate.promise);
@@ -156,7 +156,7 @@ describe('the life of a stream', () => {
     await slow.close();
   });
 
-  it('leaves the connection to the next request', async () => {
+  it('leaves the connection usable for the next request', async () => {
     const client = await openRawStream(feed.server);
     await untilAsleep(feed.server.deps, 2);
     feed.server.deps.clock.advance(300_000);

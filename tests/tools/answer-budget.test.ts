@@ -74,7 +74,7 @@ describe.each(everySource)('from %s', (name, open) => {
   describe('200 failures', () => {
     beforeAll(() => fillWithTwoHundredFailures(opened.database.db));
 
-    it('are one answer of three errors, with the fixes once', async () => {
+    it('are one answer with three errors, and the fixes once', async () => {
       const answer = await ask('diagnose_backup_failure', {});
       expect(JSON.stringify(answer).length).toBeLessThan(10_000);
       expect(answer).toMatchObject({
@@ -102,7 +102,7 @@ describe.each(everySource)('from %s', (name, open) => {
       expect(ids.size).toBe(220);
     });
 
-    it('have logs that before_id leads to, each once', async () => {
+    it('have logs that are found with before_id, each once', async () => {
       const logs = await readAll('get_execution_logs', { limit: 150 }, 'logs');
       const ids = (logs as { id: number }[]).map(({ id }) => id);
       expect(ids).toEqual(Array.from({ length: 400 }, (_, index) => 400 - index));
@@ -122,7 +122,7 @@ describe.each(everySource)('from %s', (name, open) => {
       });
     });
 
-    it('is said in a mark on each text that was cut', async () => {
+    it('is marked on each text that was cut', async () => {
       const answer = await ask('get_execution_logs', { limit: 1 });
       const [log] = answer.logs as { message: string }[];
       expect(log?.message.length).toBeLessThanOrEqual(4_000);
@@ -158,7 +158,7 @@ describe.each(everySource)('from %s', (name, open) => {
       expect((answer.results as unknown[]).length).toBeGreaterThan(10);
     });
 
-    it('holds for prompts and resources too', async () => {
+    it('also applies to prompts and resources', async () => {
       const surface = createTestDeps({ db: opened.database.db });
       const [ours, theirs] = InMemoryTransport.createLinkedPair();
       const createServer = prepareMcpServer({

@@ -271,7 +271,7 @@ describe.each(everySource)('from %s', (_name, open) => {
       );
     });
 
-    it('tells which repositories were backed up since', async () => {
+    it('says which repositories were backed up since', async () => {
       const run = await insertRun(db(), { status: 'failed', failed: 1 });
       const at = (minute: number) => ({ created_at: `2026-03-02T00:0${minute}:00Z` });
       await insertResult(db(), run, 'owner/a', { status: 'failed', ...at(1) });

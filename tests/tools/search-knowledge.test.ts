@@ -47,7 +47,7 @@ describe('search_backup_knowledge', () => {
     expect(await search({ query: 'ECONNRESET', limit: '1' })).toMatchObject({ returned: 1 });
   });
 
-  it('says that vectors took no part, and why', async () => {
+  it('says that vectors were not used, and why', async () => {
     expect(await search({ query: 'nothing of the kind' })).toEqual({
       results: [],
       returned: 0,
@@ -63,7 +63,7 @@ describe('search_backup_knowledge', () => {
     },
   );
 
-  it.each([' ', 'x'.repeat(1_001), 'a\0b'])('refuses a query that is none', async (query) => {
+  it.each([' ', 'x'.repeat(1_001), 'a\0b'])('refuses an invalid query', async (query) => {
     expect(await faultOf(deps, 'search_backup_knowledge', { query })).toMatch(/^invalid arg/);
   });
 });

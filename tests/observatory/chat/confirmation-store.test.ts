@@ -52,7 +52,7 @@ describe.each(stores)('a confirmation %s', (_name, inRedis) => {
     ['another tool', { tool: 'another' }],
     ['other arguments', { argsHash: 'b' }],
     ['an id that nobody has', { id: randomUUID() }],
-  ])('that is approved is none for %s', async (_what, other) => {
+  ])('that is approved is expired for %s', async (_what, other) => {
     await store.decide(claim.id, 'ada', 'approved');
     expect(await store.claim({ ...claim, ...other })).toBe('expired');
     expect(await store.claim(claim)).toBe('approved');
