@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import { databaseUnavailable } from '../../lib/database/database.ts';
 import { withSecret } from '../support/deps.ts';
-import { advanceUntil, openEvents, openSocket, untilAsleep } from '../support/live.ts';
+import { untilAsleep } from '../support/live.ts';
 import { setUpLiveFeed } from '../support/live-feed.ts';
 import { empty, insertLog, sql } from '../support/records.ts';
 
@@ -25,7 +25,7 @@ describe('the poller', () => {
   it('does not query without clients, or after the last one has left', async () => {
     feed.server.deps.clock.advance(60_000);
     expect(feed.db.statements).toEqual([]);
-    const client = await openEvents(feed.server);
+    const client = await feed.openEvents();
     client.close();
     await asleep(0);
     const asked = feed.db.statements.length;
@@ -34,47 +34,43 @@ describe('the poller', () => {
   });
 
   it('runs as many queries for many clients as for one', async () => {
-    const clients = await Promise.all(Array.from({ length: 10 }, () => openEvents(feed.server)));
-    const sockets = await Promise.all(Array.from({ length: 10 }, () => openSocket(feed.server)));
+    const clients = await Promise.all(Array.from({ length: 10 }, () => feed.openEvents()));
+    const sockets = await Promise.all(Array.from({ length: 10 }, () => feed.openSocket()));
     expect(await pollsIn(2_000, 20)).toBe(1);
     await insertLog(feed.database.db);
-    await advanceUntil(feed.server.deps, () => {
+    await feed.until(() => {
       for (const client of [...clients, ...sockets]) expect(client.ids()).toEqual([1]);
     });
-    for (const client of clients) client.close();
-    for (const { ws } of sockets) ws.terminate();
   });
 
   it('admits simultaneous clients with one query', async () => {
     const gate = Promise.withResolvers<void>();
     feed.db.before(() => gate.promise);
-    const opening = Array.from({ length: 10 }, () => openEvents(feed.server));
+    const opening = Array.from({ length: 10 }, () => feed.openEvents());
     // All of them wait: the first for its start, the others for the statement after it.
     await vi.waitFor(async () => {
       expect(await feed.server.deps.metrics.render()).toContain('http_requests_in_flight 10');
     });
     gate.resolve();
-    const clients = await Promise.all(opening);
+    await Promise.all(opening);
     expect(feed.db.statements).toEqual(['end_of_logs', 'poll_logs']);
-    for (const client of clients) client.close();
   });
 
   it('polls every 2 seconds, and every 15 after a minute without rows', async () => {
-    const client = await openEvents(feed.server);
+    await feed.openEvents();
     expect(await pollsIn(1_999)).toBe(0);
     expect(await pollsIn(1)).toBe(1);
     for (let second = 4; second < 60; second += 2) expect(await pollsIn(2_000)).toBe(1);
     expect(await pollsIn(2_000)).toBe(1);
     expect(await pollsIn(14_999)).toBe(0);
     expect(await pollsIn(1)).toBe(1);
-    client.close();
   });
 
   it.each<[string, () => Promise<{ close(): void } | null>]>([
     ['rows arrive', () => insertLog(feed.database.db).then(() => null)],
-    ['a subscriber joins', () => openEvents(feed.server)],
+    ['a subscriber joins', () => feed.openEvents()],
   ])('polls every 2 seconds again after %s', async (_when, happen) => {
-    const client = await openEvents(feed.server);
+    await feed.openEvents();
     for (let second = 0; second < 60; second += 2) await pollsIn(2_000);
     const other = await happen();
     const clients = other ? 2 : 1;
@@ -82,12 +78,10 @@ describe('the poller', () => {
     feed.server.deps.clock.advance(15_000);
     expect(await pollsIn(1_999, clients)).toBeLessThanOrEqual(1);
     expect(await pollsIn(2_000, clients)).toBe(1);
-    other?.close();
-    client.close();
   });
 
   it('queries again at once after a full batch of 200 rows', async () => {
-    const client = await openEvents(feed.server);
+    const client = await feed.openEvents();
     await asleep(1);
     const before = polls();
     await sql(
@@ -97,22 +91,20 @@ describe('the poller', () => {
     feed.server.deps.clock.advance(2_000);
     await asleep(1);
     expect(polls() - before).toBe(3);
-    await advanceUntil(feed.server.deps, () => expect(client.ids()).toHaveLength(450));
-    client.close();
+    await feed.until(() => expect(client.ids()).toHaveLength(450));
   });
 
   it('starts again from the newest row after a pause, without history', async () => {
-    const first = await openEvents(feed.server);
+    const first = await feed.openEvents();
     first.close();
     await asleep(0);
     await sql(
       feed.database.db,
       'INSERT INTO execution_logs (message) SELECT n FROM generate_series(1, 450) AS n',
     );
-    const second = await openEvents(feed.server);
+    const second = await feed.openEvents();
     await insertLog(feed.database.db);
-    await advanceUntil(feed.server.deps, () => expect(second.ids()).toEqual([451]));
-    second.close();
+    await feed.until(() => expect(second.ids()).toEqual([451]));
   });
 
   it('continues when ids start again after the table was emptied', async () => {
@@ -120,13 +112,12 @@ describe('the poller', () => {
       feed.database.db,
       'INSERT INTO execution_logs (message) SELECT n FROM generate_series(1, 50) AS n',
     );
-    const client = await openEvents(feed.server);
+    const client = await feed.openEvents();
     await empty(feed.database.db);
     const before = polls();
-    await advanceUntil(feed.server.deps, () => expect(polls()).toBeGreaterThan(before + 1));
+    await feed.until(() => expect(polls()).toBeGreaterThan(before + 1));
     await insertLog(feed.database.db);
-    await advanceUntil(feed.server.deps, () => expect(client.ids()).toEqual([1]));
-    client.close();
+    await feed.until(() => expect(client.ids()).toEqual([1]));
   });
 });
 
@@ -161,25 +152,24 @@ describe('a database that does not answer', () => {
 
   it('is 503 for the handshake of a WebSocket', async () => {
     fail();
-    await expect(openSocket(feed.server)).rejects.toThrow('Unexpected server response: 503');
+    await expect(feed.openSocket()).rejects.toThrow('Unexpected server response: 503');
   });
 
   it('does not end a stream, which misses nothing afterwards', async () => {
-    const client = await openEvents(feed.server);
+    const client = await feed.openEvents();
     await insertLog(feed.database.db);
     fail();
     await insertLog(feed.database.db);
     const before = polls();
-    await advanceUntil(feed.server.deps, () => expect(polls()).toBeGreaterThan(before + 2));
+    await feed.until(() => expect(polls()).toBeGreaterThan(before + 2));
     await insertLog(feed.database.db);
     mend();
-    await advanceUntil(feed.server.deps, () => expect(client.ids()).toEqual([1, 2, 3]));
+    await feed.until(() => expect(client.ids()).toEqual([1, 2, 3]));
     expect(feed.server.deps.logged.filter(({ level }) => level === 'warn')).toHaveLength(1);
-    client.close();
   });
 
   it('is queried again after 2 and then every 4 seconds', async () => {
-    const client = await openEvents(feed.server);
+    await feed.openEvents();
     fail();
     expect(await pollsIn(2_000)).toBe(1);
     for (const ms of [2_000, 4_000, 4_000, 4_000]) {
@@ -190,6 +180,5 @@ describe('a database that does not answer', () => {
     await insertLog(feed.database.db);
     expect(await pollsIn(4_000)).toBe(1);
     expect(await pollsIn(2_000)).toBe(1);
-    client.close();
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import { withSecret } from '../support/deps.ts';
-import { openRawStream, openSocket, requestOf, untilAsleep } from '../support/live.ts';
+import { openRawStream, requestOf, untilAsleep } from '../support/live.ts';
 import { setUpLiveFeed } from '../support/live-feed.ts';
 import { connectRaw } from '../support/raw-client.ts';
 
@@ -16,13 +16,13 @@ describe('a shutdown', () => {
   });
 
   it('closes WebSockets with 1001', async () => {
-    const { closed } = await openSocket(feed.server);
+    const { closed } = await feed.openSocket();
     await feed.server.shutDown();
     expect(await closed).toBe(1001);
   });
 
   it('cuts off a WebSocket that does not answer within 10 seconds', async () => {
-    const { ws, closed } = await openSocket(feed.server);
+    const { ws, closed } = await feed.openSocket();
     await untilAsleep(feed.server.deps, 2);
     ws.pause();
     const down = feed.server.shutDown();

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
-import { openEvents, openRawStream, openSocket, untilAsleep } from '../support/live.ts';
+import { openRawStream, untilAsleep } from '../support/live.ts';
 import { setUpLiveFeed } from '../support/live-feed.ts';
 import { sql } from '../support/records.ts';
 
@@ -48,7 +48,7 @@ async function fallBehind(healthy: { ids(): number[] }): Promise<void> {
 
 describe('a client that stops reading', () => {
   it('has its stream closed, and does not affect others', async () => {
-    const healthy = await openEvents(feed.server);
+    const healthy = await feed.openEvents();
     const stalled = await openRawStream(feed.server);
     stalled.socket.pause();
     await fallBehind(healthy);
@@ -57,22 +57,20 @@ describe('a client that stops reading', () => {
     // Cut, not ended: an end would say that this was all.
     expect(received).not.toMatch(/\r\n0\r\n\r\n$/);
     expect(healthy.ids().every((id, index) => id === index + 1)).toBe(true);
-    healthy.close();
   });
 
   it('has its WebSocket closed with 1013', async () => {
-    const healthy = await openEvents(feed.server);
-    const stalled = await openSocket(feed.server);
+    const healthy = await feed.openEvents();
+    const stalled = await feed.openSocket();
     stalled.ws.pause();
     await fallBehind(healthy);
     stalled.ws.resume();
     expect(await stalled.closed).toBe(1013);
-    healthy.close();
   });
 
   it('is cut off 10 seconds after it was closed with 1013 if it still does not read', async () => {
-    const stalled = await openSocket(feed.server);
-    const healthy = await openEvents(feed.server);
+    const stalled = await feed.openSocket();
+    const healthy = await feed.openEvents();
     stalled.ws.pause();
     await fallBehind(healthy);
     healthy.close();
@@ -85,8 +83,8 @@ describe('a client that stops reading', () => {
   });
 
   it('has its WebSocket cut off when a write takes longer than 10 seconds', async () => {
-    const healthy = await openSocket(feed.server);
-    const stalled = await openSocket(feed.server);
+    const healthy = await feed.openSocket();
+    const stalled = await feed.openSocket();
     stalled.ws.pause();
     // One poll of rows that no buffer takes whole.
     await pollLarge(3);
@@ -101,7 +99,6 @@ describe('a client that stops reading', () => {
     expect(await stalled.closed).toBe(1006);
     expect(healthy.ws.readyState).toBe(healthy.ws.OPEN);
     expect(dropped()).toEqual([]);
-    healthy.ws.terminate();
   });
 
   it('has its stream cut off when it does not read the end', async () => {
@@ -117,8 +114,8 @@ describe('a client that stops reading', () => {
 });
 
 it('can pause for less time and catch up without loss', async () => {
-  const healthy = await openEvents(feed.server);
-  const pausing = await openSocket(feed.server);
+  const healthy = await feed.openEvents();
+  const pausing = await feed.openSocket();
   pausing.ws.pause();
   await pollLarge(3);
   await untilReceived(healthy, ROWS);
