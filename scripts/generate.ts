@@ -1,7 +1,9 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { z } from 'zod';
 import { variableGroups } from '../lib/config/groups.ts';
-import { describeTool, type Tool, tools } from '../lib/tools/index.ts';
+import { tools } from '../lib/tools/catalogue.ts';
+import { describeTool } from '../lib/tools/describe-tool.ts';
+import type { Tool } from '../lib/tools/tool.ts';
 import { callers, readAccessTable } from './access-table.ts';
 import { allRoutes, createDocument } from './build/openapi.ts';
 import { runCommand } from './command.ts';

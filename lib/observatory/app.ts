@@ -17,16 +17,16 @@ import { createLoginLockout } from './login-lockout.ts';
 import type { ObservatoryDeps } from './observatory-deps.ts';
 import { observatoryEndpoints } from './observatory-endpoints.ts';
 import { createPasswordCheck } from './password-check.ts';
-import { shareReadiness } from './readiness-faults.ts';
+import type { AskServiceApi } from './readiness.ts';
+import { shareReadiness } from './readiness.ts';
 import { readyEndpoints } from './ready.ts';
 import { isInternalReport } from './reports/internal-access.ts';
-import type { AskServiceApi } from './service-api.ts';
 import { createTokens } from './tokens.ts';
 
 export interface ObservatoryAppOptions extends SurfaceOptions {
-  /** How the service API of the same deployment is reached, for /observatory/ready. */
+  /** Asks the service API of the same deployment, for /observatory/ready. */
   askServiceApi?: AskServiceApi;
-  /** Aborts when the process ends: turns of the chat that run are then ended and stored. Default: null, never. */
+  /** Aborts when the process ends; running chat turns are then ended and stored. Default: null, never. */
   stopping?: AbortSignal | null;
 }
 
@@ -53,7 +53,7 @@ export function createObservatoryApp(
   const needsUser = (c: Context<HttpEnv>) =>
     !publicPaths.has(c.req.path) && !isInternalReport(c, deps.config);
   nameRoutes(app, observatoryEndpoints);
-  // An unknown path is 401 without a token, like the paths of the service API.
+  // Without a token, an unknown path is 401, as in the service API.
   app.use(
     (c, next) => (needsUser(c) ? recognizeUser(c, next) : next()),
     (c, next) => (c.req.path === READY_PATH ? next() : limit(c, next)),
@@ -64,9 +64,13 @@ export function createObservatoryApp(
   return app;
 }
 
-/** What goes on answering while the configuration is bad: that it is. */
+/** Mounts /observatory/ready, which reports an invalid configuration. */
 export function mountReadiness(app: Hono<HttpEnv>, deps: Deps<ObservatoryConfig>): void {
-  mountEndpoints(app, readyEndpoints, buildObservatoryDeps(deps, unreachable));
+  mountEndpoints(
+    app,
+    readyEndpoints,
+    buildObservatoryDeps(deps, { askServiceApi: askNobody, stopping: null }),
+  );
 }
 
 const askNobody: AskServiceApi = async () => {
@@ -74,12 +78,6 @@ const askNobody: AskServiceApi = async () => {
 };
 
 type HandedIn = Required<Pick<ObservatoryAppOptions, 'askServiceApi' | 'stopping'>>;
-
-/** For what serves no more than its own readiness. */
-const unreachable: HandedIn = {
-  askServiceApi: askNobody,
-  stopping: null,
-};
 
 function buildObservatoryDeps(deps: Deps<ObservatoryConfig>, parts: HandedIn): ObservatoryDeps {
   const { config, clock, log } = deps;
@@ -103,10 +101,10 @@ function buildObservatoryDeps(deps: Deps<ObservatoryConfig>, parts: HandedIn): O
   };
 }
 
-/** The service API has a /ready of its own, so this one keeps its prefix. */
+/** Keeps its prefix, because the service API has its own /ready. */
 const READY_PATH = `${PREFIX}/ready`;
 
-/** Routes a request by its path without the prefix. */
+/** The path of a request without the prefix. */
 function pathWithoutPrefix(request: Request): string {
   const path = getPath(request);
   return path.startsWith(`${PREFIX}/`) && path !== READY_PATH ? path.slice(PREFIX.length) : path;

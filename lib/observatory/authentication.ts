@@ -8,17 +8,17 @@ import { secretsEqual } from '../security/crypto.ts';
 import { fingerprintHash } from '../security/password.ts';
 import type { TokenClaims, Tokens } from './tokens.ts';
 
-/** Finds out whose token a request carries. */
+/** Identifies users by their access tokens. */
 export interface UserCheck {
-  /** The user's name; null without a valid token. Throws SERVICE_UNAVAILABLE without the database. */
+  /** Returns the user's name; null without a valid token. Throws SERVICE_UNAVAILABLE without the database. */
   identify(c: Context<HttpEnv>): Promise<string | null>;
-  /** Puts the name into `c.get('user')`, and lets every request pass: it is counted before it is refused. */
+  /** Sets `c.get('user')` and lets every request pass, so that refused requests are rate limited too. */
   recognizeUser: MiddlewareHandler<HttpEnv>;
-  /** Answers 401 to who was not recognized. Throws SERVICE_UNAVAILABLE where that could not be found out. */
+  /** Throws UNAUTHORIZED without a recognized user, and SERVICE_UNAVAILABLE if that could not be checked. */
   requireUser: MiddlewareHandler<HttpEnv>;
 }
 
-/** The answer to a missing or invalid token, with the challenge of RFC 6750. */
+/** The error for a missing or invalid token, with the challenge of RFC 6750. */
 function invalidToken(hasToken: boolean): AppError {
   const challenge = 'Bearer realm="observatory"';
   return new AppError(
@@ -30,7 +30,7 @@ function invalidToken(hasToken: boolean): AppError {
   );
 }
 
-/** Is this the user of AUTH_USERNAME, who is in no table? Compared in constant time. */
+/** Is this the user of AUTH_USERNAME, who is not in the table of users? Compares in constant time. */
 export function isConfiguredUser(
   { AUTH_USERNAME, AUTH_PASSWORD }: IdentityConfig,
   username: string,
@@ -39,7 +39,7 @@ export function isConfiguredUser(
   return secretsEqual(username, AUTH_USERNAME);
 }
 
-/** Access by token: `tokens` is null while JWT_SECRET is unset, and every check then answers 503. */
+/** Creates the check. `tokens` is null if JWT_SECRET is not set; every check then throws SERVICE_UNAVAILABLE. */
 export function createUserCheck(
   { config, db }: Pick<Deps<IdentityConfig>, 'config' | 'db'>,
   tokens: Tokens | null,
@@ -50,14 +50,14 @@ export function createUserCheck(
     const claims = token === null ? null : await tokens.read(token);
     if (claims === null) return null;
     const { username, credential } = claims;
-    // The name of AUTH_USERNAME is no longer that of the user who has it in the table.
+    // AUTH_USERNAME takes precedence over a user of the same name in the table.
     if (isConfiguredUser(config, username)) return credential === null ? username : null;
     return (await isStillUser(claims)) ? username : null;
   }
 
   /**
-   * A user who was removed, or has a new password, has no valid token, nor one who came back under the
-   * name of another. A token that does not say what it was issued for is judged by its age.
+   * Tokens become invalid when their user is removed or changes the password, also if the name is used again. A
+   * token without a credential is checked by its age.
    */
   async function isStillUser({ username, issuedAt, credential }: TokenClaims): Promise<boolean> {
     if (credential === null) return isUser(db, username, issuedAt);
@@ -84,7 +84,7 @@ export function createUserCheck(
   };
 }
 
-/** The answer to everything that needs a token while none can be made. */
+/** The error for everything that needs a token while JWT_SECRET is not set. */
 export function notConfigured(): AppError {
   return new AppError('SERVICE_UNAVAILABLE', 'the service is not configured');
 }

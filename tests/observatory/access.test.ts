@@ -83,7 +83,7 @@ describe.each(named(guarded))('%s', (_name, route) => {
     );
   });
 
-  it('is there with the prefix too', async () => {
+  it('also works with the prefix', async () => {
     const client = createObservatoryClient({ db: database.db });
     const path = `/observatory${pathOf(route)}`;
     const answer = await client.send(route.method.toUpperCase(), path, { token: null });
@@ -99,7 +99,7 @@ describe.each(named(guarded))('%s', (_name, route) => {
     expect(body).toMatchObject({ error: { code: 'SERVICE_UNAVAILABLE' } });
   });
 
-  it('answers 503 and nothing of the driver when the database cannot say who the user is', async () => {
+  it('answers 503 without details of the driver when the user cannot be checked', async () => {
     const client = createObservatoryClient({ db: down });
     const token = await client.signToken('grace');
     const answer = await client.send(route.method.toUpperCase(), pathOf(route), { token });
@@ -135,14 +135,14 @@ it.each([
   ['a NUL in its sub and a login', { sub: 'gr\0ce', cred: 'x' }],
   ['an iat before all time', { sub: 'grace', iat: -1e300 }],
   ['an iat after all time', { sub: 'grace', iat: 1e300 }],
-])('a token with %s, which the database cannot hold, is 401', async (_case, claims) => {
+])('a token with %s, which the database cannot store, is 401', async (_case, claims) => {
   const client = createObservatoryClient({ db: database.db });
   const token = await sign(client, { claims });
   expect((await client.get('/auth/me', { token })).status).toBe(401);
 });
 
 describe('a user of the table', () => {
-  it('is let in until removed, and the old token does not come back with the name', async () => {
+  it('is admitted until removed, and a new user with the name does not revive the old token', async () => {
     const client = createObservatoryClient({ db: database.db });
     await addUser(database.db, 'grace', await hashPassword('the password of grace'));
     await sql(database.db, `UPDATE users SET created_at = '2026-03-04T05:00:00Z'`);
@@ -160,7 +160,7 @@ describe('a user of the table', () => {
     expect((await client.get('/auth/me', { token: anew })).status).toBe(200);
   });
 
-  it('loses every token of a login when the name is given away again, however soon', async () => {
+  it('loses every token of a login when the name is given to somebody else', async () => {
     const client = createObservatoryClient({ db: database.db });
     const password = 'the password of barbara';
     await addUser(database.db, 'barbara', await hashPassword(password));
@@ -171,7 +171,7 @@ describe('a user of the table', () => {
     expect((await client.get('/auth/me', { token })).status).toBe(401);
   });
 
-  it('loses every token of a login when AUTH_USERNAME takes the name', async () => {
+  it('loses every token of a login when AUTH_USERNAME uses the name', async () => {
     const client = createObservatoryClient({ db: database.db });
     await addUser(database.db, 'tony', await hashPassword('the password of tony'));
     const { access_token: token } = (await client.login('tony', 'the password of tony')).body;
@@ -182,7 +182,7 @@ describe('a user of the table', () => {
     expect((await taken.get('/auth/me', { token: own })).status).toBe(200);
   });
 
-  it('loses every token of a login with the password', async () => {
+  it('loses every token of a login when the password changes', async () => {
     const client = createObservatoryClient({ db: database.db });
     await addUser(database.db, 'edsger', await hashPassword('the first password'));
     const { access_token: token } = (await client.login('edsger', 'the first password')).body;
@@ -216,7 +216,7 @@ it('answers 405 with the allowed methods', async () => {
   expect(answer.headers.get('allow')).toBe('GET, HEAD, POST');
 });
 
-it('limits the rate by client address before it asks for the token, but for /observatory/ready', async () => {
+it('limits requests by client address before it checks the token, except /observatory/ready', async () => {
   const client = createObservatoryClient({ db: down });
   for (let n = 0; n < 100; n += 1) await client.get('/observatory/nope', { token: null });
   const answer = await client.get('/auth/me', { token: null });

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { tools as offered } from '../../lib/tools/index.ts';
+import { tools as offered } from '../../lib/tools/catalogue.ts';
 import { findFreePort } from '../../scripts/free-port.ts';
 import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { TEST_SECRET } from '../support/deps.ts';

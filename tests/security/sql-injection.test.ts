@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { describeTool, tools } from '../../lib/tools/index.ts';
+import { tools } from '../../lib/tools/catalogue.ts';
+import { describeTool } from '../../lib/tools/describe-tool.ts';
 import { callers, readAccessTable } from '../../scripts/access-table.ts';
 import { allRoutes } from '../../scripts/build/openapi.ts';
 import { scriptChat } from '../support/chat.ts';

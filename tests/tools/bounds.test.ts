@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { fitAnswer, fitItems, MAX_ANSWER_CHARS } from '../../lib/tools/answer-budget.ts';
-import { runTool, type ToolDeps } from '../../lib/tools/index.ts';
+import { runTool } from '../../lib/tools/run-tool.ts';
+import type { ToolDeps } from '../../lib/tools/tool.ts';
 import { readTool } from '../../lib/tools/tool.ts';
 import { openDatabaseSource, type TestSource } from '../support/backup-sources.ts';
 import { silentLog } from '../support/databases.ts';
@@ -21,7 +22,7 @@ beforeAll(async () => {
 afterAll(() => opened.close());
 beforeEach(() => empty(db()));
 
-it('a log line of 4,000 characters comes whole, a longer one cut with a mark', async () => {
+it('a log line of 4,000 characters is complete, and a longer one is cut with a mark', async () => {
   const longest = 'x'.repeat(4_000);
   await insertLog(db(), { message: longest, created_at: '2026-03-02T00:00:00Z' });
   await insertLog(db(), { message: `${longest}x`, created_at: '2026-03-01T00:00:00Z' });
@@ -30,7 +31,7 @@ it('a log line of 4,000 characters comes whole, a longer one cut with a mark', a
   });
 });
 
-it('a page of results is cut where the answer is full, and says so', async () => {
+it('a page of results is cut when the answer is full, and says so', async () => {
   const run = await insertRun(db());
   await sql(
     db(),
@@ -55,7 +56,7 @@ it('a page of results is cut where the answer is full, and says so', async () =>
   });
 });
 
-it('a full list stays within bounds where masks are longer than the secrets in it', async () => {
+it('a full list stays within its limit if masks are longer than secrets', async () => {
   await sql(
     db(),
     `INSERT INTO execution_logs (message) SELECT repeat('pwd=Zq7x ', 20) FROM generate_series(1, 200)`,
@@ -67,7 +68,7 @@ it('a full list stays within bounds where masks are longer than the secrets in i
   expect(answer).toMatchObject({ truncated: true, next: expect.any(String) });
 });
 
-describe('the guard behind every tool', () => {
+describe('the final check of every answer', () => {
   const run = async (text: string, more: number[] = []) => {
     const tool = readTool({
       name: 'a_tool',
@@ -81,7 +82,7 @@ describe('the guard behind every tool', () => {
     return runTool(tool, {}, deps, { signal, log: silentLog });
   };
 
-  it('leaves an answer alone that fits', async () => {
+  it('does not change an answer that fits', async () => {
     const text = 'x'.repeat(MAX_ANSWER_CHARS - 30);
     expect(await run(text)).toEqual({ ok: true, output: { text, numbers: [] } });
   });
@@ -94,7 +95,7 @@ describe('the guard behind every tool', () => {
     expect((outcome.output.text as string).isWellFormed()).toBe(true);
   });
 
-  it('refuses an answer that has no text to cut, and says what to do', async () => {
+  it('refuses an answer without text to cut, and says what to do', async () => {
     const outcome = await run('', Array(30_000).fill(1));
     expect(outcome).toMatchObject({
       ok: false,
@@ -107,14 +108,14 @@ describe('the items of a list that fit', () => {
   const items = (count: number, length: number) =>
     Array.from({ length: count }, (_, id) => ({ id, text: 'x'.repeat(length) }));
 
-  it('are all of them, with shorter texts where that suffices', () => {
+  it('are all of them, with shorter texts if that is enough', () => {
     expect(fitItems(items(5, 900), 10_000)).toEqual(items(5, 900));
     const shortened = fitItems(items(12, 900), 10_000);
     expect(shortened).toHaveLength(12);
     expect(shortened[0]?.text).toMatch(/^x+… \[cut: 440 more characters\]$/);
   });
 
-  it('are as many as there is room for, else', () => {
+  it('are otherwise as many as fit', () => {
     const fitting = fitItems(items(100, 400), 10_000);
     expect(fitting.map(({ id }) => id)).toEqual([...fitting.keys()]);
     expect(JSON.stringify(fitting).length).toBeGreaterThan(9_000);
@@ -126,7 +127,7 @@ describe('the items of a list that fit', () => {
     expect(fitItems([], 10)).toEqual([]);
   });
 
-  it('are cut no further than what redaction takes for the end of a text', () => {
+  it('are not cut to a length at which redaction misses a cut secret', () => {
     const [cut] = fitAnswer(items(1, 10_000), 700);
     expect(cut?.text.length).toBeGreaterThan(250);
   });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { ToolDeps } from '../../lib/tools/index.ts';
+import type { ToolDeps } from '../../lib/tools/tool.ts';
 import { everySource, type TestSource } from '../support/backup-sources.ts';
 import { empty, insertFix, insertLog, insertResult, insertRun, sql } from '../support/records.ts';
 import { answerOf, createTestToolDeps, faultOf } from '../support/tools.ts';
@@ -271,7 +271,7 @@ describe.each(everySource)('from %s', (_name, open) => {
       );
     });
 
-    it('tells which repositories were backed up since', async () => {
+    it('says which repositories were backed up since', async () => {
       const run = await insertRun(db(), { status: 'failed', failed: 1 });
       const at = (minute: number) => ({ created_at: `2026-03-02T00:0${minute}:00Z` });
       await insertResult(db(), run, 'owner/a', { status: 'failed', ...at(1) });
@@ -279,7 +279,9 @@ describe.each(everySource)('from %s', (_name, open) => {
       await insertResult(db(), later, 'owner/a', { commit_hash: 'new', ...at(2) });
       const { failures, recommended_actions } = await diagnose();
       expect(failures).toMatchObject([{ last_successful_commit: 'new', recovered: 1 }]);
-      expect(recommended_actions).toContainEqual(expect.stringMatching(/^1 of the repositories/));
+      expect(recommended_actions).toContainEqual(
+        expect.stringMatching(/^1 of the failed repositories/),
+      );
     });
 
     it('gives the fixes of the latest run as past incidents, newest first', async () => {

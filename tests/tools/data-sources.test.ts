@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { ToolDeps } from '../../lib/tools/index.ts';
+import type { ToolDeps } from '../../lib/tools/tool.ts';
 import { everySource, type TestSource } from '../support/backup-sources.ts';
 import { empty, insertFix, insertResult, insertRun } from '../support/records.ts';
 import { answerOf, createTestToolDeps, faultOf } from '../support/tools.ts';
@@ -70,7 +70,7 @@ describe.each(everySource)('from %s', (_name, open) => {
     expect(await answerOf(deps, 'get_backup_metrics')).toMatchObject({ period_days: 30 });
   });
 
-  it('get_backup_metrics answers zeros when nothing ran', async () => {
+  it('get_backup_metrics answers zeros without runs', async () => {
     expect(await answerOf(deps, 'get_backup_metrics', { days: '3650' })).toEqual({
       period_days: 3650,
       average_run_duration_ms: 0,
@@ -111,7 +111,7 @@ describe.each(everySource)('from %s', (_name, open) => {
     });
   });
 
-  it('list_backup_runs answers runs newest first, of a status when it is given', async () => {
+  it('list_backup_runs answers runs newest first, optionally with a status', async () => {
     const at = (day: number) => ({ started_at: `2026-03-0${day}T00:00:00Z` });
     const old = await insertRun(db(), { status: 'success', ...at(1) });
     const failed = await insertRun(db(), { status: 'failed', error_message: 'no', ...at(2) });
@@ -150,7 +150,7 @@ describe.each(everySource)('from %s', (_name, open) => {
     expect(await ids({ status: 'running' })).toMatchObject([[], { total_items: 0 }]);
   });
 
-  it('list_backup_runs tells runs with failures from those without, whatever their status', async () => {
+  it('list_backup_runs separates runs with and without failures, whatever their status', async () => {
     const at = (day: number) => ({ started_at: `2026-03-0${day}T00:00:00Z` });
     const whole = await insertRun(db(), { status: 'failed', ...at(1) });
     const partly = await insertRun(db(), { status: 'completed', failed: 2, ...at(2) });
@@ -220,7 +220,7 @@ describe.each(everySource)('from %s', (_name, open) => {
     });
   });
 
-  it('the database answers, after some time', async () => {
+  it('the database answers, with its latency', async () => {
     expect(await deps.backups.checkDatabase(new AbortController().signal)).toMatchObject({
       status: 'connected',
       latency_ms: 0,

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { ToolDeps } from '../../lib/tools/index.ts';
+import type { ToolDeps } from '../../lib/tools/tool.ts';
 import { openDatabaseSource, type TestSource } from '../support/backup-sources.ts';
 import { connect } from '../support/databases.ts';
 import { empty, insertFix, insertResult, insertRun, sql } from '../support/records.ts';
@@ -36,7 +36,7 @@ describe('record_backup_fix', () => {
     });
   });
 
-  it('stores a fix of no run and no commit', async () => {
+  it('stores a fix without a run or a commit', async () => {
     expect(await answerOf(deps, 'record_backup_fix', fix)).toMatchObject({
       commit_hash: '',
       affected_run_id: null,
@@ -52,7 +52,7 @@ describe('record_backup_fix', () => {
     expect(await sql(db(), 'SELECT * FROM backup_fixes')).toEqual([]);
   });
 
-  it('stores nothing when the run is deleted meanwhile', async () => {
+  it('stores nothing if the run is deleted at the same time', async () => {
     const run = await insertRun(db());
     const other = await connect(opened.database.url);
     await other.query('BEGIN');
@@ -80,7 +80,7 @@ describe('record_backup_fix', () => {
 });
 
 describe('a recorded fix', () => {
-  it('is a past incident of the next failure, whatever run it was of', async () => {
+  it('is a past incident of the next failure, whatever its run', async () => {
     const old = await insertRun(db(), { started_at: '2026-03-01T00:00:00Z' });
     await insertFix(db(), [old], { title: 't', description: 'd', created_at: '2026-03-01Z' });
     await answerOf(deps, 'record_backup_fix', fix);

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { claimRequests } from '../../lib/records/recording/requests.ts';
-import type { ToolDeps } from '../../lib/tools/index.ts';
+import type { ToolDeps } from '../../lib/tools/tool.ts';
 import { openDatabaseSource, type TestSource } from '../support/backup-sources.ts';
 import { connect } from '../support/databases.ts';
 import { empty, insert, insertResult, insertRun, sql } from '../support/records.ts';
@@ -91,7 +91,7 @@ describe('trigger_backup_run', () => {
     });
   });
 
-  it('leaves one pending row and one new answer after 50 calls at once', async () => {
+  it('leaves one pending row and one new answer after 50 simultaneous calls', async () => {
     for (const given of [{ target_repo: 'owner/a' }, {}]) {
       await sql(opened.database.db, 'TRUNCATE backup_run_requests');
       const answers = await Promise.all(Array.from({ length: 50 }, () => trigger(given)));
@@ -148,7 +148,7 @@ describe('trigger_backup_run', () => {
     );
   });
 
-  it('says what to do while nothing is tracked, and queues a run of all', async () => {
+  it('says what to do if nothing is tracked, and queues a run of all', async () => {
     await empty(opened.database.db);
     expect(await faultOf(deps, 'trigger_backup_run', { target_repo: 'owner/a' })).toBe(
       'no repository is tracked yet: back one up first with `npm run worker -- run`, or leave target_repo out',
@@ -156,7 +156,7 @@ describe('trigger_backup_run', () => {
     expect(await trigger()).toMatchObject({ target_repo: null, already_queued: false });
   });
 
-  it('takes a reason of 500 characters and refuses one more, and NUL', async () => {
+  it('accepts a reason of 500 characters, and refuses a longer one and NUL', async () => {
     await trigger({ reason: 'x'.repeat(500) });
     expect(await faultOf(deps, 'trigger_backup_run', { reason: 'x'.repeat(501) })).toMatch(
       /reason: .*500/,
@@ -164,7 +164,7 @@ describe('trigger_backup_run', () => {
     expect(await faultOf(deps, 'trigger_backup_run', { reason: 'a\0' })).toMatch(/reason: /);
   });
 
-  it('says how to get the table where it is missing', async () => {
+  it('says how to create a missing table', async () => {
     const bare = await openDatabaseSource({ migrated: false });
     const deps = createTestToolDeps({ backups: bare.source });
     expect(await faultOf(deps, 'trigger_backup_run')).toBe(

@@ -5,7 +5,7 @@ import { carriesSecretHeader } from '../../http/authentication.ts';
 
 export const SEND_PATH = '/reports/send';
 
-/** Is this the MCP server with a report, and does the operator allow it? A request with a token is a user's. */
+/** Is this an allowed report from the MCP server? A request with a token is always a user's. */
 export function isInternalReport(c: Context, config: HttpConfig & MailConfig): boolean {
   return (
     config.REPORTS_ACCEPT_INTERNAL &&

@@ -253,7 +253,7 @@ describe.skipIf(!hasRedisServer)('through a second process that shares Redis', (
     expect(left).toBeLessThanOrEqual(86_400_000 + 120_000);
   });
 
-  it('arguments that were changed in the store since are not run', async () => {
+  it('arguments that were changed in the store afterwards are not run', async () => {
     const server = await chat.start(redis.environment);
     const { client, confirm_id } = await chat.askForMail(server);
     await redis.send(['HSET', `backup:confirmation:${confirm_id}`, 'hash', 'another']);
@@ -263,7 +263,7 @@ describe.skipIf(!hasRedisServer)('through a second process that shares Redis', (
     expect(chat.mail.received).toHaveLength(0);
   });
 
-  it('is 503 while Redis is away, and nobody is asked', async () => {
+  it('is 503 while Redis is down, and nobody is asked', async () => {
     const server = await chat.start(redis.environment);
     redis.mode = 'fail';
     const answer = await decide(server, randomUUID(), true);

@@ -208,7 +208,7 @@ const redis: Record<Use, Outcomes> = {
   chat: always('the turn, completed'),
   runningChat: always('the turn, completed'),
   confirmable: broken(
-    'works, but the tool does not run: The approval could not be asked for: its store does not answer. It did not run.',
+    'works, but the tool does not run: Approval could not be requested, because its store does not answer. It did not run.',
     { limit: 'redis' },
   ),
   confirmation: broken('503 SERVICE_UNAVAILABLE', {
