@@ -4,7 +4,7 @@ import type { BackupsConfig } from '../config/backups.ts';
 import type { Deps } from '../deps.ts';
 import { requireInternalSecret } from '../http/authentication.ts';
 import type { HttpEnv } from '../http/env.ts';
-import { mountEndpoints, nameRoutes } from '../http/route.ts';
+import { mountEndpoints, recordRoutePatterns } from '../http/route.ts';
 import { createSurface, protect, type SurfaceOptions } from '../http/surface.ts';
 import { warnOccasionally } from '../occasional-log.ts';
 import { ping } from '../records/ping.ts';
@@ -25,7 +25,7 @@ export function createBackupsApp(
   }
   const app = createSurface(deps, options);
   const requireSecret = requireInternalSecret(deps);
-  nameRoutes(app, backupsEndpoints);
+  recordRoutePatterns(app, backupsEndpoints);
   const ownAccess = { [SWEEP_PATH]: requireCronSecret(deps.config) };
   app.use('/api/*', ...protect(deps, { ownAccess, requireSecret }));
   app.use('/metrics', requireSecret);

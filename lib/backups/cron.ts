@@ -3,7 +3,7 @@ import * as z from 'zod';
 import type { BackupsConfig } from '../config/backups.ts';
 import { MIN_SECRET_LENGTH } from '../config/values.ts';
 import { AppError } from '../errors.ts';
-import { carriesBearer, unauthorized } from '../http/authentication.ts';
+import { hasBearerToken, unauthorized } from '../http/authentication.ts';
 import type { HttpEnv } from '../http/env.ts';
 import { type Endpoint, endpoint } from '../http/route.ts';
 import type { BackupsDeps } from './backups-deps.ts';
@@ -54,7 +54,7 @@ export function requireCronSecret(config: BackupsConfig): MiddlewareHandler<Http
   }
   return async (c, next) => {
     const allowed =
-      c.get('hasInternalSecret') || (CRON_SECRET !== undefined && carriesBearer(c, CRON_SECRET));
+      c.get('hasInternalSecret') || (CRON_SECRET !== undefined && hasBearerToken(c, CRON_SECRET));
     if (!allowed) throw unauthorized();
     await next();
   };

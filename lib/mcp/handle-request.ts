@@ -2,7 +2,7 @@ import type { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import { Protocol } from '@modelcontextprotocol/sdk/shared/protocol.js';
 import type { ServerResult } from '@modelcontextprotocol/sdk/types.js';
 import * as z from 'zod';
-import { listFaults, wordFault } from '../http/input-faults.ts';
+import { describeIssue, formatIssues } from '../http/validation-messages.ts';
 import { invalidParams } from './protocol-error.ts';
 
 /**
@@ -17,8 +17,8 @@ export function handleRequest<Params extends z.ZodType>(
   const given = z.object({ method, params: z.unknown().optional() });
   // Not by the server's own method, which checks a tool call first and words its faults twice.
   Protocol.prototype.setRequestHandler.call(server, given, (request, { signal }) => {
-    const parsed = params.safeParse(request.params, { error: wordFault });
+    const parsed = params.safeParse(request.params, { error: describeIssue });
     if (parsed.success) return handler(parsed.data, signal);
-    throw invalidParams(`invalid params: ${listFaults(parsed.error)}`);
+    throw invalidParams(`invalid params: ${formatIssues(parsed.error)}`);
   });
 }

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { AppError } from '../errors.ts';
-import { listFaults, wordFault } from '../http/input-faults.ts';
+import { describeIssue, formatIssues } from '../http/validation-messages.ts';
 import type { Log } from '../log.ts';
 import { cutText } from '../text/cut-text.ts';
 import { removeDeceptiveCharacters } from '../text/hidden-text.ts';
@@ -80,9 +80,9 @@ export async function runTool(
 }
 
 function parseArguments(schema: z.ZodObject, given: unknown): z.output<z.ZodObject> {
-  const parsed = schema.safeParse(withoutNulls(schema, given ?? {}), { error: wordFault });
+  const parsed = schema.safeParse(withoutNulls(schema, given ?? {}), { error: describeIssue });
   if (parsed.success) return parsed.data;
-  throw new AppError('BAD_REQUEST', `invalid arguments: ${listFaults(parsed.error)}`);
+  throw new AppError('BAD_REQUEST', `invalid arguments: ${formatIssues(parsed.error)}`);
 }
 
 /** Clients that fill in every parameter send null for what is left out. The published schemas do not say so. */
