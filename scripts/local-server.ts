@@ -5,7 +5,7 @@ import { startSweeping } from '../lib/backups/sweeping.ts';
 import { systemClock } from '../lib/clock.ts';
 import { archivePath } from '../lib/config/archives.ts';
 import type { DatabaseConfig } from '../lib/config/database.ts';
-import { refuseShortSecret } from '../lib/config/http.ts';
+import { rejectShortSecret } from '../lib/config/http.ts';
 import { listenPort, listenVariables, ownUrl } from '../lib/config/listen.ts';
 import { type LocalConfig, localVariables } from '../lib/config/local.ts';
 import { ConfigError, type Environment, readConfig } from '../lib/config/read.ts';
@@ -55,7 +55,7 @@ export interface LocalServer {
 export async function startLocalServer(environment: Environment): Promise<LocalServer> {
   const config = readConfig(localVariables, environment);
   const listen = readConfig(listenVariables, environment);
-  refuseShortSecret(config);
+  rejectShortSecret(config);
   const redactor = createRedactor(configuredSecrets(environment));
   const log = createLog(config.LOG_LEVEL, systemClock, undefined, redactor);
   const { db, embedded } = await openLocalDatabase(config, log);

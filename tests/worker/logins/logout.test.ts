@@ -101,7 +101,7 @@ describe('logout', () => {
     await expect(logOut('github:source')).rejects.toMatchObject({
       code: 'CREDENTIAL_STORAGE_UNAVAILABLE',
       message: expect.stringContaining(
-        'the source login stays: the keychain could not be changed (it is locked)',
+        'the source login was kept: the keychain could not be changed (it is locked)',
       ),
     });
     expect(await names()).toEqual(['github:source']);
