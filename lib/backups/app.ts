@@ -21,7 +21,7 @@ export function createBackupsApp(
   options: SurfaceOptions = {},
 ): Hono<HttpEnv> {
   if (!deps.config.API_REQUIRE_AUTH) {
-    deps.log.warn('API_REQUIRE_AUTH is false: every route but /api/cron/* is open to anyone');
+    deps.log.warn('API_REQUIRE_AUTH is false: all routes except /api/cron/* are open to anyone');
   }
   const app = createSurface(deps, options);
   const requireSecret = requireInternalSecret(deps);

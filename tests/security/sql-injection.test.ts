@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { describeTool, tools } from '../../lib/tools/index.ts';
-import { callers, readAccessTable } from '../../scripts/access-table.ts';
 import { allRoutes } from '../../scripts/build/openapi.ts';
+import { callers, readAccessTable } from '../../scripts/tables/access-table.ts';
 import { scriptChat } from '../support/chat.ts';
 import { asMessage } from '../support/mcp.ts';
 import { sql } from '../support/records.ts';

@@ -230,7 +230,7 @@ describe('discovery by accounts', () => {
     await bench.logIn('token');
     expect((await run({ ORG_ACCOUNT: 'taem' })).code).toBe(1);
     expect(await lastRun()).toMatchObject({
-      error_message: 'discovery failed: ORG_ACCOUNT names taem, which does not exist on the git host',
+      error_message: 'discovery failed: ORG_ACCOUNT is taem, which does not exist on the git host',
     });
   });
 
