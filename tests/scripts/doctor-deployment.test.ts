@@ -126,7 +126,7 @@ describe('a deployment that lacks something', () => {
       DATABASE_URL: 'postgres://u:p@localhost:1/x',
     });
     expect(report.ok).toBe(false);
-    expect(of('database').detail).toMatch(/which a deployed function does not reach$/);
+    expect(of('database').detail).toMatch(/which a deployed function cannot reach$/);
   });
 
   it('fails with a database that lacks migrations', async () => {
