@@ -4,7 +4,7 @@ import type { BackupsConfig } from '../config/backups.ts';
 import type { Deps } from '../deps.ts';
 import { requireInternalSecret } from '../http/authentication.ts';
 import type { HttpEnv } from '../http/env.ts';
-import { mountEndpoints, nameRoutes } from '../http/route.ts';
+import { mountEndpoints, recordRoutePatterns } from '../http/route.ts';
 import { createSurface, protect, type SurfaceOptions } from '../http/surface.ts';
 import { warnOccasionally } from '../occasional-log.ts';
 import { ping } from '../records/ping.ts';
@@ -21,11 +21,11 @@ export function createBackupsApp(
   options: SurfaceOptions = {},
 ): Hono<HttpEnv> {
   if (!deps.config.API_REQUIRE_AUTH) {
-    deps.log.warn('API_REQUIRE_AUTH is false: every route but /api/cron/* is open to anyone');
+    deps.log.warn('API_REQUIRE_AUTH is false: all routes except /api/cron/* are open to anyone');
   }
   const app = createSurface(deps, options);
   const requireSecret = requireInternalSecret(deps);
-  nameRoutes(app, backupsEndpoints);
+  recordRoutePatterns(app, backupsEndpoints);
   const ownAccess = { [SWEEP_PATH]: requireCronSecret(deps.config) };
   app.use('/api/*', ...protect(deps, { ownAccess, requireSecret }));
   app.use('/metrics', requireSecret);

@@ -4,7 +4,7 @@ import type { LiveConfig } from '../config/live.ts';
 import type { Deps } from '../deps.ts';
 import { requireInternalSecret } from '../http/authentication.ts';
 import type { HttpEnv } from '../http/env.ts';
-import { mountEndpoints, nameRoutes } from '../http/route.ts';
+import { mountEndpoints, recordRoutePatterns } from '../http/route.ts';
 import { createSurface, protect, type SurfaceOptions } from '../http/surface.ts';
 import { handOverConnection } from '../http/take-over.ts';
 import { createLogFeed } from './feed.ts';
@@ -42,7 +42,7 @@ export function createLiveApp(
   const feed = createLogFeed(deps);
   const clients = new LiveClients();
   const socketMs = platformLimitMs - BEFORE_LIMIT_MS;
-  nameRoutes(app, liveEndpoints);
+  recordRoutePatterns(app, liveEndpoints);
   for (const path of ['/api/*', '/ws/live']) app.use(path, ...protect(deps, { requireSecret }));
   mountEndpoints(app, liveEndpoints, {
     ...deps,

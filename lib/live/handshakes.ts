@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { type WebSocket, WebSocketServer } from 'ws';
-import { refuseMalformed } from '../http/client-error.ts';
+import { rejectMalformed } from '../http/malformed-requests.ts';
 import type { UpgradedConnection } from '../http/upgrade.ts';
 
 /** Maximum size of a client's message. A larger one closes the connection with 1009. */
@@ -33,7 +33,7 @@ export class Handshakes {
       }
     });
     server.on('wsClientError', (error, _socket, request) =>
-      refuseMalformed(error, request.socket, { answering: false, inBody: false }),
+      rejectMalformed(error, request.socket, { responding: false, inBody: false }),
     );
     return server;
   }

@@ -1,7 +1,7 @@
 import { AppError } from '../errors.ts';
 import { plainError } from '../http/error-shapes.ts';
 import { type Endpoint, endpoint } from '../http/route.ts';
-import { noConnections, takeOverConnection } from '../http/take-over.ts';
+import { connectionsUnavailable, takeOverConnection } from '../http/take-over.ts';
 import { UpgradeResponse } from '../http/upgrade.ts';
 import { checkHandshake, upgradeRequired } from './handshake-check.ts';
 import type { LiveDeps } from './live-deps.ts';
@@ -31,7 +31,8 @@ export const socketEndpoint: Endpoint<LiveDeps> = endpoint(
       throw new AppError('FORBIDDEN', 'pages of this origin may not open a WebSocket here');
     }
     const outgoing = c.env?.outgoing;
-    if (!outgoing && c.req.header('upgrade')?.toLowerCase() === 'websocket') throw noConnections();
+    if (!outgoing && c.req.header('upgrade')?.toLowerCase() === 'websocket')
+      throw connectionsUnavailable();
     if (!(outgoing instanceof UpgradeResponse)) throw upgradeRequired();
     checkHandshake((name) => c.req.header(name));
     const client = createClient(deps);

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import * as z from 'zod';
 import { type Endpoint, endpoint } from '../http/route.ts';
-import { noConnections, takeOverConnection } from '../http/take-over.ts';
+import { connectionsUnavailable, takeOverConnection } from '../http/take-over.ts';
 import type { LiveDeps } from './live-deps.ts';
 import { StreamClient } from './stream-client.ts';
 
@@ -61,7 +61,7 @@ export const streamEndpoint: Endpoint<LiveDeps> = endpoint(
   async ({ query, headers: given }, deps: LiveDeps, c) => {
     if (c.req.method === 'HEAD') return c.body(null, 200, headers);
     const outgoing = c.env?.outgoing;
-    if (!outgoing) throw noConnections();
+    if (!outgoing) throw connectionsUnavailable();
     const { feed, clients } = deps;
     const stream = createStream(outgoing, deps);
     const history = await feed.subscribe(stream.push, {

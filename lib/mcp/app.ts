@@ -3,10 +3,10 @@ import { getPath as getUrlPath } from 'hono/utils/url';
 import { loadOnce } from '../async.ts';
 import type { McpConfig } from '../config/mcp.ts';
 import type { Deps } from '../deps.ts';
-import { limitBody, MAX_BODY_BYTES } from '../http/body-limit.ts';
 import { readSocketConnection } from '../http/client-address.ts';
 import type { HttpEnv } from '../http/env.ts';
-import { mountEndpoints, nameRoutes } from '../http/route.ts';
+import { limitBody, MAX_BODY_BYTES } from '../http/request-body.ts';
+import { mountEndpoints, recordRoutePatterns } from '../http/route.ts';
 import { createSurface, type SurfaceOptions } from '../http/surface.ts';
 import type { ToolDeps } from '../tools/tool.ts';
 import { limitCalls, requireMcpToken } from './authentication.ts';
@@ -61,7 +61,7 @@ export function createMcpApp(deps: Deps<McpConfig>, options: McpAppOptions = {})
     getPath: (request) => withoutSlash(getPath(request)),
   });
   const mcpDeps = createMcpDeps();
-  nameRoutes(app, [...served[serve], ...(serve === 'all' ? [] : [healthEndpoint])]);
+  recordRoutePatterns(app, [...served[serve], ...(serve === 'all' ? [] : [healthEndpoint])]);
   app.use(refuseRebinding(config, readConnection));
   if (serve !== 'all') mountEndpoints(app, [healthEndpoint], mcpDeps);
   app.use(limitCalls(deps), requireMcpToken(deps), limitBody(MAX_BODY_BYTES));

@@ -3,9 +3,9 @@ import type { MiddlewareHandler } from 'hono';
 import type { McpConfig } from '../config/mcp.ts';
 import type { Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
-import { carriesBearer, unauthorized } from '../http/authentication.ts';
+import { hasBearerToken, unauthorized } from '../http/authentication.ts';
 import type { HttpEnv } from '../http/env.ts';
-import { withinCount } from '../http/rate-limit.ts';
+import { enforceRateLimit } from '../http/rate-limit.ts';
 
 /**
  * Limits requests: with MCP_AUTH_TOKEN by the token, up to MCP_MAX_CALLS_PER_MINUTE; all others by client address.
@@ -21,10 +21,10 @@ export function limitCalls({
   // Hashed, because counts may be stored in Redis.
   const name = hash('sha256', token, 'base64url');
   return async (c, next) => {
-    const count = carriesBearer(c, token)
+    const count = hasBearerToken(c, token)
       ? await limiter.count('mcpToken', name, maxCalls)
       : await limiter.count('anonymous', c.get('clientAddress'));
-    await withinCount(c, next, count, clock);
+    await enforceRateLimit(c, next, count, clock);
   };
 }
 
@@ -43,7 +43,7 @@ export function requireMcpToken({
     };
   }
   return async (c, next) => {
-    if (!carriesBearer(c, token)) throw unauthorized();
+    if (!hasBearerToken(c, token)) throw unauthorized();
     await next();
   };
 }

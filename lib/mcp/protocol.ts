@@ -8,7 +8,7 @@ import {
 } from '@modelcontextprotocol/sdk/types.js';
 import * as z from 'zod';
 import { AppError } from '../errors.ts';
-import { listFaults, wordFault } from '../http/input-faults.ts';
+import { describeIssue, formatIssues } from '../http/validation-messages.ts';
 import type { Log } from '../log.ts';
 
 /** The protocol's code for a resource that does not exist. */
@@ -46,9 +46,9 @@ export class ProtocolServer extends Protocol<Request, Notification, Result> {
     // Parsed here: the SDK would answer wrong parameters with an internal error.
     const given = z.object({ method, params: z.unknown().optional() });
     this.setRequestHandler(given, (request, { signal }) => {
-      const parsed = params.safeParse(request.params, { error: wordFault });
+      const parsed = params.safeParse(request.params, { error: describeIssue });
       if (parsed.success) return handler(parsed.data, signal);
-      throw invalidParams(`invalid params: ${listFaults(parsed.error)}`);
+      throw invalidParams(`invalid params: ${formatIssues(parsed.error)}`);
     });
   }
 }

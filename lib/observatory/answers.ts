@@ -1,7 +1,11 @@
 import type { Context } from 'hono';
 import * as z from 'zod';
 import type { AppError } from '../errors.ts';
-import { type DescribeError, describeErrorHead, type ErrorAnswer } from '../http/error-response.ts';
+import {
+  type DescribeError,
+  describeErrorHead,
+  type ErrorResponse,
+} from '../http/error-response.ts';
 import { observatoryError } from '../http/error-shapes.ts';
 import type { RouteResponse } from '../http/route.ts';
 
@@ -50,7 +54,7 @@ export function sendJsonData(
 }
 
 /** The error body of the observatory. */
-export const describeObservatoryError: DescribeError = (error, requestId): ErrorAnswer => ({
+export const describeObservatoryError: DescribeError = (error, requestId): ErrorResponse => ({
   ...describeErrorHead(error),
   body: {
     success: false,

@@ -3,10 +3,10 @@ import { getPath } from 'hono/utils/url';
 import type { ObservatoryConfig } from '../config/observatory.ts';
 import type { Deps } from '../deps.ts';
 import { createGateway } from '../gateway/gateway.ts';
-import { limitBody, MAX_BODY_BYTES } from '../http/body-limit.ts';
 import type { HttpEnv } from '../http/env.ts';
 import { limitRate } from '../http/rate-limit.ts';
-import { mountEndpoints, nameRoutes } from '../http/route.ts';
+import { limitBody, MAX_BODY_BYTES } from '../http/request-body.ts';
+import { mountEndpoints, recordRoutePatterns } from '../http/route.ts';
 import { createSurface, type SurfaceOptions } from '../http/surface.ts';
 import { warnOccasionally } from '../occasional-log.ts';
 import { hashingModel } from '../search/embedders/hashing.ts';
@@ -52,7 +52,7 @@ export function createObservatoryApp(
   const limit = limitRate(deps, { maxPerUser: deps.config.USER_MAX_REQUESTS_PER_MINUTE });
   const needsUser = (c: Context<HttpEnv>) =>
     !publicPaths.has(c.req.path) && !isInternalReport(c, deps.config);
-  nameRoutes(app, observatoryEndpoints);
+  recordRoutePatterns(app, observatoryEndpoints);
   // Without a token, an unknown path is 401, as in the service API.
   app.use(
     (c, next) => (needsUser(c) ? recognizeUser(c, next) : next()),

@@ -71,12 +71,12 @@ export function createUserCheck(
         const username = await identify(c);
         if (username !== null) c.set('user', username);
       } catch (error) {
-        c.set('userFault', error);
+        c.set('userError', error);
       }
       await next();
     },
     async requireUser(c, next) {
-      const fault = c.get('userFault');
+      const fault = c.get('userError');
       if (fault !== undefined) throw fault;
       if (c.get('user') === undefined) throw invalidToken(bearerOf(c) !== null);
       await next();

@@ -1,7 +1,7 @@
 import type { Context } from 'hono';
 import * as z from 'zod';
 import { AppError } from '../errors.ts';
-import { carriesSecretHeader } from '../http/authentication.ts';
+import { hasSecretHeader } from '../http/authentication.ts';
 import type { HttpEnv } from '../http/env.ts';
 import { parseAddress } from '../http/network.ts';
 import { type Endpoint, endpoint } from '../http/route.ts';
@@ -88,7 +88,7 @@ export const authEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
  * X-Client-Address.
  */
 function loginAddress(c: Context<HttpEnv>, { config }: ObservatoryDeps): string {
-  const named = carriesSecretHeader(c, config)
+  const named = hasSecretHeader(c, config)
     ? parseAddress(c.req.header('x-client-address')?.trim() ?? '')
     : null;
   return named ?? c.get('clientAddress');

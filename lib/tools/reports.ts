@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { AppError } from '../errors.ts';
-import { callInternalService, ServiceRefusal } from '../http/internal-service.ts';
+import { callInternalService, ServiceResponseError } from '../http/internal-service.ts';
 import { parseJson } from '../json.ts';
 import { cleanText } from '../text/clean-text.ts';
 
@@ -52,7 +52,7 @@ export function createReportSender({ findUrl, secret, fetch }: ReportSenderOptio
 
 /** The observatory requires a user's login unless its operator allows reports from this server. */
 function explainRefusal(error: unknown): never {
-  if (!(error instanceof ServiceRefusal) || ![401, 403].includes(error.status)) throw error;
+  if (!(error instanceof ServiceResponseError) || ![401, 403].includes(error.status)) throw error;
   const help =
     'set REPORTS_ACCEPT_INTERNAL=true where the observatory runs, and the same INTERNAL_SECRET there and here';
   throw new AppError('SERVICE_UNAVAILABLE', `${error.message}; to let this tool mail, ${help}`);

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { AppError } from '../errors.ts';
-import { listFaults, wordFault } from '../http/input-faults.ts';
+import { describeIssue, formatIssues } from '../http/validation-messages.ts';
 import type { Log } from '../log.ts';
 import { cutText } from '../text/cut-text.ts';
 import { removeDeceptiveCharacters } from '../text/hidden-text.ts';
@@ -78,9 +78,9 @@ export async function runTool(
 }
 
 function parseArguments(schema: z.ZodObject, given: unknown): z.output<z.ZodObject> {
-  const parsed = schema.safeParse(withoutNulls(schema, given ?? {}), { error: wordFault });
+  const parsed = schema.safeParse(withoutNulls(schema, given ?? {}), { error: describeIssue });
   if (parsed.success) return parsed.data;
-  throw new AppError('BAD_REQUEST', `invalid arguments: ${listFaults(parsed.error)}`);
+  throw new AppError('BAD_REQUEST', `invalid arguments: ${formatIssues(parsed.error)}`);
 }
 
 /** Some clients send null for omitted parameters, although the published schemas do not allow it. */

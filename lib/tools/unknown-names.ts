@@ -1,4 +1,4 @@
-import { NoArchive } from '../archives/fault.ts';
+import { NoArchive } from '../archives/archive-fault.ts';
 import { AppError } from '../errors.ts';
 import { cleanText } from '../text/clean-text.ts';
 import { nearestWords } from '../text/nearest.ts';

@@ -182,7 +182,7 @@ it.each([
   ['a\\b', 'contains a backslash'],
   ['a\0b', 'contains NUL'],
 ])('refuses the file_path %j before it looks for the archive', async (path, fault) => {
-  await expect(extract(path)).rejects.toThrow(`file_path ${fault}: it is refused`);
+  await expect(extract(path)).rejects.toThrow(`file_path ${fault}, which is not allowed`);
 });
 
 describe('a bundle that is not whole', () => {
@@ -204,7 +204,7 @@ describe('a bundle that is not whole', () => {
     await app.commit({ 'a.txt': 'one' });
     await archives.bundle(NAME, app, '--filter=blob:none', 'main');
     const id = await app.git('rev-parse', 'main:a.txt');
-    const fault = `INCOMPLETE_HISTORY: the bundle needs the object ${id} and does not contain it`;
+    const fault = `INCOMPLETE_HISTORY: the bundle does not contain the object ${id}, which it needs`;
     await expect(inspect()).rejects.toThrow(fault);
     await expect(extract('a.txt')).rejects.toThrow(fault);
   });

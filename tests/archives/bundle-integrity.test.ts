@@ -83,7 +83,9 @@ it('names the damage beside a SHA-256 that is not the recorded one', async () =>
   const bytes = await archives.bundle('team__app.bundle', app);
   archives.records.set('team/app', { archive_key: '', archive_sha256: sha256(bytes) });
   await archives.write('team__app.bundle', bytes.subarray(0, -30));
-  expect(await refusal()).toMatch(/^CHECKSUM_MISMATCH: .*; also CORRUPT_ARCHIVE: the pack's bytes/);
+  expect(await refusal()).toMatch(
+    /^CHECKSUM_MISMATCH: .*; also CORRUPT_ARCHIVE: the pack does not match/,
+  );
 });
 
 it('accepts a bundle that was recorded while it was being read', async () => {
@@ -138,7 +140,7 @@ it.each([
   ['another file', 'hello\n\n', 'the file does not start like a git bundle'],
   ['a header without end', '# v2 git bundle\n', "the bundle's header does not end"],
   ['a header without pack', `# v2 git bundle\n${'a'.repeat(40)} HEAD\n\n`, 'no pack follows'],
-  ['no refs', `# v2 git bundle\n\nPACK${'\0'.repeat(8)}`, 'the bundle names no ref'],
+  ['no refs', `# v2 git bundle\n\nPACK${'\0'.repeat(8)}`, 'the bundle has no refs'],
   [
     'a header that git would not write',
     `# v2 git bundle\nHEAD\n\nPACK${'\0'.repeat(8)}`,
@@ -175,7 +177,7 @@ describe('a history that is not complete', () => {
     ).toBe('');
     const parent = await app.git('rev-parse', 'main~1');
     expect(await refusal()).toBe(
-      `INCOMPLETE_HISTORY: team__app.bundle: the bundle needs the object ${parent} and does not contain it (${told({ history: 'failed' })})`,
+      `INCOMPLETE_HISTORY: team__app.bundle: the bundle does not contain the object ${parent}, which it needs (${told({ history: 'failed' })})`,
     );
   });
 
@@ -204,7 +206,7 @@ describe('a history that is not complete', () => {
     const { stdout: pack } = await packing;
     await archives.write('team__app.bundle', Buffer.concat([Buffer.from(head), pack]));
     expect(await refusal()).toMatch(
-      new RegExp(`^INCOMPLETE_HISTORY: .* needs the object ${left} .*history failed`),
+      new RegExp(`^INCOMPLETE_HISTORY: .* does not contain the object ${left}, .*history failed`),
     );
   });
 
@@ -215,7 +217,7 @@ describe('a history that is not complete', () => {
     const header = bytes.toString('latin1').replace(main, other);
     await archives.write('team__app.bundle', Buffer.from(header, 'latin1'));
     expect(await refusal()).toMatch(
-      new RegExp(`^INCOMPLETE_HISTORY: .*a ref names the object ${other}.*history failed`),
+      new RegExp(`^INCOMPLETE_HISTORY: .*a ref points to the object ${other}.*history failed`),
     );
   });
 });
@@ -267,7 +269,7 @@ it('says that there is no room before it unpacks, and does not go on hashing', a
   const reader = archives.reader({ limits: { unpackedBundleBytes: 10 ** 13 } });
   await expect(reader.verify('team/app', anyCall)).rejects.toMatchObject({
     code: 'SERVICE_UNAVAILABLE',
-    message: 'the folder for temporary files has not enough space to unpack the bundle',
+    message: 'the folder for temporary files (TMPDIR) has too little space to unpack the bundle',
   });
 });
 
@@ -276,7 +278,7 @@ it('gives no verdict on a whole bundle that is too large to unpack', async () =>
   const limits = { unpackedBundleBytes: bytes.length - 1 };
   const answer = archives.reader({ limits }).verify('team/app', anyCall);
   await expect(answer).rejects.toThrow(
-    /^INCOMPLETE_HISTORY: .*was not unpacked because it is larger than .* that is no sign of damage \(checksum not_recorded, header passed, pack_checksum passed, objects not_checked, history not_checked\)$/,
+    /^INCOMPLETE_HISTORY: .*was not unpacked because it is larger than .* this is not a sign of damage \(checksum not_recorded, header passed, pack_checksum passed, objects not_checked, history not_checked\)$/,
   );
 });
 

@@ -39,10 +39,10 @@ describe('a range of lines', () => {
   });
 
   it.each([
-    [{ startLine: 6 }, 'start_line 6 is past the end: the file as it is shown has 5 lines'],
+    [{ startLine: 6 }, 'start_line 6 is past the end: the file as shown has 5 lines'],
     [{ startLine: 3, endLine: 2 }, 'end_line is before start_line'],
-    [{ startLine: 3, offset: 2 }, 'give offset and length, or start_line and end_line, not both'],
-    [{ endLine: 3, length: 2 }, 'give offset and length, or start_line and end_line, not both'],
+    [{ startLine: 3, offset: 2 }, 'use offset and length, or start_line and end_line, not both'],
+    [{ endLine: 3, length: 2 }, 'use offset and length, or start_line and end_line, not both'],
   ])('%j is refused', async (range, message) => {
     await expect(take(text, range)).rejects.toThrow(message);
   });
@@ -84,7 +84,7 @@ describe('a range of bytes', () => {
 
   it('behind the end is refused', async () => {
     await expect(take(text, { offset: 22 })).rejects.toThrow(
-      'offset 22 is past the end: the file as it is shown has 21 bytes',
+      'offset 22 is past the end: the file as shown has 21 bytes',
     );
   });
 });

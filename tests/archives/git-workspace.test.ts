@@ -122,7 +122,9 @@ describe('git', () => {
     );
     await expect(archives.reader(options).verify('team/app', anyCall)).rejects.toMatchObject({
       code: 'SERVICE_UNAVAILABLE',
-      message: expect.stringContaining('which says nothing about the bundle'),
+      message: expect.stringContaining(
+        'because of a problem with this machine, not with the bundle',
+      ),
     });
   });
 });

@@ -123,12 +123,12 @@ describe('with a record in the database', () => {
     expect(await verify()).toMatchObject({
       integrity_status: 'VALID_UNCOMPROMISED',
       expected_by: 'database',
-      remark: `the note beside it records another SHA-256 than the database, ${OTHER}`,
+      remark: `its note records a different SHA-256 than the database, ${OTHER}`,
     });
     record(OTHER);
     await writeNote({ archive_sha256: archived });
     await expect(verify()).rejects.toThrow(
-      `recorded is ${OTHER}; the note beside it records another SHA-256 than the database, ${archived} (`,
+      `recorded is ${OTHER}; its note records a different SHA-256 than the database, ${archived} (`,
     );
   });
 
@@ -144,7 +144,7 @@ describe('with a record in the database', () => {
     record(OLD);
     await writeNote({ archive_sha256: archived, replacing: { sha256: OLD } });
     await expect(verify()).rejects.toThrow(
-      /^CHECKSUM_MISMATCH: .*; the note beside it says that a run put this archive in its place and has not recorded it: .* the next one makes and records it again \(/,
+      /^CHECKSUM_MISMATCH: .*; according to its note, a run has replaced this archive but not recorded it yet: .* the next one writes and records it again \(/,
     );
   });
 });

@@ -78,7 +78,7 @@ describe('the order of candidates', () => {
     await archives.write('APP.tar.gz', '');
     await archives.write('App.tar.gz', '');
     expect(await resolve('app')).toMatch(
-      /^2 archives are named app\.tar\.gz but for upper and lower/,
+      /^2 archives are named app\.tar\.gz in different letter case/,
     );
     expect(await resolve('App')).toEqual(['App.tar.gz', 'legacy_name']);
     await rm(join(archives.root, 'APP.tar.gz'));
@@ -101,7 +101,7 @@ it.each([
   'team/a\nb',
   'x'.repeat(201),
 ])('refuses the repo_name %j', async (name) => {
-  expect(await resolve(name)).toBe('repo_name must be owner/name, or a bare name');
+  expect(await resolve(name)).toBe('repo_name must be owner/name or a single name');
 });
 
 describe('what would leave the archive folder', () => {
@@ -187,7 +187,9 @@ it('says that it may not read the archive folder', async () => {
   process.seteuid?.(65_534);
   const answer = await resolve('team/app');
   process.seteuid?.(user);
-  expect(answer).toBe('this server may not read the archive, or its folder (BACKUP_ARCHIVE_PATH)');
+  expect(answer).toBe(
+    'this server has no permission to read the archive or its folder (BACKUP_ARCHIVE_PATH)',
+  );
 });
 
 it('compares the recorded SHA-256 whichever candidate is used', async () => {

@@ -202,13 +202,13 @@ describe('damage', () => {
       `something behind ${zeros} zeros behind the gzip stream`,
       async () =>
         Buffer.concat([await makeTarball(...hostile), Buffer.alloc(zeros), Buffer.from('more')]),
-      'something else follows the gzip stream',
+      'other data follows the gzip stream',
     ]),
     [
       'a tar that was cut between two entries',
       async () =>
         gzipSync((await makeTar([{ name: 'a' }, 'a'], [{ name: 'b' }, 'b'])).subarray(0, 1024)),
-      'the tar has no end: it was cut short',
+      'the tar has no end: it was truncated',
     ],
     [
       'a tar that was cut in an entry',
@@ -237,7 +237,7 @@ describe('damage', () => {
         const header = withChecksum(tar.fill('S', 156, 157)).subarray(0, 512);
         return gzipSync(Buffer.concat([header, Buffer.alloc(512, 1), tar.subarray(512)]));
       },
-      'or it is intact and has an entry of an unknown type, "sparse": tar tzf tells',
+      'or it is intact and has an entry of an unknown type, "sparse": check it with tar tzf',
     ],
     [
       'a name that no file can have',

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createBackupsApp } from '../../lib/backups/app.ts';
-import { startSweeping } from '../../lib/backups/sweeping.ts';
+import { startStaleRunSweep } from '../../lib/backups/stale-run-sweep.ts';
 import { type Client, createClient } from '../support/client.ts';
 import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { TEST_SECRET, type TestDepsOptions, withSecret } from '../support/deps.ts';
@@ -107,12 +107,12 @@ describe('the sweep', () => {
 });
 
 describe('sweeping in the local server', () => {
-  let sweeping: ReturnType<typeof startSweeping> | null = null;
+  let sweeping: ReturnType<typeof startStaleRunSweep> | null = null;
   afterEach(() => sweeping?.stop());
 
   it('happens every 10 minutes until it is stopped', async () => {
     const { client, id } = await withStaleRun();
-    sweeping = startSweeping(client.deps);
+    sweeping = startStaleRunSweep(client.deps);
     client.deps.clock.advance(10 * MINUTE_MS - 1);
     expect(await statusOf(id)).toBe('running');
     client.deps.clock.advance(1);
@@ -128,7 +128,7 @@ describe('sweeping in the local server', () => {
     broken.databaseUse.lastUse = async () => {
       throw new Error('no answer');
     };
-    sweeping = startSweeping(broken);
+    sweeping = startStaleRunSweep(broken);
     for (const failures of [1, 2]) {
       client.deps.clock.advance(10 * MINUTE_MS);
       await vi.waitFor(() => {

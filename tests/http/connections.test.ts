@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { type ConnectionLimits, chooseConnectionLimits } from '../../lib/http/connection-limits.ts';
 import { parseNetworks } from '../../lib/http/network.ts';
+import { type ConnectionLimits, chooseConnectionLimits } from '../../lib/http/open-connections.ts';
 import { type RunningServer, serveNode } from '../../lib/http/serve.ts';
 import { UpgradeResponse } from '../../lib/http/upgrade.ts';
 import { createTestDeps } from '../support/deps.ts';
@@ -76,7 +76,7 @@ describe('connections of one address', () => {
     expect(server.logged).toEqual([
       {
         level: 'warn',
-        message: 'a connection was refused: too many are open',
+        message: 'rejected a connection: too many are open',
         address: '127.0.0.1',
         time: expect.anything(),
       },

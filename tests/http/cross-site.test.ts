@@ -46,7 +46,7 @@ describe.each(foreignPages)('a page %s', (_name, headers) => {
     const response = await createApp().send(method, { ...headers, 'X-Request-ID': 'mine' });
     expect(response.status).toBe(403);
     expect(await response.json()).toEqual({
-      error: 'pages of other origins may not ask',
+      error: 'requests from pages of other origins are not allowed',
       request_id: 'mine',
     });
   });

@@ -37,7 +37,7 @@ describe('callInternalService', () => {
     await expect(call({ body: 'x'.repeat(32 * MIB + 1) })).rejects.toMatchObject({
       code: 'SERVICE_UNAVAILABLE',
       message: 'the other did not answer',
-      cause: new Error(`the answer is longer than ${32 * MIB} bytes`),
+      cause: new Error(`the response is larger than ${32 * MIB} bytes`),
     });
   });
 

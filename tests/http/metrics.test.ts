@@ -98,7 +98,7 @@ describe('the metrics of a process', () => {
     const families = await metrics.json();
     expect(families.find(({ name }) => name === 'http_requests_total')).toEqual({
       name: 'http_requests_total',
-      help: 'Requests that were answered.',
+      help: 'Completed requests.',
       type: 'counter',
       values: [{ labels: { method: 'GET', route: '/things/:id', status: '200' }, value: 1 }],
     });

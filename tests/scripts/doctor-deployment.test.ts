@@ -41,18 +41,18 @@ describe('a deployment that has everything that is required', () => {
     expect(of('redis')).toMatchObject({ status: 'warning', effect: 'prevents' });
     expect(of('backend').detail).toMatch(/^BACKEND_URL is not set: /);
     expect(features('works')).toEqual([
-      'service API: runs, results, logs and figures',
-      'service API: ending of runs whose worker died',
-      'live feed: new logs as they are written',
-      'observatory: search by words',
+      'service API: runs, results, logs and statistics',
+      'service API: sweep of stale runs',
+      'live feed: live logs',
+      'observatory: full-text search',
       "observatory: users' own gateway keys",
       'MCP server: tools over the network',
     ]);
     expect(features('limited')).toEqual(['observatory: chat']);
     expect(features('off')).toEqual([
-      'service API: limits that all instances count together',
+      'service API: rate limits across instances',
       'observatory: login and sessions',
-      'observatory: search by vectors',
+      'observatory: vector search',
       'observatory: reports by mail',
     ]);
   });
@@ -86,7 +86,7 @@ it('tells that gateway keys were stored with another encryption key', async () =
   await storeGatewayConnection(database.db, 'ada', { encryptedKey: sealed, keyHint: '…ada' });
   expect((await examineDeployment()).of('stored_keys')).toMatchObject({
     status: 'ok',
-    detail: 'gateway keys that can be read: 1',
+    detail: '1 readable gateway key',
   });
   const after = { CREDENTIALS_ENCRYPTION_KEY: 'cd'.repeat(32) };
   const { of, features } = await examineDeployment(after);
@@ -99,9 +99,9 @@ it('tells that gateway keys were stored with another encryption key', async () =
 
 describe('a deployment that lacks something', () => {
   it.each([
-    ['DATABASE_URL', 'database', 'service API: runs, results, logs and figures'],
-    ['INTERNAL_SECRET', 'INTERNAL_SECRET', 'live feed: new logs as they are written'],
-    ['JWT_SECRET', 'JWT_SECRET', 'observatory: search by words'],
+    ['DATABASE_URL', 'database', 'service API: runs, results, logs and statistics'],
+    ['INTERNAL_SECRET', 'INTERNAL_SECRET', 'live feed: live logs'],
+    ['JWT_SECRET', 'JWT_SECRET', 'observatory: full-text search'],
     ['MCP_AUTH_TOKEN', 'MCP_AUTH_TOKEN', 'MCP server: tools over the network'],
   ])('fails without %s', async (variable, name, feature) => {
     const { report, of, features } = await examineDeployment({ [variable]: undefined });
@@ -112,7 +112,7 @@ describe('a deployment that lacks something', () => {
   });
 
   it.each([
-    ['CRON_SECRET', 'service API: ending of runs whose worker died'],
+    ['CRON_SECRET', 'service API: sweep of stale runs'],
     ['CREDENTIALS_ENCRYPTION_KEY', "observatory: users' own gateway keys"],
   ])('is warned without %s', async (variable, feature) => {
     const { report, of, features } = await examineDeployment({ [variable]: undefined });
@@ -126,7 +126,7 @@ describe('a deployment that lacks something', () => {
       DATABASE_URL: 'postgres://u:p@localhost:1/x',
     });
     expect(report.ok).toBe(false);
-    expect(of('database').detail).toMatch(/which a deployed function does not reach$/);
+    expect(of('database').detail).toMatch(/which a deployed function cannot reach$/);
   });
 
   it('fails with a database that lacks migrations', async () => {
@@ -194,7 +194,7 @@ describe('a deployment that lacks something', () => {
     await endProgress(database.db);
     expect(report.ok).toBe(false);
     expect(of('unfinished_move')).toMatchObject({ status: 'failed', effect: 'limits' });
-    expect(features('limited')).toContain('service API: runs, results, logs and figures');
+    expect(features('limited')).toContain('service API: runs, results, logs and statistics');
     expect((await examineDeployment()).report.ok).toBe(true);
   });
 

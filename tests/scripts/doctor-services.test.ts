@@ -56,9 +56,15 @@ describe('the model gateway', () => {
   });
 
   it.each([
-    ['at /key', [first], 'warning', '1 of 2 keys of GATEWAY_API_KEYS refused', '1'],
-    ['at /key', [second], 'warning', '1 of 2 keys of GATEWAY_API_KEYS refused', '2'],
-    ['everywhere', [first, second], 'failed', '2 of 2 keys of GATEWAY_API_KEYS refused', '1, 2'],
+    ['at /key', [first], 'warning', '1 of 2 keys of GATEWAY_API_KEYS were rejected', '1'],
+    ['at /key', [second], 'warning', '1 of 2 keys of GATEWAY_API_KEYS were rejected', '2'],
+    [
+      'everywhere',
+      [first, second],
+      'failed',
+      '2 of 2 keys of GATEWAY_API_KEYS were rejected',
+      '1, 2',
+    ],
   ])('refuses keys %s', async (_where, keys, status, detail, numbers) => {
     for (const key of keys) gateway.refusedKeys.set(key, 401);
     const { ok, text, check } = await ask();
@@ -70,7 +76,7 @@ describe('the model gateway', () => {
 
   it.each([
     ['is not set', '', /no default model/],
-    ['is not listed', 'acme/gone', /GATEWAY_MODEL is not among the models$/],
+    ['is not listed', 'acme/gone', /GATEWAY_MODEL is not one of them$/],
   ])('is told apart when the default model %s', async (_what, GATEWAY_MODEL, detail) => {
     const { check } = await ask({ GATEWAY_MODEL });
     expect(check).toMatchObject({ status: 'warning', effect: 'limits' });
@@ -141,7 +147,11 @@ describe('the mail service', () => {
   });
 
   it.each([
-    [401, { name: 'validation_error', message: 'API key is invalid' }, 'RESEND_API_KEY is refused'],
+    [
+      401,
+      { name: 'validation_error', message: 'API key is invalid' },
+      'RESEND_API_KEY was rejected',
+    ],
     [503, 'down', /answered 503$/],
     [200, '<html>', /answered 200$/],
   ])('fails the configuration when it answers %i %j', async (status, body, detail) => {

@@ -57,7 +57,7 @@ describe.each([
   it('names the table that it got to', async () => {
     await expect(lost()).rejects.toMatchObject({
       code: 'SERVICE_UNAVAILABLE',
-      message: expect.stringMatching(/^execution_logs was moved as far as \d+ rows$/),
+      message: expect.stringMatching(/^execution_logs failed after \d+ rows$/),
       cause: new Error('the connection was lost'),
     });
     expect(await countLogs(target.db)).toBeLessThan(4500);
@@ -75,7 +75,7 @@ describe.each([
         copied: (rows, total) => steps.push(total - rows),
       },
     });
-    expect(notes[0]).toBe('going on with the unfinished move');
+    expect(notes[0]).toBe('continuing the unfinished move');
     expect(steps).toHaveLength(Math.ceil((4500 - arrived) / 2000));
     expect(steps.at(-1)).toBe(0);
     expect(moved).toContainEqual({ table: 'execution_logs', rows: 4500 });
@@ -104,7 +104,7 @@ it('the target of an unfinished move is refused as the source of another', async
   const third = await createPostgres();
   await expect(move({ source: target.db, target: third.db })).rejects.toMatchObject({
     code: 'CONFLICT',
-    message: 'the source is itself the target of a move that is not finished',
+    message: 'the source is the target of an unfinished move',
   });
   await third.close();
 });
@@ -120,7 +120,7 @@ it('of two moves into one target at once, one says that the other has begun', as
   };
   await expect(move({ target: inTheMoment })).rejects.toMatchObject({
     code: 'CONFLICT',
-    message: 'another move into the target has just begun',
+    message: 'another move into the target has just started',
   });
   expect(await move()).toContainEqual({ table: 'execution_logs', rows: 4500 });
 });
@@ -149,7 +149,7 @@ describe('a target that holds something', () => {
     await sql(target.db, "INSERT INTO users VALUES ('grace', 'hash')");
     await expect(move({ startOver: true })).rejects.toMatchObject({
       code: 'CONFLICT',
-      message: 'the target holds no unfinished move',
+      message: 'the target has no unfinished move',
     });
     expect(await sql(target.db, 'SELECT username FROM users')).toEqual([{ username: 'grace' }]);
   });
@@ -171,7 +171,8 @@ it.each([
     move({ report, target: { ...target.db, query: afterChange } }),
   ).rejects.toMatchObject({
     code: 'CONFLICT',
-    message: 'source and target differ in backup_runs: something wrote meanwhile',
+    message:
+      'source and target differ in backup_runs: something has written to them during the move',
   });
   await move({ startOver: true });
 
@@ -224,7 +225,7 @@ it('takes tables of older writers over, with their NULLs and without columns of 
   await sql(source.db, "INSERT INTO execution_logs (level, host) VALUES (NULL, 'a')");
   const notes: string[] = [];
   await move({ report: { ...silent, note: (line) => notes.push(line) } });
-  expect(notes).toContain('left out of execution_logs, as not ours: host');
+  expect(notes).toContain('not copied from execution_logs, as they belong to other programs: host');
   expect(await sql(target.db, 'SELECT id::int FROM execution_logs WHERE level IS NULL')).toEqual([
     { id: 4501 },
   ]);
@@ -235,8 +236,8 @@ it('names the tables that stay behind', async () => {
   const notes: string[] = [];
   await move({ report: { ...silent, note: (line) => notes.push(line) } });
   expect(notes).toEqual([
-    expect.stringMatching(/^embeddings are left out/),
-    'left out, as not ours: of a newer version, orders',
+    expect.stringMatching(/^embeddings are not copied/),
+    'not copied, as they belong to other programs: of a newer version, orders',
     'comparing',
   ]);
 });

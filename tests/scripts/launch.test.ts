@@ -41,7 +41,7 @@ describe('a command on a Node.js that is too old', () => {
       ]);
       expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
       expect(stderr).toBe(
-        `Node.js 24 or newer is needed, and this is ${version}: run \`npm ci\` without --ignore-scripts, which installs it`,
+        `Node.js 24 or newer is required, but this is ${version}: run \`npm ci\` without --ignore-scripts to install it`,
       );
     },
   );

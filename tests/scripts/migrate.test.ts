@@ -16,14 +16,14 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 const runMigrate = (env: Record<string, string>, args: string[] = []) =>
   runScript('migrate', { args, cwd: folder, env });
 
-const applied = /was given \d+ migrations\n$/;
+const applied = /received \d+ migrations\n$/;
 
 describe('npm run migrate', () => {
   it('migrates the database of DATABASE_URL, and says when there is nothing to do', async () => {
     const database = await createPostgres({ migrated: false });
     const env = { DATABASE_URL: database.url };
     const withoutVectors =
-      'search runs on full text alone: the vector extension is not installed on this database server\n';
+      'search uses only full text: the vector extension is not installed on this database server\n';
     const first = await runMigrate(env);
     expect(first).toMatchObject({ code: 0, stderr: withoutVectors });
     expect(first.stdout).toMatch(applied);
@@ -34,7 +34,7 @@ describe('npm run migrate', () => {
     expect(rows).toEqual([{ count: 0 }]);
     expect(await runMigrate(env)).toEqual({
       code: 0,
-      stdout: 'the database of DATABASE_URL has every migration already\n',
+      stdout: 'the database of DATABASE_URL is up to date\n',
       stderr: withoutVectors,
     });
     await database.close();
@@ -45,9 +45,7 @@ describe('npm run migrate', () => {
     const first = await runMigrate(env);
     expect(first).toMatchObject({ code: 0, stderr: '' });
     expect(first.stdout).toMatch(applied);
-    expect((await runMigrate(env)).stdout).toBe(
-      'the embedded database in data has every migration already\n',
-    );
+    expect((await runMigrate(env)).stdout).toBe('the embedded database in data is up to date\n');
   });
 
   it('migrates the embedded database of a running server through its socket', async () => {

@@ -169,7 +169,9 @@ describe.each([
   it('moves all but the embeddings, and says so', async () => {
     const target = await open(create);
     const { notes, moved } = await move(target.db);
-    expect(notes).toContainEqual(expect.stringMatching(/^embeddings are left out.*not installed/));
+    expect(notes).toContainEqual(
+      expect.stringMatching(/^embeddings are not copied.*not installed/),
+    );
     expect(Object.keys(moved)).toEqual(names.filter((name) => !name.startsWith('embedding_')));
     expect(await sql(target.db, 'SELECT count(*)::int AS n FROM embedding_generations')).toEqual([
       { n: 0 },

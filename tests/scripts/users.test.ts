@@ -59,7 +59,7 @@ describe('npm run users', () => {
     const { code, stderr } = await users(['add', 'short'], 'eleven char\n');
     expect({ code, stderr }).toEqual({
       code: 2,
-      stderr: 'a password has at least 12 characters\n',
+      stderr: 'a password must have at least 12 characters\n',
     });
     expect(await storedHash('short')).toBeUndefined();
   });
@@ -132,7 +132,7 @@ describe('npm run users', () => {
     await empty.close();
     expect({ code, stderr }).toEqual({
       code: 1,
-      stderr: 'the database does not have our tables yet: run `npm run migrate`\n',
+      stderr: 'the database has no tables yet: run `npm run migrate`\n',
     });
   });
 

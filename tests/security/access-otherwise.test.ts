@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type AccessRow, callers, readAccessTable } from '../../scripts/access-table.ts';
+import { type AccessRow, callers, readAccessTable } from '../../scripts/tables/access-table.ts';
 import { type AccessWorld, startAccessWorld } from './access-world.ts';
 import { ask, type PlainAnswer } from './ask.ts';
 

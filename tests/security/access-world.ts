@@ -1,7 +1,7 @@
 import { addUser } from '../../lib/records/users.ts';
 import { hashPassword } from '../../lib/security/password.ts';
-import type { Caller } from '../../scripts/access-table.ts';
 import { type LocalServer, startLocalServer } from '../../scripts/local-server.ts';
+import type { Caller } from '../../scripts/tables/access-table.ts';
 import { chatEnvironment } from '../support/chat.ts';
 import { createEmbedded, type TestDatabase } from '../support/databases.ts';
 import { TEST_SECRET } from '../support/deps.ts';

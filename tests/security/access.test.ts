@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type AccessRow, callers, readAccessTable } from '../../scripts/access-table.ts';
 import { allRoutes } from '../../scripts/build/openapi.ts';
+import { type AccessRow, callers, readAccessTable } from '../../scripts/tables/access-table.ts';
 import { type AccessRequest, MARK, makeRequest } from './access-requests.ts';
 import { type AccessWorld, startAccessWorld } from './access-world.ts';
 import { ask, type PlainAnswer } from './ask.ts';

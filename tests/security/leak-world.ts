@@ -3,7 +3,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { addUser } from '../../lib/records/users.ts';
 import { hashPassword } from '../../lib/security/password.ts';
-import type { Caller } from '../../scripts/access-table.ts';
+import type { Caller } from '../../scripts/tables/access-table.ts';
 import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { createRepository, temporaryFolder } from '../support/git.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { callers, readAccessTable } from '../../scripts/access-table.ts';
+import { callers, readAccessTable } from '../../scripts/tables/access-table.ts';
 import { asMessage } from '../support/mcp.ts';
 import { sql } from '../support/records.ts';
 import { runScript } from '../support/script.ts';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { tools } from '../../lib/tools/catalogue.ts';
 import { describeTool } from '../../lib/tools/describe-tool.ts';
-import { callers, readAccessTable } from '../../scripts/access-table.ts';
 import { allRoutes } from '../../scripts/build/openapi.ts';
+import { callers, readAccessTable } from '../../scripts/tables/access-table.ts';
 import { scriptChat } from '../support/chat.ts';
 import { asMessage } from '../support/mcp.ts';
 import { sql } from '../support/records.ts';

@@ -58,9 +58,9 @@ describe('install scripts', () => {
   });
 
   it.each([
-    ['nobody decided on', { hasInstallScript: true, dev: true }, {}, /does not mention/],
-    ['is not there', {}, { made: false }, /which has no install script/],
-    ['ships', { hasInstallScript: true }, { made: true }, /which ships/],
+    ['nobody decided on', { hasInstallScript: true, dev: true }, {}, /is not in allowScripts/],
+    ['is not there', {}, { made: false }, /but has no install script/],
+    ['ships', { hasInstallScript: true }, { made: true }, /production dependency/],
   ])('one that %s is a fault', (_name, changes, allowed: Record<string, boolean>, fault) => {
     expect(checkInstallScripts([made(changes)], allowed)).toEqual([expect.stringMatching(fault)]);
   });
@@ -147,7 +147,7 @@ describe('the audit', () => {
 
   it('is not passed where the service does not answer', async () => {
     answer = { status: 405 };
-    expect(await run()).toEqual([expect.stringMatching(/^not audited: .*405/)]);
+    expect(await run()).toEqual([expect.stringMatching(/^the audit failed: .*405/)]);
   });
 });
 

@@ -198,7 +198,7 @@ it('says in one line that the database has no tables', async () => {
   const bare = await createPostgres({ migrated: false });
   const args = ['run', '--source', app.path];
   await expect(callWorker({ databaseUrl: bare.url, archives, args })).rejects.toThrow(
-    'the database does not have our tables yet: run `npm run migrate`',
+    'the database has no tables yet: run `npm run migrate`',
   );
   await bare.close();
 });

@@ -1,6 +1,6 @@
 import { orAborted } from '../../async.ts';
 import { AppError } from '../../errors.ts';
-import { listFaults, wordFault } from '../../http/input-faults.ts';
+import { describeIssue, formatIssues } from '../../http/validation-messages.ts';
 import type { Log } from '../../log.ts';
 import { fence } from '../../security/fence.ts';
 import type { Redactor } from '../../security/redaction/redactor.ts';
@@ -173,8 +173,8 @@ function readReport(
   { reportMail, log }: CallingDeps,
   args: ToolArguments,
 ): { report: WrittenReport } | { fault: string } {
-  const parsed = reportEmail.safeParse(args, { error: wordFault });
-  if (!parsed.success) return { fault: `invalid arguments: ${listFaults(parsed.error)}` };
+  const parsed = reportEmail.safeParse(args, { error: describeIssue });
+  if (!parsed.success) return { fault: `invalid arguments: ${formatIssues(parsed.error)}` };
   try {
     return { report: reportMail.prepare(parsed.data) };
   } catch (error) {

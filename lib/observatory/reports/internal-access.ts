@@ -1,7 +1,7 @@
 import type { Context } from 'hono';
 import type { HttpConfig } from '../../config/http.ts';
 import type { MailConfig } from '../../config/mail.ts';
-import { carriesSecretHeader } from '../../http/authentication.ts';
+import { hasSecretHeader } from '../../http/authentication.ts';
 
 export const SEND_PATH = '/reports/send';
 
@@ -12,6 +12,6 @@ export function isInternalReport(c: Context, config: HttpConfig & MailConfig): b
     c.req.method === 'POST' &&
     c.req.path === SEND_PATH &&
     c.req.header('authorization') === undefined &&
-    carriesSecretHeader(c, config)
+    hasSecretHeader(c, config)
   );
 }

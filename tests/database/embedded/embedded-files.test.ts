@@ -184,7 +184,7 @@ describe('a path too long for a socket', () => {
     dataDir = join(parent, 'n'.repeat(100), 'data');
     await expect(open()).rejects.toThrow(
       new ConfigError(
-        'DATA_DIR has too long a path for a Unix socket: set a shorter one, or start in a folder near it',
+        'the path of DATA_DIR is too long for a Unix socket: set a shorter one, or start in a folder near it',
       ),
     );
   });

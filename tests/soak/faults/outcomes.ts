@@ -287,7 +287,7 @@ const mail: Record<Use, Outcomes> = {
 };
 
 const hostSilent = 'exit code 1: the git host does not answer';
-const hostForeign = 'exit code 1: the git host gave an answer that is not understood';
+const hostForeign = 'exit code 1: the git host sent an unexpected response';
 
 const gitHost: Record<Use, Outcomes> = {
   ...notUsed,

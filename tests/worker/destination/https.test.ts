@@ -76,7 +76,7 @@ it('backs the destination not up into itself, where discovery finds it', async (
   await bench.logIn('token', 'github:destination');
   const { stderr } = await run();
   expect(await lastResults()).toMatchObject([{ repo_full_name: 'team/a' }]);
-  expect(stderr).toContain('ada/backups: the destination of the archives; it is not backed up');
+  expect(stderr).toContain('ada/backups: skipped: it is the destination of the archives');
 });
 
 describe('with settings of a person that would lead elsewhere', () => {

@@ -49,14 +49,16 @@ it('confirms with the destination login, once for many repositories', async () =
   expect(await pushed()).toContain('team__closed.bundle');
 });
 
-it('asks with the destination login, then the source login, then nobody', async () => {
+it('asks with the destination login, then the source login, then no login', async () => {
   const source = await bench.logIn();
   const destination = await bench.logIn('token', 'github:destination');
   bench.host.state.repositories.delete('ada/backups');
   expect((await run()).code).toBe(1);
   expect(asked()).toEqual([`Bearer ${destination}`, `Bearer ${source}`, null]);
   expect(await resultOf('team/closed')).toEqual(
-    doubt('the git host does not show it (destination login: 404; source login: 404; nobody: 404)'),
+    doubt(
+      'the git host does not show it (destination login: 404; source login: 404; no login: 404)',
+    ),
   );
 });
 

@@ -89,7 +89,7 @@ describe('discovery by installations', () => {
     await bench.logIn();
     expect((await run()).code).toBe(1);
     expect(await lastRun()).toMatchObject({
-      error_message: expect.stringContaining('the app is suspended on every account'),
+      error_message: expect.stringContaining('the app is suspended on all accounts'),
     });
   });
 
@@ -230,7 +230,7 @@ describe('discovery by accounts', () => {
     await bench.logIn('token');
     expect((await run({ ORG_ACCOUNT: 'taem' })).code).toBe(1);
     expect(await lastRun()).toMatchObject({
-      error_message: 'discovery failed: ORG_ACCOUNT names taem, which the git host does not know',
+      error_message: 'discovery failed: ORG_ACCOUNT is taem, which does not exist on the git host',
     });
   });
 

@@ -108,7 +108,7 @@ it('ends 200 repositories, ten of them broken in ten ways, in one run within 300
   expect(
     Object.fromEntries(others.map((it) => [it.repo_full_name, [it.status, it.error_message]])),
   ).toEqual({
-    '-team/../x': ['failed', message(/its name on the git host is not accepted/)],
+    '-team/../x': ['failed', message(/its name on the git host is not valid/)],
     'team/blocked': ['failed', message(/has disabled this repository \(451\); git said/)],
     'team/corrupt': ['failed', message(/./)],
     'team/disabled': ['failed', message(/has disabled this repository \(451\)$/)],

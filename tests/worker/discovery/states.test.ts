@@ -150,7 +150,7 @@ it('says that access was lost between the list and the clone, with what git said
 
 it.each([
   ['deleted', 404, /^access lost: the git host answers 404 .*its archive team__b\.bundle is kept/],
-  ['unlisted', 200, /^access lost: the repository exists, but discovery does not find it/],
+  ['unlisted', 200, /^access lost: the repository exists, but discovery no longer finds it/],
   ['disabled', 451, /^the git host has disabled this repository \(451\); its archive/],
 ] as const)(
   'gives a repository that was backed up before and is not listed any more a result: %s',
@@ -195,7 +195,7 @@ it.each([
       // biome-ignore lint/suspicious/noControlCharactersInRegex: the characters that must be gone
       repo_full_name: expect.not.stringMatching(/[\u0000-\u001f]/),
       status: 'failed',
-      error_message: 'its name on the git host is not accepted',
+      error_message: 'its name on the git host is not valid',
     },
   ]);
   expect(bench.http.requests.every(({ path }) => path.startsWith('/team/sound.git/'))).toBe(true);

@@ -5,8 +5,8 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { listInstallations, readAccount } from '../../../lib/worker/git-host/account.ts';
 import { createGitHostClient } from '../../../lib/worker/git-host/client.ts';
-import { explainHostFault } from '../../../lib/worker/git-host/faults.ts';
-import { listPages } from '../../../lib/worker/git-host/pages.ts';
+import { explainHostError } from '../../../lib/worker/git-host/errors.ts';
+import { listPages } from '../../../lib/worker/git-host/list-pages.ts';
 import { grantAppToken } from '../../support/git-host/state.ts';
 import { useLoginBench } from '../../support/hooks.ts';
 import { untilSleeping } from '../../support/logins.ts';
@@ -145,7 +145,7 @@ describe('a fault of the git host', () => {
     bench.host.state.tokens.clear();
     const fault = await readAccount(clientOf()).then(
       () => null,
-      (error) => explainHostFault(error, bench.host.url),
+      (error) => explainHostError(error, bench.host.url),
     );
     expect(fault?.message).toMatch(/^127\.0\.0\.1:\d+ answered 401: Bad credentials/);
     expect(fault?.cause).toBeUndefined();
@@ -162,7 +162,7 @@ describe('a fault of the git host', () => {
     });
     const fault = await readAccount(client).then(
       () => null,
-      (error) => explainHostFault(error, connection.apiUrl),
+      (error) => explainHostError(error, connection.apiUrl),
     );
     expect(fault).toMatchObject({
       code: 'SERVICE_UNAVAILABLE',

@@ -132,7 +132,7 @@ describe('auth status --check', () => {
     expect(await check(env)).toBe(4);
     const { session, written } = openTestSession(bench, { env });
     await runLoginCommand(session, { name: 'auth status', check: false, json: false });
-    expect(written.stdout).toMatch(/cannot be used: it is for http:\S+, and GIT_HOST_URL names/);
+    expect(written.stdout).toMatch(/cannot be used: it is for http:\S+, but GIT_HOST_URL is/);
   });
 
   it('is 1 when the login cannot be read, also with a token of the environment', async () => {

@@ -55,7 +55,7 @@ describe('login github, piped', () => {
       code: 0,
       stdout: `Logged in to ${new URL(host.url).host} as ada: source login, kept in ${folder}/config/credentials.json.\n`,
       stderr: expect.stringMatching(
-        /^Open {3}http:\S+\nEnter {2}WDJB-MJHT {3}\(valid for 15 minutes\)\nWaiting for you to allow the login there\.\nThe app is not installed/,
+        /^Open {3}http:\S+\nEnter {2}WDJB-MJHT {3}\(valid for 15 minutes\)\nWaiting for you to authorize the login\.\nThe app is not installed/,
       ),
     });
     expect(stdout + stderr).not.toContain('\u001b');
@@ -85,7 +85,7 @@ describe('login github, piped', () => {
     expect({ code, stdout, stderr }).toEqual({
       code: 0,
       stdout: expect.stringContaining('credentials.json'),
-      stderr: expect.stringContaining('the keychain: it did not answer in 3 seconds'),
+      stderr: expect.stringContaining('the keychain: it did not answer within 3 seconds'),
     });
   });
 

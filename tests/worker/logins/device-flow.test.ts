@@ -86,7 +86,7 @@ describe('the device flow', () => {
     ['incorrect_device_code', 'UNAUTHORIZED', /code has expired: log in again/],
     ['incorrect_client_credentials', 'BAD_REQUEST', /client id.*check --client-id/],
     ['device_flow_disabled', 'BAD_REQUEST', /enable device flow in the app's settings/],
-    ['unheard_of', 'UNAUTHORIZED', /refused the login \(unheard_of\)/],
+    ['unheard_of', 'UNAUTHORIZED', /rejected the login \(unheard_of\)/],
   ])('ends at %s with what to do', async (fault, code, message) => {
     bench.host.state.polls.push({ error: fault });
     const { error } = await authorize();

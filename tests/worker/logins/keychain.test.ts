@@ -96,7 +96,7 @@ it('gives up after three seconds of a D-Bus that hangs, and leaves no process be
   const hungUp = once(connection, 'close');
   connection.resume();
   clock.advance(3_000);
-  await expect(call).rejects.toThrow('it did not answer in 3 seconds');
+  await expect(call).rejects.toThrow('it did not answer within 3 seconds');
   // The process that made the call is gone, and its connection with it.
   await hungUp;
   bus.close();

@@ -221,7 +221,7 @@ describe('login github --import-token', () => {
     const { error, stdout, stderr } = await logIn({ command: imported, env: noGh, stdin: wrong });
     expect(error).toMatchObject({
       code: 'UNAUTHORIZED',
-      message: 'the git host does not accept the token: import another',
+      message: 'the git host rejects the token: import another one',
     });
     expect(`${error?.stack}${stdout}${stderr}`).not.toContain(wrong);
     expect(await bench.store.list()).toEqual({});

@@ -75,7 +75,9 @@ describe('a login', () => {
     bench.keychain.fault = 'no bus';
     await bench.store.save(NAME, makeLogin(), storesFor('file'));
     expect(bench.notices).toEqual([
-      expect.stringMatching(/^warning: the keychain keeps an old entry "github:source .*no bus$/),
+      expect.stringMatching(
+        /^warning: the keychain still has an old entry "github:source .*no bus$/,
+      ),
     ]);
   });
 

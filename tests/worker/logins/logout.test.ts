@@ -89,7 +89,7 @@ describe('logout', () => {
     bench.keychain.fault = 'it is locked';
     await expect(logOut('all')).rejects.toMatchObject({
       code: 'CREDENTIAL_STORAGE_UNAVAILABLE',
-      message: expect.stringContaining('the source login stays'),
+      message: expect.stringContaining('the source login was kept'),
     });
     expect(await names()).toEqual(['github:source']);
     await expect(stat(join(bench.folder, 'app.json'))).rejects.toMatchObject({ code: 'ENOENT' });
@@ -101,7 +101,7 @@ describe('logout', () => {
     await expect(logOut('github:source')).rejects.toMatchObject({
       code: 'CREDENTIAL_STORAGE_UNAVAILABLE',
       message: expect.stringContaining(
-        'the source login stays: the keychain could not be changed (it is locked)',
+        'the source login was kept: the keychain could not be changed (it is locked)',
       ),
     });
     expect(await names()).toEqual(['github:source']);

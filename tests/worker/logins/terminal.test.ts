@@ -69,7 +69,7 @@ describe('login github on a terminal', () => {
     const { code, output } = await terminal.finished;
     expect(code).toBe(0);
     expect(stripVTControlCharacters(output)).toMatch(
-      /\nWaiting for you to allow the login there\.\r\nThe login is kept in .*\r\nLogged in to \S+ as ada: source login/,
+      /\nWaiting for you to authorize the login\.\r\nThe login is kept in .*\r\nLogged in to \S+ as ada: source login/,
     );
   });
 
@@ -88,7 +88,7 @@ describe('login github on a terminal', () => {
     const terminal = start('login', 'github');
     await terminal.waitFor(/Copy the code/);
     terminal.type('n');
-    await terminal.waitFor(/Waiting for you to allow the login there/);
+    await terminal.waitFor(/Waiting for you to authorize the login/);
     host.approve('ada');
     expect((await terminal.finished).code).toBe(0);
     await expect(readFile(join(folder, 'opened'))).rejects.toMatchObject({ code: 'ENOENT' });

@@ -246,7 +246,7 @@ describe('the tokens of a run with a source login', () => {
     const source = await open({ GIT_HOST_URL: 'https://git.example.org' });
     await expect(source.source('project')).rejects.toMatchObject({
       code: 'UNAUTHORIZED',
-      message: expect.stringContaining('GIT_HOST_URL names another host'),
+      message: expect.stringContaining('GIT_HOST_URL is another host'),
     });
   });
 

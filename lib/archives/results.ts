@@ -7,16 +7,16 @@ export type ResolvedBy =
   | 'legacy_name'
   | 'legacy_name_any_case';
 
-/** Where the expected SHA-256 was recorded; the note is the file beside the archive. */
+/** Where the expected SHA-256 was recorded. The note is the file next to the archive. */
 export type RecordedBy = 'database' | 'note';
 
 /**
- * How a check ended. `not_recorded`: there is no SHA-256 to compare with; `not_applicable`: the format
- * has nothing to check; `not_checked`: an earlier check failed.
+ * The outcome of a check. `not_recorded`: there is no SHA-256 to compare with. `not_applicable`: the format
+ * has nothing to check. `not_checked`: an earlier check failed.
  */
 export type CheckOutcome = 'passed' | 'failed' | 'not_recorded' | 'not_applicable' | 'not_checked';
 
-/** What was proved about an archive, check by check. */
+/** The outcome of each check of an archive. */
 export interface Proof {
   /** The file's SHA-256 is the recorded one. */
   checksum: CheckOutcome;
@@ -26,7 +26,7 @@ export interface Proof {
   pack_checksum: CheckOutcome;
   /** Every object of the pack is readable. */
   objects: CheckOutcome;
-  /** Everything that a ref or an object names is in the pack. */
+  /** Everything that refs and objects refer to is in the pack. */
   history: CheckOutcome;
 }
 
@@ -36,11 +36,11 @@ export interface ArchivedRef {
   commit: string;
 }
 
-/** The answer of verify_archive_integrity. */
+/** The result of verify_archive_integrity. */
 export interface Verification {
   /** The requested name. */
   repository: string;
-  /** File name, below the archive folder. */
+  /** File name in the archive folder. */
   archive: string;
   format: ArchiveFormat;
   resolved_by: ResolvedBy;
@@ -49,16 +49,16 @@ export interface Verification {
   /** Null if none is recorded. */
   expected_sha256: string | null;
   expected_by: RecordedBy | null;
-  /** In the bundle's order, as many as fit an answer; none for a tar.gz. */
+  /** In the bundle's order, as many as fit a response; none for a tar.gz. */
   refs: ArchivedRef[];
   /** Only if refs were left out. */
   truncated?: true;
-  /** Did git unpack the pack and check all its objects? False for a tar.gz. */
+  /** Whether git unpacked the pack and checked all its objects. False for a tar.gz. */
   pack_verified: boolean;
   /** VALID_UNRECORDED: intact, but there is no SHA-256 to compare with. */
   integrity_status: 'VALID_UNCOMPROMISED' | 'VALID_UNRECORDED';
   proof: Proof;
-  /** Only if the note beside the archive differs from the database's record. */
+  /** Only if the note differs from the database's record. */
   remark?: string;
 }
 
@@ -73,7 +73,7 @@ export type EntryType =
   | 'fifo'
   | 'unknown';
 
-/** One entry of an archive. The path is unchanged: it may be absolute or climb. */
+/** One entry of an archive. The path is unchanged: it may be absolute or contain `..`. */
 export interface ArchiveEntry {
   path: string;
   /** Bytes of content; 0 for entries without. */
@@ -83,37 +83,37 @@ export interface ArchiveEntry {
   type: EntryType;
 }
 
-/** The answer of inspect_archive_contents. */
+/** The result of inspect_archive_contents. */
 export interface Listing {
   repository: string;
   archive: string;
   format: ArchiveFormat;
   entries: ArchiveEntry[];
   returned: number;
-  /** Are there more entries under the prefix? */
+  /** Whether there are more entries under the prefix. */
   truncated: boolean;
 }
 
 /**
- * The answer of extract_backup_file. Ranges refer to the file as it is shown, without secrets. `content`
- * comes last, because a client that truncates an answer cuts off its end.
+ * The result of extract_backup_file. Ranges refer to the file as shown, without secrets. `content` comes
+ * last, because clients truncate responses at the end.
  */
 export interface ExtractedFile {
   repository: string;
   archive: string;
   path: string;
-  /** Only if secrets were removed: how many, and that the content is not that of the file. */
+  /** Only if secrets were removed: how many, and a notice that the content differs from the file. */
   redacted?: number;
   notice?: string;
   /** Bytes of the file in the archive. */
   size: number;
   /** utf-8 only if the bytes are exactly that text. */
   encoding: 'utf-8' | 'base64';
-  /** The bytes in `content`, and of how many. */
+  /** The bytes in `content`, and the total. */
   bytes: { offset: number; length: number; total: number };
-  /** The lines that `content` starts and ends in, and of how many; null if it is not text. */
+  /** The first and last line in `content`, and the total; null if it is not text. */
   lines: { start: number; end: number; total: number } | null;
-  /** Was more requested than fits an answer? */
+  /** Whether more was requested than fits a response. */
   truncated: boolean;
   /** Only if truncated: what is missing, and how to get it. */
   more?: string;

@@ -4,14 +4,14 @@ import type { Deps } from '../deps.ts';
 import { sweepStaleRuns } from '../records/stale-runs.ts';
 import { updateActiveGeneration } from '../search/update-active-generation.ts';
 
-/** Time between two sweeps; a database unused for longer is left asleep. */
+/** Time between sweeps. A database that was not used for longer is left asleep. */
 const SWEEP_INTERVAL_MS = 10 * 60_000;
 
 export type SweepOutcome = { swept: number; run_ids: number[] } | { skipped: true; reason: string };
 
 /**
- * Fails the runs whose worker stopped, unless the database has been idle: then it is not touched, so
- * that one that scales to zero can sleep. New records are then enqueued for search.
+ * Fails runs whose worker stopped, and enqueues new records for search. Does not touch an idle database, so
+ * that one that scales to zero can sleep.
  */
 export async function sweep(deps: Deps<BackupsConfig>): Promise<SweepOutcome> {
   const now = deps.clock.now();
@@ -21,13 +21,19 @@ export async function sweep(deps: Deps<BackupsConfig>): Promise<SweepOutcome> {
   }
   const staleAfterMs = deps.config.STALE_RUN_AFTER_MINUTES * 60_000;
   const runIds = await sweepStaleRuns(deps.databaseUse.unnoted, { now, staleAfterMs });
-  for (const run_id of runIds) deps.log.warn('a run was given up: its worker stopped', { run_id });
-  await keepUp(deps);
+  for (const run_id of runIds)
+    deps.log.warn('marked a run as failed: its worker stopped', { run_id });
+  await updateSearch(deps);
   return { swept: runIds.length, run_ids: runIds };
 }
 
-/** New records flow into the active embedding generation. Runs were swept whatever becomes of that. */
-async function keepUp({ databaseUse, clock, log, redactor }: Deps<BackupsConfig>): Promise<void> {
+/** Adds new records to the active embedding generation. A failure is logged; the runs are already swept. */
+async function updateSearch({
+  databaseUse,
+  clock,
+  log,
+  redactor,
+}: Deps<BackupsConfig>): Promise<void> {
   try {
     await updateActiveGeneration({ db: databaseUse.unnoted, clock, log, redactor });
   } catch (error) {
@@ -35,8 +41,8 @@ async function keepUp({ databaseUse, clock, log, redactor }: Deps<BackupsConfig>
   }
 }
 
-/** Sweeps every 10 minutes until stopped, for a server that no platform's cron calls. */
-export function startSweeping(deps: Deps<BackupsConfig>): Repeating {
+/** Sweeps every 10 minutes until stopped, for servers without the platform's cron. */
+export function startStaleRunSweep(deps: Deps<BackupsConfig>): Repeating {
   const { clock, log } = deps;
   return repeat(() => sweep(deps), {
     what: 'the sweep of stale runs',

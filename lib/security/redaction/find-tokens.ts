@@ -1,22 +1,21 @@
-import { type Issued, issuedForms } from './issued-forms.ts';
 import { findAll, type Range } from './ranges.ts';
+import { type TokenFormat, tokenFormats } from './token-formats.ts';
 
-/** Its tokens may stand behind a letter. */
+/** May also follow a letter. */
 const gitHubToken = /gh[pousr]_\w{36,8192}(?:\.[\w-]{1,8192}){0,2}|github_pat_\w{22,8192}/g;
 
-/** Forms that are marked within: the mark with what follows, and what must stand before it. */
-const markedWithin: readonly { mark: RegExp; before: RegExp; isBeforeSecret: boolean }[] = [
+/** Formats recognized by a mark in the middle: the mark and the rest, and what must precede it. */
+const markedFormats: readonly { mark: RegExp; before: RegExp; isBeforeSecret: boolean }[] = [
   // Telegram, Terraform, Mailchimp, MaxMind
   marked(/:AA[\w-]{32,36}/g, /(?<![A-Za-z\d])\d{8,12}$/),
   marked(/\.atlasv1\.[\w=-]{60,128}/g, /(?<![A-Za-z\d])[A-Za-z\d]{14}$/),
   marked(/-us\d{1,2}(?![A-Za-z\d])/g, /(?<![A-Za-z\d])[\da-f]{32}$/),
   marked(/_mmk(?![A-Za-z\d])/g, /(?<![A-Za-z\d])[A-Za-z\d]{6}_[A-Za-z\d]{29}$/),
-  // Addresses to which anybody may post: Slack, Discord, Teams
+  // Webhook URLs: Slack, Discord, Teams
   address(/\/(?:services|workflows|triggers)\/[\w+/-]{16,512}/g, /hooks\.slack\.com$/),
   address(/\/api\/webhooks\/\d{1,24}\/[\w-]{16,512}/g, /discord(?:app)?\.com$/),
   address(/\/webhookb2\/[\w@/-]{16,512}/g, /\.office\.com$/),
 ];
-/** Most signs that are looked at before a mark. */
 const MAX_BEFORE_MARK = 40;
 
 function marked(mark: RegExp, before: RegExp) {
@@ -27,16 +26,16 @@ function address(mark: RegExp, before: RegExp) {
   return { mark, before, isBeforeSecret: false };
 }
 
-/** Keys of model gateways. Words such as `task-…` and `sk-learn-…` are no keys. */
+/** The prefix of gateway keys, but also of words such as `sk-learn-…`. */
 const GATEWAY_KEY = 'sk-';
 
-/** How many signs a form is looked up by. */
+/** How many characters of a prefix are indexed. */
 const HEAD = 3;
 
-/** The forms by what they begin with, and a table that most words are passed over by. */
-const byHead = new Map<number, Issued[]>();
+/** Formats by the head of their prefix, and a lookup table that rules out most positions. */
+const byHead = new Map<number, TokenFormat[]>();
 const mayBegin = new Uint8Array(2 ** 16);
-for (const form of issuedForms) {
+for (const form of tokenFormats) {
   for (const prefix of form.prefixes) {
     const head = headOf(prefix, 0);
     byHead.set(head, [...(byHead.get(head) ?? []), { ...form, prefixes: [prefix] }]);
@@ -45,16 +44,15 @@ for (const form of issuedForms) {
 }
 
 /**
- * Finds tokens that say by their form whose they are. Goes through a text once, and looks closer only at
- * words that begin like a token, which is what makes a hundred forms cost no more than one. Words begin also
- * at the given places.
+ * Finds tokens of known formats. Scans the text once and tests only words that start like a token, so that a
+ * hundred formats cost no more than one. `starts` are additional positions at which a word may start.
  */
-export function findIssuedTokens(text: string, starts?: ReadonlySet<number>): Range[] {
+export function findTokens(text: string, starts?: ReadonlySet<number>): Range[] {
   const found: Range[] = [];
   for (const { 0: token, index } of findAll(text, gitHubToken)) {
     found.push({ start: index, end: index + token.length });
   }
-  for (const { mark, before, isBeforeSecret } of markedWithin) {
+  for (const { mark, before, isBeforeSecret } of markedFormats) {
     for (const { 0: token, index } of findAll(text, mark)) {
       const head = before.exec(text.slice(Math.max(0, index - MAX_BEFORE_MARK), index))?.[0];
       if (head === undefined) continue;
@@ -76,7 +74,7 @@ export function findIssuedTokens(text: string, starts?: ReadonlySet<number>): Ra
   return found;
 }
 
-/** Where what looks like a token ends that begins here, and whether it is one; null when nothing does. */
+/** The end of the token candidate that starts here, and whether it is a secret; null if there is none. */
 function measureToken(
   text: string,
   at: number,
@@ -98,14 +96,14 @@ function headOf(text: string, at: number): number {
   return (code(at) << 16) | (code(at + 1) << 8) | code(at + 2);
 }
 
-/** A place in the table for a head. */
+/** The index of a head in the lookup table. */
 function spread(head: number): number {
   return Math.imul(head, 0x9e37_79b1) >>> 16;
 }
 
 /**
- * Does a word begin here? It stands behind no letter or digit, unless these belong to an escape of JSON or
- * of a URL, as in the JSON text `"key:\nsk-…"`.
+ * Whether a word starts here: not after a letter or digit, unless these are part of a JSON or URL escape, as
+ * in the JSON string `"key:\nsk-…"`.
  */
 function isWordStart(text: string, at: number): boolean {
   if (at === 0 || !isAlphanumeric(text.charCodeAt(at - 1))) return true;
@@ -124,16 +122,16 @@ function isAlphanumeric(code: number): boolean {
   return (code >= 97 && code <= 122) || (code >= 48 && code <= 57) || (code >= 65 && code <= 90);
 }
 
-/** A key has a long part without a hyphen, or says whose it is, or is not made of letters alone. */
+/** A key has a long part without hyphens, a known issuer or a digit. */
 function isGatewayKey(text: string): boolean {
   return /[A-Za-z\d]{16}|^sk-(?:or|ant|proj|svcacct|admin|lf)-|\d/.test(text);
 }
 
-/** What is left of a token at the end of a text that was cut. */
+/** A truncated token at the end of a text. */
 const cutToken =
   /(?<![A-Za-z\d])(?:(?:(?:gh[pousr]|github_pat|npm|hf|re|[sr]k_(?:live|test)|dckr_pat|whsec)_|gl(?:pat|rt|dt)-|xox[a-z]-|(?:SG|ya29|hvs)\.|AKIA|ASIA|AIza|ATBB|ATATT|ATCTT|pypi-Ag)[\w.=-]{8,300}|(?<![\w.=-])eyJ[\w.=-]{8,8192})(?=…?$)/;
 
-/** Finds a token in which a text was cut. `text` is its end. */
+/** Finds a token truncated by the end of `text`. */
 export function findCutToken(text: string): Range[] {
   const cut = cutToken.exec(text);
   return cut ? [{ start: cut.index, end: cut.index + cut[0].length }] : [];

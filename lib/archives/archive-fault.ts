@@ -21,12 +21,12 @@ export function corrupt(reason: string): ArchiveFault {
   return new ArchiveFault('CORRUPT_ARCHIVE', reason);
 }
 
-/** A bundle that lacks objects, or for which that cannot be decided. */
+/** A bundle that lacks objects, or may lack some. */
 export function incomplete(reason: string): ArchiveFault {
   return new ArchiveFault('INCOMPLETE_HISTORY', reason);
 }
 
-/** There is no archive of a repository; its name may be mistyped. */
+/** There is no archive of a repository. The name may be mistyped. */
 export class NoArchive extends AppError {
   constructor(repository: string) {
     super('NOT_FOUND', `there is no archive of ${repository} in the archive folder`);

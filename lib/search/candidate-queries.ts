@@ -1,4 +1,8 @@
-import { MAX_CANDIDATES, sourceTypesParameter as types } from './query-parameters.ts';
+/** Candidates per list. Lower ranks add next to nothing to a fused score. */
+export const MAX_CANDIDATES = 100;
+
+/** SQL for the source types, the fourth parameter of the search statement (hybrid-query.ts). */
+export const sourceTypesParameter = `$4::text[]`;
 
 /** Full text is used when it has weight, and whenever vectors cannot be used. */
 const textsTakePart = `($5::float8 > 0 OR NOT (SELECT take_part FROM vectors_usable))`;
@@ -23,12 +27,29 @@ export function fullTextCandidates(find: string, share: number): string {
       if (list !== 'chunk') {
         return `SELECT '${list}' AS source_type, row_id AS source_id, tier, rank, NULL::bigint AS chunk_id
           FROM ${found('NULL', '$8::text')}
-          WHERE '${list}' = ANY (${types}) AND ${textsTakePart}`;
+          WHERE '${list}' = ANY (${sourceTypesParameter}) AND ${textsTakePart}`;
       }
       return `SELECT chunk.source_type, chunk.source_id::bigint, tier, rank, chunk.id
         FROM active, LATERAL ${found('active.id', 'NULL')}
         LEFT JOIN embedding_chunks AS chunk ON chunk.id = row_id
-        WHERE ${textsTakePart} AND (row_id IS NULL OR chunk.source_type = ANY (${types}))`;
+        WHERE ${textsTakePart} AND (row_id IS NULL OR chunk.source_type = ANY (${sourceTypesParameter}))`;
     })
     .join('\n    UNION ALL\n    ');
 }
+
+/** The minimum share of the query's trigrams that a chunk must contain, to exclude hash collisions. */
+const MIN_SHARED_TRIGRAMS = 0.2;
+
+/** SQL for the share of the query's trigrams that the embedded text of a chunk contains. */
+const sharedSpelling = `(
+  SELECT avg((position(piece IN spelt) > 0)::int)
+  FROM (
+    SELECT lower(concat_ws(' ', metadata->>'repository', metadata->>'level', content)) AS spelt
+    FROM embedding_chunks WHERE id = chunk_id OFFSET 0
+  ) AS chunk, unnest($11::text[]) AS piece)`;
+
+/** SQL for the chunks nearest to the query's vector, from the generation in the CTE `active`. */
+export const nearestChunks = `SELECT chunk_id, similarity
+    FROM active, LATERAL search_vectors(active.id, active.dimensions, $2::text, ${sourceTypesParameter}, ${MAX_CANDIDATES})
+    WHERE (SELECT take_part FROM vectors_usable) AND similarity >= $9::float8
+      AND ($11::text[] IS NULL OR ${sharedSpelling} >= ${MIN_SHARED_TRIGRAMS})`;

@@ -15,7 +15,7 @@ import type { Subject } from './subject.ts';
 
 type Surface = Feature['surface'];
 
-/** The variables that each deployed function reads first. */
+/** The variables of each deployed function. */
 const ofFunctions = {
   'service API': backupsVariables,
   'live feed': liveSurfaceVariables,
@@ -23,15 +23,15 @@ const ofFunctions = {
   'MCP server': mcpSurfaceVariables,
 };
 
-/** One process, which does not start with a single bad value. */
+/** One process, which does not start with any invalid value. */
 const ofLocalServer = z.object({ ...localVariables.shape, ...listenVariables.shape });
 const ofWorker = z.object({ ...gitHostVariables.shape, ...archiveVariables.shape });
 
 /**
- * The name of the check that says why a surface refuses its whole configuration; null if it accepts it.
- * A surface refuses all requests rather than run with a bad value.
+ * The name of the check that explains why a surface rejects its configuration; null if it accepts it. With an
+ * invalid value, a surface rejects all requests.
  */
-export function findRefusal(
+export function findRejection(
   surface: Surface,
   checks: readonly Check[],
   { environment, isHosted }: Subject,

@@ -1,14 +1,14 @@
 import { BARRIER } from './mask.ts';
 import { findAll, type Range } from './ranges.ts';
 
-/** Parameters of an address that hold a secret: `?access_token=…`, `&X-Amz-Signature=…`. */
+/** URL parameters with a secret: `?access_token=…`, `&X-Amz-Signature=…`. */
 const secretParameter =
   /[?&;#](?:amp;)?[\w.%-]{0,200}?(?:token|secret|password|passwd|pwd|api[_-]?key|signature|credential|(?<=[?&;#])(?:sig|jwt|assertion|ticket))=([^\s&;#"'<>`\\]{1,16384})/gi;
-/** Parameters that hold a secret only when their value looks like one. */
+/** Parameters that are a secret only if their value looks random. */
 const possibleParameter =
   /[?&#](?:amp;)?(?:key|code|auth|sid|session|sessionid|hmac)=([^\s&;#"'<>`\\]{8,4096})/gi;
 
-/** `curl -u name:password`, with any quotation marks; not `git push -u https://host`. */
+/** `curl -u name:password`, quoted or not; but not `git push -u https://host`. */
 const userOption =
   /(?<![\w-])(?:-u|--user|--proxy-user)(?:[ \t]{1,4}|=|(?=["']))["']?([^\s:'"$]{1,200}):(?!\/\/)([^\s'"\0]{1,400})/g;
 const requester = /\b(?:curl|wget|http|https|xh)\b[^\n]{0,300}$/;
@@ -17,7 +17,7 @@ const passwordOption =
 /** A line of .pgpass. */
 const pgpass = /^[\w.*-]{1,253}:(?:543\d|6432|\*):[^:\s]{1,63}:[^:\s]{1,63}:([^\r\n\0]{1,200})$/gm;
 
-/** Finds secrets in queries and fragments of addresses, and in options of commands that are known for them. */
+/** Finds secrets in URL queries and fragments, in options of known commands and in .pgpass. */
 export function findParameters(text: string): Range[] {
   const found: Range[] = [];
   const add = ({ 0: all, index }: { 0: string; index: number }, value: string) => {
@@ -41,7 +41,7 @@ export function findParameters(text: string): Range[] {
   return found;
 }
 
-/** Letters and digits in a mixture that no word or date is. */
+/** A mixture of letters and digits that is not a word with a number. */
 function isRandom(value: string): boolean {
   return (
     /^[\w.~%+/=-]+$/.test(value) &&

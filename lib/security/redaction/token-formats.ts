@@ -1,18 +1,18 @@
-/** A form of tokens: what they begin with, and a pattern for the rest. */
-export interface Issued {
+/** A token format: its prefixes, and a pattern for the rest. */
+export interface TokenFormat {
   prefixes: readonly string[];
   /** Sticky. */
   rest: RegExp;
 }
 
 /**
- * Forms of tokens by which their issuers mark them, as secret scanners (gitleaks, secretlint) list them:
- * what a token begins with, of three signs at least, and what follows.
+ * Token formats with a recognizable prefix of at least three characters, as listed by secret scanners
+ * (gitleaks, secretlint).
  *
- * Repetitions are bounded, since a long match would exhaust the stack of the regular expression engine,
- * and nothing that must follow one can send it back far, so that the time is in proportion to the text.
+ * Repetitions are bounded, since a long match would exhaust the stack of the regular expression engine. None
+ * of them can backtrack far, so the time is linear in the length of the text.
  */
-export const issuedForms: readonly Issued[] = [
+export const tokenFormats: readonly TokenFormat[] = [
   // GitLab
   form(
     'glpat- gldt- glrt- glrtr- glcbt- glptt- glft- glimt- glagent- gloas- glffct- glsoat- glwt-',
@@ -52,7 +52,7 @@ export const issuedForms: readonly Issued[] = [
   form('xkeysib-', /[\da-f]{64}-[A-Za-z\d]{16}/y),
   form('key-', /[\da-f]{32}(?![A-Za-z\d])/y),
   form('mlsn.', /[\da-f]{64}/y),
-  // Registries of packages and images
+  // Package and image registries
   form('npm_', /[A-Za-z\d]{36}/y),
   form('pypi-Ag', /[\w-]{40,2048}/y),
   form('rubygems_', /[\da-f]{48}/y),
@@ -65,7 +65,7 @@ export const issuedForms: readonly Issued[] = [
   // Models
   form('sk-', /[\w-]{8,8192}/y),
   form('hf_ api_org_', /[A-Za-z]{30,64}/y),
-  // Without hyphens: names such as `csk-app-server-…` are none.
+  // Without hyphens, to exclude names such as `csk-app-server-…`.
   form('xai- pplx- csk-', /\w{32,256}/y),
   form('nvapi-', /[\w-]{60,256}/y),
   form('gsk_ jina_ pcsk_ tgp_v1_', /[\w-]{32,256}/y),
@@ -89,7 +89,7 @@ export const issuedForms: readonly Issued[] = [
   form('A3-', /[A-Z\d]{6}(?:-[A-Z\d]{5,11}){4,5}/y),
   form('p8e-', /[A-Za-z\d]{32}/y),
   form('dt0c01. dt0s01. dt0s16.', /[A-Z\d]{24}\.[A-Z\d]{64}/y),
-  // Work tracking, monitoring and continuous integration
+  // Issue trackers, monitoring, CI
   form('lin_api_ lin_oauth_', /[A-Za-z\d]{32,64}/y),
   form('ntn_', /[A-Za-z\d]{40,64}/y),
   form('figd_ figo_ figu_ figr_', /[\w-]{40,128}/y),
@@ -105,15 +105,15 @@ export const issuedForms: readonly Issued[] = [
   form('sm_aat_ sm_pat_ sm_sat_', /[A-Za-z\d]{16}/y),
   form('pat. sat.', /[\w-]{22}\.[A-Za-z\d]{24}\.[A-Za-z\d]{20}/y),
   form('EAAC EAAM', /[A-Za-z\d]{90,512}/y),
-  // Keys of age
+  // age
   form('AGE-SECRET-KEY- AGE-PLUGIN-', /[A-Z\d-]{20,128}/y),
 ];
 
-function form(prefixes: string, rest: RegExp): Issued {
+function form(prefixes: string, rest: RegExp): TokenFormat {
   return { prefixes: prefixes.split(' '), rest };
 }
 
-/** A prefix of two signs with each digit behind it. */
+/** A prefix of two characters followed by each hexadecimal digit. */
 function hexadecimal(prefix: string): string {
   return [...'0123456789abcdef'].map((digit) => prefix + digit).join(' ');
 }

@@ -7,9 +7,9 @@ const PAGE_SIZE = 100;
 const MAX_PAGES = 1_000;
 
 /**
- * Yields every page of a list of the API. Pages are requested by number: the host's `Link` header only
- * says whether there is another, so that no answer sends our token elsewhere. Throws SERVICE_UNAVAILABLE
- * for a list that does not end: what was not listed must not count as deleted.
+ * Yields every page of a list. Pages are requested by number; the `Link` header only tells whether there is
+ * another one, so that no response can direct our token elsewhere. Throws SERVICE_UNAVAILABLE for a list that
+ * does not end, because unlisted repositories would count as deleted.
  */
 export async function* listPages<Page>(
   client: GitHostClient,

@@ -1,17 +1,16 @@
 import type { z } from 'zod';
 
-/** Most characters of a list of faults. */
 const MAX_CHARS = 500;
 
 const withArticle: Readonly<Record<string, string>> = {
   array: 'a list',
   object: 'an object',
-  string: 'a text',
+  string: 'a string',
   int: 'an integer',
 };
 
-/** Words what is wrong with a value where its schema does not: for `safeParse(value, { error })`. */
-export const wordFault: z.core.$ZodErrorMap = (issue) => {
+/** The message for an issue whose schema has none, for `safeParse(value, { error })`. */
+export const describeIssue: z.core.$ZodErrorMap = (issue) => {
   switch (issue.code) {
     case 'invalid_type':
       return issue.input === undefined
@@ -38,8 +37,8 @@ export const wordFault: z.core.$ZodErrorMap = (issue) => {
   }
 };
 
-/** What is wrong with an input, each fault after the field it is in: `days: must be at least 1; …`. */
-export function listFaults(error: z.ZodError): string {
+/** Formats all issues with their paths: `days: must be at least 1; …`. */
+export function formatIssues(error: z.ZodError): string {
   const faults = error.issues.map(({ path, message }) => [...path, message].join(': '));
   return faults.join('; ').slice(0, MAX_CHARS);
 }

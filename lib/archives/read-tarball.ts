@@ -2,9 +2,9 @@ import type { FileHandle } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import { extract, type Header } from 'tar-stream';
-import type { ArchiveEntry, EntryType } from './answers.ts';
-import { ArchiveFault, corrupt } from './fault.ts';
+import { ArchiveFault, corrupt } from './archive-fault.ts';
 import type { ArchiveLimits } from './limits.ts';
+import type { ArchiveEntry, EntryType } from './results.ts';
 
 /** What to do with an entry: skip its content, read it, or stop. */
 export type Visit = 'next' | 'stop' | { read(chunk: Buffer): void };
@@ -17,16 +17,16 @@ export interface TarballReading {
 }
 
 const BLOCK_BYTES = 512;
-/** No file system has a longer path. */
+/** No file system supports longer paths. */
 const MAX_NAME_LENGTH = 4_096;
 const READ_BYTES = 2 ** 20;
 const INFLATE_BYTES = 2 ** 18;
-/** Even tars from before the magic number have header checksums. Missing in tar-stream's types. */
+/** Also accepts tars without a magic number, which have header checksums too. Missing in tar-stream's types. */
 const anyFormat = { allowUnknownFormat: true } as Parameters<typeof extract>[0];
 
 /**
- * Reads every header and byte of a tar.gz until a visit stops it. Throws ArchiveFault if it is damaged, cut
- * short, followed by something else, or exceeds the limits.
+ * Reads every header and byte of a tar.gz until a visit stops it. Throws ArchiveFault if it is damaged,
+ * truncated, followed by other data, or exceeds the limits.
  */
 export async function readTarball(handle: FileHandle, reading: TarballReading): Promise<void> {
   const { limits, signal, visit } = reading;
@@ -35,7 +35,7 @@ export async function readTarball(handle: FileHandle, reading: TarballReading): 
   const tar = extract(anyFormat);
   const gunzip = createGunzip({ chunkSize: INFLATE_BYTES });
   let entries = 0;
-  let strange: string | null = null;
+  let unknownEntry: string | null = null;
   tar.on('entry', (header, stream, next) => {
     entries++;
     // The pipeline fails with the same error.
@@ -44,7 +44,7 @@ export async function readTarball(handle: FileHandle, reading: TarballReading): 
     if (fault) return next(fault);
     const entry = describeEntry(header);
     ending.expectAfter(header, entry);
-    if (entry.type === 'unknown') strange = entry.path;
+    if (entry.type === 'unknown') unknownEntry = entry.path;
     const visited = visit(entry);
     if (visited === 'stop') return stopped.abort();
     stream.on('end', next);
@@ -62,13 +62,13 @@ export async function readTarball(handle: FileHandle, reading: TarballReading): 
   } catch (error) {
     signal.throwIfAborted();
     if (stopped.signal.aborted) return;
-    throw explain(error, strange);
+    throw explain(error, unknownEntry);
   }
   ending.check();
   await checkAfterGzip(handle, gunzip.bytesWritten, signal);
 }
 
-/** Only zeros may follow, as padding of a block device. zlib does not read past the first of them. */
+/** Only zeros may follow, as padding. zlib does not read past the first of them. */
 async function checkAfterGzip(handle: FileHandle, end: number, signal: AbortSignal): Promise<void> {
   const buffer = Buffer.allocUnsafe(READ_BYTES);
   for (let position = end; ; ) {
@@ -76,7 +76,7 @@ async function checkAfterGzip(handle: FileHandle, end: number, signal: AbortSign
     const { bytesRead } = await handle.read(buffer, 0, buffer.length, position);
     if (bytesRead === 0) return;
     if (countZerosAtEnd(buffer.subarray(0, bytesRead)) < bytesRead) {
-      throw corrupt('something else follows the gzip stream');
+      throw corrupt('other data follows the gzip stream');
     }
     position += bytesRead;
   }
@@ -92,7 +92,7 @@ function followEnd(maxBytes: number) {
       for await (const chunk of chunks) {
         total += chunk.length;
         if (total > maxBytes) {
-          throw corrupt(`it inflates to more than ${maxBytes} bytes and is not read further`);
+          throw corrupt(`it inflates to more than ${maxBytes} bytes and was not read further`);
         }
         const zeros = countZerosAtEnd(chunk);
         zerosAtEnd = zeros === chunk.length ? zerosAtEnd + zeros : zeros;
@@ -107,8 +107,8 @@ function followEnd(maxBytes: number) {
     },
     check() {
       const after = total - lastEntryEnd;
-      if (after < 2 * BLOCK_BYTES) throw corrupt('the tar has no end: it was cut short');
-      if (zerosAtEnd < after) throw corrupt('something else follows the last entry of the tar');
+      if (after < 2 * BLOCK_BYTES) throw corrupt('the tar has no end: it was truncated');
+      if (zerosAtEnd < after) throw corrupt('other data follows the last entry of the tar');
     },
   };
 }
@@ -125,7 +125,7 @@ function findFault(
   limits: ArchiveLimits,
 ): ArchiveFault | null {
   if (entries > limits.entries) {
-    return corrupt(`it has more than ${limits.entries} entries and is not read further`);
+    return corrupt(`it has more than ${limits.entries} entries and was not read further`);
   }
   const longest = Math.max(name.length, linkname?.length ?? 0);
   return longest > MAX_NAME_LENGTH
@@ -134,20 +134,20 @@ function findFault(
 }
 
 /**
- * Errors of zlib and tar-stream are about the bytes; those of the file system are not. `strange` is an entry
- * of an unknown type, such as a sparse file of GNU tar, which may be longer than its header says.
+ * Errors of zlib and tar-stream mean a damaged archive; those of the file system do not. `unknownEntry` is an
+ * entry of an unknown type, such as a GNU sparse file, which may be longer than its header says.
  */
-function explain(error: unknown, strange: string | null): unknown {
+function explain(error: unknown, unknownEntry: string | null): unknown {
   if (!(error instanceof Error) || error instanceof ArchiveFault) return error;
   const { code = '', syscall } = error as NodeJS.ErrnoException;
   if (syscall !== undefined) return error;
   if (code === 'Z_MEM_ERROR') return error;
-  if (code === 'Z_BUF_ERROR') return corrupt('the gzip stream ends too early: it was cut short');
+  if (code === 'Z_BUF_ERROR') return corrupt('the gzip stream ends too early: it was truncated');
   if (code.startsWith('Z_')) return corrupt(`the gzip stream is damaged: ${error.message}`);
   const doubt =
-    strange === null
+    unknownEntry === null
       ? ''
-      : `; or it is intact and has an entry of an unknown type, ${JSON.stringify(strange)}: tar tzf tells`;
+      : `; or it is intact and has an entry of an unknown type, ${JSON.stringify(unknownEntry)}: check it with tar tzf`;
   return corrupt(`the tar is damaged: ${error.message}${doubt}`);
 }
 
@@ -167,7 +167,7 @@ function describeEntry({ name, size, mode, type }: Header): ArchiveEntry {
     path: name,
     size,
     mode: (mode & 0o7777).toString(8).padStart(4, '0'),
-    // Null for a type that only one program knows, such as a sparse file.
+    // Null for types that tar-stream does not know, such as a sparse file.
     type: types[type] ?? 'unknown',
   };
 }

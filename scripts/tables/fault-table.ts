@@ -7,15 +7,15 @@ import {
   parts,
   type Use,
   uses,
-} from '../tests/soak/faults/outcomes.ts';
+} from '../../tests/soak/faults/outcomes.ts';
 
-/** How a part breaks, as the table says it. */
+/** The faults, in the words of the table. */
 const faultWords = {
   refuses: 'refuses connections',
   hangs: 'hangs',
-  resets: 'cuts its answers off',
-  garbage: 'answers garbage',
-  page: 'answers with a web page',
+  resets: 'breaks off its responses',
+  garbage: 'responds with garbage',
+  page: 'responds with a web page',
 } as const;
 type Fault = keyof typeof faultWords;
 const faults = Object.keys(faultWords) as Fault[];
@@ -26,31 +26,31 @@ interface Row {
   uses: string[];
   seen: string;
   stored: string;
-  /** How long that takes where it takes a while. */
+  /** How long that takes, if noticeable. */
   after: string;
 }
 
-/** The rows of the table in docs/troubleshooting.md: one for all faults and uses that have the same outcome. */
+/** The rows of the table in docs/troubleshooting.md. Faults and uses with the same outcome share a row. */
 export function faultRows(): string[][] {
-  const different = (Object.keys(parts) as Part[]).filter(
-    (part, index, all) => all.findIndex((it) => outcomes[it] === outcomes[part]) === index,
+  const distinct = (Object.keys(parts) as Part[]).filter(
+    (part, index, all) => all.findIndex((other) => outcomes[other] === outcomes[part]) === index,
   );
-  return different
+  return distinct
     .flatMap((part) => rowsOf(part))
-    .map((row) => [`${row.part} ${row.faults}`, row.uses.join(', '), inWords(describe(row))]);
+    .map((row) => [`${row.part} ${row.faults}`, row.uses.join(', '), formatCodes(describe(row))]);
 }
 
 function rowsOf(part: Part): Row[] {
-  const same = (Object.keys(parts) as Part[]).filter((it) => outcomes[it] === outcomes[part]);
+  const same = (Object.keys(parts) as Part[]).filter((other) => outcomes[other] === outcomes[part]);
   const rows = new Map<string, Row>();
   for (const [use, cells] of Object.entries(outcomes[part]) as [Use, Outcomes][]) {
     if (cells === 'not used') continue;
     const groups = groupFaults(cells);
-    const named = groups.flatMap((group) => group.faults).length;
+    const covered = groups.flatMap((group) => group.faults).length;
     for (const group of groups) {
       const row = {
-        part: same.map((it) => parts[it]).join(' or '),
-        faults: describeFaults(group.faults, named === faults.length),
+        part: same.map((other) => parts[other]).join(' or '),
+        faults: describeFaults(group.faults, covered === faults.length),
         seen: alternatives(cells[group.faults[0] ?? 'hangs'].seen),
         stored: alternatives(cells[group.faults[0] ?? 'hangs'].stored),
         after: group.faults.includes('hangs') ? describeWait(cells.hangs, group.faults) : '',
@@ -64,7 +64,7 @@ function rowsOf(part: Part): Row[] {
   return [...rows.values()];
 }
 
-/** Faults with one outcome, but for those under which everything is as ever. */
+/** Groups faults by outcome, without those that change nothing. */
 function groupFaults(cells: Record<Fault | 'slow', Outcome>): { faults: Fault[] }[] {
   const groups = new Map<string, { faults: Fault[] }>();
   for (const fault of faults) {
@@ -77,11 +77,11 @@ function groupFaults(cells: Record<Fault | 'slow', Outcome>): { faults: Fault[] 
     group.faults.push(fault);
     groups.set(key, group);
   }
-  // The exceptions first, then the rule.
+  // Exceptions first.
   return [...groups.values()].toSorted((a, b) => a.faults.length - b.faults.length);
 }
 
-/** `areAll`: the other faults stand in other rows. */
+/** `areAll`: the other faults are covered by other rows. */
 function describeFaults(given: Fault[], areAll: boolean): string {
   if (given.length === faults.length) return 'breaks in any way';
   if (areAll && given.length > faults.length / 2) return 'breaks in any other way';
@@ -102,7 +102,7 @@ function alternatives(value: string | readonly string[]): string {
   return typeof value === 'string' ? value : value.join(', or ');
 }
 
-/** Codes stand out. */
-function inWords(seen: string): string {
+/** Formats error codes as code. */
+function formatCodes(seen: string): string {
   return seen.replace(/\b[A-Z]{2,}(_[A-Z]+)+\b|\bUNHEALTHY\b|\bCONFLICT\b/g, '`$&`');
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Who asks, by the credential that the request carries. */
+/** Callers, by the credential that they send. */
 export const callers = [
   'nobody',
   'wrong',
@@ -14,22 +14,22 @@ export const callers = [
 ] as const;
 export type Caller = (typeof callers)[number];
 
-/** Let in, refused, or let in to something that is not theirs. */
+/** Allowed, rejected, or 404 for something that belongs to another user. */
 export type Access = 'yes' | '401' | '404';
 
-/** One line of the table: a route and what each caller gets. */
+/** One row of the table: a route and the result for each caller. */
 export interface AccessRow {
-  /** The heading that it stands under. */
+  /** The heading above it. */
   section: string;
   method: string;
-  /** With the names of parameters: `/api/backups/:id`. */
+  /** With parameter names: `/api/backups/:id`. */
   path: string;
   access: Record<Caller, Access>;
 }
 
-const TABLE = join(import.meta.dirname, '../tests/security/access-table.txt');
+const TABLE = join(import.meta.dirname, '../../tests/security/access-table.txt');
 
-/** Reads the table that a person wrote. Throws for a line that is none of it. */
+/** Reads the hand-written table. Throws for an invalid line. */
 export function readAccessTable(): AccessRow[] {
   const rows: AccessRow[] = [];
   let section = '';
