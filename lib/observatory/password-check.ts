@@ -4,7 +4,7 @@ import type { Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
 import { findPasswordHash, replacePasswordHash } from '../records/users.ts';
 import { secretsEqual } from '../security/crypto.ts';
-import { fingerprintHash, renewHash, verifyPassword } from '../security/password.ts';
+import { fingerprintHash, PASSWORD_COST, renewHash, verifyPassword } from '../security/password.ts';
 import { isConfiguredUser } from './authentication.ts';
 
 /** Guesses that are worked on at once: each takes 32 MiB and a core for about 300 ms. */
@@ -29,11 +29,10 @@ export type CheckPassword = (username: string, password: string) => Promise<Veri
  * stored or AUTH_USERNAME's, so that the time tells nothing. A stored hash that costs less than those of
  * today is replaced when its password was right.
  */
-export function createPasswordCheck({
-  config,
-  db,
-  log,
-}: Pick<Deps<IdentityConfig>, 'config' | 'db' | 'log'>): CheckPassword {
+export function createPasswordCheck(
+  { config, db, log }: Pick<Deps<IdentityConfig>, 'config' | 'db' | 'log'>,
+  cost = PASSWORD_COST,
+): CheckPassword {
   const limit = pLimit(MAX_AT_ONCE);
   const takeTurn = async <Value>(work: () => Promise<Value>): Promise<Value> => {
     if (limit.pendingCount < MAX_WAITING) return limit(work);
@@ -42,7 +41,9 @@ export function createPasswordCheck({
   return async (username, password) => {
     const stored = await findPasswordHash(db, username);
     const isConfigured = isConfiguredUser(config, username);
-    const isVerified = await takeTurn(() => verifyPassword(password, isConfigured ? null : stored));
+    const isVerified = await takeTurn(() =>
+      verifyPassword(password, isConfigured ? null : stored, cost),
+    );
     if (isConfigured) {
       const isRight = secretsEqual(composed(password), composed(config.AUTH_PASSWORD ?? ''));
       return isRight ? { credential: null } : null;
@@ -54,7 +55,7 @@ export function createPasswordCheck({
 
   async function renew(username: string, password: string, stored: string): Promise<void> {
     try {
-      const renewed = await takeTurn(() => renewHash(password, stored));
+      const renewed = await takeTurn(() => renewHash(password, stored, cost));
       if (renewed !== null) await replacePasswordHash(db, username, { from: stored, to: renewed });
     } catch (error) {
       log.warn('a password could not be hashed anew; the next login tries again', { error });
