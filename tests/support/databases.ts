@@ -66,7 +66,7 @@ export async function createEmbedded({
   migrated = true,
 }: TestDatabaseOptions = {}): Promise<TestDatabase> {
   const dataDir = migrated ? await mkdtemp(join(tmpdir(), 'embedded-')) : null;
-  if (dataDir !== null) await copyTemplate(inject('embeddedTemplate'), dataDir);
+  if (dataDir !== null) copyTemplate(inject('embeddedTemplate'), dataDir);
   const db = await openEmbeddedDatabase({
     dataDir,
     listen: null,
