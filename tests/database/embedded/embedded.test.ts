@@ -5,7 +5,7 @@ import {
   openEmbeddedDatabase,
 } from '../../../lib/database/embedded/open.ts';
 import { createTestClock } from '../../support/clock.ts';
-import { connect, silentLog } from '../../support/databases.ts';
+import { connect, createEmbedded, silentLog } from '../../support/databases.ts';
 
 /** A machine that is busy takes longer to start a statement. */
 const patience = { timeout: 30_000 };
@@ -108,12 +108,7 @@ it('fails a statement that overflows the stack, and answers the next', async () 
 });
 
 it('is unavailable once it has been closed, and closes once', async () => {
-  const other = await openEmbeddedDatabase({
-    dataDir: null,
-    listen: null,
-    log: silentLog,
-    clock,
-  });
+  const { db: other, close } = await createEmbedded({ migrated: false, clock });
   const running = other.query({ text: 'SELECT 1 AS a FROM pg_sleep(0.5)' });
   await expect.poll(() => other.poolStats(), patience).toMatchObject({ total: 1, idle: 0 });
   const closing = other.close();
@@ -123,15 +118,11 @@ it('is unavailable once it has been closed, and closes once', async () => {
   await expect(other.query({ text: 'SELECT 1' })).rejects.toMatchObject({
     code: 'SERVICE_UNAVAILABLE',
   });
+  await close();
 });
 
 it('ends its clients when it closes, also one in a transaction', async () => {
-  const other = await openEmbeddedDatabase({
-    dataDir: null,
-    listen: null,
-    log: silentLog,
-    clock,
-  });
+  const { db: other, close } = await createEmbedded({ migrated: false, clock });
   const client = await connect(other.url);
   await client.query('BEGIN');
   const ended = once(client, 'error');
@@ -139,7 +130,7 @@ it('ends its clients when it closes, also one in a transaction', async () => {
   const waiting = expect(other.query({ text: 'SELECT 1' })).rejects.toMatchObject({
     code: 'SERVICE_UNAVAILABLE',
   });
-  await other.close();
+  await close();
   expect((await ended)[0]).toMatchObject({ code: '57P01' });
   await waiting;
 });

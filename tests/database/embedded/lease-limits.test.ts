@@ -2,24 +2,22 @@ import { once } from 'node:events';
 import { connect as connectSocket, type Socket } from 'node:net';
 import type { Client, QueryResult } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import {
-  type EmbeddedDatabase,
-  openEmbeddedDatabase,
-} from '../../../lib/database/embedded/open.ts';
+import type { EmbeddedDatabase } from '../../../lib/database/embedded/open.ts';
 import { cstrings, queryMessage } from '../../../lib/database/embedded/wire-messages.ts';
 import { createTestClock } from '../../support/clock.ts';
 import { socketOf } from '../../support/connection.ts';
-import { connect, silentLog } from '../../support/databases.ts';
+import { connect, createEmbedded } from '../../support/databases.ts';
 
 const clock = createTestClock();
 let db: EmbeddedDatabase;
+let close: () => Promise<void>;
 let url: string;
 beforeAll(async () => {
-  db = await openEmbeddedDatabase({ dataDir: null, listen: null, log: silentLog, clock });
+  ({ db, close } = await createEmbedded({ migrated: false, clock }));
   url = db.url;
   await db.query({ text: 'CREATE TABLE t (a int)' });
 });
-afterAll(() => db.close());
+afterAll(() => close());
 
 /** A client in a transaction that has stored a row, and what the server ends it with. */
 async function begin(): Promise<{ client: Client; ended: Promise<unknown> }> {

@@ -1,27 +1,25 @@
 import { spawnSync } from 'node:child_process';
 import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import {
-  type EmbeddedDatabase,
-  openEmbeddedDatabase,
-} from '../../../lib/database/embedded/open.ts';
+import type { EmbeddedDatabase } from '../../../lib/database/embedded/open.ts';
 import { cstrings, frame } from '../../../lib/database/embedded/wire-messages.ts';
 import { createTestClock } from '../../support/clock.ts';
 import { socketOf } from '../../support/connection.ts';
-import { silentLog } from '../../support/databases.ts';
+import { createEmbedded } from '../../support/databases.ts';
 import { connectRaw } from '../../support/raw-client.ts';
 import { Copy } from './copy-client.ts';
 
 let db: EmbeddedDatabase;
+let close: () => Promise<void>;
 let url: string;
 let client: Client;
 
 beforeAll(async () => {
   const clock = createTestClock();
-  db = await openEmbeddedDatabase({ dataDir: null, listen: null, log: silentLog, clock });
+  ({ db, close } = await createEmbedded({ migrated: false, clock }));
   url = db.url;
 });
-afterAll(() => db.close());
+afterAll(() => close());
 beforeEach(async () => {
   await db.query({ text: 'DROP TABLE IF EXISTS t' });
   await db.query({ text: 'CREATE TABLE t (a int PRIMARY KEY, b text)' });

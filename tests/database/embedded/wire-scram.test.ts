@@ -1,13 +1,10 @@
 import { spawnSync } from 'node:child_process';
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import {
-  type EmbeddedDatabase,
-  openEmbeddedDatabase,
-} from '../../../lib/database/embedded/open.ts';
+import type { EmbeddedDatabase } from '../../../lib/database/embedded/open.ts';
 import { cstrings, frame } from '../../../lib/database/embedded/wire-messages.ts';
 import { createTestClock } from '../../support/clock.ts';
-import { silentLog } from '../../support/databases.ts';
+import { createEmbedded } from '../../support/databases.ts';
 import { connectRaw } from '../../support/raw-client.ts';
 
 /** A machine that is busy takes longer to start a statement. */
@@ -15,13 +12,14 @@ const patience = { timeout: 30_000 };
 const clock = createTestClock();
 const password = 'a/long:pass@word';
 let db: EmbeddedDatabase;
+let close: () => Promise<void>;
 let url: string;
 beforeAll(async () => {
   const listen = { port: 0, password };
-  db = await openEmbeddedDatabase({ dataDir: null, listen, log: silentLog, clock });
+  ({ db, close } = await createEmbedded({ migrated: false, listen, clock }));
   url = db.portUrl ?? '';
 });
-afterAll(() => db.close());
+afterAll(() => close());
 
 const port = () => Number(new URL(url).port);
 const version = Buffer.from([0, 3, 0, 0]);

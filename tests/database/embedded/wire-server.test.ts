@@ -1,23 +1,21 @@
 import { once } from 'node:events';
 import { Client, Pool } from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import {
-  type EmbeddedDatabase,
-  openEmbeddedDatabase,
-} from '../../../lib/database/embedded/open.ts';
+import type { EmbeddedDatabase } from '../../../lib/database/embedded/open.ts';
 import { createTestClock } from '../../support/clock.ts';
-import { silentLog } from '../../support/databases.ts';
+import { createEmbedded } from '../../support/databases.ts';
 
 const clock = createTestClock();
 let db: EmbeddedDatabase;
+let close: () => Promise<void>;
 let url: string;
 const clients: Client[] = [];
 
 beforeAll(async () => {
-  db = await openEmbeddedDatabase({ dataDir: null, listen: null, log: silentLog, clock });
+  ({ db, close } = await createEmbedded({ migrated: false, clock }));
   url = db.url;
 });
-afterAll(() => db.close());
+afterAll(() => close());
 beforeEach(async () => {
   await db.query({ text: 'DROP TABLE IF EXISTS t' });
   await db.query({ text: 'CREATE TABLE t (a int)' });
