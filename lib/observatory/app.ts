@@ -10,6 +10,7 @@ import { mountEndpoints, recordRoutePatterns } from '../http/route.ts';
 import { createSurface, type SurfaceOptions } from '../http/surface.ts';
 import { warnOccasionally } from '../occasional-log.ts';
 import { hashingModel } from '../search/embedders/hashing.ts';
+import type { PasswordCost } from '../security/password.ts';
 import { describeObservatoryError, PREFIX } from './answers.ts';
 import { createUserCheck } from './authentication.ts';
 import { createChatDeps } from './chat/chat-deps.ts';
@@ -25,9 +26,11 @@ import { createTokens } from './tokens.ts';
 
 export interface ObservatoryAppOptions extends SurfaceOptions {
   /** Asks the service API of the same deployment, for /observatory/ready. */
-  askServiceApi?: AskServiceApi;
+  askServiceApi?: AskServiceApi | undefined;
   /** Aborts when the process ends; running chat turns are then ended and stored. Default: null, never. */
-  stopping?: AbortSignal | null;
+  stopping?: AbortSignal | null | undefined;
+  /** What checking a password costs. Default: PASSWORD_COST. */
+  passwordCost?: PasswordCost | undefined;
 }
 
 const WARN_INTERVAL_MS = 60_000;
@@ -35,9 +38,9 @@ const WARN_INTERVAL_MS = 60_000;
 /** The observatory: login, search, chat and reports. */
 export function createObservatoryApp(
   deps: Deps<ObservatoryConfig>,
-  { askServiceApi = askNobody, stopping = null, ...options }: ObservatoryAppOptions = {},
+  { askServiceApi, stopping, passwordCost, ...options }: ObservatoryAppOptions = {},
 ): Hono<HttpEnv> {
-  const observatoryDeps = buildObservatoryDeps(deps, { askServiceApi, stopping });
+  const observatoryDeps = buildObservatoryDeps(deps, { askServiceApi, stopping, passwordCost });
   const app = createSurface(deps, {
     ...options,
     describeError: describeObservatoryError,
@@ -66,20 +69,21 @@ export function createObservatoryApp(
 
 /** Mounts /observatory/ready, which reports an invalid configuration. */
 export function mountReadiness(app: Hono<HttpEnv>, deps: Deps<ObservatoryConfig>): void {
-  mountEndpoints(
-    app,
-    readyEndpoints,
-    buildObservatoryDeps(deps, { askServiceApi: askNobody, stopping: null }),
-  );
+  mountEndpoints(app, readyEndpoints, buildObservatoryDeps(deps, {}));
 }
 
 const askNobody: AskServiceApi = async () => {
   throw new Error('BACKEND_URL is not set');
 };
 
-type HandedIn = Required<Pick<ObservatoryAppOptions, 'askServiceApi' | 'stopping'>>;
-
-function buildObservatoryDeps(deps: Deps<ObservatoryConfig>, parts: HandedIn): ObservatoryDeps {
+function buildObservatoryDeps(
+  deps: Deps<ObservatoryConfig>,
+  {
+    askServiceApi = askNobody,
+    stopping = null,
+    passwordCost,
+  }: Omit<ObservatoryAppOptions, keyof SurfaceOptions>,
+): ObservatoryDeps {
   const { config, clock, log } = deps;
   if (config.JWT_SECRET === undefined) {
     log.error('JWT_SECRET is not set: the observatory answers 503');
@@ -92,11 +96,11 @@ function buildObservatoryDeps(deps: Deps<ObservatoryConfig>, parts: HandedIn): O
     tokens,
     users: createUserCheck(deps, tokens),
     lockout: createLoginLockout(deps),
-    checkPassword: createPasswordCheck(deps),
+    checkPassword: createPasswordCheck(deps, passwordCost),
     gateway,
-    chat: createChatDeps(deps, { ...parts, gateway }),
-    askServiceApi: parts.askServiceApi,
-    findFaults: shareReadiness({ ...deps, ...parts }),
+    chat: createChatDeps(deps, { stopping, gateway, askServiceApi }),
+    askServiceApi,
+    findFaults: shareReadiness({ ...deps, askServiceApi }),
     warnNotReady: warnOccasionally(deps, WARN_INTERVAL_MS),
   };
 }

@@ -1,6 +1,6 @@
 import type { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { connect } from '../support/databases.ts';
+import { connect } from '../support/connection.ts';
 import { untilAsleep } from '../support/live.ts';
 import { setUpLiveFeed } from '../support/live-feed.ts';
 import { insertLog, sql } from '../support/records.ts';

@@ -2,7 +2,8 @@ import { setImmediate } from 'node:timers/promises';
 import type { Client } from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { sweepStaleRuns } from '../../lib/records/stale-runs.ts';
-import { connect, createPostgres, type TestDatabase } from '../support/databases.ts';
+import { connect } from '../support/connection.ts';
+import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { empty, insertLog, insertResult, insertRun, sql } from '../support/records.ts';
 
 let database: TestDatabase;

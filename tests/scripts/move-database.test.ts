@@ -8,8 +8,8 @@ import { createGatewayCredentials } from '../../lib/gateway/credentials.ts';
 import { buildMissingIndexes } from '../../lib/search/missing-vector-indexes.ts';
 import { moveDatabase } from '../../scripts/move/move-database.ts';
 import { movedTables, summaryTables } from '../../scripts/move/tables.ts';
+import { connect } from '../support/connection.ts';
 import {
-  connect,
   createEmbedded,
   createNeon,
   createPostgres,

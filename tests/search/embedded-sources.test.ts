@@ -1,11 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Database } from '../../lib/database/database.ts';
-import {
-  connect,
-  createEmbedded,
-  createPostgres,
-  type TestDatabase,
-} from '../support/databases.ts';
+import { connect } from '../support/connection.ts';
+import { createEmbedded, createPostgres, type TestDatabase } from '../support/databases.ts';
 import { empty, insertLog, insertResult, insertRun, sql } from '../support/records.ts';
 
 // 0005_embeddings.sql, 0008_forgotten_sources.sql: what is deleted or changed at its source is gone from the chunks at once.

@@ -6,7 +6,8 @@ import {
   releaseJobs,
   storeOutcomes,
 } from '../../lib/search/embedding-jobs.ts';
-import { connect, type TestDatabase } from '../support/databases.ts';
+import { connect } from '../support/connection.ts';
+import type { TestDatabase } from '../support/databases.ts';
 import {
   countJobs,
   createBatches,

@@ -8,7 +8,8 @@ import {
   pruneGenerations,
   startGeneration,
 } from '../../lib/search/generations.ts';
-import { connect, createNeon, type TestDatabase } from '../support/databases.ts';
+import { connect } from '../support/connection.ts';
+import { createNeon, type TestDatabase } from '../support/databases.ts';
 import { createBatches, createPostgresWithVectors, startBuiltIn } from '../support/embeddings.ts';
 import { empty, insertLog, sql } from '../support/records.ts';
 import { forgetGenerations } from '../support/search.ts';

@@ -1,10 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import {
-  connect,
-  createEmbedded,
-  createPostgres,
-  type TestDatabase,
-} from '../support/databases.ts';
+import { connect } from '../support/connection.ts';
+import { createEmbedded, createPostgres, type TestDatabase } from '../support/databases.ts';
 import { sql } from '../support/records.ts';
 
 // What each row is found by. The indexes hold these documents, so a text must never get another one.

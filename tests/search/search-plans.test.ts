@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseQuery } from '../../lib/search/parse-query.ts';
-import { connect, createPostgres, type TestDatabase } from '../support/databases.ts';
+import { connect } from '../support/connection.ts';
+import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { sql } from '../support/records.ts';
 import { find } from '../support/search.ts';
 

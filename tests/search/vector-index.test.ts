@@ -6,12 +6,8 @@ import { embedByHashing } from '../../lib/search/embedders/hashing.ts';
 import { activateGeneration, startGeneration } from '../../lib/search/generations.ts';
 import { vectorExpression } from '../../lib/search/vector-index.ts';
 import { explainMissingVectors, requireVectors } from '../../lib/search/vector-storage.ts';
-import {
-  connect,
-  createEmbedded,
-  createPostgres,
-  type TestDatabase,
-} from '../support/databases.ts';
+import { connect } from '../support/connection.ts';
+import { createEmbedded, createPostgres, type TestDatabase } from '../support/databases.ts';
 import { createBatches, createPostgresWithVectors, startBuiltIn } from '../support/embeddings.ts';
 import { empty, insertLog, sql } from '../support/records.ts';
 import { forgetGenerations } from '../support/search.ts';

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ToolDeps } from '../../lib/tools/tool.ts';
 import { openDatabaseSource, type TestSource } from '../support/backup-sources.ts';
-import { connect } from '../support/databases.ts';
+import { connect } from '../support/connection.ts';
 import { empty, insertFix, insertResult, insertRun, sql } from '../support/records.ts';
 import { answerOf, createTestToolDeps, faultOf } from '../support/tools.ts';
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { claimRequests } from '../../lib/records/recording/requests.ts';
 import type { ToolDeps } from '../../lib/tools/tool.ts';
 import { openDatabaseSource, type TestSource } from '../support/backup-sources.ts';
-import { connect } from '../support/databases.ts';
+import { connect } from '../support/connection.ts';
 import { empty, insert, insertResult, insertRun, sql } from '../support/records.ts';
 import { answerOf, createTestToolDeps, faultOf } from '../support/tools.ts';
 

@@ -5,7 +5,8 @@ import type { Database } from '../../lib/database/database.ts';
 import { claimRequests } from '../../lib/records/recording/requests.ts';
 import { startRun } from '../../lib/records/recording/runs.ts';
 import { RunStopped } from '../../lib/worker/stop.ts';
-import { connect, createPostgres, type TestDatabase } from '../support/databases.ts';
+import { connect } from '../support/connection.ts';
+import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { createRepository, temporaryFolder } from '../support/git.ts';
 import { callWorker, rowsOf } from '../support/worker.ts';
 

@@ -9,7 +9,8 @@ import {
   openEmbeddedDatabase,
 } from '../../../lib/database/embedded/open.ts';
 import { createTestClock } from '../../support/clock.ts';
-import { connect, silentLog } from '../../support/databases.ts';
+import { connect } from '../../support/connection.ts';
+import { silentLog } from '../../support/databases.ts';
 
 let parent: string;
 let db: EmbeddedDatabase;
