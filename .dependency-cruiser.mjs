@@ -6,7 +6,10 @@ const floors = [
     name: 'foundation',
     path: '^lib/([\\w-]+\\.ts$|(config|database|git|http|processes|rate-limits|security|surfaces|text)/)',
   },
-  { name: 'records, archives, gateway, search', path: '^lib/(records|archives|gateway|search)/' },
+  {
+    name: 'records, archives, gateway, search, users',
+    path: '^lib/(records|archives|gateway|search|users)/',
+  },
   { name: 'tools', path: '^lib/tools/' },
   { name: 'surfaces', path: '^lib/(backups|live|observatory|mcp|worker)/' },
   { name: 'entry points', path: '^(api|scripts)/' },

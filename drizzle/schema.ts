@@ -251,6 +251,12 @@ export const users = pgTable('users', {
   createdAt: time('created_at').notNull().defaultNow(),
 });
 
+/** Browser sessions that were ended by a log-out before their token expires. */
+export const endedSessions = pgTable('ended_sessions', {
+  id: text('id').primaryKey(),
+  expiresAt: time('expires_at').notNull(),
+});
+
 /** A user's own key of the model gateway, encrypted. */
 export const gatewayConnections = pgTable('gateway_connections', {
   username: text('username').primaryKey(),

@@ -26,6 +26,7 @@ import { openRedis } from '../lib/rate-limits/redis.ts';
 import { explainMissingVectors } from '../lib/search/vector-storage.ts';
 import { createRedactor } from '../lib/security/redaction/redactor.ts';
 import { findSurface } from '../lib/surfaces/surface-paths.ts';
+import { LoginCodes } from '../lib/users/login-codes.ts';
 import { makeArchiveFolder } from '../lib/worker/archive.ts';
 import { announceServer } from './running-server.ts';
 
@@ -44,6 +45,8 @@ export interface LocalServer {
   url: string;
   /** Null if DATABASE_URL is set. */
   embedded: EmbeddedPlaces | null;
+  /** Creates a link that logs AUTH_USERNAME in once; null when there is no such user. */
+  issueLoginLink(): string | null;
   /** Stops accepting requests, finishes running ones within 10 seconds and closes the database. */
   close(): Promise<void>;
 }
@@ -78,12 +81,14 @@ export async function startLocalServer(environment: Environment): Promise<LocalS
     const backups = createBackupsApp(deps);
     const live = createLiveApp(deps);
     const stopping = new AbortController();
+    const loginCodes = new LoginCodes(systemClock);
     const apps = {
       backups,
       live: live.app,
       observatory: createObservatoryApp(deps, {
         askServiceApi: async (signal) => backups.request('/health', { signal }),
         stopping: stopping.signal,
+        loginCodes,
       }),
       mcp: createMcpApp(
         { ...deps, config: { ...config, BACKEND_URL: config.BACKEND_URL ?? ownUrl(listen) } },
@@ -105,6 +110,12 @@ export async function startLocalServer(environment: Environment): Promise<LocalS
     return {
       url: server.url,
       embedded,
+      issueLoginLink() {
+        const { AUTH_USERNAME: username, AUTH_PASSWORD: password, JWT_SECRET: key } = config;
+        if (username === undefined || password === undefined || key === undefined) return null;
+        // In the fragment, which a browser sends to nobody.
+        return `${server.url}/app/login#${loginCodes.issue(username)}`;
+      },
       async close() {
         stopping.abort();
         await announcement.close();

@@ -7,7 +7,7 @@ import { pageInput, runIdInput } from './input.ts';
 import { sendJson, sendPage } from './json.ts';
 import { listOf, snapshot } from './shapes.ts';
 
-const common = { method: 'get', tag: 'Analytics', access: 'internal' } as const;
+const common = { method: 'get', tag: 'Analytics', access: 'reader' } as const;
 const oneSnapshot = () => ({ description: 'The snapshot.', schema: snapshot });
 const notFound = (description: string) => ({ description, schema: plainError });
 

@@ -8,6 +8,7 @@ import { mountEndpoints, recordRoutePatterns } from '../http/route.ts';
 import { createSurface, protect, type SurfaceOptions } from '../http/surface.ts';
 import { warnOccasionally } from '../occasional-log.ts';
 import { ping } from '../records/ping.ts';
+import { createReaderCheck } from '../users/reader-check.ts';
 import type { BackupsDeps } from './backups-deps.ts';
 import { backupsEndpoints } from './backups-endpoints.ts';
 import { requireCronSecret, SWEEP_PATH } from './cron.ts';
@@ -24,11 +25,16 @@ export function createBackupsApp(
     deps.log.warn('API_REQUIRE_AUTH is false: all routes except /api/cron/* are open to anyone');
   }
   const app = createSurface(deps, options);
-  const requireSecret = requireInternalSecret(deps);
+  const { recognizeReader, requireReader } = createReaderCheck(deps);
   recordRoutePatterns(app, backupsEndpoints);
   const ownAccess = { [SWEEP_PATH]: requireCronSecret(deps.config) };
-  app.use('/api/*', ...protect(deps, { ownAccess, requireSecret }));
-  app.use('/metrics', requireSecret);
+  const maxPerUser = deps.config.USER_MAX_REQUESTS_PER_MINUTE;
+  app.use(
+    '/api/*',
+    recognizeReader,
+    ...protect(deps, { ownAccess, requireAccess: requireReader, maxPerUser }),
+  );
+  app.use('/metrics', requireInternalSecret(deps));
   mountEndpoints(app, backupsEndpoints, buildBackupsDeps(deps));
   return app;
 }

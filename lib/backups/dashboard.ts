@@ -7,7 +7,7 @@ import { dashboardStats, runMetrics } from './shapes.ts';
 
 const DAY_MS = 86_400_000;
 
-const common = { method: 'get', tag: 'Dashboard', access: 'internal' } as const;
+const common = { method: 'get', tag: 'Dashboard', access: 'reader' } as const;
 
 /** GET /api/dashboard/stats and /api/metrics. */
 export const dashboardEndpoints: readonly Endpoint<BackupsDeps>[] = [

@@ -12,7 +12,7 @@ export const logsEndpoints: readonly Endpoint<BackupsDeps>[] = [
       method: 'get',
       path: '/api/logs',
       tag: 'Logs',
-      access: 'internal',
+      access: 'reader',
       summary: 'List execution logs, newest first',
       description:
         'total_items is exact with a filter, and below 10,000; otherwise it is an estimate of the database.',

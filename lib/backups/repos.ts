@@ -12,7 +12,7 @@ export const reposEndpoints: readonly Endpoint<BackupsDeps>[] = [
       method: 'get',
       path: '/api/repos',
       tag: 'Repositories',
-      access: 'internal',
+      access: 'reader',
       summary: 'List tracked repositories, largest archive first',
       description: 'One entry per repository, from its newest result.',
       query: pageInput,

@@ -8,7 +8,7 @@ import { pageInput, runIdInput } from './input.ts';
 import { sendJson, sendPage } from './json.ts';
 import { latestRun, listOf, result, run } from './shapes.ts';
 
-const common = { method: 'get', tag: 'Backups', access: 'internal' } as const;
+const common = { method: 'get', tag: 'Backups', access: 'reader' } as const;
 
 /** GET /api/backups, /api/backups/latest and /api/backups/:id. */
 export const runsEndpoints: readonly Endpoint<BackupsDeps>[] = [

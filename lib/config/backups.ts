@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { databaseVariables } from './database.ts';
 import { httpVariables } from './http.ts';
+import { identityVariables } from './identity.ts';
 import { logVariables } from './log.ts';
 import { redisVariables } from './redis.ts';
 import { secret } from './values.ts';
@@ -26,6 +27,7 @@ export const backupsVariables = z.object({
   ...redisVariables.shape,
   ...logVariables.shape,
   ...httpVariables.shape,
+  ...identityVariables.shape,
   ...sweepVariables.shape,
 });
 

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { databaseVariables } from './database.ts';
 import { httpVariables } from './http.ts';
+import { identityVariables } from './identity.ts';
 import { logVariables } from './log.ts';
 import { redisVariables } from './redis.ts';
 import { list, seconds } from './values.ts';
@@ -31,6 +32,7 @@ export const liveSurfaceVariables = z.object({
   ...redisVariables.shape,
   ...logVariables.shape,
   ...httpVariables.shape,
+  ...identityVariables.shape,
   ...liveVariables.shape,
 });
 

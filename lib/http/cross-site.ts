@@ -37,6 +37,10 @@ export function rejectCrossSite(
       throw new AppError('FORBIDDEN', 'requests from pages of other origins are not allowed');
     }
     c.set('isCrossSite', isCrossSite);
+    c.set(
+      'isSameOrigin',
+      isSameOrigin(site, c.req.header('origin'), () => hostsOf(c)),
+    );
     await next();
   };
 }
@@ -58,8 +62,30 @@ function isForeign(
   return !hosts().some((host) => isOriginOf(origin, host));
 }
 
+/**
+ * Does the request come from a page of this server? Browsers say so in Sec-Fetch-Site. Over plain http they do
+ * that for localhost only; from other machines the Origin of a change says it.
+ */
+function isSameOrigin(
+  site: string | undefined,
+  origin: string | undefined,
+  hosts: () => readonly string[],
+): boolean {
+  if (site !== undefined) return site === 'same-origin';
+  return (
+    origin !== undefined &&
+    /^https?:/i.test(origin) &&
+    hosts().some((host) => isOriginOf(origin, host))
+  );
+}
+
+/** Is the request's method a safe one, which changes nothing? */
+export function isReading(c: Context): boolean {
+  return safeMethods.has(c.req.method);
+}
+
 function isAllowed(c: Context<HttpEnv>, site: string | undefined): boolean {
-  if (!safeMethods.has(c.req.method)) return false;
+  if (!isReading(c)) return false;
   if (site !== 'cross-site') return true;
   if (c.req.header('upgrade')?.toLowerCase() === 'websocket') return true;
   // A top-level navigation. In a frame, the destination would not be a document.

@@ -20,12 +20,16 @@ export interface HttpEnv {
     hasInternalSecret: boolean;
     /** Whether a page of another origin made the request. */
     isCrossSite: boolean;
+    /** Does a page of this server stand behind the request? */
+    isSameOrigin: boolean;
     /** Pattern of the route that serves the request, such as `/api/backups/:id`. */
     routePattern: string;
     /** Set by a handler that takes the connection over. */
     takeOver?: TakeOver;
     /** The user whose token the request has. Set for routes with access `user`. */
     user: string;
+    /** The browser session of the token; null for a token without one. */
+    browserSession: { id: string; expiresAt: number } | null;
     /** The error of a token lookup that failed. */
     userError: unknown;
   };

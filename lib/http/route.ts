@@ -7,7 +7,7 @@ import { type BodyEncoding, limitBody, readBody } from './request-body.ts';
 import { describeIssue } from './validation-messages.ts';
 
 /** Who may call a route. OpenAPI documents it, and the access tests check it. */
-export type Access = 'public' | 'internal' | 'cron' | 'user' | 'mcp';
+export type Access = 'public' | 'internal' | 'reader' | 'cron' | 'user' | 'mcp';
 
 /** A response: JSON of `schema`, text of `contentType`, or either. */
 export interface RouteResponse {

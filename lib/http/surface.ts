@@ -62,25 +62,28 @@ export interface ProtectOptions {
   ownAccess?: Record<string, MiddlewareHandler<HttpEnv>>;
   /** Default: 1 MiB. */
   maxBodyBytes?: number;
-  /** The check of the internal secret, if the surface shares it with other paths. */
-  requireSecret?: MiddlewareHandler<HttpEnv>;
+  /** The access check. Default: the internal secret. */
+  requireAccess?: MiddlewareHandler<HttpEnv>;
+  /** Requests per minute of a user with a token. */
+  maxPerUser?: number;
 }
 
 /**
- * Checks the rate limit, then the internal secret, then the body's size. Mount `app.use('/api/*',
- * ...protect(deps))` before any route, so that unknown paths also return 401 without the secret.
+ * Checks the rate limit, then access, then the body's size. Mount `app.use('/api/*', ...protect(deps))` before
+ * any route, so that unknown paths also return 401 without access.
  */
 export function protect(
   deps: Deps<HttpConfig>,
   {
     ownAccess = {},
     maxBodyBytes = MAX_BODY_BYTES,
-    requireSecret = requireInternalSecret(deps),
+    requireAccess = requireInternalSecret(deps),
+    maxPerUser,
   }: ProtectOptions = {},
 ): MiddlewareHandler<HttpEnv>[] {
   return [
-    limitRate(deps),
-    (c, next) => (ownAccess[c.req.path] ?? requireSecret)(c, next),
+    limitRate(deps, maxPerUser === undefined ? {} : { maxPerUser }),
+    (c, next) => (ownAccess[c.req.path] ?? requireAccess)(c, next),
     limitBody(maxBodyBytes),
   ];
 }

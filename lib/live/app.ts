@@ -2,11 +2,11 @@ import type { Hono } from 'hono';
 import { loadOnce } from '../async.ts';
 import type { LiveConfig } from '../config/live.ts';
 import type { Deps } from '../deps.ts';
-import { requireInternalSecret } from '../http/authentication.ts';
 import type { HttpEnv } from '../http/env.ts';
 import { mountEndpoints, recordRoutePatterns } from '../http/route.ts';
 import { createSurface, protect, type SurfaceOptions } from '../http/surface.ts';
 import { handOverConnection } from '../http/take-over.ts';
+import { createReaderCheck } from '../users/reader-check.ts';
 import { createLogFeed } from './feed.ts';
 import { LiveClients } from './live-client.ts';
 import { socketEndpoint } from './socket-endpoint.ts';
@@ -38,12 +38,18 @@ export function createLiveApp(
   { platformLimitMs = Number.POSITIVE_INFINITY, ...options }: LiveAppOptions = {},
 ): LiveApp {
   const app = createSurface(deps, { ...options, outermost: [handOverConnection] });
-  const requireSecret = requireInternalSecret(deps);
+  const { recognizeReader, requireReader } = createReaderCheck(deps);
+  const maxPerUser = deps.config.USER_MAX_REQUESTS_PER_MINUTE;
   const feed = createLogFeed(deps);
   const clients = new LiveClients();
   const socketMs = platformLimitMs - BEFORE_LIMIT_MS;
   recordRoutePatterns(app, liveEndpoints);
-  for (const path of ['/api/*', '/ws/live']) app.use(path, ...protect(deps, { requireSecret }));
+  app.use(
+    '/api/*',
+    recognizeReader,
+    ...protect(deps, { requireAccess: requireReader, maxPerUser }),
+  );
+  app.use('/ws/live', ...protect(deps));
   mountEndpoints(app, liveEndpoints, {
     ...deps,
     feed,

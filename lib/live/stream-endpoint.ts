@@ -36,7 +36,7 @@ export const streamEndpoint: Endpoint<LiveDeps> = endpoint(
   {
     method: 'get',
     tag: 'Live feed',
-    access: 'internal',
+    access: 'reader',
     path: '/api/logs/stream',
     summary: 'Stream new logs as Server-Sent Events',
     description:

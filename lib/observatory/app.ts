@@ -11,8 +11,9 @@ import { createSurface, type SurfaceOptions } from '../http/surface.ts';
 import { warnOccasionally } from '../occasional-log.ts';
 import { hashingModel } from '../search/embedders/hashing.ts';
 import type { PasswordCost } from '../security/password.ts';
+import type { LoginCodes } from '../users/login-codes.ts';
+import { createUserCheck } from '../users/user-check.ts';
 import { describeObservatoryError, PREFIX } from './answers.ts';
-import { createUserCheck } from './authentication.ts';
 import { createChatDeps } from './chat/chat-deps.ts';
 import { createLoginLockout } from './login-lockout.ts';
 import type { ObservatoryDeps } from './observatory-deps.ts';
@@ -22,13 +23,14 @@ import type { AskServiceApi } from './readiness.ts';
 import { shareReadiness } from './readiness.ts';
 import { readyEndpoints } from './ready.ts';
 import { isInternalReport } from './reports/internal-access.ts';
-import { createTokens } from './tokens.ts';
 
 export interface ObservatoryAppOptions extends SurfaceOptions {
   /** Asks the service API of the same deployment, for /observatory/ready. */
   askServiceApi?: AskServiceApi | undefined;
   /** Aborts when the process ends; running chat turns are then ended and stored. Default: null, never. */
   stopping?: AbortSignal | null | undefined;
+  /** Codes of login links. Default: null, there are none. */
+  loginCodes?: LoginCodes | null | undefined;
   /** What checking a password costs. Default: PASSWORD_COST. */
   passwordCost?: PasswordCost | undefined;
 }
@@ -38,23 +40,34 @@ const WARN_INTERVAL_MS = 60_000;
 /** The observatory: login, search, chat and reports. */
 export function createObservatoryApp(
   deps: Deps<ObservatoryConfig>,
-  { askServiceApi, stopping, passwordCost, ...options }: ObservatoryAppOptions = {},
+  { askServiceApi, stopping, loginCodes, passwordCost, ...options }: ObservatoryAppOptions = {},
 ): Hono<HttpEnv> {
-  const observatoryDeps = buildObservatoryDeps(deps, { askServiceApi, stopping, passwordCost });
+  const observatoryDeps = buildObservatoryDeps(deps, {
+    askServiceApi,
+    stopping,
+    loginCodes,
+    passwordCost,
+  });
   const app = createSurface(deps, {
     ...options,
     describeError: describeObservatoryError,
     getPath: pathWithoutPrefix,
   });
+  const routes = observatoryEndpoints.map(({ route }) => route);
   const publicPaths = new Set(
-    observatoryEndpoints
-      .filter(({ route }) => route.access === 'public')
-      .map(({ route }) => route.path),
+    routes.filter(({ access }) => access === 'public').map(({ path }) => path),
+  );
+  // Of a public path other methods may be a user's.
+  const userRoutes = new Set(
+    routes
+      .filter(({ access }) => access === 'user')
+      .map(({ method, path }) => `${method.toUpperCase()} ${path}`),
   );
   const { recognizeUser, requireUser } = observatoryDeps.users;
   const limit = limitRate(deps, { maxPerUser: deps.config.USER_MAX_REQUESTS_PER_MINUTE });
   const needsUser = (c: Context<HttpEnv>) =>
-    !publicPaths.has(c.req.path) && !isInternalReport(c, deps.config);
+    (!publicPaths.has(c.req.path) || userRoutes.has(`${c.req.method} ${c.req.path}`)) &&
+    !isInternalReport(c, deps.config);
   recordRoutePatterns(app, observatoryEndpoints);
   // Without a token, an unknown path is 401, as in the service API.
   app.use(
@@ -81,20 +94,19 @@ function buildObservatoryDeps(
   {
     askServiceApi = askNobody,
     stopping = null,
+    loginCodes = null,
     passwordCost,
   }: Omit<ObservatoryAppOptions, keyof SurfaceOptions>,
 ): ObservatoryDeps {
-  const { config, clock, log } = deps;
+  const { config, log } = deps;
   if (config.JWT_SECRET === undefined) {
     log.error('JWT_SECRET is not set: the observatory answers 503');
   }
-  const tokens =
-    config.JWT_SECRET === undefined ? null : createTokens(config.JWT_SECRET, config, clock);
   const gateway = createGateway(deps, [hashingModel]);
   return {
     ...deps,
-    tokens,
-    users: createUserCheck(deps, tokens),
+    users: createUserCheck(deps),
+    loginCodes,
     lockout: createLoginLockout(deps),
     checkPassword: createPasswordCheck(deps, passwordCost),
     gateway,

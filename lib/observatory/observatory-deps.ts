@@ -2,18 +2,18 @@ import type { ObservatoryConfig } from '../config/observatory.ts';
 import type { Deps } from '../deps.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import type { Log } from '../log.ts';
-import type { UserCheck } from './authentication.ts';
+import type { LoginCodes } from '../users/login-codes.ts';
+import type { UserCheck } from '../users/user-check.ts';
 import type { ChatDeps } from './chat/chat-deps.ts';
 import type { LoginLockout } from './login-lockout.ts';
 import type { CheckPassword } from './password-check.ts';
 import type { AskServiceApi, ReadinessFaults } from './readiness.ts';
-import type { Tokens } from './tokens.ts';
 
 /** The dependencies of the endpoints of the observatory. */
 export interface ObservatoryDeps extends Deps<ObservatoryConfig> {
-  /** Null if JWT_SECRET is not set. */
-  tokens: Tokens | null;
   users: UserCheck;
+  /** Null where none is ever issued. */
+  loginCodes: LoginCodes | null;
   lockout: LoginLockout;
   checkPassword: CheckPassword;
   gateway: Gateway;

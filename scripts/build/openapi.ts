@@ -70,13 +70,21 @@ const securitySchemes = {
     bearerFormat: 'JWT',
     description: 'The access_token of POST /auth/login.',
   },
+  UserCookie: {
+    type: 'apiKey',
+    in: 'cookie',
+    name: '__Host-session',
+    description:
+      'The cookie of POST /auth/session; `session` over plain http. Changes also need `Sec-Fetch-Site: same-origin`.',
+  },
 } as const;
 
 const security: Record<Access, Record<string, string[]>[]> = {
   public: [],
   internal: [{ InternalSecret: [] }, { InternalBearer: [] }],
   cron: [{ CronBearer: [] }, { InternalSecret: [] }],
-  user: [{ UserToken: [] }],
+  reader: [{ InternalSecret: [] }, { InternalBearer: [] }, { UserToken: [] }, { UserCookie: [] }],
+  user: [{ UserToken: [] }, { UserCookie: [] }],
   mcp: [{ McpBearer: [] }],
 };
 

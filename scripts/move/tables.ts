@@ -37,6 +37,7 @@ export const movedTables: readonly MovedTable[] = [
   { name: 'backup_run_requests', key: id },
   { name: 'worker_repo_state', key: name('repo_full_name') },
   { name: 'users', key: name('username') },
+  { name: 'ended_sessions', key: name('id') },
   { name: 'gateway_connections', key: name('username') },
   { name: 'chat_sessions', key: uuid },
   { name: 'chat_messages', key: id },

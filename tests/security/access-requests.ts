@@ -74,6 +74,8 @@ const requests: Record<string, Make> = {
     body: new URLSearchParams(ADA).toString(),
     answers: 200,
   }),
+  'POST /auth/session': () => json('/auth/session', ADA),
+  'DELETE /auth/session': () => ({ path: '/auth/session', answers: 200 }),
   // The code is the stand-in's to take; the verifier only has to be long enough.
   'POST /me/gateway/exchange': () =>
     json('/me/gateway/exchange', { code: 'code', code_verifier: 'v'.repeat(43) }),

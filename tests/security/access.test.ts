@@ -52,14 +52,18 @@ const challenges: Record<string, RegExp> = {
 };
 
 /** Asks as every caller in each of its ways, and says which answers are not the table's. */
-async function tryCallers(row: AccessRow, method: string, request: AccessRequest) {
+async function tryCallers(row: AccessRow, method: string, make: () => Promise<AccessRequest>) {
+  const made = [await make()];
   const faults: string[] = [];
   const isPublic = callers.every((caller) => row.access[caller] === 'yes');
   for (const caller of callers) {
     const expected = row.access[caller];
-    const status = expected === 'yes' ? request.answers : Number(expected);
     // A public route does not look at what is presented; once for each caller is enough.
-    for (const way of world.ways[caller].slice(0, isPublic ? 1 : undefined)) {
+    for (const [index, way] of world.ways[caller].slice(0, isPublic ? 1 : undefined).entries()) {
+      // What a caller was let in to may be used up.
+      if (index > 0 && expected === 'yes') made.push(await make());
+      const request = made.at(-1) as AccessRequest;
+      const status = expected === 'yes' ? request.answers : Number(expected);
       const answer = await send(method, request, way);
       const challenge = challenges[isObservatory(row) ? 'observatory' : 'others'];
       const isChallenged = challenge?.test(answer.headers['www-authenticate'] ?? '') ?? false;
@@ -75,6 +79,7 @@ async function tryCallers(row: AccessRow, method: string, request: AccessRequest
       if (shared.length > 0) faults.push(`${caller}, ${way.name}: ${shared}`);
     }
   }
+  for (const { done } of made) await done?.();
   return faults;
 }
 
@@ -83,10 +88,11 @@ const named = (rows: readonly AccessRow[]) =>
 
 describe.each(named(table))('%s', (_name, row) => {
   it('lets in whom the table says', async () => {
-    const request = await makeRequest(world, row.method, barePath(row));
-    const path = isOnlyPrefixed(row) ? row.path : request.path;
-    expect(await tryCallers(row, row.method, { ...request, path })).toEqual([]);
-    await request.done?.();
+    const make = async () => {
+      const request = await makeRequest(world, row.method, barePath(row));
+      return isOnlyPrefixed(row) ? { ...request, path: row.path } : request;
+    };
+    expect(await tryCallers(row, row.method, make)).toEqual([]);
   });
 });
 
@@ -94,10 +100,11 @@ describe.each(named(table.filter((row) => isObservatory(row) && !isOnlyPrefixed(
   '%s, with the prefix',
   (_name, row) => {
     it('lets in whom the table says', async () => {
-      const request = await makeRequest(world, row.method, barePath(row));
-      const path = `${PREFIX}${request.path}`;
-      expect(await tryCallers(row, row.method, { ...request, path })).toEqual([]);
-      await request.done?.();
+      const make = async () => {
+        const request = await makeRequest(world, row.method, barePath(row));
+        return { ...request, path: `${PREFIX}${request.path}` };
+      };
+      expect(await tryCallers(row, row.method, make)).toEqual([]);
     });
   },
 );
@@ -132,6 +139,7 @@ describe('the table', () => {
       CronBearer: 'cron',
       McpBearer: 'mcp',
       UserToken: 'user',
+      UserCookie: 'user',
     };
     for (const row of table) {
       const path = barePath(row).replace(/:(\w+)/g, '{$1}');

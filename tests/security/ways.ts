@@ -25,6 +25,11 @@ export interface Way {
 }
 
 const bearer = (token: string) => ({ Authorization: `Bearer ${token}` });
+/** As a page of this server sends it. */
+const asCookie = (token: string) => ({
+  Cookie: `session=${token}`,
+  'Sec-Fetch-Site': 'same-origin',
+});
 const asSecret = (secret: string) => ({ 'X-Internal-Secret': secret });
 
 /** Presents the credentials of a server in every way, good and bad. */
@@ -69,6 +74,11 @@ export async function makeWays(known: Credentials): Promise<Record<Caller, Way[]
       { name: 'more than the secret', headers: { ...asSecret(`${internal}0`) } },
       { name: 'the token without its end', headers: bearer(mcp.slice(0, -1)) },
       { name: 'a token of another key', headers: bearer(foreign) },
+      { name: 'a session cookie of another key', headers: asCookie(foreign) },
+      {
+        name: 'a session cookie beside a wrong token',
+        headers: { ...asCookie(user), ...bearer('x') },
+      },
       { name: 'an unsigned token', headers: bearer(unsign(user)) },
       { name: 'a token whose signature is cut', headers: bearer(user.slice(0, -1)) },
       { name: 'CRON_SECRET as X-Internal-Secret', headers: asSecret(cron) },
@@ -78,15 +88,24 @@ export async function makeWays(known: Credentials): Promise<Record<Caller, Way[]
       { name: 'the password', headers: bearer(password) },
       { name: 'a key of the gateway', headers: bearer('server-key-number-1') },
     ],
-    expired: [{ name: 'an expired token', headers: bearer(expired) }],
+    expired: [
+      { name: 'an expired token', headers: bearer(expired) },
+      { name: 'an expired session cookie', headers: asCookie(expired) },
+    ],
     internal: [
       { name: 'the secret', headers: asSecret(internal) },
       { name: 'the secret as bearer', headers: bearer(internal) },
     ],
     cron: [{ name: 'CRON_SECRET', headers: bearer(cron) }],
     mcp: [{ name: 'MCP_AUTH_TOKEN', headers: bearer(mcp) }],
-    other: [{ name: "another user's token", headers: bearer(other) }],
-    user: [{ name: "the user's token", headers: bearer(user) }],
+    other: [
+      { name: "another user's token", headers: bearer(other) },
+      { name: "another user's session cookie", headers: asCookie(other) },
+    ],
+    user: [
+      { name: "the user's token", headers: bearer(user) },
+      { name: "the user's session cookie", headers: asCookie(user) },
+    ],
   };
 }
 

@@ -68,13 +68,14 @@ export interface TokenChanges {
 export function createObservatoryClient(
   options: TestDepsOptions & ObservatoryAppOptions = {},
 ): ObservatoryClient {
-  const { askServiceApi, passwordCost = QUICK_COST, ...rest } = options;
+  const { askServiceApi, loginCodes, passwordCost = QUICK_COST, ...rest } = options;
   const deps = createTestDeps({
     ...rest,
     environment: { ...observatoryEnvironment, ...rest.environment },
   });
   const app = createObservatoryApp(deps, {
     passwordCost,
+    loginCodes,
     ...(askServiceApi ? { askServiceApi } : {}),
   });
 

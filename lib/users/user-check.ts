@@ -2,16 +2,24 @@ import type { Context, MiddlewareHandler } from 'hono';
 import type { IdentityConfig } from '../config/identity.ts';
 import type { Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
+import { isReading } from '../http/cross-site.ts';
 import type { HttpEnv } from '../http/env.ts';
+import { isEndedSession } from '../records/ended-sessions.ts';
 import { findPasswordHash, isUser } from '../records/users.ts';
 import { secretsEqual } from '../security/crypto.ts';
 import { fingerprintHash } from '../security/password.ts';
-import type { TokenClaims, Tokens } from './tokens.ts';
+import { readSessionCookie } from './session-cookie.ts';
+import { createTokens, type TokenClaims, type Tokens } from './tokens.ts';
 
-/** Identifies users by their access tokens. */
+/** Identifies users by their access tokens, in `Authorization` or in the session cookie. */
 export interface UserCheck {
-  /** Returns the user's name; null without a valid token. Throws SERVICE_UNAVAILABLE without the database. */
-  identify(c: Context<HttpEnv>): Promise<string | null>;
+  /** Null if JWT_SECRET is not set. */
+  tokens: Tokens | null;
+  /**
+   * Returns the claims of the request's token; null without a valid one. Throws SERVICE_UNAVAILABLE without
+   * the database, and FORBIDDEN for a change by cookie that does not come from our page.
+   */
+  identify(c: Context<HttpEnv>): Promise<TokenClaims | null>;
   /** Sets `c.get('user')` and lets every request pass, so that refused requests are rate limited too. */
   recognizeUser: MiddlewareHandler<HttpEnv>;
   /** Throws UNAUTHORIZED without a recognized user, and SERVICE_UNAVAILABLE if that could not be checked. */
@@ -39,20 +47,30 @@ export function isConfiguredUser(
   return secretsEqual(username, AUTH_USERNAME);
 }
 
-/** Creates the check. `tokens` is null if JWT_SECRET is not set; every check then throws SERVICE_UNAVAILABLE. */
-export function createUserCheck(
-  { config, db }: Pick<Deps<IdentityConfig>, 'config' | 'db'>,
-  tokens: Tokens | null,
-): UserCheck {
-  async function identify(c: Context<HttpEnv>): Promise<string | null> {
-    const token = bearerOf(c);
+/** Creates the check. If JWT_SECRET is not set, every check throws SERVICE_UNAVAILABLE. */
+export function createUserCheck({
+  config,
+  db,
+  clock,
+}: Pick<Deps<IdentityConfig>, 'config' | 'db' | 'clock'>): UserCheck {
+  const tokens =
+    config.JWT_SECRET === undefined ? null : createTokens(config.JWT_SECRET, config, clock);
+
+  async function identify(c: Context<HttpEnv>): Promise<TokenClaims | null> {
+    const token = tokenOf(c);
     if (tokens === null) throw notConfigured();
     const claims = token === null ? null : await tokens.read(token);
-    if (claims === null) return null;
-    const { username, credential } = claims;
+    if (claims === null || !(await isValid(claims))) return null;
+    if (bearerOf(c) === null) refuseForeignChange(c);
+    return claims;
+  }
+
+  async function isValid(claims: TokenClaims): Promise<boolean> {
+    const { username, credential, session } = claims;
+    if (session !== null && (await isEndedSession(db, session.id))) return false;
     // AUTH_USERNAME takes precedence over a user of the same name in the table.
-    if (isConfiguredUser(config, username)) return credential === null ? username : null;
-    return (await isStillUser(claims)) ? username : null;
+    if (isConfiguredUser(config, username)) return credential === null;
+    return isStillUser(claims);
   }
 
   /**
@@ -65,11 +83,15 @@ export function createUserCheck(
     return stored !== null && secretsEqual(fingerprintHash(stored), credential);
   }
   return {
+    tokens,
     identify,
     async recognizeUser(c, next) {
       try {
-        const username = await identify(c);
-        if (username !== null) c.set('user', username);
+        const claims = await identify(c);
+        if (claims !== null) {
+          c.set('user', claims.username);
+          c.set('browserSession', claims.session);
+        }
       } catch (error) {
         c.set('userError', error);
       }
@@ -78,7 +100,7 @@ export function createUserCheck(
     async requireUser(c, next) {
       const fault = c.get('userError');
       if (fault !== undefined) throw fault;
-      if (c.get('user') === undefined) throw invalidToken(bearerOf(c) !== null);
+      if (c.get('user') === undefined) throw invalidToken(tokenOf(c) !== null);
       await next();
     },
   };
@@ -89,6 +111,25 @@ export function notConfigured(): AppError {
   return new AppError('SERVICE_UNAVAILABLE', 'the service is not configured');
 }
 
+/** Does the request carry something that may be a user's token? */
+export function hasToken(c: Context): boolean {
+  return tokenOf(c) !== null;
+}
+
+/** The bearer token, or without one that of the session cookie. */
+function tokenOf(c: Context): string | null {
+  return bearerOf(c) ?? (c.req.header('authorization') === undefined ? readSessionCookie(c) : null);
+}
+
 function bearerOf(c: Context): string | null {
   return /^bearer +(\S+) *$/i.exec(c.req.header('authorization') ?? '')?.[1] ?? null;
+}
+
+/** A browser adds the cookie to whatever it sends, so a change must come from a page of this server. */
+function refuseForeignChange(c: Context<HttpEnv>): void {
+  if (isReading(c) || c.get('isSameOrigin')) return;
+  throw new AppError(
+    'FORBIDDEN',
+    'a change by session cookie needs `Sec-Fetch-Site: same-origin`; programs send a bearer token',
+  );
 }

@@ -1,7 +1,12 @@
-import { jwtVerify, SignJWT } from 'jose';
-import { JOSEError } from 'jose/errors';
 import type { Clock } from '../clock.ts';
 import type { IdentityConfig } from '../config/identity.ts';
+
+/** A login in a browser, which logging out ends. */
+export interface BrowserSession {
+  id: string;
+  /** Seconds since the epoch. */
+  expiresAt: number;
+}
 
 /** The claims of an access token. */
 export interface TokenClaims {
@@ -10,28 +15,44 @@ export interface TokenClaims {
   issuedAt: number | null;
   /** Identifies the password of the login; null in tokens of AUTH_USERNAME and of other programs. */
   credential: string | null;
+  /** Null in a token that no log-out can end. */
+  session: BrowserSession | null;
+}
+
+/** Whom a token is issued to. */
+export interface TokenSubject {
+  username: string;
+  /** Stands for the stored password that the login was verified by; null for AUTH_USERNAME. */
+  credential: string | null;
+  /** Default: none. */
+  sessionId?: string;
 }
 
 /** Issues and reads access tokens. */
 export interface Tokens {
-  issue(username: string, credential: string | null): Promise<string>;
+  issue(subject: TokenSubject): Promise<string>;
   /** Null for a token that is expired or malformed, or has another key, algorithm, issuer or audience. */
   read(token: string): Promise<TokenClaims | null>;
 }
 
 const ALGORITHM = 'HS256';
 const CREDENTIAL_CLAIM = 'cred';
+const SESSION_CLAIM = 'sid';
 /** The last second of a Date. A token of another program may contain more than Postgres can store. */
 const MAX_SECONDS = 8_640_000_000_000;
 
-/** Creates tokens signed with the UTF-8 bytes of `secret`. */
+/** Creates tokens signed with the UTF-8 bytes of `secret`. Loads the library on first use. */
 export function createTokens(secret: string, config: IdentityConfig, clock: Clock): Tokens {
   const key = new TextEncoder().encode(secret);
   const { JWT_ISSUER: issuer, JWT_AUDIENCE: audience, JWT_EXPIRES_MINUTES } = config;
   return {
-    issue(username, credential) {
+    async issue({ username, credential, sessionId }) {
+      const { SignJWT } = await import('jose');
       const now = Math.floor(clock.now() / 1000);
-      return new SignJWT(credential === null ? {} : { [CREDENTIAL_CLAIM]: credential })
+      return new SignJWT({
+        ...(credential === null ? {} : { [CREDENTIAL_CLAIM]: credential }),
+        ...(sessionId === undefined ? {} : { [SESSION_CLAIM]: sessionId }),
+      })
         .setProtectedHeader({ alg: ALGORITHM, typ: 'JWT' })
         .setSubject(username)
         .setIssuer(issuer)
@@ -41,6 +62,7 @@ export function createTokens(secret: string, config: IdentityConfig, clock: Cloc
         .sign(key);
     },
     async read(token) {
+      const { errors, jwtVerify } = await import('jose');
       try {
         const { payload } = await jwtVerify(token, key, {
           algorithms: [ALGORITHM],
@@ -49,7 +71,8 @@ export function createTokens(secret: string, config: IdentityConfig, clock: Cloc
           requiredClaims: ['sub', 'exp'],
           currentDate: new Date(clock.now()),
         });
-        const { sub: username, [CREDENTIAL_CLAIM]: credential, iat: issuedAt = null } = payload;
+        const { sub: username, iat: issuedAt = null, exp: expiresAt = 0 } = payload;
+        const { [CREDENTIAL_CLAIM]: credential, [SESSION_CLAIM]: sessionId } = payload;
         // The library does not check that this is a string.
         if (typeof username !== 'string' || username === '' || username.includes('\0')) return null;
         if (issuedAt !== null && !(issuedAt >= 0 && issuedAt <= MAX_SECONDS)) return null;
@@ -57,9 +80,10 @@ export function createTokens(secret: string, config: IdentityConfig, clock: Cloc
           username,
           issuedAt,
           credential: typeof credential === 'string' ? credential : null,
+          session: typeof sessionId === 'string' ? { id: sessionId, expiresAt } : null,
         };
       } catch (error) {
-        if (error instanceof JOSEError) return null;
+        if (error instanceof errors.JOSEError) return null;
         throw error;
       }
     },

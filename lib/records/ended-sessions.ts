@@ -1,0 +1,28 @@
+import type { Database, Statement } from '../database/database.ts';
+
+// Expired sessions need no row: their tokens are refused for their age. A day covers any difference of clocks.
+const insertEnded: Statement = {
+  name: 'end_session',
+  text: `WITH forgotten AS (
+      DELETE FROM ended_sessions WHERE expires_at < now() - interval '1 day'
+    )
+    INSERT INTO ended_sessions (id, expires_at) VALUES ($1, to_timestamp($2::double precision))
+    ON CONFLICT (id) DO NOTHING`,
+};
+const selectEnded: Statement = {
+  name: 'find_ended_session',
+  text: 'SELECT id FROM ended_sessions WHERE id = $1',
+};
+
+/** Ends a browser session: its token is no longer valid. `expiresAt`: seconds since the epoch. */
+export async function endSession(
+  db: Database,
+  { id, expiresAt }: { id: string; expiresAt: number },
+): Promise<void> {
+  await db.query(insertEnded, [id, expiresAt]);
+}
+
+/** Was this browser session ended by a log-out? */
+export async function isEndedSession(db: Database, id: string): Promise<boolean> {
+  return (await db.query(selectEnded, [id])).length > 0;
+}
