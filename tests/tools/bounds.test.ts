@@ -1,53 +1,43 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { fitAnswer, fitItems, MAX_ANSWER_CHARS } from '../../lib/tools/answer-budget.ts';
 import { runTool } from '../../lib/tools/run-tool.ts';
-import type { ToolDeps } from '../../lib/tools/tool.ts';
 import { readTool } from '../../lib/tools/tool.ts';
-import { openDatabaseSource, type TestSource } from '../support/backup-sources.ts';
+import { setUpSource } from '../support/backup-sources.ts';
 import { silentLog } from '../support/databases.ts';
-import { empty, insertLog, insertRun, sql } from '../support/records.ts';
-import { answerOf, createTestToolDeps } from '../support/tools.ts';
+import { insertLog, insertRun, sql } from '../support/records.ts';
+import { answerOf } from '../support/tools.ts';
 
 // What other writers stored may be of any size; answers are not.
 
-let opened: TestSource;
-let deps: ToolDeps;
-const db = () => opened.database.db;
-
-beforeAll(async () => {
-  opened = await openDatabaseSource();
-  deps = createTestToolDeps({ backups: opened.source });
-});
-afterAll(() => opened.close());
-beforeEach(() => empty(db()));
+const source = setUpSource();
 
 it('a log line of 4,000 characters is complete, and a longer one is cut with a mark', async () => {
   const longest = 'x'.repeat(4_000);
-  await insertLog(db(), { message: longest, created_at: '2026-03-02T00:00:00Z' });
-  await insertLog(db(), { message: `${longest}x`, created_at: '2026-03-01T00:00:00Z' });
-  expect(await answerOf(deps, 'get_execution_logs')).toMatchObject({
+  await insertLog(source.db, { message: longest, created_at: '2026-03-02T00:00:00Z' });
+  await insertLog(source.db, { message: `${longest}x`, created_at: '2026-03-01T00:00:00Z' });
+  expect(await answerOf(source.deps, 'get_execution_logs')).toMatchObject({
     logs: [{ message: longest }, { message: `${'x'.repeat(3_960)}… [cut: 41 more characters]` }],
   });
 });
 
 it('a page of results is cut when the answer is full, and says so', async () => {
-  const run = await insertRun(db());
+  const run = await insertRun(source.db);
   await sql(
-    db(),
+    source.db,
     `INSERT INTO backup_results (run_id, repo_full_name, error_message)
      SELECT ${run}, 'owner/' || n, repeat('e', 4001) FROM generate_series(1, 5) AS n`,
   );
-  const whole = await answerOf(deps, 'get_backup_run_details', { run_id: run });
+  const whole = await answerOf(source.deps, 'get_backup_run_details', { run_id: run });
   expect(whole).not.toHaveProperty('truncated');
   const [first] = whole.results as { error_message: string }[];
   expect(first?.error_message).toMatch(/^e{3960}… \[cut: 41 more characters\]$/);
   await sql(
-    db(),
+    source.db,
     `INSERT INTO backup_results (run_id, repo_full_name, error_message)
      SELECT ${run}, 'owner/' || n, repeat('e', 4001) FROM generate_series(6, 1000) AS n`,
   );
-  const cut = await answerOf(deps, 'get_backup_run_details', { run_id: run });
+  const cut = await answerOf(source.deps, 'get_backup_run_details', { run_id: run });
   const { length } = cut.results as unknown[];
   expect(cut).toMatchObject({
     truncated: true,
@@ -58,10 +48,10 @@ it('a page of results is cut when the answer is full, and says so', async () => 
 
 it('a full list stays within its limit if masks are longer than secrets', async () => {
   await sql(
-    db(),
+    source.db,
     `INSERT INTO execution_logs (message) SELECT repeat('pwd=Zq7x ', 20) FROM generate_series(1, 200)`,
   );
-  const answer = await answerOf(deps, 'get_execution_logs', { limit: 200 });
+  const answer = await answerOf(source.deps, 'get_execution_logs', { limit: 200 });
   expect(JSON.stringify(answer)).not.toContain('Zq7x');
   expect(JSON.stringify(answer).length).toBeLessThanOrEqual(MAX_ANSWER_CHARS);
   expect((answer.logs as unknown[]).length).toBeGreaterThan(20);
@@ -79,7 +69,7 @@ describe('the final check of every answer', () => {
       handler: () => ({ text, numbers: more }),
     });
     const { signal } = new AbortController();
-    return runTool(tool, {}, deps, { signal, log: silentLog });
+    return runTool(tool, {}, source.deps, { signal, log: silentLog });
   };
 
   it('does not change an answer that fits', async () => {
