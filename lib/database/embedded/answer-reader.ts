@@ -1,13 +1,10 @@
-/** The transaction status in ReadyForQuery: idle, in a transaction, in a failed transaction. */
-export type TransactionStatus = 'I' | 'T' | 'E';
-
 /**
  * Reads the server's answer to a batch and forwards it in chunks, without the withheld message types. Rows
  * are not buffered, so an answer may be of any size.
  */
 export class AnswerReader {
-  /** From ReadyForQuery; null when there was none. */
-  status: TransactionStatus | null = null;
+  /** From ReadyForQuery: I(dle), T(ransaction) or E(rror in a transaction); null when there was none. */
+  status: string | null = null;
   /** Command tags, such as `SET` and `INSERT 0 1`. */
   readonly tags: string[] = [];
   #carry: Buffer = Buffer.alloc(0);
@@ -45,6 +42,6 @@ export class AnswerReader {
 
   #note(type: string, body: Buffer): void {
     if (type === 'C') this.tags.push(body.toString('latin1', 0, body.length - 1));
-    else if (type === 'Z') this.status = body.toString('latin1', 0, 1) as TransactionStatus;
+    else if (type === 'Z') this.status = body.toString('latin1', 0, 1);
   }
 }

@@ -20,7 +20,7 @@ const IDLE_TRANSACTION_TIMEOUT_MS = 30_000;
 /** How long a connection may take to authenticate. */
 const STARTUP_TIMEOUT_MS = 5_000;
 
-export interface ConnectionOptions {
+interface ConnectionOptions {
   shared: Shared;
   /** Identifies the client. */
   id: number;

@@ -26,7 +26,7 @@ const copyGuard = frame('f', cstrings('the embedded database does not support CO
 const crashed = new FatalError('57P02', 'the statement crashed the embedded database');
 const timedOut = new FatalError('57014', 'canceling statement due to statement timeout');
 
-export interface SharedSessionOptions {
+interface SharedSessionOptions {
   /** Starts the engine again. */
   start(): Promise<Engine>;
   /** Called once when the database has stopped and will not restart. */

@@ -3,7 +3,7 @@ import type { Clock } from '../../clock.ts';
 
 const RECHECK_INTERVAL_MS = 1_000;
 
-export interface TimeLimit {
+interface TimeLimit {
   clock: Clock;
   limitMs: number;
   /** Called when the time is up. */
