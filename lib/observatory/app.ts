@@ -10,6 +10,7 @@ import { mountEndpoints, recordRoutePatterns } from '../http/route.ts';
 import { createSurface, type SurfaceOptions } from '../http/surface.ts';
 import { warnOccasionally } from '../occasional-log.ts';
 import { hashingModel } from '../search/embedders/hashing.ts';
+import { PASSWORD_COST, type PasswordCost } from '../security/password.ts';
 import { describeObservatoryError, PREFIX } from './answers.ts';
 import { createUserCheck } from './authentication.ts';
 import { createChatDeps } from './chat/chat-deps.ts';
@@ -28,6 +29,8 @@ export interface ObservatoryAppOptions extends SurfaceOptions {
   askServiceApi?: AskServiceApi;
   /** Aborts when the process ends; running chat turns are then ended and stored. Default: null, never. */
   stopping?: AbortSignal | null;
+  /** What checking a password costs. Default: PASSWORD_COST. */
+  passwordCost?: PasswordCost;
 }
 
 const WARN_INTERVAL_MS = 60_000;
@@ -35,9 +38,14 @@ const WARN_INTERVAL_MS = 60_000;
 /** The observatory: login, search, chat and reports. */
 export function createObservatoryApp(
   deps: Deps<ObservatoryConfig>,
-  { askServiceApi = askNobody, stopping = null, ...options }: ObservatoryAppOptions = {},
+  {
+    askServiceApi = askNobody,
+    stopping = null,
+    passwordCost = PASSWORD_COST,
+    ...options
+  }: ObservatoryAppOptions = {},
 ): Hono<HttpEnv> {
-  const observatoryDeps = buildObservatoryDeps(deps, { askServiceApi, stopping });
+  const observatoryDeps = buildObservatoryDeps(deps, { askServiceApi, stopping, passwordCost });
   const app = createSurface(deps, {
     ...options,
     describeError: describeObservatoryError,
@@ -69,7 +77,11 @@ export function mountReadiness(app: Hono<HttpEnv>, deps: Deps<ObservatoryConfig>
   mountEndpoints(
     app,
     readyEndpoints,
-    buildObservatoryDeps(deps, { askServiceApi: askNobody, stopping: null }),
+    buildObservatoryDeps(deps, {
+      askServiceApi: askNobody,
+      stopping: null,
+      passwordCost: PASSWORD_COST,
+    }),
   );
 }
 
@@ -77,7 +89,9 @@ const askNobody: AskServiceApi = async () => {
   throw new Error('BACKEND_URL is not set');
 };
 
-type HandedIn = Required<Pick<ObservatoryAppOptions, 'askServiceApi' | 'stopping'>>;
+type HandedIn = Required<
+  Pick<ObservatoryAppOptions, 'askServiceApi' | 'stopping' | 'passwordCost'>
+>;
 
 function buildObservatoryDeps(deps: Deps<ObservatoryConfig>, parts: HandedIn): ObservatoryDeps {
   const { config, clock, log } = deps;
@@ -92,7 +106,7 @@ function buildObservatoryDeps(deps: Deps<ObservatoryConfig>, parts: HandedIn): O
     tokens,
     users: createUserCheck(deps, tokens),
     lockout: createLoginLockout(deps),
-    checkPassword: createPasswordCheck(deps),
+    checkPassword: createPasswordCheck(deps, parts.passwordCost),
     gateway,
     chat: createChatDeps(deps, { ...parts, gateway }),
     askServiceApi: parts.askServiceApi,

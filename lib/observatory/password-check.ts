@@ -4,7 +4,7 @@ import type { Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
 import { findPasswordHash, replacePasswordHash } from '../records/users.ts';
 import { secretsEqual } from '../security/crypto.ts';
-import { fingerprintHash, renewHash, verifyPassword } from '../security/password.ts';
+import { fingerprintHash, PASSWORD_COST, renewHash, verifyPassword } from '../security/password.ts';
 import { isConfiguredUser } from './authentication.ts';
 
 /** Password checks that run at the same time. Each takes 32 MiB, and a core for about 300 ms. */
@@ -28,11 +28,10 @@ export type CheckPassword = (username: string, password: string) => Promise<Veri
  * Creates the password check. Every name takes one query and one scrypt, whether it is unknown, stored or
  * AUTH_USERNAME, so that the time reveals nothing. After a login, a hash with outdated parameters is replaced.
  */
-export function createPasswordCheck({
-  config,
-  db,
-  log,
-}: Pick<Deps<IdentityConfig>, 'config' | 'db' | 'log'>): CheckPassword {
+export function createPasswordCheck(
+  { config, db, log }: Pick<Deps<IdentityConfig>, 'config' | 'db' | 'log'>,
+  cost = PASSWORD_COST,
+): CheckPassword {
   const limit = pLimit(MAX_AT_ONCE);
   const runLimited = async <Value>(work: () => Promise<Value>): Promise<Value> => {
     if (limit.pendingCount < MAX_WAITING) return limit(work);
@@ -42,7 +41,7 @@ export function createPasswordCheck({
     const stored = await findPasswordHash(db, username);
     const isConfigured = isConfiguredUser(config, username);
     const isVerified = await runLimited(() =>
-      verifyPassword(password, isConfigured ? null : stored),
+      verifyPassword(password, isConfigured ? null : stored, cost),
     );
     if (isConfigured) {
       const isRight = secretsEqual(composed(password), composed(config.AUTH_PASSWORD ?? ''));
@@ -55,7 +54,7 @@ export function createPasswordCheck({
 
   async function renew(username: string, password: string, stored: string): Promise<void> {
     try {
-      const renewed = await runLimited(() => renewHash(password, stored));
+      const renewed = await runLimited(() => renewHash(password, stored, cost));
       if (renewed !== null) await replacePasswordHash(db, username, { from: stored, to: renewed });
     } catch (error) {
       log.warn('a password hash could not be renewed; the next login tries again', { error });

@@ -13,6 +13,7 @@ import {
   type ObservatoryClient,
   type TokenChanges,
 } from '../support/observatory-client.ts';
+import { QUICK_COST } from '../support/passwords.ts';
 import { sql } from '../support/records.ts';
 
 // Every route of the observatory, walked through by the same suite.
@@ -144,7 +145,7 @@ it.each([
 describe('a user of the table', () => {
   it('is admitted until removed, and a new user with the name does not revive the old token', async () => {
     const client = createObservatoryClient({ db: database.db });
-    await addUser(database.db, 'grace', await hashPassword('the password of grace'));
+    await addUser(database.db, 'grace', await hashPassword('the password of grace', QUICK_COST));
     await sql(database.db, `UPDATE users SET created_at = '2026-03-04T05:00:00Z'`);
     const token = await client.signToken('grace');
     expect((await client.get('/auth/me', { token })).body.data).toEqual({ username: 'grace' });
@@ -152,7 +153,7 @@ describe('a user of the table', () => {
     await removeUser(database.db, 'grace');
     expect((await client.get('/auth/me', { token })).status).toBe(401);
 
-    await addUser(database.db, 'grace', await hashPassword('another password'));
+    await addUser(database.db, 'grace', await hashPassword('another password', QUICK_COST));
     await sql(database.db, `UPDATE users SET created_at = '2026-03-04T06:00:00Z'`);
     expect((await client.get('/auth/me', { token })).status).toBe(401);
     client.deps.clock.advance(3_600_000);
@@ -163,17 +164,17 @@ describe('a user of the table', () => {
   it('loses every token of a login when the name is given to somebody else', async () => {
     const client = createObservatoryClient({ db: database.db });
     const password = 'the password of barbara';
-    await addUser(database.db, 'barbara', await hashPassword(password));
+    await addUser(database.db, 'barbara', await hashPassword(password, QUICK_COST));
     const { access_token: token } = (await client.login('barbara', password)).body;
     expect((await client.get('/auth/me', { token })).status).toBe(200);
     await removeUser(database.db, 'barbara');
-    await addUser(database.db, 'barbara', await hashPassword(password));
+    await addUser(database.db, 'barbara', await hashPassword(password, QUICK_COST));
     expect((await client.get('/auth/me', { token })).status).toBe(401);
   });
 
   it('loses every token of a login when AUTH_USERNAME uses the name', async () => {
     const client = createObservatoryClient({ db: database.db });
-    await addUser(database.db, 'tony', await hashPassword('the password of tony'));
+    await addUser(database.db, 'tony', await hashPassword('the password of tony', QUICK_COST));
     const { access_token: token } = (await client.login('tony', 'the password of tony')).body;
     const environment = { AUTH_USERNAME: 'tony' };
     const taken = createObservatoryClient({ db: database.db, environment });
@@ -184,10 +185,10 @@ describe('a user of the table', () => {
 
   it('loses every token of a login when the password changes', async () => {
     const client = createObservatoryClient({ db: database.db });
-    await addUser(database.db, 'edsger', await hashPassword('the first password'));
+    await addUser(database.db, 'edsger', await hashPassword('the first password', QUICK_COST));
     const { access_token: token } = (await client.login('edsger', 'the first password')).body;
     expect((await client.get('/auth/me', { token })).status).toBe(200);
-    await changePassword(database.db, 'edsger', await hashPassword('another password'));
+    await changePassword(database.db, 'edsger', await hashPassword('another password', QUICK_COST));
     expect((await client.get('/auth/me', { token })).status).toBe(401);
     const anew = (await client.login('edsger', 'another password')).body.access_token;
     expect((await client.get('/auth/me', { token: anew })).status).toBe(200);
@@ -195,7 +196,7 @@ describe('a user of the table', () => {
 
   it('may have a token without a time of issue', async () => {
     const client = createObservatoryClient({ db: database.db });
-    await addUser(database.db, 'linus', await hashPassword('the password of linus'));
+    await addUser(database.db, 'linus', await hashPassword('the password of linus', QUICK_COST));
     const token = await client.signToken('linus', { claims: { iat: undefined } });
     expect((await client.get('/auth/me', { token })).status).toBe(200);
   });

@@ -2,12 +2,12 @@ import { jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../lib/database/database.ts';
 import { addUser, findPasswordHash } from '../../lib/records/users.ts';
-import { hashPassword } from '../../lib/security/password.ts';
+import { hashPassword, PASSWORD_COST } from '../../lib/security/password.ts';
 import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { TEST_SECRET } from '../support/deps.ts';
 import { downDatabaseWords, openDownDatabase } from '../support/down-database.ts';
 import { ADA, createObservatoryClient, TEST_JWT_SECRET } from '../support/observatory-client.ts';
-import { olderHash } from '../support/passwords.ts';
+import { olderHash, QUICK_COST } from '../support/passwords.ts';
 
 const GRACE = { username: 'grace', password: 'Ⅸ passwords of grace' };
 
@@ -16,7 +16,7 @@ let down: Database;
 
 beforeAll(async () => {
   [database, down] = await Promise.all([createPostgres(), openDownDatabase()]);
-  await addUser(database.db, GRACE.username, await hashPassword(GRACE.password));
+  await addUser(database.db, GRACE.username, await hashPassword(GRACE.password, QUICK_COST));
 });
 afterAll(() => Promise.all([database.close(), down.close()]));
 
@@ -169,7 +169,10 @@ describe('POST /auth/login', () => {
   it('renews an outdated hash after a login, and keeps the tokens of the user', async () => {
     const old = olderHash('password of lin');
     await addUser(database.db, 'lin', old);
-    const { login, get } = createClient();
+    const { login, get } = createObservatoryClient({
+      db: database.db,
+      passwordCost: PASSWORD_COST,
+    });
     expect((await login('lin', 'wrong password')).status).toBe(401);
     expect(await findPasswordHash(database.db, 'lin')).toBe(old);
     const first = await login('lin', 'password of lin');
@@ -189,7 +192,7 @@ describe('POST /auth/login', () => {
         return database.db.query(statement, values, options);
       },
     };
-    const { login, deps } = createObservatoryClient({ db });
+    const { login, deps } = createObservatoryClient({ db, passwordCost: PASSWORD_COST });
     expect((await login('max', 'password of max')).status).toBe(200);
     expect(deps.logged).toMatchObject([{ level: 'warn', error: { message: 'read-only' } }]);
   });
@@ -203,7 +206,12 @@ describe('POST /auth/login', () => {
   });
 
   it('refuses logins when too many wait, and serves those that wait', async () => {
-    const { login } = createClient({ LOGIN_MAX_FAILURES: '1000' });
+    // Slower than all of them arrive.
+    const { login } = createObservatoryClient({
+      db: database.db,
+      environment: { LOGIN_MAX_FAILURES: '1000' },
+      passwordCost: { ...PASSWORD_COST, p: 1 },
+    });
     const answers = await Promise.all(
       Array.from({ length: 90 }, (_, n) => login('nobody', 'x', { peer: `198.51.100.${n}` })),
     );

@@ -8,11 +8,12 @@ import {
   createObservatoryClient,
   type ObservatoryRequest,
 } from '../support/observatory-client.ts';
+import { QUICK_COST } from '../support/passwords.ts';
 
 let database: TestDatabase;
 beforeAll(async () => {
   database = await createPostgres();
-  await addUser(database.db, 'grace', await hashPassword('the password of grace'));
+  await addUser(database.db, 'grace', await hashPassword('the password of grace', QUICK_COST));
 });
 afterAll(() => database.close());
 

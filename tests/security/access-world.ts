@@ -10,6 +10,7 @@ import { temporaryFolder } from '../support/git.ts';
 import { type MailService, startMailService } from '../support/mail.ts';
 import { TEST_TOKEN } from '../support/mcp.ts';
 import { ADA, observatoryEnvironment, TEST_JWT_SECRET } from '../support/observatory-client.ts';
+import { QUICK_COST } from '../support/passwords.ts';
 import { insertLog, insertResult, insertRun, insertSnapshot } from '../support/records.ts';
 import { makeWays, OTHER, type Way } from './ways.ts';
 
@@ -34,7 +35,7 @@ export async function startAccessWorld(): Promise<AccessWorld> {
     temporaryFolder(),
   ]);
   const { db } = database;
-  await addUser(db, OTHER, await hashPassword(`the password of ${OTHER}`));
+  await addUser(db, OTHER, await hashPassword(`the password of ${OTHER}`, QUICK_COST));
   const run = await insertRun(db, { status: 'completed', total_repos: 1 });
   await insertResult(db, run, 'ada/app', { status: 'completed' });
   await insertLog(db, { run_id: run, level: 'info', message: 'cloned ada/app' });

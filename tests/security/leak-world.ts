@@ -10,6 +10,7 @@ import { createRepository, temporaryFolder } from '../support/git.ts';
 import { freePorts } from '../support/local-start.ts';
 import { type MailService, startMailService } from '../support/mail.ts';
 import { ADA } from '../support/observatory-client.ts';
+import { QUICK_COST } from '../support/passwords.ts';
 import { insertLog, insertResult, insertRun, insertSnapshot, sql } from '../support/records.ts';
 import { type RunningScript, startScript } from '../support/script.ts';
 import { type ScriptedServer, startScriptedServer } from '../support/scripted-server.ts';
@@ -136,7 +137,7 @@ export async function startLeakWorld(): Promise<LeakWorld> {
 }
 
 async function fillWorld({ db }: TestDatabase, folder: string): Promise<void> {
-  await addUser(db, OTHER, await hashPassword(`the password of ${OTHER}`));
+  await addUser(db, OTHER, await hashPassword(`the password of ${OTHER}`, QUICK_COST));
   const run = await insertRun(db, { status: 'failed', total_repos: 1, failed: 1 });
   await insertResult(db, run, 'acme/widgets', { status: 'failed', error_message: 'no' });
   await insertLog(db, { run_id: run, level: 'error', message: 'could not clone acme/widgets' });

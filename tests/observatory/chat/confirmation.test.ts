@@ -19,6 +19,7 @@ import {
   mailCall,
   startMailChat,
 } from '../../support/mail-chat.ts';
+import { QUICK_COST } from '../../support/passwords.ts';
 import { sql } from '../../support/records.ts';
 import { hasRedisServer } from '../../support/redis-server.ts';
 import { startUpstashRest, type UpstashRest } from '../../support/upstash-rest.ts';
@@ -30,7 +31,7 @@ let chat: MailChat;
 
 beforeAll(async () => {
   database = await createPostgres();
-  await addUser(database.db, 'grace', await hashPassword('the password of grace'));
+  await addUser(database.db, 'grace', await hashPassword('the password of grace', QUICK_COST));
   // Before the time at which the clock of tests stands, so that her tokens are hers.
   await sql(database.db, "UPDATE users SET created_at = '2026-01-01'");
 });
