@@ -66,7 +66,7 @@ export async function createEmbedded({
   migrated = true,
 }: TestDatabaseOptions = {}): Promise<TestDatabase> {
   const dataDir = await mkdtemp(join(tmpdir(), 'embedded-'));
-  if (migrated) await copyTemplate(inject('embeddedTemplate'), dataDir);
+  if (migrated) copyTemplate(inject('embeddedTemplate'), dataDir);
   const db = await openEmbeddedDatabase({
     dataDir,
     listen: null,

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { cp, mkdtemp, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { cpSync, existsSync } from 'node:fs';
+import { mkdtemp, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '../../lib/clock.ts';
@@ -13,7 +14,7 @@ import { createLog } from '../../lib/log.ts';
  */
 export async function makeEmbeddedTemplate(): Promise<string> {
   const path = join(tmpdir(), `observatory-template-${await hashOfContent()}`);
-  if (await exists(path)) return path;
+  if (existsSync(path)) return path;
   const making = await mkdtemp(join(tmpdir(), 'observatory-making-'));
   const log = createLog('warn', systemClock);
   const db = await openEmbeddedDatabase({ dataDir: making, listen: null, log, clock: systemClock });
@@ -23,20 +24,17 @@ export async function makeEmbeddedTemplate(): Promise<string> {
     await rename(join(making, 'postgres'), path);
   } catch (error) {
     // Another run was quicker.
-    if (!(await exists(path))) throw error;
+    if (!existsSync(path)) throw error;
   }
   await rm(making, { recursive: true, force: true });
   return path;
 }
 
 /** Puts a copy of the template into a data directory that has no database yet. */
-export async function copyTemplate(template: string, dataDir: string): Promise<void> {
+export function copyTemplate(template: string, dataDir: string): void {
   const place = join(dataDir, 'postgres');
-  if (!(await exists(place))) await cp(template, place, { recursive: true });
-}
-
-async function exists(path: string): Promise<boolean> {
-  return (await stat(path).catch(() => null)) !== null;
+  // The asynchronous form takes several times as long for so many small files.
+  if (!existsSync(place)) cpSync(template, place, { recursive: true });
 }
 
 /** Of what the template is made of. */

@@ -24,7 +24,7 @@ export async function startIn(
   { isFirst = false } = {},
 ): Promise<RunningScript & { url: string }> {
   if (!isFirst && env.DATABASE_URL === undefined) {
-    await copyTemplate(inject('embeddedTemplate'), resolve(cwd, env.DATA_DIR ?? '.data'));
+    copyTemplate(inject('embeddedTemplate'), resolve(cwd, env.DATA_DIR ?? '.data'));
   }
   const script = startScript('start', { cwd, env: { ...freePorts, ...env } });
   const [, url = ''] = await script.waitFor(/API +(http:\/\/\S+)\/api/);

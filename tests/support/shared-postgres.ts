@@ -1,10 +1,14 @@
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { systemClock } from '../../lib/clock.ts';
 import { migrate } from '../../lib/database/migrate.ts';
 import { openDatabase } from '../../lib/database/open.ts';
 import { createLog } from '../../lib/log.ts';
 import { connect, databaseUrl } from './connection.ts';
-import { makeEmbeddedTemplate } from './embedded-template.ts';
+import { copyTemplate, makeEmbeddedTemplate } from './embedded-template.ts';
+import { useMemoryForTemporaryFiles } from './memory-folder.ts';
 import { startPostgres } from './postgres-server.ts';
 
 declare module 'vitest' {
@@ -22,7 +26,13 @@ const migratedDatabase = 'migrated';
 
 /** Starts the Postgres that all test files share, and makes the databases that theirs are copied from. */
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
+  const template = await makeEmbeddedTemplate();
+  const leaveMemory = useMemoryForTemporaryFiles();
   const server = await startPostgres();
+  const stop = async () => {
+    await server.stop();
+    leaveMemory();
+  };
   try {
     const admin = await connect(server.url);
     await admin.query(`CREATE DATABASE ${migratedDatabase}`);
@@ -32,12 +42,14 @@ export default async function setUp(project: TestProject): Promise<() => Promise
     const db = await openDatabase({ url, fetch, log });
     await migrate(db, 'drizzle');
     await db.close();
-    project.provide('embeddedTemplate', await makeEmbeddedTemplate());
+    const copy = await mkdtemp(join(tmpdir(), 'template-'));
+    copyTemplate(template, copy);
+    project.provide('embeddedTemplate', join(copy, 'postgres'));
   } catch (error) {
-    await server.stop();
+    await stop();
     throw error;
   }
   project.provide('postgresUrl', server.url);
   project.provide('migratedDatabase', migratedDatabase);
-  return () => server.stop();
+  return stop;
 }
