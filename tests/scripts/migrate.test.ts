@@ -2,9 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { systemClock } from '../../lib/clock.ts';
-import { openEmbeddedDatabase } from '../../lib/database/embedded/open.ts';
-import { createPostgres, silentLog } from '../support/databases.ts';
+import { createEmbedded, createPostgres } from '../support/databases.ts';
 import { runScript } from '../support/script.ts';
 
 let folder: string;
@@ -49,18 +47,13 @@ describe('npm run migrate', () => {
   });
 
   it('migrates the embedded database of a running server through its socket', async () => {
-    const running = await openEmbeddedDatabase({
-      dataDir: join(folder, 'running'),
-      listen: null,
-      log: silentLog,
-      clock: systemClock,
-    });
-    const result = await runMigrate({ DATA_DIR: join(folder, 'running') });
+    const { db: running, dataDir, close } = await createEmbedded({ migrated: false });
+    const result = await runMigrate({ DATA_DIR: dataDir });
     expect(result).toMatchObject({ code: 0, stderr: '' });
     expect(result.stdout).toMatch(/^the embedded database of the running server /);
     const rows = await running.query({ text: 'SELECT count(*)::int AS count FROM backup_runs' });
     expect(rows).toEqual([{ count: 0 }]);
-    await running.close();
+    await close();
   });
 
   it.each([

@@ -1,11 +1,11 @@
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
 import { systemClock } from '../../lib/clock.ts';
 import { openEmbeddedDatabase } from '../../lib/database/embedded/open.ts';
-import { migrate } from '../../lib/database/migrate.ts';
 import { createPostgres, silentLog, type TestDatabase } from '../support/databases.ts';
+import { copyTemplate } from '../support/embedded-templates.ts';
 import { insertRun, sql } from '../support/records.ts';
 import { runScript } from '../support/script.ts';
 import { startOnTerminal } from '../support/terminal.ts';
@@ -23,8 +23,8 @@ const openEmbedded = () =>
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'move-'));
+  copyTemplate(inject('embeddedTemplates'), join(folder, 'data'), 'migrated');
   const db = await openEmbedded();
-  await migrate(db, 'drizzle');
   await insertRun(db, { status: 'completed' });
   await sql(
     db,

@@ -8,20 +8,27 @@ import { openEmbeddedDatabase } from '../../lib/database/embedded/open.ts';
 import { migrate } from '../../lib/database/migrate.ts';
 import { createLog } from '../../lib/log.ts';
 
+/** What tests copy: an embedded database that has nothing in it yet, and one with our tables. */
+export type Template = 'empty' | 'migrated';
+
 /**
- * The path of an embedded database that holds our tables and nothing else, for tests to copy: making one
- * takes several seconds. It is kept from one run of the tests to the next.
+ * The path of a folder with an embedded database for each template: making one takes several seconds. It is
+ * kept from one run of the tests to the next.
  */
-export async function makeEmbeddedTemplate(): Promise<string> {
-  const path = join(tmpdir(), `observatory-template-${await hashOfContent()}`);
+export async function makeEmbeddedTemplates(): Promise<string> {
+  const path = join(tmpdir(), `observatory-templates-${await hashOfContent()}`);
   if (existsSync(path)) return path;
   const making = await mkdtemp(join(tmpdir(), 'observatory-making-'));
+  const [empty, dataDir] = [join(making, 'empty'), join(making, 'migrated')];
   const log = createLog('warn', systemClock);
-  const db = await openEmbeddedDatabase({ dataDir: making, listen: null, log, clock: systemClock });
+  const open = () => openEmbeddedDatabase({ dataDir, listen: null, log, clock: systemClock });
+  await (await open()).close();
+  cpSync(join(dataDir, 'postgres'), join(empty, 'postgres'), { recursive: true });
+  const db = await open();
   await migrate(db, 'drizzle');
   await db.close();
   try {
-    await rename(join(making, 'postgres'), path);
+    await rename(making, path);
   } catch (error) {
     // Another run was quicker.
     if (!existsSync(path)) throw error;
@@ -30,11 +37,13 @@ export async function makeEmbeddedTemplate(): Promise<string> {
   return path;
 }
 
-/** Puts a copy of the template into a data directory that has no database yet. */
-export function copyTemplate(template: string, dataDir: string): void {
+/** Puts a copy of one of the templates into a data directory that has no database yet. */
+export function copyTemplate(templates: string, dataDir: string, template: Template): void {
   const place = join(dataDir, 'postgres');
   // The asynchronous form takes several times as long for so many small files.
-  if (!existsSync(place)) cpSync(template, place, { recursive: true });
+  if (!existsSync(place)) {
+    cpSync(join(templates, template, 'postgres'), place, { recursive: true });
+  }
 }
 
 /** Of what the template is made of. */
