@@ -160,7 +160,7 @@ describe.concurrent('a killed command', () => {
       onTestFinished(folder.remove);
       const url = embeddedUrl(join(folder.path, '.data'));
       const random = createRandom('embedded database');
-      const kills = times(10, 100);
+      const kills = times(6, 100);
       let acknowledged = 0;
       for (let kill = 1; kill <= kills; kill += 1) {
         // One in four comes while it still starts, which may then be the recovery after the last kill.

@@ -10,7 +10,7 @@ import { startFuzzWorld } from './world.ts';
 // Bytes that are no HTTP, or just about. What each known case is answered is held by the tests of
 // lib/http/serve.ts; here they are generated, against the whole server.
 
-const CONVERSATIONS = times(2_000, 100_000);
+const CONVERSATIONS = times(1_000, 100_000);
 const AT_ONCE = 10;
 /** Clients that send a byte now and then, and never an end. */
 const SLOW_CLIENTS = 40;

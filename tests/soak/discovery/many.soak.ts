@@ -6,6 +6,11 @@ import { git } from '../../support/git.ts';
 import { createHostedWorker, type HostedWorker, install } from '../../support/hosted-worker.ts';
 import { runScript } from '../../support/script.ts';
 import { rowsOf } from '../../support/worker.ts';
+import { times } from '../size.ts';
+
+/** Beside ten that are broken in ten ways. */
+const SOUND = times(30, 190);
+const ALL = SOUND + 10;
 
 let database: TestDatabase;
 let bench: HostedWorker;
@@ -49,7 +54,7 @@ async function copy(fullName: string): Promise<string> {
   return path;
 }
 
-it('ends 200 repositories, ten of them broken in ten ways, in one run within 300 MB', {
+it(`ends ${ALL} repositories, ten of them broken in ten ways, in one run within 300 MB`, {
   timeout: 300_000,
 }, async () => {
   const { state } = bench.host;
@@ -57,7 +62,7 @@ it('ends 200 repositories, ten of them broken in ten ways, in one run within 300
   expect((await runProcess()).code).toBe(0);
 
   // Nine more, and the one that is not listed any more.
-  for (let number = 0; number < 190; number++) await copy(`team/sound-${number}`);
+  for (let number = 0; number < SOUND; number++) await copy(`team/sound-${number}`);
   for (const installation of state.installations) {
     installation.repositories = installation.repositories.filter((name) => name !== 'team/lost');
   }
@@ -91,8 +96,8 @@ it('ends 200 repositories, ten of them broken in ten ways, in one run within 300
 
   const { code, stdout, peak } = await runProcess();
   expect(code).toBe(1);
-  expect(stdout).toMatch(
-    /^Run \d+ completed: 200 repositories, 190 backed up, 0 unchanged, 1 empty, 9 failed, in /,
+  expect(stdout).toContain(
+    ` completed: ${ALL} repositories, ${SOUND} backed up, 0 unchanged, 1 empty, 9 failed, in `,
   );
   const results = await rowsOf<{ repo_full_name: string; status: string; error_message: string }>(
     database.db,
@@ -101,7 +106,7 @@ it('ends 200 repositories, ten of them broken in ten ways, in one run within 300
   );
   const completed = results.filter(({ status }) => status === 'completed');
   expect(completed.map((result) => result.repo_full_name)).toEqual(
-    Array.from({ length: 190 }, (_, number) => `team/sound-${number}`).sort(),
+    Array.from({ length: SOUND }, (_, number) => `team/sound-${number}`).sort(),
   );
   const others = results.filter(({ status }) => status !== 'completed');
   const message = (pattern: RegExp) => expect.stringMatching(pattern);
@@ -120,7 +125,7 @@ it('ends 200 repositories, ten of them broken in ten ways, in one run within 300
     'team/unwell': ['failed', message(/500/)],
   });
   expect((await readdir(bench.archives)).filter((name) => name.endsWith('.bundle'))).toHaveLength(
-    191,
+    SOUND + 1,
   );
   expect(peak).toBeLessThan(300e6);
 });
