@@ -1,7 +1,28 @@
 import { defineConfig } from 'vitest/config';
 
-/** They load modules that read the environment of their process. */
-const alone = ['tests/api/**/*.test.ts', 'tests/instances/**/*.test.ts'];
+/**
+ * One process runs many files of these folders and loads only once what they all load. The other folders start
+ * git or commands all the time, which takes longer the more memory a process has, or load modules that read its
+ * environment: there each file has a process of its own.
+ */
+const together = [
+  'async',
+  'backups',
+  'config',
+  'database',
+  'drizzle',
+  'gateway',
+  'http',
+  'live',
+  'mcp',
+  'observatory',
+  'rate-limits',
+  'records',
+  'search',
+  'surfaces',
+  'text',
+  'tools',
+].map((folder) => `tests/${folder}/**/*.test.ts`);
 
 const shared = {
   environment: 'node',
@@ -18,17 +39,15 @@ export default defineConfig({
     globalSetup: ['tests/support/shared-postgres.ts'],
     maxWorkers: 2,
     projects: [
-      { test: { ...shared, name: 'alone', include: alone } },
       {
         test: {
           ...shared,
-          name: 'together',
+          name: 'alone',
           include: ['tests/**/*.test.ts'],
-          exclude: alone,
-          // One process runs many files, and loads only once what they all load.
-          isolate: false,
+          exclude: together,
         },
       },
+      { test: { ...shared, name: 'together', include: together, isolate: false } },
     ],
   },
 });

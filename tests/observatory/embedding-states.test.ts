@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createEmbedded, type TestDatabase } from '../support/databases.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { createObservatoryClient, type ObservatoryClient } from '../support/observatory-client.ts';
-import { empty, insertLog, insertResult, insertRun, sql } from '../support/records.ts';
+import { empty, insertLog, insertResult, insertRun, sql, truncate } from '../support/records.ts';
 import { forgetGenerations, insertAnswer } from '../support/search.ts';
 
 // The states of a generation and what each request does in them, row by row, over HTTP and on the embedded database.
@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => Promise.all([database.close(), gateway.close()]));
 beforeEach(async () => {
   await empty(database.db);
-  await sql(database.db, 'TRUNCATE chat_messages RESTART IDENTITY');
+  await truncate(database.db, 'chat_messages');
   await forgetGenerations(database.db);
   gateway.always = null;
   gateway.next.clear();

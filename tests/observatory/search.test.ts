@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createEmbedded, createPostgres, type TestDatabase } from '../support/databases.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { createObservatoryClient } from '../support/observatory-client.ts';
-import { empty, insertLog, insertResult, insertRun, sql } from '../support/records.ts';
+import { empty, insertLog, insertResult, insertRun, truncate } from '../support/records.ts';
 import { activateBuiltIn, forgetGenerations, insertAnswer } from '../support/search.ts';
 
 // POST /search as it ships, with a stand-in gateway over HTTP.
@@ -20,7 +20,7 @@ afterAll(async () => {
 });
 afterEach(async () => {
   await empty(database.db);
-  await sql(database.db, 'TRUNCATE chat_messages, gateway_connections RESTART IDENTITY');
+  await truncate(database.db, 'chat_messages, gateway_connections');
   await forgetGenerations(database.db);
   gateway.requests.length = 0;
   gateway.next.clear();

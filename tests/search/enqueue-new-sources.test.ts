@@ -5,7 +5,7 @@ import { enqueueNewSources } from '../../lib/search/enqueue-new-sources.ts';
 import { activateGeneration, startGeneration } from '../../lib/search/generations.ts';
 import { connect, type TestDatabase } from '../support/databases.ts';
 import { createBatches, createPostgresWithVectors, listChunks } from '../support/embeddings.ts';
-import { empty, insertLog, insertResult, insertRun, sql } from '../support/records.ts';
+import { empty, insertLog, insertResult, insertRun, sql, truncate } from '../support/records.ts';
 import { forgetGenerations, insertAnswer } from '../support/search.ts';
 
 // New records flow into the active generation, on a Postgres whose transactions commit out of order.
@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => database.close());
 beforeEach(async () => {
   await empty(db);
-  await sql(db, 'TRUNCATE chat_messages RESTART IDENTITY');
+  await truncate(db, 'chat_messages');
   await forgetGenerations(db);
 });
 

@@ -3,7 +3,7 @@ import { createEmbedded, type TestDatabase } from '../support/databases.ts';
 import { countJobs, listChunks } from '../support/embeddings.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { createObservatoryClient, type ObservatoryClient } from '../support/observatory-client.ts';
-import { empty, sql } from '../support/records.ts';
+import { empty, sql, truncate } from '../support/records.ts';
 import { forgetGenerations } from '../support/search.ts';
 
 // process-batch with a model of a stand-in gateway over HTTP, which fails in each of its ways.
@@ -31,7 +31,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   await empty(database.db);
-  await sql(database.db, 'TRUNCATE gateway_connections');
+  await truncate(database.db, 'gateway_connections');
   await forgetGenerations(database.db);
   gateway.always = null;
   gateway.next.clear();

@@ -10,7 +10,7 @@ import {
   listChunks,
   startBuiltIn,
 } from '../support/embeddings.ts';
-import { empty, insertLog, insertResult, insertRun, sql } from '../support/records.ts';
+import { empty, insertLog, insertResult, insertRun, sql, truncate } from '../support/records.ts';
 import { forgetGenerations, insertAnswer } from '../support/search.ts';
 
 let database: TestDatabase;
@@ -23,7 +23,7 @@ beforeAll(async () => {
 afterAll(() => database.close());
 beforeEach(async () => {
   await empty(db);
-  await sql(db, 'TRUNCATE chat_messages RESTART IDENTITY');
+  await truncate(db, 'chat_messages');
   await forgetGenerations(db);
 });
 

@@ -7,7 +7,15 @@ import {
   createPostgres,
   type TestDatabase,
 } from '../support/databases.ts';
-import { empty, insertFix, insertLog, insertResult, insertRun, sql } from '../support/records.ts';
+import {
+  empty,
+  insertFix,
+  insertLog,
+  insertResult,
+  insertRun,
+  sql,
+  truncate,
+} from '../support/records.ts';
 import { ask, find, insertAnswer } from '../support/search.ts';
 
 // Full text alone, over every driver: there is no generation here.
@@ -27,7 +35,7 @@ describe.each([
   afterAll(() => database.close());
   afterEach(async () => {
     await empty(db);
-    await sql(db, 'TRUNCATE chat_messages RESTART IDENTITY');
+    await truncate(db, 'chat_messages');
   });
 
   const log = (message: string, repository: string | null = null) =>

@@ -1,7 +1,15 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../lib/database/database.ts';
 import { createEmbedded, type TestDatabase } from '../support/databases.ts';
-import { empty, insertFix, insertLog, insertResult, insertRun, sql } from '../support/records.ts';
+import {
+  empty,
+  insertFix,
+  insertLog,
+  insertResult,
+  insertRun,
+  sql,
+  truncate,
+} from '../support/records.ts';
 import { activateBuiltIn, ask, find, forgetGenerations, insertAnswer } from '../support/search.ts';
 
 // Vectors of the built-in model beside full text, on the database that has the vector extension.
@@ -16,7 +24,7 @@ beforeAll(async () => {
 afterAll(() => database.close());
 afterEach(async () => {
   await empty(db);
-  await sql(db, 'TRUNCATE chat_messages RESTART IDENTITY');
+  await truncate(db, 'chat_messages');
   await forgetGenerations(db);
 });
 
