@@ -5,11 +5,7 @@ import { join } from 'node:path';
 import { inject } from 'vitest';
 import { systemClock } from '../../lib/clock.ts';
 import type { Database } from '../../lib/database/database.ts';
-import {
-  type EmbeddedDatabase,
-  type EmbeddedDatabaseOptions,
-  openEmbeddedDatabase,
-} from '../../lib/database/embedded/open.ts';
+import { openEmbeddedDatabase } from '../../lib/database/embedded/open.ts';
 import { openDatabase } from '../../lib/database/open.ts';
 import { createLog, type Log } from '../../lib/log.ts';
 import { connect, databaseUrl } from './connection.ts';
@@ -68,15 +64,10 @@ export async function createNeon(options: TestDatabaseOptions = {}): Promise<Tes
 /** A fresh embedded database. */
 export async function createEmbedded({
   migrated = true,
-  ...options
-}: TestDatabaseOptions & Partial<EmbeddedDatabaseOptions> = {}): Promise<
-  TestDatabase & { db: EmbeddedDatabase; dataDir: string }
-> {
+}: TestDatabaseOptions = {}): Promise<TestDatabase & { dataDir: string }> {
   const dataDir = await makeDataDir(migrated ? 'migrated' : 'empty');
-  const db = await openEmbeddedDatabase({
-    ...{ dataDir, listen: null, log: silentLog, clock: systemClock },
-    ...options,
-  });
+  const log = silentLog;
+  const db = await openEmbeddedDatabase({ dataDir, listen: null, log, clock: systemClock });
   return {
     db,
     dataDir,

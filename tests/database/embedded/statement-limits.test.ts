@@ -1,35 +1,25 @@
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
 import { connect as connectSocket } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { Client, PoolClient } from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { cancelStatement } from '../../../lib/database/cancel-statement.ts';
-import {
-  type EmbeddedDatabase,
-  openEmbeddedDatabase,
-} from '../../../lib/database/embedded/open.ts';
+import type { EmbeddedDatabase } from '../../../lib/database/embedded/open.ts';
 import { createTestClock } from '../../support/clock.ts';
 import { socketOf } from '../../support/connection.ts';
-import { connect as connectTo, silentLog } from '../../support/databases.ts';
+import { connect as connectTo } from '../../support/databases.ts';
+import { openTemporary } from './open-temporary.ts';
 
 const endless = `SELECT count(*) FROM generate_series(1, 1000000) AS a, generate_series(1, 1000000) AS b`;
 /** A machine that is busy takes longer to start a statement. */
 const patience = { timeout: 30_000 };
 const clock = createTestClock();
 const clients: Client[] = [];
-let folder: string;
 let db: EmbeddedDatabase;
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'embedded-'));
-  db = await openEmbeddedDatabase({ dataDir: folder, listen: null, log: silentLog, clock });
+  db = await openTemporary(clock);
 });
-afterAll(async () => {
-  await db.close();
-  await rm(folder, { recursive: true, force: true });
-});
+afterAll(() => db.close());
 beforeEach(async () => {
   await db.query({ text: 'DROP TABLE IF EXISTS t' });
   await db.query({ text: 'CREATE TABLE t (a int)' });
