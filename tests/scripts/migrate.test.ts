@@ -17,7 +17,7 @@ const runMigrate = (env: Record<string, string>, args: string[] = []) =>
 const applied = /received \d+ migrations\n$/;
 
 describe('npm run migrate', () => {
-  it('migrates the database of DATABASE_URL, and says when there is nothing to do', async () => {
+  it('migrates the database of DATABASE_URL, and reports when there is nothing to do', async () => {
     const database = await createPostgres({ migrated: false });
     const env = { DATABASE_URL: database.url };
     const withoutVectors =
@@ -74,7 +74,7 @@ describe('npm run migrate', () => {
     expect(stderr).not.toContain('hidden');
   });
 
-  it('refuses arguments that it does not know with exit code 2', async () => {
+  it('rejects arguments that it does not know with exit code 2', async () => {
     const { code, stderr } = await runMigrate({}, ['--down']);
     expect(code).toBe(2);
     expect(stderr).toContain('Usage: npm run migrate');

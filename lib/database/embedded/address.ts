@@ -46,7 +46,7 @@ export function embeddedSocket(dataDir: string): string {
   const path = socketPath(dataDir);
   if (path !== null) return path;
   throw new ConfigError(
-    'DATA_DIR has too long a path for a Unix socket: set a shorter one, or start in a folder near it',
+    'the path of DATA_DIR is too long for a Unix socket: set a shorter one, or start in a folder near it',
   );
 }
 

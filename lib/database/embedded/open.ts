@@ -13,7 +13,7 @@ import { DatabaseServer, type PortOptions } from './server.ts';
 import { SharedSession } from './shared-session.ts';
 import { startTimeLimit } from './time-limit.ts';
 
-interface EmbeddedDatabaseOptions {
+export interface EmbeddedDatabaseOptions {
   /** The data is stored in its subfolder `postgres`. */
   dataDir: string;
   /** A TCP port for clients that cannot use the socket; null opens none. */
