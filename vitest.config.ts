@@ -1,15 +1,53 @@
 import { defineConfig } from 'vitest/config';
 
+/**
+ * One process runs many files of these folders and loads only once what they all load. The other folders start
+ * git or commands all the time, which takes longer the more memory a process has, or load modules that read its
+ * environment: there each file has a process of its own.
+ */
+const together = [
+  'async',
+  'backups',
+  'config',
+  'database',
+  'drizzle',
+  'gateway',
+  'http',
+  'live',
+  'mcp',
+  'observatory',
+  'rate-limits',
+  'records',
+  'search',
+  'surfaces',
+  'text',
+  'tools',
+].map((folder) => `tests/${folder}/**/*.test.ts`);
+
+const shared = {
+  environment: 'node',
+  // Most of a file's time is its database's, which is another process or WebAssembly on the same cores.
+  pool: 'forks',
+  maxWorkers: 2,
+  // Generous: a slow machine is no failure.
+  testTimeout: 90_000,
+  hookTimeout: 120_000,
+} as const;
+
 export default defineConfig({
   test: {
-    include: ['tests/**/*.test.ts'],
-    environment: 'node',
     globalSetup: ['tests/support/shared-postgres.ts'],
-    // Most of a file's time is its database's, which is another process or WebAssembly on the same cores.
-    pool: 'forks',
     maxWorkers: 2,
-    // Generous: a slow machine is no failure.
-    testTimeout: 90_000,
-    hookTimeout: 120_000,
+    projects: [
+      {
+        test: {
+          ...shared,
+          name: 'alone',
+          include: ['tests/**/*.test.ts'],
+          exclude: together,
+        },
+      },
+      { test: { ...shared, name: 'together', include: together, isolate: false } },
+    ],
   },
 });

@@ -19,7 +19,7 @@ export function loadOnce<Value>(make: () => Promise<Value>): () => Promise<Value
 
 /**
  * Shares work in flight between concurrent callers. Work older than `maxMs` is no longer shared: the next
- * caller starts anew.
+ * caller starts again.
  */
 export function shareInFlight<Value>(
   work: () => Promise<Value>,
@@ -44,7 +44,7 @@ export function shareInFlight<Value>(
 export class PendingWork {
   readonly #works = new Set<Promise<void>>();
 
-  /** Tracks work. Its failure is left to the caller. */
+  /** Tracks work. The caller handles its failure. */
   readonly add = (work: Promise<unknown>): void => {
     const ending: Promise<void> = work.then(
       () => this.#leave(ending),

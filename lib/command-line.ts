@@ -36,7 +36,7 @@ function listCommands(command: Command): Command[] {
   return [command, ...command.commands.flatMap(listCommands)];
 }
 
-/** Commander would take the next option as the value of one that lacks its own. */
+/** Commander would use the next option as the value of an option without one. */
 function checkOptionValues(commands: readonly Command[], args: readonly string[]): void {
   const names = new Set(
     commands.flatMap(({ options }) =>

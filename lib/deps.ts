@@ -9,8 +9,8 @@ import { createRateLimiter } from './rate-limits/rate-limiter.ts';
 import type { Redactor } from './security/redaction/redactor.ts';
 
 /**
- * The dependencies of a surface, built in one place and passed to its factory. Nothing is optional: a part
- * that is not configured is explicitly null.
+ * The dependencies of a surface, built in one place and passed to its factory. Nothing is optional: what is
+ * not configured is explicitly null.
  */
 export interface Deps<Config> {
   config: Config;
@@ -30,7 +30,7 @@ export interface Deps<Config> {
   waitUntil(work: Promise<unknown>): void;
 }
 
-/** What differs between a server of our own, a deployed function and a test. */
+/** What differs between the local server, a deployed function and a test. */
 export type Foundation<Config> = Pick<
   Deps<Config>,
   'config' | 'db' | 'redis' | 'log' | 'redactor' | 'clock' | 'fetch' | 'waitUntil'

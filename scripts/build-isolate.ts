@@ -3,7 +3,7 @@ import { gzipSync } from 'node:zlib';
 import { bundleIsolate } from './build/isolate-bundle.ts';
 import { runCommand } from './command.ts';
 
-// Writes all surfaces as one module for a runtime of isolates: `npm run build:isolate`.
+// Bundles all surfaces into one module for isolate runtimes such as workerd: `npm run build:isolate`.
 
 const FOLDER = 'dist';
 

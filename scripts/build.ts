@@ -11,7 +11,7 @@ import { runProgram } from './command.ts';
 const program = new Command('npm run build --')
   .description('Bundles the deployed functions.')
   .option('--out <folder>', 'where to write', '.vercel/output')
-  .option('--check', 'write nothing; compare the bundles with the report in the repository')
+  .option('--check', 'compare the bundles with the report in the repository, and write nothing')
   .option('--report', 'write that report')
   .showHelpAfterError();
 const REPORT = 'scripts/build/bundles.json';
@@ -39,7 +39,7 @@ await runProgram(program, async () => {
     );
     for (const complaint of complaints) process.stderr.write(`${complaint}\n`);
     if (complaints.length === 0) return 0;
-    process.stderr.write('If that is meant: npm run build -- --report\n');
+    process.stderr.write('If this is intended: npm run build -- --report\n');
     return 1;
   } else {
     await writeBuildOutput(values.out, built);

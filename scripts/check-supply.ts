@@ -2,10 +2,10 @@ import { Command } from 'commander';
 import { runProgram } from './command.ts';
 import { audit, checkInstallScripts, checkLicences, readAllowScripts, readLock } from './supply.ts';
 
-// Not part of `npm run check`, because it asks the advisory service.
+// Not part of `npm run check`, because it needs the network.
 
 const program = new Command('npm run check:supply').description(
-  'Checks the packages that ship: install scripts, licences and known advisories.',
+  'Checks dependencies: install scripts, and licences and known vulnerabilities of production ones.',
 );
 
 await runProgram(program, async () => {
@@ -15,9 +15,9 @@ await runProgram(program, async () => {
     licences: await checkLicences(folder),
     advisories: await audit(folder, process.env),
   };
-  for (const [name, faults] of Object.entries(checks)) {
-    process.stdout.write(`${name}: ${faults.length === 0 ? 'ok' : ''}\n`);
-    for (const fault of faults) process.stdout.write(`  ${fault}\n`);
+  for (const [name, problems] of Object.entries(checks)) {
+    process.stdout.write(`${name}: ${problems.length === 0 ? 'ok' : ''}\n`);
+    for (const problem of problems) process.stdout.write(`  ${problem}\n`);
   }
   return Object.values(checks).flat().length === 0 ? 0 : 1;
 });

@@ -7,8 +7,8 @@ import { createRedactor } from '../lib/security/redaction/redactor.ts';
 import { loadEnvironment } from './environment.ts';
 
 /**
- * Runs a command and sets the exit code. An error that a person can act on is one line on stderr; any
- * other is a fault of ours and shows its stack.
+ * Runs a command and sets the exit code. Errors that the user can fix are printed as one line on stderr;
+ * others are bugs and printed with their stack.
  */
 export async function runCommand(command: () => Promise<number>): Promise<void> {
   try {
@@ -20,7 +20,7 @@ export async function runCommand(command: () => Promise<number>): Promise<void> 
   }
 }
 
-/** Runs a command after its options were parsed, or prints its help. */
+/** Parses the options and runs a command, or prints its help. */
 export function runProgram(program: Command, run: () => Promise<number>): Promise<void> {
   return runCommand(async () => {
     const help = parseCommandLine(program, process.argv.slice(2));
@@ -30,7 +30,7 @@ export function runProgram(program: Command, run: () => Promise<number>): Promis
   });
 }
 
-/** What the command was configured by; the process's own part when a file of it cannot be read. */
+/** The environment of the command; only the process's own if a file cannot be read. */
 function readEnvironment(): Environment {
   try {
     return loadEnvironment();
@@ -40,13 +40,13 @@ function readEnvironment(): Environment {
   }
 }
 
-/** SQLSTATEs of a table and a column that are not there. */
+/** SQLSTATEs of a missing table and a missing column. */
 const MISSING_SCHEMA = ['42P01', '42703'];
 
 function describe(error: unknown): string {
   if (error instanceof ConfigError) return error.message;
   if (MISSING_SCHEMA.includes(String((error as { code?: unknown } | null)?.code))) {
-    return 'the database does not have our tables yet: run `npm run migrate`';
+    return 'the database has no tables yet: run `npm run migrate`';
   }
   if (!(error instanceof AppError)) return error instanceof Error ? `${error.stack}` : `${error}`;
   const { cause } = error;

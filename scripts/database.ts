@@ -10,7 +10,7 @@ import { createLog, type Log } from '../lib/log.ts';
 import { createRedactor } from '../lib/security/redaction/redactor.ts';
 import { loadEnvironment } from './environment.ts';
 
-/** The log of a command, on stderr, without what the environments hold as secrets. */
+/** The log of a command, on stderr, without the secrets of these environments. */
 export function createCommandLog(environment: Environment, ...others: Environment[]): Log {
   const { LOG_LEVEL } = readConfig(logVariables, environment);
   const secrets = [environment, ...others].flatMap(configuredSecrets);
@@ -18,8 +18,8 @@ export function createCommandLog(environment: Environment, ...others: Environmen
 }
 
 /**
- * Runs work on the configured database, with or without a running server: DATABASE_URL, else the
- * embedded database of a running server, else the one in DATA_DIR.
+ * Runs work on the configured database, whether or not a server is running: DATABASE_URL, else the embedded
+ * database of a running server, else the one in DATA_DIR.
  */
 export async function withDatabase<Result>(
   work: (db: Database, config: DatabaseConfig) => Promise<Result>,
@@ -37,12 +37,12 @@ export async function withDatabase<Result>(
 async function openConfigured(config: DatabaseConfig, log: Log): Promise<Database> {
   const url = config.DATABASE_URL ?? (await urlOfOpenDatabase(config.DATA_DIR));
   if (url !== null) return openDatabase({ url, fetch, log });
-  // Loaded only where it is used: the worker, for example, never needs it.
+  // Loaded only if needed; the worker, for example, never needs it.
   const { openEmbeddedDatabase } = await import('../lib/database/embedded/open.ts');
   return openEmbeddedDatabase({ dataDir: config.DATA_DIR, listen: null, log, clock: systemClock });
 }
 
-/** The URL of the embedded database of a running server; null when none runs. */
+/** The URL of the embedded database of a running server; null if none is running. */
 export function urlOfRunningServer({ DATA_DIR }: DatabaseConfig): Promise<string | null> {
   return urlOfOpenDatabase(DATA_DIR);
 }

@@ -22,7 +22,7 @@ const contents: Record<string, [file: string, text: string, message: string][]> 
   notes: [],
 };
 
-/** Makes a few small repositories in a folder, one of them empty, and returns their paths. */
+/** Creates a few small repositories in a folder, one of them empty, and returns their paths. */
 export async function createDemoRepositories(folder: string): Promise<string[]> {
   const paths: string[] = [];
   for (const [name, commits] of Object.entries(contents)) {
@@ -35,7 +35,7 @@ export async function createDemoRepositories(folder: string): Promise<string[]> 
   return paths;
 }
 
-/** Writes a file of a repository and commits it. */
+/** Writes a file in a repository and commits it. */
 export async function commitFile(
   repository: string,
   file: string,
@@ -47,12 +47,12 @@ export async function commitFile(
   await git(repository, 'commit', '--quiet', '-m', message);
 }
 
-/** Is a folder a repository whose whole history is there? */
+/** Whether a folder is a repository with its whole history. */
 export async function isWholeRepository(folder: string): Promise<boolean> {
-  const asked = await execa('git', ['-C', folder, 'rev-parse', '--is-shallow-repository'], {
+  const result = await execa('git', ['-C', folder, 'rev-parse', '--is-shallow-repository'], {
     reject: false,
   });
-  return asked.stdout === 'false';
+  return result.stdout === 'false';
 }
 
 async function git(repository: string, ...args: string[]): Promise<void> {

@@ -28,16 +28,19 @@ await runCommand(async () => {
   return 0;
 });
 
-/** Serves, backs up and changes something each minute, until it is stopped. */
+/** Runs the server, and changes and backs up repositories every minute until it is stopped. */
 async function demonstrate(folder: string, stop: AbortSignal): Promise<void> {
   const secretsFile = join(folder, 'data/local.env');
-  const { environment } = makeLocalSecrets(await throwAway(folder), secretsFile);
+  const { environment } = makeLocalSecrets(await demoEnvironment(folder), secretsFile);
   const server = await startLocalServer(environment);
   try {
     const repositories = await createDemoRepositories(join(folder, 'repositories'));
     const sources = [...repositories];
     if (await isWholeRepository(PROJECT)) sources.push(PROJECT);
-    else process.stderr.write('this project is no whole git repository here, so it is left out\n');
+    else
+      process.stderr.write(
+        'this project is not a complete git repository here, so it is not backed up\n',
+      );
     await backUp(sources, environment, stop);
     process.stdout.write(describe(server.url, join(folder, 'data'), secretsFile));
     for (let round = 1; !stop.aborted; round++) {
@@ -52,8 +55,8 @@ async function demonstrate(folder: string, stop: AbortSignal): Promise<void> {
   }
 }
 
-/** An environment that shares nothing with a server that is in use, its port included. */
-async function throwAway(folder: string): Promise<Environment> {
+/** An environment that shares nothing with a running server, not even the port. */
+async function demoEnvironment(folder: string): Promise<Environment> {
   return {
     PATH: process.env.PATH,
     HOME: process.env.HOME,
@@ -62,7 +65,7 @@ async function throwAway(folder: string): Promise<Environment> {
   };
 }
 
-/** One run of the worker, as `npm run worker -- run` does it. A run that fails is something to see. */
+/** Runs `npm run worker -- run`. A failed run is shown like any other. */
 async function backUp(sources: string[], env: Environment, stop: AbortSignal): Promise<void> {
   await execa(
     process.execPath,
@@ -83,14 +86,14 @@ function describe(url: string, dataDir: string, secretsFile: string): string {
   const ask = (path: string) =>
     `curl -s -H "Authorization: Bearer ${secretFrom(secretsFile)}" '${url}${path}'`;
   return `
-The demo is running; everything is thrown away when you stop it with Ctrl-C.
-A repository changes and a run starts each minute.
+The demo is running. Ctrl-C stops it and deletes everything.
+Every minute, a repository changes and a run starts.
 
   API        ${url}/api
   Documents  ${url}/docs
   Database   psql -h ${quoted(dataDir)} -U postgres
 
-See the last run, the repositories and the log:
+Read the latest run, the repositories and the log:
 
   ${ask('/api/backups/latest')}
   ${ask('/api/repos')}

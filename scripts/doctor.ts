@@ -14,17 +14,18 @@ import type { Report } from './doctor/report.ts';
 
 const program = new Command('npm run doctor --')
   .description(
-    `Looks at the configuration, asks each part that it names, and tells what works. Nothing is changed, and
-no secret is printed. Exit code 1: a value is bad, or a part that is required or configured does not
-answer.`,
+    `Checks the configuration and every service that it uses, and reports what works. Changes nothing and prints no\nsecrets. Exit code 1: a value is invalid, or a required or configured service does not answer.`,
   )
   .option(
     '--hosted',
-    'as deployed functions see it: without .data/local.env, the embedded database and git',
+    'check as for a deployment: without .data/local.env, the embedded database and git',
     false,
   )
-  .option('--variables <file>', 'the same, with the variables of a file alone: lines of NAME=value')
-  .option('--json', 'the report as JSON', false)
+  .option(
+    '--variables <file>',
+    'like --hosted, but only with the variables of a file (lines of NAME=value)',
+  )
+  .option('--json', 'print the report as JSON', false)
   .showHelpAfterError();
 
 await runProgram(program, async () => {
@@ -51,7 +52,7 @@ await runProgram(program, async () => {
   return report.ok ? 0 : 1;
 });
 
-/** The rest is words of ours, which a password may be one of: masked, they would tell it. */
+/** Only these fields: the others are fixed words, and masking one would reveal a password that equals it. */
 function redactReport(report: Report, { text }: Redactor): Report {
   const checks = report.checks.map((check) => ({
     ...check,
@@ -66,7 +67,7 @@ function readLocal(): { environment: Environment; makesSecrets: boolean } {
   return { environment, makesSecrets: !hasEnvFile };
 }
 
-/** What a deployment would have: a file of variables, or those of the process and `.env`. */
+/** The variables of a deployment: those of a file, or of the process and `.env`. */
 function readHosted(file: string | undefined): { environment: Environment; makesSecrets: boolean } {
   const path = resolve(file ?? '.env');
   if (file === undefined && !existsSync(path)) {

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 
-/** The preferred port of 127.0.0.1 when nothing listens there, else any free one. */
+/** The preferred port of 127.0.0.1 if it is free, else any free port. */
 export async function findFreePort(preferred: number): Promise<number> {
   return (await tryPort(preferred)) ?? (await tryPort(0)) ?? preferred;
 }
@@ -13,7 +13,7 @@ async function tryPort(port: number): Promise<number | null> {
   try {
     await listening;
   } catch {
-    return null; // taken, or not ours to use
+    return null; // in use, or not permitted
   }
   const { port: found } = server.address() as AddressInfo;
   server.close();

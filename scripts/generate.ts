@@ -1,15 +1,17 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { z } from 'zod';
 import { variableGroups } from '../lib/config/groups.ts';
-import { describeTool, type Tool, tools } from '../lib/tools/index.ts';
-import { callers, readAccessTable } from './access-table.ts';
+import { tools } from '../lib/tools/catalogue.ts';
+import { describeTool } from '../lib/tools/describe-tool.ts';
+import type { Tool } from '../lib/tools/tool.ts';
 import { allRoutes, createDocument } from './build/openapi.ts';
 import { runCommand } from './command.ts';
-import { errorRows } from './error-table.ts';
-import { faultRows } from './fault-table.ts';
+import { callers, readAccessTable } from './tables/access-table.ts';
+import { errorRows } from './tables/error-table.ts';
+import { faultRows } from './tables/fault-table.ts';
 
-// Writes the parts of documents that the code knows: `npm run generate`. With --check it only says
-// what is out of date.
+// Generates parts of documents from the code: `npm run generate`. With --check, only reports what is out of
+// date.
 
 interface Variable {
   name: string;
@@ -17,7 +19,7 @@ interface Variable {
   about: string;
 }
 
-/** What the table of tools needs of a tool's schema. */
+/** The parts of a tool's input schema that the table shows. */
 const inputSchema = z.object({
   properties: z.record(
     z.string(),
@@ -53,7 +55,7 @@ function renderAll(): Record<string, string> {
   };
 }
 
-/** The document with its generated parts, each between two markers, made anew. */
+/** A document with its generated parts, which are between markers, replaced. */
 function fill(path: string, parts: Record<string, () => string>): string {
   return Object.entries(parts).reduce(
     (document, [part, render]) => {
@@ -71,8 +73,8 @@ function variableTables(): string {
   const head = [row('Variable', 'Default', 'Meaning'), row('---', '---', '---')];
   return Object.entries(variableGroups)
     .map(([title, group]) => {
-      const rows = variablesOf(group).map((it) =>
-        row(`\`${it.name}\``, it.default || 'unset', it.about),
+      const rows = variablesOf(group).map((variable) =>
+        row(`\`${variable.name}\``, variable.default || 'unset', variable.about),
       );
       return [`## ${title}\n`, ...head, ...rows].join('\n');
     })
@@ -83,7 +85,7 @@ function routeTable(): string {
   const rows = allRoutes.map((route) =>
     row(`\`${route.method.toUpperCase()} ${route.path}\``, route.access, route.summary),
   );
-  return [row('Route', 'Access', 'What it answers'), row('---', '---', '---'), ...rows].join('\n');
+  return [row('Route', 'Access', 'What it does'), row('---', '---', '---'), ...rows].join('\n');
 }
 
 function toolTable(): string {
@@ -92,7 +94,7 @@ function toolTable(): string {
       `\`${tool.name}\``,
       parametersOf(tool).join('; ') || 'none',
       tool.needsConfirmation ? 'change' : 'read',
-      // The rest is for models that call it.
+      // The rest is for models.
       tool.description.replace(/(?<=[.:]) .*$/s, '').replace(/:$/, '.'),
     ),
   );
@@ -107,7 +109,7 @@ function errorTable(): string {
 }
 
 function faultTable(): string {
-  const head = row('When', 'this', 'does this');
+  const head = row('If', 'then', 'does this');
   const rows = faultRows().map((cells) => row(...cells));
   return [head, row('---', '---', '---'), ...rows].join('\n');
 }
@@ -128,7 +130,7 @@ function accessTable(): string {
   return sections
     .map(([section, rows]) =>
       [
-        // Without the part of the specification that it is from.
+        // Without the reference in parentheses.
         `${section.replace(/ \(.*?\)/, '')}:\n`,
         head,
         row('---', ...callers.map(() => '---')),
@@ -146,10 +148,12 @@ function row(...cells: string[]): string {
 
 function renderEnvExample(): string {
   const sections = Object.entries(variableGroups).map(([title, group]) => {
-    const lines = variablesOf(group).map((it) => `# ${it.about}\n#${it.name}=${it.default}`);
+    const lines = variablesOf(group).map(
+      (variable) => `# ${variable.about}\n#${variable.name}=${variable.default}`,
+    );
     return `## ${title}\n\n${lines.join('\n\n')}`;
   });
-  return `# Copy to .env and uncomment what you set. Everything has a default that works locally; with a\n# .env present, npm start makes up no secrets.\n\n${sections.join('\n\n')}\n`;
+  return `# Copy to .env and uncomment what you set. All defaults work locally. If there is a .env,\n# npm start does not generate secrets.\n\n${sections.join('\n\n')}\n`;
 }
 
 function variablesOf(group: z.ZodObject): Variable[] {
@@ -160,7 +164,7 @@ function variablesOf(group: z.ZodObject): Variable[] {
   }));
 }
 
-/** The default as it would be written in the environment; empty when there is none. */
+/** The default as written in the environment; empty if there is none. */
 function defaultOf(schema: z.core.$ZodType): string {
   const { def } = schema._zod as {
     def: { type: string; defaultValue?: unknown; in?: z.core.$ZodType };

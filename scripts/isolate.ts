@@ -1,9 +1,9 @@
 import { createIsolateHandler } from '../lib/surfaces/isolate.ts';
 
-// Everything as one module for a runtime of isolates, such as Cloudflare Workers: see docs/deploy.md. Each
-// surface is loaded by its first request, because the libraries of some make random values as they load.
+// All surfaces as one module for isolate runtimes such as Cloudflare Workers: see docs/deploy.md. Each
+// surface is loaded with its first request, because some libraries generate random values when they load.
 
-/** The runtime keeps what goes to the console. */
+/** The runtime collects console output. */
 const write = (line: string) => console.log(line);
 
 export default createIsolateHandler({

@@ -1,11 +1,11 @@
-// Runs a command, `node scripts/launch.mjs start`, on Node.js 24. npm scripts find it in the `node` package, which
-// `npm ci` installs; an older one cannot read TypeScript, so this file is plain JavaScript.
+// Runs a command on Node.js 24: `node scripts/launch.mjs start`. npm scripts use the `node` package that `npm
+// ci` installs. Older versions cannot run TypeScript, so this file is plain JavaScript.
 import { fileURLToPath } from 'node:url';
 
 const { node: version } = process.versions;
 if (Number.parseInt(version, 10) < 24) {
   process.stderr.write(
-    `Node.js 24 or newer is needed, and this is ${version}: run \`npm ci\` without --ignore-scripts, which installs it\n`,
+    `Node.js 24 or newer is required, but this is ${version}: run \`npm ci\` without --ignore-scripts to install it\n`,
   );
   process.exit(1);
 }

@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import { PendingWork } from '../lib/async.ts';
 import { createBackupsApp } from '../lib/backups/app.ts';
-import { startSweeping } from '../lib/backups/sweeping.ts';
+import { startStaleRunSweep } from '../lib/backups/stale-run-sweep.ts';
 import { systemClock } from '../lib/clock.ts';
 import { archivePath } from '../lib/config/archives.ts';
 import type { DatabaseConfig } from '../lib/config/database.ts';
-import { refuseShortSecret } from '../lib/config/http.ts';
+import { rejectShortSecret } from '../lib/config/http.ts';
 import { listenPort, listenVariables, ownUrl } from '../lib/config/listen.ts';
 import { type LocalConfig, localVariables } from '../lib/config/local.ts';
 import { ConfigError, type Environment, readConfig } from '../lib/config/read.ts';
@@ -15,8 +15,8 @@ import { startMaintenance } from '../lib/database/embedded/maintenance.ts';
 import { migrate } from '../lib/database/migrate.ts';
 import { openDatabase } from '../lib/database/open.ts';
 import { buildDeps } from '../lib/deps.ts';
-import { chooseConnectionLimits } from '../lib/http/connection-limits.ts';
 import { parseNetworks } from '../lib/http/network.ts';
+import { chooseConnectionLimits } from '../lib/http/open-connections.ts';
 import { serveNode } from '../lib/http/serve.ts';
 import { createLiveApp } from '../lib/live/app.ts';
 import { createLog, type Log } from '../lib/log.ts';
@@ -35,42 +35,42 @@ import { announceServer } from './running-server.ts';
 
 const MIGRATIONS = join(import.meta.dirname, '../drizzle');
 
-/** Where other programs reach the embedded database. */
+/** Where other programs can connect to the embedded database. */
 export interface EmbeddedPlaces {
   /** The folder of its socket. */
   folder: string;
-  /** The URL of its port, with the password; null without one. */
+  /** The URL of its TCP port, with the password; null without a port. */
   portUrl: string | null;
 }
 
 export interface LocalServer {
-  /** Address of every surface. */
+  /** The URL of all surfaces. */
   url: string;
-  /** The embedded database; null when another is configured. */
+  /** Null if DATABASE_URL is set. */
   embedded: EmbeddedPlaces | null;
-  /** A link that logs the user of AUTH_USERNAME in, once and soon; null when there is no such user. */
+  /** Creates a link that logs AUTH_USERNAME in once; null when there is no such user. */
   issueLoginLink(): string | null;
-  /** Stops accepting, finishes what runs within 10 seconds, closes the database. */
+  /** Stops accepting requests, finishes running ones within 10 seconds and closes the database. */
   close(): Promise<void>;
 }
 
 /**
- * All surfaces in one process on one port. Throws ConfigError or SERVICE_UNAVAILABLE, with
- * nothing left open, when something that it is configured with does not work.
+ * Serves all surfaces in one process on one port. Throws ConfigError or SERVICE_UNAVAILABLE, with everything
+ * closed, if a part of the configuration does not work.
  */
 export async function startLocalServer(environment: Environment): Promise<LocalServer> {
   const config = readConfig(localVariables, environment);
   const listen = readConfig(listenVariables, environment);
-  refuseShortSecret(config);
+  rejectShortSecret(config);
   const redactor = createRedactor(configuredSecrets(environment));
   const log = createLog(config.LOG_LEVEL, systemClock, undefined, redactor);
   const { db, embedded } = await openLocalDatabase(config, log);
   try {
     await migrate(db, MIGRATIONS);
     const reason = await explainMissingVectors(db);
-    if (reason !== null) log.warn('search runs on full text alone', { reason });
+    if (reason !== null) log.warn('search uses only full text', { reason });
     await makeDefaultArchiveFolder(config, log);
-    const underWay = new PendingWork();
+    const pendingWork = new PendingWork();
     const deps = buildDeps({
       config,
       db,
@@ -79,7 +79,7 @@ export async function startLocalServer(environment: Environment): Promise<LocalS
       redactor,
       clock: systemClock,
       fetch,
-      waitUntil: underWay.add,
+      waitUntil: pendingWork.add,
     });
     const backups = createBackupsApp(deps);
     const live = createLiveApp(deps);
@@ -112,8 +112,8 @@ export async function startLocalServer(environment: Environment): Promise<LocalS
       clock: systemClock,
       connections: chooseConnectionLimits(parseNetworks(config.TRUSTED_PROXIES)),
     });
-    const announced = await announceServer(config.DATA_DIR, server.url, log);
-    const repeating = [startSweeping(deps)];
+    const announcement = await announceServer(config.DATA_DIR, server.url, log);
+    const repeating = [startStaleRunSweep(deps)];
     if (db.driver === 'embedded') repeating.push(startMaintenance(db, deps));
     return {
       url: server.url,
@@ -126,9 +126,9 @@ export async function startLocalServer(environment: Environment): Promise<LocalS
       },
       async close() {
         stopping.abort();
-        await announced.close();
+        await announcement.close();
         await Promise.all([live.close(), server.close(), ...repeating.map((work) => work.stop())]);
-        await underWay.settled();
+        await pendingWork.settled();
         await db.close();
       },
     };
@@ -143,15 +143,15 @@ function redirectTo(path: string): Response {
 }
 
 /**
- * Makes the default folder of the archives, so that their disk can be looked at before the first backup.
- * One that BACKUP_ARCHIVE_PATH names is left alone: it may be on a disk that is not mounted.
+ * Creates the default archive folder, so that its disk can be inspected before the first backup. Does not
+ * create BACKUP_ARCHIVE_PATH, which may be on a disk that is not mounted.
  */
 async function makeDefaultArchiveFolder(config: LocalConfig, log: Log): Promise<void> {
   if (config.BACKUP_ARCHIVE_PATH !== undefined) return;
   try {
     await makeArchiveFolder(archivePath(config));
   } catch (error) {
-    log.warn('the folder of the archives cannot be made', { error });
+    log.warn('could not create the archive folder', { error });
   }
 }
 
@@ -175,7 +175,7 @@ async function openLocalDatabase(
   return { db, embedded: { folder: dataDir, portUrl: db.portUrl } };
 }
 
-/** The port that the embedded database is to open, if any, with its password. */
+/** The TCP port of the embedded database and its password; null without a port. */
 function readPort({
   EMBEDDED_DB_PORT: port,
   EMBEDDED_DB_PASSWORD: password,
@@ -183,6 +183,6 @@ function readPort({
   if (port === 0) return null;
   if (password !== undefined) return { port, password };
   throw new ConfigError(
-    'EMBEDDED_DB_PASSWORD must be set while EMBEDDED_DB_PORT is, with at least 12 characters',
+    'EMBEDDED_DB_PASSWORD must be set, with at least 12 characters, if EMBEDDED_DB_PORT is',
   );
 }

@@ -22,7 +22,7 @@ await runCommand(() =>
   }),
 );
 
-/** Aborts at the first SIGINT, SIGTERM or SIGHUP; a closed terminal counts. */
+/** Aborts at the first SIGINT, SIGTERM or SIGHUP (closed terminal). */
 function listenForEnd(): AbortSignal {
   const ending = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {

@@ -9,8 +9,7 @@ import { withDatabase } from './database.ts';
 
 const program = new Command('npm run migrate')
   .description(
-    `Applies the migrations that the database lacks: the one of DATABASE_URL, else the embedded one of a
-running server, else the embedded one in DATA_DIR. It may run twice, and beside other processes.`,
+    `Applies missing migrations to the database: DATABASE_URL, else the embedded database of a running server,\nelse the one in DATA_DIR. Safe to run again, and while other processes use the database.`,
   )
   .showHelpAfterError();
 
@@ -19,11 +18,11 @@ await runProgram(program, () =>
     const applied = await migrate(db, resolve(import.meta.dirname, '../drizzle'));
     const done =
       applied === 0
-        ? 'has every migration already'
-        : `was given ${applied} ${applied === 1 ? 'migration' : 'migrations'}`;
+        ? 'is up to date'
+        : `received ${applied} ${applied === 1 ? 'migration' : 'migrations'}`;
     process.stdout.write(`${describe(db, config)} ${done}\n`);
     const reason = await explainMissingVectors(db);
-    if (reason !== null) process.stderr.write(`search runs on full text alone: ${reason}\n`);
+    if (reason !== null) process.stderr.write(`search uses only full text: ${reason}\n`);
     return 0;
   }),
 );

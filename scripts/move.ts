@@ -21,15 +21,12 @@ const MIGRATIONS = resolve(import.meta.dirname, '../drizzle');
 
 const program = new Command('npm run move --')
   .description(
-    `Copies everything from the configured database into another one, which must be empty, and compares both.
-The source is the database of DATABASE_URL, else the embedded one in DATA_DIR; it is given the migrations
-that it lacks, and is otherwise only read. Stop the server and every worker first. The address of the
-target, postgres://…, is asked for on a terminal, else read as one line from stdin. A move that was
-interrupted continues when it is started again.`,
+    `Copies everything from the configured database to another one, which must be empty, and compares both.
+The source is the database of DATABASE_URL, else the embedded one in DATA_DIR; missing\nmigrations are applied to it, and it is otherwise only read. Stop the server and every worker first. The postgres:// URL\nof the target is read from a prompt on a terminal, else from the first line of stdin. An interrupted move\ncontinues when it is started again.`,
   )
   .option(
     '--start-over',
-    'empty what an interrupted move left in the target, and begin again',
+    'delete what an interrupted move has copied to the target, and start over',
     false,
   )
   .showHelpAfterError();
@@ -55,13 +52,13 @@ await runProgram(program, async () => {
 });
 
 async function readTarget(): Promise<string> {
-  const given = (await readHiddenLine('Address of the target, postgres://…')).trim();
+  const given = (await readHiddenLine('URL of the target (postgres://…)')).trim();
   const { success } = databaseVariables.shape.DATABASE_URL.safeParse(given || null);
   if (success) return given;
-  throw new AppError('BAD_REQUEST', 'the target must be given as a postgres:// URL on stdin');
+  throw new AppError('BAD_REQUEST', 'the target must be a postgres:// URL');
 }
 
-/** Not through the socket of a running server, which could write meanwhile. */
+/** Not through the socket of a running server, which could write during the move. */
 async function openSource(config: DatabaseConfig, log: Log): Promise<Database> {
   const { DATABASE_URL: url, DATA_DIR: dataDir } = config;
   if (url !== undefined) return openDatabase({ url, fetch, log, maxConnections: 2 });
@@ -95,14 +92,14 @@ async function move(source: Database, target: Database, startOver: boolean): Pro
   }
 }
 
-/** What searches are faster with; they are right without. */
+/** Without an index, searches are slower but correct. */
 async function indexVectors(target: Database): Promise<void> {
   try {
     const built = await buildMissingIndexes(target);
-    if (built > 0) process.stderr.write('the index of the vectors was built\n');
+    if (built > 0) process.stderr.write('built the vector index\n');
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    process.stderr.write(`the index of the vectors could not be built: ${reason}\n`);
+    process.stderr.write(`could not build the vector index: ${reason}\n`);
   }
 }
 
@@ -124,9 +121,9 @@ function describeMoved(moved: readonly MovedRows[]): string {
   return `${[
     line('table', 'rows'),
     ...moved.map(({ table, rows }) => line(table, rows.toLocaleString('en'))),
-    'Both databases hold the same. Set DATABASE_URL to the target from now on.',
+    'Both databases are identical. From now on, set DATABASE_URL to the target.',
     ...(hasKeys
-      ? ["Keep CREDENTIALS_ENCRYPTION_KEY as it is: the users' gateway keys are encrypted with it."]
+      ? ["Keep CREDENTIALS_ENCRYPTION_KEY: users' gateway keys are encrypted with it."]
       : []),
   ].join('\n')}\n`;
 }

@@ -7,22 +7,22 @@ import { fitsSocketPath } from '../lib/database/local-socket.ts';
 import { parseJson } from '../lib/json.ts';
 import type { Log } from '../lib/log.ts';
 
-/** What the server tells whoever connects: one line of JSON. */
-const told = z.object({ url: z.url({ protocol: /^https?$/ }) });
+/** The announcement sent to each connection: one line of JSON. */
+const announcement = z.object({ url: z.url({ protocol: /^https?$/ }) });
 
-const MAX_ANSWER = 2_048;
-const ANSWER_WITHIN_MS = 2_000;
-/** Connections at a time. Each lasts for one line. */
+const MAX_LENGTH = 2_048;
+const TIMEOUT_MS = 2_000;
+/** Each connection only lasts for one line. */
 const MAX_CONNECTIONS = 64;
 
-/** An address that is being told; `close` ends that. */
+/** A server address that other processes can look up until it is closed. */
 export interface AnnouncedServer {
   close(): Promise<void>;
 }
 
 /**
- * Tells other processes of the same user where this server listens, over the socket `server.sock` in
- * DATA_DIR, which nobody else may connect to. What cannot be told is logged: the server works without.
+ * Announces this server's URL to other processes of the same user, over the socket `server.sock` in DATA_DIR.
+ * A failure is logged; the server works without it.
  */
 export async function announceServer(
   dataDir: string,
@@ -32,19 +32,19 @@ export async function announceServer(
   const path = socketIn(dataDir);
   const server = createServer((socket) => {
     socket.on('error', () => socket.destroy());
-    socket.setTimeout(ANSWER_WITHIN_MS, () => socket.destroy());
+    socket.setTimeout(TIMEOUT_MS, () => socket.destroy());
     socket.resume().end(`${JSON.stringify({ url })}\n`);
   });
   server.maxConnections = MAX_CONNECTIONS;
   try {
-    if (path === null) throw new Error('DATA_DIR has too long a path for a Unix socket');
+    if (path === null) throw new Error('the path of DATA_DIR is too long for a Unix socket');
     await mkdir(dataDir, { recursive: true, mode: 0o700 });
-    if ((await ask(path)) !== null) throw new Error('another server runs on this DATA_DIR');
+    if ((await readSocket(path)) !== null) throw new Error('another server uses this DATA_DIR');
     if (!isPipe(path)) await rm(path, { force: true }); // of a server that was killed
     await listen(server, path);
     if (!isPipe(path)) await chmod(path, 0o600);
   } catch (error) {
-    log.warn('other processes cannot ask where this server listens', { error });
+    log.warn('other processes cannot look up the address of this server', { error });
   }
   return {
     close: () =>
@@ -56,17 +56,17 @@ export async function announceServer(
 }
 
 /**
- * Where the server of DATA_DIR listens; null when none runs. Only a socket that belongs to this user is
- * asked, so that nobody else can name an address that secrets are then sent to.
+ * The URL of the server of DATA_DIR; null if none is running. Only reads a socket of this user, so that other
+ * users cannot redirect secrets to their own server.
  */
 export async function findServer(dataDir: string): Promise<string | null> {
   const path = socketIn(dataDir);
   if (path === null || !(await isOwn(path))) return null;
-  const parsed = told.safeParse(parseJson((await ask(path)) ?? ''));
+  const parsed = announcement.safeParse(parseJson((await readSocket(path)) ?? ''));
   return parsed.success ? parsed.data.url : null;
 }
 
-/** Null when the path is too long for a socket, also from where this process is. */
+/** Null if the path is too long for a socket, also relative to the working directory. */
 function socketIn(dataDir: string): string | null {
   const folder = resolve(dataDir);
   if (process.platform === 'win32') {
@@ -91,30 +91,30 @@ async function isOwn(path: string): Promise<boolean> {
 }
 
 function listen(server: Server, path: string): Promise<void> {
-  return new Promise((listens, fails) => {
-    server.once('error', fails);
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
     server.listen({ path }, () => {
-      server.off('error', fails);
-      listens();
+      server.off('error', reject);
+      resolve();
     });
   });
 }
 
-/** What a socket says; null when nobody listens, or says too much or nothing in time. */
-function ask(path: string): Promise<string | null> {
-  return new Promise((answer) => {
+/** Reads everything from a socket; null if nothing listens there, or it sends too much or too slowly. */
+function readSocket(path: string): Promise<string | null> {
+  return new Promise((resolve) => {
     const socket = connect({ path });
     let text = '';
-    const end = (said: string | null) => {
+    const end = (received: string | null) => {
       socket.destroy();
-      answer(said);
+      resolve(received);
     };
-    socket.setTimeout(ANSWER_WITHIN_MS, () => end(null));
+    socket.setTimeout(TIMEOUT_MS, () => end(null));
     socket
       .setEncoding('utf8')
       .on('data', (chunk: string) => {
         text += chunk;
-        if (text.length > MAX_ANSWER) end(null);
+        if (text.length > MAX_LENGTH) end(null);
       })
       .once('end', () => end(text))
       .once('error', () => end(null));

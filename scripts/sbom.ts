@@ -8,8 +8,7 @@ import { runProgram } from './command.ts';
 
 const program = new Command('npm run -s sbom')
   .description(
-    `Writes what ships to stdout as a CycloneDX document, for a release. The same lock file gives the same
-document on every machine.`,
+    `Writes a CycloneDX SBOM of the production dependencies to stdout, for a release. The same lock file gives the\nsame document on every machine.`,
   )
   .showHelpAfterError();
 
@@ -17,7 +16,7 @@ const manifest = z.looseObject({ name: z.string(), devDependencies: z.unknown() 
 const lockFile = z.looseObject({
   packages: z.record(z.string(), z.looseObject({ dev: z.boolean().optional() })),
 });
-const made = z.looseObject({ serialNumber: z.string(), metadata: z.looseObject({}) });
+const sbom = z.looseObject({ serialNumber: z.string(), metadata: z.looseObject({}) });
 
 await runProgram(program, async () => {
   const { devDependencies: _, ...shipped } = manifest.parse(await readJson('package.json'));
@@ -27,7 +26,7 @@ await runProgram(program, async () => {
     'package.json': shipped,
     'package-lock.json': { ...lock, packages: { ...Object.fromEntries(packages), '': shipped } },
   };
-  // `npm sbom --omit=dev` also leaves out what both need, so it gets a project without development.
+  // `npm sbom --omit=dev` also omits packages needed by both, so it gets a project without dev dependencies.
   const parent = await mkdtemp(join(tmpdir(), 'sbom-'));
   try {
     const folder = join(parent, shipped.name);
@@ -37,7 +36,7 @@ await runProgram(program, async () => {
     }
     const { stdout } = await execa({ cwd: folder })`
       npm sbom --package-lock-only --sbom-format=cyclonedx --sbom-type=application`;
-    const { serialNumber: _random, metadata, ...rest } = made.parse(JSON.parse(stdout));
+    const { serialNumber: _random, metadata, ...rest } = sbom.parse(JSON.parse(stdout));
     const { timestamp: _now, ...about } = metadata;
     process.stdout.write(`${JSON.stringify({ ...rest, metadata: about }, null, 2)}\n`);
     return 0;

@@ -4,7 +4,7 @@ import { execa } from 'execa';
 import { z } from 'zod';
 import { parseJson } from '../lib/json.ts';
 
-/** Licences that a part of an MIT program may have: they ask for no more than attribution. */
+/** Licences that require no more than attribution. */
 const compatibleLicences = [
   '0BSD',
   'Apache-2.0',
@@ -26,7 +26,7 @@ const lockFile = z.object({
       version: z.string().default(''),
       integrity: z.string().optional(),
       hasInstallScript: z.boolean().default(false),
-      /** Needed for development alone. */
+      /** A development dependency. */
       dev: z.boolean().default(false),
     }),
   ),
@@ -44,13 +44,16 @@ export function readLock(folder: string): LockedPackage[] {
     .map(([path, locked]) => ({ ...locked, path, name: path.replace(/^.*node_modules\//, '') }));
 }
 
-/** `allowScripts` of package.json: which packages may run something when they are installed. */
+/** `allowScripts` of package.json: which packages may run install scripts. */
 export function readAllowScripts(folder: string): Record<string, boolean> {
   const shape = z.object({ allowScripts: z.record(z.string(), z.boolean()) });
   return shape.parse(readJson(folder, 'package.json')).allowScripts;
 }
 
-/** Finds install scripts that nobody decided on or that ship, and decisions on none; one line each. */
+/**
+ * Finds install scripts that are missing in allowScripts or belong to production dependencies, and obsolete
+ * entries of allowScripts. One line each.
+ */
 export function checkInstallScripts(
   packages: readonly LockedPackage[],
   allowScripts: Record<string, boolean>,
@@ -60,20 +63,20 @@ export function checkInstallScripts(
   return [
     ...[...names]
       .filter((name) => !Object.hasOwn(allowScripts, name))
-      .map((name) => `${name} has an install script that allowScripts does not mention`),
+      .map((name) => `${name} has an install script and is not in allowScripts`),
     ...Object.keys(allowScripts)
       .filter((name) => !names.has(name))
-      .map((name) => `allowScripts mentions ${name}, which has no install script`),
+      .map((name) => `${name} is in allowScripts, but has no install script`),
     ...scripted
       .filter(({ dev }) => !dev)
-      .map(({ name }) => `${name}, which ships, has an install script`),
+      .map(({ name }) => `${name} is a production dependency with an install script`),
   ];
 }
 
-/** Finds installed packages that ship under a licence that is not compatible with ours; one line each. */
+/** Finds production dependencies with an incompatible licence. One line each. */
 export async function checkLicences(folder: string): Promise<string[]> {
-  // Not --onlyAllow, which takes `MIT AND GPL-3.0-only` for MIT. Unlicense is not in the list, because the
-  // checker takes UNLICENSED for it.
+  // Not --onlyAllow, which accepts `MIT AND GPL-3.0-only` as MIT. Unlicense is not in the list, because the
+  // checker would accept UNLICENSED, too.
   const { stdout } = await execa({ preferLocal: true, localDir: import.meta.dirname })`
     license-checker-rseidelsohn --start ${folder} --production --excludePrivatePackages --unknown
     --excludeLicenses ${compatibleLicences.join(',')} --json`;
@@ -97,8 +100,8 @@ const auditReport = z.object({
 });
 
 /**
- * Asks the advisory service about what ships. Returns a line for each advisory that is not accepted, or
- * for a service that does not answer, which is no clean result.
+ * Runs npm audit on production dependencies. Returns a line for each advisory that is not accepted, or one if
+ * the audit fails.
  */
 export async function audit(folder: string, environment: NodeJS.ProcessEnv): Promise<string[]> {
   const { stdout } = await execa('npm', ['audit', '--omit=dev', '--json'], {
@@ -107,12 +110,12 @@ export async function audit(folder: string, environment: NodeJS.ProcessEnv): Pro
     extendEnv: false,
     reject: false,
   });
-  const answer = parseJson(stdout);
-  const report = auditReport.safeParse(answer).data;
+  const output = parseJson(stdout);
+  const report = auditReport.safeParse(output).data;
   if (report === undefined) {
-    const refusal = z.object({ message: z.string() }).safeParse(answer).data;
-    const why = refusal?.message ?? 'npm audit gave no report';
-    return [`not audited: the advisory service does not answer (${why})`];
+    const failure = z.object({ message: z.string() }).safeParse(output).data;
+    const why = failure?.message ?? 'npm audit gave no report';
+    return [`the audit failed: ${why}`];
   }
   const found = Object.values(report.vulnerabilities)
     .flatMap(({ via }) => via)

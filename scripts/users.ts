@@ -16,14 +16,14 @@ const program = new Command('npm run users --')
   .addHelpText(
     'after',
     `
-A password is asked for on a terminal, else read as one line from stdin, and has at least
+Passwords are read from a prompt on a terminal, else from the first line of stdin, and have at least
 ${MIN_PASSWORD_LENGTH} characters. The user of AUTH_USERNAME is not listed here.`,
   )
   .showHelpAfterError();
 
 program
   .command('list')
-  .description('prints a line for each user')
+  .description('lists the users, one per line')
   .action(() => {
     run = () => withDatabase(printUsers);
   });
@@ -32,15 +32,19 @@ onUser('add', 'adds a user', async (name) => {
   await withDatabase((db) => addUser(db, name, passwordHash));
   return print(`added ${name}`);
 });
-onUser('password', "changes a user's password, and ends the user's tokens", async (name) => {
+onUser('password', "changes a user's password and revokes their tokens", async (name) => {
   const passwordHash = await hashPassword(await readPassword());
   await withDatabase((db) => changePassword(db, name, passwordHash));
   return print(`changed the password of ${name}`);
 });
-onUser('remove', 'removes a user, with gateway key, conversations and reports', async (name) => {
-  await withDatabase((db) => removeUser(db, name));
-  return print(`removed ${name}`);
-});
+onUser(
+  'remove',
+  'removes a user with their gateway key, conversations and reports',
+  async (name) => {
+    await withDatabase((db) => removeUser(db, name));
+    return print(`removed ${name}`);
+  },
+);
 
 await runProgram(program, () => run());
 
@@ -56,18 +60,18 @@ function onUser(action: string, description: string, act: (name: string) => Prom
 
 function parseName(name: string): string {
   if (/^[\p{L}\p{N}._@+-]{1,64}$/u.test(name)) return name;
-  throw wrongUsage('a user name has 1 to 64 letters, digits or one of . _ @ + -');
+  throw wrongUsage('a user name must have 1 to 64 letters, digits or . _ @ + -');
 }
 
 async function readPassword(): Promise<string> {
   const given = await readHiddenLine('Password');
   if (given.length >= MIN_PASSWORD_LENGTH) return given;
-  throw wrongUsage(`a password has at least ${MIN_PASSWORD_LENGTH} characters`);
+  throw wrongUsage(`a password must have at least ${MIN_PASSWORD_LENGTH} characters`);
 }
 
 async function printUsers(db: Database): Promise<number> {
   const users = await listUsers(db);
-  // Not on stdout, where a program would take it for a user.
+  // Not on stdout, where a program would read it as a user.
   if (users.length === 0) process.stderr.write('no users yet: `npm run users -- add NAME`\n');
   for (const { username, created_at } of users) print(`${username}\t${created_at}`);
   return 0;

@@ -12,8 +12,8 @@ import { runCommand } from './command.ts';
 import { urlOfRunningServer } from './database.ts';
 import { loadEnvironment } from './environment.ts';
 
-// A run starts thousands of git processes, and V8 lets what is left of them lie as long as there is room:
-// 290 MiB after 200 repositories, where 130 are enough.
+// A run starts thousands of git processes, and V8 delays collecting their garbage while there is memory: it
+// uses 290 MiB after 200 repositories instead of 130.
 if (process.argv[2] === 'run') setFlagsFromString('--optimize-for-size');
 
 await runCommand(async () => {
@@ -27,7 +27,7 @@ await runCommand(async () => {
     io: {
       stdout: process.stdout,
       stderr: process.stderr,
-      // Opened only where it is read, so that a command in a script leaves it to the next.
+      // Opened only if it is read, so that in a script the next command can still read it.
       get stdin() {
         return process.stdin;
       },
@@ -59,7 +59,7 @@ async function openWorkerDatabase(config: DatabaseConfig, log: Log): Promise<Dat
   );
 }
 
-/** A reader that went away, such as `head`, must not end a run half-way. */
+/** A reader that exits early, such as `head`, must not end a run. */
 function ignoreClosedPipes(): void {
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => {

@@ -1,8 +1,10 @@
 import { systemClock } from '../../lib/clock.ts';
 import type { Database } from '../../lib/database/database.ts';
 import { createLog } from '../../lib/log.ts';
+import { tools } from '../../lib/tools/catalogue.ts';
 import { createDatabaseSource } from '../../lib/tools/database-source.ts';
-import { runTool, type ToolDeps, tools } from '../../lib/tools/index.ts';
+import { runTool } from '../../lib/tools/run-tool.ts';
+import type { ToolDeps } from '../../lib/tools/tool.ts';
 import type { Scale } from '../api/data.ts';
 import { ms, printTable, time } from '../report.ts';
 

@@ -1,8 +1,8 @@
--- What keeps embeddings in step with their sources.
+-- Keeps embeddings in sync with their sources.
 SELECT set_config('search_path', quote_ident(current_schema()) || ', pg_temp', true);
 
--- Makes room for vectors where the server has the vector extension, and says in words why not where it
--- cannot; null means that it can. May be called again whenever the extension may have been installed since.
+-- Enables vectors if the server has the vector extension. Returns null, or the reason why it cannot. May be
+-- called again at any time, in case the extension has been installed.
 CREATE OR REPLACE FUNCTION enable_embedding_vectors() RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
   IF EXISTS (
@@ -11,7 +11,7 @@ BEGIN
   ) THEN
     RETURN NULL;
   END IF;
-  -- Two callers at once: the second one then finds the column.
+  -- With concurrent callers, the second one finds the column.
   PERFORM pg_advisory_xact_lock(7205759403793);
   CREATE EXTENSION IF NOT EXISTS vector;
   IF (
@@ -19,7 +19,7 @@ BEGIN
   ) THEN
     RETURN 'the vector extension of this database is older than 0.7';
   END IF;
-  -- Without dimensions: generations of several models live here.
+  -- Without dimensions, because generations of several models share the table.
   ALTER TABLE embedding_chunks ADD COLUMN IF NOT EXISTS embedding vector;
   RETURN NULL;
 EXCEPTION
@@ -31,17 +31,17 @@ EXCEPTION
     RETURN 'the vector extension is in a schema that is not on the search path';
 END $$;
 
--- What is removed from a source, or overwritten there, is gone from the chunks in the same transaction: a
--- deleted source loses its jobs, a changed one has them done again. The jobs go first: a batch that is
--- about to store chunks then either has done so, and is waited for here, or finds its job taken away.
--- Statements are planned for each call: the plan for one row, kept for the session, would compare each of a
--- million with all jobs. Rows are compared by their bytes, as not every type has an equality. TRUNCATE may
--- begin ids again, so all that comes is new.
+-- Removes the chunks of changed and deleted sources in the same transaction. Jobs of a deleted source are
+-- deleted, those of a changed one are repeated. Jobs are handled before chunks: a batch that is about to
+-- store chunks either has done so, and is waited for here, or finds that its job is gone. Statements are
+-- planned for each call, because a cached plan for one row would compare each of a million rows with all
+-- jobs. Rows are compared by their bytes, because not every type has an equality operator. After a TRUNCATE
+-- ids may restart, so everything is new.
 CREATE OR REPLACE FUNCTION forget_embedded_sources() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 DECLARE
   type CONSTANT text := TG_ARGV[0];
-  -- A row that was written as it had been stays as it is.
+  -- Skip rows whose content did not change.
   gone text := 'removed_rows';
 BEGIN
   IF TG_OP = 'TRUNCATE' THEN
@@ -57,8 +57,8 @@ BEGIN
     gone := '(SELECT removed.id FROM removed_rows AS removed WHERE NOT EXISTS (
       SELECT FROM added_rows AS kept WHERE kept.id = removed.id AND kept *= removed))';
   END IF;
-  -- A changed source gets a new job in place of the old one: a batch that claims the old one now, with the
-  -- text of before, finds it gone.
+  -- A changed source gets a new job instead of the old one, so that a batch that has just claimed the old
+  -- one, with the old text, finds it gone.
   EXECUTE format(
     'WITH undone AS (
        DELETE FROM embedding_jobs AS job USING embedding_generations AS generation, %s AS gone

@@ -1,19 +1,18 @@
--- The newest result of each repository, kept as the other summaries are (summaries.sql): no writer
--- waits for another, and whoever writes feeds it.
---
--- A row holds the newest result that its writers inserted. A writer overwrites a row that nobody else
--- holds locked or else starts a new one, so a repository may have several; keys (created_at, result_id)
--- only grow, so the highest is at least as new as every result there is. A writer that changes or deletes
--- a result that a row holds marks it stale, in place or with a new row of the same key. So the highest
--- row either holds the newest result or is stale, and then the reader asks backup_results. Thousands of
--- results of one repository, one by one in one transaction, are slow, because each leaves a dead version of
--- its row behind; no worker writes so.
+-- The newest result of each repository, maintained like the other summaries (summaries.sql): all writers
+-- update it, and none waits for another. A row holds the newest result that its writers inserted. A writer
+-- overwrites a row that nobody else has locked or else adds a new one, so a repository may have several rows.
+-- Keys (created_at, result_id) only grow, so the highest is at least as new as every result. A writer that
+-- changes or deletes a result marks its row stale, in place or with a new row of the same key. So the highest
+-- row either holds the newest result or is stale, in which case readers query backup_results. Thousands of
+-- results of one repository, inserted one by one in one transaction, are slow, because each leaves a dead
+-- version of the row behind; no worker does that.
 SELECT set_config('search_path', quote_ident(current_schema()) || ', pg_temp', true);
 
 CREATE OR REPLACE FUNCTION keep_newest_results() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 DECLARE
-  -- A transaction of a stricter level cannot lock what was written since it began, and only adds.
+  -- A transaction of a stricter isolation level cannot lock rows written since it began, so it only adds
+  -- rows.
   takes_over CONSTANT boolean := current_setting('transaction_isolation') LIKE 'read %';
 BEGIN
   IF TG_OP = 'TRUNCATE' THEN
@@ -29,7 +28,7 @@ BEGIN
       FROM added_rows WHERE repo_full_name IS NOT NULL -- as old tables allow
       ORDER BY repo_full_name, created_at DESC, id DESC
     ), newer AS MATERIALIZED (
-      -- A stricter level would make a conflict of what it reads here.
+      -- With a stricter level, reading here would cause conflicts.
       SELECT * FROM newest WHERE NOT takes_over OR NOT EXISTS (
         SELECT FROM newest_results AS kept WHERE kept.repo_full_name = newest.repo_full_name
           AND (kept.created_at, kept.result_id) >= (newest.created_at, newest.id)
@@ -46,7 +45,7 @@ BEGIN
         status = newer.status, commit_hash = newer.commit_hash,
         archive_size_bytes = newer.archive_size_bytes, stale = false
       FROM newer JOIN place USING (repo_full_name)
-      -- Somebody may have committed a newer one before it was locked here.
+      -- Another transaction may have committed a newer one before it was locked here.
       WHERE kept.id = place.id
         AND (place.created_at, place.result_id) < (newer.created_at, newer.id)
       RETURNING kept.id, kept.repo_full_name
@@ -92,7 +91,7 @@ CREATE OR REPLACE TRIGGER keep_newest_results_truncated AFTER TRUNCATE ON backup
 CREATE OR REPLACE TRIGGER ignore_newest_of_others BEFORE INSERT ON newest_results
   FOR EACH ROW WHEN (pg_trigger_depth() = 0) EXECUTE FUNCTION ignore_summary_row();
 
--- A session that takes the part of a replica fires no ordinary trigger.
+-- Sessions in replica mode fire only ALWAYS triggers.
 ALTER TABLE backup_results ENABLE ALWAYS TRIGGER keep_newest_results_added;
 ALTER TABLE backup_results ENABLE ALWAYS TRIGGER keep_newest_results_changed;
 ALTER TABLE backup_results ENABLE ALWAYS TRIGGER keep_newest_results_removed;

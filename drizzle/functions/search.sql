@@ -1,20 +1,19 @@
--- Full text over live rows and chunks: one index entry per word, whatever the configuration it is read with,
--- and functions that find the newest rows of a query without ever collecting all rows of a word that most of
--- them contain. Each step is bounded in time: no query, however hostile, keeps the database busy for long. When
--- its time is over a search gives what it has found and says that it was cut short.
+-- Full text over live rows and chunks: one index entry per word for all configurations, and functions that
+-- find the newest matching rows without collecting all rows of a common word. Each step is bounded in time,
+-- so that no query, however malicious, keeps the database busy for long. A search that runs out of time
+-- returns what it has found, and that it was cut short.
 SELECT set_config('search_path', quote_ident(current_schema()) || ', pg_temp', true);
 
--- Signatures of earlier versions.
+-- Functions of earlier versions.
 DROP FUNCTION IF EXISTS search_full_text(text, jsonb, integer, text, integer, integer);
 DROP FUNCTION IF EXISTS search_newest(text, text, text, tsquery, integer, bigint[]);
 DROP FUNCTION IF EXISTS search_beginnings(text, text, text, tsquery, jsonb, integer, bigint[]);
 DROP FUNCTION IF EXISTS search_query(jsonb, text);
 DROP FUNCTION IF EXISTS search_term(text, boolean, text);
 
--- A text with what stands between the parts of a name as a letter, so that `owner/repo-name`,
--- `refs/heads/main` and `10.0.0.1` are one word each to the parser, and other marks as spaces. Each row that
--- is written goes through it: replace() takes a tenth of the time of translate(), which compares each
--- character with each of its marks.
+-- Replaces separators within names by a letter, so that the parser reads `owner/repo-name`, `refs/heads/main`
+-- and `10.0.0.1` as one word each, and other punctuation by spaces. Runs for every written row: replace()
+-- takes a tenth of the time of translate(), which compares each character with each of its marks.
 CREATE OR REPLACE FUNCTION search_names(content text) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 BEGIN ATOMIC
@@ -25,15 +24,15 @@ BEGIN ATOMIC
     'øø', 'ø'), 'ø ', ' '), ' ø', ' ');
 END;
 
--- The same text as words alone.
+-- The same text as separate words.
 CREATE OR REPLACE FUNCTION search_parts(names text) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 BEGIN ATOMIC
   SELECT replace(names, 'ø', ' ');
 END;
 
--- A document with words of more than 2,046 bytes. Postgres leaves them out and tells the client so, which no
--- writer of a log can use.
+-- A document of a text with words of more than 2,046 bytes. Postgres omits them with a notice, which would
+-- confuse writers of logs.
 CREATE OR REPLACE FUNCTION search_document_of_long_names(row_id bigint, names text) RETURNS tsvector
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 SET client_min_messages = warning
@@ -43,10 +42,10 @@ BEGIN ATOMIC
     || to_tsvector('pg_catalog.english', search_parts(names));
 END;
 
--- What a row is found by: its names and words as they are (simple), the words inside names by their stems
--- (english), and the ranges of 2,048 and of 131,072 ids that it lies in, as words that nobody writes.
--- A query with such a word makes the index skip to that range. The indexes hold its results: it may become
--- quicker, but never give others. Only a long text can hold an overlong word, and pays for a setting.
+-- The document of a row: its names and words unchanged (simple), the words inside names as stems (english),
+-- and the ranges of 2,048 and of 131,072 ids that contain it, as artificial words. A query with such a word
+-- makes the index skip to that range. The indexes store the results of this function, so it may become faster
+-- but must not return anything else. Only long texts can contain overlong words and need the setting.
 CREATE OR REPLACE FUNCTION search_document_of_names(row_id bigint, names text) RETURNS tsvector
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 BEGIN ATOMIC
@@ -56,15 +55,15 @@ BEGIN ATOMIC
       || to_tsvector('pg_catalog.english', search_parts(names)) END;
 END;
 
--- Of a text. Two functions, so that its names are made once.
+-- The document of a text. A separate function, so that its names are computed once.
 CREATE OR REPLACE FUNCTION search_document(row_id bigint, content text) RETURNS tsvector
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 BEGIN ATOMIC
   SELECT search_document_of_names(row_id, search_names(content));
 END;
 
--- The words of a term that are taken for beginnings: its names whole, and the last word inside them, as
--- only the end of what was typed can be missing. None that the words for ranges of ids begin with.
+-- The words of a term that are searched as prefixes: whole names, and the last word inside them, because only
+-- the end of the input can be incomplete. Excludes prefixes of the artificial words for id ranges.
 CREATE OR REPLACE FUNCTION search_beginnings_of(content text) RETURNS text[]
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 BEGIN ATOMIC
@@ -83,9 +82,9 @@ BEGIN ATOMIC
   );
 END;
 
--- The query for one word, name or phrase. How: exact; parts, which takes a name by the words in it; prefix,
--- which takes words by how they begin, but for those `common`: without them the query meets more rows. Empty
--- when nothing is left of it.
+-- The query for one word, name or phrase. How: exact; parts, which searches for the words inside a name;
+-- prefix, which searches for prefixes, without those in `common`, so that the query matches more rows. Empty
+-- if nothing is left.
 CREATE OR REPLACE FUNCTION search_term(content text, is_phrase boolean, how text, common text[]) RETURNS tsquery
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 DECLARE
@@ -98,7 +97,7 @@ BEGIN
   IF is_phrase THEN
     exact := phraseto_tsquery('pg_catalog.simple', names);
     stems := phraseto_tsquery('pg_catalog.english', search_parts(names));
-    -- Of `timed out` english leaves one word, which is no phrase.
+    -- english reduces `timed out` to one word, which is not a phrase.
     IF how = 'exact' OR numnode(stems) < 2 THEN RETURN exact; END IF;
     RETURN exact || stems;
   END IF;
@@ -121,15 +120,13 @@ BEGIN
   RETURN plainto_tsquery('pg_catalog.simple', names) || stems;
 END $$;
 
--- The query for what somebody typed, as lib/search/parse-query.ts read it: alternatives, each a list of terms
--- {text, phrase, negated} that must all be met. A word that english leaves out counts only on its own. With
--- prefix the terms that are marked {absent} are taken for beginnings, and alternatives without one left out.
---
--- With `missing` so many of the first six words of an alternative may be missing, of its words and phrases
--- at most half; a phrase is always wanted. An alternative that cannot miss as many is left out.
---
--- Loosely it is a query that the index answers by itself, and that meets all rows of the exact one and
--- others: a phrase is its words, and what a term is marked {common} for is left out.
+-- The query for parsed input (lib/search/parse-query.ts): alternatives, each a list of terms {text, phrase,
+-- negated} that must all match. Stop words only count on their own. With prefix, terms marked {absent} are
+-- searched as prefixes, and alternatives without one are left out. With `missing`, that many of the first six
+-- words of an alternative may be missing, but at most half of its words and phrases; phrases are always
+-- required. Alternatives with too few words are left out. The loose query can be answered by the index alone
+-- and matches a superset of the exact one: phrases become their words, and words in a term's {common} are
+-- left out.
 CREATE OR REPLACE FUNCTION search_query(alternatives jsonb, how text, missing integer, loosely boolean)
 RETURNS tsquery LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 DECLARE
@@ -141,7 +138,7 @@ DECLARE
   without tsquery;
   words tsquery[];
   phrases integer;
-  -- Of the words read so far, the n-th says that n of them are met.
+  -- The n-th entry matches if n of the words so far do.
   counted tsquery[];
   whole tsquery := '';
 BEGIN
@@ -157,7 +154,7 @@ BEGIN
         CASE WHEN how = 'prefix' AND NOT term @> '{"absent": true}' THEN 'parts' ELSE how END,
         CASE WHEN loosely THEN array(SELECT jsonb_array_elements_text(term->'common')) ELSE '{}' END);
       IF loosely AND (term->>'phrase')::boolean THEN
-        -- Rows that hold its words may not hold the phrase. No word holds a mark.
+        -- Rows with its words may lack the phrase. Words contain no separators.
         part := CASE WHEN (term->>'negated')::boolean THEN ''
           ELSE regexp_replace(part::text, '<(-|[0-9]+)>', '&', 'g')::tsquery END;
       END IF;
@@ -195,7 +192,7 @@ BEGIN
   RETURN whole;
 END $$;
 
--- The loose query for an exact one: another only where there is a phrase.
+-- The loose query for an exact one. They differ only if there is a phrase.
 CREATE OR REPLACE FUNCTION search_loose(alternatives jsonb, how text, missing integer, query tsquery)
 RETURNS tsquery LANGUAGE sql IMMUTABLE PARALLEL SAFE
 BEGIN ATOMIC
@@ -203,15 +200,15 @@ BEGIN ATOMIC
     ELSE query END;
 END;
 
--- Patterns that the text of each row meets, in lower case, that holds the phrases of a query as they are:
--- its words with nothing but marks between them. A text is compared with them in a tenth of the time that
--- its document takes. None where there are alternatives.
+-- LIKE patterns for the lower-case text of rows that contain the phrases of a query: its words with only
+-- punctuation between them. Comparing a text with them takes a tenth of the time of computing its document.
+-- None if there are alternatives.
 CREATE OR REPLACE FUNCTION search_patterns(alternatives jsonb) RETURNS text[]
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 BEGIN ATOMIC
   SELECT array(
     SELECT (
-      -- `ø` stands for a mark, but is a letter too.
+      -- `ø` represents a separator, but is also a letter.
       SELECT string_agg(word[1], '(?:[^[:alnum:]]|ø)+' ORDER BY place)
       FROM regexp_matches(replace(lower(term->>'text'), 'ø', ' '), '[[:alnum:]]+', 'g')
         WITH ORDINALITY AS words (word, place)
@@ -222,9 +219,9 @@ BEGIN ATOMIC
       AND lower(term->>'text') ~ '[[:alnum:]]');
 END;
 
--- What the words of some 120 rows from all over a relation are: first all of their words, then the documents
--- of the rows, of the beginnings of their texts. What is not among them is rare. Null instead of the words
--- when the time is over.
+-- Samples about 120 rows from all over a relation: first all of their words, then the documents of the rows
+-- (of the start of their texts). Words that are not among them are rare. Null instead of the words if time
+-- runs out.
 CREATE OR REPLACE FUNCTION search_sample(relation text, content text, until timestamptz) RETURNS tsvector[]
 LANGUAGE plpgsql STABLE
 SET jit = off AS $$
@@ -232,7 +229,7 @@ DECLARE
   pages CONSTANT bigint := pg_relation_size(relation::regclass) / current_setting('block_size')::int;
   documents tsvector[];
 BEGIN
-  -- Of each page that is read one row in 32.
+  -- One row in 32 of each sampled page.
   EXECUTE format(
     'SELECT array(SELECT CASE WHEN clock_timestamp() < $2 THEN search_document(id, left(%s, 512)) END
        FROM %s TABLESAMPLE SYSTEM ($1) REPEATABLE (7) WHERE hashint8(id::bigint) & 31 = 0 LIMIT 500)',
@@ -244,16 +241,14 @@ BEGIN
   ) END || documents;
 END $$;
 
--- Ids of the newest rows of a relation that meet a query, at most `wanted` and none of `known`, and whether
--- the time was over before all rows were looked at; the newest 2,048 ids always are. Goes through ranges of ids from the newest down, each by
--- the index alone: a word that half of the rows contain fills the first range. A range is as large as can be
--- looked through in some 10 ms, by how long the last one took, and by the words of the query no larger than
--- what takes some 100 ms when all of its rows suddenly hold them. After 131,072 ids a sample of all rows says
--- what is rare: that is looked for in up to 2,097,152 ids at once. When the time is over and nothing was found,
--- what is common is looked for where the sample has it.
---
--- What the index cannot say (`loose` differs from `query`) is looked for in the rows that it names, the
--- newest first, the time being looked at before each. The sample is made when it is first needed.
+-- Ids of the newest matching rows of a relation, at most `wanted` and none of `known`, and whether time ran
+-- out before all rows were searched; the newest 2,048 ids always are. Searches ranges of ids from the newest
+-- down, using only the index: a word that half of the rows contain fills the first range. The size of a range
+-- is chosen to take about 10 ms, judging by the last one, and no more than about 100 ms if suddenly all of
+-- its rows contain the words. After 131,072 ids, a sample of all rows tells what is rare, which is then
+-- searched in up to 2,097,152 ids at once. If time runs out and nothing was found, common words are looked up
+-- in the sample. If the index cannot decide (`loose` differs from `query`), the rows that it returns are
+-- checked, newest first, with a time check before each. The sample is taken when it is first needed.
 CREATE OR REPLACE FUNCTION search_newest(
   relation text, content text, condition text, query tsquery, loose tsquery, patterns text[],
   wanted integer, known bigint[], until timestamptz, INOUT sample tsvector[], OUT ids bigint[], OUT is_cut boolean
@@ -262,7 +257,7 @@ SET enable_seqscan = off SET jit = off SET work_mem = '64MB'
 SET max_parallel_workers_per_gather = 0 AS $$
 DECLARE
   document CONSTANT text := format('search_document(id, %s)', content);
-  -- By an expression, so that the planner does not walk the primary key and make a document of each row.
+  -- An expression, so that the planner does not scan the primary key and compute the document of each row.
   by_index CONSTANT text := format(
     'SELECT array(SELECT id::bigint FROM %s WHERE %s @@ $1 AND id + 0 <= $2 AND %s AND id <> ALL ($3)
        ORDER BY id + 0 DESC LIMIT $4)', relation, document, condition);
@@ -273,7 +268,7 @@ DECLARE
          ) ELSE false END
        LIMIT $5)', content, document, relation);
   needs_rows CONSTANT boolean := query::text <> loose::text;
-  -- In fine ranges of 2,048 ids; 64 are a coarse one.
+  -- In fine ranges of 2,048 ids. 64 of them are a coarse range.
   most integer := least(greatest(512 / (3 + numnode(loose)), 1), 64);
   size integer := 1;
   more bigint[];
@@ -315,7 +310,7 @@ BEGIN
                 FROM generate_series(oldest >> bits, newest >> bits) AS number)::tsquery,
       newest, known || ids, CASE WHEN NOT needs_rows THEN wanted - cardinality(ids) END;
     newest := oldest - 1;
-    -- Ids may have holes as wide as they like.
+    -- Gaps between ids may be of any size.
     IF cardinality(more) = 0 THEN
       EXECUTE format('SELECT max(id)::bigint FROM %s WHERE id <= $1', relation) INTO newest USING newest;
     ELSIF needs_rows THEN
@@ -335,8 +330,8 @@ BEGIN
   END LOOP;
 END $$;
 
--- As search_newest, for a query of beginnings of words. A beginning that is common is found in the newest rows
--- themselves; for others the index is asked, which has no range for them.
+-- Like search_newest, for a query with prefixes. Common prefixes are searched in the newest rows themselves,
+-- others with the index, which has no ranges for them.
 CREATE OR REPLACE FUNCTION search_beginnings(
   relation text, content text, condition text, alternatives jsonb, wanted integer, known bigint[],
   until timestamptz, INOUT sample tsvector[], OUT ids bigint[], OUT is_cut boolean
@@ -346,8 +341,8 @@ SET max_parallel_workers_per_gather = 0 AS $$
 DECLARE
   document CONSTANT text := format('search_document(id, %s)', content);
   query CONSTANT tsquery := search_query(alternatives, 'prefix', 0, false);
-  -- What each row holds, compared faster than a document is made: every absent word of the first
-  -- alternative; of several, nothing.
+  -- A check that is faster than computing the document: every absent word of a single alternative. Nothing if
+  -- there are several.
   patterns CONSTANT text[] := array(
     SELECT '%' || word || '%' FROM jsonb_array_elements(alternatives->0) AS term,
       unnest(tsvector_to_array(to_tsvector('pg_catalog.simple', search_parts(search_names(term->>'text'))))) AS word
@@ -368,7 +363,7 @@ BEGIN
   is_cut := false;
   IF cardinality(ids) >= least(wanted, 20) THEN RETURN; END IF;
 
-  -- The index collects every row of every word with a beginning before it gives the first.
+  -- For a prefix, the index collects all rows of all matching words before it returns the first one.
   sample := coalesce(sample, search_sample(relation, content, begun + (until - begun) / 2));
   common := to_jsonb(array(
     SELECT DISTINCT beginning FROM jsonb_array_elements(alternatives) AS terms,
@@ -389,8 +384,7 @@ BEGIN
   END IF;
 END $$;
 
--- Where the rows of one source are: chunks are those of one generation, investigations those of one owner
--- unless that is null.
+-- The rows of one source: chunks of one generation, investigations of one owner (of all, if null).
 CREATE OR REPLACE FUNCTION search_source(
   source text, generation integer, owner text, OUT relation text, OUT content text, OUT condition text
 ) LANGUAGE plpgsql IMMUTABLE AS $$
@@ -418,7 +412,7 @@ BEGIN
   END CASE;
 END $$;
 
--- Has a relation any row at all?
+-- Whether a relation has any rows.
 CREATE OR REPLACE FUNCTION search_has_rows(relation text) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
 DECLARE
   is_there boolean;
@@ -427,7 +421,7 @@ BEGIN
   RETURN is_there;
 END $$;
 
--- Rows with their ts_rank for a query; without it, as of rank 0, are those whose turn comes too late.
+-- Rows with their ts_rank for a query. Rows that are not ranked in time have rank 0.
 CREATE OR REPLACE FUNCTION search_ranked(
   relation text, content text, query tsquery, ids bigint[], until timestamptz
 ) RETURNS TABLE (row_id bigint, rank real) LANGUAGE plpgsql STABLE ROWS 200
@@ -441,9 +435,9 @@ BEGIN
   USING ids, query, until;
 END $$;
 
--- Candidates of full text in one source: the newest `wanted` rows that meet the query exactly (tier 1) and,
--- while those are not `enough`, by the words inside names (2) and, for words that no row has, by rows whose
--- words begin so (3). rank is ts_rank. When time was over before there were enough, the last row has no id.
+-- Full-text candidates of one source: the newest `wanted` rows that match the query exactly (tier 1) and,
+-- unless these are `enough`, by the words inside names (2) and, for words that no row contains, by prefix
+-- (3). rank is ts_rank. If time ran out before there were enough, the last row has no id.
 CREATE OR REPLACE FUNCTION search_full_text(
   source text, alternatives jsonb, generation integer, owner text, wanted integer, enough integer,
   until timestamptz DEFAULT clock_timestamp() + interval '100 ms'
@@ -451,10 +445,10 @@ CREATE OR REPLACE FUNCTION search_full_text(
 SET client_min_messages = warning AS $$
 DECLARE
   hows CONSTANT text[] := '{exact,parts,prefix}';
-  -- One word alone: whether a row has it is known by then.
+  -- With a single word, it is already known whether a row contains it.
   is_lone CONSTANT boolean := jsonb_array_length(alternatives) = 1
     AND jsonb_array_length(alternatives->0) = 1;
-  -- A part of the time is for ranking.
+  -- Part of the time is reserved for ranking.
   found_by CONSTANT timestamptz := until - greatest(until - clock_timestamp(), interval '0') / 5;
   place record;
   marked jsonb;
@@ -470,7 +464,7 @@ BEGIN
   place := search_source(source, generation, owner);
   IF NOT search_has_rows(place.relation) THEN RETURN; END IF;
   FOR tier IN 1..3 LOOP
-    -- Each word is looked for on its own. Who types more of them than these has left none unfinished.
+    -- Each word is searched separately. With more words than these, the last one is probably complete.
     EXIT WHEN tier = 3 AND (SELECT sum(jsonb_array_length(terms)) FROM jsonb_array_elements(alternatives) AS terms) > 8;
     now := clock_timestamp();
     IF tier > 1 AND now >= found_by THEN
@@ -512,7 +506,7 @@ BEGIN
   END IF;
 END $$;
 
--- Has no row a word? No, too, when that is not known in time.
+-- Whether no row contains a word. Also false if that cannot be determined in time.
 CREATE OR REPLACE FUNCTION search_has_none(
   relation text, content text, condition text, word text, until timestamptz, sample tsvector[]
 ) RETURNS boolean LANGUAGE sql STABLE AS $$
@@ -521,9 +515,8 @@ CREATE OR REPLACE FUNCTION search_has_none(
     search_newest(relation, content, condition, query, query, '{}', 1, '{}', until, sample) AS newest
 $$;
 
--- More candidates of one source, where all words together find too little: the newest rows without one of
--- the words (tier 4) and, while those are not `enough`, without two and three of them. Otherwise as
--- search_full_text.
+-- More candidates of one source if all words together find too few: the newest rows that lack one of the
+-- words (tier 4) and, unless these are `enough`, two or three of them. Otherwise like search_full_text.
 CREATE OR REPLACE FUNCTION search_most_words(
   source text, alternatives jsonb, generation integer, owner text, wanted integer, enough integer,
   until timestamptz
@@ -547,7 +540,7 @@ BEGIN
     was_cut := was_cut OR now >= found_by;
     EXIT WHEN now >= found_by;
     query := search_query(alternatives, 'parts', missing, false);
-    -- None can miss as many; or there are so many alternatives that each row would take long.
+    -- None has enough words, or there are so many alternatives that each row would take too long.
     EXIT WHEN numnode(query) NOT BETWEEN 1 AND 500;
     SELECT newest.sample, newest.ids, newest.is_cut INTO sample, ids, is_cut FROM search_newest(
       place.relation, place.content, place.condition, query, search_loose(alternatives, 'parts', missing, query),
@@ -563,8 +556,8 @@ BEGIN
   END IF;
 END $$;
 
--- The chunks of one generation nearest to a vector, at most `wanted`, of some source types: by the index of
--- the generation where it has one, else exactly. Empty without the vector extension.
+-- The chunks of one generation nearest to a vector, at most `wanted`, of the given source types. Uses the
+-- generation's index if there is one, else compares all vectors. Empty without the vector extension.
 CREATE OR REPLACE FUNCTION search_vectors(
   generation integer, dimensions integer, target text, source_types text[], wanted integer
 ) RETURNS TABLE (chunk_id bigint, similarity double precision) LANGUAGE plpgsql STABLE ROWS 200
@@ -579,10 +572,10 @@ BEGIN
   ) THEN
     RETURN;
   END IF;
-  -- Loads the extension, which then knows its settings.
+  -- Loads the extension, so that its settings are known.
   EXECUTE format('SELECT %L::%s', target, kind);
   PERFORM set_config('hnsw.ef_search', '200', true);
-  -- With a filter the index is asked again until enough is found. Since version 0.8.
+  -- With a filter, scan the index again until enough is found (since version 0.8).
   IF current_setting('hnsw.iterative_scan', true) IS NOT NULL THEN
     PERFORM set_config('hnsw.iterative_scan', 'strict_order', true);
   END IF;

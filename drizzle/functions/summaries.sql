@@ -1,17 +1,13 @@
--- Exact figures that a scan would be too slow for, kept up to date by whoever writes, in any program.
---
--- A summary may hold several rows for one key; its figure is their sum. A writer adds to a row that
--- nobody else holds locked or else starts a new one, so two writers with open transactions never wait for
--- each other; whoever finds several free rows of a key makes one of them. Rows of others can only be
--- taken over under READ COMMITTED, where a statement sees what was committed before it. A transaction of
--- a stricter level starts rows of its own, and reads none, so that it conflicts with nobody.
---
--- A transaction that writes row by row leaves a dead version of its summary row at each step, and would
--- walk past all of them to find the last. So it keeps the place (ctid) of the last one in a setting that
--- ends with the transaction and goes back with a savepoint. A statement of many keys works on sets.
---
--- The trigger functions run with their owner's rights, so that a writer needs none on the summaries. Their
--- search_path is this schema alone: nothing that a writer makes can stand in for a summary.
+-- Exact totals that would be too slow to compute with a scan, kept up to date by triggers for all writers. A
+-- summary may have several rows for one key; the total is their sum. A writer adds to a row that nobody else
+-- has locked or else adds a new one, so writers with open transactions never wait for each other. A writer
+-- that finds several unlocked rows of a key merges them. This requires READ COMMITTED, where a statement sees
+-- what was committed before it. A transaction of a stricter isolation level only adds its own rows, and reads
+-- none, to avoid conflicts. A transaction that writes row by row leaves a dead version of its summary row at
+-- each step, and would scan all of them to find the last. So it stores the location (ctid) of the last one in
+-- a setting that ends with the transaction and is restored with a savepoint. Statements with many keys use
+-- sets. The trigger functions run with their owner's rights, so that writers need none on the summaries.
+-- Their search_path is only this schema, so that writers cannot shadow a summary.
 SELECT set_config('search_path', quote_ident(current_schema()) || ', pg_temp', true);
 
 -- Adds a change to the count of one run, level and hour.
@@ -53,7 +49,7 @@ BEGIN
   PERFORM set_config(place_setting, place::text, true);
 END $$;
 
--- Adds changes to the counts of many runs, levels and hours, each named once.
+-- Adds changes to the counts of many runs, levels and hours, each given once.
 CREATE OR REPLACE FUNCTION add_to_log_counts(
   runs bigint[], levels text[], hours timestamptz[], changes bigint[]
 ) RETURNS void LANGUAGE plpgsql AS $$
@@ -89,7 +85,7 @@ BEGIN
   END IF;
 END $$;
 
--- Logs by run, level and hour. 4294967296, which no run has for an id, stands for logs of no run.
+-- Logs by run, level and hour. Logs without a run count under 4294967296, which is not a valid id.
 CREATE OR REPLACE FUNCTION count_execution_logs() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 DECLARE
@@ -179,7 +175,7 @@ BEGIN
   PERFORM set_config(place_setting, place::text, true);
 END $$;
 
--- Adds changes to the totals of many runs, each named once.
+-- Adds changes to the totals of many runs, each given once.
 CREATE OR REPLACE FUNCTION add_to_result_totals(runs bigint[], changes numeric[])
 RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
@@ -278,10 +274,9 @@ CREATE OR REPLACE TRIGGER sum_removed_results AFTER DELETE ON backup_results
 CREATE OR REPLACE TRIGGER sum_no_results AFTER TRUNCATE ON backup_results
   FOR EACH STATEMENT EXECUTE FUNCTION sum_backup_results();
 
--- What could make a summary wrong in silence.
---
--- A data-only restore brings summary rows along, and the rows that they sum up, which the triggers count
--- again. So a summary takes only what its own triggers insert.
+-- Cases that could silently make a summary wrong. A data-only restore contains summary rows as well as the
+-- rows that they summarize, which the triggers count again. So summaries only accept rows inserted by their
+-- own triggers.
 CREATE OR REPLACE FUNCTION ignore_summary_row() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   RETURN NULL;
@@ -292,7 +287,7 @@ CREATE OR REPLACE TRIGGER ignore_counts_of_others BEFORE INSERT ON execution_log
 CREATE OR REPLACE TRIGGER ignore_totals_of_others BEFORE INSERT ON backup_result_totals
   FOR EACH ROW WHEN (pg_trigger_depth() = 0) EXECUTE FUNCTION ignore_summary_row();
 
--- A session that takes the part of a replica fires no ordinary trigger.
+-- Sessions in replica mode fire only ALWAYS triggers.
 ALTER TABLE execution_logs ENABLE ALWAYS TRIGGER count_added_logs;
 ALTER TABLE execution_logs ENABLE ALWAYS TRIGGER count_changed_logs;
 ALTER TABLE execution_logs ENABLE ALWAYS TRIGGER count_removed_logs;

@@ -1,10 +1,9 @@
 import type { Clock } from '../clock.ts';
 import type { Environment } from '../config/read.ts';
 import type { Redactor } from '../security/redaction/redactor.ts';
-import type { ExtractedFile, Listing, Proof, Verification } from './answers.ts';
+import { ArchiveFault } from './archive-fault.ts';
 import { extractFromBundle, listBundle } from './bundle-contents.ts';
 import { createCallerLimit } from './caller-limit.ts';
-import { ArchiveFault } from './fault.ts';
 import { checkFilePath, showContent } from './file-content.ts';
 import { hashFile } from './file-hash.ts';
 import { checkRange, type FileRange, takeRange } from './file-range.ts';
@@ -12,6 +11,7 @@ import { createWorkspaces } from './git-workspace.ts';
 import { type ArchiveLimits, archiveLimits } from './limits.ts';
 import { type OpenArchive, openArchive, type RecordedArchive } from './open-archive.ts';
 import { compareHash, type HashVerdict } from './recorded-hash.ts';
+import type { ExtractedFile, Listing, Proof, Verification } from './results.ts';
 import { extractFromTarball, listTarball } from './tarball-contents.ts';
 import { type BundleChecks, type Findings, verifyBundle } from './verify-bundle.ts';
 import { verifyTarball } from './verify-tarball.ts';
@@ -19,9 +19,9 @@ import { verifyTarball } from './verify-tarball.ts';
 /** A call of the reader. */
 export interface ArchiveCall {
   signal: AbortSignal;
-  /** Who calls. One caller never uses all places; calls without a caller count as one. */
+  /** One caller never uses all concurrent slots. Calls without a caller count as one. */
   caller?: string | undefined;
-  /** Maximum characters of an answer with a file, as JSON, if less than the reader's limit. */
+  /** Maximum length of a response with a file, as JSON, if less than the reader's limit. */
   maxChars?: number;
 }
 
@@ -31,7 +31,7 @@ export interface ArchiveCall {
  * with a message that starts with CHECKSUM_MISMATCH, CORRUPT_ARCHIVE or INCOMPLETE_HISTORY.
  */
 export interface ArchiveReader {
-  /** Proves that an archive is intact. */
+  /** Verifies that an archive is intact. */
   verify(repository: string, call: ArchiveCall): Promise<Verification>;
   /** Lists at most `limit` entries whose path starts with `prefix`. */
   inspect(
@@ -39,7 +39,7 @@ export interface ArchiveReader {
     options: { prefix?: string | undefined; limit: number },
     call: ArchiveCall,
   ): Promise<Listing>;
-  /** Returns a range of one file of at most 10 MiB, as much as fits an answer. */
+  /** Returns a range of one file of at most 10 MiB, as much as fits a response. */
   extract(
     repository: string,
     filePath: string,
@@ -51,23 +51,23 @@ export interface ArchiveReader {
 export interface ArchiveReaderOptions {
   /** The archive folder (BACKUP_ARCHIVE_PATH). */
   root: string;
-  /** Looks up what is recorded about `owner/name`; null for nothing. */
+  /** Looks up the record of `owner/name`; null if there is none. */
   findRecord(repository: string, signal: AbortSignal): Promise<RecordedArchive | null>;
   /** Where bundles are unpacked: a folder with enough disk space. */
   scratchFolder: string;
-  /** Only PATH is taken from it, to find git. */
+  /** Only PATH is used, to find git. */
   environment: Environment;
   clock: Clock;
-  /** Removes secrets from a whole file, before a range could cut one in two. */
+  /** Removes secrets from a whole file, before a range could split one. */
   redactor: Pick<Redactor, 'countedInSteps'>;
   /** Default: `archiveLimits`. */
   limits?: Partial<ArchiveLimits>;
 }
 
-/** Each reader may run git threads on every core, and use up to 2 GiB of disk. */
+/** Each call may use all cores and up to 2 GiB of disk. */
 const AT_ONCE = { total: 4, perCaller: 2 };
 
-/** Opens a reader for a folder. Nothing there is ever written, and no link is followed out of it. */
+/** Opens a reader for a folder. Never writes to it, and never follows links out of it. */
 export function createArchiveReader(options: ArchiveReaderOptions): ArchiveReader {
   const { root, findRecord } = options;
   const limits = { ...archiveLimits, ...options.limits };
@@ -95,12 +95,12 @@ export function createArchiveReader(options: ArchiveReaderOptions): ArchiveReade
         const { sha256, findings } = await examine(archive, { workspaces, limits, signal });
         let hash = compareHash(sha256, { record, note: archive.note });
         if (hash.checksum !== 'passed') {
-          // A run may have replaced and recorded the archive meanwhile.
+          // Meanwhile, a run may have replaced and recorded the archive.
           const [now, note] = [await findRecord(repository, signal), await archive.readNote()];
           hash = compareHash(sha256, { record: now, note });
         }
         const proof = { checksum: hash.checksum, ...findings.proof };
-        refuse(archive, { sha256, hash, proof, findings });
+        throwIfDamaged(archive, { sha256, hash, proof, findings });
         const { refs, truncated } = findings;
         const { remark } = hash;
         return {
@@ -156,7 +156,7 @@ export function createArchiveReader(options: ArchiveReaderOptions): ArchiveReade
   };
 }
 
-/** Hashes and verifies the file at the same time. If one fails, the other stops. */
+/** Hashes and verifies the file concurrently. If one fails, the other is aborted. */
 async function examine(
   archive: OpenArchive,
   checks: BundleChecks,
@@ -173,14 +173,14 @@ async function examine(
     archive.format === 'bundle'
       ? verifyBundle(archive, { ...checks, signal })
       : verifyTarball(archive.handle, { ...checks, signal });
-  // Both have to end before the file is closed.
+  // Both must end before the file is closed.
   await Promise.allSettled([hashing.catch(stopOther), verifying.catch(stopOther)]);
   signal.throwIfAborted();
   return { sha256: (await hashing).toString('hex'), findings: await verifying };
 }
 
-/** Throws ArchiveFault for a damaged archive, with the checks and their outcomes. */
-function refuse(
+/** Throws ArchiveFault for a damaged archive, listing the outcome of each check. */
+function throwIfDamaged(
   archive: OpenArchive,
   {
     sha256,
@@ -191,12 +191,12 @@ function refuse(
 ): void {
   if (checksum !== 'failed' && fault === null) return;
   const checks = Object.entries(proof).map(([name, outcome]) => `${name} ${outcome}`);
-  const tell = (reason: string) => `${archive.name}: ${reason} (${checks.join(', ')})`;
-  if (checksum !== 'failed' && fault) throw new ArchiveFault(fault.kind, tell(fault.reason));
+  const withChecks = (reason: string) => `${archive.name}: ${reason} (${checks.join(', ')})`;
+  if (checksum !== 'failed' && fault) throw new ArchiveFault(fault.kind, withChecks(fault.reason));
   const also = fault === null ? '' : `; also ${fault.kind}: ${fault.reason}`;
-  const noted = remark === null ? '' : `; ${remark}`;
+  const noteRemark = remark === null ? '' : `; ${remark}`;
   throw new ArchiveFault(
     'CHECKSUM_MISMATCH',
-    tell(`its SHA-256 is ${sha256}, recorded is ${expected}${noted}${also}`),
+    withChecks(`its SHA-256 is ${sha256}, recorded is ${expected}${noteRemark}${also}`),
   );
 }

@@ -1,9 +1,9 @@
 import type { Clock } from '../clock.ts';
 import { AppError } from '../errors.ts';
+import { corrupt, incomplete } from './archive-fault.ts';
 import { type BundleHeader, readBundleHeader } from './bundle-header.ts';
-import { corrupt, incomplete } from './fault.ts';
 import { type FileContent, notAFile, notFound, tooLarge } from './file-content.ts';
-import { isRefusal } from './git-workspace.ts';
+import { isRejection } from './git-workspace.ts';
 import { listTree, parseEntry, type Tree, type TreeListing } from './list-tree.ts';
 import type { OpenArchive } from './open-archive.ts';
 import { type Bundle, makeRepository, unpackBundle, whyNotUnpacked } from './unpack-bundle.ts';
@@ -12,13 +12,13 @@ import type { BundleChecks } from './verify-bundle.ts';
 /** The first files under a prefix, and whether there are more. */
 export function listBundle(
   archive: OpenArchive,
-  asked: { prefix: string; limit: number },
+  request: { prefix: string; limit: number },
   checks: BundleChecks & { clock: Clock },
 ): Promise<TreeListing> {
-  return withTree(archive, checks, (tree) => listTree(tree, asked, checks));
+  return withTree(archive, checks, (tree) => listTree(tree, request, checks));
 }
 
-/** Reads a file of the default branch. Throws NOT_FOUND, BAD_REQUEST if it is no file, PAYLOAD_TOO_LARGE. */
+/** Reads a file of the default branch. Throws NOT_FOUND, BAD_REQUEST if it is not a file, PAYLOAD_TOO_LARGE. */
 export function extractFromBundle(
   archive: OpenArchive,
   path: string,
@@ -47,20 +47,20 @@ async function withTree<Result>(
 ): Promise<Result> {
   const bundle = { archive, limits, header: await readBundleHeader(archive.handle) };
   const commit = findDefaultBranch(bundle.header);
-  refuse(bundle);
+  throwIfUnreadable(bundle);
   return workspaces.use(signal, async (workspace) => {
     const gitDir = await makeRepository(workspace, bundle);
     try {
       await unpackBundle(workspace, gitDir, bundle, { links: false });
       return await work({ git: workspace.git, gitDir, commit });
     } catch (error) {
-      if (isRefusal(error)) throw corrupt(`git could not read the bundle: ${error.message}`);
+      if (isRejection(error)) throw corrupt(`git could not read the bundle: ${error.message}`);
       throw error;
     }
   });
 }
 
-function refuse(bundle: Bundle): void {
+function throwIfUnreadable(bundle: Bundle): void {
   const why = whyNotUnpacked(bundle);
   if (why !== null) {
     throw new AppError('PAYLOAD_TOO_LARGE', `the bundle is not unpacked because ${why}`);
@@ -72,7 +72,7 @@ function refuse(bundle: Bundle): void {
 
 /** HEAD, else main, else master, else the first branch. */
 function findDefaultBranch({ refs }: BundleHeader): string {
-  const find = (wanted: string) => refs.find(({ name }) => name === wanted);
+  const find = (searched: string) => refs.find(({ name }) => name === searched);
   const ref =
     find('HEAD') ??
     find('refs/heads/main') ??

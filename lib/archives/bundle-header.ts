@@ -1,18 +1,18 @@
 import type { FileHandle } from 'node:fs/promises';
-import { corrupt } from './fault.ts';
+import { corrupt } from './archive-fault.ts';
 
 /** The header of a git bundle, before the pack (gitformat-bundle). */
 export interface BundleHeader {
   /** Bytes before the pack. */
   length: number;
   objectFormat: 'sha1' | 'sha256';
-  /** The filter that left objects out; null for none. */
+  /** The filter that excluded objects, if any. */
   filter: string | null;
   /** Ids of commits that the bundle needs but does not contain. */
   prerequisites: string[];
   /** In the bundle's order; an id may be that of a tag. */
   refs: { name: string; id: string }[];
-  /** How many objects the pack claims to contain. */
+  /** The number of objects that the pack claims to contain. */
   objects: number;
 }
 
@@ -41,13 +41,13 @@ export async function readBundleHeader(handle: FileHandle): Promise<BundleHeader
     if (line.startsWith('@')) readCapability(header, line.slice(1));
     else readLine(header, line);
   }
-  if (header.refs.length === 0) throw corrupt('the bundle names no ref');
+  if (header.refs.length === 0) throw corrupt('the bundle has no refs');
   return header;
 }
 
 /** The text before the first blank line. */
 async function readToBlankLine(handle: FileHandle): Promise<Buffer> {
-  // Reads twice as much each time: a short header is cheap, a long one takes linear time.
+  // Doubles the size each time: a short header is cheap, and a long one takes linear time.
   for (let size = FIRST_READ_BYTES; size <= MAX_HEADER_BYTES; size *= 2) {
     const { buffer, bytesRead } = await handle.read(Buffer.allocUnsafe(size), 0, size, 0);
     const beginning = buffer.subarray(0, bytesRead);

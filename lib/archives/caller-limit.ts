@@ -1,13 +1,13 @@
 import pLimit, { type LimitFunction } from 'p-limit';
 
-/** Runs work within the limits; rejects with the signal's reason when it aborts before the work starts. */
+/** Runs work within the limits. Rejects with the signal's reason if it aborts before the work starts. */
 export type CallerLimit = <Result>(
   caller: string,
   signal: AbortSignal,
   work: () => Promise<Result>,
 ) => Promise<Result>;
 
-/** Limits work to `total` at once, of which one caller has at most `perCaller`, so that others get a turn. */
+/** Limits concurrency to `total`, and to `perCaller` for one caller, so that others get a turn. */
 export function createCallerLimit({
   total,
   perCaller,

@@ -3,7 +3,7 @@ import { posix, win32 } from 'node:path';
 import { AppError } from '../errors.ts';
 import type { Redactor } from '../security/redaction/redactor.ts';
 import { removeDeceptiveCharacters } from '../text/hidden-text.ts';
-import type { EntryType } from './answers.ts';
+import type { EntryType } from './results.ts';
 
 /** A file of an archive. */
 export interface FileContent {
@@ -11,19 +11,19 @@ export interface FileContent {
   bytes: Buffer;
 }
 
-/** A whole file as it is shown: without secrets. */
+/** A whole file as shown, without secrets. */
 export interface ShownContent {
   /** Bytes of the file in the archive. */
   size: number;
   encoding: 'utf-8' | 'base64';
   bytes: Buffer;
-  /** What an answer says about a file that is shown with changes. */
+  /** What was changed for display. */
   notes: { redacted?: number; notice?: string };
 }
 
 /**
- * Removes secrets from a whole file, before a range could cut one in two and before base64 hides them, in
- * steps between which the process does other work. Only valid UTF-8 is text; anything else becomes base64.
+ * Removes secrets from a whole file, before a range could split one and before base64 hides them. Yields to
+ * the event loop regularly. Only valid UTF-8 counts as text; anything else is returned as base64.
  */
 export async function showContent(
   { bytes }: FileContent,
@@ -42,10 +42,10 @@ export async function showContent(
   };
 }
 
-/** How a file is decoded to a text in which secrets can be found, and encoded again. */
+/** How to decode a file to a text in which secrets can be found, and to encode it again. */
 interface Form {
   encoding: 'utf-8' | 'base64';
-  /** Is it text for people, not bytes treated as text? */
+  /** Whether it is real text, not bytes treated as text. */
   isText: boolean;
   decode(bytes: Buffer): string;
   encode(text: string): Buffer;
@@ -81,7 +81,7 @@ const binary: Form = {
 const SAMPLE_BYTES = 4_096;
 
 function findForm(bytes: Buffer): Form {
-  // NUL is valid UTF-8, but no text contains it.
+  // NUL is valid UTF-8, but does not occur in text.
   if (isUtf8(bytes) && !bytes.includes(0)) return utf8;
   if (bytes.length % 2 !== 0) return binary;
   const sample = bytes.subarray(0, SAMPLE_BYTES);
@@ -89,7 +89,7 @@ function findForm(bytes: Buffer): Form {
   for (const [at, byte] of sample.entries())
     if (byte === 0) zeros[at % 2] = (zeros[at % 2] ?? 0) + 1;
   const [first = 0, second = 0] = zeros;
-  // Without a byte order mark: most characters of a text have a zero byte.
+  // Without a byte order mark: most UTF-16 characters have one zero byte.
   const many = sample.length * 0.4;
   if (sample.readUInt16BE() === 0xfffe || (second > many && first === 0)) return utf16;
   if (sample.readUInt16BE() === 0xfeff || (first > many && second === 0)) return utf16BigEndian;
@@ -103,21 +103,21 @@ function describeLosses(redacted: number, removed: number): ShownContent['notes'
       : `${redacted} ${redacted === 1 ? 'secret was' : 'secrets were'} replaced by [redacted]`,
     removed === 0 ? [] : `${removed} invisible or direction-changing characters were removed`,
   ].flat();
-  const notice = `${losses.join(', and ')}: do not restore the file from this answer; take it from the archive itself, with git clone or tar`;
+  const notice = `${losses.join(', and ')}: do not restore the file from this response; extract it from the archive with git clone or tar`;
   return redacted === 0 ? { notice } : { redacted, notice };
 }
 
 /** Throws BAD_REQUEST for an invalid file_path. */
 export function checkFilePath(path: string): void {
-  const faults: [boolean, string][] = [
+  const problems: [boolean, string][] = [
     [path === '', 'is empty'],
     [path.includes('..'), 'contains ..'],
     [posix.isAbsolute(path) || win32.isAbsolute(path), 'is absolute'],
     [path.includes('\\'), 'contains a backslash'],
     [path.includes('\0'), 'contains NUL'],
   ];
-  const fault = faults.find(([isTrue]) => isTrue);
-  if (fault) throw new AppError('BAD_REQUEST', `file_path ${fault[1]}: it is refused`);
+  const problem = problems.find(([isTrue]) => isTrue);
+  if (problem) throw new AppError('BAD_REQUEST', `file_path ${problem[1]}, which is not allowed`);
 }
 
 export function notFound(path: string): AppError {
@@ -129,7 +129,7 @@ const nouns: Record<EntryType, string> = {
   directory: 'a directory',
   symlink: 'a symbolic link, which is not followed',
   link: 'a hard link, which is not followed',
-  submodule: 'a submodule, of which the archive holds no files',
+  submodule: 'a submodule, whose files are not in the archive',
   'character-device': 'a device',
   'block-device': 'a device',
   fifo: 'a named pipe',

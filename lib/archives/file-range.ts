@@ -1,10 +1,10 @@
 import { AppError } from '../errors.ts';
-import type { ExtractedFile } from './answers.ts';
 import type { ShownContent } from './file-content.ts';
+import type { ExtractedFile } from './results.ts';
 
 /**
  * The requested part of a file: bytes or lines, not both. Bytes count from 0, lines from 1; `endLine` is
- * included. Both refer to the file as it is shown.
+ * inclusive. Both refer to the file as shown.
  */
 export interface FileRange {
   offset?: number | undefined;
@@ -14,14 +14,14 @@ export interface FileRange {
 }
 
 const NEWLINE = 0x0a;
-/** For what is added to an answer later, such as how many secrets were removed. */
+/** Reserved for fields that are added later, such as the number of removed secrets. */
 const SPARE_CHARACTERS = 500;
 
-/** Throws BAD_REQUEST for a range that no file can have. */
+/** Throws BAD_REQUEST for an invalid range. */
 export function checkRange({ offset, length, startLine, endLine }: FileRange): void {
   const hasBytes = offset !== undefined || length !== undefined;
   if (hasBytes && (startLine !== undefined || endLine !== undefined)) {
-    throw refusal('give offset and length, or start_line and end_line, not both');
+    throw refusal('use offset and length, or start_line and end_line, not both');
   }
   if (endLine !== undefined && endLine < (startLine ?? 1)) {
     throw refusal('end_line is before start_line');
@@ -29,9 +29,9 @@ export function checkRange({ offset, length, startLine, endLine }: FileRange): v
 }
 
 /**
- * Returns the requested part of a file, as much as fits an answer of `maxCharacters` as JSON: whole lines
- * of a text, unless bytes were requested or one line alone is too long. Never cuts a character. Throws
- * BAD_REQUEST for a range that the file does not have.
+ * Returns the requested part of a file, as much as fits a response of `maxCharacters` as JSON: whole lines of
+ * a text, unless bytes were requested or a single line is too long. Never splits a character. Throws
+ * BAD_REQUEST for a range past the end of the file.
  */
 export function takeRange(
   facts: Pick<ExtractedFile, 'repository' | 'archive' | 'path'>,
@@ -56,7 +56,7 @@ export function takeRange(
       content: part.toString(isText ? 'utf8' : 'base64'),
     };
   };
-  // The answer without content: numbers and `more` at their longest.
+  // The response without content, with numbers and `more` at their longest.
   const without = JSON.stringify({ ...describe(asked.start), content: '' }).length;
   const room = Math.max(0, maxCharacters - without - SPARE_CHARACTERS);
   if (!isText) return describe(Math.min(asked.end, asked.start + Math.floor(room / 4) * 3));
@@ -66,7 +66,7 @@ export function takeRange(
 interface Span {
   start: number;
   end: number;
-  /** Are whole lines wanted? */
+  /** Whether whole lines were requested. */
   byLine: boolean;
 }
 
@@ -85,7 +85,7 @@ function findText(bytes: Buffer, range: FileRange): Span {
     const { start, end } = findBytes(bytes, range);
     const from = startOfCharacter(bytes, start);
     const to = startOfCharacter(bytes, end);
-    // Part of one character: the whole of it is returned.
+    // Part of one character: return the whole character.
     const last = to === from && end > start ? endOfCharacter(bytes, from) : to;
     return { start: from, end: last, byLine: false };
   }
@@ -101,14 +101,14 @@ function findText(bytes: Buffer, range: FileRange): Span {
 function findLine(bytes: Buffer, wanted: number): number | null {
   let line = 1;
   if (wanted === 1) return 0;
-  // Not with indexOf, which is slow for a file that is all newlines.
+  // Not indexOf, which is slow for a file of only newlines.
   for (let at = 0; at < bytes.length - 1; at++) {
     if (bytes[at] === NEWLINE && ++line === wanted) return at + 1;
   }
   return null;
 }
 
-/** Where to end a text so that it takes at most `room` characters as JSON. */
+/** The end of the longest text that takes at most `room` characters as JSON. */
 function fitText(bytes: Buffer, { start, end, byLine }: Span, room: number): number {
   // A byte takes at least a third of a character, so no more can fit.
   const most = startOfCharacter(bytes, Math.min(end, start + room * 3));
@@ -124,7 +124,7 @@ function fitText(bytes: Buffer, { start, end, byLine }: Span, room: number): num
   return line > start ? line : fitting;
 }
 
-/** What is missing from the answer, and how to get it; null for nothing. */
+/** What is missing from the response and how to get it; null if nothing is. */
 function describeRest(bytes: Buffer, asked: Span, end: number): string | null {
   const missing = asked.end - end;
   if (missing <= 0) return null;
@@ -139,7 +139,7 @@ function describeRest(bytes: Buffer, asked: Span, end: number): string | null {
   return `${missing} bytes are missing: call again with offset ${end}${length}`;
 }
 
-/** The lines that a span starts and ends in; a newline belongs to the line that it ends. */
+/** The first and last line of a span. A newline belongs to the line that it ends. */
 function countLines(bytes: Buffer, start: number, end: number) {
   const before = countNewlines(bytes, 0, start);
   const within = countNewlines(bytes, start, Math.max(start, end - 1));
@@ -173,7 +173,7 @@ function endOfCharacter(bytes: Buffer, at: number): number {
 }
 
 function pastEnd(what: string, value: number, has: string): AppError {
-  return refusal(`${what} ${value} is past the end: the file as it is shown has ${has}`);
+  return refusal(`${what} ${value} is past the end: the file as shown has ${has}`);
 }
 
 function refusal(message: string): AppError {

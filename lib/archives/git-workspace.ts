@@ -4,10 +4,10 @@ import { AppError } from '../errors.ts';
 import { createGit, type Git, GitError } from '../git/git.ts';
 import { makeScratch, removeScratch, sweepScratch } from '../processes/scratch.ts';
 
-/** A scratch folder, and git that may work only there. */
+/** A scratch folder, and git restricted to it. */
 export interface Workspace {
   git: Git;
-  /** An empty folder of its own. */
+  /** Empty at first. */
   folder: string;
 }
 
@@ -16,11 +16,11 @@ export interface WorkspaceOptions {
   scratchFolder: string;
   environment: Environment;
   clock: Clock;
-  /** Milliseconds that one command may take. */
+  /** Time limit of one command. */
   gitTimeoutMs: number;
 }
 
-/** Lends workspaces to unpack bundles in. */
+/** Provides workspaces in which bundles are unpacked. */
 export interface Workspaces {
   /**
    * Runs `work` in a workspace, which is always removed afterwards. Throws SERVICE_UNAVAILABLE if git is
@@ -32,11 +32,11 @@ export interface Workspaces {
   ): Promise<Result>;
 }
 
-/** What git says if the machine, not the archive, is at fault. */
+/** git's messages for problems of the machine, not of the archive. */
 const ofTheMachine =
   /no space left|disk quota|out of memory|cannot allocate|attempting to allocate|unable to (create|write|mmap|map)|cannot (create|pread|fork)|too many open files|read-only file system|permission denied|input\/output error|read error on input/i;
 
-/** Lends scratch folders below `scratchFolder`, and first removes those of killed processes. */
+/** Creates workspaces below `scratchFolder`, and removes those of killed processes first. */
 export function createWorkspaces(options: WorkspaceOptions): Workspaces {
   const { scratchFolder, environment, clock, gitTimeoutMs } = options;
   let swept: Promise<unknown> | undefined;
@@ -47,7 +47,7 @@ export function createWorkspaces(options: WorkspaceOptions): Workspaces {
       await swept;
       return await makeScratch(scratchFolder);
     } catch (error) {
-      // The next call tries again: by then the folder may exist.
+      // Try again with the next call: the folder may exist by then.
       swept = undefined;
       const reason = 'the folder for temporary files (TMPDIR) is missing or cannot be written';
       throw new AppError('SERVICE_UNAVAILABLE', reason, { cause: error });
@@ -72,8 +72,8 @@ export function createWorkspaces(options: WorkspaceOptions): Workspaces {
   };
 }
 
-/** Does git complain about the archive? */
-export function isRefusal(error: unknown): error is GitError {
+/** Whether git rejected the archive. */
+export function isRejection(error: unknown): error is GitError {
   return error instanceof GitError && error.fault === 'failed' && !ofTheMachine.test(error.message);
 }
 
@@ -82,13 +82,13 @@ function explain(error: unknown): unknown {
   const what =
     error.fault === 'missing'
       ? 'git is needed to read a bundle'
-      : 'git could not read the bundle on this machine, which says nothing about the bundle';
+      : 'git could not read the bundle because of a problem with this machine, not with the bundle';
   return new AppError('SERVICE_UNAVAILABLE', `${what}: ${error.message}`, { cause: error });
 }
 
 /**
- * Only PATH of the environment: no configuration of the system or a person, no attributes, no transport,
- * no allocation beyond what the largest bundle may need.
+ * Only PATH of the environment: no system or user configuration, no attributes, no transports, and no
+ * allocations beyond what the largest bundle may need.
  */
 function gitEnvironment(environment: Environment, folder: string): Environment {
   return {
@@ -104,7 +104,7 @@ function gitEnvironment(environment: Environment, folder: string): Environment {
     GIT_CONFIG_COUNT: '2',
     GIT_CONFIG_KEY_0: 'protocol.allow',
     GIT_CONFIG_VALUE_0: 'never',
-    // A scratch repository need not outlive a power cut.
+    // A scratch repository need not survive a power failure.
     GIT_CONFIG_KEY_1: 'core.fsync',
     GIT_CONFIG_VALUE_1: 'none',
   };

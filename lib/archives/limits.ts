@@ -1,20 +1,20 @@
-/** Bounds of reading an archive, so that a hostile one costs no more than a large one. */
+/** Limits for reading an archive, so that a malicious one costs no more than a large one. */
 export interface ArchiveLimits {
-  /** Bytes of a bundle; larger ones are not unpacked. */
+  /** Size of a bundle; larger ones are not unpacked. */
   unpackedBundleBytes: number;
   /** Bytes that a tar.gz may inflate to. */
   inflatedBytes: number;
-  /** Entries of a tar.gz, objects of a bundle. */
+  /** Entries of a tar.gz, or objects of a bundle. */
   entries: number;
-  /** Bytes of a file that is extracted. */
+  /** Size of an extracted file. */
   extractedBytes: number;
-  /** Characters of an answer with a file, as JSON. */
+  /** Characters of a response with a file, as JSON. */
   answerCharacters: number;
-  /** Characters of the entries or refs in one answer, as JSON. */
+  /** Characters of the entries or refs in one response, as JSON. */
   listedCharacters: number;
-  /** Milliseconds that one git command may take. */
+  /** Time limit of one git command. */
   gitTimeoutMs: number;
-  /** Milliseconds that listing a tree may take, once the bundle is unpacked. */
+  /** Time limit of listing a tree, once the bundle is unpacked. */
   listTimeoutMs: number;
 }
 

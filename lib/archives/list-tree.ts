@@ -1,9 +1,9 @@
 import type { Clock } from '../clock.ts';
 import { AppError } from '../errors.ts';
 import { type Git, GitError } from '../git/git.ts';
-import type { ArchiveEntry, EntryType } from './answers.ts';
-import { incomplete } from './fault.ts';
+import { incomplete } from './archive-fault.ts';
 import type { ArchiveLimits } from './limits.ts';
+import type { ArchiveEntry, EntryType } from './results.ts';
 
 /** A commit in a repository. */
 export interface Tree {
@@ -14,14 +14,14 @@ export interface Tree {
 
 export interface TreeListing {
   entries: ArchiveEntry[];
-  /** Are there more entries under the prefix, or may there be? */
+  /** Whether there are, or may be, more entries under the prefix. */
   truncated: boolean;
 }
 
 /**
- * Lists the first files of a tree whose path starts with `prefix`, as many as the limit and an answer
- * allow. A few bytes can make a tree of a billion files, so git is asked only for what is under the prefix,
- * and stopped as soon as there is enough or its time is up.
+ * Lists the first files of a tree whose path starts with `prefix`, up to the limit and the size of a
+ * response. A few bytes can encode a tree of a billion files, so git lists only what is under the prefix, and
+ * is stopped as soon as there is enough or its time is up.
  */
 export async function listTree(
   tree: Tree,
@@ -44,13 +44,13 @@ export async function listTree(
     const seconds = limits.listTimeoutMs / 1_000;
     throw new AppError(
       'PAYLOAD_TOO_LARGE',
-      `the files cannot be listed in ${seconds} s: there are too many folders, or they are too deep; give a prefix that names a folder of them`,
+      `the files cannot be listed in ${seconds} s: there are too many folders, or they are too deep; use the path of a folder as the prefix`,
       { cause: error },
     );
   }
 }
 
-/** Was it too much for git, or for us? In a tree of 100,000 levels git crashes or says so. */
+/** Whether a limit of git or of ours was exceeded. In a tree of 100,000 levels git reports it or crashes. */
 function isOutOfBounds({ fault, message }: GitError): boolean {
   return fault !== 'missing' && (fault !== 'failed' || /maximum allowed tree depth/.test(message));
 }
@@ -93,8 +93,8 @@ async function* walk(
 }
 
 /**
- * The deepest folder that contains everything with a prefix, with a slash at its end; empty for the root.
- * Stops at a part that git would not take literally: a hostile tree can contain such names.
+ * The deepest folder that contains everything with a prefix, with a trailing slash; empty for the root. Stops
+ * at a part that git would not interpret literally: a malicious tree can contain such names.
  */
 function folderOf(prefix: string): string {
   const parts = prefix.split('/').slice(0, -1);
@@ -108,7 +108,8 @@ export function parseEntry(line: string): { entry: ArchiveEntry; id: string } {
   const tab = line.indexOf('\t');
   const [mode = '', kind = '', id = '', size = ''] = line.slice(0, tab).split(/ +/);
   // Otherwise it would be listed as an empty file.
-  if (size === 'BAD') throw incomplete(`the bundle needs the object ${id} and does not contain it`);
+  if (size === 'BAD')
+    throw incomplete(`the bundle does not contain the object ${id}, which it needs`);
   return {
     id,
     entry: {

@@ -3,27 +3,27 @@ import { type FileHandle, open, readdir, realpath, stat } from 'node:fs/promises
 import { isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { AppError } from '../errors.ts';
 import { nullIfMissing } from '../files.ts';
-import type { ArchiveFormat, ResolvedBy } from './answers.ts';
-import { NoArchive } from './fault.ts';
+import { NoArchive } from './archive-fault.ts';
 import { type ArchiveNote, MAX_NOTE_BYTES, noteName, parseNote } from './note.ts';
+import type { ArchiveFormat, ResolvedBy } from './results.ts';
 
-/** What is recorded about a repository's archive; empty for nothing. */
+/** What is recorded about a repository's archive; empty if unknown. */
 export interface RecordedArchive {
   archive_key: string;
   archive_sha256: string;
 }
 
-/** An open archive. Everything is read through one handle, so that nothing can be swapped in. */
+/** An open archive. Everything is read through one handle, so that the file cannot be swapped. */
 export interface OpenArchive {
-  /** Its name below the archive folder. */
+  /** Its path in the archive folder. */
   name: string;
   format: ArchiveFormat;
   resolvedBy: ResolvedBy;
   handle: FileHandle;
   sizeBytes: number;
-  /** The note beside it, read just before it was opened; null if there is none. */
+  /** Its note, read just before it was opened; null if there is none. */
   note: ArchiveNote | null;
-  /** Reads the note again: a run may have replaced the archive meanwhile. */
+  /** Reads the note again, in case a run has replaced the archive. */
   readNote(): Promise<ArchiveNote | null>;
 }
 
@@ -46,14 +46,15 @@ export async function openArchive(
 ): Promise<OpenArchive> {
   const parts = repository.split('/');
   if (parts.length > 2 || !parts.every((name) => part.test(name))) {
-    throw new AppError('BAD_REQUEST', 'repo_name must be owner/name, or a bare name');
+    throw new AppError('BAD_REQUEST', 'repo_name must be owner/name or a single name');
   }
   try {
     return await findAndOpen(root, parts, recorded);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code !== 'EACCES' && code !== 'EPERM') throw error;
-    const reason = 'this server may not read the archive, or its folder (BACKUP_ARCHIVE_PATH)';
+    const reason =
+      'this server has no permission to read the archive or its folder (BACKUP_ARCHIVE_PATH)';
     throw new AppError('SERVICE_UNAVAILABLE', reason, { cause: error });
   }
 }
@@ -104,7 +105,7 @@ async function findLegacyName(root: string, name: string): Promise<string | null
   if (names.length > 1) {
     throw new AppError(
       'CONFLICT',
-      `${names.length} archives are named ${name} but for upper and lower case: give the exact name`,
+      `${names.length} archives are named ${name} in different letter case: use the exact name`,
     );
   }
   return names[0] ?? null;
@@ -116,7 +117,7 @@ async function openCandidate(root: string, candidate: Candidate): Promise<OpenAr
   const format = formatOf(name);
   if (format === null || name.includes('\0') || isAbsolute(name)) return null;
   const readNote = () => readNoteOf(root, name);
-  // First: the note is written before the archive is replaced, and names both until then.
+  // First, because the note is written before the archive is replaced, and describes both until then.
   const note = await readNote();
   const file = await openFile(root, name);
   return file && { name, format, resolvedBy, ...file, note, readNote };
@@ -130,7 +131,7 @@ async function openFile(
   if (!isInside(root, resolve(root, name))) return null;
   const path = await findInside(root, join(root, name));
   if (path === null) return null;
-  // Must not wait for a writer if it is a pipe.
+  // O_NONBLOCK: do not wait for a writer if it is a pipe.
   const handle = await nullIfMissing(open(path, constants.O_RDONLY | constants.O_NONBLOCK));
   if (handle === null) return null;
   try {
@@ -146,12 +147,12 @@ async function openFile(
   return null;
 }
 
-/** The note beside an archive; null if there is no valid one. */
+/** The note of an archive; null if there is no valid one. */
 async function readNoteOf(root: string, archive: string): Promise<ArchiveNote | null> {
   const file = await openFile(root, noteName(archive));
   if (file === null) return null;
   try {
-    // Not by its size, which may grow meanwhile.
+    // Not by its size, which may change.
     const { buffer, bytesRead } = await file.handle.read(Buffer.alloc(MAX_NOTE_BYTES + 1));
     return bytesRead > MAX_NOTE_BYTES ? null : parseNote(buffer.toString('utf8', 0, bytesRead));
   } finally {
@@ -159,7 +160,7 @@ async function readNoteOf(root: string, archive: string): Promise<ArchiveNote | 
   }
 }
 
-/** Is the open file still the one at the path, without a link that was inserted after the first check? */
+/** Whether the path still leads to the open file, and no link was inserted after the first check. */
 async function isStillInside(
   root: string,
   path: string,
@@ -177,7 +178,7 @@ async function findInside(root: string, path: string): Promise<string | null> {
     return isInside(root, real) ? real : null;
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    // Circular links, a file in place of a folder, a name that no file can have.
+    // Circular links, a file in place of a folder, or an invalid name.
     if (['ENOENT', 'ELOOP', 'ENOTDIR', 'ENAMETOOLONG'].includes(code ?? '')) return null;
     throw error;
   }

@@ -1,8 +1,8 @@
-import type { CheckOutcome, RecordedBy } from './answers.ts';
 import type { ArchiveNote } from './note.ts';
 import type { RecordedArchive } from './open-archive.ts';
+import type { CheckOutcome, RecordedBy } from './results.ts';
 
-/** What is recorded about an archive: in the database, and in the note beside it. */
+/** What is recorded about an archive, in the database and in its note. */
 export interface Recorded {
   record: RecordedArchive | null;
   note: ArchiveNote | null;
@@ -11,17 +11,17 @@ export interface Recorded {
 /** How an archive's SHA-256 compares with what is recorded. */
 export interface HashVerdict {
   checksum: CheckOutcome & ('passed' | 'failed' | 'not_recorded');
-  /** The recorded SHA-256; null for none. */
+  /** The recorded SHA-256, if any. */
   expected: string | null;
   recordedBy: RecordedBy | null;
-  /** What a person should know about the note; null for nothing. */
+  /** A discrepancy of the note, if any. */
   remark: string | null;
 }
 
 /**
- * Compares an archive's SHA-256 with the recorded one. A record in the database decides, because whoever
- * can change the archive can change the note beside it. While an archive is being replaced, its note names
- * both the old and the new one, so that either passes.
+ * Compares an archive's SHA-256 with the recorded one. The database takes precedence, because anyone who can
+ * change the archive can change its note. While an archive is being replaced, its note describes both the old
+ * and the new one, and either passes.
  */
 export function compareHash(sha256: string, { record, note }: Recorded): HashVerdict {
   const recorded = record?.archive_sha256.trim().toLowerCase() || null;
@@ -35,7 +35,7 @@ export function compareHash(sha256: string, { record, note }: Recorded): HashVer
   }
   const { archive_sha256, replacing } = note;
   const before = replacing?.sha256 ?? null;
-  // It may still be the previous archive, about which nothing is known.
+  // It may still be the previous archive, whose hash is unknown.
   if (replacing !== null && before === null && archive_sha256 !== sha256) {
     return { checksum: 'not_recorded', expected: null, recordedBy: null, remark: null };
   }
@@ -51,7 +51,7 @@ function remarkOn(note: ArchiveNote, sha256: string, recorded: string): string |
   if (archive_sha256 === recorded) return null;
   if (replacing !== null && replacing.sha256 === recorded) {
     if (archive_sha256 !== sha256) return null;
-    return 'the note beside it says that a run put this archive in its place and has not recorded it: where that run was stopped, the next one makes and records it again';
+    return 'according to its note, a run has replaced this archive but not recorded it yet: if that run was stopped, the next one writes and records it again';
   }
-  return `the note beside it records another SHA-256 than the database, ${archive_sha256}`;
+  return `its note records a different SHA-256 than the database, ${archive_sha256}`;
 }

@@ -1,8 +1,8 @@
 import type { FileHandle } from 'node:fs/promises';
-import type { ArchiveEntry } from './answers.ts';
 import { type FileContent, notAFile, notFound, tooLarge } from './file-content.ts';
 import type { ArchiveLimits } from './limits.ts';
-import { readTarball } from './tarball.ts';
+import { readTarball } from './read-tarball.ts';
+import type { ArchiveEntry } from './results.ts';
 
 interface Reading {
   limits: ArchiveLimits;
@@ -34,8 +34,8 @@ export async function listTarball(
 }
 
 /**
- * Reads the last entry of a name, which is what unpacking would leave, so the whole archive is read. Throws
- * NOT_FOUND, BAD_REQUEST if it is no file, PAYLOAD_TOO_LARGE, and what readTarball throws.
+ * Reads the last entry with a name, like unpacking would, so the whole archive is read. Throws NOT_FOUND,
+ * BAD_REQUEST if it is not a file, PAYLOAD_TOO_LARGE, and what readTarball throws.
  */
 export async function extractFromTarball(
   handle: FileHandle,

@@ -36,8 +36,8 @@ export async function makeRepository(
 }
 
 /**
- * Stores the bundle's objects in `gitDir`, which checks each of them and the pack's own checksum. With
- * `links`, everything that an object refers to must be there too. Throws GitError.
+ * Stores the bundle's objects in `gitDir`, checking each of them and the pack's checksum. With `links`,
+ * everything that an object refers to must be included, too. Throws GitError.
  */
 export async function unpackBundle(
   { git }: Workspace,
@@ -45,10 +45,10 @@ export async function unpackBundle(
   { archive, header, limits }: Bundle,
   { links }: { links: boolean },
 ): Promise<void> {
-  // Not `--strict`, which also refuses harmless oddities of old commits, such as strange time zones.
+  // Not `--strict`, which also rejects harmless oddities of old commits, such as strange time zones.
   const checks = links ? ['--check-self-contained-and-connected'] : [];
   const bound = `--max-input-size=${limits.unpackedBundleBytes}`;
-  // git reads the open file itself, starting at the pack.
+  // git reads from the open file, starting at the pack.
   await skip(archive, header.length);
   await git.read([`--git-dir=${gitDir}`, 'index-pack', '--stdin', bound, ...checks], {
     stdin: { fd: archive.handle.fd },
@@ -61,7 +61,7 @@ async function checkRoom(folder: string, sizeBytes: number): Promise<void> {
   if (bavail * bsize > sizeBytes * 1.2) return;
   throw new AppError(
     'SERVICE_UNAVAILABLE',
-    'the folder for temporary files has not enough space to unpack the bundle',
+    'the folder for temporary files (TMPDIR) has too little space to unpack the bundle',
   );
 }
 

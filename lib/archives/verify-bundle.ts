@@ -1,22 +1,22 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { GitError } from '../git/git.ts';
-import type { ArchivedRef, Proof } from './answers.ts';
+import { ArchiveFault, corrupt, incomplete } from './archive-fault.ts';
 import { readBundleHeader } from './bundle-header.ts';
-import { ArchiveFault, corrupt, incomplete } from './fault.ts';
 import { hashFile } from './file-hash.ts';
-import { isRefusal, type Workspace, type Workspaces } from './git-workspace.ts';
+import { isRejection, type Workspace, type Workspaces } from './git-workspace.ts';
 import type { ArchiveLimits } from './limits.ts';
 import type { OpenArchive } from './open-archive.ts';
+import type { ArchivedRef, Proof } from './results.ts';
 import { type Bundle, makeRepository, unpackBundle, whyNotUnpacked } from './unpack-bundle.ts';
 
-/** What was found out about an archive, apart from its checksum. */
+/** The results of verifying an archive, except its checksum. */
 export interface Findings {
   proof: Omit<Proof, 'checksum'>;
   /** Null if the archive is intact. */
   fault: ArchiveFault | null;
   refs: ArchivedRef[];
-  /** Were there more refs than are listed? */
+  /** Whether there are more refs than listed. */
   truncated: boolean;
 }
 
@@ -27,15 +27,15 @@ export interface BundleChecks {
 }
 
 /**
- * Checks a bundle: its header, by us and by `git bundle verify`, which accepts a damaged pack and a
- * shallow history; then the pack, unpacked by git with every object and every link between them; then
- * that its refs name objects of the pack. Throws only what is not the bundle's fault.
+ * Verifies a bundle: its header, also with `git bundle verify` (which accepts a damaged pack and a shallow
+ * history); then the pack, by unpacking it with git and checking all objects and the links between them; then
+ * that its refs point to objects of the pack. Throws only errors that are not caused by the bundle.
  */
 export function verifyBundle(archive: OpenArchive, checks: BundleChecks): Promise<Findings> {
-  return collectFindings('not_checked', (findings) => findOut(findings, archive, checks));
+  return collectFindings('not_checked', (findings) => runChecks(findings, archive, checks));
 }
 
-/** Runs the checks of an archive, until one finds a fault. Throws what is not the archive's fault. */
+/** Runs checks of an archive until one fails. Throws only errors that are not caused by the archive. */
 export async function collectFindings(
   undecided: 'not_checked' | 'not_applicable',
   check: (findings: Findings) => Promise<void>,
@@ -60,7 +60,7 @@ export async function collectFindings(
   return findings;
 }
 
-async function findOut(findings: Findings, archive: OpenArchive, checks: BundleChecks) {
+async function runChecks(findings: Findings, archive: OpenArchive, checks: BundleChecks) {
   const { workspaces, limits, signal } = checks;
   const { proof } = findings;
   const bundle = { archive, limits, header: await readBundleHeader(archive.handle) };
@@ -68,7 +68,7 @@ async function findOut(findings: Findings, archive: OpenArchive, checks: BundleC
   if (known !== null) {
     proof.header = 'passed';
     await checkPackChecksum(findings, bundle, signal);
-    // A bundle that is only too large may have a complete history.
+    // A bundle that is merely too large may have a complete history.
     if (whyNotUnpacked(bundle) === null) proof.history = 'failed';
     throw incomplete(known);
   }
@@ -85,16 +85,16 @@ async function findOut(findings: Findings, archive: OpenArchive, checks: BundleC
   });
 }
 
-/** What the header tells about an incomplete history, or why that cannot be checked. */
+/** Why the history is incomplete according to the header, or cannot be checked; null if neither. */
 function whyNotComplete(bundle: Bundle): string | null {
   const { prerequisites, filter } = bundle.header;
   if (prerequisites.length > 0) {
     return `the bundle is incremental: it needs commits that it does not contain, the first ${prerequisites[0]}`;
   }
-  if (filter !== null) return 'the bundle was made with a filter, which left objects out';
+  if (filter !== null) return 'the bundle was created with a filter that excluded objects';
   const why = whyNotUnpacked(bundle);
   if (why === null) return null;
-  return `the bundle was not unpacked because ${why}, so neither its objects nor its history are proved; that is no sign of damage`;
+  return `the bundle was not unpacked because ${why}, so neither its objects nor its history were verified; this is not a sign of damage`;
 }
 
 async function checkHeader(
@@ -102,14 +102,15 @@ async function checkHeader(
   gitDir: string,
   { archive, header }: Bundle,
 ): Promise<void> {
-  // A copy of the header, all that git reads here: the archive's name may belong to another file by now.
+  // A copy of the header, which is all that git reads here: by now, the archive's name may belong to another
+  // file.
   const copy = join(folder, 'header.bundle');
   const { buffer } = await archive.handle.read(Buffer.alloc(header.length), 0, header.length, 0);
   await writeFile(copy, buffer);
   try {
     await git.read([`--git-dir=${gitDir}`, 'bundle', 'verify', '--quiet', copy]);
   } catch (error) {
-    if (isRefusal(error)) throw corrupt(`git bundle verify says: ${error.message}`);
+    if (isRejection(error)) throw corrupt(`git bundle verify failed: ${error.message}`);
     throw error;
   }
 }
@@ -126,10 +127,10 @@ async function checkPack(
     await unpackBundle(workspace, gitDir, bundle, { links: true });
   } catch (error) {
     if (!(error instanceof GitError)) throw error;
-    // Even if git ran out of time or memory: damaged bytes can be the cause.
+    // Even if git ran out of time or memory, since damaged bytes can be the cause.
     await checkPackChecksum(findings, bundle, signal);
-    if (!isRefusal(error)) throw error;
-    const fault = describeRefusal(error.message);
+    if (!isRejection(error)) throw error;
+    const fault = describeRejection(error.message);
     proof.objects = fault.kind === 'CORRUPT_ARCHIVE' ? 'failed' : 'passed';
     if (fault.kind === 'INCOMPLETE_HISTORY') proof.history = 'failed';
     throw fault;
@@ -138,7 +139,7 @@ async function checkPack(
   proof.objects = 'passed';
 }
 
-/** For a pack that git did not read to its end. Throws if its checksum does not match. */
+/** For a pack that git did not read completely. Throws if its checksum does not match. */
 async function checkPackChecksum(
   { proof }: Findings,
   { archive, header }: Bundle,
@@ -151,7 +152,7 @@ async function checkPackChecksum(
   const computed = await hashFile(archive.handle, objectFormat, { start: length, end, signal });
   proof.pack_checksum = computed.equals(trailer) ? 'passed' : 'failed';
   if (proof.pack_checksum === 'failed') {
-    throw corrupt("the pack's bytes do not match its own checksum: it was changed or cut short");
+    throw corrupt('the pack does not match its checksum: it was changed or truncated');
   }
 }
 
@@ -166,31 +167,30 @@ function takeListed(refs: ArchivedRef[], max: number): ArchivedRef[] {
   return end === -1 ? refs : refs.slice(0, end);
 }
 
-function describeRefusal(said: string): ArchiveFault {
+function describeRejection(message: string): ArchiveFault {
   // A link to a missing object, or a delta against one.
-  const missing = /did not receive expected object ([0-9a-f]+)/.exec(said);
+  const missing = /did not receive expected object ([0-9a-f]+)/.exec(message);
   if (missing)
-    return incomplete(`the bundle needs the object ${missing[1]} and does not contain it`);
-  if (/unresolved deltas?/.test(said)) {
-    return incomplete('the bundle has changes to objects that it does not contain');
+    return incomplete(`the bundle does not contain the object ${missing[1]}, which it needs`);
+  if (/unresolved deltas?/.test(message)) {
+    return incomplete('the bundle contains deltas against objects that it does not contain');
   }
-  return corrupt(`git could not read the pack: ${said}`);
+  return corrupt(`git could not read the pack: ${message}`);
 }
 
-/** The bundle's refs with their commits. Throws INCOMPLETE_HISTORY if one names a missing object. */
+/** The bundle's refs with their commits. Throws INCOMPLETE_HISTORY if one points to a missing object. */
 async function readRefs(
   { git }: Workspace,
   gitDir: string,
   { header }: Bundle,
 ): Promise<ArchivedRef[]> {
-  const asked = header.refs.map(({ id }) => `${id}^{}\n`).join('');
+  const queries = header.refs.map(({ id }) => `${id}^{}\n`).join('');
   const args = [`--git-dir=${gitDir}`, 'cat-file', '--batch-check=%(objectname)', '--buffer'];
-  const said = await git.read(args, { stdin: asked });
-  const commits = said.split('\n');
+  const commits = (await git.read(args, { stdin: queries })).split('\n');
   return header.refs.map(({ name, id }, index) => {
     const commit = commits[index] ?? '';
     if (!/^[0-9a-f]+$/.test(commit)) {
-      throw incomplete(`a ref names the object ${id}, which the bundle does not contain`);
+      throw incomplete(`a ref points to the object ${id}, which the bundle does not contain`);
     }
     return { name, commit };
   });

@@ -1,9 +1,9 @@
 import type { FileHandle } from 'node:fs/promises';
 import type { ArchiveLimits } from './limits.ts';
-import { readTarball } from './tarball.ts';
+import { readTarball } from './read-tarball.ts';
 import { collectFindings, type Findings } from './verify-bundle.ts';
 
-/** Reads every header of a tar.gz and, by gzip's own checksum, every byte of it. */
+/** Checks every header of a tar.gz and, by the checksum of gzip, every byte. */
 export function verifyTarball(
   handle: FileHandle,
   { limits, signal }: { limits: ArchiveLimits; signal: AbortSignal },

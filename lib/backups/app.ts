@@ -4,7 +4,7 @@ import type { BackupsConfig } from '../config/backups.ts';
 import type { Deps } from '../deps.ts';
 import { requireInternalSecret } from '../http/authentication.ts';
 import type { HttpEnv } from '../http/env.ts';
-import { mountEndpoints, nameRoutes } from '../http/route.ts';
+import { mountEndpoints, recordRoutePatterns } from '../http/route.ts';
 import { createSurface, protect, type SurfaceOptions } from '../http/surface.ts';
 import { warnOccasionally } from '../occasional-log.ts';
 import { ping } from '../records/ping.ts';
@@ -22,11 +22,11 @@ export function createBackupsApp(
   options: SurfaceOptions = {},
 ): Hono<HttpEnv> {
   if (!deps.config.API_REQUIRE_AUTH) {
-    deps.log.warn('API_REQUIRE_AUTH is false: every route but /api/cron/* is open to anyone');
+    deps.log.warn('API_REQUIRE_AUTH is false: all routes except /api/cron/* are open to anyone');
   }
   const app = createSurface(deps, options);
   const { recognizeReader, requireReader } = createReaderCheck(deps);
-  nameRoutes(app, backupsEndpoints);
+  recordRoutePatterns(app, backupsEndpoints);
   const ownAccess = { [SWEEP_PATH]: requireCronSecret(deps.config) };
   const maxPerUser = deps.config.USER_MAX_REQUESTS_PER_MINUTE;
   app.use(

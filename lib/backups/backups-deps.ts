@@ -3,13 +3,13 @@ import type { Deps } from '../deps.ts';
 import type { Log } from '../log.ts';
 
 /**
- * What the endpoints of the service API are mounted with. What anybody may ask for, as often as they like,
- * costs no more however many ask.
+ * The dependencies of the service API's endpoints. Public endpoints are bounded in cost, however often they
+ * are called.
  */
 export interface BackupsDeps extends Deps<BackupsConfig> {
-  /** When the app was created, milliseconds since the epoch. */
+  /** When the app was created, in milliseconds since the epoch. */
   startedAt: number;
-  /** One ping for all who ask while it is under way. */
+  /** Concurrent callers share one ping. */
   pingDatabase(): Promise<void>;
   /** Warns at most once a minute. */
   warnNotReady: Log['warn'];

@@ -10,7 +10,7 @@ import { metricsEndpoints } from './prometheus.ts';
 import { reposEndpoints } from './repos.ts';
 import { runsEndpoints } from './runs.ts';
 
-/** Every endpoint of the service API but the live feed. Of two paths that overlap the exact one is first. */
+/** All endpoints of the service API except the live feed. If paths overlap, the exact one comes first. */
 export const backupsEndpoints: readonly Endpoint<BackupsDeps>[] = [
   ...runsEndpoints,
   ...dashboardEndpoints,

@@ -9,10 +9,7 @@ import { buildBackupsDeps, createBackupsApp } from './app.ts';
 import { docsEndpoints } from './docs.ts';
 import { healthEndpoints } from './health.ts';
 
-/**
- * The service API as a deployed function. While a variable is bad, /health and the documents go on
- * answering.
- */
+/** The service API as a deployed function. With an invalid variable, /health and the documents still work. */
 export function createHostedBackupsApp(
   environment: Environment,
   write?: WriteLine,

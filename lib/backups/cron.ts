@@ -3,21 +3,21 @@ import * as z from 'zod';
 import type { BackupsConfig } from '../config/backups.ts';
 import { MIN_SECRET_LENGTH } from '../config/values.ts';
 import { AppError } from '../errors.ts';
-import { carriesBearer, unauthorized } from '../http/authentication.ts';
+import { hasBearerToken, unauthorized } from '../http/authentication.ts';
 import type { HttpEnv } from '../http/env.ts';
 import { type Endpoint, endpoint } from '../http/route.ts';
 import type { BackupsDeps } from './backups-deps.ts';
 
-/** Where the platform's cron calls; it checks access itself, by `requireCronSecret`. */
+/** Called by the platform's cron jobs. Checks access with `requireCronSecret`. */
 export const SWEEP_PATH = '/api/cron/sweep-stale-runs';
 
 const outcome = z.union([
   z
     .object({ swept: z.int(), run_ids: z.array(z.int()) })
-    .meta({ id: 'Sweep', description: 'Runs that were marked failed.' }),
+    .meta({ id: 'Sweep', description: 'The runs that were marked as failed.' }),
   z
     .object({ skipped: z.literal(true), reason: z.string() })
-    .meta({ id: 'SkippedSweep', description: 'The database was left alone.' }),
+    .meta({ id: 'SkippedSweep', description: 'Nothing was done, so that the database can sleep.' }),
 ]);
 
 /** GET and POST /api/cron/sweep-stale-runs. */
@@ -29,21 +29,21 @@ export const cronEndpoints: readonly Endpoint<BackupsDeps>[] = (['get', 'post'] 
         path: SWEEP_PATH,
         tag: 'Cron',
         access: 'cron',
-        summary: 'Mark the runs as failed whose worker stopped',
+        summary: 'Mark runs whose worker stopped as failed',
         description: 'Skipped while the database is not in use, so that it can sleep.',
-        responses: { 200: { description: 'What was done.', schema: outcome } },
+        responses: { 200: { description: 'The outcome.', schema: outcome } },
       },
       async (_input, deps: BackupsDeps, c) => {
-        // A sweep feeds the search, whose code is nothing that a cold start should wait for.
-        const { sweep } = await import('./sweeping.ts');
+        // Loaded lazily: a sweep also updates search, whose code would slow down cold starts.
+        const { sweep } = await import('./stale-run-sweep.ts');
         return c.json(await sweep(deps));
       },
     ),
 );
 
 /**
- * Lets requests with CRON_SECRET as bearer, or with the internal secret, pass, whether or not
- * API_REQUIRE_AUTH is true. With neither configured all get 503.
+ * Requires CRON_SECRET as bearer token or the internal secret, even if API_REQUIRE_AUTH is false. If neither
+ * is configured, all requests get 503.
  */
 export function requireCronSecret(config: BackupsConfig): MiddlewareHandler<HttpEnv> {
   const { CRON_SECRET, INTERNAL_SECRET = '' } = config;
@@ -54,7 +54,7 @@ export function requireCronSecret(config: BackupsConfig): MiddlewareHandler<Http
   }
   return async (c, next) => {
     const allowed =
-      c.get('hasInternalSecret') || (CRON_SECRET !== undefined && carriesBearer(c, CRON_SECRET));
+      c.get('hasInternalSecret') || (CRON_SECRET !== undefined && hasBearerToken(c, CRON_SECRET));
     if (!allowed) throw unauthorized();
     await next();
   };

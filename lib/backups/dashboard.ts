@@ -15,8 +15,8 @@ export const dashboardEndpoints: readonly Endpoint<BackupsDeps>[] = [
     {
       ...common,
       path: '/api/dashboard/stats',
-      summary: 'Read the figures of all runs',
-      responses: { 200: { description: 'The figures.', schema: dashboardStats } },
+      summary: 'Read the statistics of all runs',
+      responses: { 200: { description: 'The statistics.', schema: dashboardStats } },
     },
     async (_input, { db }: BackupsDeps, c) => sendJson(c, await readDashboardStats(db)),
   ),
@@ -24,10 +24,10 @@ export const dashboardEndpoints: readonly Endpoint<BackupsDeps>[] = [
     {
       ...common,
       path: '/api/metrics',
-      summary: 'Read the runs of the last days and their figures',
+      summary: 'Read the runs of the last days with their statistics',
       query: daysInput,
       responses: {
-        200: { description: 'Runs, oldest first, and figures.', schema: runMetrics },
+        200: { description: 'Runs, oldest first, and statistics.', schema: runMetrics },
       },
     },
     async ({ query }, { db, clock }: BackupsDeps, c) =>

@@ -7,7 +7,7 @@ const common = { method: 'get', tag: 'Documentation', access: 'public' } as cons
 
 const SCRIPT_PATH = '/docs/scalar.js';
 
-/** Shows the document. Without these settings the page would ask Scalar's own servers. */
+/** Without these settings the page would contact Scalar's servers. */
 const start = `Scalar.createApiReference('#reference', ${JSON.stringify({
   url: '/openapi.json',
   withDefaultFonts: false,
@@ -26,7 +26,7 @@ const page = `<!doctype html>
 <title>Backup Observatory API</title>
 </head>
 <body>
-<noscript>This page needs JavaScript. The same as JSON: <a href="/openapi.json">/openapi.json</a></noscript>
+<noscript>This page needs JavaScript. As JSON: <a href="/openapi.json">/openapi.json</a></noscript>
 <div id="reference"></div>
 <script src="${SCRIPT_PATH}"></script>
 <script>${start}</script>
@@ -34,7 +34,7 @@ const page = `<!doctype html>
 </html>
 `;
 
-/** Only our own script runs, and it reaches only this server. Scalar writes its styles into the page. */
+/** Allows only our own script, and requests to this server. Scalar adds inline styles. */
 const contentSecurityPolicy = [
   "default-src 'none'",
   `script-src 'self' 'sha256-${createHash('sha256').update(start).digest('base64')}'`,
@@ -53,7 +53,7 @@ export const docsEndpoints: readonly Endpoint<BackupsDeps>[] = [
     {
       ...common,
       path: '/openapi.json',
-      summary: 'Read this description as an OpenAPI 3.1 document',
+      summary: 'Get this API description as an OpenAPI 3.1 document',
       responses: {
         200: { description: 'The document.', schema: z.looseObject({ openapi: z.string() }) },
       },
@@ -67,7 +67,7 @@ export const docsEndpoints: readonly Endpoint<BackupsDeps>[] = [
     {
       ...common,
       path: '/docs',
-      summary: 'Read this description as a page',
+      summary: 'Get this API description as a page',
       responses: { 200: { description: 'The page.', contentType: 'text/html' } },
     },
     (_input, _deps: BackupsDeps, c) =>
@@ -77,7 +77,7 @@ export const docsEndpoints: readonly Endpoint<BackupsDeps>[] = [
     {
       ...common,
       path: SCRIPT_PATH,
-      summary: 'Read the script of /docs',
+      summary: 'Get the script of /docs',
       responses: { 200: { description: 'The script.', contentType: 'text/javascript' } },
     },
     async (_input, _deps: BackupsDeps, c) => {

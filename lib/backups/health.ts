@@ -4,7 +4,7 @@ import { type Endpoint, endpoint } from '../http/route.ts';
 import { version } from '../version.ts';
 import type { BackupsDeps } from './backups-deps.ts';
 
-/** Longest time that /ready takes, connecting included. */
+/** Time limit of /ready, including connecting. */
 export const READY_WITHIN_MS = 3_000;
 
 const common = { method: 'get', tag: 'Health', access: 'public' } as const;
@@ -19,15 +19,15 @@ const notReady = z
   .object({ status: z.literal('unavailable'), database: z.literal('disconnected') })
   .meta({ id: 'NotReady' });
 
-/** GET /health and /ready, each with its second name. */
+/** GET /health and /ready, each with its alias. */
 export const healthEndpoints: readonly Endpoint<BackupsDeps>[] = [
   ...['/health', '/healthz'].map((path) =>
     endpoint(
       {
         ...common,
         path,
-        summary: 'Tell that the process answers',
-        responses: { 200: { description: 'It does.', schema: liveness } },
+        summary: 'Check that the process is running',
+        responses: { 200: { description: 'It is.', schema: liveness } },
       },
       (_input, { clock, startedAt }: BackupsDeps, c) => {
         const uptime_seconds = Math.floor((clock.now() - startedAt) / 1000);
@@ -40,7 +40,7 @@ export const healthEndpoints: readonly Endpoint<BackupsDeps>[] = [
       {
         ...common,
         path,
-        summary: 'Tell whether the database answers, within 3 seconds',
+        summary: 'Check whether the database answers within 3 seconds',
         responses: {
           200: { description: 'It does.', schema: ready },
           503: { description: 'It does not.', schema: notReady },

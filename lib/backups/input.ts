@@ -1,8 +1,8 @@
 import * as z from 'zod';
 
 /**
- * A whole number in decimal digits; anything else, also a repeated parameter, is refused with 400.
- * A number beyond what JavaScript counts exactly becomes the nearest that it does.
+ * An integer in decimal digits. Anything else, including a repeated parameter, is rejected with 400. Values
+ * beyond the safe integers are clamped.
  */
 const integerText = z
   .string('must be given once')
@@ -18,7 +18,7 @@ interface IntegerParameter {
   maximum?: number;
 }
 
-/** How `/openapi.json` describes an integer that arrives as text. */
+/** Describes an integer parameter in `/openapi.json`. */
 function describeInteger(description: string, rest: Omit<IntegerParameter, 'description'> = {}) {
   return {
     description,
@@ -28,25 +28,25 @@ function describeInteger(description: string, rest: Omit<IntegerParameter, 'desc
   };
 }
 
-/** A parameter that is never refused for its size: it becomes what `settle` makes of it. */
-function integerWithDefault(settle: (value: number) => number, about: Required<IntegerParameter>) {
+/** An integer parameter that is never rejected for its size: `clamp` limits it. */
+function integerWithDefault(clamp: (value: number) => number, about: Required<IntegerParameter>) {
   const { description, ...rest } = about;
   return integerText
     .optional()
-    .transform((value) => (value === undefined ? about.default : settle(value)))
+    .transform((value) => (value === undefined ? about.default : clamp(value)))
     .meta(describeInteger(description, rest));
 }
 
 /** `page` and `limit` of every list. */
 export const pageInput = z.object({
   page: integerWithDefault((page) => Math.max(1, page), {
-    description: 'Page to read, counted from 1. Below 1 means 1; past the end is an empty page.',
+    description: 'Page number, from 1. Below 1 means 1; past the end, the page is empty.',
     default: 1,
     minimum: 1,
     maximum: Number.MAX_SAFE_INTEGER,
   }),
   limit: integerWithDefault((limit) => (limit < 1 ? 50 : Math.min(limit, 500)), {
-    description: 'Items on a page. Below 1 means 50, above 500 means 500.',
+    description: 'Items per page. Below 1 means 50, above 500 means 500.',
     default: 50,
     minimum: 1,
     maximum: 500,
@@ -56,14 +56,14 @@ export const pageInput = z.object({
 /** `days` of GET /api/metrics. */
 export const daysInput = z.object({
   days: integerWithDefault((days) => (days < 1 ? 30 : Math.min(days, 3650)), {
-    description: 'Length of the window in days. Below 1 means 30, above 3650 means 3650.',
+    description: 'Number of days to include. Below 1 means 30, above 3650 means 3650.',
     default: 30,
     minimum: 1,
     maximum: 3650,
   }),
 });
 
-/** The id of a run in a path. One that no run can have is not found, not refused. */
+/** The id of a run in a path. An impossible id gives 404, not 400. */
 export const runIdInput = z.object({
   id: integerText.meta(describeInteger('Id of a backup run.')),
 });
@@ -91,5 +91,5 @@ export const metricsInput = z.object({
   format: z
     .enum(['json'], 'must be json')
     .optional()
-    .meta({ description: 'json for JSON; Prometheus text without it.' }),
+    .meta({ description: 'json for JSON; default: Prometheus text.' }),
 });

@@ -1,12 +1,12 @@
 import type { Context } from 'hono';
 import { type Page, type PageRequest, paginationOf } from '../records/page.ts';
 
-/** Answers a JSON text as it is. */
+/** Responds with a JSON text as it is. */
 export function sendJson(c: Context, text: string): Response {
   return c.body(text, 200, { 'Content-Type': 'application/json' });
 }
 
-/** Answers a page of a list: `{data, pagination}`. */
+/** Responds with a page of a list: `{data, pagination}`. */
 export function sendPage(c: Context, { items, totalItems }: Page, request: PageRequest): Response {
   const pagination = JSON.stringify(paginationOf(request, totalItems));
   return sendJson(c, `{"data":${items},"pagination":${pagination}}`);

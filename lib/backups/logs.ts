@@ -15,7 +15,7 @@ export const logsEndpoints: readonly Endpoint<BackupsDeps>[] = [
       access: 'reader',
       summary: 'List execution logs, newest first',
       description:
-        "With a filter total_items is exact. Without one it is exact below 10,000; above that it is the database planner's estimate.",
+        'total_items is exact with a filter, and below 10,000; otherwise it is an estimate of the database.',
       query: logsInput,
       responses: { 200: { description: 'A page of logs.', schema: listOf(log) } },
     },

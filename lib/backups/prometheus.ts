@@ -13,7 +13,7 @@ const families = z
         z.object({
           name: z.string().optional(),
           labels: z.record(z.string(), z.union([z.string(), z.number()])),
-          value: z.number().nullable().meta({ description: 'Null when nothing was measured.' }),
+          value: z.number().nullable().meta({ description: 'Null if nothing was measured.' }),
         }),
       ),
     }),
@@ -28,12 +28,12 @@ export const metricsEndpoints: readonly Endpoint<BackupsDeps>[] = [
       path: '/metrics',
       tag: 'Health',
       access: 'internal',
-      summary: 'Read the figures of the process',
-      description: 'Prometheus text, or JSON with format=json. Request series are keyed by route.',
+      summary: 'Read the metrics of the process',
+      description: 'Prometheus text, or JSON with format=json. Requests are labeled by route.',
       query: metricsInput,
       responses: {
         200: {
-          description: 'The figures.',
+          description: 'The metrics.',
           schema: families,
           contentType: 'text/plain',
         },

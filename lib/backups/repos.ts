@@ -14,7 +14,7 @@ export const reposEndpoints: readonly Endpoint<BackupsDeps>[] = [
       tag: 'Repositories',
       access: 'reader',
       summary: 'List tracked repositories, largest archive first',
-      description: 'One entry for each repository, from its newest result.',
+      description: 'One entry per repository, from its newest result.',
       query: pageInput,
       responses: {
         200: { description: 'A page of repositories.', schema: listOf(trackedRepository) },

@@ -26,7 +26,7 @@ export const runsEndpoints: readonly Endpoint<BackupsDeps>[] = [
     {
       ...common,
       path: '/api/backups/latest',
-      summary: 'Read the run that started last, with its fixes',
+      summary: 'Read the latest run, with its fixes',
       responses: {
         200: {
           description: 'The run; null when no run exists.',

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 
-// The resources of the service API, field by field in the order of their answers. Postgres builds the answers; these
-// schemas describe them in /openapi.json, and the tests hold every answer against them.
+// The resources of the service API, with fields in the order of the responses. Postgres builds the responses;
+// these schemas document them in /openapi.json, and tests validate every response against them.
 
 const timestamp = z.iso.datetime({ precision: 6 }).meta({
   description: 'ISO 8601 in UTC, with microseconds.',
@@ -57,7 +57,7 @@ export const result = z
     repo_full_name: z.string().meta({ example: 'owner/repo' }),
     status: z.enum(['completed', 'failed', 'empty', 'too_large', 'success']).meta({
       description:
-        'empty: no branches or tags to archive. too_large: above the 100 MiB git file limit. success: older rows, the same as completed.',
+        'empty: no branches or tags to archive. too_large: above the 100 MiB git file limit. success: the same as completed, in older rows.',
     }),
     created_at: timestamp,
     duration_ms: milliseconds,
@@ -115,7 +115,7 @@ export const trackedRepository = z
   .meta({ id: 'TrackedRepository', description: 'The newest result of a repository.' });
 
 const totalLogs = z.int().meta({
-  description: "Exact below 10,000; above that the database planner's estimate.",
+  description: 'Exact below 10,000; above that, an estimate of the database.',
 });
 
 const sizesAndAnalytics = {
@@ -137,7 +137,7 @@ export const dashboardStats = z
     distinct_repos: z.int(),
     total_logs: totalLogs,
     success_rate: z.number().min(0).max(100).meta({
-      description: '100 × (1 − failed / total_repos); 0 when there is nothing to divide.',
+      description: '100 × (1 − failed / total_repos); 0 if total_repos is 0.',
     }),
     last_run_status: z.enum([...runStatus.options, '']),
     last_run_at: timestamp.nullable(),
@@ -158,7 +158,7 @@ export const runMetrics = z
           duration_ms: milliseconds,
         }),
       )
-      .meta({ description: 'Oldest first, as a chart draws them.' }),
+      .meta({ description: 'Oldest first.' }),
     total_runs: z.int(),
     avg_duration_ms: milliseconds,
     total_successful: z.int(),
@@ -171,10 +171,10 @@ export const runMetrics = z
   .meta({
     id: 'RunMetrics',
     description:
-      'The runs of the window and their totals; distinct_repos, total_logs, the sizes and latest_analytics are of all time.',
+      'The runs of these days and their totals; distinct_repos, total_logs, the sizes and latest_analytics cover all time.',
   });
 
-/** A page of a list, as every list answers it. */
+/** A page of a list. */
 export function listOf<Item extends z.ZodType>(item: Item) {
   return z.object({ data: z.array(item), pagination: pagination });
 }

@@ -1,13 +1,13 @@
 import { resolve } from 'node:path';
 import * as z from 'zod';
 
-/** The archive folder of the worker and its readers. */
+/** The archive folder. */
 export const archiveVariables = z.object({
   BACKUP_ARCHIVE_PATH: z
     .string()
     .optional()
     .transform((path) => (path === undefined ? undefined : resolve(path)))
-    .describe('folder of the archives; default `<DATA_DIR>/archives`'),
+    .describe('archive folder; default `<DATA_DIR>/archives`'),
 });
 
 /** The archive folder, by default in DATA_DIR. */

@@ -16,12 +16,12 @@ export const sweepVariables = z.object({
   STALE_RUN_AFTER_MINUTES: z.coerce
     .number('must be a number of minutes')
     .positive('must be a number of minutes above 0')
-    .max(525_600, 'must be at most a year of minutes')
+    .max(525_600, 'must be at most 525600 (a year)')
     .default(30)
-    .describe('a running run without a sign of life for this long is marked failed'),
+    .describe('a run without a heartbeat for this long is marked as failed'),
 });
 
-/** What the service API is configured by. */
+/** All variables of the service API. */
 export const backupsVariables = z.object({
   ...databaseVariables.shape,
   ...redisVariables.shape,
@@ -31,5 +31,4 @@ export const backupsVariables = z.object({
   ...sweepVariables.shape,
 });
 
-/** `backupsVariables` as they were read. */
 export type BackupsConfig = z.output<typeof backupsVariables>;

@@ -1,21 +1,20 @@
 import * as z from 'zod';
 import { seconds, wholeNumber } from './values.ts';
 
-/** The chat agent and the confirmation of its tools. */
+/** The chat agent and tool confirmations. */
 export const chatVariables = z.object({
   AGENT_REQUEST_DEADLINE_SECONDS: seconds(86_400)
     .default(280)
-    .describe('seconds after which a turn of the chat is ended'),
+    .describe('time limit of a chat turn, in seconds'),
   AGENT_HISTORY_MAX_MESSAGES: wholeNumber(0, 500)
     .default(20)
-    .describe('messages of the session that the model sees'),
+    .describe('number of earlier messages sent to the model'),
   HITL_CONFIRMATION_TIMEOUT_SECONDS: seconds(86_400)
     .default(120)
-    .describe('seconds after which a confirmation that nobody decided expires'),
+    .describe('seconds after which an unanswered confirmation expires'),
   HITL_POLL_INTERVAL_SECONDS: seconds(3_600)
     .default(0.5)
-    .describe('seconds between two looks of a waiting stream at its confirmation'),
+    .describe('how often a waiting turn checks its confirmation, in seconds'),
 });
 
-/** `chatVariables` as they were read. */
 export type ChatConfig = z.output<typeof chatVariables>;

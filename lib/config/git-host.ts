@@ -23,39 +23,39 @@ export const gitHostVariables = z.object({
     .optional()
     .transform((address) => address?.replace(/\/+$/, ''))
     .describe(
-      'its API; default https://api.github.com, for another host `<GIT_HOST_URL>/api/v3` or its api. name',
+      'its API; default https://api.github.com, or `<GIT_HOST_URL>/api/v3` (api.… for ghe.com hosts)',
     ),
   GIT_APP_CLIENT_ID: z
     .string()
     .regex(/^[\w.-]+$/, 'must be the client id of an app')
     .optional()
-    .describe('client id of the app that people log in to; default: that of app.json'),
+    .describe('client id of the GitHub App used to log in; default: from app.json'),
   GIT_DISCOVERY: z
     .enum(['auto', 'accounts'], 'must be auto or accounts')
     .default('auto')
     .describe(
-      'auto: the repositories of the app installations; accounts: those of ORG_ACCOUNT and PROJECT_ACCOUNT',
+      'which repositories are backed up; auto: those of the app installations; accounts: those of ORG_ACCOUNT and PROJECT_ACCOUNT',
     ),
   ORG_ACCOUNT: accountName.optional().describe('an account whose repositories are backed up'),
-  PROJECT_ACCOUNT: accountName.optional().describe('another one'),
+  PROJECT_ACCOUNT: accountName
+    .optional()
+    .describe('another account whose repositories are backed up'),
   GIT_TOKEN_PERSONAL: token
     .optional()
-    .describe('token for PROJECT_ACCOUNT, used only while no source login is stored'),
+    .describe('token for PROJECT_ACCOUNT, used if there is no stored login'),
   GIT_TOKEN_PRIVATE: token
     .optional()
     .describe(
-      'token for ORG_ACCOUNT and visible private repositories, used only while no source login is stored',
+      'token for ORG_ACCOUNT and its private repositories, used if there is no stored login',
     ),
   BACKUP_REPO_PATH: z
     .string()
     .refine(
       isDestination,
-      'must be a path, an ssh address or an https URL without credentials (http to loopback only)',
+      'must be a path, an ssh URL or an https URL without credentials (http to loopback only)',
     )
     .optional()
-    .describe(
-      'where archives are pushed: an https or ssh address of a repository, or a local path',
-    ),
+    .describe('where archives are pushed: a repository URL (https or ssh) or a local path'),
   BACKUP_CONFIG_DIR: z
     .string()
     .optional()
@@ -65,7 +65,6 @@ export const gitHostVariables = z.object({
     ),
 });
 
-/** `gitHostVariables` as they were read. */
 export type GitHostConfig = z.output<typeof gitHostVariables>;
 
 /** The folder of app.json and credentials.json. */

@@ -5,10 +5,9 @@ import { port } from './values.ts';
 export const listenVariables = z.object({
   HOST: z.string().default('127.0.0.1').describe('address that `npm start` binds'),
   PORT: port.optional().describe('port that `npm start` listens on; default 8080'),
-  SERVER_PORT: port.optional().describe('read when PORT is unset'),
+  SERVER_PORT: port.optional().describe('used if PORT is unset'),
 });
 
-/** `listenVariables` as they were read. */
 export type ListenConfig = z.output<typeof listenVariables>;
 
 /** The port to listen on: PORT, else SERVER_PORT, else 8080. */

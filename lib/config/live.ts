@@ -23,10 +23,10 @@ export const liveVariables = z.object({
     .describe('comma-separated origins whose pages may open /ws/live; * allows any'),
   SSE_MAX_DURATION_SECONDS: seconds(86_400)
     .default(300)
-    .describe("a log stream is closed after this; lower it where a platform's limit is lower"),
+    .describe("log streams are closed after this; must be below the platform's own limit"),
 });
 
-/** What the live feed is configured by. */
+/** All variables of the live feed. */
 export const liveSurfaceVariables = z.object({
   ...databaseVariables.shape,
   ...redisVariables.shape,
@@ -36,5 +36,4 @@ export const liveSurfaceVariables = z.object({
   ...liveVariables.shape,
 });
 
-/** `liveSurfaceVariables` as they were read. */
 export type LiveConfig = z.output<typeof liveSurfaceVariables>;

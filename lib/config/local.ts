@@ -16,5 +16,4 @@ export const localVariables = z.object({
   ...gitHostVariables.shape,
 });
 
-/** `localVariables` as they were read. */
 export type LocalConfig = z.output<typeof localVariables>;

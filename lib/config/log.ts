@@ -1,10 +1,10 @@
 import * as z from 'zod';
 import { logLevels } from '../log.ts';
 
-/** How much is logged. */
+/** Logging. */
 export const logVariables = z.object({
   LOG_LEVEL: z
     .enum(logLevels, 'must be debug, info, warn or error')
     .default('info')
-    .describe('least level that is written'),
+    .describe('minimum level of log lines'),
 });

@@ -9,15 +9,18 @@ export const mailVariables = z.object({
     .string()
     .regex(/^[\x21-\x7e]{1,512}$/, 'must be a key without spaces')
     .optional()
-    .describe('key of the mail service; without it nothing is mailed'),
+    .describe('API key of the mail service; without it no mail is sent'),
   RESEND_BASE_URL: secureUrl
     .default('https://api.resend.com')
     .transform((address) => address.replace(/\/+$/, ''))
-    .describe('address of the mail service, Resend or one that speaks like it'),
+    .describe('URL of the mail service: Resend, or one with a compatible API'),
   SMTP_FROM: z
     .string()
     .trim()
-    .refine(isSender, 'must be a mail address, or a name and one: Backups <backups@example.com>')
+    .refine(
+      isSender,
+      'must be a mail address, or a name and a mail address: Backups <backups@example.com>',
+    )
     .optional()
     .describe('the sender: `backups@example.com` or `Backups <backups@example.com>`'),
   SMTP_TO: list
@@ -25,13 +28,12 @@ export const mailVariables = z.object({
       z.array(z.email('must be a list of mail addresses')).max(50, 'must be a list of at most 50'),
     )
     .default([])
-    .describe('comma-separated addresses that may get reports; nobody else ever does'),
+    .describe('comma-separated addresses to which reports may be sent, and no others'),
   REPORTS_ACCEPT_INTERNAL: flag(false).describe(
-    'true lets the MCP server mail reports with the internal secret, to all of SMTP_TO',
+    'true: the MCP server may mail reports to SMTP_TO with the internal secret',
   ),
 });
 
-/** `mailVariables` as they were read. */
 export type MailConfig = z.output<typeof mailVariables>;
 
 function isSender(text: string): boolean {

@@ -13,17 +13,17 @@ export const backendVariables = z.object({
     .optional()
     .transform((address) => address?.replace(/\/+$/, ''))
     .describe(
-      'the service API, for an MCP server without a database and for /observatory/ready; default: the running server of DATA_DIR',
+      'URL of the service API, for MCP servers without a database and for /observatory/ready; default: the running server of DATA_DIR',
     ),
   OBSERVATORY_URL: z
     .union([z.literal(''), secureUrl])
     .optional()
     .describe(
-      'the observatory; default `/observatory` of BACKEND_URL or of the running server, empty: none',
+      'URL of the observatory; default `/observatory` of BACKEND_URL or of the running server; empty: none',
     ),
 });
 
-/** How `npm run mcp` talks to its client. */
+/** The transports of `npm run mcp`. */
 const mcpTransports = ['stdio', 'http', 'sse'] as const;
 
 /** The MCP server. */
@@ -38,10 +38,10 @@ export const mcpVariables = z.object({
     .describe('bearer token of the MCP server over the network, at least 32 characters'),
   MCP_MAX_CALLS_PER_MINUTE: wholeNumber(1, 1_000_000)
     .default(600)
-    .describe('requests a minute over the network with that token'),
+    .describe('requests per minute over the network with this token'),
 });
 
-/** What the MCP server is configured by. */
+/** All variables of the MCP server. */
 export const mcpSurfaceVariables = z.object({
   ...databaseVariables.shape,
   ...redisVariables.shape,
@@ -51,9 +51,8 @@ export const mcpSurfaceVariables = z.object({
   ...gatewayVariables.shape,
   ...mcpVariables.shape,
   BACKUP_ARCHIVE_PATH: archiveVariables.shape.BACKUP_ARCHIVE_PATH,
-  // The system's PATH, to find git.
+  // To find git.
   PATH: z.string().optional(),
 });
 
-/** `mcpSurfaceVariables` as they were read. */
 export type McpConfig = z.output<typeof mcpSurfaceVariables>;

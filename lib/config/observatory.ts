@@ -11,7 +11,7 @@ import { backendVariables } from './mcp.ts';
 import { redisVariables } from './redis.ts';
 import { searchVariables } from './search.ts';
 
-/** What the observatory is configured by. */
+/** All variables of the observatory. */
 export const observatoryVariables = z.object({
   ...databaseVariables.shape,
   ...redisVariables.shape,
@@ -24,14 +24,13 @@ export const observatoryVariables = z.object({
   ...mailVariables.shape,
   BACKEND_URL: backendVariables.shape.BACKEND_URL,
   BACKUP_ARCHIVE_PATH: archiveVariables.shape.BACKUP_ARCHIVE_PATH,
-  // The system's PATH, to find git.
+  // To find git.
   PATH: z.string().optional(),
   VERCEL_URL: z
     .string()
     .regex(/^[a-z0-9.-]+$/i, 'must be a host name')
     .optional()
-    .describe("set by the platform: the deployment's host name, where its service API answers"),
+    .describe("set by the platform: the deployment's host name, used to reach its service API"),
 });
 
-/** `observatoryVariables` as they were read. */
 export type ObservatoryConfig = z.output<typeof observatoryVariables>;

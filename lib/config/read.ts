@@ -34,6 +34,6 @@ export function readConfig<Shape extends z.ZodRawShape>(
   // Compiling the schema does not pay off for a single use.
   const parsed = variables.safeParse(given, { jitless: true });
   if (parsed.success) return parsed.data;
-  const faults = parsed.error.issues.map((issue) => `${String(issue.path[0])} ${issue.message}`);
-  throw new ConfigError([...new Set(faults)].join('; '));
+  const problems = parsed.error.issues.map((issue) => `${String(issue.path[0])} ${issue.message}`);
+  throw new ConfigError([...new Set(problems)].join('; '));
 }

@@ -1,14 +1,14 @@
 import * as z from 'zod';
 import { parseNetwork } from '../http/network.ts';
 
-const portFault = 'must be a port number, 0 to 65535';
+const portError = 'must be a port number, 0 to 65535';
 
 /** A port number. */
 export const port = z
   .string()
-  .regex(/^\d{1,5}$/, portFault)
+  .regex(/^\d{1,5}$/, portError)
   .transform(Number)
-  .refine((number) => number <= 65535, portFault);
+  .refine((number) => number <= 65535, portError);
 
 /** `true` or `false`. */
 export const flag = (fallback: boolean) =>
@@ -61,15 +61,14 @@ function isSecureUrl(text: string): boolean {
   return isPrivate && username === '' && password === '';
 }
 
-/** A whole number from `least` to `most`. */
-export const wholeNumber = (least: number, most: number) => {
-  const fault = `must be a whole number, ${least} to ${most}`;
-  const fits = (number: number) => Number.isInteger(number) && number >= least && number <= most;
-  return z.coerce.number(fault).refine(fits, fault);
+/** A whole number from `min` to `max`. */
+export const wholeNumber = (min: number, max: number) => {
+  const error = `must be a whole number, ${min} to ${max}`;
+  return z.coerce.number(error).pipe(z.int(error).min(min, error).max(max, error));
 };
 
-/** A number of seconds above 0 and at most `most`, fractions allowed. */
-export const seconds = (most: number) => {
-  const fault = `must be a number of seconds above 0, at most ${most}`;
-  return z.coerce.number(fault).refine((number) => number > 0 && number <= most, fault);
+/** A number of seconds above 0 and at most `max`; fractions are allowed. */
+export const seconds = (max: number) => {
+  const error = `must be a number of seconds above 0, at most ${max}`;
+  return z.coerce.number(error).positive(error).max(max, error);
 };

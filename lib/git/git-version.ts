@@ -15,11 +15,11 @@ export const installGit = `install git ${MIN_GIT_VERSION.join('.')} or newer`;
  * Returns the version of git. Throws SERVICE_UNAVAILABLE with advice when git is missing or too old.
  */
 export async function checkGit(environment: Environment, signal: AbortSignal): Promise<string> {
-  const said = (await readVersion(environment, signal)).trim();
-  const version = parseGitVersion(said);
-  const shown = said.slice(0, 100);
+  const output = (await readVersion(environment, signal)).trim();
+  const version = parseGitVersion(output);
+  const shown = output.slice(0, 100);
   if (version === null)
-    throw unusable(`\`git --version\` says no version but ${JSON.stringify(shown)}`);
+    throw unusable(`\`git --version\` printed no version: ${JSON.stringify(shown)}`);
   if (isOlder(version, MIN_GIT_VERSION)) throw unusable(`found ${shown}, which is too old`);
   return version.join('.');
 }
@@ -28,8 +28,8 @@ export async function checkGit(environment: Environment, signal: AbortSignal): P
  * Parses major, minor and patch from the output of `git --version`, ignoring vendor suffixes as in
  * `2.39.5 (Apple Git-154)` and `2.45.1.windows.1`. Null when there is no version.
  */
-export function parseGitVersion(said: string): readonly [number, number, number] | null {
-  const [, major, minor, patch = 0] = /\b(\d{1,4})\.(\d{1,4})(?:\.(\d{1,4}))?/.exec(said) ?? [];
+export function parseGitVersion(output: string): readonly [number, number, number] | null {
+  const [, major, minor, patch = 0] = /\b(\d{1,4})\.(\d{1,4})(?:\.(\d{1,4}))?/.exec(output) ?? [];
   return major === undefined ? null : [Number(major), Number(minor), Number(patch)];
 }
 

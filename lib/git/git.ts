@@ -193,8 +193,8 @@ function describeFailure(ending: Ending, timedOut: boolean, args: readonly strin
   if (ending.isMaxBuffer) {
     return new GitError(`git ${command} wrote too much output and was stopped`, 'output');
   }
-  const said = cleanText(Buffer.from(ending.stderr ?? []).toString());
+  const errorOutput = cleanText(Buffer.from(ending.stderr ?? []).toString());
   const end = ending.signal ? `was stopped by ${ending.signal}` : `ended with ${ending.exitCode}`;
   const fault = ending.signal ? 'stopped' : 'failed';
-  return new GitError(said === '' ? `git ${command} ${end}` : said, fault);
+  return new GitError(errorOutput === '' ? `git ${command} ${end}` : errorOutput, fault);
 }

@@ -1,31 +1,31 @@
 import type { Context, MiddlewareHandler } from 'hono';
 import type { HttpConfig } from '../config/http.ts';
-import { carriesInternalSecret } from './authentication.ts';
+import { hasInternalSecret } from './authentication.ts';
 import type { HttpEnv } from './env.ts';
 import { isInNetworks, type Network, parseAddress, parseNetworks } from './network.ts';
 
-/** Who is at the other end of the connection, and what the forwarded header says. */
+/** The address of the peer, and the content of the forwarded header. */
 export interface Connection {
   peer: string;
   forwarded: string | undefined;
 }
 
-/** Reads the connection of a request. `header` is TRUST_PROXY_HEADER. */
+/** `header` is the value of TRUST_PROXY_HEADER. */
 export type ReadConnection = (c: Context<HttpEnv>, header: string) => Connection;
 
-/** Counted as one client: requests whose peer is not known. */
+/** Requests with an unknown peer count as one client. */
 const UNKNOWN_PEER = 'unknown';
 
-/** The peer is the socket's, as on a server of our own. */
+/** For our own server: the peer is the socket's remote address. */
 export const readSocketConnection: ReadConnection = (c, header) => ({
   peer: c.env?.incoming?.socket.remoteAddress ?? UNKNOWN_PEER,
   forwarded: c.req.header(header),
 });
 
 /**
- * The peer is the one that the serverless platform vouches for: it sets x-real-ip itself and drops what
- * a client sent under that name. It also writes the same address into X-Forwarded-For, which is then
- * its own word and no address that the caller forwards.
+ * For the serverless platform, which sets x-real-ip itself and drops any value that the client sent. The
+ * platform also appends that address to X-Forwarded-For; it is removed here, because only what the caller
+ * forwarded counts.
  */
 export const readPlatformConnection: ReadConnection = (c, header) => {
   const peer = parseAddress(c.req.header('x-real-ip') ?? '') ?? UNKNOWN_PEER;
@@ -35,16 +35,16 @@ export const readPlatformConnection: ReadConnection = (c, header) => {
 };
 
 export interface ClientAddress {
-  /** The address that limits and logs count by. */
+  /** The address used for rate limits and logs. */
   client: string;
-  /** What the forwarded header gave, null when it was not read or held no address. */
+  /** The address from the forwarded header; null if it was ignored or held none. */
   forwarded: string | null;
 }
 
 /**
- * The client of a request: the peer, unless the peer is a trusted proxy or the bearer of the internal
- * secret. Then the forwarded header counts, from the right, up to the first address that is not a
- * trusted proxy; malformed entries are skipped, and with none left it is the peer.
+ * Resolves the client of a request. It is the peer, unless the peer is a trusted proxy or sends the internal
+ * secret. Then it is the rightmost address in the forwarded header that is not a trusted proxy. Malformed
+ * entries are skipped; if none is left, it is the peer.
  */
 export function resolveClientAddress(
   { peer, forwarded }: Connection,
@@ -61,14 +61,14 @@ export function resolveClientAddress(
   return { client: found ?? address, forwarded: found };
 }
 
-/** Finds out the client of each request and whether it bears the internal secret. */
+/** Sets the client address of each request, and whether it has the internal secret. */
 export function identifyClient(
   config: HttpConfig,
   readConnection: ReadConnection,
 ): MiddlewareHandler<HttpEnv> {
   const trusted = parseNetworks(config.TRUSTED_PROXIES);
   return async (c, next) => {
-    const bearsSecret = carriesInternalSecret(c, config);
+    const bearsSecret = hasInternalSecret(c, config);
     const connection = readConnection(c, config.TRUST_PROXY_HEADER);
     const { client, forwarded } = resolveClientAddress(connection, trusted, bearsSecret);
     c.set('hasInternalSecret', bearsSecret);
@@ -78,7 +78,7 @@ export function identifyClient(
   };
 }
 
-/** One entry of the header: an address, `ip:port`, `[v6]` or `[v6]:port`. */
+/** Parses one entry of the header: an address, `ip:port`, `[v6]` or `[v6]:port`. */
 function parseEntry(entry: string): string | null {
   const text = entry.trim();
   const bracketed = /^\[([^\]]*)\](?::\d{1,5})?$/.exec(text);

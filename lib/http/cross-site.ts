@@ -5,36 +5,36 @@ import type { ReadConnection } from './client-address.ts';
 import type { HttpEnv } from './env.ts';
 import { isInNetworks, parseNetworks } from './network.ts';
 
-/** Requests that change nothing. */
 const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /**
- * Refuses with 403 what a browser sends for a page of another site, before it is counted: such a page could
- * otherwise use up the requests and the failed logins of its visitor's address. Whatever may change something
- * is refused, and of the rest what browsers mark as cross-site, but for opening a page and for the handshake
- * of a WebSocket, which has a list of origins. What is let through is marked, to be counted apart.
+ * Rejects requests that a browser sends on behalf of another site's page with 403, before the rate limit:
+ * such a page could otherwise use up its visitor's requests and login attempts. Rejected are all requests
+ * that may change something, and of the others those that the browser marks as cross-site, except navigations
+ * and WebSocket handshakes (which check a list of origins themselves). Allowed cross-site requests are
+ * flagged, so that they are rate limited separately.
  */
-export function refuseCrossSite(
+export function rejectCrossSite(
   config: HttpConfig,
   readConnection: ReadConnection,
 ): MiddlewareHandler<HttpEnv> {
   const proxies = parseNetworks(config.TRUSTED_PROXIES);
 
-  /** The names by which the client may know the server: its Host, and what it was in front of a proxy. */
+  /** The names by which the client may know the server: Host, and X-Forwarded-Host from a trusted proxy. */
   function hostsOf(c: Context<HttpEnv>): readonly string[] {
     const host = c.req.header('host') ?? new URL(c.req.url).host;
     const forwarded = c.req.header('x-forwarded-host')?.split(',').at(-1)?.trim();
     if (forwarded === undefined) return [host];
     const { peer } = readConnection(c, config.TRUST_PROXY_HEADER);
-    const isVouchedFor = c.get('hasInternalSecret') || isInNetworks(peer, proxies);
-    return isVouchedFor ? [host, forwarded] : [host];
+    const isTrusted = c.get('hasInternalSecret') || isInNetworks(peer, proxies);
+    return isTrusted ? [host, forwarded] : [host];
   }
 
   return async (c, next) => {
     const site = c.req.header('sec-fetch-site')?.toLowerCase();
     const isCrossSite = isForeign(site, c.req.header('origin'), () => hostsOf(c));
-    if (isCrossSite && !mayStillAsk(c, site)) {
-      throw new AppError('FORBIDDEN', 'pages of other origins may not ask');
+    if (isCrossSite && !isAllowed(c, site)) {
+      throw new AppError('FORBIDDEN', 'requests from pages of other origins are not allowed');
     }
     c.set('isCrossSite', isCrossSite);
     c.set(
@@ -46,9 +46,9 @@ export function refuseCrossSite(
 }
 
 /**
- * Does a page of another origin stand behind a request? The word of a browser that knows decides, since the
- * Origin of a server's own pages looks foreign behind a proxy that replaces Host. Programs send neither
- * header, and editors an Origin that is no web page's.
+ * Whether a page of another origin made the request. Sec-Fetch-Site comes first, since the Origin of our own
+ * pages looks foreign behind a proxy that rewrites Host. Programs send neither header, and editors send an
+ * Origin that is not a web page's.
  */
 function isForeign(
   site: string | undefined,
@@ -57,14 +57,14 @@ function isForeign(
 ): boolean {
   if (site === 'same-origin' || site === 'none') return false;
   if (site === 'cross-site') return true;
-  // What remains of the browsers' words is same-site: another port, or another name of the same owner.
+  // Only same-site is left: another port, or another subdomain of the same site.
   if (origin === undefined) return site !== undefined;
   return !hosts().some((host) => isOriginOf(origin, host));
 }
 
 /**
- * Does a page of this server stand behind a request? A browser tells by Sec-Fetch-Site; one that does not,
- * as over plain http from another machine, by the Origin of every change.
+ * Does the request come from a page of this server? Browsers say so in Sec-Fetch-Site. Over plain http they do
+ * that for localhost only; from other machines the Origin of a change says it.
  */
 function isSameOrigin(
   site: string | undefined,
@@ -79,21 +79,24 @@ function isSameOrigin(
   );
 }
 
-/** Does the request's method promise to change nothing? */
+/** Is the request's method a safe one, which changes nothing? */
 export function isReading(c: Context): boolean {
   return safeMethods.has(c.req.method);
 }
 
-function mayStillAsk(c: Context<HttpEnv>, site: string | undefined): boolean {
+function isAllowed(c: Context<HttpEnv>, site: string | undefined): boolean {
   if (!isReading(c)) return false;
   if (site !== 'cross-site') return true;
   if (c.req.header('upgrade')?.toLowerCase() === 'websocket') return true;
-  // A window that goes there; a frame within another page would be no document of its own.
+  // A top-level navigation. In a frame, the destination would not be a document.
   const { 'sec-fetch-mode': mode, 'sec-fetch-dest': destination } = c.req.header();
   return mode === 'navigate' && destination === 'document';
 }
 
-/** Is it an origin of pages at `host`, or of no web page? The scheme only says what the usual port is. */
+/**
+ * Whether the origin is that of pages at `host`, or not a web page's. The scheme only determines the default
+ * port.
+ */
 function isOriginOf(origin: string, host: string): boolean {
   if (!URL.canParse(origin)) return false;
   const { protocol, host: originHost } = new URL(origin);

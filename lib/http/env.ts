@@ -1,25 +1,24 @@
 import type { ServerResponse } from 'node:http';
 
-/** Answers on the connection itself, with the headers that the answer would have had. */
+/** Responds on the connection itself, with the headers that middleware has set. */
 export type TakeOver = (headers: Headers) => void;
 
-/** What the middleware of every surface leaves for the handlers behind it. */
+/** The context that the middleware of every surface provides to handlers. */
 export interface HttpEnv {
   Bindings: {
-    /** The node server's request, there when the app runs behind one. */
+    /** The request of the Node.js server, if the app runs on one. */
     incoming?: { socket: { remoteAddress?: string | undefined } };
-    /** Its answer, for a handler that takes the connection over. */
+    /** Its response, for a handler that takes the connection over. */
     outgoing?: ServerResponse;
   };
   Variables: {
     requestId: string;
-    /** The address that limits and logs count by. */
+    /** The address used for rate limits and logs. */
     clientAddress: string;
-    /** The address that a bearer of the internal secret forwards; null when there is none. */
+    /** The address that a caller with the internal secret forwards; null without one. */
     forwardedAddress: string | null;
-    /** True when the request carries the internal secret. */
     hasInternalSecret: boolean;
-    /** Does a page of another origin stand behind the request? */
+    /** Whether a page of another origin made the request. */
     isCrossSite: boolean;
     /** Does a page of this server stand behind the request? */
     isSameOrigin: boolean;
@@ -27,11 +26,11 @@ export interface HttpEnv {
     routePattern: string;
     /** Set by a handler that takes the connection over. */
     takeOver?: TakeOver;
-    /** Name of the user whose token the request carries, there behind the check of access `user`. */
+    /** The user whose token the request has. Set for routes with access `user`. */
     user: string;
-    /** The login in a browser that the token belongs to; null for one that was issued to a program. */
+    /** The browser session of the token; null for a token without one. */
     browserSession: { id: string; expiresAt: number } | null;
-    /** Why it could not be found out whose token a request carries. */
-    userFault: unknown;
+    /** The error of a token lookup that failed. */
+    userError: unknown;
   };
 }

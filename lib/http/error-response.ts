@@ -4,7 +4,7 @@ import { AppError, type ErrorCode, errorCodes } from '../errors.ts';
 import type { Log } from '../log.ts';
 import type { HttpEnv } from './env.ts';
 
-/** Codes whose body is the envelope; every other error is `{error, request_id}`. */
+/** Codes whose body is the envelope; all others have `{error, request_id}`. */
 const enveloped: ReadonlySet<ErrorCode> = new Set([
   'UNAUTHORIZED',
   'RATE_LIMITED',
@@ -14,26 +14,26 @@ const enveloped: ReadonlySet<ErrorCode> = new Set([
 
 const RETRY_AFTER_SECONDS = '5';
 
-/** An error as a client gets it. */
-export interface ErrorAnswer {
+/** An error as it is sent to the client. */
+export interface ErrorResponse {
   status: (typeof errorCodes)[ErrorCode]['status'];
   headers: Record<string, string>;
   body: object;
 }
 
-/** How a surface puts errors into words: each has a body shape of its own. */
-export type DescribeError = (error: AppError, requestId: string) => ErrorAnswer;
+/** Each surface has its own shape of error bodies. */
+export type DescribeError = (error: AppError, requestId: string) => ErrorResponse;
 
-/** The status of an error and its headers, which are the same on every surface. */
-export function describeErrorHead(error: AppError): Pick<ErrorAnswer, 'status' | 'headers'> {
+/** The status and headers of an error, which are the same on every surface. */
+export function describeErrorHead(error: AppError): Pick<ErrorResponse, 'status' | 'headers'> {
   const { status } = errorCodes[error.code];
   const headers: Record<string, string> =
     status === 503 ? { 'Retry-After': RETRY_AFTER_SECONDS, ...error.headers } : error.headers;
   return { status, headers };
 }
 
-/** What the service API answers to an error. */
-export function describeError(error: AppError, requestId: string): ErrorAnswer {
+/** The service API's response to an error. */
+export function describeError(error: AppError, requestId: string): ErrorResponse {
   const { code, message } = error;
   const body = enveloped.has(code)
     ? { success: false, error: { code, message, request_id: requestId }, message }
@@ -42,8 +42,8 @@ export function describeError(error: AppError, requestId: string): ErrorAnswer {
 }
 
 /**
- * Answers a request with the error that ended it. What is not an AppError is unknown: logged with its
- * cause, and answered 500 with a text that holds the request id and nothing else.
+ * Responds with the error that ended a request. Anything but an AppError is logged with its cause and becomes
+ * a 500 whose text holds only the request id.
  */
 export function respondToError(
   thrown: unknown,
@@ -69,7 +69,7 @@ export function respondToError(
 
 function asAppError(thrown: unknown, requestId: string): AppError {
   if (thrown instanceof AppError && thrown.code !== 'INTERNAL_ERROR') return thrown;
-  // Hono's own refusals, such as a body that is not JSON.
+  // Thrown by Hono, for example for a body that is not JSON.
   if (thrown instanceof HTTPException && thrown.status < 500) {
     const code = Object.entries(errorCodes).find(([, { status }]) => status === thrown.status)?.[0];
     return new AppError(isErrorCode(code) ? code : 'BAD_REQUEST', thrown.message || 'bad request');

@@ -24,7 +24,7 @@ export const observatoryError = z
       details: z
         .array(z.object({ path: z.string(), message: z.string() }))
         .optional()
-        .meta({ description: 'The faults of an input; only with code VALIDATION_ERROR.' }),
+        .meta({ description: 'What is wrong with each field; only with code VALIDATION_ERROR.' }),
     }),
     request_id: z.string(),
     report_id: z.guid().optional().meta({

@@ -4,34 +4,34 @@ import type { Database } from '../database/database.ts';
 import { hasOwnProcess } from '../processes/own-process.ts';
 import type { HttpEnv } from './env.ts';
 
-/** The figures of one process, in a registry of their own. */
+/** The metrics of one process, in their own registry. */
 export interface Metrics {
-  /** Counts each request, its duration and those under way, keyed by route pattern. */
+  /** Counts requests, their durations and those in flight, by route pattern. */
   observeRequests: MiddlewareHandler<HttpEnv>;
-  /** Counts a request that was refused for the load, beside the others. */
+  /** Counts a request that was rejected because of overload. */
   countShed(): void;
   /** Adds gauges of the database's connection pool. */
   observeDatabase(database: Database): void;
-  /** Prometheus text, and its content type. */
+  /** The metrics as Prometheus text. */
   render(): Promise<string>;
   contentType: string;
-  /** The same figures for `format=json`. */
+  /** The same metrics for `format=json`. */
   json(): Promise<MetricFamily[]>;
 }
 
-/** One metric with its values, as `format=json` shows it. */
+/** One metric with its values, as in `format=json`. */
 export interface MetricFamily {
   name: string;
   help: string;
   type: string;
-  /** `name` is there where it differs from the family's, as for the parts of a histogram. */
+  /** `name` is set if it differs from the family's, as for the parts of a histogram. */
   values: { name?: string; labels: Partial<Record<string, string | number>>; value: number }[];
 }
 
-/** A value as the library gives it; the name is missing in its types. */
+/** prom-client's types lack `metricName`. */
 type NamedValue = MetricFamily['values'][number] & { metricName?: string };
 
-/** Route of a request that no route serves: the raw path would be a series for each guess. */
+/** The route label of a 404. Raw paths would create a time series for each. */
 const UNMATCHED_ROUTE = 'unmatched';
 
 const PROCESS_DELAY_MS = 1_000;
@@ -39,9 +39,9 @@ const PROCESS_DELAY_MS = 1_000;
 const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
 /**
- * Makes the metrics of one process. Its memory, processor time and event loop are among
- * them where the runtime can tell: an isolate, as workerd has them, is no process of its own. They are
- * measured from a second after the start, or from when they are first asked for.
+ * Creates the metrics of one process. Memory, CPU time and event loop lag are included if the runtime is a
+ * process of its own, which a workerd isolate is not. Their collection starts after a second, or when metrics
+ * are first read.
  */
 export function createMetrics(): Metrics {
   const registry = new Registry();
@@ -51,18 +51,18 @@ export function createMetrics(): Metrics {
     if (!isMeasuring) collectDefaultMetrics({ register: registry });
     isMeasuring = true;
   };
-  // The first request of a cold start is not kept waiting by what this loads.
+  // Loading the collectors would delay the first request of a cold start.
   if (!isMeasuring) setTimeout(measureProcess, PROCESS_DELAY_MS).unref();
   const labelNames = ['method', 'route', 'status'] as const;
   const requests = new Counter({
     name: 'http_requests_total',
-    help: 'Requests that were answered.',
+    help: 'Completed requests.',
     labelNames,
     registers,
   });
   const durations = new Histogram({
     name: 'http_request_duration_seconds',
-    help: 'Time from the arrival of a request to the start of its answer.',
+    help: 'Time from the arrival of a request to the start of its response.',
     labelNames,
     buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15],
     registers,
@@ -75,7 +75,7 @@ export function createMetrics(): Metrics {
 
   const shed = new Counter({
     name: 'http_requests_shed_total',
-    help: 'Requests that were refused because too many were under way.',
+    help: 'Requests rejected because of overload.',
     registers,
   });
 
@@ -101,8 +101,8 @@ export function createMetrics(): Metrics {
     observeDatabase(database) {
       const states = {
         total: 'Connections of the database pool.',
-        idle: 'Connections of the database pool that wait for work.',
-        waiting: 'Queries that wait for a connection of the database pool.',
+        idle: 'Idle connections of the database pool.',
+        waiting: 'Queries waiting for a connection of the database pool.',
       } as const;
       for (const state of ['total', 'idle', 'waiting'] as const) {
         new Gauge({

@@ -3,26 +3,26 @@ import ipaddr from 'ipaddr.js';
 
 type ParsedAddress = ipaddr.IPv4 | ipaddr.IPv6;
 
-/** A block of addresses. One address is a block of its own. */
+/** A CIDR block. A single address is a block of one. */
 export interface Network {
   base: ParsedAddress;
   prefixLength: number;
 }
 
-/** Bits in front of the IPv4 part of an IPv4-mapped IPv6 address. */
+/** Bits before the IPv4 part of an IPv4-mapped IPv6 address. */
 const MAPPED_PREFIX = 96;
 
 /**
- * Reads one IP address and returns its one written form: lower case, shortened, without a zone, and as
- * IPv4 when it is IPv4-mapped. Null for anything else; octal and short IPv4 forms are not addresses.
+ * Parses an IP address and returns its canonical form: lower case, compressed, without a zone, and as IPv4 if
+ * it is IPv4-mapped. Returns null for anything else, including octal and short IPv4 forms.
  */
 export function parseAddress(text: string): string | null {
   return parse(text)?.toString() ?? null;
 }
 
 /**
- * Reads an address or CIDR. Bits behind the prefix are ignored, an IPv4-mapped block becomes the IPv4
- * block. Null when it is neither.
+ * Parses an address or CIDR; null if it is neither. Host bits are ignored, and an IPv4-mapped block becomes
+ * the IPv4 block.
  */
 export function parseNetwork(text: string): Network | null {
   const [address = '', prefix, ...rest] = text.split('/');
@@ -38,7 +38,7 @@ export function parseNetwork(text: string): Network | null {
   return { base: written, prefixLength: length };
 }
 
-/** Reads a list of addresses and CIDRs. Throws a RangeError on one that is neither. */
+/** Parses a list of addresses and CIDRs. Throws a RangeError for an invalid entry. */
 export function parseNetworks(texts: readonly string[]): Network[] {
   return texts.map((text) => {
     const network = parseNetwork(text);
@@ -47,7 +47,7 @@ export function parseNetworks(texts: readonly string[]): Network[] {
   });
 }
 
-/** Does one of the networks hold the address? False for a text that is no address. */
+/** Whether one of the networks contains the address. False if it is not an address. */
 export function isInNetworks(address: string, networks: readonly Network[]): boolean {
   if (networks.length === 0) return false;
   const parsed = parse(address);
@@ -57,7 +57,7 @@ export function isInNetworks(address: string, networks: readonly Network[]): boo
   );
 }
 
-/** Is it an address of this machine alone: 127.0.0.0/8 or ::1, also as IPv4-mapped? */
+/** Whether it is in 127.0.0.0/8 or ::1, also IPv4-mapped. */
 export function isLoopback(address: string): boolean {
   return parse(address)?.range() === 'loopback';
 }
@@ -66,7 +66,7 @@ function parse(text: string): ParsedAddress | null {
   return isAddress(text) ? ipaddr.process(withoutZone(text)) : null;
 }
 
-/** The pattern of IPv6 is large: no cold start makes it for an address that holds no colon. */
+/** The regular expression for IPv6 is slow to compile: avoid it for addresses without a colon. */
 function isAddress(text: string): boolean {
   return text.includes(':') ? isIPv6(text) : isIPv4(text);
 }

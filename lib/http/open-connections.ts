@@ -1,36 +1,36 @@
+import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
-import { type ConnectionLimits, isLimitedAlone } from './connection-limits.ts';
-import { parseAddress } from './network.ts';
+import { isInNetworks, type Network, parseAddress } from './network.ts';
 
 /**
- * The open connections of a server, within its limits. One that comes when there is no room takes the place
- * of the one that has been idle longest, of its own address when that has too many; it is refused only when
- * none is idle.
+ * The open connections of a server, within its limits. When a limit is reached, a new connection replaces the
+ * one that has been idle longest (of the same address, if that address is at its limit). If none is idle, the
+ * new connection is rejected.
  */
 export class OpenConnections {
   readonly #limits: ConnectionLimits | null;
   readonly #isIdle: (socket: Socket) => boolean;
-  readonly #onRefused: (address: string) => void;
-  /** Those of each address and all, the one that was used last at the end. */
+  readonly #onRejected: (address: string) => void;
+  /** By address and all, each in the order of last use. */
   readonly #byAddress = new Map<string, Set<Socket>>();
   readonly #all = new Set<Socket>();
 
   constructor(options: {
     limits: ConnectionLimits | null;
     isIdle(socket: Socket): boolean;
-    onRefused(address: string): void;
+    onRejected(address: string): void;
   }) {
     this.#limits = options.limits;
     this.#isIdle = options.isIdle;
-    this.#onRefused = options.onRefused;
+    this.#onRejected = options.onRejected;
   }
 
-  /** Takes a new connection, or destroys it and returns false. It is forgotten when it closes. */
+  /** Accepts a new connection until it closes, or destroys it and returns false. */
   admit(socket: Socket): boolean {
     const address = addressOf(socket);
     if (!this.#makeRoom(address)) {
       socket.destroy();
-      this.#onRefused(address);
+      this.#onRejected(address);
       return false;
     }
     this.#add(socket, address);
@@ -38,7 +38,7 @@ export class OpenConnections {
     return true;
   }
 
-  /** Notes that a connection was used just now. */
+  /** Marks a connection as just used. */
   touch(socket: Socket): void {
     if (!this.#all.has(socket)) return;
     const address = addressOf(socket);
@@ -54,7 +54,7 @@ export class OpenConnections {
     const limits = this.#limits;
     if (limits === null) return true;
     const own = this.#byAddress.get(address);
-    if (own && own.size >= limits.perAddress && isLimitedAlone(address, limits)) {
+    if (own && own.size >= limits.perAddress && hasOwnLimit(address, limits)) {
       return this.#endIdle(own);
     }
     return this.#all.size < limits.total || this.#endIdle(this.#all);
@@ -87,4 +87,46 @@ export class OpenConnections {
 
 function addressOf({ remoteAddress = '' }: Socket): string {
   return parseAddress(remoteAddress) ?? remoteAddress;
+}
+
+/** How many connections a server accepts. */
+export interface ConnectionLimits {
+  total: number;
+  perAddress: number;
+  /** Addresses shared by many clients, such as proxies. Only the total applies to them. */
+  shared: readonly Network[];
+}
+
+const MAX_TOTAL = 4_096;
+const MAX_PER_ADDRESS = 1_024;
+/** Assumed where the system does not expose its limit of open files. */
+const USUAL_FILE_LIMIT = 1_024;
+
+/**
+ * Derives the limits from the number of files that the process may open. A quarter is reserved for the
+ * database, git and files; one address may use half of the rest.
+ */
+export function chooseConnectionLimits(
+  shared: readonly Network[],
+  fileLimit: number = readFileLimit(),
+): ConnectionLimits {
+  const total = Math.max(2, Math.min(MAX_TOTAL, Math.floor(fileLimit * 0.75)));
+  return { total, perAddress: Math.min(MAX_PER_ADDRESS, Math.floor(total / 2)), shared };
+}
+
+/** Whether the limit per address applies to this address. */
+export function hasOwnLimit(address: string, { shared }: ConnectionLimits): boolean {
+  return !isInNetworks(address, shared);
+}
+
+/** The limit of open files of this process (Linux only). */
+function readFileLimit(): number {
+  let limits = '';
+  try {
+    limits = readFileSync('/proc/self/limits', 'utf8');
+  } catch {
+    return USUAL_FILE_LIMIT; // not Linux, or /proc is not mounted
+  }
+  const [, soft] = /^Max open files\s+(\d+)/m.exec(limits) ?? [];
+  return soft === undefined ? Number.POSITIVE_INFINITY : Number(soft);
 }

@@ -1,11 +1,11 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** The answers of a server that are not finished, by their connections. */
+/** The unfinished responses of a server, by connection. */
 export class OpenResponses {
   readonly #bySocket = new Map<Socket, Set<ServerResponse>>();
 
-  /** Counts an answer until its `close`. */
+  /** Tracks a response until its `close`. */
   add(response: ServerResponse): void {
     const { socket } = response.req;
     this.#bySocket.set(socket, (this.#bySocket.get(socket) ?? new Set()).add(response));
@@ -19,12 +19,12 @@ export class OpenResponses {
     if (responses?.size === 0) this.#bySocket.delete(socket);
   }
 
-  /** Lets go of those of a connection that is gone: what waited behind another one has no end of its own. */
+  /** Drops the responses of a closed connection: pipelined ones emit no `close` of their own. */
   forget(socket: Socket): void {
     this.#bySocket.delete(socket);
   }
 
-  /** Those of one connection, in the order of their requests: the others wait for the first. */
+  /** The responses of one connection in the order of their requests, which is the order they are sent in. */
   of(socket: Socket): readonly ServerResponse[] {
     return [...(this.#bySocket.get(socket) ?? [])];
   }

@@ -5,10 +5,10 @@ import type { RateCount, RateLimiter } from '../rate-limits/rate-count.ts';
 import type { HttpEnv } from './env.ts';
 
 /**
- * Limits requests: by name with a user's token, of which `maxPerUser` replaces the usual number; else by
- * client address without the internal secret and by forwarded address with it. A bearer that forwards no
- * address is not limited. What a page of another site made a browser ask is counted apart, so that it takes
- * nothing from who sits in front of it.
+ * Limits requests per user if they have a user's token (`maxPerUser` overrides the default), per forwarded
+ * address if they have the internal secret, else per client address. Requests with the internal secret and no
+ * forwarded address are unlimited. Cross-site requests are counted separately, so that other sites cannot use
+ * up their visitors' limits.
  */
 export function limitRate(
   { limiter, clock }: { limiter: RateLimiter; clock: Clock },
@@ -17,15 +17,15 @@ export function limitRate(
   return async (c, next) => {
     const count = await countRequest(c, limiter, maxPerUser);
     if (count === null) await next();
-    else await withinCount(c, next, count, clock);
+    else await enforceRateLimit(c, next, count, clock);
   };
 }
 
 /**
- * Lets a request pass that its count allows, with the RateLimit-* headers on its answer. Throws RATE_LIMITED
- * with Retry-After for one that it does not.
+ * Continues if the count allows it and adds the RateLimit-* headers to the response. Otherwise throws
+ * RATE_LIMITED with Retry-After.
  */
-export async function withinCount(
+export async function enforceRateLimit(
   c: Context<HttpEnv>,
   next: Next,
   count: RateCount,
@@ -41,7 +41,7 @@ export async function withinCount(
   for (const [name, value] of Object.entries(headers)) c.res.headers.set(name, value);
 }
 
-/** Null for a request that is not limited. */
+/** Null for an unlimited request. */
 async function countRequest(
   c: Context<HttpEnv>,
   limiter: RateLimiter,

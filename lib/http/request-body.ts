@@ -1,20 +1,19 @@
-import type { Context } from 'hono';
+import type { Context, MiddlewareHandler } from 'hono';
+import { bodyLimit } from 'hono/body-limit';
 import { AppError } from '../errors.ts';
 import type { HttpEnv } from './env.ts';
 
-/** How a request's body is written: JSON, or a form as HTML pages send it. */
+/** JSON, or a form as HTML pages send it. */
 export type BodyEncoding = 'json' | 'form';
 
-/** The media type of each. */
 export const mediaTypes: Record<BodyEncoding, string> = {
   json: 'application/json',
   form: 'application/x-www-form-urlencoded',
 };
 
 /**
- * Reads the body of a request as fields; an empty body has none. Throws VALIDATION_ERROR for another
- * media type, for text that is not JSON, and for a NUL character or half a surrogate pair, which Postgres
- * cannot hold.
+ * Parses the body of a request; an empty body is `{}`. Throws VALIDATION_ERROR for another media type, for
+ * invalid JSON, and for a NUL character or lone surrogate, which Postgres cannot store.
  */
 export async function readBody(c: Context<HttpEnv>, encoding: BodyEncoding): Promise<unknown> {
   const text = await readText(c);
@@ -26,31 +25,31 @@ export async function readBody(c: Context<HttpEnv>, encoding: BodyEncoding): Pro
   return encoding === 'json' ? parseJson(text) : parseForm(text);
 }
 
-/** The whole body. Throws BAD_REQUEST when its client leaves in the middle, which is no failure of ours. */
+/** The whole body. Throws BAD_REQUEST if the client disconnects while sending. */
 export async function readText(c: Context<HttpEnv>): Promise<string> {
   try {
     return await c.req.text();
   } catch (cause) {
-    // What is too long is refused while it is read.
+    // AppError: limitBody found it too large.
     if (!(cause instanceof Error) || cause instanceof AppError) throw cause;
     throw new AppError('BAD_REQUEST', 'the request body could not be read', { cause });
   }
 }
 
-/** What only an escape can bring into a text, since the body is UTF-8. */
+/** Since the body is UTF-8, only an escape can add a NUL character or lone surrogate. */
 const suspicious = /\\u(0000|d[89a-f])/i;
 
 function parseJson(text: string): unknown {
-  let [holdsNul, holdsHalf] = [false, false];
+  let [hasNul, hasLoneSurrogate] = [false, false];
   let value: unknown;
   try {
-    // Looked for only where the text can hold one: a reviver makes parsing several times slower.
+    // A reviver makes parsing several times slower: use it only if there is such an escape.
     value = suspicious.test(text)
       ? JSON.parse(text, (key, item) => {
-          for (const it of [key, item]) {
-            if (typeof it !== 'string') continue;
-            holdsNul ||= it.includes('\0');
-            holdsHalf ||= !it.isWellFormed();
+          for (const text of [key, item]) {
+            if (typeof text !== 'string') continue;
+            hasNul ||= text.includes('\0');
+            hasLoneSurrogate ||= !text.isWellFormed();
           }
           return item;
         })
@@ -58,15 +57,15 @@ function parseJson(text: string): unknown {
   } catch {
     throw invalidBody('must be JSON');
   }
-  if (holdsNul) throw invalidBody('must not hold a NUL character');
-  if (holdsHalf) throw invalidBody('must not hold half a surrogate pair');
+  if (hasNul) throw invalidBody('must not contain a NUL character');
+  if (hasLoneSurrogate) throw invalidBody('must not contain a lone surrogate');
   return value;
 }
 
-/** Fields of a form that are read: no form of ours has as many. */
+/** More than any of our forms has. */
 const MAX_FORM_FIELDS = 16;
 
-/** A field that is given twice becomes a list, which no schema of a text accepts. */
+/** A repeated field becomes a list, which a schema of a string rejects. */
 function parseForm(text: string): Record<string, string | string[]> {
   const fields = new Map<string, string[]>();
   let count = 0;
@@ -75,7 +74,7 @@ function parseForm(text: string): Record<string, string | string[]> {
     if (count > MAX_FORM_FIELDS) {
       throw invalidBody(`must not have more than ${MAX_FORM_FIELDS} fields`);
     }
-    if (value.includes('\0')) throw invalidBody('must not hold a NUL character');
+    if (value.includes('\0')) throw invalidBody('must not contain a NUL character');
     const given = fields.get(name);
     if (given) given.push(value);
     else fields.set(name, [value]);
@@ -92,4 +91,28 @@ function invalidBody(message: string): AppError {
   return new AppError('VALIDATION_ERROR', `the body ${message}`, {
     details: [{ path: 'body', message }],
   });
+}
+
+/** Largest request body, 1 MiB. */
+export const MAX_BODY_BYTES = 1024 * 1024;
+
+/** Rejects a body larger than `maxBytes` with 413, by Content-Length or while it is read. */
+export function limitBody(maxBytes: number): MiddlewareHandler<HttpEnv> {
+  const limit = bodyLimit({
+    maxSize: maxBytes,
+    onError: () => {
+      throw new AppError('PAYLOAD_TOO_LARGE', `the request body is larger than ${maxBytes} bytes`);
+    },
+  });
+  return async (c, next) => {
+    // Reading the body builds a whole Request object: skip it for requests that have none.
+    if (c.req.method === 'GET' || c.req.method === 'HEAD') return next();
+    try {
+      return await limit(c, next);
+    } catch (cause) {
+      // Errors of handlers are already handled here: this is a client that stopped sending.
+      if (!(cause instanceof Error) || cause instanceof AppError) throw cause;
+      throw new AppError('BAD_REQUEST', 'the request body could not be read', { cause });
+    }
+  };
 }

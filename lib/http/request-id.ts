@@ -4,12 +4,12 @@ import type { HttpEnv } from './env.ts';
 
 const ACCEPTED = /^[A-Za-z0-9._-]{1,64}$/;
 
-/** The client's X-Request-ID when it is well formed, else a random one. */
+/** The client's X-Request-ID if it is well formed, else a random one. */
 export function chooseRequestId(given: string | null | undefined): string {
   return given && ACCEPTED.test(given) ? given : randomUUID();
 }
 
-/** Gives the request its id and every response the header X-Request-ID. */
+/** Sets the request's id, and X-Request-ID on its response. */
 export const assignRequestId: MiddlewareHandler<HttpEnv> = async (c, next) => {
   const id = chooseRequestId(c.req.header('x-request-id'));
   c.set('requestId', id);

@@ -2,15 +2,14 @@ import { zValidator } from '@hono/zod-validator';
 import type { Context, Hono, MiddlewareHandler } from 'hono';
 import type { z } from 'zod';
 import { AppError } from '../errors.ts';
-import { limitBody } from './body-limit.ts';
 import type { HttpEnv } from './env.ts';
-import { wordFault } from './input-faults.ts';
-import { type BodyEncoding, readBody } from './request-body.ts';
+import { type BodyEncoding, limitBody, readBody } from './request-body.ts';
+import { describeIssue } from './validation-messages.ts';
 
-/** Who may call a route. The document says it, and the access tests walk it. */
+/** Who may call a route. OpenAPI documents it, and the access tests check it. */
 export type Access = 'public' | 'internal' | 'reader' | 'cron' | 'user' | 'mcp';
 
-/** What a route answers with one status: JSON of `schema`, text of `contentType`, or either. */
+/** A response: JSON of `schema`, text of `contentType`, or either. */
 export interface RouteResponse {
   description: string;
   schema?: z.ZodType;
@@ -18,8 +17,8 @@ export interface RouteResponse {
 }
 
 /**
- * One endpoint, declared once: the server routes and validates by it, `/openapi.json` describes it, and
- * tests hold every answer against it.
+ * The declaration of an endpoint. The server routes and validates by it, `/openapi.json` is generated from
+ * it, and tests validate responses against it.
  */
 export interface Route<
   Params extends z.ZodObject = z.ZodObject,
@@ -36,25 +35,25 @@ export interface Route<
   access: Access;
   params?: Params;
   query?: Query;
-  /** Request headers, by their names in lower case. */
+  /** Request headers, with names in lower case. */
   headers?: Headers;
   body?: {
     encoding: BodyEncoding;
     schema: Body;
-    /** Does the handler read the body itself? The schema is then for the document alone. Default: false. */
+    /** The handler reads the body itself; the schema only documents it. Default: false. */
     readByHandler?: boolean;
-    /** Largest body in bytes, where it is less than its surface takes. */
+    /** If it is less than the surface's limit. */
     maxBytes?: number;
   };
-  /** Fields whose value is an id: a malformed one is 422, where other input is 400. */
+  /** Fields that are ids: a malformed one gives 422, while other invalid input gives 400. */
   idFields?: readonly string[];
-  /** The body of every error, where it is not one of the service API's. */
+  /** The body of errors, if it is not the service API's. */
   errorSchema?: z.ZodType;
-  /** Where the path is found, as addresses in front of it. Default: only at the origin. */
+  /** Base URLs of the path. Default: only the origin. */
   servers?: readonly string[];
-  /** Are requests of the route limited? Default: when it is below /api. */
+  /** Whether the rate limit applies. Default: if the path is below /api. */
   rateLimited?: boolean;
-  /** The answers, but for the errors that `access` and the inputs imply: the document adds those. */
+  /** Responses, without the errors implied by `access` and the inputs: OpenAPI adds those. */
   responses: Record<number, RouteResponse>;
 }
 
@@ -66,8 +65,8 @@ export interface RouteInput<Params, Query, Body = unknown, Headers = unknown> {
 }
 
 /**
- * A route with the handler that serves it, ready to be mounted on an app. It holds no dependency of its own:
- * the dependencies come when it is mounted, so a list of endpoints is plain data that documents can read.
+ * A route with its handler. Dependencies are passed in when it is mounted, so that lists of endpoints can be
+ * built without any, for example to generate documents.
  */
 export interface Endpoint<Deps> {
   route: Route;
@@ -75,7 +74,7 @@ export interface Endpoint<Deps> {
 }
 
 /**
- * Binds a handler to a route. Input that does not fit the route's schemas is answered 400 (422 for a
+ * Binds a handler to a route. Input that does not match the route's schemas is rejected with 400 (422 for a
  * malformed id of `idFields`) before the handler runs.
  */
 export function endpoint<
@@ -97,7 +96,7 @@ export function endpoint<
     mount(app, deps) {
       const on = (handler: MiddlewareHandler<HttpEnv>) =>
         app.on([route.method.toUpperCase()], [route.path], handler);
-      const refuse = refuseInvalid(route.idFields ?? []);
+      const refuse = rejectInvalid(route.idFields ?? []);
       const { params, query, headers, body } = route;
       const parsedBody = body?.readByHandler ? undefined : body;
       if (body?.maxBytes !== undefined) on(limitBody(body.maxBytes));
@@ -105,7 +104,7 @@ export function endpoint<
       if (query) on(zValidator('query', query, refuse, worded));
       if (headers) on(zValidator('header', headers, refuse, worded));
       on(async (c) => {
-        // The validators above put the parsed values there; Hono cannot type an optional validator.
+        // Hono cannot type optional validators.
         const valid = c.req.valid as (target: 'param' | 'query' | 'header') => unknown;
         const params = (route.params ? valid.call(c.req, 'param') : {}) as z.output<Params>;
         const query = (route.query ? valid.call(c.req, 'query') : {}) as z.output<Query>;
@@ -118,11 +117,14 @@ export function endpoint<
 }
 
 /**
- * Notes the pattern of each request's route, for metrics and logs. Comes before what may refuse the
- * request, so that a refusal counts for its route too. Of two patterns that fit, the one that is listed
- * first serves the request, so it is noted last.
+ * Records the route pattern of each request, for metrics and logs. Mounted before any middleware that may
+ * reject the request, so that rejections count for the route too. If two patterns match, the first in the
+ * list serves the request, so it is recorded last.
  */
-export function nameRoutes(app: Hono<HttpEnv>, endpoints: readonly { route: Route }[]): void {
+export function recordRoutePatterns(
+  app: Hono<HttpEnv>,
+  endpoints: readonly { route: Route }[],
+): void {
   for (const path of new Set(endpoints.map(({ route }) => route.path).reverse())) {
     app.use(path, async (c, next) => {
       c.set('routePattern', path);
@@ -131,10 +133,7 @@ export function nameRoutes(app: Hono<HttpEnv>, endpoints: readonly { route: Rout
   }
 }
 
-/**
- * Mounts endpoints, then answers every other method on their paths with 405 and the methods that are
- * allowed there.
- */
+/** Mounts endpoints, and responds to other methods on their paths with 405 and the allowed methods. */
 export function mountEndpoints<Deps>(
   app: Hono<HttpEnv>,
   endpoints: readonly Endpoint<Deps>[],
@@ -153,13 +152,13 @@ export function mountEndpoints<Deps>(
   }
 }
 
-/** Makes the validators word their faults as a body's. Their type of a result is narrower than zod's own. */
+/** Gives the validators the same messages as bodies. Their result type is narrower than zod's. */
 const worded = {
   validationFunction: (schema: z.ZodType, value: unknown) =>
-    schema.safeParseAsync(value, { error: wordFault }) as Promise<never>,
+    schema.safeParseAsync(value, { error: describeIssue }) as Promise<never>,
 };
 
-type Refuse = ReturnType<typeof refuseInvalid>;
+type Refuse = ReturnType<typeof rejectInvalid>;
 
 async function parseBody(
   c: Context<HttpEnv>,
@@ -167,13 +166,13 @@ async function parseBody(
   refuse: Refuse,
 ): Promise<unknown> {
   const data = await readBody(c, encoding);
-  const parsed = await schema.safeParseAsync(data, { error: wordFault });
+  const parsed = await schema.safeParseAsync(data, { error: describeIssue });
   refuse({ ...parsed, data });
   return parsed.data;
 }
 
-/** Throws what is wrong with an input: MALFORMED_ID when an id that was given is, else VALIDATION_ERROR. */
-function refuseInvalid(idFields: readonly string[]) {
+/** Throws MALFORMED_ID if an id was given and is invalid, else VALIDATION_ERROR. */
+function rejectInvalid(idFields: readonly string[]) {
   return (result: {
     success: boolean;
     data?: unknown;

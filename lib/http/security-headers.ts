@@ -1,10 +1,7 @@
 import type { MiddlewareHandler } from 'hono';
 import type { HttpEnv } from './env.ts';
 
-/**
- * Headers of an answer that is data: nothing to sniff, to frame, to run or to keep. A handler that
- * answers with a page or allows caching sets its own value, which stays.
- */
+/** Defaults for responses that are data. Handlers that send a page or allow caching set their own values. */
 const defaults = [
   ['X-Content-Type-Options', 'nosniff'],
   ['X-Frame-Options', 'DENY'],

@@ -6,21 +6,28 @@ import type { Clock } from '../clock.ts';
 import { ConfigError } from '../config/read.ts';
 import type { Log } from '../log.ts';
 import { warnOccasionally } from '../occasional-log.ts';
-import { refuseMalformed } from './client-error.ts';
-import { type ConnectionLimits, chooseConnectionLimits } from './connection-limits.ts';
-import { OpenConnections } from './open-connections.ts';
+import {
+  hasValidTarget,
+  rejectMalformed,
+  rejectTarget,
+  respondToUnhandledError,
+} from './malformed-requests.ts';
+import {
+  type ConnectionLimits,
+  chooseConnectionLimits,
+  OpenConnections,
+} from './open-connections.ts';
 import { OpenResponses } from './open-responses.ts';
-import { answerUnserved, hasUsableAddress, refuseAddress } from './unserved.ts';
-import { asksForWebSocket, UpgradeResponse } from './upgrade.ts';
+import { isWebSocketHandshake, UpgradeResponse } from './upgrade.ts';
 
-/** Limits of the connection itself. There is no write timeout. */
+/** Limits of a connection. There is no write timeout. */
 export interface ServerLimits {
-  /** A request must have arrived whole within this, the first one of a connection from its opening on. */
+  /** Time for a whole request to arrive; for the first one, since the connection opened. */
   readTimeoutMs: number;
-  /** An idle connection is kept this long. */
+  /** How long an idle connection is kept open. */
   keepAliveMs: number;
   maxHeaderBytes: number;
-  /** How often connections are held against the read timeout. */
+  /** How often the read timeout is checked. */
   checkIntervalMs: number;
 }
 
@@ -36,19 +43,19 @@ export interface ServerOptions {
   log: Log;
   clock: Clock;
   limits?: Partial<ServerLimits>;
-  /** Default: as many as come, since a platform has limits of its own; `serveNode` has some for any address. */
+  /** Default: unlimited, for platforms with their own limits. `serveNode` has defaults. */
   connections?: ConnectionLimits;
 }
 
 export interface ServeOptions extends ServerOptions {
   host: string;
-  /** 0 lets the system choose one. */
+  /** 0: chosen by the system. */
   port: number;
-  /** The variable that errors name. Default: PORT. */
+  /** The variable named in errors. Default: PORT. */
   portVariable?: string;
 }
 
-/** A server that does not listen yet. */
+/** A server that is not listening yet. */
 export interface NodeServer {
   server: Server;
   /** See `RunningServer`. */
@@ -56,37 +63,37 @@ export interface NodeServer {
 }
 
 export interface RunningServer {
-  /** Where it answers, without a slash at the end. */
+  /** Without a trailing slash. */
   url: string;
   port: number;
   /**
-   * Stops accepting, closes idle connections, lets running requests finish within `graceMs` (default
-   * 10 seconds) and then cuts them. Resolves when every connection is gone, also those that were taken
-   * over, which whoever took them ends.
+   * Stops accepting and closes idle connections. Running requests may finish within `graceMs` (default: 10
+   * seconds) before they are cut off. Resolves when every connection is closed, including those that were
+   * taken over, which their owners must close.
    */
   close(graceMs?: number): Promise<void>;
 }
 
 const SHUTDOWN_GRACE_MS = 10_000;
 const WARN_INTERVAL_MS = 60_000;
-/** A connection is closed after this many requests: one that holds them all in a few packets is soon over. */
+/** Closes a connection after this many requests, so that pipelining thousands of them gains nothing. */
 const MAX_REQUESTS_PER_CONNECTION = 1_000;
 
 /**
- * A fetch handler as an HTTP server. The handshake of a WebSocket goes through the handler like any GET,
- * with an `UpgradeResponse` as its answer.
+ * Creates an HTTP server for a fetch handler. A WebSocket handshake goes through the handler like any GET,
+ * with an `UpgradeResponse` as its response.
  */
 export function createNodeServer(options: ServerOptions): NodeServer {
   const { log, clock } = options;
   const limits = { ...defaultLimits, ...options.limits };
   const responses = new OpenResponses();
-  /** Connections that left HTTP: who took them says when they end. */
+  /** Upgraded connections, which their owners close. */
   const taken = new WeakSet<Socket>();
   const warn = warnOccasionally({ log, clock }, WARN_INTERVAL_MS);
   const connections = new OpenConnections({
     limits: options.connections ?? null,
     isIdle: (socket) => responses.of(socket).length === 0 && !taken.has(socket),
-    onRefused: (address) => warn('a connection was refused: too many are open', { address }),
+    onRejected: (address) => warn('rejected a connection: too many are open', { address }),
   });
   const server = createServer({
     requestTimeout: limits.readTimeoutMs,
@@ -94,17 +101,16 @@ export function createNodeServer(options: ServerOptions): NodeServer {
     keepAliveTimeout: limits.keepAliveMs,
     connectionsCheckingInterval: limits.checkIntervalMs,
     maxHeaderSize: limits.maxHeaderBytes,
-    // Refused by the listener below instead, which gives the answer its request id.
+    // Checked by `onRequest` instead, which adds a request id to the response.
     requireHostHeader: false,
-    // A connection on which an answer is under way cannot leave HTTP: what is asked behind it is answered
-    // in its turn, as an ordinary request.
+    // No upgrade while a response is unfinished: a pipelined handshake is handled as an ordinary request.
     shouldUpgradeCallback: (request) =>
-      asksForWebSocket(request) && responses.of(request.socket).length === 0,
+      isWebSocketHandshake(request) && responses.of(request.socket).length === 0,
   });
   server.maxRequestsPerSocket = MAX_REQUESTS_PER_CONNECTION;
   const listener = getRequestListener(
     (request, env) => options.fetch(request, env as HttpBindings),
-    { errorHandler: (error) => answerUnserved(error, log) },
+    { errorHandler: (error) => respondToUnhandledError(error, log) },
   );
   let closing: Promise<void> | null = null;
 
@@ -117,14 +123,14 @@ export function createNodeServer(options: ServerOptions): NodeServer {
       connections.touch(socket);
       if (closing) server.closeIdleConnections();
     });
-    if (hasUsableAddress(request)) void listener(request, response);
-    else refuseAddress(request, response);
+    if (hasValidTarget(request)) void listener(request, response);
+    else rejectTarget(request, response);
   }
 
   function onUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
-    // The server has let go of it. A connection that fails is closed, which its owner sees.
+    // The server no longer handles errors of this socket. The owner sees the close.
     socket.on('error', () => socket.destroy());
-    // Of this server itself the connection is free here; a platform that hands upgrades over may not look.
+    // Cannot happen with our own server, but a platform may not check this before an upgrade.
     if (responses.of(request.socket).length > 0) {
       socket.destroy();
       return;
@@ -144,7 +150,7 @@ export function createNodeServer(options: ServerOptions): NodeServer {
         resolve();
       });
     });
-    // To the server one that was opened ahead of its first request is not idle.
+    // The server does not treat a connection without a first request as idle.
     for (const socket of connections.all()) if (socket.bytesRead === 0) socket.destroy();
     for (const response of responses.all()) {
       if (!response.headersSent) response.setHeader('Connection', 'close');
@@ -163,7 +169,7 @@ export function createNodeServer(options: ServerOptions): NodeServer {
     if (connections.admit(socket)) socket.once('close', () => responses.forget(socket));
   });
   server.on('request', onRequest);
-  // Node answers what is beyond the limit with 503, one by one, and keeps the connection.
+  // Beyond the limit, Node would respond 503 to each request and keep the connection.
   const ending = new WeakSet<Duplex>();
   server.on('dropRequest', (request, socket) => {
     if (ending.has(socket)) return;
@@ -177,8 +183,8 @@ export function createNodeServer(options: ServerOptions): NodeServer {
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     const open = responses.of(socket);
     const isSent = (response: ServerResponse) => response.socket === socket && response.headersSent;
-    refuseMalformed(error, socket, {
-      answering: open.some(isSent),
+    rejectMalformed(error, socket, {
+      responding: open.some(isSent),
       inBody: open.some(({ req }) => !req.complete),
     });
   });
@@ -192,9 +198,8 @@ export function createNodeServer(options: ServerOptions): NodeServer {
 }
 
 /**
- * Lets the rest of a body that nobody will read any more go by, such as one that is too large: the next
- * request of the connection stands behind it. Whoever began to read it has stopped it where he was. A client
- * that goes on sending for half a second is cut off by the adapter.
+ * Discards the unread rest of a body, such as one that is too large, to reach the next request. A reader that
+ * stopped has paused the stream. The adapter cuts off a client that keeps sending for half a second.
  */
 function skipBody(request: IncomingMessage): void {
   if (request.complete) return;
@@ -203,8 +208,8 @@ function skipBody(request: IncomingMessage): void {
 }
 
 /**
- * Serves a fetch handler over HTTP and resolves when it listens. Throws ConfigError naming PORT or HOST
- * when it cannot.
+ * Serves a fetch handler over HTTP and resolves when it listens. Throws ConfigError, naming PORT or HOST, if
+ * it cannot.
  */
 export async function serveNode({ host, ...options }: ServeOptions): Promise<RunningServer> {
   const { connections = chooseConnectionLimits([]) } = options;

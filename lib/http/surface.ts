@@ -4,30 +4,30 @@ import type { HttpConfig } from '../config/http.ts';
 import type { Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
 import { requireInternalSecret } from './authentication.ts';
-import { limitBody, MAX_BODY_BYTES } from './body-limit.ts';
 import { identifyClient, type ReadConnection, readSocketConnection } from './client-address.ts';
-import { refuseCrossSite } from './cross-site.ts';
+import { rejectCrossSite } from './cross-site.ts';
 import type { HttpEnv } from './env.ts';
 import { type DescribeError, respondToError } from './error-response.ts';
 import { limitRate } from './rate-limit.ts';
+import { limitBody, MAX_BODY_BYTES } from './request-body.ts';
 import { assignRequestId } from './request-id.ts';
 import { setSecurityHeaders } from './security-headers.ts';
 import { shedLoad } from './shed-load.ts';
 
 export interface SurfaceOptions {
-  /** Where the peer's address comes from. Default: the socket; a deployed function has none. */
+  /** Where the peer's address comes from. Default: the socket, which a deployed function does not have. */
   readConnection?: ReadConnection;
-  /** The body of errors. Default: the service API's. */
+  /** The shape of errors. Default: the service API's. */
   describeError?: DescribeError;
-  /** The path that a request is routed by. Default: its URL's. */
+  /** The path to route by. Default: the URL's. */
   getPath?: (request: Request) => string;
-  /** Goes before everything else. */
+  /** Middleware that runs before everything else. */
   outermost?: MiddlewareHandler<HttpEnv>[];
 }
 
 /**
- * An app that has what every surface needs: request id, metrics, security headers, the client's address,
- * the refusal of other sites' pages and one answer to every error. What a surface mounts comes behind it, `protect` first.
+ * An app with what every surface needs: request id, metrics, security headers, load shedding, client address,
+ * cross-site protection and error handling. Surfaces mount their own middleware after it, `protect` first.
  */
 export function createSurface(
   deps: Deps<HttpConfig>,
@@ -38,7 +38,7 @@ export function createSurface(
     outermost = [],
   }: SurfaceOptions = {},
 ): Hono<HttpEnv> {
-  const app = new Hono<HttpEnv>({ getPath: (request) => withoutPatterns(getPath(request)) });
+  const app = new Hono<HttpEnv>({ getPath: (request) => escapePatterns(getPath(request)) });
   app.onError((error, c) => respondToError(error, c, deps.log, describeError));
   app.notFound((c) => {
     const error = new AppError('NOT_FOUND', 'there is nothing here');
@@ -52,25 +52,25 @@ export function createSurface(
     deps.metrics.observeRequests,
     catchNonErrors,
     identifyClient(deps.config, readConnection),
-    refuseCrossSite(deps.config, readConnection),
+    rejectCrossSite(deps.config, readConnection),
   );
   return app;
 }
 
 export interface ProtectOptions {
-  /** Paths that are limited like the others but have a check of access of their own. */
+  /** Paths with their own access check in place of the internal secret. */
   ownAccess?: Record<string, MiddlewareHandler<HttpEnv>>;
-  /** Largest request body in bytes. Default 1 MiB. */
+  /** Default: 1 MiB. */
   maxBodyBytes?: number;
-  /** The check of access. Default: of the internal secret. */
+  /** The access check. Default: the internal secret. */
   requireAccess?: MiddlewareHandler<HttpEnv>;
-  /** Requests a minute of a user with a token. */
+  /** Requests per minute of a user with a token. */
   maxPerUser?: number;
 }
 
 /**
- * Rate limit, then access, then the body's size: `app.use('/api/*', ...protect(deps))`
- * before any route, so that an unknown path is 401 without the secret.
+ * Checks the rate limit, then access, then the body's size. Mount `app.use('/api/*', ...protect(deps))` before
+ * any route, so that unknown paths also return 401 without access.
  */
 export function protect(
   deps: Deps<HttpConfig>,
@@ -89,18 +89,18 @@ export function protect(
 }
 
 /**
- * A path whose segments are no patterns. Hono would take `*` and `:id` in a request for its own `*` and `:id`
- * beside what they fit, and run twice what is mounted there.
+ * Escapes `*` and `:` at the start of path segments. Hono would match them to its own patterns literally, in
+ * addition to the usual match, and run their handlers twice.
  */
-function withoutPatterns(path: string): string {
+function escapePatterns(path: string): string {
   return path.replace(/(?<=\/)(?:\*(?=\/|$)|:)/g, (mark) => (mark === '*' ? '%2A' : '%3A'));
 }
 
-/** Hono passes only Errors to its error handler; anything else that is thrown becomes one here. */
+/** Wraps thrown values that are not Errors: Hono passes only Errors to its error handler. */
 const catchNonErrors: MiddlewareHandler<HttpEnv> = async (_c, next) => {
   try {
     await next();
   } catch (thrown) {
-    throw new Error('a handler threw something that is not an Error', { cause: thrown });
+    throw new Error('a handler threw a value that is not an Error', { cause: thrown });
   }
 };

@@ -4,16 +4,16 @@ import { AppError } from '../errors.ts';
 import type { HttpEnv, TakeOver } from './env.ts';
 
 /**
- * Lets the handler of this request answer on its connection, for an answer that goes on: a stream that
- * watches what the client has taken, a WebSocket. It begins when all middleware is through. The handler
- * returns an answer without a body for them. Takes `handOverConnection` in front.
+ * Lets the handler respond on the connection itself: for a stream with backpressure, or a WebSocket.
+ * `takeOver` runs once all middleware has finished; the handler returns a response without a body. Needs the
+ * middleware `handOverConnection`.
  */
 export function takeOverConnection(c: Context<HttpEnv>, takeOver: TakeOver): void {
   c.set('takeOver', takeOver);
 }
 
-/** The answer where there is none to take: the runtime keeps the connections of its clients to itself. */
-export function noConnections(): AppError {
+/** The error for runtimes that do not expose connections. */
+export function connectionsUnavailable(): AppError {
   return new AppError(
     'SERVICE_UNAVAILABLE',
     'the live feed needs a Node.js server: this deployment runs without one',
@@ -21,7 +21,7 @@ export function noConnections(): AppError {
   );
 }
 
-/** Hands the connection to the handler that asked for it. Goes before all other middleware. */
+/** Hands the connection to the handler that takes it over. Must be the outermost middleware. */
 export const handOverConnection: MiddlewareHandler<HttpEnv> = async (c, next) => {
   await next();
   const takeOver = c.get('takeOver');
@@ -32,6 +32,6 @@ export const handOverConnection: MiddlewareHandler<HttpEnv> = async (c, next) =>
   c.res = RESPONSE_ALREADY_SENT;
 };
 
-// Asked for its body, it is no longer one of the adapter's short-cut responses, which are sent whatever
-// their headers say.
+// Reading the body makes it an ordinary response: the adapter sends its cached ones without checking their
+// headers.
 void RESPONSE_ALREADY_SENT.body;

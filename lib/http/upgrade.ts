@@ -1,18 +1,18 @@
 import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { lingerAfterEnd } from './client-error.ts';
+import { lingerAfterEnd } from './malformed-requests.ts';
 
-/** A connection that left HTTP: from now on it belongs to whoever took it. */
+/** A connection that left HTTP and now belongs to whoever took it over. */
 export interface UpgradedConnection {
   request: IncomingMessage;
   socket: Duplex;
-  /** What the client sent behind its request. */
+  /** What the client sent after its request. */
   head: Buffer;
 }
 
 /**
- * The answer to a request that asks for an upgrade. Written to, it is an ordinary answer after which the
- * connection ends, and with it the answer; or a handler takes the connection instead.
+ * The response to an upgrade request. A handler either writes to it like to any response, after which the
+ * connection closes, or takes the connection over.
  */
 export class UpgradeResponse extends ServerResponse {
   readonly #head: Buffer;
@@ -25,7 +25,7 @@ export class UpgradeResponse extends ServerResponse {
     this.#onTaken = onTaken;
     this.shouldKeepAlive = false;
     this.assignSocket(request.socket);
-    // Node's server, which says it of other answers, has let go of the connection.
+    // Node's server emits `close` for other responses, but no longer handles this connection.
     request.socket.once('close', this.#end);
     this.once('finish', () => {
       this.detachSocket(request.socket);
@@ -39,7 +39,7 @@ export class UpgradeResponse extends ServerResponse {
     this.emit('close');
   };
 
-  /** Gives the connection away. Nothing may have been written to the answer. */
+  /** Hands the connection over. Nothing may have been written to the response. */
   takeConnection(): UpgradedConnection {
     const { socket } = this.req;
     socket.off('close', this.#end);
@@ -49,7 +49,7 @@ export class UpgradeResponse extends ServerResponse {
   }
 }
 
-/** Is it the handshake of a WebSocket? Other protocols are not offered, so asking for one changes nothing. */
-export function asksForWebSocket({ method, headers }: IncomingMessage): boolean {
+/** Whether it is a WebSocket handshake. Upgrades to other protocols are ignored. */
+export function isWebSocketHandshake({ method, headers }: IncomingMessage): boolean {
   return method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket';
 }

@@ -3,31 +3,31 @@ import { loadOnce } from '../async.ts';
 import type { LiveConfig } from '../config/live.ts';
 import type { Deps } from '../deps.ts';
 import type { HttpEnv } from '../http/env.ts';
-import { mountEndpoints, nameRoutes } from '../http/route.ts';
+import { mountEndpoints, recordRoutePatterns } from '../http/route.ts';
 import { createSurface, protect, type SurfaceOptions } from '../http/surface.ts';
 import { handOverConnection } from '../http/take-over.ts';
 import { createReaderCheck } from '../users/reader-check.ts';
-import { LiveClients } from './client.ts';
 import { createLogFeed } from './feed.ts';
-import { socketEndpoint } from './socket.ts';
-import { streamEndpoint } from './stream.ts';
+import { LiveClients } from './live-client.ts';
+import { socketEndpoint } from './socket-endpoint.ts';
+import { streamEndpoint } from './stream-endpoint.ts';
 
 export interface LiveAppOptions extends SurfaceOptions {
-  /** The platform cuts a connection after this: it is ended a few seconds before. Default: never. */
+  /** When the platform cuts connections. They are closed a few seconds earlier. Default: never. */
   platformLimitMs?: number;
 }
 
 export interface LiveApp {
-  /** To be served by `createNodeServer`, which gives it the connections. */
+  /** Must be served by `createNodeServer`, which passes it the connections. */
   app: Hono<HttpEnv>;
   /**
-   * Refuses new clients with 503 and ends the others: streams at once, WebSockets with 1001. Resolves
-   * when their connections are gone, those that do not answer after 10 seconds.
+   * Refuses new clients with 503 and disconnects the others: streams at once, WebSockets with 1001. Resolves when
+   * all connections are closed; clients that do not answer are cut off after 10 seconds.
    */
   close(): Promise<void>;
 }
 
-/** So much time before the platform's limit a connection is ended, so that its client sees an end. */
+/** How long before the platform's limit a connection is closed, so that it ends properly. */
 const BEFORE_LIMIT_MS = 5_000;
 
 export const liveEndpoints = [streamEndpoint, socketEndpoint];
@@ -43,7 +43,7 @@ export function createLiveApp(
   const feed = createLogFeed(deps);
   const clients = new LiveClients();
   const socketMs = platformLimitMs - BEFORE_LIMIT_MS;
-  nameRoutes(app, liveEndpoints);
+  recordRoutePatterns(app, liveEndpoints);
   app.use(
     '/api/*',
     recognizeReader,

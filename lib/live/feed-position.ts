@@ -5,23 +5,23 @@ import { LateRows } from './late-rows.ts';
 import { includesId, MissingIds } from './missing-ids.ts';
 
 /**
- * Where a subscriber joins the feed: every row up to `newest` is old, but for those whose ids are
- * missing. What is found later is new to it.
+ * Where a subscriber joins the feed. Rows up to `newest` are old, except those whose ids are missing. Rows found
+ * later are new.
  */
 export interface JoinPoint {
   newest: bigint;
   isMissing(id: bigint): boolean;
-  /** Rows below the client's last id that it may have missed. */
+  /** Ids of rows below the client's last id that it may have missed. */
   late: readonly bigint[];
 }
 
-/** How far the logs are read. It outlives a pause without subscribers. */
+/** How far the logs have been read. Kept during pauses without subscribers. */
 export class FeedPosition {
   readonly #missing = new MissingIds();
   readonly #late = new LateRows();
   #newest = 0n;
 
-  /** Goes to the end of the logs. What was missing and came during a pause is noted as late. */
+  /** Moves to the end of the logs. Missing rows that arrived during a pause are recorded as late. */
   async start(db: Database, clock: Clock, startedAt: number): Promise<void> {
     const end = await readLogEnd(db, this.#missing.ranges());
     this.#goBack(end.newest);
@@ -32,7 +32,7 @@ export class FeedPosition {
     this.#missing.renew(end.missing, end.searchedFrom, clock.now());
   }
 
-  /** Reads on, late rows included. */
+  /** Reads the next rows, including late ones. */
   async advance(
     db: Database,
     clock: Clock,
@@ -65,8 +65,8 @@ export class FeedPosition {
   }
 
   /**
-   * The logs end before what was read: they were removed, or the table was emptied and its ids start
-   * again. Ids above its end may come a second time, as other rows.
+   * Moves back if the logs end earlier than before: rows were removed, or the table was emptied and its ids start
+   * again. Ids above the end may be used again for other rows.
    */
   #goBack(newest: bigint): void {
     if (newest >= this.#newest) return;

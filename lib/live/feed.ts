@@ -7,32 +7,32 @@ import { replayLogs } from '../records/live-logs.ts';
 import { FeedPosition, type JoinPoint } from './feed-position.ts';
 import { LogBatch } from './log-batch.ts';
 
-/** Time between two polls, and that after a minute without rows. */
+/** The time between polls, normally and after a minute without rows. */
 const POLL_MS = 2_000;
 const IDLE_POLL_MS = 15_000;
 const IDLE_AFTER_MS = 60_000;
-/** A database that is away is asked this often, so that rows come soon when it is back. */
-const LONGEST_RETRY_MS = 4_000;
+/** The maximum time between attempts while the database does not answer. */
+const MAX_RETRY_MS = 4_000;
 
-/** Is handed each batch of new rows. Must not wait. */
+/** Receives each batch of new rows. Must not block. */
 export type Receive = (batch: LogBatch) => void;
 
 export interface SubscribeOptions {
-  /** The last id that the client has; null sends nothing but new rows. */
+  /** The last id that the client has; null for new rows only. */
   after: bigint | null;
-  /** Ends the subscription, also while it is being made. */
+  /** Ends the subscription, even before it has started. */
   signal: AbortSignal;
 }
 
 /** New rows of execution_logs, from one poller for all subscribers of the process. */
 export interface LogFeed {
   /**
-   * Hands every row that is committed after the call to `receive`, and resolves with the rows that a
-   * resuming client has missed: each row is in one of both, once. Throws SERVICE_UNAVAILABLE when the
-   * database does not answer, BAD_REQUEST when the signal aborts first.
+   * Passes every row that is committed after this call to `receive`, and resolves with the rows that a resuming
+   * client has missed. Each row is delivered exactly once. Throws SERVICE_UNAVAILABLE if the database does not
+   * answer, and BAD_REQUEST if the signal aborts first.
    */
   subscribe(receive: Receive, options: SubscribeOptions): Promise<LogBatch>;
-  /** Polls no more and refuses new subscribers. */
+  /** Stops polling and refuses new subscribers. */
   close(): void;
 }
 
@@ -45,16 +45,16 @@ export interface FeedDeps {
 interface Joiner {
   receive: Receive;
   after: bigint | null;
-  /** Null when it was let in, was refused or has left: a client stays long, and what it waited for not. */
+  /** Null once it was admitted, refused or has left, to free its closures while the client stays. */
   waiting: { join(point: JoinPoint): void; refuse(error: unknown): void } | null;
 }
 
-/** Polls only while there is a subscriber. */
+/** Creates the feed. It only polls while there are subscribers. */
 export function createLogFeed({ db, clock, log }: FeedDeps): LogFeed {
   const warn = warnOccasionally({ log, clock }, 60_000);
   const position = new FeedPosition();
   const subscribers = new Set<Receive>();
-  /** Who waits for the next statement: it sees everything that was committed before they came. */
+  /** Waiting for the next query, which sees everything committed before they joined. */
   let joiners: Joiner[] = [];
   let isRunning = false;
   let isClosed = false;
@@ -72,20 +72,20 @@ export function createLogFeed({ db, clock, log }: FeedDeps): LogFeed {
         const { rows, isBehind } = await readNext(startedAt);
         failures = 0;
         if (rows > 0 || arrived.length > 0) lastNews = clock.now();
-        // While rows are left that were there before them, new ones cannot be told from old ones.
+        // Until all older rows are read, new rows cannot be told from old ones.
         if (isBehind) joiners.unshift(...arrived);
         else for (const joiner of arrived) admit(joiner);
         if (isBehind) continue;
       } catch (error) {
         failures += 1;
         if (subscribers.size > 0)
-          warn('the live feed cannot read the logs: it tries again', { error });
+          warn('the live feed cannot read the logs and tries again', { error });
         for (const joiner of arrived) refuse(joiner, unavailable(error));
       }
       const now = clock.now();
       const interval =
         failures > 0
-          ? Math.min(POLL_MS * 2 ** (failures - 1), LONGEST_RETRY_MS)
+          ? Math.min(POLL_MS * 2 ** (failures - 1), MAX_RETRY_MS)
           : now - lastNews >= IDLE_AFTER_MS
             ? IDLE_POLL_MS
             : POLL_MS;
@@ -94,7 +94,7 @@ export function createLogFeed({ db, clock, log }: FeedDeps): LogFeed {
     isRunning = false;
   }
 
-  /** One statement: the next batch, or where the logs end when nobody has to be sent what lies between. */
+  /** Reads the next batch, or only the end of the logs if there are no subscribers. */
   async function readNext(startedAt: number): Promise<{ rows: number; isBehind: boolean }> {
     if (subscribers.size === 0) {
       await position.start(db, clock, startedAt);
@@ -110,7 +110,7 @@ export function createLogFeed({ db, clock, log }: FeedDeps): LogFeed {
       try {
         receive(batch);
       } catch (error) {
-        log.error('a live client could not be sent to', { error });
+        log.error('sending to a live client failed', { error });
       }
     }
   }
@@ -129,7 +129,7 @@ export function createLogFeed({ db, clock, log }: FeedDeps): LogFeed {
     joiner.waiting = null;
   }
 
-  /** Rests until the time has passed, somebody comes or the last one leaves. */
+  /** Sleeps until the time has passed, somebody joins or the last one leaves. */
   async function rest(ms: number): Promise<void> {
     if (joiners.length > 0 || !hasClients() || ms <= 0) return;
     resting = new AbortController();
@@ -166,7 +166,7 @@ export function createLogFeed({ db, clock, log }: FeedDeps): LogFeed {
       if (after === null) return new LogBatch([]);
       try {
         const rows = await replayLogs(db, { after, upTo: point.newest, late: point.late });
-        // A row that came between was missing when the subscriber joined: it is handed to `receive`.
+        // Rows that were missing when the subscriber joined are passed to `receive`.
         return new LogBatch(rows.filter(({ id }) => !point.isMissing(id)));
       } catch (error) {
         subscribers.delete(receive);
@@ -184,7 +184,7 @@ export function createLogFeed({ db, clock, log }: FeedDeps): LogFeed {
   };
 }
 
-/** Nobody reads this answer. It is the client's doing, and no failure of the server. */
+/** Nobody reads this answer. Not a server error, because the client disconnected. */
 function hasLeft(): AppError {
   return new AppError('BAD_REQUEST', 'the client has left');
 }

@@ -1,11 +1,11 @@
 import { AppError } from '../errors.ts';
 
-/** The versions of the protocol that the library speaks. */
+/** The protocol versions that the library supports. */
 const versions = ['13', '8'];
 /** 16 bytes in base64 (RFC 6455, 4.1). */
 const key = /^[+/0-9A-Za-z]{22}==$/;
 
-/** Throws UPGRADE_REQUIRED, or BAD_REQUEST for a malformed key, when a request is no handshake. */
+/** Throws UPGRADE_REQUIRED for a request that is not a handshake, or BAD_REQUEST for a malformed key. */
 export function checkHandshake(header: (name: string) => string | undefined): void {
   if (!versions.includes(header('sec-websocket-version') ?? '')) {
     throw upgradeRequired();
@@ -15,9 +15,9 @@ export function checkHandshake(header: (name: string) => string | undefined): vo
   }
 }
 
-/** The answer to a request for a WebSocket that does not ask for one, or for another version of it. */
+/** The error for a request without a WebSocket handshake, or with an unsupported version. */
 export function upgradeRequired(): AppError {
-  return new AppError('UPGRADE_REQUIRED', 'the handshake of a WebSocket is required', {
+  return new AppError('UPGRADE_REQUIRED', 'a WebSocket handshake is required', {
     headers: { Upgrade: 'websocket', 'Sec-WebSocket-Version': versions.join(', ') },
   });
 }

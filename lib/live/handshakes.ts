@@ -1,17 +1,17 @@
 import type { IncomingMessage } from 'node:http';
 import { type WebSocket, WebSocketServer } from 'ws';
-import { refuseMalformed } from '../http/client-error.ts';
+import { rejectMalformed } from '../http/malformed-requests.ts';
 import type { UpgradedConnection } from '../http/upgrade.ts';
 
-/** Largest message of a client; a larger one closes the connection with 1009. */
+/** Maximum size of a client's message. A larger one closes the connection with 1009. */
 const MAX_MESSAGE_BYTES = 64 * 1024;
 
-/** Completes handshakes that were accepted. Loaded with the first: it brings the library of WebSockets. */
+/** Completes accepted handshakes. Loaded with the first one, because it imports the WebSocket library. */
 export class Handshakes {
   readonly #headers = new WeakMap<IncomingMessage, Headers>();
   readonly #server = this.#createServer();
 
-  /** Answers 101 with these headers; null when the handshake was malformed or its client is gone. */
+  /** Answers 101 with these headers. Null if the handshake was malformed or the client disconnected. */
   complete({ request, socket, head }: UpgradedConnection, headers: Headers): WebSocket | null {
     let opened: WebSocket | null = null;
     this.#headers.set(request, headers);
@@ -33,13 +33,13 @@ export class Handshakes {
       }
     });
     server.on('wsClientError', (error, _socket, request) =>
-      refuseMalformed(error, request.socket, { answering: false, inBody: false }),
+      rejectMalformed(error, request.socket, { responding: false, inBody: false }),
     );
     return server;
   }
 }
 
-/** Headers of a body mean nothing on a connection without one. */
+/** Headers that describe a body do not belong to a handshake. */
 function belongsToHandshake(name: string): boolean {
   return name === 'x-request-id' || name.startsWith('ratelimit-');
 }

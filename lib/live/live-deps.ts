@@ -1,15 +1,15 @@
 import type { LiveConfig } from '../config/live.ts';
 import type { Deps } from '../deps.ts';
-import type { LiveClients } from './client.ts';
 import type { LogFeed } from './feed.ts';
 import type { Handshakes } from './handshakes.ts';
+import type { LiveClients } from './live-client.ts';
 
-/** What the endpoints of the live feed are mounted with. */
+/** The dependencies of the endpoints of the live feed. */
 export interface LiveDeps extends Deps<LiveConfig> {
   feed: LogFeed;
   clients: LiveClients;
   loadHandshakes: () => Promise<Handshakes>;
-  /** How long a stream and a WebSocket last. */
+  /** How long a stream and a WebSocket may last. */
   streamMs: number;
   socketMs: number;
 }

@@ -10,8 +10,8 @@ import { surfaces } from '../surfaces/surface-paths.ts';
 import { createLiveApp, type LiveApp } from './app.ts';
 
 /**
- * The live feed as a deployed function: a server that does not listen, because the platform hands it
- * requests and upgrades.
+ * The live feed as a deployed function: a server that does not listen, because the platform passes it requests
+ * and upgrades.
  */
 export async function createHostedLiveServer(
   environment: Environment,
@@ -38,8 +38,7 @@ interface HostedLiveApp {
 }
 
 /**
- * The same without a server. Served by anything but `createNodeServer` it has no connections, and says so
- * with 503.
+ * The same without a server. Answers 503 unless served by `createNodeServer`, which passes it the connections.
  */
 export async function createHostedLiveApp(
   environment: Environment,

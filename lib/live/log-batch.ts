@@ -1,6 +1,6 @@
 import type { LiveLog } from '../records/live-logs.ts';
 
-/** Rows that are sent together. Each form is made once, for all clients that are sent it. */
+/** Rows that are sent together. Each format is created once, for all clients. */
 export class LogBatch {
   readonly #rows: readonly LiveLog[];
   #events: Buffer | null = null;
@@ -23,8 +23,8 @@ export class LogBatch {
   }
 
   /**
-   * As frames of a WebSocket, a text message each. What a server sends is not masked,
-   * so the bytes are the same for every client.
+   * As WebSocket frames, one text message each. A server does not mask frames, so the bytes are the same for every
+   * client.
    */
   frames(): Buffer {
     this.#frames ??= Buffer.concat(this.#rows.flatMap(({ message }) => textFrame(message)));
@@ -34,7 +34,7 @@ export class LogBatch {
 
 const TEXT_MESSAGE = 0x81;
 
-/** One whole text message: its head and its bytes (RFC 6455, 5.2). */
+/** One complete text message: header and payload (RFC 6455, 5.2). */
 function textFrame(message: string): Buffer[] {
   const body = Buffer.from(message);
   const short = body.length < 126;

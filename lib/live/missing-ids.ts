@@ -1,8 +1,8 @@
 import type { IdRange } from '../records/live-logs.ts';
 
-/** Missing ids are looked for at least so long after they were noticed. */
-export const LOOK_FOR_MS = 60_000;
-/** Most ranges that are remembered; the lowest ids are forgotten first. */
+/** Missing ids are searched for at least this long. */
+export const SEARCH_MS = 60_000;
+/** Maximum number of ranges. The lowest ids are dropped first. */
 export const MAX_RANGES = 2_000;
 
 interface NoticedRange extends IdRange {
@@ -11,9 +11,8 @@ interface NoticedRange extends IdRange {
 }
 
 /**
- * Ids below the newest that had no row when they were passed. Ids come from a sequence and transactions
- * commit out of order, so their rows may still come. Ranges are sorted, disjoint and never changed in
- * place: `ranges()` stays what it was.
+ * Ids below the newest one that had no row yet. Transactions commit out of order, so their rows may still arrive.
+ * Ranges are sorted and disjoint. They are never changed in place, so a result of `ranges()` stays valid.
  */
 export class MissingIds {
   #ranges: readonly NoticedRange[] = [];
@@ -22,12 +21,12 @@ export class MissingIds {
     return this.#ranges;
   }
 
-  /** Adds a range, which lies above all others. */
+  /** Adds a range above all others. */
   note({ first, last }: IdRange, now: number): void {
     this.#ranges = [...this.#ranges, { first, last, noticedAt: now }].slice(-MAX_RANGES);
   }
 
-  /** The rows of these ids have come. */
+  /** Removes ids whose rows have arrived. */
   fill(ids: readonly bigint[]): void {
     for (const id of ids) {
       const at = indexOfRange(this.#ranges, id);
@@ -41,20 +40,20 @@ export class MissingIds {
     }
   }
 
-  /** Forgets what a look at `lookedAt` did not find and that was looked for long enough. */
-  forget(lookedAt: number): void {
-    if (!this.#ranges.some(({ noticedAt }) => lookedAt - noticedAt >= LOOK_FOR_MS)) return;
-    this.#ranges = this.#ranges.filter(({ noticedAt }) => lookedAt - noticedAt < LOOK_FOR_MS);
+  /** Drops ranges that a search at `searchedAt` did not find and that were searched for long enough. */
+  forget(searchedAt: number): void {
+    if (!this.#ranges.some(({ noticedAt }) => searchedAt - noticedAt >= SEARCH_MS)) return;
+    this.#ranges = this.#ranges.filter(({ noticedAt }) => searchedAt - noticedAt < SEARCH_MS);
   }
 
-  /** Forgets every id above this one. */
+  /** Drops every id above this one. */
   removeAbove(id: bigint): void {
     this.#ranges = this.#ranges
       .filter(({ first }) => first <= id)
       .map((range) => (range.last > id ? { ...range, last: id } : range));
   }
 
-  /** Everything above `from` was searched anew, and these sorted ranges are missing there. */
+  /** Replaces everything above `from` with these sorted ranges, after a new search. */
   renew(ranges: readonly IdRange[], from: bigint, now: number): void {
     this.removeAbove(from);
     const noticed = ranges.map((range) => ({ ...range, noticedAt: now }));
@@ -67,7 +66,7 @@ export function includesId(ranges: readonly IdRange[], id: bigint): boolean {
   return indexOfRange(ranges, id) !== -1;
 }
 
-/** The range that holds an id, by bisection; -1 when none does. */
+/** The index of the range that contains an id, by binary search; -1 if none does. */
 function indexOfRange(ranges: readonly IdRange[], id: bigint): number {
   let [low, high] = [0, ranges.length - 1];
   while (low <= high) {

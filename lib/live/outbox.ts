@@ -1,18 +1,18 @@
 import type { LogBatch } from './log-batch.ts';
 
-/** Events that may wait for a client. */
+/** How many events may wait for a client. */
 const MAX_WAITING_EVENTS = 256;
 
 export interface OutboxOptions {
-  /** Sends batches in one write. False: the connection is full, and tells `drained` when it is not. */
+  /** Sends batches in one write. False if the connection is full; then `drained` is called when it has room. */
   write(batches: readonly LogBatch[]): boolean;
-  /** The client has fallen behind. Called once; nothing is written any more. */
+  /** Called once when the client is too slow. Nothing is written afterwards. */
   onOverflow(): void;
 }
 
 /**
- * What waits for one client. While its connection takes bytes every batch is written at once; while it
- * is full they wait, and the client is given up when more than 256 events would.
+ * The batches that wait for one client. Batches are written at once while the connection has room, and wait while
+ * it is full. A client with more than 256 waiting events is dropped.
  */
 export class Outbox {
   readonly #options: OutboxOptions;
@@ -36,14 +36,14 @@ export class Outbox {
     }
     this.#waiting.push(batch);
     this.#waitingEvents += batch.size;
-    // While it is held it is us who keep the client waiting.
+    // Before it is opened, the server makes the client wait, so there is no limit.
     if (this.#state === 'full' && this.#waitingEvents > MAX_WAITING_EVENTS) {
       this.close();
       this.#options.onOverflow();
     }
   }
 
-  /** Sends the history and what came while it was read. Until then every batch waits. */
+  /** Sends the history and the batches that arrived while it was read. */
   open(history: LogBatch): void {
     if (this.#state !== 'held') return;
     this.#state = 'open';
@@ -51,14 +51,14 @@ export class Outbox {
     this.#writeWaiting();
   }
 
-  /** The connection takes bytes again. */
+  /** The connection has room again. */
   drained(): void {
     if (this.#state !== 'full') return;
     this.#state = 'open';
     this.#writeWaiting();
   }
 
-  /** Nothing is sent any more, also what waits. */
+  /** Drops what waits and sends nothing more. */
   close(): void {
     this.#state = 'closed';
     this.#waiting = [];
@@ -76,7 +76,7 @@ export class Outbox {
   }
 }
 
-/** The bytes of several batches; those of one are not copied. */
+/** Joins buffers. A single buffer is not copied. */
 export function joinBuffers(buffers: readonly Buffer[]): Buffer {
   const [only, ...others] = buffers;
   return only && others.length === 0 ? only : Buffer.concat(buffers);

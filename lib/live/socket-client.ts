@@ -1,9 +1,8 @@
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
-import type { Clock } from '../clock.ts';
-import { type LiveClient, sleepUntil, WRITE_DEADLINE_MS } from './client.ts';
+import { LiveClient, sleepUntil, WRITE_DEADLINE_MS } from './live-client.ts';
 import type { LogBatch } from './log-batch.ts';
-import { joinBuffers, Outbox } from './outbox.ts';
+import { joinBuffers } from './outbox.ts';
 
 const PING_MS = 30_000;
 const ANSWER_WITHIN_MS = 75_000;
@@ -11,80 +10,42 @@ const ANSWER_WITHIN_MS = 75_000;
 const GOING_AWAY = 1001;
 const TRY_AGAIN_LATER = 1013;
 
-export interface SocketClientOptions {
-  clock: Clock;
-  /** The connection is ended after this; Infinity for never. */
-  durationMs: number;
-  /** The client was given up because it reads too slowly. */
-  onSlow(): void;
-}
-
-/** A client of /ws/live. Batches that are pushed before `open` wait. */
-export class SocketClient implements LiveClient {
-  readonly #options: SocketClientOptions;
-  readonly #outbox: Outbox;
-  readonly #left = new AbortController();
-  readonly #gone = new AbortController();
+/** A client of /ws/live. */
+export class SocketClient extends LiveClient {
   #connection: { ws: WebSocket; socket: Duplex } | null = null;
-  /** When the writes began that the connection has not taken yet, oldest first. */
+  /** When the unfinished writes began, oldest first. */
   #unwritten: { startedAt: number }[] = [];
   #isWatching = false;
   #lastSeen = 0;
 
-  constructor(options: SocketClientOptions) {
-    this.#options = options;
-    this.#outbox = new Outbox({
-      write: (batches) => this.#write(batches),
-      onOverflow: () => {
-        options.onSlow();
-        void this.#close(TRY_AGAIN_LATER, 'too slow');
-      },
-    });
-  }
-
-  /** Aborted when nothing is to be sent any more. */
-  get left(): AbortSignal {
-    return this.#left.signal;
-  }
-
-  get gone(): AbortSignal {
-    return this.#gone.signal;
-  }
-
-  readonly push = (batch: LogBatch): void => this.#outbox.push(batch);
-
-  /** Begins on a connection whose handshake is done. */
+  /** Starts sending on a connection whose handshake is complete. */
   open(ws: WebSocket, socket: Duplex, history: LogBatch): void {
     this.#connection = { ws, socket };
     const seen = () => {
-      this.#lastSeen = this.#options.clock.now();
+      this.#lastSeen = this.options.clock.now();
     };
     for (const sign of ['pong', 'ping', 'message'] as const) ws.on(sign, seen);
-    // The library closes the connection of a client that breaks the protocol.
+    // The library closes the connection of a client that violates the protocol.
     ws.on('error', () => undefined);
-    ws.once('close', () => {
-      this.#leave();
-      this.#gone.abort();
-    });
-    socket.on('drain', () => this.#outbox.drained());
+    ws.once('close', () => this.end());
+    socket.on('drain', () => this.outbox.drained());
     seen();
-    this.#outbox.open(history);
+    this.outbox.open(history);
     void this.#live(ws);
   }
 
-  /** The client went away before it was opened. */
+  /** The client disconnected before it was opened. */
   abandon(): void {
-    this.#leave();
-    this.#gone.abort();
+    this.end();
   }
 
-  shutDown(): void {
+  override shutDown(): void {
     if (this.#connection) void this.#close(GOING_AWAY, 'the server is going away');
     else this.abandon();
   }
 
   async #live(ws: WebSocket): Promise<void> {
-    const { clock, durationMs } = this.#options;
+    const { clock, durationMs } = this.options;
     const endsAt = clock.now() + durationMs;
     let pingAt = clock.now() + PING_MS;
     const next = () => Math.min(pingAt, this.#lastSeen + ANSWER_WITHIN_MS, endsAt);
@@ -100,14 +61,14 @@ export class SocketClient implements LiveClient {
   }
 
   /**
-   * All messages in one write, past the library: it would frame each anew for every client. Its own
-   * frames are written whole too, so they do not mix.
+   * Writes all messages at once, bypassing the library, which would frame each message again for every client.
+   * The library writes whole frames too, so they do not mix.
    */
-  #write(batches: readonly LogBatch[]): boolean {
+  protected override write(batches: readonly LogBatch[]): boolean {
     if (!this.#connection) return true;
     const { ws, socket } = this.#connection;
     if (ws.readyState !== ws.OPEN) return true;
-    const write = { startedAt: this.#options.clock.now() };
+    const write = { startedAt: this.options.clock.now() };
     const hasRoom = socket.write(joinBuffers(batches.map((batch) => batch.frames())), () =>
       this.#written(write),
     );
@@ -118,15 +79,19 @@ export class SocketClient implements LiveClient {
     return hasRoom;
   }
 
+  protected override dropSlow(): void {
+    void this.#close(TRY_AGAIN_LATER, 'too slow');
+  }
+
   #written(write: { startedAt: number }): void {
     this.#unwritten = this.#unwritten.filter((other) => other !== write);
   }
 
-  /** Cuts the connection when a write takes too long. */
+  /** Closes the connection when a write takes too long. */
   async #enforceDeadlines(ws: WebSocket): Promise<void> {
     if (this.#isWatching) return;
     this.#isWatching = true;
-    const { clock } = this.#options;
+    const { clock } = this.options;
     for (let [oldest] = this.#unwritten; oldest; [oldest] = this.#unwritten) {
       if (!(await sleepUntil(oldest.startedAt + WRITE_DEADLINE_MS, clock, this.left))) return;
       if (this.#unwritten[0] === oldest) return ws.terminate();
@@ -135,15 +100,9 @@ export class SocketClient implements LiveClient {
   }
 
   async #close(code: number, reason: string): Promise<void> {
-    this.#leave();
+    this.leave();
     const { ws } = this.#connection ?? {};
     ws?.close(code, reason);
-    const { clock } = this.#options;
-    if (await sleepUntil(clock.now() + WRITE_DEADLINE_MS, clock, this.gone)) ws?.terminate();
-  }
-
-  #leave(): void {
-    this.#outbox.close();
-    this.#left.abort();
+    if (await this.isOverdue()) ws?.terminate();
   }
 }

@@ -3,12 +3,12 @@ import { getPath as getUrlPath } from 'hono/utils/url';
 import { loadOnce } from '../async.ts';
 import type { McpConfig } from '../config/mcp.ts';
 import type { Deps } from '../deps.ts';
-import { limitBody, MAX_BODY_BYTES } from '../http/body-limit.ts';
 import { readSocketConnection } from '../http/client-address.ts';
 import type { HttpEnv } from '../http/env.ts';
-import { mountEndpoints, nameRoutes } from '../http/route.ts';
+import { limitBody, MAX_BODY_BYTES } from '../http/request-body.ts';
+import { mountEndpoints, recordRoutePatterns } from '../http/route.ts';
 import { createSurface, type SurfaceOptions } from '../http/surface.ts';
-import type { ToolDeps } from '../tools/index.ts';
+import type { ToolDeps } from '../tools/tool.ts';
 import { limitCalls, requireMcpToken } from './authentication.ts';
 import {
   healthEndpoint,
@@ -20,24 +20,24 @@ import {
 } from './mcp-endpoints.ts';
 import type { LoadCatalogue } from './offers.ts';
 import { refuseRebinding } from './rebinding.ts';
-import { createRunningRequests } from './running-requests.ts';
 import { prepareMcpServer } from './server.ts';
-import { createSessionRelay } from './session-relay.ts';
-import { createSseSessions, noSseSessions } from './sse-sessions.ts';
+import { createRunningRequests } from './transports/running-requests.ts';
+import { createSessionRelay } from './transports/session-relay.ts';
+import { createSseSessions, noSseSessions } from './transports/sse-sessions.ts';
 
-/** The paths that an app serves: all of the function's, or those of one local server. */
+/** Which paths an app serves: all, as the deployed function, or those of one local server. */
 export type Served = 'all' | 'http' | 'sse';
 
 export interface McpAppOptions extends SurfaceOptions {
   /** Default: all, as the deployed function. */
   serve?: Served;
-  /** What the tools reach the world through, asked for by each call. Default: what the configuration says. */
+  /** Loads the dependencies of the tools, for each call. Default: according to the configuration. */
   loadDeps?: () => Promise<ToolDeps>;
-  /** What is offered. Default: every tool, resource and prompt. */
+  /** Loads what is offered. Default: every tool, resource and prompt. */
   loadCatalogue?: LoadCatalogue;
-  /** Whether GET /sse opens sessions, which takes a process whose requests reach each other. Default: true. */
+  /** Whether GET /sse opens sessions, for which requests must share a process. Default: true. */
   keepsSessions?: boolean;
-  /** Aborts when the process is about to end: open sessions end then. Default: null, never. */
+  /** Aborts when the process is about to end, which ends open sessions. Default: null, never. */
   stopping?: AbortSignal | null;
 }
 
@@ -48,8 +48,8 @@ const served = {
 } as const;
 
 /**
- * The MCP server over HTTP. What is refused before a message is read has the bodies of
- * the service API; what the protocol refuses is a JSON-RPC error.
+ * The MCP server over HTTP. Errors before a message is read look like those of the service API; errors of the
+ * protocol are JSON-RPC errors.
  */
 export function createMcpApp(deps: Deps<McpConfig>, options: McpAppOptions = {}): Hono<HttpEnv> {
   const { serve = 'all', readConnection = readSocketConnection } = options;
@@ -61,7 +61,7 @@ export function createMcpApp(deps: Deps<McpConfig>, options: McpAppOptions = {})
     getPath: (request) => withoutSlash(getPath(request)),
   });
   const mcpDeps = createMcpDeps();
-  nameRoutes(app, [...served[serve], ...(serve === 'all' ? [] : [healthEndpoint])]);
+  recordRoutePatterns(app, [...served[serve], ...(serve === 'all' ? [] : [healthEndpoint])]);
   app.use(refuseRebinding(config, readConnection));
   if (serve !== 'all') mountEndpoints(app, [healthEndpoint], mcpDeps);
   app.use(limitCalls(deps), requireMcpToken(deps), limitBody(MAX_BODY_BYTES));
@@ -69,17 +69,17 @@ export function createMcpApp(deps: Deps<McpConfig>, options: McpAppOptions = {})
   return app;
 
   async function loadConfigured(): Promise<ToolDeps> {
-    const { createToolDeps } = await import('./create-tool-deps.ts');
+    const { createToolDeps } = await import('./tool-deps.ts');
     return createToolDeps(deps);
   }
 
   function createMcpDeps(): McpDeps {
-    // The archives, the gateway and the records are much code, of which a handshake needs none.
+    // Loaded with the first call, because a handshake needs no archives, gateway or records.
     const loadDeps = options.loadDeps ?? loadOnce(loadConfigured);
     const createServer = prepareMcpServer({ loadCatalogue, loadDeps, log });
     const guard = { redactor, log, clock };
     const token = config.MCP_AUTH_TOKEN;
-    // Sessions of the local server are in process memory alone.
+    // The local server keeps its sessions in memory.
     const relay = serve === 'all' && redis && token ? createSessionRelay(redis, token) : null;
     const sessions = keepsSessions
       ? createSseSessions({ createServer, guard, relay, clock, log, stopping })
@@ -89,7 +89,7 @@ export function createMcpApp(deps: Deps<McpConfig>, options: McpAppOptions = {})
   }
 }
 
-/** Addresses of servers are often pasted with a slash at their end. */
+/** People often paste the address with a trailing slash. */
 const withoutSlash = (path: string) => (path === `${MCP_PATH}/` ? MCP_PATH : path);
 
 const loadWholeCatalogue: LoadCatalogue = async () => (await import('./catalogue.ts')).catalogue;

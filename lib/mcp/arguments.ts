@@ -3,12 +3,12 @@ import { parseCommandLine } from '../command-line.ts';
 import { mcpVariables } from '../config/mcp.ts';
 import { ConfigError } from '../config/read.ts';
 
-/** What the command line says, as the variables that it stands for, or the help that it asks for. */
+/** The options as variables, or the help text if it was requested. */
 export type McpArguments = { help: string } | { help: null; variables: Record<string, string> };
 
 /**
- * Reads the command line. Throws BAD_REQUEST for an option that does not exist or lacks its value, and
- * ConfigError for a value that is no transport or no port.
+ * Reads the command line. Throws BAD_REQUEST for an unknown option or a missing value, and ConfigError for an
+ * invalid transport or port.
  */
 export function parseMcpArguments(args: readonly string[]): McpArguments {
   const program = new Command('npm run -s mcp --')
@@ -35,7 +35,7 @@ export function parseMcpArguments(args: readonly string[]): McpArguments {
   };
 }
 
-/** An option as the variable that it stands for, by whose rules it is read. */
+/** Validates an option like the variable that it stands for. */
 function check(
   name: keyof typeof mcpVariables.shape,
   option: string,

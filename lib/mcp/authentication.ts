@@ -3,13 +3,13 @@ import type { MiddlewareHandler } from 'hono';
 import type { McpConfig } from '../config/mcp.ts';
 import type { Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
-import { carriesBearer, unauthorized } from '../http/authentication.ts';
+import { hasBearerToken, unauthorized } from '../http/authentication.ts';
 import type { HttpEnv } from '../http/env.ts';
-import { withinCount } from '../http/rate-limit.ts';
+import { enforceRateLimit } from '../http/rate-limit.ts';
 
 /**
- * Counts requests: with MCP_AUTH_TOKEN by the token, up to MCP_MAX_CALLS_PER_MINUTE, the others by their
- * address. Too many get 429.
+ * Limits requests: with MCP_AUTH_TOKEN by the token, up to MCP_MAX_CALLS_PER_MINUTE; all others by client address.
+ * Throws RATE_LIMITED above the limit.
  */
 export function limitCalls({
   config,
@@ -18,19 +18,19 @@ export function limitCalls({
 }: Pick<Deps<McpConfig>, 'config' | 'limiter' | 'clock'>): MiddlewareHandler<HttpEnv> {
   const { MCP_AUTH_TOKEN: token, MCP_MAX_CALLS_PER_MINUTE: maxCalls } = config;
   if (token === undefined) return (_c, next) => next();
-  // Redis, where counts may be kept, learns nothing of the token.
+  // Hashed, because counts may be stored in Redis.
   const name = hash('sha256', token, 'base64url');
   return async (c, next) => {
-    const count = carriesBearer(c, token)
+    const count = hasBearerToken(c, token)
       ? await limiter.count('mcpToken', name, maxCalls)
       : await limiter.count('anonymous', c.get('clientAddress'));
-    await withinCount(c, next, count, clock);
+    await enforceRateLimit(c, next, count, clock);
   };
 }
 
 /**
- * Lets only requests with `Authorization: Bearer <MCP_AUTH_TOKEN>` pass, compared in constant time; others
- * get 401. Without a token configured all get 503, and the log names the variable once.
+ * Accepts only requests with `Authorization: Bearer <MCP_AUTH_TOKEN>`, compared in constant time; all others get
+ * 401. If no token is configured, logs that once and answers 503 to every request.
  */
 export function requireMcpToken({
   config: { MCP_AUTH_TOKEN: token },
@@ -43,7 +43,7 @@ export function requireMcpToken({
     };
   }
   return async (c, next) => {
-    if (!carriesBearer(c, token)) throw unauthorized();
+    if (!hasBearerToken(c, token)) throw unauthorized();
     await next();
   };
 }

@@ -1,4 +1,4 @@
-import { tools } from '../tools/index.ts';
+import { tools } from '../tools/catalogue.ts';
 import type { Catalogue } from './offers.ts';
 import { prompts } from './prompts.ts';
 import { resources } from './resources.ts';

@@ -8,19 +8,19 @@ import { configuredSecrets } from '../config/secrets.ts';
 import { unavailableDatabase } from '../database/open.ts';
 import { buildDeps, type Deps } from '../deps.ts';
 import { checkGit } from '../git/git-version.ts';
-import { chooseConnectionLimits } from '../http/connection-limits.ts';
 import { parseNetworks } from '../http/network.ts';
+import { chooseConnectionLimits } from '../http/open-connections.ts';
 import { serveNode } from '../http/serve.ts';
 import { createLog, type Log } from '../log.ts';
 import { openRedis } from '../rate-limits/redis.ts';
 import { createRedactor } from '../security/redaction/redactor.ts';
-import type { ToolDeps } from '../tools/index.ts';
+import type { ToolDeps } from '../tools/tool.ts';
 import { createMcpApp } from './app.ts';
 import { parseMcpArguments } from './arguments.ts';
 import { catalogue } from './catalogue.ts';
 import { followInstallation, type Installation } from './installation.ts';
 import { prepareMcpServer } from './server.ts';
-import { serveStdio } from './stdio.ts';
+import { serveStdio } from './transports/stdio.ts';
 
 const commandVariables = z.object({
   ...mcpSurfaceVariables.shape,
@@ -29,7 +29,7 @@ const commandVariables = z.object({
 type CommandConfig = z.output<typeof commandVariables>;
 
 export interface McpCommand {
-  /** The command line, without the program. */
+  /** The command line without the program. */
   args: readonly string[];
   installation: Installation;
   stdin: Readable;
@@ -40,8 +40,8 @@ export interface McpCommand {
 }
 
 /**
- * Runs `npm run mcp` until its client goes away or the process is told to end, and returns its exit code.
- * Throws ConfigError for a bad variable or transport, and for http and sse without MCP_AUTH_TOKEN.
+ * Runs `npm run mcp` until its client disconnects or the process is told to end, and returns the exit code. Throws
+ * ConfigError for a bad variable or transport, and for http and sse without MCP_AUTH_TOKEN.
  */
 export async function runMcp(command: McpCommand): Promise<number> {
   const { args, clock, stdin, stdout, stopping } = command;
@@ -90,12 +90,12 @@ export async function runMcp(command: McpCommand): Promise<number> {
   }
 }
 
-/** Without git all but the archives can be read. */
+/** Warns without a usable git, which is only needed to read archives. */
 async function warnAboutGit(environment: Environment, log: Log, stopping: AbortSignal) {
   try {
     await checkGit(environment, stopping);
   } catch (error) {
-    if (!stopping.aborted) log.warn('bundles cannot be read', { error });
+    if (!stopping.aborted) log.warn('git bundles cannot be read', { error });
   }
 }
 
@@ -121,7 +121,7 @@ async function serveHttp(
   });
   const path = transport === 'http' ? '/mcp' : '/sse';
   stdout.write(
-    `The MCP server listens at ${server.url}${path} and wants the bearer token of MCP_AUTH_TOKEN. Ctrl-C stops it.\n`,
+    `The MCP server listens at ${server.url}${path} and requires MCP_AUTH_TOKEN as a bearer token. Ctrl-C stops it.\n`,
   );
   if (!stopping.aborted) {
     await new Promise((resolve) => stopping.addEventListener('abort', resolve, { once: true }));

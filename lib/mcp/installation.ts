@@ -9,16 +9,16 @@ import { AppError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import { openRedis } from '../rate-limits/redis.ts';
 import { createRedactor, type Redactor } from '../security/redaction/redactor.ts';
-import type { ToolDeps } from '../tools/index.ts';
-import { createToolDeps, type DataSource } from './create-tool-deps.ts';
+import type { ToolDeps } from '../tools/tool.ts';
+import { createToolDeps, type DataSource } from './tool-deps.ts';
 
-/** The installation on this machine, as a process beside its server finds it at any time. */
+/** Reads the current state of the installation on this machine. */
 export interface Installation {
-  /** The variables as they are now: `npm start` may write them later than this process starts. */
+  /** Returns the current variables. `npm start` may write some after this process has started. */
   readEnvironment(): Environment;
-  /** The URL of the embedded database that a running server has open; null while there is none. */
+  /** Returns the URL of the embedded database of a running server; null if there is none. */
   findDatabase(config: McpConfig): Promise<string | null>;
-  /** The address that the running server tells this user; null while none runs. */
+  /** Returns the address of the running server; null if none is running. */
   findServer(config: McpConfig): Promise<string | null>;
   openDatabase(url: string, log: Log): Promise<Database>;
 }
@@ -27,24 +27,24 @@ export interface FollowOptions {
   installation: Installation;
   clock: Clock;
   log: Log;
-  /** Is kept up to the secrets that the variables hold. */
+  /** Updated with the secrets of the current variables. */
   redactor: Redactor;
 }
 
-/** The installation as each call of a tool finds it. */
+/** Finds the installation for each tool call. */
 export interface FollowedInstallation {
-  /** What the tools reach the world through now. Throws SERVICE_UNAVAILABLE for a bad variable. */
+  /** Returns the current dependencies of the tools. Throws SERVICE_UNAVAILABLE for a bad variable. */
   loadDeps(): Promise<ToolDeps>;
   close(): Promise<void>;
 }
 
 const REMEDY =
-  'nothing of this installation runs here. Start it with `npm start`, or set DATABASE_URL or, for reading alone, BACKEND_URL';
+  'no server of this installation is running. Start it with `npm start`, or set DATABASE_URL, or BACKEND_URL for read-only access';
 
 /**
- * Follows an installation whose server may start, stop and move to another port while this process lives.
- * Each call chooses its source anew: DATABASE_URL; BACKEND_URL; the embedded database of a running server;
- * the service API of a running server. Dependencies are kept as long as the choice is the same.
+ * Follows an installation whose server may start, stop or change its port while this process runs. Each call
+ * chooses its source: DATABASE_URL, BACKEND_URL, the embedded database of a running server, or its service API.
+ * Dependencies are reused while the choice stays the same.
  */
 export function followInstallation(options: FollowOptions): FollowedInstallation {
   const { installation, clock, log, redactor } = options;
@@ -125,7 +125,7 @@ export function followInstallation(options: FollowOptions): FollowedInstallation
 
 const noDatabase = unavailableDatabase(new Error('this process has no database'));
 
-/** A variable that became bad is told to the client instead of ending the process. */
+/** Reports a variable that became bad to the client, instead of ending the process. */
 function explain<Value>(read: () => Value): Value {
   try {
     return read();

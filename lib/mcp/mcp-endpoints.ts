@@ -8,14 +8,13 @@ import { readText } from '../http/request-body.ts';
 import { type Endpoint, endpoint } from '../http/route.ts';
 import { parseJson } from '../json.ts';
 import { version } from '../version.ts';
-import { withBothTypes } from './accept.ts';
-import type { GuardOptions } from './guarded-transport.ts';
-import type { RunningRequests } from './running-requests.ts';
 import type { CreateMcpServer } from './server.ts';
-import type { SseSessions } from './sse-sessions.ts';
-import { answerStreamableHttp } from './streamable-http.ts';
+import type { GuardOptions } from './transports/guarded-transport.ts';
+import type { RunningRequests } from './transports/running-requests.ts';
+import type { SseSessions } from './transports/sse-sessions.ts';
+import { answerStreamableHttp } from './transports/streamable-http.ts';
 
-/** What the endpoints of the MCP server are mounted with. */
+/** The dependencies of the endpoints of the MCP server. */
 export interface McpDeps {
   createServer: CreateMcpServer;
   guard: GuardOptions;
@@ -37,7 +36,7 @@ const message = z
   })
   .meta({ id: 'JsonRpcMessage' });
 
-/** An error of JSON-RPC 2.0 that belongs to no request. */
+/** A JSON-RPC 2.0 error without a request. */
 const protocolError = z
   .object({
     jsonrpc: z.literal('2.0'),
@@ -48,7 +47,7 @@ const protocolError = z
 
 const refusals = {
   403: {
-    description: 'A page of another origin asks, or over loopback a Host of another name.',
+    description: 'A page of another origin, or over loopback another Host than localhost.',
     schema: plainError,
   },
   413: { description: 'The body is larger than 1 MiB.', schema: plainError },
@@ -57,7 +56,7 @@ const refusals = {
 export const MCP_PATH = '/mcp';
 const MESSAGE_PATH = '/message';
 
-/** Streamable HTTP: of the local http server, and with its second names of the function. */
+/** Streamable HTTP. The deployed function also serves it under the aliases. */
 export const streamableEndpoint = streamable(MCP_PATH);
 const streamableAliases = [streamable('/rpc'), streamable('/')];
 
@@ -69,14 +68,14 @@ export const sseEndpoints: readonly Endpoint<McpDeps>[] = [
       method: 'get',
       path: '/sse',
       summary: 'Open an MCP session (the HTTP transport of 2024-11-05)',
-      description: 'The first event, `endpoint`, names the address for messages.',
+      description: 'The first event, `endpoint`, contains the address for messages.',
       responses: {
         200: { description: "The server's messages, as events.", contentType: 'text/event-stream' },
         403: refusals[403],
       },
     },
     async (_input, { sessions }: McpDeps, c) => {
-      // A HEAD request comes here too, and nobody would ever read its stream.
+      // A HEAD request gets here too, but nobody would read its stream.
       const stream =
         c.req.method === 'GET' ? await sessions.open(MESSAGE_PATH, c.get('clientAddress')) : null;
       return new Response(stream, {
@@ -97,7 +96,10 @@ export const sseEndpoints: readonly Endpoint<McpDeps>[] = [
       query: z.object({ sessionId: z.string().min(1).max(200) }),
       body: { encoding: 'json', schema: message, readByHandler: true },
       responses: {
-        202: { description: 'Taken; a response comes on the stream.', contentType: 'text/plain' },
+        202: {
+          description: 'Accepted. The response is sent on the stream.',
+          contentType: 'text/plain',
+        },
         404: { description: 'No such session.', schema: plainError },
         ...refusals,
       },
@@ -106,7 +108,7 @@ export const sseEndpoints: readonly Endpoint<McpDeps>[] = [
       const delivery = await sessions.deliver(query.sessionId, await readMessage(c));
       if (delivery === 'unknown') throw new AppError('NOT_FOUND', 'there is no such session');
       if (delivery === 'full') {
-        throw new AppError('SERVICE_UNAVAILABLE', 'too many messages wait for the session');
+        throw new AppError('SERVICE_UNAVAILABLE', 'too many messages are waiting for the session');
       }
       return c.text('Accepted', 202);
     },
@@ -116,17 +118,17 @@ export const sseEndpoints: readonly Endpoint<McpDeps>[] = [
 /** Every endpoint of the deployed function. */
 export const mcpEndpoints = [streamableEndpoint, ...streamableAliases, ...sseEndpoints];
 
-/** GET /health of the http and sse servers of `npm run mcp`; elsewhere it is the service API's. */
+/** GET /health of the http and sse servers of `npm run mcp`; elsewhere the service API serves it. */
 export const healthEndpoint = endpoint(
   {
     method: 'get',
     path: '/health',
-    summary: 'Tell that the process answers',
+    summary: 'Check that the process answers',
     tag: 'Health',
     access: 'public',
     responses: {
       200: {
-        description: 'It does.',
+        description: 'It answers.',
         schema: z.object({
           status: z.literal('ok'),
           uptime_seconds: z.int(),
@@ -149,28 +151,28 @@ function streamable(path: string): Endpoint<McpDeps> {
       path,
       summary: 'Send an MCP message (streamable HTTP, stateless)',
       description:
-        'Accept must allow application/json and text/event-stream, by name or wildcard; none allows both. There is no session id; MCP-Protocol-Version may be any revision from 2024-10-07 to 2025-11-25.',
+        'Accept must allow application/json and text/event-stream, by name or wildcard; without the header both are allowed. There is no session id. MCP-Protocol-Version may be any revision from 2024-10-07 to 2025-11-25.',
       body: { encoding: 'json', schema: z.union([message, z.array(message)]), readByHandler: true },
       responses: {
         200: {
-          description: 'The responses, as server-sent events.',
+          description: 'The responses, as Server-Sent Events.',
           contentType: 'text/event-stream',
         },
-        202: { description: 'Taken: the message asks for no response.' },
+        202: { description: 'Accepted: the message needs no response.' },
         400: {
-          description: 'No JSON-RPC, or an unknown protocol revision.',
+          description: 'Not JSON-RPC, or an unknown protocol revision.',
           schema: protocolError,
         },
         ...refusals,
-        406: { description: 'Accept leaves one of the two types out.', schema: protocolError },
+        406: { description: 'Accept excludes one of the two types.', schema: protocolError },
         415: { description: 'Content-Type is not application/json.', schema: protocolError },
       },
     },
     (_input, { createServer, guard, running }: McpDeps, c) => {
       const { raw } = c.req;
-      // All clients of one address that call themselves the same count as one.
+      // Clients with the same address and user agent cannot be told apart.
       const peer = `${c.get('clientAddress')} ${raw.headers.get('user-agent') ?? ''}`;
-      return answerStreamableHttp(new Request(raw, { headers: withBothTypes(raw.headers) }), {
+      return answerStreamableHttp(raw, {
         createServer: () => createServer(c.get('clientAddress')),
         guard: { ...guard, fields: { request_id: c.get('requestId') } },
         running,

@@ -1,7 +1,7 @@
 import type { PromptMessage } from '@modelcontextprotocol/sdk/types.js';
-import type { Tool, ToolDeps } from '../tools/index.ts';
+import type { Tool, ToolDeps } from '../tools/tool.ts';
 
-/** A resource at a fixed address. Its content is JSON. */
+/** A resource at a fixed address, with JSON content. */
 export interface Resource {
   uri: string;
   name: string;
@@ -20,12 +20,12 @@ export interface Prompt {
   write(deps: ToolDeps, signal: AbortSignal): Promise<PromptMessage[]>;
 }
 
-/** Everything that a server offers. A client that only introduces itself needs none of it. */
+/** Everything that a server offers. It is loaded on first use, because a handshake needs none of it. */
 export interface Catalogue {
   tools: readonly Tool[];
   resources: readonly Resource[];
   prompts: readonly Prompt[];
 }
 
-/** Loads a catalogue. Called when something of it is asked for first. */
+/** Loads a catalogue. */
 export type LoadCatalogue = () => Promise<Catalogue>;

@@ -3,44 +3,44 @@ import { AppError } from '../errors.ts';
 import { FENCE_NOTICE, fence } from '../security/fence.ts';
 import { fitAnswer, MAX_ANSWER_CHARS } from '../tools/answer-budget.ts';
 import { diagnoseBackupFailure } from '../tools/diagnosis-tools.ts';
-import type { ToolDeps } from '../tools/index.ts';
 import { getSystemHealth } from '../tools/overview-tools.ts';
 import { listBackupRuns, listTrackedRepositories } from '../tools/run-tools.ts';
 import { showOutput } from '../tools/show-output.ts';
+import type { ToolDeps } from '../tools/tool.ts';
 import type { Prompt } from './offers.ts';
 
 const RECENT_RUNS = { page: 1, limit: 10 };
 const LARGEST_REPOSITORIES = { page: 1, limit: 50 };
 
-/** Most characters of the data in a prompt, beside what it says about them. */
+/** Maximum characters of data in a prompt, besides its own text. */
 const MAX_DATA_CHARS = MAX_ANSWER_CHARS - 4_000;
 
-/** The prompts that a client offers its user. */
+/** The prompts that a client offers to its user. */
 export const prompts: readonly Prompt[] = [
   {
     name: 'diagnose-latest-failure',
     title: 'Diagnose the latest failure',
     description:
-      'Loads the latest failed backup run, its error logs and past resolutions, and asks for a step-by-step remediation plan.',
+      'Loads the latest failed backup run with its error logs and past resolutions, and asks for a step-by-step remediation plan.',
     async write(deps, signal) {
       const failure = await loadLatestFailure(deps, signal);
       if (failure === null) {
         return [
           say(
-            'No failed backup run was found. Say so, and check with list_backup_runs whether runs happen at all.',
+            'No failed backup run was found. Say so, and check with list_backup_runs whether there are any runs.',
           ),
         ];
       }
       return [
         say(
-          `A backup run failed. Below is what is known: the run, the repositories that failed with their errors and newest error logs, and how failures were resolved before. ${FENCE_NOTICE}`,
+          `A backup run failed. Below is what is known: the run, the failed repositories with their errors and newest error logs, and how earlier failures were resolved. ${FENCE_NOTICE}`,
           showOutput(failure, deps.redactor),
           `Write a step-by-step remediation plan:
 1. Name the most likely cause for each failed repository, and quote the error or log line that shows it.
 2. Say which past resolution applies, if one does.
-3. List the steps in the order in which to take them, with the exact command or setting where there is one.
+3. List the steps in order, with the exact command or setting where there is one.
 4. Say how to verify each step, and when to queue a new run with trigger_backup_run.
-If the evidence does not suffice, say what is missing and which tool would show it (get_execution_logs, get_backup_run_details, search_backup_knowledge).`,
+If the evidence is not sufficient, say what is missing and which tool would show it (get_execution_logs, get_backup_run_details, search_backup_knowledge).`,
         ),
       ];
     },
@@ -74,10 +74,10 @@ If the evidence does not suffice, say what is missing and which tool would show 
           ),
           `Audit it:
 1. Say in one sentence whether the backups can be relied on today.
-2. List what is wrong or getting worse: repositories that failed, that were not backed up lately or never, runs that fail or take longer, storage that runs out.
+2. List what is wrong or getting worse: repositories that failed or were not backed up recently or ever, runs that fail or take longer, storage that is running out.
 3. For each point say how serious it is, what shows it, and what to do.
-4. Name the archives that are worth a verify_archive_integrity first: VALID_UNCOMPROMISED proves an archive, VALID_UNRECORDED only that it is whole.
-Say what the data cannot tell.`,
+4. Name the archives to check first with verify_archive_integrity. VALID_UNCOMPROMISED proves that an archive is complete and unchanged, VALID_UNRECORDED only that it is complete.
+Say what the data does not show.`,
         ),
       ];
     },
@@ -94,8 +94,8 @@ async function loadLatestFailure(deps: ToolDeps, signal: AbortSignal): Promise<o
 }
 
 /**
- * One message of the user: what it is about, the data that it is about, fenced, and what to do. The data
- * come without secrets: as JSON within a text they would be harder to find.
+ * Writes one message of the user: an introduction, the fenced data and the task. Secrets must be removed from the
+ * data first, because they are harder to find in JSON inside a text.
  */
 function say(about: string, data?: unknown, task?: string): PromptMessage {
   const shown = JSON.stringify(fitAnswer(data, MAX_DATA_CHARS));

@@ -8,9 +8,9 @@ import { isInNetworks, isLoopback, parseNetworks } from '../http/network.ts';
 const localHost = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?$/i;
 
 /**
- * Keeps web pages from a server on their visitor's machine. Over a loopback connection, unless its peer is
- * one of TRUSTED_PROXIES, the Host must be localhost, 127.0.0.1 or [::1], with any port. A page's Origin must
- * be the server's own, whatever it asks; programs send none, and editors one without http. Others get 403.
+ * Protects a local server from web pages in a browser on the same machine (DNS rebinding). Over a loopback
+ * connection, unless from TRUSTED_PROXIES, the Host must be localhost, 127.0.0.1 or [::1], with any port. A page's
+ * Origin must be the server's own; programs send none, and editors one without http. Throws FORBIDDEN otherwise.
  */
 export function refuseRebinding(
   config: HttpConfig,

@@ -1,16 +1,16 @@
 import { MAX_ANSWER_CHARS } from '../tools/answer-budget.ts';
 import { getSystemHealth } from '../tools/overview-tools.ts';
-import { fitFixes, olderFixes } from '../tools/run-fixes.ts';
+import { fitFixes, olderFixes } from '../tools/run-tools.ts';
 import type { Resource } from './offers.ts';
 
-/** The resources: what a client may show without a tool. */
+/** The resources, which clients can show without calling a tool. */
 export const resources: readonly Resource[] = [
   {
     uri: 'backup://system/health',
     name: 'system health state',
     title: 'System health',
     description:
-      'Whether the database, the storage of the archives and the service API answer: what get_system_health returns.',
+      'Whether the database, the archive storage and the service API answer, as returned by get_system_health.',
     read: async (deps, signal) =>
       getSystemHealth.handler({}, deps, { signal, maxChars: MAX_ANSWER_CHARS }),
   },
@@ -19,7 +19,7 @@ export const resources: readonly Resource[] = [
     name: 'latest backup run summary',
     title: 'Latest backup run',
     description:
-      'The backup run that started last, with the fixes that are linked to it; run is null while there is none.',
+      'The latest started backup run with its linked fixes; run is null if there is none.',
     async read({ backups }, signal) {
       const run = await backups.readLatestRun(signal);
       if (run === null) return { run };

@@ -1,34 +1,38 @@
 import type { Context } from 'hono';
 import * as z from 'zod';
 import type { AppError } from '../errors.ts';
-import { type DescribeError, describeErrorHead, type ErrorAnswer } from '../http/error-response.ts';
+import {
+  type DescribeError,
+  describeErrorHead,
+  type ErrorResponse,
+} from '../http/error-response.ts';
 import { observatoryError } from '../http/error-shapes.ts';
 import type { RouteResponse } from '../http/route.ts';
 
-/** Every path of the observatory also answers with this in front. */
+/** Every path of the observatory also works with this prefix. */
 export const PREFIX = '/observatory';
 
-/** What the declarations of the observatory's routes share. */
+/** Shared by the declarations of all routes of the observatory. */
 export const observatoryRoute = {
   errorSchema: observatoryError,
   servers: ['/', PREFIX],
   rateLimited: true,
 } as const;
 
-/** Describes a success as most endpoints answer it: `{success, message, data}`. */
+/** Describes a success in the usual form: `{success, message, data}`. */
 export function wrapped<Data extends z.ZodType>(description: string, data: Data) {
   const schema = z.object({ success: z.literal(true), message: z.string(), data });
   return { description, schema } satisfies RouteResponse;
 }
 
-/** Describes an error beside those that a route's access and inputs imply. */
+/** Describes an error that does not follow from the access or the inputs of the route. */
 export function refused(description: string): RouteResponse {
   return { description, schema: observatoryError };
 }
 
 type SuccessStatus = 200 | 201;
 
-/** Answers a success: `{success: true, message, data}`. */
+/** Sends a success: `{success: true, message, data}`. */
 export function sendData(
   c: Context,
   message: string,
@@ -38,7 +42,7 @@ export function sendData(
   return c.json({ success: true, message, data }, status);
 }
 
-/** The same with data that Postgres has written as JSON. */
+/** The same with data that Postgres returned as JSON text. */
 export function sendJsonData(
   c: Context,
   message: string,
@@ -49,8 +53,8 @@ export function sendJsonData(
   return c.body(body, status, { 'Content-Type': 'application/json' });
 }
 
-/** The error envelope of the observatory. */
-export const describeObservatoryError: DescribeError = (error, requestId): ErrorAnswer => ({
+/** The error body of the observatory. */
+export const describeObservatoryError: DescribeError = (error, requestId): ErrorResponse => ({
   ...describeErrorHead(error),
   body: {
     success: false,
@@ -64,7 +68,7 @@ export const describeObservatoryError: DescribeError = (error, requestId): Error
   },
 });
 
-/** The request id has a field of its own, so a failure's text is fixed. */
+/** The message of an internal error is fixed, because the request id has its own field. */
 function messageOf({ code, message }: AppError): string {
   return code === 'INTERNAL_ERROR' ? 'Internal server error' : message;
 }

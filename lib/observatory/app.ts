@@ -3,13 +3,14 @@ import { getPath } from 'hono/utils/url';
 import type { ObservatoryConfig } from '../config/observatory.ts';
 import type { Deps } from '../deps.ts';
 import { createGateway } from '../gateway/gateway.ts';
-import { limitBody, MAX_BODY_BYTES } from '../http/body-limit.ts';
 import type { HttpEnv } from '../http/env.ts';
 import { limitRate } from '../http/rate-limit.ts';
-import { mountEndpoints, nameRoutes } from '../http/route.ts';
+import { limitBody, MAX_BODY_BYTES } from '../http/request-body.ts';
+import { mountEndpoints, recordRoutePatterns } from '../http/route.ts';
 import { createSurface, type SurfaceOptions } from '../http/surface.ts';
 import { warnOccasionally } from '../occasional-log.ts';
 import { hashingModel } from '../search/embedders/hashing.ts';
+import type { PasswordCost } from '../security/password.ts';
 import type { LoginCodes } from '../users/login-codes.ts';
 import { createUserCheck } from '../users/user-check.ts';
 import { describeObservatoryError, PREFIX } from './answers.ts';
@@ -18,18 +19,20 @@ import { createLoginLockout } from './login-lockout.ts';
 import type { ObservatoryDeps } from './observatory-deps.ts';
 import { observatoryEndpoints } from './observatory-endpoints.ts';
 import { createPasswordCheck } from './password-check.ts';
-import { shareReadiness } from './readiness-faults.ts';
+import type { AskServiceApi } from './readiness.ts';
+import { shareReadiness } from './readiness.ts';
 import { readyEndpoints } from './ready.ts';
 import { isInternalReport } from './reports/internal-access.ts';
-import type { AskServiceApi } from './service-api.ts';
 
 export interface ObservatoryAppOptions extends SurfaceOptions {
-  /** How the service API of the same deployment is reached, for /observatory/ready. */
-  askServiceApi?: AskServiceApi;
-  /** Aborts when the process ends: turns of the chat that run are then ended and stored. Default: null, never. */
-  stopping?: AbortSignal | null;
-  /** Codes that log somebody in once. Default: null, there are none. */
-  loginCodes?: LoginCodes | null;
+  /** Asks the service API of the same deployment, for /observatory/ready. */
+  askServiceApi?: AskServiceApi | undefined;
+  /** Aborts when the process ends; running chat turns are then ended and stored. Default: null, never. */
+  stopping?: AbortSignal | null | undefined;
+  /** Codes of login links. Default: null, there are none. */
+  loginCodes?: LoginCodes | null | undefined;
+  /** What checking a password costs. Default: PASSWORD_COST. */
+  passwordCost?: PasswordCost | undefined;
 }
 
 const WARN_INTERVAL_MS = 60_000;
@@ -37,14 +40,14 @@ const WARN_INTERVAL_MS = 60_000;
 /** The observatory: login, search, chat and reports. */
 export function createObservatoryApp(
   deps: Deps<ObservatoryConfig>,
-  {
-    askServiceApi = askNobody,
-    stopping = null,
-    loginCodes = null,
-    ...options
-  }: ObservatoryAppOptions = {},
+  { askServiceApi, stopping, loginCodes, passwordCost, ...options }: ObservatoryAppOptions = {},
 ): Hono<HttpEnv> {
-  const observatoryDeps = buildObservatoryDeps(deps, { askServiceApi, stopping, loginCodes });
+  const observatoryDeps = buildObservatoryDeps(deps, {
+    askServiceApi,
+    stopping,
+    loginCodes,
+    passwordCost,
+  });
   const app = createSurface(deps, {
     ...options,
     describeError: describeObservatoryError,
@@ -65,8 +68,8 @@ export function createObservatoryApp(
   const needsUser = (c: Context<HttpEnv>) =>
     (!publicPaths.has(c.req.path) || userRoutes.has(`${c.req.method} ${c.req.path}`)) &&
     !isInternalReport(c, deps.config);
-  nameRoutes(app, observatoryEndpoints);
-  // An unknown path is 401 without a token, like the paths of the service API.
+  recordRoutePatterns(app, observatoryEndpoints);
+  // Without a token, an unknown path is 401, as in the service API.
   app.use(
     (c, next) => (needsUser(c) ? recognizeUser(c, next) : next()),
     (c, next) => (c.req.path === READY_PATH ? next() : limit(c, next)),
@@ -77,25 +80,24 @@ export function createObservatoryApp(
   return app;
 }
 
-/** What goes on answering while the configuration is bad: that it is. */
+/** Mounts /observatory/ready, which reports an invalid configuration. */
 export function mountReadiness(app: Hono<HttpEnv>, deps: Deps<ObservatoryConfig>): void {
-  mountEndpoints(app, readyEndpoints, buildObservatoryDeps(deps, unreachable));
+  mountEndpoints(app, readyEndpoints, buildObservatoryDeps(deps, {}));
 }
 
 const askNobody: AskServiceApi = async () => {
   throw new Error('BACKEND_URL is not set');
 };
 
-type HandedIn = Required<Pick<ObservatoryAppOptions, 'askServiceApi' | 'stopping' | 'loginCodes'>>;
-
-/** For what serves no more than its own readiness. */
-const unreachable: HandedIn = {
-  askServiceApi: askNobody,
-  stopping: null,
-  loginCodes: null,
-};
-
-function buildObservatoryDeps(deps: Deps<ObservatoryConfig>, parts: HandedIn): ObservatoryDeps {
+function buildObservatoryDeps(
+  deps: Deps<ObservatoryConfig>,
+  {
+    askServiceApi = askNobody,
+    stopping = null,
+    loginCodes = null,
+    passwordCost,
+  }: Omit<ObservatoryAppOptions, keyof SurfaceOptions>,
+): ObservatoryDeps {
   const { config, log } = deps;
   if (config.JWT_SECRET === undefined) {
     log.error('JWT_SECRET is not set: the observatory answers 503');
@@ -104,21 +106,21 @@ function buildObservatoryDeps(deps: Deps<ObservatoryConfig>, parts: HandedIn): O
   return {
     ...deps,
     users: createUserCheck(deps),
-    loginCodes: parts.loginCodes,
+    loginCodes,
     lockout: createLoginLockout(deps),
-    checkPassword: createPasswordCheck(deps),
+    checkPassword: createPasswordCheck(deps, passwordCost),
     gateway,
-    chat: createChatDeps(deps, { ...parts, gateway }),
-    askServiceApi: parts.askServiceApi,
-    findFaults: shareReadiness({ ...deps, ...parts }),
+    chat: createChatDeps(deps, { stopping, gateway, askServiceApi }),
+    askServiceApi,
+    findFaults: shareReadiness({ ...deps, askServiceApi }),
     warnNotReady: warnOccasionally(deps, WARN_INTERVAL_MS),
   };
 }
 
-/** The service API has a /ready of its own, so this one keeps its prefix. */
+/** Keeps its prefix, because the service API has its own /ready. */
 const READY_PATH = `${PREFIX}/ready`;
 
-/** Routes a request by its path without the prefix. */
+/** The path of a request without the prefix. */
 function pathWithoutPrefix(request: Request): string {
   const path = getPath(request);
   return path.startsWith(`${PREFIX}/`) && path !== READY_PATH ? path.slice(PREFIX.length) : path;

@@ -11,33 +11,33 @@ import type { ObservatoryDeps } from './observatory-deps.ts';
 
 const common = { ...observatoryRoute, tag: 'Embeddings', access: 'user' } as const;
 
-/** The largest id that the database can hold. */
-const LARGEST_ID = 2_147_483_647;
+/** The largest id in the database. */
+const MAX_ID = 2_147_483_647;
 
 const status = z.enum(['BUILDING', 'READY', 'ACTIVE', 'RETIRED', 'FAILED']);
 const percentage = z.number().min(0).max(100);
 const noVectors = refused(
-  'The database has no vector extension (the message says why), or is away.',
+  'The database has no vector extension (the message says why), or is unavailable.',
 );
 
 const generation = z
   .object({
     id: z.int(),
     model_id: z.string(),
-    status: status,
+    status,
     dimensions: z.int(),
     chunk_count: z.int(),
   })
   .meta({ id: 'EmbeddingGeneration' });
 
-/** Everything below /embeddings. */
+/** The endpoints of /embeddings. */
 export const embeddingsEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
   endpoint(
     {
       ...common,
       method: 'get',
       path: '/embeddings/status',
-      summary: 'Read which generation searches use and how far the next one is',
+      summary: 'Read the generation that searches use, and the progress of the next',
       responses: {
         200: wrapped(
           'The status.',
@@ -49,15 +49,15 @@ export const embeddingsEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
                   total: z.int(),
                   processed: z.int(),
                   failed: z.int(),
-                  percentage: percentage,
+                  percentage,
                 })
                 .meta({
                   description:
-                    'Jobs of the generation that is being built, else of the active one.',
+                    'Jobs of the generation that is being built, otherwise of the active one.',
                 }),
               pending_jobs: z
                 .int()
-                .meta({ description: 'Jobs of that generation still to be done.' }),
+                .meta({ description: 'Jobs of that generation that are not done yet.' }),
               failed_jobs: z.int(),
             })
             .meta({ id: 'EmbeddingStatus' }),
@@ -72,8 +72,8 @@ export const embeddingsEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       ...common,
       method: 'post',
       path: '/embeddings/switch-model',
-      summary: 'Start a generation with an embedding model: a job for every record there is',
-      description: 'Searches go on with the active generation until another one is activated.',
+      summary: 'Start a generation with an embedding model, with a job for every record',
+      description: 'Searches keep using the active generation until another one is activated.',
       body: {
         encoding: 'json',
         schema: z
@@ -93,12 +93,10 @@ export const embeddingsEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
             })
             .meta({ id: 'SwitchedModel' }),
         ),
-        400: refused(
-          'The model is not one of the registry (MODEL_NOT_ALLOWED), or malformed input.',
-        ),
+        400: refused('The model is not allowed (MODEL_NOT_ALLOWED), or malformed input.'),
         409: refused('Another generation is being built.'),
         503: refused(
-          'No vector extension, no list of models (MODEL_REGISTRY_UNAVAILABLE), no database.',
+          'No vector extension, no list of models (MODEL_REGISTRY_UNAVAILABLE), or no database.',
         ),
       },
     },
@@ -107,7 +105,7 @@ export const embeddingsEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       const keys = () => gateway.credentials.resolveKeys(c.get('user'));
       const model = await gateway.registry.requireEmbeddingModel(body.model_id, keys);
       const { id, jobs } = await startGeneration(db, model);
-      const message = `Generation ${id} has ${jobs} jobs: do them with /embeddings/process-batch`;
+      const message = `Generation ${id} has ${jobs} jobs: process them with /embeddings/process-batch`;
       return sendData(c, 'Started a generation', {
         generation_id: id,
         model_id: model.id,
@@ -122,14 +120,14 @@ export const embeddingsEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       ...common,
       method: 'post',
       path: '/embeddings/process-batch',
-      summary: 'Do the next jobs of a generation',
+      summary: 'Process the next jobs of a generation',
       description:
-        'Several callers may do so at once. With a gateway model your connected key is used, else the server’s.',
+        'Several callers may do this at the same time. Gateway models use your connected key, otherwise the server’s.',
       body: {
         encoding: 'json',
         schema: z
           .object({
-            generation_id: z.int().min(1).max(LARGEST_ID),
+            generation_id: z.int().min(1).max(MAX_ID),
             batch_size: z.int().min(1).max(500).default(50),
             max_batches: z.int().min(1).max(50).default(1),
           })
@@ -137,7 +135,7 @@ export const embeddingsEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       },
       responses: {
         200: wrapped(
-          'What was done; the counts are jobs.',
+          'The outcome, in jobs.',
           z
             .object({
               processed: z.int(),
@@ -148,13 +146,13 @@ export const embeddingsEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
             })
             .meta({ id: 'ProcessedBatch' }),
         ),
-        400: refused('There is no such generation, or malformed input.'),
+        400: refused('No such generation, or malformed input.'),
         402: refused('The gateway is out of credits (GATEWAY_OUT_OF_CREDITS).'),
-        403: refused('The gateway refused your key (GATEWAY_KEY_INVALID).'),
+        403: refused('The gateway rejected your key (GATEWAY_KEY_INVALID).'),
         429: refused('The gateway (GATEWAY_RATE_LIMITED) or this service limits the rate.'),
-        502: refused('The gateway does not answer, or refused the server’s keys.'),
+        502: refused('The gateway does not answer, or rejected the server’s keys.'),
         503: refused(
-          'No vector extension, no key for the gateway (GATEWAY_NOT_CONFIGURED), no database.',
+          'No vector extension, no key for the gateway (GATEWAY_NOT_CONFIGURED), or no database.',
         ),
       },
     },
@@ -182,7 +180,7 @@ export const embeddingsEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       ...common,
       method: 'post',
       path: '/embeddings/activate',
-      summary: 'Let searches use a generation',
+      summary: 'Make searches use a generation',
       query: z.object({
         generation_id: integerQuery(
           1,
@@ -192,7 +190,7 @@ export const embeddingsEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       }),
       responses: {
         200: wrapped(
-          'It is in use, from one moment to the next.',
+          'Searches use it now.',
           z
             .object({
               generation_id: z.int(),
@@ -201,7 +199,7 @@ export const embeddingsEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
             })
             .meta({ id: 'ActivatedGeneration' }),
         ),
-        404: refused('There is no such generation.'),
+        404: refused('No such generation.'),
         409: refused('It is not READY.'),
         503: noVectors,
       },
@@ -222,10 +220,10 @@ export const embeddingsEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       ...common,
       method: 'post',
       path: '/embeddings/prune',
-      summary: 'Delete the generations that are RETIRED or FAILED',
+      summary: 'Delete generations that are RETIRED or FAILED',
       responses: {
         200: wrapped(
-          'They are gone with their jobs and chunks.',
+          'They were deleted with their jobs and chunks.',
           z
             .object({ deleted_generations: z.int(), deleted_jobs: z.int() })
             .meta({ id: 'PrunedGenerations' }),

@@ -6,29 +6,29 @@ import type { Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
 import { createRedisFallback } from '../rate-limits/redis-fallback.ts';
 
-/** A login that was counted as failed before its password was looked at. One of the three ends it. */
+/** A login attempt, counted as failed before its password is checked. Ended by one of these calls. */
 export interface LoginAttempt {
-  /** The password was wrong: the attempt stays counted. */
+  /** The password was wrong. The attempt stays counted. */
   fail(): void;
-  /** The login succeeded: the address starts anew. */
+  /** The login succeeded. The count of the address is reset. */
   succeed(): Promise<void>;
-  /** The password was not looked at after all: the attempt does not count. */
+  /** The password could not be checked. The attempt is not counted. */
   cancel(): Promise<void>;
 }
 
-/** Counts the failed logins of each address. */
+/** Counts failed logins by address. */
 export interface LoginLockout {
   /**
-   * Counts an attempt before it is made, so that guesses sent at once are no more than the limit. While
-   * attempts that are under way might use the failures up, it waits for them. Throws LOGIN_LOCKED with
-   * the true Retry-After when the address has used its failures up.
+   * Counts an attempt before it is made, so that simultaneous guesses cannot exceed the limit. If attempts that
+   * are still running would reach the limit, waits for them. Throws LOGIN_LOCKED with Retry-After when the
+   * address has reached the limit.
    */
   begin(address: string): Promise<LoginAttempt>;
 }
 
-/** Where failures are counted. Windows start with the first one and are not prolonged. */
+/** A store of counts. A window starts with the first failure and is not extended. */
 interface FailureCounter {
-  /** Adds one below the limit and returns null, else how many milliseconds the window still lasts. */
+  /** Below the limit, adds one and returns null; otherwise returns the milliseconds left of the window. */
   reserve(address: string): Promise<number | null>;
   release(address: string): Promise<void>;
   clear(address: string): Promise<void>;
@@ -39,12 +39,12 @@ interface LockoutLimits {
   windowMs: number;
 }
 
-/** The process keeps the addresses that it saw last: at least so many, at most twice as many. */
-const KEPT_ADDRESSES = 20_000;
-/** Most attempts that wait for others of their addresses; a flood beyond them is refused. */
+/** The process keeps at least this many of the latest addresses, and at most twice as many. */
+const MAX_ADDRESSES = 20_000;
+/** Attempts that may wait for others of their address. More are refused. */
 const MAX_WAITING = 1_000;
 
-/** Counts in Redis when it is there, in the process otherwise and while Redis does not answer. */
+/** Counts in Redis, or in the process if Redis is not configured or does not answer. */
 export function createLoginLockout({
   config,
   redis,
@@ -57,7 +57,7 @@ export function createLoginLockout({
   };
   const inProcess = countInProcess(limits, clock);
   const inRedis = redis === null ? null : countInRedis(limits, redis);
-  const underWay = trackAttempts();
+  const running = trackAttempts();
   const fallback = createRedisFallback(
     { log, clock },
     'Redis does not answer: failed logins are counted in this process',
@@ -77,11 +77,11 @@ export function createLoginLockout({
   return {
     async begin(address) {
       for (;;) {
-        const roomBefore = underWay.roomMade();
+        const roomBefore = running.roomMade();
         const [counter, lockedForMs] = await reserve(address);
         if (lockedForMs === null) {
-          const end = underWay.start(address);
-          // An attempt that stays counted for want of Redis is not worth a failed login.
+          const end = running.start(address);
+          // A login does not fail because Redis could not uncount its attempt.
           return {
             fail: () => end({ madeRoom: false }),
             succeed: async () => {
@@ -94,24 +94,24 @@ export function createLoginLockout({
             },
           };
         }
-        const isWorthAnotherTry =
-          underWay.roomMade() !== roomBefore || (await underWay.waitForOne(address));
-        if (!isWorthAnotherTry) throw locked(lockedForMs);
+        const mayTryAgain =
+          running.roomMade() !== roomBefore || (await running.waitForOne(address));
+        if (!mayTryAgain) throw locked(lockedForMs);
       }
     },
   };
 }
 
 /**
- * The attempts of this process whose passwords are being looked at. Each is counted as failed until it
- * ends, so an address is not locked out before they have.
+ * Tracks the attempts of this process whose passwords are being checked. Each counts as failed until it ends, so
+ * an address is not locked before they have ended.
  */
 function trackAttempts() {
   const addresses = new Map<string, { count: number; waiting: (() => void)[] }>();
-  let waitingInAll = 0;
+  let totalWaiting = 0;
   let timesRoomMade = 0;
   return {
-    /** Changes whenever an attempt ends that does not stay counted. */
+    /** Changes whenever an attempt ends without staying counted. */
     roomMade: () => timesRoomMade,
     start(address: string): (how: { madeRoom: boolean }) => void {
       const own = addresses.get(address) ?? { count: 0, waiting: [] };
@@ -124,13 +124,13 @@ function trackAttempts() {
         if (madeRoom || own.count === 0) for (const wake of own.waiting.splice(0)) wake();
       };
     },
-    /** Waits until one made room or all have ended. False when none is under way, or too many wait. */
+    /** Waits until one makes room or all have ended. False if none is running, or if too many wait. */
     async waitForOne(address: string): Promise<boolean> {
       const own = addresses.get(address);
-      if (!own || waitingInAll >= MAX_WAITING) return false;
-      waitingInAll += 1;
+      if (!own || totalWaiting >= MAX_WAITING) return false;
+      totalWaiting += 1;
       await new Promise<void>((resolve) => own.waiting.push(resolve));
-      waitingInAll -= 1;
+      totalWaiting -= 1;
       return true;
     },
   };
@@ -144,7 +144,7 @@ function locked(forMs: number): AppError {
 
 function countInProcess({ maxFailures, windowMs }: LockoutLimits, clock: Clock): FailureCounter {
   const windows = new QuickLRU<string, { failures: number; endsAt: number }>({
-    maxSize: KEPT_ADDRESSES,
+    maxSize: MAX_ADDRESSES,
   });
   return {
     async reserve(address) {
@@ -170,8 +170,8 @@ function countInProcess({ maxFailures, windowMs }: LockoutLimits, clock: Clock):
 }
 
 /**
- * One step in Redis, so that guesses through several processes are counted one after the other. A count
- * that has no end, as after a restore, gets one: it neither lets everything pass nor locks for ever.
+ * Counts atomically, for guesses through several processes. A count without an expiry, as after a restore, gets
+ * one, because otherwise it would lock forever.
  */
 const reserveScript = `
 local failures = tonumber(redis.call('GET', KEYS[1]) or '0')
@@ -183,7 +183,7 @@ if left < 0 then
   left = tonumber(ARGV[2])
 end
 return isLocked and left or -1`;
-/** Not below zero: the window may have ended since. */
+/** Never goes below zero, because the window may have ended since. */
 const releaseScript = `
 if tonumber(redis.call('GET', KEYS[1]) or '0') > 1 then return redis.call('DECR', KEYS[1]) end
 return redis.call('DEL', KEYS[1])`;

@@ -10,7 +10,7 @@ const model = z
   .object({
     id: z.string(),
     name: z.string(),
-    context_length: z.int().meta({ description: 'Tokens; 0 when the gateway does not say.' }),
+    context_length: z.int().meta({ description: 'Tokens; 0 if the gateway does not say.' }),
     is_free: z.boolean(),
   })
   .meta({ id: 'Model' });
@@ -24,7 +24,7 @@ const embeddingModel = z
   })
   .meta({ id: 'EmbeddingModel' });
 
-const cached = z.boolean().meta({ description: 'The gateway was not asked for this answer.' });
+const cached = z.boolean().meta({ description: 'Whether the list comes from the cache.' });
 
 /** GET /api/embedding-models and /api/reranking-models. */
 export const modelsEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
@@ -34,15 +34,15 @@ export const modelsEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       path: '/api/embedding-models',
       summary: 'List the embedding models that may be used',
       description:
-        'The built-in model and the free ones of the gateway; the built-in one alone while the gateway does not answer.',
+        'The built-in model and the free models of the gateway. Only the built-in model while the gateway does not answer.',
       responses: {
         200: {
           description: 'The models.',
           schema: z.object({
             models: z.array(embeddingModel),
-            cached: cached,
+            cached,
             active_model_id: z.string().nullable().meta({
-              description: 'The model that search uses; null while no generation is active.',
+              description: 'The model that search uses; null if no generation is active.',
             }),
           }),
         },
@@ -65,9 +65,11 @@ export const modelsEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       responses: {
         200: {
           description: 'The models.',
-          schema: z.object({ models: z.array(model), cached: cached }),
+          schema: z.object({ models: z.array(model), cached }),
         },
-        503: refused('The gateway cannot be read (MODEL_REGISTRY_UNAVAILABLE), or no database.'),
+        503: refused(
+          'The gateway cannot be read (MODEL_REGISTRY_UNAVAILABLE), or the database is unavailable.',
+        ),
       },
     },
     async (_input, { gateway }: ObservatoryDeps, c) =>

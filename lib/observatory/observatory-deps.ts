@@ -7,10 +7,9 @@ import type { UserCheck } from '../users/user-check.ts';
 import type { ChatDeps } from './chat/chat-deps.ts';
 import type { LoginLockout } from './login-lockout.ts';
 import type { CheckPassword } from './password-check.ts';
-import type { ReadinessFaults } from './readiness-faults.ts';
-import type { AskServiceApi } from './service-api.ts';
+import type { AskServiceApi, ReadinessFaults } from './readiness.ts';
 
-/** What the endpoints of the observatory are mounted with. */
+/** The dependencies of the endpoints of the observatory. */
 export interface ObservatoryDeps extends Deps<ObservatoryConfig> {
   users: UserCheck;
   /** Null where none is ever issued. */
@@ -21,7 +20,7 @@ export interface ObservatoryDeps extends Deps<ObservatoryConfig> {
   chat: ChatDeps;
   /** Asks the service API of the same deployment for its /health. */
   askServiceApi: AskServiceApi;
-  /** What /observatory/ready tells of, found out once for all who ask at the same time. */
+  /** Checks what /observatory/ready reports, once for concurrent callers. */
   findFaults(): Promise<ReadinessFaults>;
   /** Warns at most once a minute. */
   warnNotReady: Log['warn'];

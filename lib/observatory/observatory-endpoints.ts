@@ -1,8 +1,8 @@
 import type { Endpoint } from '../http/route.ts';
-import { authEndpoints } from './auth.ts';
 import { chatEndpoints } from './chat/endpoints.ts';
 import { embeddingsEndpoints } from './embeddings.ts';
-import { gatewayEndpoints } from './gateway.ts';
+import { gatewayEndpoints } from './gateway-connection.ts';
+import { authEndpoints } from './login.ts';
 import { modelsEndpoints } from './models.ts';
 import type { ObservatoryDeps } from './observatory-deps.ts';
 import { readyEndpoints } from './ready.ts';
@@ -10,7 +10,7 @@ import { reportsEndpoints } from './reports/endpoints.ts';
 import { searchEndpoints } from './search.ts';
 import { sessionsEndpoints } from './sessions.ts';
 
-/** Every endpoint of the observatory: this is where a new list is joined. Exact paths come first. */
+/** Every endpoint of the observatory. Add new lists here. */
 export const observatoryEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
   ...authEndpoints,
   ...gatewayEndpoints,

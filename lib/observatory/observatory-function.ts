@@ -7,11 +7,11 @@ import type { WriteLine } from '../log.ts';
 import { configReader, createHostedSurface } from '../surfaces/hosted-surface.ts';
 import { describeObservatoryError } from './answers.ts';
 import { createObservatoryApp, mountReadiness } from './app.ts';
-import type { AskServiceApi } from './service-api.ts';
+import type { AskServiceApi } from './readiness.ts';
 
 /**
- * The observatory as a deployed function. `stopping` aborts when the platform ends the
- * process, so that turns of the chat are stored; null where it ends without a word.
+ * The observatory as a deployed function. `stopping` aborts when the platform ends the process, so that running
+ * chat turns are stored; null if the platform does not announce it.
  */
 export function createHostedObservatoryApp(
   environment: Environment,
@@ -23,7 +23,7 @@ export function createHostedObservatoryApp(
       name: 'the observatory',
       readConfig: configReader(observatoryVariables),
       createApp: (deps, given) => {
-        const options = { ...given, stopping, outermost: [finishWhatWasBegun(deps)] };
+        const options = { ...given, stopping, outermost: [finishRequests(deps)] };
         const { VERCEL_URL: host } = deps.config;
         if (host === undefined) return createObservatoryApp(deps, options);
         const askServiceApi: AskServiceApi = (signal) =>
@@ -38,8 +38,8 @@ export function createHostedObservatoryApp(
   );
 }
 
-/** The platform may stop a function whose client has gone, but for what it was asked to wait for. */
-function finishWhatWasBegun({
+/** Keeps the platform from stopping the function when its client disconnects. */
+function finishRequests({
   waitUntil,
 }: Pick<Deps<ObservatoryConfig>, 'waitUntil'>): MiddlewareHandler<HttpEnv> {
   return (_c, next) => {

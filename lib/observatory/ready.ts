@@ -24,7 +24,7 @@ const readiness = z
       })
       .optional()
       .meta({
-        description: 'What is wrong: only with a user’s token or the internal secret.',
+        description: 'What is wrong. Only with a user’s token or the internal secret.',
       }),
   })
   .meta({ id: 'ObservatoryReadiness' });
@@ -39,11 +39,11 @@ export const readyEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       path: `${PREFIX}/ready`,
       tag: 'Health',
       access: 'public',
-      summary: 'Tell whether the observatory and what it needs answer',
+      summary: 'Check the observatory and its dependencies',
       errorSchema: observatoryError,
       responses: {
-        200: { description: 'All of it.', schema: readiness },
-        503: { description: 'Not all of it.', schema: readiness },
+        200: { description: 'Everything works.', schema: readiness },
+        503: { description: 'Something does not work.', schema: readiness },
       },
     },
     async (_input, deps: ObservatoryDeps, c) => {
@@ -69,17 +69,17 @@ export const readyEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
   ),
 ];
 
-/** What the observatory cannot do its work without, or has only half of; null when it is all there. */
+/** Which required variable is missing, or half of which pair; null if none is. */
 function findMissing(config: ObservatoryConfig): string | null {
   const { JWT_SECRET, AUTH_USERNAME, AUTH_PASSWORD } = config;
   if (JWT_SECRET === undefined) return 'JWT_SECRET is not set';
   if ((AUTH_USERNAME === undefined) === (AUTH_PASSWORD === undefined)) return null;
-  return `${AUTH_USERNAME === undefined ? 'AUTH_USERNAME' : 'AUTH_PASSWORD'} is not set, its other half is`;
+  return `${AUTH_USERNAME === undefined ? 'AUTH_USERNAME' : 'AUTH_PASSWORD'} is not set, but its counterpart is`;
 }
 
 /**
- * Does the caller have a user's token or the internal secret? Not to be told without the database, for
- * which nobody waits here as long as for a query.
+ * Does the caller have a user's token or the internal secret? A token cannot be checked without the database,
+ * which gets less time here than for a query.
  */
 async function isKnown(
   c: Context<HttpEnv>,

@@ -29,7 +29,7 @@ const searchBody = z
       .min(1)
       .max(200)
       .nullish()
-      .meta({ description: 'A model of /api/reranking-models that orders the best 50 anew.' }),
+      .meta({ description: 'A model of /api/reranking-models that reranks the best 50.' }),
   })
   .refine((body) => body.fts_weight > 0 || body.semantic_weight > 0, {
     message: 'must not be 0 together with semantic_weight',
@@ -54,11 +54,11 @@ const searchAnswer = z
     results: z.array(searchResult),
     generation_id: z.int().nullable(),
     model_id: z.string().nullable(),
-    total: z.int().meta({ description: 'How many results there are in this answer.' }),
+    total: z.int().meta({ description: 'Number of results in this answer.' }),
     degraded: z.boolean(),
     degraded_reason: z.string().nullable().meta({
       description:
-        'What did not take part in the search, and why; or that it was cut short, so that no result does not mean that there is none.',
+        'What was not used in the search, and why; or that it was cut short, so that matches may be missing.',
     }),
   })
   .meta({ id: 'SearchAnswer' });
@@ -72,19 +72,19 @@ export const searchEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       path: '/search',
       tag: 'Search',
       access: 'user',
-      summary: 'Search logs, results and investigations by words and by similarity',
+      summary: 'Search logs, results and investigations by words and similarity',
       description:
-        'Full text and the vectors of the active generation, fused by rank. Results with all words come first; where they are too few, results with most of the words follow. Without vectors it is full text alone, degraded; so is a search that was cut short, after 0.6 seconds. Of investigations, the answers of the chat, only your own are found.',
+        'Combines full text and the vectors of the active generation by rank. Results with all words come first; if there are too few, results with most of the words follow. The answer is degraded without vectors (full text only), and when the search was cut short after 0.6 seconds. Investigations are answers of the chat; only your own are found.',
       body: { encoding: 'json', schema: searchBody },
       responses: {
-        200: wrapped('What was found, best first.', searchAnswer),
+        200: wrapped('The results, best first.', searchAnswer),
         400: refused(
           'Malformed input, or MODEL_NOT_ALLOWED for a reranking model that is not free.',
         ),
         402: refused('Your own gateway key is out of credits (GATEWAY_OUT_OF_CREDITS).'),
         403: refused('The gateway refused your own key (GATEWAY_KEY_INVALID).'),
         429: refused('Too many requests, or GATEWAY_RATE_LIMITED for your own key.'),
-        503: refused('The database is away, or MODEL_REGISTRY_UNAVAILABLE.'),
+        503: refused('The database is unavailable, or MODEL_REGISTRY_UNAVAILABLE.'),
       },
     },
     async ({ body }, deps: ObservatoryDeps, c) => {

@@ -23,7 +23,7 @@ const timestamp = z.iso.datetime({ precision: 6 }).meta({
 const session = z
   .object({
     id: z.guid(),
-    session_name: z.string().meta({ description: 'Empty when it was given none.' }),
+    session_name: z.string().meta({ description: 'Empty if it has no name.' }),
     created_at: timestamp,
     updated_at: timestamp,
   })
@@ -40,27 +40,27 @@ const message = z
     created_at: timestamp,
     request_id: z.string(),
     status: z.enum(['completed', 'failed']).nullable().meta({
-      description: 'How the turn of an answer ended; null for a question.',
+      description: 'How the turn ended; null for a question.',
     }),
     tool_calls: z.array(z.looseObject({})).meta({ description: 'The tools that an answer used.' }),
   })
   .meta({ id: 'ChatMessage' });
 
-/** A malformed id is one that no session has: 404, not 400. */
+/** A malformed id is 404, like an unknown one. */
 const sessionPath = z.object({ id: z.string().meta({ description: 'Id of a session, a UUID.' }) });
-const unknownSession = refused('No such session of yours.');
+const unknownSession = refused('You have no such session.');
 const sessionName = z.string().trim().min(1).max(200);
 
 const PAGE_SIZE = 500;
 
-/** GET and POST /sessions, and what is below /sessions/:id. */
+/** The endpoints of /sessions. */
 export const sessionsEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
   endpoint(
     {
       ...common,
       method: 'get',
       path: '/sessions',
-      summary: 'List your chat sessions, the one that changed last first',
+      summary: 'List your chat sessions, the latest changed first',
       query: z.object({
         page: integerQuery(1, Number.MAX_SAFE_INTEGER, 'Page to read, from 1.').optional(),
         limit: integerQuery(1, 500, 'Sessions on a page. Default 500.').optional(),
@@ -81,26 +81,26 @@ export const sessionsEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       ...common,
       method: 'post',
       path: '/sessions',
-      summary: 'Make a chat session',
+      summary: 'Create a chat session',
       body: {
         encoding: 'json',
         schema: z
           .object({
-            id: uuid.optional().meta({ description: 'Random when it is left out.' }),
+            id: uuid.optional().meta({ description: 'Random if left out.' }),
             session_name: z.string().trim().max(200).optional(),
           })
           .meta({ id: 'NewChatSession' }),
       },
       responses: {
         201: wrapped('The session.', session),
-        409: refused('The id is taken.'),
+        409: refused('A session with this id exists.'),
       },
     },
     async ({ body }, { db }: ObservatoryDeps, c) => {
       const { id = null, session_name: name = '' } = body;
       const created = await createSession(db, c.get('user'), { id, name });
-      if (created === null) throw new AppError('CONFLICT', 'the id of the session is taken');
-      return sendJsonData(c, 'Made the session', created, 201);
+      if (created === null) throw new AppError('CONFLICT', 'a session with this id already exists');
+      return sendJsonData(c, 'Created the session', created, 201);
     },
   ),
   endpoint(
@@ -108,7 +108,7 @@ export const sessionsEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       ...common,
       method: 'get',
       path: '/sessions/:id',
-      summary: 'Read a session of yours',
+      summary: 'Read one of your sessions',
       params: sessionPath,
       responses: { 200: wrapped('The session.', sessionDetail), 404: unknownSession },
     },
@@ -123,7 +123,7 @@ export const sessionsEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       ...common,
       method: 'patch',
       path: '/sessions/:id',
-      summary: 'Rename a session of yours',
+      summary: 'Rename one of your sessions',
       params: sessionPath,
       body: {
         encoding: 'json',
@@ -142,10 +142,13 @@ export const sessionsEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       ...common,
       method: 'delete',
       path: '/sessions/:id',
-      summary: 'Delete a session of yours with its messages',
+      summary: 'Delete one of your sessions with its messages',
       params: sessionPath,
       responses: {
-        200: wrapped('It is gone.', z.object({ id: z.guid(), deleted: z.literal(true) })),
+        200: wrapped(
+          'The session was deleted.',
+          z.object({ id: z.guid(), deleted: z.literal(true) }),
+        ),
         404: unknownSession,
       },
     },
@@ -160,15 +163,15 @@ export const sessionsEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       ...common,
       method: 'get',
       path: '/sessions/:id/messages',
-      summary: 'List the messages of a session of yours, oldest first',
-      description: 'The newest ones; `before_id` pages to older ones.',
+      summary: 'List the messages of one of your sessions, oldest first',
+      description: 'Returns the newest messages; use `before_id` for older ones.',
       params: sessionPath,
       query: z.object({
-        limit: integerQuery(1, 500, 'At most so many messages. Default 500.').optional(),
+        limit: integerQuery(1, 500, 'Maximum number of messages. Default 500.').optional(),
         before_id: integerQuery(
           1,
           Number.MAX_SAFE_INTEGER,
-          'Only messages that are older than the one of this id.',
+          'Only messages older than the message with this id.',
         ).optional(),
       }),
       responses: { 200: wrapped('The messages.', z.array(message)), 404: unknownSession },
@@ -181,7 +184,7 @@ export const sessionsEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
         limit: query.limit ?? PAGE_SIZE,
       });
       const messages: { tool_calls: unknown }[] = JSON.parse(orNotFound(found));
-      // What a tool answered is of logs and archives, and passes redaction wherever it leaves.
+      // Tool results contain logs and archives, so they are redacted whenever they are sent.
       const shown = messages.map((it) => ({ ...it, tool_calls: redactor.value(it.tool_calls) }));
       return sendData(c, 'Read the messages', shown);
     },

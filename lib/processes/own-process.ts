@@ -1,6 +1,6 @@
 /**
- * Does this code run in its own process? In an isolate such as workerd's there are no process statistics, and
- * requests cannot share connections.
+ * Whether this code runs in its own process. In an isolate, such as workerd's, there are no process
+ * statistics, and requests cannot share connections.
  */
 export function hasOwnProcess(): boolean {
   try {

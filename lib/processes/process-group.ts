@@ -4,7 +4,7 @@ const KILL_AFTER_MS = 5_000;
 export interface ProcessGroup {
   /** Terminates the group, and kills it after five seconds. */
   stop(): void;
-  /** Was it stopped by the timeout? */
+  /** Whether it was stopped by the timeout. */
   timedOut(): boolean;
   /** Call when the child has ended. */
   release(): void;

@@ -1,19 +1,19 @@
 import { DatabaseSync } from 'node:sqlite';
 import { parentPort, workerData } from 'node:worker_threads';
 
-/** What a lock is asked for: its file and how long to wait while another holds it, in milliseconds. */
+/** The file of the lock, and how long to wait for it in milliseconds. */
 export interface LockRequest {
   file: string;
   waitMs: number;
 }
 
-/** What the thread answers: null once it holds the lock, else why it does not. */
-export type LockAnswer = { busy: boolean; reason: string } | null;
+/** Null once the thread holds the lock, else why it does not. */
+export type LockFailure = { busy: boolean; reason: string } | null;
 
 const SQLITE_BUSY = 5;
 
-/** Takes the lock, holds it until a message comes, and ends. */
-function holdLock({ file, waitMs }: LockRequest): LockAnswer {
+/** Takes the lock and holds it until a message arrives. */
+function holdLock({ file, waitMs }: LockRequest): LockFailure {
   try {
     const database = new DatabaseSync(file, { timeout: waitMs });
     database.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE');

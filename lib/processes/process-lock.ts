@@ -1,20 +1,19 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
-import type { LockAnswer, LockRequest } from './process-lock-thread.ts';
+import type { LockFailure, LockRequest } from './process-lock-thread.ts';
 
 export type ProcessLock =
   | { held: true; release(): Promise<void> }
-  /** `busy`: another holds it. `reason` is the system's. */
+  /** `busy`: another process holds it. `reason`: the error message. */
   | { held: false; busy: boolean; reason: string };
 
 /**
- * Takes a lock that one holder has at a time, on this machine, waiting `waitMs` milliseconds for it.
+ * Takes an exclusive lock on this machine, waiting up to `waitMs` milliseconds.
  *
- * The lock is SQLite's exclusive transaction on an empty file: a lock of the operating system, which
- * ends with the process however that ends, so nothing stale is left and two starters cannot both win,
- * as they can with a file that holds a process id. It must not be opened by anything but SQLite in this
- * process: POSIX would drop the lock. It lives in a thread of its own because SQLite waits without
- * letting go of its thread, and because Node 22 warns on stderr when SQLite is loaded.
+ * The lock is an exclusive SQLite transaction on an empty file. The operating system releases it however the
+ * process ends, so it is never stale, and two processes cannot both get it, unlike with a PID file. Nothing
+ * else in this process may open the file: POSIX would drop the lock. It runs in its own thread because SQLite
+ * blocks its thread while waiting, and because Node 22 prints a warning when SQLite is loaded.
  */
 export async function takeProcessLock(file: string, waitMs: number): Promise<ProcessLock> {
   const request: LockRequest = { file, waitMs };
@@ -23,12 +22,12 @@ export async function takeProcessLock(file: string, waitMs: number): Promise<Pro
     execArgv: ['--disable-warning=ExperimentalWarning'],
   });
   const exit = once(thread, 'exit');
-  const [answer]: [LockAnswer] = (await once(thread, 'message')) as [LockAnswer];
+  const [answer]: [LockFailure] = (await once(thread, 'message')) as [LockFailure];
   if (answer !== null) {
     await thread.terminate();
     return { held: false, ...answer };
   }
-  // A process that has nothing else to do may end without giving the lock back.
+  // Do not keep the process alive only for the lock.
   thread.unref();
   return {
     held: true,

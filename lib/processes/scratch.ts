@@ -4,17 +4,17 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { nullIfMissing } from '../files.ts';
 
-/** How long the folder of a worker on another machine is left alone. */
+/** How old a folder of another machine must be to be removed. */
 const FOREIGN_LEFTOVER_MS = 24 * 60 * 60_000;
 const removal = { recursive: true, force: true, maxRetries: 10, retryDelay: 100 };
 const leftover = /^\.scratch-(.+)-(\d+)-[A-Za-z0-9]{6}$/;
 
-/** The folders of this process, with what removes each when the process exits first. */
+/** The folders of this process, each with its exit listener. */
 const inUse = new Map<string, () => void>();
 
 /**
- * Makes a folder for clones and unfinished files inside another one. Its name says whose it is. It is
- * removed by `removeScratch`, or when this process exits.
+ * Creates a folder for clones and temporary files. Its name identifies its process. It is removed by
+ * `removeScratch`, or when this process exits.
  */
 export async function makeScratch(folder: string): Promise<string> {
   const path = await mkdtemp(join(folder, `.scratch-${hostname()}-${process.pid}-`));
@@ -24,7 +24,7 @@ export async function makeScratch(folder: string): Promise<string> {
   return path;
 }
 
-/** Removes a scratch folder; git may still be writing there while it is being stopped. */
+/** Removes a scratch folder. Retries, because git may still be writing there while it is being stopped. */
 export async function removeScratch(path: string): Promise<void> {
   await rm(path, removal);
   const removeAtExit = inUse.get(path);
@@ -34,8 +34,8 @@ export async function removeScratch(path: string): Promise<void> {
 }
 
 /**
- * Removes what killed processes of this user left in a folder: scratch folders of processes of this
- * machine that are gone, and those of other machines after a day. Returns how many those were.
+ * Removes scratch folders that killed processes of this user left in a folder: of this machine if the process
+ * no longer runs, of other machines after a day. Returns their number.
  */
 export async function sweepScratch(folder: string, now: number): Promise<number> {
   const entries = await readdir(folder, { withFileTypes: true });
@@ -46,7 +46,7 @@ export async function sweepScratch(folder: string, now: number): Promise<number>
     const path = join(folder, entry.name);
     if (inUse.has(path)) continue;
     const found = await nullIfMissing(stat(path));
-    // Someone else's can be neither judged nor removed, as in the folder for temporary files.
+    // Folders of other users cannot be removed.
     if (found === null || found.uid !== (process.getuid?.() ?? found.uid)) continue;
     const isLeft =
       host === hostname() ? !isRunning(Number(pid)) : found.mtimeMs < now - FOREIGN_LEFTOVER_MS;
@@ -58,7 +58,7 @@ export async function sweepScratch(folder: string, now: number): Promise<number>
 }
 
 function isRunning(pid: number): boolean {
-  // Not one in use: of a process that had our id before us, as in a restarted container.
+  // It is not in use, so an earlier process had our id, as in a restarted container.
   if (pid === process.pid) return false;
   try {
     process.kill(pid, 0);

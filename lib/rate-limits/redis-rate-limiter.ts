@@ -12,7 +12,7 @@ import {
 } from './rate-count.ts';
 
 /**
- * Uses fixed windows, the library's only algorithm with a correct reset time. Caches refusals until their
+ * Uses fixed windows, the library's only algorithm with a correct reset time. Caches rejections until their
  * window ends, so that a flood costs no further round trips.
  */
 export function countInRedis(redis: Redis, clock: Clock): RateLimiter {
@@ -34,15 +34,15 @@ export function countInRedis(redis: Redis, clock: Clock): RateLimiter {
     limiters.set(name, limiter);
     return limiter;
   };
-  const refused = new QuickLRU<string, RateCount>({ maxSize: MAX_KEPT_COUNTS });
+  const rejected = new QuickLRU<string, RateCount>({ maxSize: MAX_KEPT_COUNTS });
   return {
-    async count(kind, key, most = rateLimits[kind]) {
-      const refusedKey = `${kind}:${key}`;
-      const known = refused.get(refusedKey);
+    async count(kind, key, max = rateLimits[kind]) {
+      const rejectedKey = `${kind}:${key}`;
+      const known = rejected.get(rejectedKey);
       if (known && clock.now() < known.resetsAt) return known;
-      const { success, limit, remaining, reset } = await limiterOf(kind, most).limit(key);
+      const { success, limit, remaining, reset } = await limiterOf(kind, max).limit(key);
       const count = { allowed: success, limit, remaining, resetsAt: reset };
-      if (!success) refused.set(refusedKey, count);
+      if (!success) rejected.set(rejectedKey, count);
       return count;
     },
   };

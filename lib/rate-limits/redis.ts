@@ -5,7 +5,6 @@ import type { RedisConfig } from '../config/redis.ts';
 /** Command timeout. Short, because all uses of Redis have a fallback. */
 const REDIS_TIMEOUT_MS = 1_000;
 
-/** How to reach Redis and how long to wait for an answer. */
 export interface OpenRedisOptions {
   timeoutMs?: number;
 }
@@ -27,7 +26,7 @@ export function openRedis(
     url,
     token,
     retry: { retries: 0 },
-    // A function, because the client answers with a made-up result when a plain signal aborts.
+    // A function, because the client returns a made-up result if a plain signal aborts.
     signal: () => AbortSignal.timeout(timeoutMs),
     enableTelemetry: false,
   });

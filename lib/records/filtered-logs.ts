@@ -62,7 +62,7 @@ export async function selectLogs(
   const { statement, values } = select(selection);
   type Row = { items: string; anchored: boolean };
   const [row] = await db.query<Row>(statement, [limit, ...values]);
-  if (!row) throw new Error(`${statement.name} answered no row`);
+  if (!row) throw new Error(`${statement.name} returned no row`);
   if (!row.anchored) throw noSuchLog(selection.beforeId);
   return row.items;
 }

@@ -69,7 +69,7 @@ export async function readLogEnd(db: Database, missing: readonly IdRange[]): Pro
     bounds(missing),
     timeLimit,
   );
-  if (!row) throw new Error('the end of the logs answered no row');
+  if (!row) throw new Error('the end of the logs returned no row');
   const ranges: [string, string][] = JSON.parse(row.missing);
   const found: string[] = JSON.parse(row.found);
   return {
@@ -118,7 +118,7 @@ export async function pollLogs(
     timeLimit,
   );
   const [first] = rows;
-  if (!first) throw new Error('the poll of the logs answered no row');
+  if (!first) throw new Error('the poll of the logs returned no row');
   return {
     newest: BigInt(first.newest),
     rows: rows.flatMap(({ id, message }) =>

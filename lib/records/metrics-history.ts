@@ -30,6 +30,6 @@ const metricsHistory: Statement = {
  */
 export async function readMetricsHistory(db: Database, since: number): Promise<string> {
   const item = await readObject(db, metricsHistory, [new Date(since).toISOString()]);
-  if (item === null) throw new Error(`${metricsHistory.name} answered no row`);
+  if (item === null) throw new Error(`${metricsHistory.name} returned no row`);
   return item;
 }

@@ -14,7 +14,7 @@ export interface PageRequest {
   offset?: number | undefined;
 }
 
-/** The number of items before a page, limited to what bigint can hold. */
+/** The number of items before a page, limited to what bigint can represent. */
 export function pageOffset({ page, limit, offset }: PageRequest): number {
   return offset ?? Math.min((page - 1) * limit, Number.MAX_SAFE_INTEGER);
 }
@@ -51,7 +51,7 @@ export async function readPage(
   values: readonly SqlValue[],
 ): Promise<Page> {
   const [row] = await db.query<{ items: string; total: string }>(statement, values);
-  if (!row) throw new Error(`${statement.name} answered no row`);
+  if (!row) throw new Error(`${statement.name} returned no row`);
   return { items: row.items, totalItems: Number(row.total) };
 }
 

@@ -67,7 +67,7 @@ export async function addReport(db: Database, added: NewReport): Promise<Report>
   const { username, reportType, subject, recipients, contentMarkdown, contentHtml } = added;
   const values = [username, reportType, subject, recipients, contentMarkdown, contentHtml];
   const item = await readObject(db, addStatement, values);
-  if (item === null) throw new Error(`${addStatement.name} answered no row`);
+  if (item === null) throw new Error(`${addStatement.name} returned no row`);
   return JSON.parse(item);
 }
 

@@ -89,6 +89,6 @@ export function readRunMetrics(db: Database, since: number): Promise<string> {
 async function readStats(db: Database, statement: Statement, values: string[]): Promise<string> {
   const timeoutMs = STATS_TIMEOUT_MS;
   const [row] = await db.query<{ item: string }>(statement, values, { timeoutMs });
-  if (!row) throw new Error(`${statement.name} answered no row`);
+  if (!row) throw new Error(`${statement.name} returned no row`);
   return row.item;
 }

@@ -21,7 +21,7 @@ const selectCoverage: Statement = {
     ))::int AS covered FROM newest`,
 };
 
-/** Are there tracked repositories, and does `names` include all of them? */
+/** Whether there are tracked repositories and `names` includes all of them. */
 export async function areAllTracked(db: Database, names: readonly string[]): Promise<boolean> {
   const values = [names, names.map((name) => name.toLowerCase())];
   const [row] = await db.query<{ covered: number | null }>(selectCoverage, values);

@@ -98,9 +98,7 @@ export async function replacePasswordHash(
   await db.query(renewPasswordHash, [username, from, to]);
 }
 
-/**
- * Does this user exist, and if `since` (seconds since the epoch) is given, did they already exist then?
- */
+/** Whether this user exists and, if `since` (seconds since the epoch) is given, already existed then. */
 export async function isUser(
   db: Database,
   username: string,

@@ -5,14 +5,14 @@ import type { ResolveKeys } from '../gateway/model-registry.ts';
 import type { Log } from '../log.ts';
 
 /** The gateway with the caller's keys and signal. */
-export interface CallersGateway {
+export interface CallerGateway {
   client: GatewayClient;
   log: Log;
   resolveKeys: ResolveKeys;
   signal: AbortSignal | undefined;
 }
 
-/** The gateway's answer, or why there is none. */
+/** The gateway's response, or why there is none. */
 export type GatewayAnswer<Value> =
   | { value: Value; failure: null; fatal: null }
   /** `fatal` is set when the caller's own key failed, which must be reported to the caller. */
@@ -30,7 +30,7 @@ const failuresOfOwnKey: ReadonlySet<ErrorCode> = new Set([
  * abort or an unavailable database.
  */
 export async function askGateway<Value>(
-  { log, resolveKeys }: CallersGateway,
+  { log, resolveKeys }: CallerGateway,
   request: (keys: KeyRing) => Promise<Value>,
 ): Promise<GatewayAnswer<Value>> {
   let keys: KeyRing | null = null;

@@ -44,7 +44,7 @@ function findStart(text: string, end: number): number {
   return withinPair(text, start) ? start + 1 : start;
 }
 
-/** Is this index within a surrogate pair? */
+/** Whether this index is within a surrogate pair. */
 function withinPair(text: string, at: number): boolean {
   return /[\uD800-\uDBFF]/.test(text[at - 1] ?? '') && /[\uDC00-\uDFFF]/.test(text[at] ?? '');
 }

@@ -13,7 +13,7 @@ export interface PreparedJob {
   metadata: string;
 }
 
-/** Embedding this shows whether the gateway is down or just cannot handle a certain text. */
+/** Embedding this shows whether the gateway is down, or only fails for certain texts. */
 const HARMLESS_TEXT = 'backup';
 
 /**
@@ -36,9 +36,9 @@ export function prepareJob(job: ClaimedJob, redactor: Redactor): PreparedJob {
 }
 
 /**
- * Embeds jobs together if possible. Finds texts that the model cannot handle by bisection, tries them three
- * times and fails their jobs. Throws, without counting an attempt, errors that are not caused by the jobs:
- * an unavailable gateway or rejected keys.
+ * Embeds jobs together if possible. Finds texts that the model cannot handle by bisection, and fails their
+ * jobs after three attempts. Throws, without counting an attempt, errors that are not caused by the jobs: an
+ * unavailable gateway or rejected keys.
  */
 export async function embedJobs(
   embedder: Embedder,
@@ -112,7 +112,7 @@ async function findFault(embedder: Embedder, error: unknown): Promise<Fault> {
   }
 }
 
-/** Did the gateway reject the request, or return something other than vectors? */
+/** Whether the gateway rejected the request, or returned something other than vectors. */
 function isRefusal(error: unknown): boolean {
   if (!(error instanceof AppError)) return false;
   if (error.code === 'GATEWAY_BAD_REQUEST') return true;
@@ -121,12 +121,12 @@ function isRefusal(error: unknown): boolean {
   return error.code === 'GATEWAY_ERROR' && isMalformed && !isNotJson(error);
 }
 
-/** Did the gateway not answer, or fail? It may be down, or have crashed on a text. */
+/** Whether the gateway did not answer or failed: it may be down, or have crashed on a text. */
 function isUnavailable(error: unknown): boolean {
   return error instanceof AppError && (error.code === 'GATEWAY_UNAVAILABLE' || isNotJson(error));
 }
 
-/** Was the response not JSON? Then it did not come from the gateway but, say, from a captive portal. */
+/** Whether the response was not JSON. Then it may come from a captive portal, not from the gateway. */
 function isNotJson({ cause }: AppError): boolean {
   return cause instanceof GatewayFailure && cause.cause instanceof SyntaxError;
 }

@@ -1,5 +1,5 @@
 import type { Database } from '../database/database.ts';
-import { askGateway, type CallersGateway, type GatewayAnswer } from './ask-gateway.ts';
+import { askGateway, type CallerGateway, type GatewayAnswer } from './ask-gateway.ts';
 import { gatewayEmbedder, hashingEmbedder } from './embedders/embedder.ts';
 import { hashingModel } from './embedders/hashing.ts';
 
@@ -33,7 +33,7 @@ export function noteActiveModel(db: Database, model: VectorModel): void {
 
 /** Embeds a query, in this process with the built-in model, otherwise through the gateway. */
 export async function embedQuery(
-  gateway: CallersGateway,
+  gateway: CallerGateway,
   model: VectorModel,
   text: string,
 ): Promise<GatewayAnswer<QueryVector>> {

@@ -103,9 +103,9 @@ const store: Statement = {
     ), failed AS (
       UPDATE embedding_jobs AS job
       SET status = 'failed', attempts = ${MAX_ATTEMPTS}, leased_by = NULL, leased_until = '-infinity',
-        error_message = fault.message
-      FROM unnest($3::bigint[], $4::text[]) AS fault (id, message)
-      WHERE job.id = fault.id AND job.id = ANY (ARRAY(SELECT id FROM held))
+        error_message = failure.message
+      FROM unnest($3::bigint[], $4::text[]) AS failure (id, message)
+      WHERE job.id = failure.id AND job.id = ANY (ARRAY(SELECT id FROM held))
       RETURNING job.id
     ), stored AS (
       INSERT INTO embedding_chunks (generation_id, source_type, source_id, chunk_index, content,
@@ -154,15 +154,15 @@ async function storeUnlocked(
   outcomes: readonly JobOutcome[],
 ): Promise<Stored> {
   const done = outcomes.filter((outcome) => 'chunks' in outcome);
-  const faults = outcomes.filter((outcome) => 'error' in outcome);
+  const failures = outcomes.filter((outcome) => 'error' in outcome);
   const chunks = done.flatMap(({ job, metadata, chunks }) =>
     chunks.map((chunk) => ({ ...chunk, job, metadata })),
   );
   const [stored] = await db.query<Stored>(store, [
     holder,
     done.map(({ job }) => job.id),
-    faults.map(({ job }) => job.id),
-    faults.map(({ error }) => error),
+    failures.map(({ job }) => job.id),
+    failures.map(({ error }) => error),
     chunks.map(({ job }) => job.id),
     chunks.map(({ index }) => index),
     chunks.map(({ content }) => content),

@@ -12,7 +12,7 @@ interface Watermark {
   source_type: EmbeddedType;
   /** All rows up to this id have a job, and no more can appear. 64-bit integers, as text. */
   settled: string;
-  /** Have all transactions ended that were running when `seen` was recorded? Then `seen` is settled. */
+  /** Whether all transactions that were running when `seen` was recorded have ended. */
   is_seen_settled: boolean;
   seen: string;
   /** The current range of ids. */

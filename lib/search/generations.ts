@@ -12,10 +12,10 @@ export interface Generation {
   model_id: string;
   dimensions: number;
   status: GenerationStatus;
-  /** Are there unfinished jobs? */
+  /** It has unfinished jobs. */
   has_open_jobs: boolean;
   has_index: boolean;
-  /** Is it in the embedded database, which runs one statement at a time? */
+  /** It is in the embedded database, which runs one statement at a time. */
   is_embedded: boolean;
 }
 

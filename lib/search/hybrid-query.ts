@@ -1,13 +1,17 @@
 import type { Database, Statement } from '../database/database.ts';
 import { iso } from '../records/page.ts';
+import {
+  fullTextCandidates,
+  MAX_CANDIDATES,
+  nearestChunks,
+  SHARE_OF_ALL_WORDS,
+  sourceTypesParameter,
+} from './candidate-queries.ts';
 import type { QueryVector, VectorModel } from './embed-query.ts';
 import { hashingModel } from './embedders/hashing.ts';
-import { fullTextCandidates, SHARE_OF_ALL_WORDS } from './full-text-query.ts';
 import { type QueryTerm, wantedText } from './parse-query.ts';
-import { MAX_CANDIDATES, sourceTypesParameter as types } from './query-parameters.ts';
 import type { SourceType } from './source-types.ts';
 import { trigramsOf } from './trigrams.ts';
-import { nearestChunks } from './vector-query.ts';
 
 export interface SourceQuery {
   alternatives: readonly (readonly QueryTerm[])[];
@@ -37,11 +41,11 @@ export interface FoundSources {
   sources: FoundSource[];
   /** The model of the ACTIVE generation; null when there is none. */
   active: VectorModel | null;
-  /** Can the database store vectors? */
+  /** Whether the database can store vectors. */
   hasVectorColumn: boolean;
   /** The generation whose vectors were used; null when none were. */
   generationId: number | null;
-  /** Did full text run out of time before it had searched all rows? */
+  /** Full text ran out of time before it had searched all rows. */
   isCut: boolean;
 }
 
@@ -133,7 +137,7 @@ const statement: Statement = {
     SELECT DISTINCT ON (chunk.source_type, chunk.source_id)
       chunk.source_type, chunk.source_id::bigint AS source_id, similarity, chunk_id
     FROM near JOIN embedding_chunks AS chunk ON chunk.id = chunk_id
-    WHERE chunk.source_type = ANY (${types})
+    WHERE chunk.source_type = ANY (${sourceTypesParameter})
     ORDER BY chunk.source_type, chunk.source_id, similarity DESC, chunk_id
   ), found AS MATERIALIZED (
     SELECT source_type, source_id, tier, rank, similarity,

@@ -149,10 +149,10 @@ async function processBatch(
 
 const countChunks = (outcome: JobOutcome) => ('chunks' in outcome ? outcome.chunks.length : 0);
 
-/** Prepares the first items that have at most `most` chunks in total, and at least one item. */
+/** Prepares the first items that have at most `maxChunks` chunks in total, and at least one item. */
 function takeGroup<Item, Prepared>(
   items: readonly Item[],
-  most: number,
+  maxChunks: number,
   prepare: (item: Item) => Prepared,
   count: (prepared: Prepared) => number,
 ): Prepared[] {
@@ -161,7 +161,7 @@ function takeGroup<Item, Prepared>(
   for (const item of items) {
     const prepared = prepare(item);
     chunks += count(prepared);
-    if (group.length > 0 && chunks > most) break;
+    if (group.length > 0 && chunks > maxChunks) break;
     group.push(prepared);
   }
   return group;

@@ -1,4 +1,4 @@
-import { askGateway, type CallersGateway } from './ask-gateway.ts';
+import { askGateway, type CallerGateway } from './ask-gateway.ts';
 
 /** The number of best results to rerank. */
 export const MAX_RERANKED = 50;
@@ -17,7 +17,7 @@ interface Rerankable {
  * failed.
  */
 export async function rerank<Result extends Rerankable>(
-  gateway: CallersGateway,
+  gateway: CallerGateway,
   model: string,
   query: string,
   results: readonly Result[],
@@ -41,7 +41,7 @@ export async function rerank<Result extends Rerankable>(
     const result = results[index];
     return result ? [{ index, result: { ...result, score: relevance_score, reranked: true } }] : [];
   });
-  const named = new Set(ranked.map(({ index }) => index));
-  const rest = results.filter((_, index) => !named.has(index));
+  const rankedIndexes = new Set(ranked.map(({ index }) => index));
+  const rest = results.filter((_, index) => !rankedIndexes.has(index));
   return { results: [...ranked.map(({ result }) => result), ...rest], failure: null };
 }

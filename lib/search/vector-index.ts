@@ -1,10 +1,10 @@
 import type { Database } from '../database/database.ts';
 
-/** What the index needs to know of a generation. */
+/** The properties of a generation that its index depends on. */
 export interface IndexedGeneration {
   id: number;
   dimensions: number;
-  /** Is it in the embedded database, which shares the server's memory? */
+  /** It is in the embedded database, which shares the server's memory. */
   is_embedded: boolean;
 }
 
@@ -32,7 +32,7 @@ function vectorType(dimensions: number): string {
   return `${isHalved ? 'halfvec' : 'vector'}(${dimensions})`;
 }
 
-/** Can vectors of these dimensions be indexed? Otherwise searches compare every vector. */
+/** Whether vectors of these dimensions can be indexed. Otherwise searches compare every vector. */
 export function isIndexed(dimensions: number): boolean {
   return dimensions <= MAX_HALFVEC_DIMENSIONS;
 }
@@ -118,7 +118,7 @@ export async function analyzeChunks(db: Database): Promise<void> {
  */
 function memoryToBuild({ dimensions, is_embedded }: IndexedGeneration, chunkCount: number): string {
   const bytesOfVector = dimensions * 4 + 1_200;
-  const most = is_embedded ? 256 : 1_024;
+  const max = is_embedded ? 256 : 1_024;
   const needed = Math.ceil((chunkCount * bytesOfVector * 1.2) / MIB);
-  return `${Math.min(most, Math.max(64, needed))}MB`;
+  return `${Math.min(max, Math.max(64, needed))}MB`;
 }

@@ -19,7 +19,7 @@ export async function explainMissingVectors(db: Database): Promise<string | null
   return row?.reason ?? null;
 }
 
-/** Can the database store vectors? `installable`: the extension is available, but not installed. */
+/** Whether the database can store vectors. `installable`: the extension is available, but not installed. */
 export type VectorSupport =
   | { state: 'ready'; version: string }
   | { state: 'installable' | 'missing'; version: null };

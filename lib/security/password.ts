@@ -2,65 +2,80 @@ import { hash as digest, randomBytes, scrypt, timingSafeEqual } from 'node:crypt
 import { promisify } from 'node:util';
 
 /** scrypt parameters: memory is 128 · `N` · `r` bytes, `p` multiplies the work. */
-interface Cost {
+export interface PasswordCost {
   N: number;
   r: number;
   p: number;
 }
 
 interface ParsedHash {
-  cost: Cost;
+  cost: PasswordCost;
   salt: Buffer;
   key: Buffer;
 }
 
 /** About 300 ms and 32 MiB, as OWASP recommends. Stored in each hash, so that it can be raised. */
-const COST: Cost = { N: 2 ** 15, r: 8, p: 3 };
+export const PASSWORD_COST: PasswordCost = { N: 2 ** 15, r: 8, p: 3 };
 /** The maximum cost of a stored hash: 128 MiB. */
-const MAX_COST: Cost = { N: 2 ** 17, r: 8, p: 4 };
+const MAX_COST: PasswordCost = { N: 2 ** 17, r: 8, p: 4 };
 const KEY_BYTES = 32;
 
-const runScrypt = promisify<string, Buffer, number, Cost & { maxmem: number }, Buffer>(scrypt);
+const runScrypt = promisify<string, Buffer, number, PasswordCost & { maxmem: number }, Buffer>(
+  scrypt,
+);
 
 /** Normalizes first, because keyboards compose letters differently. */
-function derive(password: string, salt: Buffer, bytes: number, cost: Cost): Promise<Buffer> {
+function derive(
+  password: string,
+  salt: Buffer,
+  bytes: number,
+  cost: PasswordCost,
+): Promise<Buffer> {
   const maxmem = 256 * cost.N * cost.r;
   return runScrypt(password.normalize('NFKC'), salt, bytes, { ...cost, maxmem });
 }
 
 /** Hashes a password with scrypt and a random salt: `scrypt$N$r$p$salt$key`, both base64. */
-export function hashPassword(password: string): Promise<string> {
-  return hashWith(password, randomBytes(16));
+export function hashPassword(password: string, cost = PASSWORD_COST): Promise<string> {
+  return hashWith(password, randomBytes(16), cost);
 }
 
-async function hashWith(password: string, salt: Buffer): Promise<string> {
-  const key = await derive(password, salt, KEY_BYTES, COST);
-  const { N, r, p } = COST;
+async function hashWith(password: string, salt: Buffer, cost: PasswordCost): Promise<string> {
+  const key = await derive(password, salt, KEY_BYTES, cost);
+  const { N, r, p } = cost;
   return ['scrypt', N, r, p, salt.toString('base64'), key.toString('base64')].join('$');
 }
 
 /**
  * Verifies a password against a hash, or against null for an unknown user. A wrong password always takes the
- * same time, so that timing does not reveal who has an account. Throws for a malformed hash.
+ * time of `full`, so that timing does not reveal who has an account. Throws for a malformed hash.
  */
-export async function verifyPassword(password: string, hash: string | null): Promise<boolean> {
-  const { cost, salt, key } = hash === null ? unknownUserHash : parseHash(hash);
+export async function verifyPassword(
+  password: string,
+  hash: string | null,
+  full = PASSWORD_COST,
+): Promise<boolean> {
+  const { cost, salt, key } = hash === null ? { ...unknownUser, cost: full } : parseHash(hash);
   const given = await derive(password, salt, key.length, cost);
   if (timingSafeEqual(given, key) && hash !== null) return true;
   // Make up for the lower cost of an older hash; scrypt runs its `p` repetitions sequentially.
-  const missing = cost.N === COST.N && cost.r === COST.r ? COST.p - cost.p : 0;
-  if (missing > 0) await derive(password, salt, key.length, { ...COST, p: missing });
+  const missing = cost.N === full.N && cost.r === full.r ? full.p - cost.p : 0;
+  if (missing > 0) await derive(password, salt, key.length, { ...full, p: missing });
   return false;
 }
 
 /**
- * Rehashes a verified password if its hash uses less than the current cost; otherwise returns null. Keeps the
+ * Rehashes a verified password if its hash uses less than the full cost; otherwise returns null. Keeps the
  * salt, so that the user's tokens stay valid.
  */
-export async function renewHash(password: string, hash: string): Promise<string | null> {
+export async function renewHash(
+  password: string,
+  hash: string,
+  full = PASSWORD_COST,
+): Promise<string | null> {
   const { cost, salt } = parseHash(hash);
-  const isAsGood = cost.N * cost.r * cost.p >= COST.N * COST.r * COST.p;
-  return isAsGood ? null : hashWith(password, salt);
+  const isAsGood = cost.N * cost.r * cost.p >= full.N * full.r * full.p;
+  return isAsGood ? null : hashWith(password, salt, full);
 }
 
 /**
@@ -71,8 +86,7 @@ export function fingerprintHash(hash: string): string {
   return digest('sha256', parseHash(hash).salt.toString('base64'), 'base64url').slice(0, 22);
 }
 
-const unknownUserHash: ParsedHash = {
-  cost: COST,
+const unknownUser: Omit<ParsedHash, 'cost'> = {
   salt: randomBytes(16),
   key: randomBytes(KEY_BYTES),
 };

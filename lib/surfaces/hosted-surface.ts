@@ -34,8 +34,8 @@ export interface HostedSurface<Config> {
 }
 
 /**
- * Creates a deployed function for a surface. With an invalid configuration it logs the names of the bad
- * variables and answers 503 to whatever needs them, instead of crashing.
+ * Creates a deployed function for a surface. With an invalid configuration it logs the names of the invalid
+ * variables and responds 503 to requests that need them, instead of crashing.
  */
 export async function createHostedSurface<Config extends SurfaceConfig>(
   surface: HostedSurface<Config>,
@@ -56,7 +56,7 @@ export async function createHostedSurface<Config extends SurfaceConfig>(
   }
 }
 
-/** Stands in while the configuration is invalid: it has the default settings and no database. */
+/** The app while the configuration is invalid, with default settings and no database. */
 function createUnconfiguredApp<Config extends SurfaceConfig>(
   surface: HostedSurface<Config>,
   environment: Environment,

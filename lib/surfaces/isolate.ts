@@ -30,31 +30,31 @@ export interface IsolateOptions {
  */
 export function createIsolateHandler({ surfaces, addressHeader }: IsolateOptions): IsolateHandler {
   const contexts = new AsyncLocalStorage<IsolateContext>();
-  // Where the functions look for the platform's context.
+  // The functions read the platform's context from here.
   Reflect.set(globalThis, Symbol.for('@vercel/request-context'), {
     get: () => contexts.getStore(),
   });
-  const made = new Map<Surface['name'], FetchHandler>();
+  const created = new Map<Surface['name'], FetchHandler>();
 
-  async function answer(request: Request): Promise<Response> {
+  async function respond(request: Request): Promise<Response> {
     const { name } = findSurface(new URL(request.url).pathname);
     // Caches the surface and not its promise, which would never settle if its request were canceled.
-    const surface = made.get(name) ?? (await surfaces[name]());
-    made.set(name, surface);
-    return surface.fetch(tellAddress(request, addressHeader));
+    const surface = created.get(name) ?? (await surfaces[name]());
+    created.set(name, surface);
+    return surface.fetch(withClientAddress(request, addressHeader));
   }
 
   return {
     fetch(request, _environment, context) {
-      const answering = contexts.run(context, () => answer(request));
-      context.waitUntil(answering.catch(() => undefined)); // the caller handles the error
-      return answering;
+      const response = contexts.run(context, () => respond(request));
+      context.waitUntil(response.catch(() => undefined)); // the caller handles the error
+      return response;
     },
   };
 }
 
 /** Sets X-Real-IP to the client's address, overriding any value from the client. */
-function tellAddress(request: Request, addressHeader: string): Request {
+function withClientAddress(request: Request, addressHeader: string): Request {
   const headers = new Headers(request.headers);
   const address = headers.get(addressHeader);
   if (address === null) headers.delete('X-Real-IP');

@@ -1,4 +1,4 @@
-/** A deployed function and the paths that it answers. */
+/** A deployed function and its paths. */
 export interface Surface {
   name: 'backups' | 'live' | 'observatory' | 'mcp';
   /** The file of the function, from the root of the project. */
@@ -6,8 +6,8 @@ export interface Surface {
   /** Seconds after which the platform ends a request. */
   maxDuration: number;
   /**
-   * Should the platform abort requests whose client has disconnected? It may then stop the function too, so
-   * all of its work must be passed to `waitUntil`.
+   * Whether the platform aborts requests whose client has disconnected. It may then also stop the function,
+   * so all of its work must be passed to `waitUntil`.
    */
   supportsCancellation?: boolean;
   /** Exact paths, or everything below one: `/api/*`. */
@@ -69,7 +69,7 @@ export const surfaces: readonly Surface[] = [
     name: 'mcp',
     entry: 'api/mcp.ts',
     maxDuration: 300,
-    // The platform routes by path alone, so the function itself refuses other methods on `/`.
+    // The platform only routes by path, so the function itself rejects other methods on `/`.
     paths: ['/', '/mcp', '/mcp/', '/rpc', '/sse', '/message'],
   },
 ];
@@ -82,7 +82,7 @@ interface Rule {
   surface: Surface;
 }
 
-/** An exact path goes before every pattern, a longer pattern before a shorter one. */
+/** Exact paths come first, then longer patterns before shorter ones. */
 const rank = ({ pattern }: Rule) => pattern.length + (pattern.endsWith('*') ? 0 : 10_000);
 
 const rules: readonly Rule[] = surfaces
@@ -94,11 +94,11 @@ export function findSurface(path: string): Surface {
   const rule = rules.find(({ pattern }) =>
     pattern.endsWith('*') ? path.startsWith(pattern.slice(0, -1)) : path === pattern,
   );
-  if (!rule) throw new Error(`no surface answers ${path}`);
+  if (!rule) throw new Error(`no surface serves ${path}`);
   return rule.surface;
 }
 
-/** The address of a function on the platform: its file without the ending. */
+/** The path of a function on the platform: its file without the extension. */
 export const functionPath = ({ entry }: Surface) => `/${entry.replace(/\.ts$/, '')}`;
 
 /** The rewrites that `vercel.json` must have for the platform to route as the table does. */
@@ -111,9 +111,9 @@ export function platformRewrites() {
 }
 
 /**
- * The table and the cron jobs as `config.json` of a build has them (Build Output API, version 3). The
- * platform goes by these routes before it looks for files and functions of that name, so that a
- * function's own address is a path like any other.
+ * The table and the cron jobs in the format of the build's `config.json` (Build Output API, version 3). The
+ * platform applies these routes before it looks for files and functions of that name, so that a function's
+ * own path has no special meaning.
  */
 export function buildOutputConfig() {
   return {
@@ -121,7 +121,7 @@ export function buildOutputConfig() {
     routes: rules.map(({ pattern, surface }) => ({
       src: `^${pattern.replaceAll('.', '\\.').replace('*', '.*')}$`,
       dest: functionPath(surface),
-      // Else `/MCP` would be `/mcp`.
+      // Otherwise `/MCP` would match `/mcp`.
       caseSensitive: true,
     })),
     crons: cronJobs,

@@ -1,13 +1,13 @@
 /** Only this many characters are compared, because the cost is quadratic. */
 const MAX_COMPARED = 64;
 
-/** Up to `most` words that are close to what was typed, closest first. */
-export function nearestWords(typed: string, words: readonly string[], most: number): string[] {
+/** Up to `max` words that are close to what was typed, closest first. */
+export function nearestWords(typed: string, words: readonly string[], max: number): string[] {
   return words
     .map((word) => ({ word, edits: editDistance(typed, word) }))
     .filter(({ word, edits }) => edits <= Math.max(2, word.length / 3))
     .sort((a, b) => a.edits - b.edits)
-    .slice(0, most)
+    .slice(0, max)
     .map(({ word }) => word);
 }
 

@@ -3,16 +3,16 @@ import { optionalText, runIdParameter, textParameter } from './input.ts';
 import { recordedFix, runRequest } from './shapes.ts';
 import { writeTool } from './tool.ts';
 
-/** Queues a run of the worker. */
+/** Queues a backup run. */
 export const triggerBackupRun = writeTool(
   {
     name: 'trigger_backup_run',
     title: 'Trigger backup run',
     description:
-      'Queue a backup run of one tracked repository, or of all. The worker takes it up at its next scheduled run that covers it; nothing starts at once. While a request for the same target is pending, that one is returned with already_queued true.',
+      'Queue a backup run of one tracked repository, or of all. Nothing starts at once: the worker handles the request at its next scheduled run that covers the target. If a request for the same target is already pending, it is returned with already_queued true.',
     input: z.strictObject({
       target_repo: textParameter(
-        'Name of a tracked repository, as list_tracked_repositories tells it. Left out: all tracked repositories.',
+        'Name of a tracked repository, as in list_tracked_repositories. Left out: all tracked repositories.',
         500,
       ).optional(),
       reason: optionalText(
@@ -24,27 +24,27 @@ export const triggerBackupRun = writeTool(
     async handler({ target_repo, reason }, { backups }, { signal }) {
       const request = await backups.requestRun({ target: target_repo ?? null, reason }, signal);
       const what = request.target_repo ?? 'all tracked repositories';
-      const queued = request.already_queued ? 'was queued already' : 'is queued';
-      const message = `A run of ${what} ${queued}; the worker takes it up at its next scheduled run that covers ${request.target_repo === null ? 'them' : 'it'}.`;
+      const queued = request.already_queued ? 'was already queued' : 'is queued';
+      const message = `A run of ${what} ${queued}; the worker handles it at its next scheduled run that covers ${request.target_repo === null ? 'them' : 'it'}.`;
       return { ...request, message };
     },
   },
   { idempotentHint: true, openWorldHint: false },
 );
 
-/** Writes down how a failure was fixed. */
+/** Records how a failure was fixed. */
 export const recordBackupFix = writeTool(
   {
     name: 'record_backup_fix',
     title: 'Record backup fix',
     description:
-      'Store how a backup failure was fixed, so that diagnose_backup_failure and search_backup_knowledge find it later. Use it once the failure is fixed; ask a person before you call it.',
+      'Record how a backup failure was fixed, so that diagnose_backup_failure and search_backup_knowledge find it later. Use it once the failure is fixed. Ask a person before you call it.',
     input: z.strictObject({
       title: textParameter('What was fixed, in one line.', 200),
       description: textParameter('The cause and what was done about it.', 10_000),
       author: textParameter('Who fixed it.', 100),
-      commit_hash: textParameter('The commit that holds the change.', 100).optional(),
-      affected_run_id: runIdParameter('The backup run that had failed.').optional(),
+      commit_hash: textParameter('The commit that contains the change.', 100).optional(),
+      affected_run_id: runIdParameter('The backup run that failed.').optional(),
     }),
     output: recordedFix.extend({ status: z.literal('RECORDED_IN_DATABASE') }),
     async handler({ commit_hash, affected_run_id, ...fix }, { backups }, { signal }) {
@@ -58,13 +58,13 @@ export const recordBackupFix = writeTool(
   { idempotentHint: false, openWorldHint: false },
 );
 
-/** Has the observatory mail a report. */
+/** Mails a report through the observatory. */
 export const sendBackupReport = writeTool(
   {
     name: 'send_backup_report',
     title: 'Send backup report',
     description:
-      'Hand a report to the observatory, which mails it to the recipients that it is configured with. Ask a person before you call it. An error says why it was not taken; the observatory takes reports from here only with REPORTS_ACCEPT_INTERNAL=true.',
+      'Send a report to the observatory, which mails it to its configured recipients. Ask a person before you call it. An error says why the report was rejected; the observatory accepts reports from this tool only with REPORTS_ACCEPT_INTERNAL=true.',
     input: z.strictObject({
       subject: textParameter('Subject of the mail.', 200),
       content_markdown: textParameter('The report in Markdown.', 100_000),

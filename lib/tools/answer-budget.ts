@@ -2,21 +2,21 @@ import * as z from 'zod';
 import { AppError } from '../errors.ts';
 import { cutText } from '../text/cut-text.ts';
 
-/** Most characters of one answer, as the JSON text that a model reads. */
+/** Maximum characters of one answer as JSON text, which a model reads. */
 export const MAX_ANSWER_CHARS = 40_000;
 
-/** Lengths to which the texts of a list are cut before items of it are left out. */
+/** Lengths to which the texts of a list are cut before items are left out. */
 const TEXT_LENGTHS = [4_000, 1_000, 500] as const;
 
-/** No text is cut shorter: redaction looks for half a secret at the end of texts that are longer than 200. */
-const SHORTEST_CUT = 300;
+/** No text is cut shorter, because redaction finds a cut secret only in texts longer than 200 characters. */
+const MIN_CUT_CHARS = 300;
 
-/** Room for what comes to a list: `truncated`, `more` and `next`, and marks of redaction. */
+/** Room for the fields added to a list: `truncated`, `more`, `next` and the count of redactions. */
 const RESERVED_CHARS = 2_000;
 
 /**
- * The fields of an answer of which there is more. `truncated` is true only then, `more` says what is
- * missing and how to get it, `next` is what the next call passes on, where a next call gets it.
+ * The fields of a cut answer. `truncated` is only set in that case, `more` says what is missing and how to get
+ * it, and `next` is the cursor for the next call, if there is one.
  */
 export const restFields = {
   truncated: z.literal(true).optional(),
@@ -24,26 +24,26 @@ export const restFields = {
   next: z.string().optional(),
 };
 
-/** `truncated`, `more` and `next` of an answer; nothing when it is whole. */
+/** `truncated`, `more` and `next` of an answer; none of them if it is complete. */
 export interface Rest {
   truncated?: true;
   more?: string;
   next?: string;
 }
 
-/** How many characters a value has as JSON. */
+/** The length of a value as JSON. */
 export function jsonLength(value: unknown): number {
   return JSON.stringify(value)?.length ?? 0;
 }
 
-/** What is left of `maxChars` for a list beside the rest of its answer. */
+/** The characters left for a list, next to the rest of its answer. */
 export function roomBeside(rest: unknown, maxChars: number): number {
   return maxChars - RESERVED_CHARS - jsonLength(rest);
 }
 
 /**
- * The first items of a list that have room together. Long texts of all items are cut, to 500 characters at
- * the least, before items are left out; one item comes in any case, its texts as short as it takes.
+ * The first items of a list that fit. Long texts in all items are cut, but not below 500 characters, before
+ * items are left out. At least one item is kept, with its texts cut further.
  */
 export function fitItems<Item>(items: readonly Item[], room: number): Item[] {
   let fitting: Item[] = [];
@@ -53,18 +53,18 @@ export function fitItems<Item>(items: readonly Item[], room: number): Item[] {
     if (fitting.length === items.length) return fitting;
   }
   const [first] = items;
-  return fitting.length > 0 || first === undefined ? fitting : [cutTexts(first, SHORTEST_CUT)];
+  return fitting.length > 0 || first === undefined ? fitting : [cutTexts(first, MIN_CUT_CHARS)];
 }
 
-/** The first items of a list that have room together, as they are; at least one. */
+/** The first items of a list that fit, unchanged; at least one. */
 export function takeFitting<Item>(items: readonly Item[], room: number): Item[] {
   const fitting = takeWhileFitting(items, room);
   return fitting.length > 0 ? fitting : items.slice(0, 1);
 }
 
 /**
- * The rest of a list behind `offset + shown` of `total` items: nothing when there is none, else the cursor
- * of the next call. `what` names the items: `results`.
+ * Describes the items of a list after `offset + shown`, with the cursor for the next call; empty if there are
+ * none. `what` names the items, such as `results`.
  */
 export function restOf(what: string, { offset = 0, shown, total }: ListPart): Rest {
   const next = offset + shown;
@@ -83,13 +83,13 @@ interface ListPart {
 }
 
 /**
- * The last word on the size of an answer, whatever made it: where it is longer than `maxChars`, its longest
- * texts are cut. Throws PAYLOAD_TOO_LARGE when that does not help.
+ * Enforces the size of an answer: if it is longer than `maxChars`, its longest texts are cut. Throws
+ * PAYLOAD_TOO_LARGE if that is not enough.
  */
 export function fitAnswer<Answer>(answer: Answer, maxChars = MAX_ANSWER_CHARS): Answer {
   const length = jsonLength(answer);
   if (length <= maxChars) return answer;
-  for (let most = maxChars / 2; most >= SHORTEST_CUT; most /= 2) {
+  for (let most = maxChars / 2; most >= MIN_CUT_CHARS; most /= 2) {
     const cut = cutTexts(answer, Math.floor(most));
     if (jsonLength(cut) <= maxChars) return cut;
   }
@@ -108,7 +108,7 @@ function takeWhileFitting<Item>(items: readonly Item[], room: number): Item[] {
   return end < 0 ? [...items] : items.slice(0, end);
 }
 
-/** A JSON value with every text in it cut to a length. */
+/** Cuts every text in a JSON value to a length. */
 function cutTexts<Value>(value: Value, maxLength: number): Value {
   if (typeof value === 'string') return cutText(value, maxLength) as Value;
   if (Array.isArray(value)) return value.map((item) => cutTexts(item, maxLength)) as Value;

@@ -27,17 +27,17 @@ export type FailureFacts = z.infer<typeof failureFacts>;
 export type RunRequest = z.infer<typeof runRequest>;
 export type RecordedFix = z.infer<typeof recordedFix>;
 
-/** One page of a list as the service API answers it. */
+/** One page of a list, in the format of the service API. */
 export type PageOf<Item extends z.ZodType> = z.infer<ReturnType<typeof pageOf<Item>>>;
 
-/** Which runs: of one status, with or without repositories that failed. */
+/** Selects runs by status, and by whether repositories failed in them. */
 export interface RunFilter {
   status?: string | undefined;
-  /** A run that failed as a whole has failures too. */
+  /** A run that failed as a whole counts as having failures. */
   hasFailures?: boolean | undefined;
 }
 
-/** A run with results of its repositories, those that failed first, and fixes that are linked to it. */
+/** A run with the results of its repositories, failures first, and its linked fixes. */
 export interface RunDetails {
   run: Run;
   results: BackupResult[];
@@ -45,17 +45,17 @@ export interface RunDetails {
   result_counts: Record<string, number>;
   fixes: RunFix[];
   fixes_count: number;
-  /** What this data source could not find out. */
+  /** What this data source does not know. */
   note?: string;
 }
 
-/** Logs, newest first. `truncated`: there are, or may be, more that fit. */
+/** Logs, newest first. `truncated`: more logs match, or may match. */
 export interface SelectedLogs {
   logs: ExecutionLog[];
   truncated: boolean;
 }
 
-/** How the database does. `latency_ms` is null when it does not answer. */
+/** The state of the database. `latency_ms` is null if it does not answer. */
 export interface DatabaseHealth {
   status: 'connected' | 'disconnected';
   latency_ms: number | null;
@@ -64,49 +64,49 @@ export interface DatabaseHealth {
 }
 
 /**
- * All reads and writes of backup data that tools need. Two implementations hold the same contract: the
- * database, and the service API at BACKEND_URL. Throws AppError with a message that a client may read.
+ * All reads and writes of backup data for the tools. Implemented over the database, and over the service API at
+ * BACKEND_URL. Methods throw AppError with a message that a client may read.
  */
 export interface BackupSource {
   readDashboard(signal: AbortSignal): Promise<DashboardSummary>;
-  /** Figures of the runs that started in the last `days` days, by UTC day, newest first. */
+  /** Figures of the runs of the last `days` days, by UTC day of their start, newest first. */
   readMetrics(days: number, signal: AbortSignal): Promise<MetricsHistory>;
   listRepositories(
     page: PageRequest,
     signal: AbortSignal,
   ): Promise<PageOf<typeof trackedRepository>>;
-  /** Runs that fit the filter, newest first. */
+  /** The runs that match the filter, newest first. */
   listRuns(page: PageRequest, filter: RunFilter, signal: AbortSignal): Promise<PageOf<typeof run>>;
-  /** A run with `limit` of its results from `offset` on; null when there is no such run. */
+  /** A run with up to `limit` of its results from `offset` on; null if there is no such run. */
   readRun(
     id: number,
     results: { offset: number; limit: number },
     signal: AbortSignal,
   ): Promise<RunDetails | null>;
-  /** The run that started last; null when there is none. */
+  /** The latest started run; null if there is none. */
   readLatestRun(signal: AbortSignal): Promise<(Run & { fixes: RunFix[] }) | null>;
-  /** The newest logs that fit, at most `limit`. Throws NOT_FOUND for a `beforeId` that no log has. */
+  /** The newest matching logs, at most `limit`. Throws NOT_FOUND if no log has the id `beforeId`. */
   selectLogs(selection: LogSelection, limit: number, signal: AbortSignal): Promise<SelectedLogs>;
-  /** What is known of a run, by default the latest with failures; null when there is no such run. */
+  /** The failures of a run, by default of the latest run with failures; null if there is no such run. */
   readFailure(runId: number | undefined, signal: AbortSignal): Promise<FailureFacts | null>;
-  /** The newest error logs of a run by repository; those of none by an empty text. */
+  /** The newest error logs of a run by repository. An empty name stands for logs without a repository. */
   readErrorLogs(
     runId: number,
     repositories: readonly string[],
     signal: AbortSignal,
   ): Promise<Map<string, string[]>>;
   /**
-   * Queues a run, or finds the pending request for the same target. Throws NOT_FOUND, naming what is near,
-   * for a target that is no tracked repository.
+   * Queues a run, or returns the pending request for the same target. Throws NOT_FOUND with suggestions for a
+   * target that is not tracked.
    */
   requestRun(
     request: { target: string | null; reason: string },
     signal: AbortSignal,
   ): Promise<RunRequest>;
-  /** Stores a fix. Throws NOT_FOUND, and stores nothing, when the affected run does not exist. */
+  /** Stores a fix. Throws NOT_FOUND and stores nothing if the affected run does not exist. */
   recordFix(fix: NewFix, signal: AbortSignal): Promise<RecordedFix>;
   /** Never throws: a database that does not answer is `disconnected`. */
   checkDatabase(signal: AbortSignal): Promise<DatabaseHealth>;
-  /** The recorded archive of `owner/name`, null when none is. */
+  /** The recorded archive of `owner/name`; null if there is none. */
   findArchive(repository: string, signal: AbortSignal): Promise<RecordedArchive | null>;
 }

@@ -15,12 +15,11 @@ import { listRuns, readLatestRun, readRunDetails } from '../records/runs.ts';
 import { readDashboardStats } from '../records/stats.ts';
 import { listTrackedNames } from '../records/tracked-repos.ts';
 import type { BackupSource, ExecutionLog } from './backup-source.ts';
-import { MAX_NAMES_COMPARED } from './near-names.ts';
-import { describeUnknown } from './unknown-names.ts';
+import { describeUnknown, MAX_NAMES_COMPARED } from './unknown-names.ts';
 
 const DAY_MS = 86_400_000;
 
-/** SQLSTATEs of a table and of a column that is not there. */
+/** SQLSTATEs of a missing table and a missing column. */
 const missingStates = ['42P01', '42703'];
 
 export interface DatabaseSourceDeps {
@@ -29,7 +28,7 @@ export interface DatabaseSourceDeps {
   log: Log;
 }
 
-/** Backup data straight from the database: one statement a read or write. */
+/** Backup data from the database. Each method runs one statement. */
 export function createDatabaseSource({ db: given, clock, log }: DatabaseSourceDeps): BackupSource {
   const db = explainMissingTables(given);
   return {
@@ -74,7 +73,7 @@ export function createDatabaseSource({ db: given, clock, log }: DatabaseSourceDe
       try {
         return await findRecordedArchive(given, repository);
       } catch (error) {
-        // A database of another writer may lack the table.
+        // The database of another program may not have this table.
         if (isMissing(error)) return null;
         throw error;
       }
@@ -92,7 +91,7 @@ async function unknownTarget(db: Database, asked: string): Promise<AppError> {
   );
 }
 
-/** Makes a database without our tables say how it gets them, instead of an internal error. */
+/** Replaces the internal error of a database without our tables by one that says how to create them. */
 function explainMissingTables(db: Database): Database {
   return {
     ...db,

@@ -2,13 +2,13 @@ import * as z from 'zod';
 import { redactedField } from './show-output.ts';
 import type { Tool, ToolAnnotations } from './tool.ts';
 
-/** A schema in JSON, as the protocol carries it. */
+/** A JSON schema, as sent by the protocol. */
 export interface ObjectSchema {
   [keyword: string]: unknown;
   type: 'object';
 }
 
-/** A tool as `tools/list` publishes it. */
+/** A tool as listed by `tools/list`. */
 export interface ToolDescription {
   name: string;
   title: string;
@@ -19,8 +19,8 @@ export interface ToolDescription {
 }
 
 /**
- * Describes a tool in the protocol's words. Every answer may say how many secrets were taken out. The output schema says fields and types alone, so that the
- * whole list stays small (40 KB) for the models that read it.
+ * Describes a tool for the protocol. Every answer may contain the number of removed secrets. The output schema has
+ * only fields and types, because models read the whole list, which is kept below 40 KB.
  */
 export function describeTool(tool: Tool): ToolDescription {
   return {
@@ -38,7 +38,7 @@ function toObjectSchema(schema: z.ZodObject, io: 'input' | 'output'): ObjectSche
     io,
     override: ({ zodSchema, jsonSchema }) => {
       const { def } = zodSchema._zod;
-      // zod leaves the default of a parameter out when its text is read as a number.
+      // zod omits the default of a parameter that has a preprocessing step.
       if (io === 'input' && def.type === 'default') jsonSchema.default = def.defaultValue;
       if (io === 'output') delete jsonSchema.additionalProperties;
     },

@@ -1,12 +1,12 @@
 import type { FailureFacts } from './backup-source.ts';
 
-/** Names of repositories in one group. */
+/** Maximum names of repositories in one group. */
 const MAX_NAMES = 20;
 
-/** Characters of an error that are compared. */
+/** Maximum characters of an error that are compared. */
 const MAX_COMPARED = 500;
 
-/** Repositories that failed with the same error; `repository` is the first of them, as a sample. */
+/** Repositories that failed with the same error. The sample fields are those of `repository`, the first one. */
 export interface FailureGroup {
   repository: string;
   /** How many failed with it. */
@@ -19,7 +19,7 @@ export interface FailureGroup {
   recovered: number;
 }
 
-/** Failures by their error, the most frequent first; of equal ones that which came first. */
+/** Groups failures by error, the most frequent first. */
 export function groupFailures(failures: FailureFacts['failures']): FailureGroup[] {
   return [...Map.groupBy(failures, errorKey).values()]
     .sort((a, b) => b.length - a.length)
@@ -38,7 +38,7 @@ export function groupFailures(failures: FailureFacts['failures']): FailureGroup[
     });
 }
 
-/** What errors have in common that differ in numbers, hashes and the repository alone. */
+/** A key that is equal for errors that differ only in numbers, hashes and the name of the repository. */
 function errorKey({ status, repository, error_message }: FailureFacts['failures'][number]): string {
   const names = [repository, repository.split('/').at(-1) ?? '']
     .map((name) => name.toLowerCase())

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 
-/** Ids in the database are 32-bit. */
+/** Most ids in the database are 32-bit. */
 const MAX_ID = 2 ** 31 - 1;
 
 interface IntegerParameter {
@@ -10,8 +10,8 @@ interface IntegerParameter {
 }
 
 /**
- * An integer within bounds. One that arrives as text is read too, since clients send both; the published
- * schema says integer.
+ * An integer within bounds. Text is accepted too, because some clients send it; the published schema says
+ * integer.
  */
 function integerParameter({ description, min, max }: IntegerParameter) {
   return z
@@ -22,13 +22,13 @@ function integerParameter({ description, min, max }: IntegerParameter) {
     .meta({ description });
 }
 
-/** An integer parameter that may be left out. */
+/** An optional integer parameter with a default. */
 export function integerWithDefault(parameter: IntegerParameter & { default: number }) {
   const { default: fallback, description } = parameter;
   return integerParameter(parameter).default(fallback).meta({ description });
 }
 
-/** true or false. A text that says so is read too, since clients send both. */
+/** A boolean. Text is accepted too, because some clients send it. */
 export const booleanParameter = (description: string) =>
   z
     .preprocess(
@@ -37,7 +37,7 @@ export const booleanParameter = (description: string) =>
     )
     .meta({ description });
 
-/** Where a list goes on: `next` of the answer before, as the number of items that stand before it. */
+/** Where to continue a list: `next` of the previous answer, which is the number of items before it. */
 export const cursorParameter = z
   .preprocess(
     (value) => (typeof value === 'number' ? String(value) : value),
@@ -45,12 +45,12 @@ export const cursorParameter = z
   )
   .transform(Number)
   .optional()
-  .meta({ description: 'The `next` of the answer before, to go on from there.' });
+  .meta({ description: 'The `next` of the previous answer, to continue from there.' });
 
-/** `page`, `limit` and `cursor` of a list; with a cursor the page does not count. */
+/** `page`, `limit` and `cursor` of a list. A cursor overrides the page. */
 export const pageParameters = (limit: { default: number; max: number }) => ({
   page: integerWithDefault({
-    description: 'Page to read, counted from 1. Past the end is an empty page.',
+    description: 'Page to read, counting from 1. A page past the end is empty.',
     min: 1,
     max: MAX_ID,
     default: 1,
@@ -59,11 +59,11 @@ export const pageParameters = (limit: { default: number; max: number }) => ({
   cursor: cursorParameter,
 });
 
-/** How many items come back at most. */
+/** The maximum number of items. */
 export const limitParameter = (description: string, limit: { default: number; max: number }) =>
   integerWithDefault({ description, min: 1, ...limit });
 
-/** An integer from `min` on that has to fit 32 bits. */
+/** A 32-bit integer of at least `min`. */
 export const countParameter = (description: string, min: number) =>
   integerParameter({ description, min, max: MAX_ID });
 
@@ -75,7 +75,7 @@ export const runIdParameter = (description: string) =>
 export const idParameter = (description: string) =>
   integerParameter({ description, min: 1, max: Number.MAX_SAFE_INTEGER });
 
-/** A moment in ISO 8601, as answers have it or a day; without an offset it is UTC. Comes as UTC. */
+/** A day or a time in ISO 8601, in UTC if it has no offset. Converted to UTC. */
 export const momentParameter = (description: string) =>
   z
     .string()
@@ -95,8 +95,8 @@ function toMoment(text: string): string | null {
 }
 
 /**
- * A text of at most `max` characters that Postgres can hold: NUL is refused, half of a surrogate pair
- * becomes U+FFFD.
+ * A text of at most `max` characters that Postgres can store: NUL is rejected, and half a surrogate pair becomes
+ * U+FFFD.
  */
 export const optionalText = (description: string, max: number) =>
   z
@@ -106,7 +106,7 @@ export const optionalText = (description: string, max: number) =>
     .overwrite((text) => text.toWellFormed())
     .meta({ description });
 
-/** A text that must not be blank, of at most `max` characters. */
+/** A text of at most `max` characters that is not blank. */
 export const textParameter = (description: string, max: number) =>
   optionalText(description, max)
     .refine((text) => text.trim() !== '', 'must not be empty')

@@ -1,18 +1,34 @@
-/** One thing that search found. */
-export interface KnowledgeHit {
-  source_type: string;
-  source_id: string;
-  content: string;
-  score: number;
-  metadata: Record<string, unknown>;
-}
+import { type SearchDeps, type SearchResult, search } from '../search/search.ts';
+import { sourceTypes } from '../search/source-types.ts';
 
-/** The hybrid search over logs, results, fixes and investigations. */
+/** Hybrid search over logs, results, fixes and investigations. */
 export interface KnowledgeSearch {
-  /** `degraded_reason` says what did not take part, or that the search was cut short; null when all is well. */
+  /** `degraded_reason` says what was missing from the search, or that it was cut short; null if neither. */
   search(
     query: string,
     limit: number,
     signal: AbortSignal,
-  ): Promise<{ hits: KnowledgeHit[]; degraded_reason: string | null }>;
+  ): Promise<{ hits: SearchResult[]; degraded_reason: string | null }>;
+}
+
+/** Searches the investigations of one user, or of all users if null, along with everything else. */
+export function createKnowledgeSearch(
+  deps: SearchDeps,
+  investigationsOf: string | null,
+): KnowledgeSearch {
+  return {
+    async search(query, limit, signal) {
+      const { results, degraded_reason } = await search(deps, {
+        query,
+        sourceTypes,
+        limit,
+        ftsWeight: 1,
+        semanticWeight: 1,
+        rerankModel: null,
+        investigationsOf,
+        signal,
+      });
+      return { hits: results, degraded_reason };
+    },
+  };
 }

@@ -14,8 +14,7 @@ type ArchiveConfig = Pick<DatabaseConfig, 'DATA_DIR'> & {
 };
 
 /**
- * The archives on this machine, as the tools read them: what they hold leaves without secrets. What reads
- * them is loaded by the first who asks.
+ * Reads the archives on this machine and removes secrets from their content. The code is loaded on first use.
  */
 export function createLocalArchives(
   { config, clock, redactor }: Pick<Deps<ArchiveConfig>, 'config' | 'clock' | 'redactor'>,

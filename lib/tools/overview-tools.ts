@@ -4,18 +4,18 @@ import { cursorParameter, integerWithDefault } from './input.ts';
 import { dashboardSummary, metricsHistory } from './shapes.ts';
 import { readTool } from './tool.ts';
 
-/** What to do where no address of a service API is known. */
+/** What to do if no address of a service API is known. */
 const NO_SERVER =
   'no server is known: start one with `npm start`, or set BACKEND_URL to the address of one';
 
 const noInput = z.strictObject({});
 
-/** How the system does now. */
+/** Checks the state of the system. */
 export const getSystemHealth = readTool({
   name: 'get_system_health',
   title: 'System health',
   description:
-    'Check the database, the disk of the backup archives and the service API. HEALTHY: all answer. DEGRADED: the database answers, the archive storage or the service API does not. UNHEALTHY: no database.',
+    'Check the database, the disk of the backup archives and the service API. HEALTHY: all of them answer. DEGRADED: the database answers, but the archive storage or the service API does not. UNHEALTHY: the database does not answer.',
   input: noInput,
   output: z.object({
     database: z.object({
@@ -50,12 +50,12 @@ export const getSystemHealth = readTool({
   },
 });
 
-/** The figures of all runs. */
+/** Reads the figures of all runs. */
 export const getDashboardSummary = readTool({
   name: 'get_dashboard_summary',
   title: 'Dashboard summary',
   description:
-    'Figures over all backup runs; use it for how the backups do as a whole: how many runs and repository backups there were, how many succeeded (an empty repository, of which there is nothing to archive, counts as successful: get_backup_run_details tells how many were) and failed, the share that did not fail as a percentage, the latest run, the bytes of all archives and the repository of the largest one.',
+    'Read the overall figures of all backup runs: how many runs and repository backups there were, how many succeeded and failed, the percentage that did not fail, the latest run, the bytes of all archives and the repository with the largest one. An empty repository, which has nothing to archive, counts as successful; get_backup_run_details says how many were empty.',
   input: noInput,
   output: dashboardSummary.extend({ success_rate: z.string() }),
   async handler(_input, { backups }, { signal }) {
@@ -64,15 +64,15 @@ export const getDashboardSummary = readTool({
   },
 });
 
-/** The figures of a window of days. */
+/** Reads the figures of the last days. */
 export const getBackupMetrics = readTool({
   name: 'get_backup_metrics',
   title: 'Backup metrics',
   description:
-    'Figures of the runs of the last days, in total and by UTC day, newest day first; days without a run are left out. successful and failed count repositories; an empty one counts as successful. aggregated_success_rate is 1 − failed / processed repositories, a fraction from 0 to 1.',
+    'Read the figures of the runs of the last days, in total and by UTC day, newest day first. Days without a run are left out. successful and failed count repositories; an empty one counts as successful. aggregated_success_rate is 1 − failed / processed repositories, from 0 to 1.',
   input: z.strictObject({
     days: integerWithDefault({
-      description: 'Length of the window in days.',
+      description: 'Number of days.',
       min: 1,
       max: 3650,
       default: 30,

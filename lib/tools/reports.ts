@@ -1,35 +1,35 @@
 import * as z from 'zod';
 import { AppError } from '../errors.ts';
-import { callInternalService, ServiceRefusal } from '../http/internal-service.ts';
+import { callInternalService, ServiceResponseError } from '../http/internal-service.ts';
 import { parseJson } from '../json.ts';
 import { cleanText } from '../text/clean-text.ts';
 
-const MAX_MESSAGE = 300;
+const MAX_MESSAGE_CHARS = 300;
 
-/** A report as the tool takes it. */
+/** The arguments of send_backup_report. */
 export interface Report {
   subject: string;
   content_markdown: string;
 }
 
-/** The observatory's consent. */
+/** The answer of the observatory. */
 export interface SentReport {
-  /** A status of 2xx. */
+  /** A 2xx status. */
   status: number;
   message: string;
 }
 
-/** Hands a report to the observatory, which mails it. */
+/** Sends reports to the observatory, which mails them. */
 export interface ReportSender {
   /**
-   * Resolves on a 2xx answer alone. Throws AppError naming status and message for every other one, for a
-   * connection failure and for an observatory without an address.
+   * Resolves only for a 2xx answer. Throws AppError with the status and message of any other answer, for a
+   * connection failure, and if the address of the observatory is not known.
    */
   send(report: Report, signal: AbortSignal): Promise<SentReport>;
 }
 
 export interface ReportSenderOptions {
-  /** The address of the observatory now. Throws AppError, saying what to do, when there is none. */
+  /** Returns the address of the observatory. Throws AppError that says what to do if there is none. */
   findUrl(): Promise<string>;
   secret: string | undefined;
   fetch: typeof fetch;
@@ -37,7 +37,7 @@ export interface ReportSenderOptions {
 
 const answer = z.object({ message: z.string() });
 
-/** Sends reports by `POST {observatory}/reports/send` with the internal secret. */
+/** Sends reports to `POST {observatory}/reports/send` with the internal secret. */
 export function createReportSender({ findUrl, secret, fetch }: ReportSenderOptions): ReportSender {
   return {
     async send({ subject, content_markdown }, signal) {
@@ -50,17 +50,17 @@ export function createReportSender({ findUrl, secret, fetch }: ReportSenderOptio
   };
 }
 
-/** The observatory asks for a user's login unless its operator lets this server in. */
+/** The observatory requires a user's login unless its operator allows reports from this server. */
 function explainRefusal(error: unknown): never {
-  if (!(error instanceof ServiceRefusal) || ![401, 403].includes(error.status)) throw error;
+  if (!(error instanceof ServiceResponseError) || ![401, 403].includes(error.status)) throw error;
   const help =
     'set REPORTS_ACCEPT_INTERNAL=true where the observatory runs, and the same INTERNAL_SECRET there and here';
   throw new AppError('SERVICE_UNAVAILABLE', `${error.message}; to let this tool mail, ${help}`);
 }
 
-/** A 2xx answer is a success whatever its body says. */
+/** A 2xx answer is a success whatever its body contains. */
 function messageOf(text: string): string {
   const parsed = answer.safeParse(parseJson(text));
-  if (!parsed.success) return 'the observatory took the report';
-  return cleanText(parsed.data.message, MAX_MESSAGE);
+  if (!parsed.success) return 'the observatory accepted the report';
+  return cleanText(parsed.data.message, MAX_MESSAGE_CHARS);
 }

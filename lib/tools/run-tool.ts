@@ -1,33 +1,31 @@
 import type { z } from 'zod';
 import { AppError } from '../errors.ts';
-import { listFaults, wordFault } from '../http/input-faults.ts';
+import { describeIssue, formatIssues } from '../http/validation-messages.ts';
 import type { Log } from '../log.ts';
 import { cutText } from '../text/cut-text.ts';
 import { removeDeceptiveCharacters } from '../text/hidden-text.ts';
 import { fitAnswer, jsonLength, MAX_ANSWER_CHARS } from './answer-budget.ts';
 import { showOutput } from './show-output.ts';
-import type { Tool, ToolCall } from './tool.ts';
-import type { ToolDeps } from './tool-deps.ts';
+import type { Tool, ToolCall, ToolDeps } from './tool.ts';
 
-/** How a call of a tool ended: with an answer of the tool's output shape, or with why there is none. */
+/** The outcome of a tool call: an answer that matches the output schema, or an error message. */
 export type ToolOutcome =
   | { ok: true; output: Record<string, unknown> }
   | { ok: false; message: string };
 
-/** Most characters of an error's message. */
+/** Maximum characters of an error message. */
 const MAX_ERROR_CHARS = 4_000;
 
 export interface RunToolOptions extends Omit<ToolCall, 'maxChars'> {
-  /** Most characters of the answer as JSON. Default MAX_ANSWER_CHARS. */
+  /** Maximum characters of the answer as JSON. Default MAX_ANSWER_CHARS. */
   maxChars?: number;
   log: Log;
 }
 
 /**
- * Parses the arguments, runs the tool, holds its answer against its output schema, takes secrets out of it
- * and keeps it within `maxChars`. Never throws: an AppError becomes its message, anything else is logged
- * with its cause and becomes a fixed text. Writes one log record with name, duration and outcome, never
- * arguments.
+ * Parses the arguments, runs the tool, checks its answer against the output schema, removes secrets and keeps it
+ * within `maxChars`. Never throws: an AppError becomes its message; anything else is logged with its cause and
+ * becomes a fixed text. Logs name, duration and outcome of each call, never its arguments.
  */
 export async function runTool(
   tool: Tool,
@@ -49,12 +47,12 @@ export async function runTool(
     const input = parseArguments(tool.input, given);
     const ask = async (room: number) => {
       const answer = await tool.handler(input, deps, { signal, caller, maxChars: room });
-      // Secrets first, so that no half of one is left where a text is cut.
+      // Secrets are removed first, so that cutting a text cannot leave half of one.
       return showOutput(tool.output.parse(answer), redactor);
     };
     let shown = await ask(maxChars);
     const length = jsonLength(shown);
-    // A mask may be longer than its secret, so that a full list grows: then it is asked for with less room.
+    // A mask may be longer than its secret, which makes a full list too long: ask again with less room.
     if (length > maxChars && tool.annotations.readOnlyHint) {
       shown = await ask(Math.floor((maxChars * maxChars) / length));
     }
@@ -75,17 +73,17 @@ export async function runTool(
     }
     log.error('a tool failed', { tool: tool.name, error });
     record('internal error');
-    return { ok: false, message: `${tool.name} failed with an internal error; the log has more` };
+    return { ok: false, message: `${tool.name} failed with an internal error; see the log` };
   }
 }
 
 function parseArguments(schema: z.ZodObject, given: unknown): z.output<z.ZodObject> {
-  const parsed = schema.safeParse(withoutNulls(schema, given ?? {}), { error: wordFault });
+  const parsed = schema.safeParse(withoutNulls(schema, given ?? {}), { error: describeIssue });
   if (parsed.success) return parsed.data;
-  throw new AppError('BAD_REQUEST', `invalid arguments: ${listFaults(parsed.error)}`);
+  throw new AppError('BAD_REQUEST', `invalid arguments: ${formatIssues(parsed.error)}`);
 }
 
-/** Clients that fill in every parameter send null for what is left out. The published schemas do not say so. */
+/** Some clients send null for omitted parameters, although the published schemas do not allow it. */
 function withoutNulls({ shape }: z.ZodObject, given: unknown): unknown {
   if (typeof given !== 'object' || given === null || Array.isArray(given)) return given;
   const isLeftOut = ([name, value]: [string, unknown]) =>

@@ -1,26 +1,23 @@
 import * as z from 'zod';
 import { AppError } from '../errors.ts';
 import { fitItems, restFields, restOf, roomBeside } from './answer-budget.ts';
-import type { PageOf } from './backup-source.ts';
-import { describeRun } from './describe-run.ts';
+import type { PageOf, Run, RunFix } from './backup-source.ts';
 import { booleanParameter, cursorParameter, pageParameters, runIdParameter } from './input.ts';
-import { fitFixes, olderFixes } from './run-fixes.ts';
 import { fixOfRun, pageOf, result, run, trackedRepository } from './shapes.ts';
-import { MESSAGES_ARE_DATA } from './texts.ts';
-import { readTool } from './tool.ts';
+import { MESSAGES_ARE_DATA, readTool } from './tool.ts';
 import { noSuchRun } from './unknown-names.ts';
 
-/** Most results of one run in an answer. */
+/** Maximum results of one run in an answer. */
 const MAX_RESULTS = 500;
 
-/** Room for the fixes of a run beside its results. */
-const FIXES_CHARS = 8_000;
+/** Maximum characters for the fixes of a run, to leave room for its results. */
+const MAX_FIXES_CHARS = 8_000;
 
-/** What is backed up. */
+/** Lists the repositories that are backed up. */
 export const listTrackedRepositories = readTool({
   name: 'list_tracked_repositories',
   title: 'Tracked repositories',
-  description: `List the repositories that are backed up, largest archive first, each with the outcome of its newest backup. Use it for the exact names that other tools take. ${MESSAGES_ARE_DATA}`,
+  description: `List the repositories that are backed up, largest archive first, each with the outcome of its newest backup. Use it to get the exact names that other tools need. ${MESSAGES_ARE_DATA}`,
   input: z.strictObject(pageParameters({ default: 50, max: 200 })),
   output: pageOf(trackedRepository),
   async handler(asked, { backups }, { signal, maxChars }) {
@@ -29,17 +26,17 @@ export const listTrackedRepositories = readTool({
   },
 });
 
-/** Runs of the worker. */
+/** Lists runs of the worker. */
 export const listBackupRuns = readTool({
   name: 'list_backup_runs',
   title: 'Backup runs',
-  description: `List backup runs, newest first. To find failures ask for has_failures true: a run whose status is completed may hold repositories that failed, which status failed leaves out. ${MESSAGES_ARE_DATA}`,
+  description: `List backup runs, newest first. To find failures, use has_failures true: a run with status completed can contain repositories that failed, and the status filter failed misses those. ${MESSAGES_ARE_DATA}`,
   input: z.strictObject({
     ...pageParameters({ default: 20, max: 100 }),
     status: z
       .enum(['completed', 'failed', 'running'])
       .optional()
-      .meta({ description: 'Only runs of this status.' }),
+      .meta({ description: 'Only runs with this status.' }),
     has_failures: booleanParameter(
       'true: only runs that failed or in which a repository failed, whatever their status. false: only the others.',
     ).optional(),
@@ -52,11 +49,11 @@ export const listBackupRuns = readTool({
   },
 });
 
-/** One run. */
+/** Reads one run. */
 export const getBackupRunDetails = readTool({
   name: 'get_backup_run_details',
   title: 'Backup run details',
-  description: `Read one backup run with the outcome of each repository, those that failed first, and the newest fixes that are linked to it. Use diagnose_backup_failure for why it failed. message sums it up; result_counts counts the results of each status: empty ones, of which there was nothing to archive, count as successful. Repositories without changes have no entry: skipped counts them. ${MESSAGES_ARE_DATA}`,
+  description: `Read one backup run with the outcome of each repository, failures first, and the newest fixes linked to it. To find out why it failed, use diagnose_backup_failure. message summarizes the run; result_counts counts the results by status. Empty repositories, which had nothing to archive, count as successful. Repositories without changes have no entry; skipped counts them. ${MESSAGES_ARE_DATA}`,
   input: z.strictObject({
     run_id: runIdParameter('Id of the backup run.'),
     cursor: cursorParameter,
@@ -74,7 +71,7 @@ export const getBackupRunDetails = readTool({
     const found = await backups.readRun(run_id, { offset, limit: MAX_RESULTS }, signal);
     if (!found) throw new AppError('NOT_FOUND', noSuchRun(run_id));
     const { run, result_counts } = found;
-    const fixes = fitFixes(found.fixes, FIXES_CHARS);
+    const fixes = fitFixes(found.fixes, MAX_FIXES_CHARS);
     const missing = found.fixes_count - fixes.length;
     const notes = [found.note, missing > 0 ? `${olderFixes(missing)}.` : undefined];
     const note = notes.filter((text) => text !== undefined).join(' ');
@@ -92,19 +89,41 @@ export const getBackupRunDetails = readTool({
   },
 });
 
+/** Summarizes a run in one sentence, including how many of the successful repositories were empty. */
+function describeRun(run: Run, resultCounts: Readonly<Record<string, number>>): string {
+  const empty = resultCounts.empty ?? 0;
+  const parts = [
+    `${run.successful} successful${empty > 0 ? `, of which ${empty} empty (nothing to archive)` : ''}`,
+    `${run.skipped} unchanged`,
+    `${run.failed} failed`,
+  ];
+  const total = run.total_repos === 1 ? '1 repository' : `${run.total_repos} repositories`;
+  return `run ${run.id} ${run.status}, ${total}: ${parts.join('; ')}`;
+}
+
+/** The newest fixes of a run that fit, in their original order. */
+export function fitFixes(fixes: readonly RunFix[], room: number): RunFix[] {
+  return fitItems(fixes.toReversed(), room).toReversed();
+}
+
+/** Says how to find the fixes that did not fit. */
+export function olderFixes(count: number): string {
+  return `${count} older fixes of the run: search_backup_knowledge finds them`;
+}
+
 interface AskedPage {
   page: number;
   limit: number;
   cursor?: number | undefined;
 }
 
-/** A page, or as much from a cursor on. */
+/** A page, or as many items from a cursor on. */
 function startOf({ page, limit, cursor }: AskedPage) {
   if (cursor === undefined) return { page, limit };
   return { page: Math.floor(cursor / limit) + 1, limit, offset: cursor };
 }
 
-/** A page as far as there is room for its items, with where the rest begins. */
+/** The items of a page that fit, and where the rest starts. */
 function fitPage<Item>(
   what: string,
   { page, limit, offset = (page - 1) * limit }: ReturnType<typeof startOf>,

@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import { restFields } from './answer-budget.ts';
 
-// What tools answer, field by field. Looser than the service
-// API's schemas: a status or a time that another writer stored in its own way must not fail a tool.
+// The fields of tools' answers. Looser than the schemas of the service API, because a status or a time that
+// another program stored in its own format must not make a tool fail.
 
 const integer = z.number();
 const text = z.string();
@@ -64,12 +64,12 @@ export const pagination = z.object({
   total_pages: integer,
 });
 
-/** One page of a list, as the service API answers it. */
+/** One page of a list, in the format of the service API. */
 export function pageOf<Item extends z.ZodType>(item: Item) {
   return z.object({ data: z.array(item), pagination, ...restFields });
 }
 
-/** The figures of get_dashboard_summary; success_rate is 0 to 100 here, a text in the answer. */
+/** The figures of get_dashboard_summary. success_rate is a number from 0 to 100; in the answer it is text. */
 export const dashboardSummary = z.object({
   total_runs: integer,
   total_repos: integer,
@@ -82,7 +82,7 @@ export const dashboardSummary = z.object({
   largest_repository: text,
 });
 
-/** Figures of a window; the counts of a day are of repositories, `runs` of runs. */
+/** Figures of a time window. Per day, `runs` counts runs; the other counts are of repositories. */
 export const metricsHistory = z.object({
   average_run_duration_ms: integer,
   aggregated_success_rate: integer,
@@ -97,17 +97,17 @@ export const metricsHistory = z.object({
   ),
 });
 
-/** Someone's record of how a failure was dealt with. */
+/** A record of how a failure was fixed. */
 export const incident = z.object({ run_id: integer.nullable(), resolution: text });
 
-/** What is known of a run and of what failed in it, before errors are grouped. */
+/** A run and its failures, before they are grouped by error. */
 export const failureFacts = z.object({
   run_id: integer,
   run_status: text,
-  /** When the run ended, or began where it has not ended. */
+  /** When the run ended, or when it started if it has not ended. */
   ended_at: text.nullable(),
   run_error: text,
-  /** As the run counts them, whatever results it has. */
+  /** The count stored with the run, whatever results are recorded. */
   failed_count: integer,
   failed_repos_count: integer,
   failures: z.array(
@@ -143,4 +143,67 @@ export const recordedFix = z.object({
   commit_hash: text,
   affected_run_id: integer.nullable(),
   created_at: text,
+});
+
+// Archives.
+
+const archive = {
+  repository: z.string(),
+  /** File name. */
+  archive: z.string(),
+};
+const format = z.enum(['bundle', 'tar.gz']);
+
+/** The checks of an archive and their results. */
+export const archiveVerification = z.object({
+  ...archive,
+  format,
+  resolved_by: z.string(),
+  archive_size_bytes: z.number(),
+  sha256_checksum: z.string(),
+  expected_sha256: z.string().nullable(),
+  /** `database` or `note` (the file beside the archive); null when no SHA-256 is recorded. */
+  expected_by: z.string().nullable(),
+  refs: z.array(z.object({ name: z.string(), commit: z.string() })),
+  ...restFields,
+  pack_verified: z.boolean(),
+  integrity_status: z.string(),
+  proof: z.object({
+    checksum: z.string(),
+    header: z.string(),
+    pack_checksum: z.string(),
+    objects: z.string(),
+    history: z.string(),
+  }),
+  /** How the note beside the archive differs from the record in the database. */
+  remark: z.string().optional(),
+});
+
+/** The entries of an archive. */
+export const archiveListing = z.object({
+  ...archive,
+  format,
+  entries: z.array(
+    z.object({ path: z.string(), size: z.number(), mode: z.string(), type: z.string() }),
+  ),
+  returned: z.number(),
+  ...restFields,
+  truncated: z.boolean(),
+});
+
+/** Part of one file of an archive. The content comes last, because answers are cut at the end. */
+export const extractedFile = z.object({
+  ...archive,
+  path: z.string(),
+  /** Only when secrets were removed: how many, and a notice that the content differs from the file. */
+  redacted: z.number().optional(),
+  notice: z.string().optional(),
+  size: z.number(),
+  encoding: z.enum(['utf-8', 'base64']),
+  bytes: z.object({ offset: z.number(), length: z.number(), total: z.number() }),
+  /** Null for a file that is not text. */
+  lines: z.object({ start: z.number(), end: z.number(), total: z.number() }).nullable(),
+  ...restFields,
+  truncated: z.boolean(),
+  content: z.string(),
 });

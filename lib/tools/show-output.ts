@@ -2,13 +2,12 @@ import * as z from 'zod';
 import type { Redactor } from '../security/redaction/redactor.ts';
 import { removeDeceptiveCharactersFrom } from '../text/hidden-text.ts';
 
-/** What every answer may have: how many secrets were taken out of it. */
+/** A field of every answer: how many secrets were removed. */
 export const redactedField = { redacted: z.number().optional() };
 
 /**
- * An answer as it may leave: without secrets, and with how many there were where there were some; without
- * characters that hide or turn around text. Before it is written as JSON or cut, either of which can hide a
- * secret.
+ * Removes secrets from an answer, and adds their number; also removes characters that hide or reorder text. Must
+ * run before the answer is cut or written as JSON, because both can hide a secret.
  */
 export function showOutput<Output extends object>(
   output: Output,

@@ -1,38 +1,38 @@
 import { statfs } from 'node:fs/promises';
 import type { Log } from '../log.ts';
 
-/** Room on the disk of the archives, in bytes; null when their folder cannot be reached. */
+/** Space on the disk of the archives, in bytes; null if their folder cannot be read. */
 export interface StorageFacts {
   archive_path: string;
   total_disk_bytes: number | null;
   available_disk_bytes: number | null;
 }
 
-/** Whether the service API answers, and where it is asked; an empty address when none is known. */
+/** Whether the service API answers, and its address; empty if none is known. */
 export interface BackendFacts {
   status: 'ok' | 'unreachable';
   url: string;
 }
 
-/** What get_system_health tells beside the database. Neither check throws. */
+/** The checks of get_system_health beside the database. Neither throws. */
 export interface SystemFacts {
   checkStorage(): Promise<StorageFacts>;
   checkBackend(signal: AbortSignal): Promise<BackendFacts>;
 }
 
-/** Longest wait for the service API. */
+/** Maximum wait for the service API. */
 const BACKEND_WITHIN_MS = 2_000;
 
 export interface SystemFactsDeps {
   /** Folder of the archives. */
   archivePath: string;
-  /** The address of the service API now, whose `/health` is asked; null when none is known. */
+  /** Returns the current address of the service API, whose `/health` is asked; null if none is known. */
   findBackend(): Promise<string | null>;
   fetch: typeof fetch;
   log: Log;
 }
 
-/** Looks at the disk of the archives and at the service API. */
+/** Checks the disk of the archives and the service API. */
 export function createSystemFacts({
   archivePath,
   findBackend,
@@ -43,7 +43,7 @@ export function createSystemFacts({
     async checkStorage() {
       try {
         const { bsize, blocks, bavail } = await statfs(archivePath);
-        // So a runtime without a disk answers, whatever it is asked about.
+        // This is what a runtime without a disk returns for any path.
         if (blocks === 0) throw new Error('there is no disk');
         return {
           archive_path: archivePath,
@@ -51,7 +51,7 @@ export function createSystemFacts({
           available_disk_bytes: bavail * bsize,
         };
       } catch (error) {
-        log.warn('the folder of the archives cannot be reached', { error });
+        log.warn('the folder of the archives cannot be read', { error });
         return { archive_path: archivePath, total_disk_bytes: null, available_disk_bytes: null };
       }
     },

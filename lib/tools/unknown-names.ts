@@ -1,15 +1,20 @@
-import { NoArchive } from '../archives/fault.ts';
+import { NoArchive } from '../archives/archive-fault.ts';
 import { AppError } from '../errors.ts';
 import { cleanText } from '../text/clean-text.ts';
+import { nearestWords } from '../text/nearest.ts';
 import type { BackupSource } from './backup-source.ts';
-import { didYouMean, MAX_NAMES_COMPARED, nearNames } from './near-names.ts';
 
-/** Most characters of a name that an error repeats. */
-const MAX_NAME_CHARS = 100;
-/** Repositories on one page of the service API. */
+/** Maximum number of names that are suggested. */
+const MAX_SUGGESTED = 3;
+/** Maximum number of tracked names that are compared. */
+export const MAX_NAMES_COMPARED = 2_000;
+/** Maximum characters of a suggested name, and of the unknown name in an error. */
+const MAX_SUGGESTED_CHARS = 255;
+const MAX_UNKNOWN_CHARS = 100;
+/** The largest page of the service API. */
 const PAGE_SIZE = 500;
 
-/** The names of tracked repositories, at most 2,000. */
+/** Returns the names of tracked repositories, at most 2,000. */
 export async function readTrackedNames(
   backups: BackupSource,
   signal: AbortSignal,
@@ -24,8 +29,37 @@ export async function readTrackedNames(
 }
 
 /**
- * What to say about a repository that is not tracked: the nearest names, and the tool that lists them.
- * Null for one that is tracked, in any letter case.
+ * Returns up to three known names close to an unknown one: first names that differ only in letter case, then
+ * the same name under another owner, then names a few edits away.
+ */
+export function nearNames(asked: string, names: readonly string[]): string[] {
+  const byLower = new Map(
+    names.slice(0, MAX_NAMES_COMPARED).map((name) => [name.toLowerCase(), name]),
+  );
+  const wanted = asked.trim().toLowerCase();
+  const known = [...byLower.keys()];
+  const near = [
+    ...known.filter((name) => name === wanted),
+    ...known.filter((name) => baseName(name) === baseName(wanted)),
+    ...nearestWords(wanted, known, MAX_SUGGESTED),
+  ];
+  return [...new Set(near)]
+    .slice(0, MAX_SUGGESTED)
+    .map((name) => cleanText(byLower.get(name) ?? name, MAX_SUGGESTED_CHARS));
+}
+
+/** Ends a sentence with suggestions, `; did you mean a/b or a/c?`; empty without suggestions. */
+export function didYouMean(near: readonly string[]): string {
+  return near.length === 0 ? '' : `; did you mean ${near.join(' or ')}?`;
+}
+
+function baseName(name: string): string {
+  return name.split('/').at(-1) ?? '';
+}
+
+/**
+ * Describes a repository that is not tracked: close names, and the tool that lists all. Null if it is
+ * tracked, in any letter case.
  */
 export function explainUnknown(name: string, tracked: readonly string[]): string | null {
   const wanted = name.toLowerCase();
@@ -33,14 +67,14 @@ export function explainUnknown(name: string, tracked: readonly string[]): string
   return describeUnknown(name, tracked);
 }
 
-/** The same for a name that has to be exact: one in another letter case is unknown too. */
+/** The same for a name that must match exactly, including letter case. */
 export function describeUnknown(name: string, tracked: readonly string[]): string {
-  const quoted = JSON.stringify(cleanText(name, MAX_NAME_CHARS));
+  const quoted = JSON.stringify(cleanText(name, MAX_UNKNOWN_CHARS));
   const near = didYouMean(nearNames(name, tracked));
   return `no repository ${quoted} is tracked${near || ';'} list_tracked_repositories lists those that are`;
 }
 
-/** Reads of an archive; where there is none because the name is unknown, the error names the nearest. */
+/** Reads an archive. If there is none because the name is unknown, the error suggests close names. */
 export async function withKnownName<Answer>(
   name: string,
   backups: BackupSource,
@@ -51,16 +85,14 @@ export async function withKnownName<Answer>(
     return await read();
   } catch (error) {
     if (!(error instanceof NoArchive)) throw error;
-    const hint = explainUnknown(name, await readTrackedNames(backups, signal));
-    if (hint === null) {
-      const message = `${error.message}: it may not be backed up yet; list_tracked_repositories shows its newest result`;
-      throw new AppError('NOT_FOUND', message);
-    }
+    const hint =
+      explainUnknown(name, await readTrackedNames(backups, signal)) ??
+      'it may not be backed up yet; list_tracked_repositories shows its newest result';
     throw new AppError('NOT_FOUND', `${error.message}: ${hint}`);
   }
 }
 
-/** What to say about a run that does not exist. */
+/** The error message for a run that does not exist. */
 export function noSuchRun(id: number): string {
   return `backup run ${id} does not exist: list_backup_runs shows which do`;
 }

@@ -27,7 +27,7 @@ export function createReaderCheck(
       return mayBeUser ? users.recognizeUser(c, next) : next();
     },
     requireReader(c, next) {
-      const isKnown = c.get('user') !== undefined || c.get('userFault') !== undefined;
+      const isKnown = c.get('user') !== undefined || c.get('userError') !== undefined;
       return isKnown ? users.requireUser(c, next) : requireSecret(c, next);
     },
   };

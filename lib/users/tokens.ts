@@ -1,19 +1,19 @@
 import type { Clock } from '../clock.ts';
 import type { IdentityConfig } from '../config/identity.ts';
 
-/** The login in a browser that a token belongs to. */
+/** A login in a browser, which logging out ends. */
 export interface BrowserSession {
   id: string;
   /** Seconds since the epoch. */
   expiresAt: number;
 }
 
-/** What an access token says. */
+/** The claims of an access token. */
 export interface TokenClaims {
   username: string;
-  /** Seconds since the epoch; null in a token that does not say when it was made. */
+  /** Seconds since the epoch; null in a token without this claim. */
   issuedAt: number | null;
-  /** What the login was verified by; null in a token of AUTH_USERNAME, or of another maker. */
+  /** Identifies the password of the login; null in tokens of AUTH_USERNAME and of other programs. */
   credential: string | null;
   /** Null in a token that no log-out can end. */
   session: BrowserSession | null;
@@ -28,20 +28,20 @@ export interface TokenSubject {
   sessionId?: string;
 }
 
-/** Makes and reads access tokens. */
+/** Issues and reads access tokens. */
 export interface Tokens {
   issue(subject: TokenSubject): Promise<string>;
-  /** Null for a token that is expired, malformed, of another key, algorithm, issuer or audience. */
+  /** Null for a token that is expired or malformed, or has another key, algorithm, issuer or audience. */
   read(token: string): Promise<TokenClaims | null>;
 }
 
 const ALGORITHM = 'HS256';
 const CREDENTIAL_CLAIM = 'cred';
 const SESSION_CLAIM = 'sid';
-/** The last second of a Date. Another maker's token may say more, and hold what Postgres cannot. */
-const LATEST_SECONDS = 8_640_000_000_000;
+/** The last second of a Date. A token of another program may contain more than Postgres can store. */
+const MAX_SECONDS = 8_640_000_000_000;
 
-/** Tokens signed with `secret`, its UTF-8 bytes being the key. Loads the library at the first use. */
+/** Creates tokens signed with the UTF-8 bytes of `secret`. Loads the library on first use. */
 export function createTokens(secret: string, config: IdentityConfig, clock: Clock): Tokens {
   const key = new TextEncoder().encode(secret);
   const { JWT_ISSUER: issuer, JWT_AUDIENCE: audience, JWT_EXPIRES_MINUTES } = config;
@@ -73,9 +73,9 @@ export function createTokens(secret: string, config: IdentityConfig, clock: Cloc
         });
         const { sub: username, iat: issuedAt = null, exp: expiresAt = 0 } = payload;
         const { [CREDENTIAL_CLAIM]: credential, [SESSION_CLAIM]: sessionId } = payload;
-        // The library promises a text, but does not look whether it is one.
+        // The library does not check that this is a string.
         if (typeof username !== 'string' || username === '' || username.includes('\0')) return null;
-        if (issuedAt !== null && !(issuedAt >= 0 && issuedAt <= LATEST_SECONDS)) return null;
+        if (issuedAt !== null && !(issuedAt >= 0 && issuedAt <= MAX_SECONDS)) return null;
         return {
           username,
           issuedAt,

@@ -11,22 +11,22 @@ import { fingerprintHash } from '../security/password.ts';
 import { readSessionCookie } from './session-cookie.ts';
 import { createTokens, type TokenClaims, type Tokens } from './tokens.ts';
 
-/** Finds out whose token a request carries, in `Authorization` or in the session cookie. */
+/** Identifies users by their access tokens, in `Authorization` or in the session cookie. */
 export interface UserCheck {
-  /** Null while JWT_SECRET is unset: nobody can be recognized then. */
+  /** Null if JWT_SECRET is not set. */
   tokens: Tokens | null;
   /**
-   * What a request's token says; null without a valid one. Throws SERVICE_UNAVAILABLE without the database,
-   * FORBIDDEN for a change by cookie that no page of ours asks for.
+   * Returns the claims of the request's token; null without a valid one. Throws SERVICE_UNAVAILABLE without
+   * the database, and FORBIDDEN for a change by cookie that does not come from our page.
    */
   identify(c: Context<HttpEnv>): Promise<TokenClaims | null>;
-  /** Puts the name into `c.get('user')`, and lets every request pass: it is counted before it is refused. */
+  /** Sets `c.get('user')` and lets every request pass, so that refused requests are rate limited too. */
   recognizeUser: MiddlewareHandler<HttpEnv>;
-  /** Answers 401 to who was not recognized. Throws SERVICE_UNAVAILABLE where that could not be found out. */
+  /** Throws UNAUTHORIZED without a recognized user, and SERVICE_UNAVAILABLE if that could not be checked. */
   requireUser: MiddlewareHandler<HttpEnv>;
 }
 
-/** The answer to a missing or invalid token, with the challenge of RFC 6750. */
+/** The error for a missing or invalid token, with the challenge of RFC 6750. */
 function invalidToken(hasToken: boolean): AppError {
   const challenge = 'Bearer realm="observatory"';
   return new AppError(
@@ -38,7 +38,7 @@ function invalidToken(hasToken: boolean): AppError {
   );
 }
 
-/** Is this the user of AUTH_USERNAME, who is in no table? Compared in constant time. */
+/** Is this the user of AUTH_USERNAME, who is not in the table of users? Compares in constant time. */
 export function isConfiguredUser(
   { AUTH_USERNAME, AUTH_PASSWORD }: IdentityConfig,
   username: string,
@@ -47,7 +47,7 @@ export function isConfiguredUser(
   return secretsEqual(username, AUTH_USERNAME);
 }
 
-/** Access by token. While JWT_SECRET is unset every check answers 503. */
+/** Creates the check. If JWT_SECRET is not set, every check throws SERVICE_UNAVAILABLE. */
 export function createUserCheck({
   config,
   db,
@@ -68,14 +68,14 @@ export function createUserCheck({
   async function isValid(claims: TokenClaims): Promise<boolean> {
     const { username, credential, session } = claims;
     if (session !== null && (await isEndedSession(db, session.id))) return false;
-    // The name of AUTH_USERNAME is no longer that of the user who has it in the table.
+    // AUTH_USERNAME takes precedence over a user of the same name in the table.
     if (isConfiguredUser(config, username)) return credential === null;
     return isStillUser(claims);
   }
 
   /**
-   * A user who was removed, or has a new password, has no valid token, nor one who came back under the
-   * name of another. A token that does not say what it was issued for is judged by its age.
+   * Tokens become invalid when their user is removed or changes the password, also if the name is used again. A
+   * token without a credential is checked by its age.
    */
   async function isStillUser({ username, issuedAt, credential }: TokenClaims): Promise<boolean> {
     if (credential === null) return isUser(db, username, issuedAt);
@@ -93,12 +93,12 @@ export function createUserCheck({
           c.set('browserSession', claims.session);
         }
       } catch (error) {
-        c.set('userFault', error);
+        c.set('userError', error);
       }
       await next();
     },
     async requireUser(c, next) {
-      const fault = c.get('userFault');
+      const fault = c.get('userError');
       if (fault !== undefined) throw fault;
       if (c.get('user') === undefined) throw invalidToken(tokenOf(c) !== null);
       await next();
@@ -106,7 +106,7 @@ export function createUserCheck({
   };
 }
 
-/** The answer to everything that needs a token while none can be made. */
+/** The error for everything that needs a token while JWT_SECRET is not set. */
 export function notConfigured(): AppError {
   return new AppError('SERVICE_UNAVAILABLE', 'the service is not configured');
 }

@@ -10,18 +10,18 @@ import { repositoryFigures } from './figures.ts';
 import { syncFile } from './sync-file.ts';
 
 /**
- * The worker's note beside an archive, in `<archive>.json`: what every reader of the archive needs, and
- * what it was made from, so that an unchanged repository is recognised and counted without a clone.
+ * The worker's note next to an archive, in `<archive>.json`. It adds what the archive was made from, so that
+ * an unchanged repository is recognised and counted without a clone.
  */
 const archiveRecord = archiveNote.extend({
   archive_size_bytes: z.int(),
-  /** When the archive was last written to, in whole milliseconds since the epoch. */
+  /** The archive's modification time in milliseconds since the epoch. */
   archive_modified_ms: z.int(),
-  /** The branch that HEAD named; null when it was detached or unborn. */
+  /** The branch of HEAD; null if HEAD was detached or unborn. */
   head_branch: z.string().nullable(),
-  /** Address of the git host on which discovery found it; null for one named on the command line. */
+  /** URL of the git host on which discovery found it; null if it was given on the command line. */
   host: z.string().nullable().default(null),
-  /** The archive's id as a git blob (SHA-1), by which a destination is known to have it. */
+  /** The archive's git blob id (SHA-1), to check whether a destination has it already. */
   archive_blob: z.string().nullable().default(null),
   figures: repositoryFigures,
 });
@@ -39,10 +39,10 @@ export function archiveKey(repository: string): string {
   return `${repository.replace('/', '__')}.bundle`.toLowerCase();
 }
 
-/** Creates the archive folder, for its owner alone. Throws Error of the file system. */
+/** Creates the archive folder, readable only by its owner. Throws file system errors. */
 export async function makeArchiveFolder(folder: string): Promise<void> {
   if ((await nullIfMissing(stat(folder)))?.isDirectory()) return;
-  // Not with `recursive`, which never ends where the system says ENOENT below an existing folder (/proc).
+  // `recursive` would loop forever where creating a folder in an existing one gives ENOENT (/proc).
   if (dirname(folder) !== folder) await makeArchiveFolder(dirname(folder));
   try {
     await mkdir(folder, { mode: 0o700 });
@@ -53,8 +53,8 @@ export async function makeArchiveFolder(folder: string): Promise<void> {
 }
 
 /**
- * The note beside an archive; null if there is none, or the archive's size or modification time differs
- * from the note. Damage that changes neither is not noticed here.
+ * The note of an archive; null if there is none, or if the archive's size or modification time differs from
+ * it. Does not detect damage that changes neither.
  */
 export async function readArchiveRecord(
   folder: string,
@@ -65,10 +65,10 @@ export async function readArchiveRecord(
 }
 
 interface FoundRecord {
-  /** Null if there is none, or if it is not a note of ours. */
+  /** Null if there is no valid note. */
   record: ArchiveRecord | null;
   isArchiveThere: boolean;
-  /** Does the note describe the archive that is there? */
+  /** Whether the note describes the current archive. */
   isInPlace: boolean;
 }
 
@@ -87,7 +87,7 @@ async function readRecord(folder: string, key: string): Promise<FoundRecord> {
   return { record, isArchiveThere: archive !== null, isInPlace };
 }
 
-/** Syncs and hashes a finished bundle that is not in its place yet. */
+/** Syncs and hashes a finished bundle before it is published. */
 export async function sealBundle(
   path: string,
 ): Promise<{ sha256: string; blob: string; sizeBytes: number; modifiedMs: number }> {
@@ -104,7 +104,7 @@ export async function sealBundle(
   return { sha256: hash.digest('hex'), blob: blob.digest('hex'), sizeBytes, modifiedMs };
 }
 
-/** Where an archive is put, and the hash that the database has of the current one. */
+/** Where an archive goes, and the hash of the current one in the database. */
 export interface Place {
   folder: string;
   key: string;
@@ -112,9 +112,9 @@ export interface Place {
 }
 
 /**
- * Puts a sealed bundle in its place in one step, so that a reader finds the old archive or the new one.
- * The note is written first and names both, so that it fits whichever is found, even if the worker is
- * killed between the two. `settleNote` must follow.
+ * Moves a sealed bundle into place atomically, so that readers see either the old archive or the new one. The
+ * note is written first and describes both, so that it is valid even if the worker is killed in between.
+ * `settleNote` must follow.
  */
 export async function publishArchive(
   bundle: string,
@@ -126,7 +126,7 @@ export async function publishArchive(
   await syncFile(place.folder);
 }
 
-/** Writes the final note of an archive that is in its place. `scratch`: path of an unfinished file. */
+/** Writes the final note of a published archive. `scratch`: path for a temporary file. */
 export function settleNote(
   scratch: string,
   place: Pick<Place, 'folder' | 'key'>,
@@ -147,13 +147,13 @@ async function writeNote(
   await syncFile(folder);
 }
 
-/** What is known of the archive that is about to be replaced; null if there is none. */
+/** The archive that is about to be replaced; null if there is none. */
 async function findReplaced(place: Place): Promise<ArchiveRecord['replacing']> {
   const { folder, key, recordedSha256 } = place;
   const { record, isArchiveThere, isInPlace } = await readRecord(folder, key);
   if (!isArchiveThere) return null;
   if (record === null) return { sha256: recordedSha256 };
-  // A run that stopped between writing the note and replacing the archive left the previous one.
+  // Not in place: an earlier run was stopped between writing the note and replacing the archive.
   return isInPlace
     ? { sha256: record.archive_sha256 }
     : (record.replacing ?? { sha256: record.archive_sha256 });

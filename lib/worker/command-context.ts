@@ -18,21 +18,21 @@ export interface WorkerOptions {
   /** The command line, without the program. */
   args: readonly string[];
   environment: Environment;
-  /** What relative paths of the command line are relative to. */
+  /** The base of relative paths on the command line. */
   folder: string;
   clock: Clock;
-  /** `stdout` gets results, `stderr` progress and notices. */
+  /** Results go to `stdout`, progress and notices to `stderr`. */
   io: CommandIo;
   desktop: Desktop;
   keychain: Keychain;
   fetch: typeof fetch;
-  /** Aborts with a RunStopped that says why. */
+  /** Aborts with a RunStopped error as the reason. */
   signal: AbortSignal;
   /** Opens the database of the configuration. Throws AppError SERVICE_UNAVAILABLE if there is none. */
   openDatabase(config: DatabaseConfig, log: Log): Promise<Database>;
 }
 
-/** What a command that uses the database works with. */
+/** The context of a command that uses the database. */
 export interface CommandContext extends WorkerOptions {
   db: Database;
   log: Log;
@@ -40,7 +40,7 @@ export interface CommandContext extends WorkerOptions {
   display: Display;
 }
 
-/** Runs a command with the database, and closes that. */
+/** Opens the database for a command and closes it afterwards. */
 export async function withDatabase(
   options: WorkerOptions,
   config: DatabaseConfig & z.output<typeof logVariables>,

@@ -7,7 +7,7 @@ import { parseSource, type Source } from './source.ts';
 
 export interface RunCommand {
   name: 'run';
-  /** Null: those that discovery finds on the git host. */
+  /** Null: those found by discovery. */
   sources: Source[] | null;
   /** Milliseconds from one start to the next; null for one run. */
   everyMs: number | null;
@@ -72,12 +72,12 @@ function addRun(program: Command, folder: string, found: Found): void {
     )
     .option(
       '--source <path|url>',
-      `a repository instead of those that discovery finds: a folder, or an https://, ssh://, file:// or user@host:path address; may be repeated. Credentials come from git's credential helper or the ssh agent, never from the address.`,
+      `back up this repository instead of those found by discovery: a folder, or an https://, ssh://, file:// or user@host:path address; may be repeated. Credentials come from git's credential helper or the ssh agent, never from the address.`,
       (text: string, before: string[] | undefined) => [...(before ?? []), text],
     )
     .option('--once', 'one run, then exit (the default)')
     .addOption(
-      new Option('--every <minutes>', 'a run now and every so many minutes, until Ctrl-C')
+      new Option('--every <minutes>', 'repeat the run at this interval, until Ctrl-C')
         .argParser(parseMinutes)
         .conflicts('once'),
     )
@@ -86,7 +86,7 @@ function addRun(program: Command, folder: string, found: Found): void {
       `
 Archives go to BACKUP_ARCHIVE_PATH as <owner>__<repo>.bundle; \`git clone\` restores one. A folder is
 backed up as local/<folder name>. With BACKUP_REPO_PATH archives are pushed there. Without --source the
-worker backs up the repositories of the source login, found as GIT_DISCOVERY says. The database is
+worker backs up the repositories that it discovers with the source login (see GIT_DISCOVERY). The database is
 DATABASE_URL, else that of a running \`npm start\`.
 
 Exit codes: 0 done, or another run is active; 1 failed, or a repository failed; 2 wrong usage;
@@ -110,17 +110,16 @@ function addEmbed(program: Command, found: Found): void {
     .addOption(
       new Option(
         '--abandon',
-        'give up the generation that is being built, for example because its model is gone',
+        'abandon the generation that is being built, for example because its model was removed',
       ).conflicts('activate'),
     )
     .addHelpText(
       'after',
       `
-POST /embeddings/switch-model starts a generation. Any number of workers may embed at once, and each may
-be stopped at any moment. A gateway model uses the key of \`login gateway\`, else GATEWAY_API_KEYS. The
+POST /embeddings/switch-model starts a generation. Several workers may embed at once, and each may be stopped at any time. A gateway model uses the key of \`login gateway\`, else GATEWAY_API_KEYS. The
 database is DATABASE_URL, else that of a running \`npm start\`.
 
-Exit codes: 0 done, or nothing to do; 1 failed, also when every job of the generation did; 2 wrong usage.`,
+Exit codes: 0 done, or nothing to do; 1 failed, or all jobs of the generation failed; 2 wrong usage.`,
     )
     .action(({ activate = false, abandon = false }) => found({ name: 'embed', activate, abandon }));
 }
@@ -130,7 +129,7 @@ function addLogins(program: Command, found: Found): void {
     new Option('--profile <which>', what).choices(['source', 'destination']).default('source');
   const store = new Option(
     '--store <where>',
-    `auto keeps the login in the keychain, or says that it had to use the file; file keeps it in credentials.json, which a scheduled run can read`,
+    `auto: in the keychain, or in credentials.json if there is no keychain; file: in credentials.json, which scheduled runs can read`,
   )
     .choices(['auto', 'file'])
     .default('auto');
@@ -141,28 +140,28 @@ function addLogins(program: Command, found: Found): void {
     .description('Logs in to the git host or to the model gateway.')
     .addHelpText(
       'after',
-      '\nExit codes: 0 logged in; 1 failed; 2 wrong usage, or no client id; 4 not allowed, or too late.',
+      '\nExit codes: 0 logged in; 1 failed; 2 wrong usage, or no client id; 4 denied, or timed out.',
     );
   login
     .command('github')
     .description(
-      `Logs in to the git host: shows an address and a code, valid for 15 minutes, and waits until you have entered it there.`,
+      `Logs in to the git host: shows a URL and a code, valid for 15 minutes, and waits until you have entered the code.`,
     )
     .addOption(
       profile(
-        'source reads what is backed up; destination pushes archives to an https:// BACKUP_REPO_PATH',
+        'source: reads the repositories to back up; destination: pushes archives to an https:// BACKUP_REPO_PATH',
       ),
     )
     .addOption(
       new Option(
         '--client-id <id>',
-        'the app to log in to; else GIT_APP_CLIENT_ID, else that of `app create`',
+        'the app to log in with; default: GIT_APP_CLIENT_ID, or the app of `app create`',
       ).argParser(matching(/^[\w.-]+$/, 'It must be the client id of an app.')),
     )
     .addOption(
       new Option(
         '--import-token',
-        `take the token of the host's own command line, gh; without gh, ask for one or read one line from stdin`,
+        `use the token of gh, the GitHub CLI; without gh, ask for one or read one line from stdin`,
       ).conflicts('clientId'),
     )
     .addOption(store)
@@ -178,8 +177,12 @@ function addLogins(program: Command, found: Found): void {
     });
   login
     .command('gateway')
-    .description('Logs in to the model gateway: opens a page on which you allow a key.')
-    .option('--paste', 'for a browser on another machine: paste the address that it ends at', false)
+    .description('Logs in to the model gateway: opens a page on which you authorize a key.')
+    .option(
+      '--paste',
+      'for a browser on another machine: paste the address of the final page',
+      false,
+    )
     .addOption(store)
     .action((options) => found({ name: 'login gateway', ...options }));
 
@@ -187,7 +190,7 @@ function addLogins(program: Command, found: Found): void {
     .command('logout')
     .summary('remove logins from this machine')
     .description(
-      "Removes a login from this machine. Its token is not revoked: do that on the service's pages.",
+      "Removes a login from this machine. Its token is not revoked: do that on the service's website.",
     )
     .addHelpText('after', '\nExit codes: 0 removed, or there was none; 1 failed; 2 wrong usage.');
   logout
@@ -209,7 +212,7 @@ function addLogins(program: Command, found: Found): void {
   const auth = program
     .command('auth')
     .summary('show the logins')
-    .description("Shows logins, never a secret, or prints the gateway's key.")
+    .description("Shows logins without their secrets, or prints the gateway's key.")
     .addHelpText(
       'after',
       '\nExit codes: 0 done; 1 the logins cannot be read; 2 wrong usage; 4 not logged in.',
@@ -219,10 +222,10 @@ function addLogins(program: Command, found: Found): void {
     .description('Shows the logins.')
     .option(
       '--check',
-      `exit code 4 unless a login or token for the git host is configured and has not expired, 1 when it cannot be read`,
+      `exit with 4 unless there is a login or token for the git host that has not expired, with 1 if it cannot be read`,
       false,
     )
-    .option('--json', 'for programs', false)
+    .option('--json', 'print JSON', false)
     .action((options) => found({ name: 'auth status', ...options }));
   auth
     .command('token')
@@ -233,20 +236,20 @@ function addLogins(program: Command, found: Found): void {
 
   program
     .command('app')
-    .summary('create the app that people log in to')
-    .description('Creates the app that people log in to.')
+    .summary('create the app used to log in')
+    .description('Creates the app used to log in.')
     .command('create')
     .description(
-      `Creates the app on the git host that people log in to: it reads contents and metadata, nothing else. Opens a page of this machine that sends you to the host with everything filled in, and keeps what the host answers in app.json.`,
+      `Creates the app on the git host that is used to log in. It may read contents and metadata, nothing else. Opens a local page that takes you to the host with everything filled in, and stores the created app in app.json.`,
     )
     .addOption(
       new Option(
         '--name <name>',
-        'its name, unique on the host, at most 34 characters; default Backup Observatory and a random part',
+        'its name, unique on the host, at most 34 characters; default: Backup Observatory and a random suffix',
       ).argParser(matching(/^\P{Cc}{1,34}$/u, 'At most 34 characters are allowed.')),
     )
     .addOption(
-      new Option('--org <name>', 'the organization that owns it; default you').argParser(
+      new Option('--org <name>', 'the organization that owns it; default: you').argParser(
         matching(/^[a-z\d][a-z\d_-]*$/i, 'It must be the name of an organization.'),
       ),
     )
@@ -275,7 +278,7 @@ function parseMinutes(text: string): number {
   );
 }
 
-/** One name is one archive and one repository in the records. */
+/** Names must be unique: each is one archive, and one repository in the records. */
 function checkNames(sources: readonly Source[]): void {
   const names = new Map<string, string>();
   for (const { name } of sources) {
@@ -285,7 +288,7 @@ function checkNames(sources: readonly Source[]): void {
     if (namesake === undefined) continue;
     const called = namesake === name ? name : `${namesake} and ${name}`;
     throw wrongUsage(
-      cleanText(`two sources are called ${called}, which would be one archive; give one of them`),
+      cleanText(`two sources are called ${called} and would share an archive: remove one of them`),
     );
   }
 }

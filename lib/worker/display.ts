@@ -5,13 +5,13 @@ export interface OutputStream {
   columns?: number;
 }
 
-/** What a person sees during a run. */
+/** What the user sees during a run. */
 export interface Display {
-  /** A line that stays. */
+  /** Prints a line. */
   line(text: string): void;
-  /** Shows how far the run is and what it is doing; only on a terminal. */
+  /** Updates the progress bar; only on a terminal. */
   progress(done: number, total: number, doing: string): void;
-  /** Removes the progress, so that other output can follow. */
+  /** Removes the progress bar before other output. */
   clear(): void;
 }
 
@@ -19,8 +19,8 @@ const BAR_WIDTH = 24;
 const ERASE_LINE = '\r\u001b[2K';
 
 /**
- * Shows a progress bar below the lines on a terminal, plain lines otherwise. (A prompt library's bar would
- * put the terminal in raw mode and end the process at Ctrl-C, before the run could end properly.)
+ * Shows a progress bar below the lines on a terminal, plain lines otherwise. (The bar of a prompt library
+ * would put the terminal in raw mode and exit on Ctrl-C before the run can end properly.)
  */
 export function createDisplay(stream: OutputStream, isTerminal: boolean): Display {
   let bar = '';
@@ -40,7 +40,7 @@ export function createDisplay(stream: OutputStream, isTerminal: boolean): Displa
       if (!isTerminal) return;
       const filled = total === 0 ? 0 : Math.floor((done / total) * BAR_WIDTH);
       const blocks = `${'█'.repeat(filled)}${'░'.repeat(BAR_WIDTH - filled)}`;
-      // A terminal that does not know its width says 0.
+      // 0 if the terminal's width is unknown.
       const width = stream.columns || 80;
       show(`${blocks} ${done}/${total} ${doing}`.slice(0, width - 1));
     },

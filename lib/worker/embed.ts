@@ -31,14 +31,14 @@ const embedVariables = z.object({ ...contextVariables, ...gatewayVariables.shape
 
 const LOGIN = 'gateway:default';
 const BATCH_SIZE = 200;
-/** Between two looks at the signal, and two steps of a bar or two lines. */
+/** Time between progress updates and checks of the signal, for a bar and for lines. */
 const BUDGET_MS = { bar: 1_000, lines: 10_000 };
-/** While others hold the remaining jobs, or build the index. */
+/** While other workers hold the remaining jobs, or the index is being built. */
 const WAIT_MS = 5_000;
 
 /**
- * `worker embed`: embeds to the end and returns the exit code. Throws SERVICE_UNAVAILABLE without the
- * vector extension, the gateway's error if no job can be done for it, RunStopped when interrupted.
+ * `worker embed`: embeds until no job is left and returns the exit code. Throws SERVICE_UNAVAILABLE without
+ * the vector extension, the gateway's error if it prevents all jobs, RunStopped when interrupted.
  */
 export async function runEmbed(options: WorkerOptions, command: EmbedCommand): Promise<number> {
   const config = readConfig(embedVariables, options.environment);
@@ -91,7 +91,7 @@ async function resolveKeys(
   );
 }
 
-/** Does jobs until none is left, including those that others give up. */
+/** Processes jobs until none is left, including those abandoned by other workers. */
 async function embedAll(
   context: CommandContext,
   gateway: EmbeddingGateway,

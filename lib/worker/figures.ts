@@ -15,29 +15,30 @@ export const repositoryFigures = z.object({
   total_blob_size_bytes: z.int().min(0),
   largest_blob_path: z.string(),
   largest_blob_size_bytes: z.int().min(0),
-  /** What could not be counted: its figures are 0 and meaningless. */
+  /** What could not be counted. The figures of these are 0 and meaningless. */
   uncounted: z.array(z.enum(['commits', 'files'])).default([]),
 });
 
 export type RepositoryFigures = z.output<typeof repositoryFigures>;
 
-/** Bounds of counting. A few bytes can make a tree of a billion files. */
+/** Limits of counting: a repository of a few bytes can have a tree of a billion files. */
 export interface FigureLimits {
   entries: number;
-  /** Milliseconds for the commits, and again for the files. */
+  /** For the commits, and again for the files. */
   timeoutMs: number;
 }
 
 export const figureLimits: FigureLimits = { entries: 1_000_000, timeoutMs: 60_000 };
 
-/** The figures of a clone that its refs alone tell. */
+/** The figures that refs alone provide. */
 export function uncountedFigures(refs: Refs): RepositoryFigures {
   return { ...noHistory(refs), ...noTree, uncounted: ['commits', 'files'] };
 }
 
 /**
  * Counts a clone: commits reachable from any ref, and the files of HEAD's tree with their sizes.
- * `head_commit_message` is the subject line. What git cannot count within the limits stays uncounted.
+ * `head_commit_message` is the subject line. What git cannot count within the limits is reported as
+ * uncounted.
  */
 export async function measureClone(
   git: Git,
@@ -67,7 +68,7 @@ async function unlessGitFails<Figures>(measuring: Promise<Figures>): Promise<Fig
   }
 }
 
-/** The figures of a clone that need no files: its commits and refs. Throws GitError. */
+/** The figures of commits and refs, which need no files. Throws GitError. */
 export async function measureHistory(
   git: Git,
   gitDir: string,
@@ -106,7 +107,7 @@ async function readHead(git: Git, gitDir: string, head: string) {
   };
 }
 
-/** A commit may claim any date; null outside the years 1 to 9999. */
+/** Commits may have any date; null outside the years 1 to 9999. */
 function toTime(seconds: number): string | null {
   const time = new Date(seconds * 1_000);
   const year = time.getUTCFullYear();

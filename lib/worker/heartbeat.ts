@@ -6,9 +6,9 @@ const GIVE_UP_AFTER_MS = 100_000;
 
 export interface HeartbeatOptions {
   clock: Clock;
-  /** Renews the heartbeat; false if the run is not ours any more. */
+  /** Renews the heartbeat; false if the run is no longer ours. */
   beat(): Promise<boolean>;
-  /** Called once, if the run was lost or the database did not answer for too long. */
+  /** Called once, if the run was taken over or the database was unreachable for too long. */
   onLost(reason: 'taken' | 'unreachable', cause?: unknown): void;
 }
 

@@ -3,18 +3,18 @@ import { connectGitHost, type GitHostConnection } from './git-host/connection.ts
 import type { LoginStore } from './logins/login-store.ts';
 import { type LoginTokens, openLoginTokens } from './logins/token-source.ts';
 
-/** How a run reaches the git host. */
+/** What a run needs to access the git host. */
 export interface HostAccess {
   config: GitHostConfig;
   store: LoginStore;
   connection: GitHostConnection;
   /** Shared, so that discovery and destination renew a token together. */
   logins: LoginTokens;
-  /** Shows a line, for example that it waits for a rate limit. */
+  /** Shows a line, for example about waiting for a rate limit. */
   notify(text: string): void;
 }
 
-/** Puts the dependencies of one run together. Nothing is read or sent yet. */
+/** Builds the access of one run. Nothing is read or sent yet. */
 export function openHostAccess(
   { config, store }: Pick<HostAccess, 'config' | 'store'>,
   deps: Pick<GitHostConnection, 'fetch' | 'clock' | 'signal'>,

@@ -2,7 +2,7 @@ import type { EventEmitter } from 'node:events';
 import type { Clock } from '../clock.ts';
 import { RunStopped } from './stop.ts';
 
-/** npm repeats a Ctrl-C that the terminal sent us already; a person's second one comes later. */
+/** npm repeats a Ctrl-C that the terminal has already sent us. A second Ctrl-C by the user comes later. */
 const SAME_INTERRUPT_MS = 500;
 
 export interface InterruptOptions {

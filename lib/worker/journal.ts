@@ -8,28 +8,28 @@ import type { Display } from './display.ts';
 import { retryWhileUnavailable } from './retry.ts';
 import { RunStopped, stopMessages } from './stop.ts';
 
-/** How long a run waits for a lost database. */
+/** How long a run waits for an unavailable database. */
 const PATIENCE_MS = 60_000;
 /** How long the last line waits, even after Ctrl-C. */
 const LAST_PATIENCE_MS = 2_000;
 
-/** A result without what the journal adds. */
+/** A result without the fields that the journal adds. */
 export type JournalResult = Omit<NewResult, 'runId' | 'counters' | 'position'>;
 
 /**
- * Records a run while it happens: logs (also shown to the person), results and counters. Every write is
- * retried for up to a minute while the database is unavailable.
+ * Records a run in progress: logs (also shown to the user), results and counters. Every write is retried for
+ * up to a minute while the database is unavailable.
  */
 export interface Journal {
-  /** Logs a line about the run or one repository. The message is cleaned. */
+  /** Logs a line about the run or one repository. */
   note(level: NewLog['level'], message: string, repository?: string): Promise<void>;
   /** Logs the run's last line: waits only briefly, but does so even if the signal has aborted. */
   conclude(level: NewLog['level'], message: string): Promise<void>;
-  /** Throws RunStopped if the run is not ours any more. */
+  /** Throws RunStopped if the run is no longer ours. */
   record(result: JournalResult): Promise<void>;
   /** Counts a repository without changes. */
   skip(): void;
-  /** Renews the run's heartbeat; false if the run is not ours any more. */
+  /** Renews the run's heartbeat; false if the run is no longer ours. */
   beat(): Promise<boolean>;
   counters(): RunCounters;
   /** Retries other work on the database, which must be safe to repeat, in the same way. */
@@ -41,7 +41,7 @@ export interface JournalOptions {
   clock: Clock;
   display: Display;
   runId: number;
-  /** Ends waiting for the database. */
+  /** Aborts waiting for the database. */
   signal: AbortSignal;
 }
 
@@ -51,7 +51,7 @@ export function openJournal({ db, clock, display, runId, signal }: JournalOption
   const persist = <Value>(work: () => Promise<Value>) =>
     retryWhileUnavailable(work, { clock, forMs: PATIENCE_MS, signal });
 
-  /** Shows a line and returns what stores it. */
+  /** Shows a line and returns a function that stores it. */
   const show = (level: NewLog['level'], text: string, repository: string | null = null) => {
     const message = cleanText(text);
     const prefix = level === 'info' ? '' : `${level}: `;

@@ -2,19 +2,19 @@ import type { Git } from '../git/git.ts';
 import type { GitCredential } from '../git/git-credential.ts';
 import type { Source } from './source.ts';
 
-/** Refs by name, `HEAD` among them when it has a commit, to their object ids. */
+/** Object ids by ref name, including `HEAD` if it has a commit. */
 export type Refs = ReadonlyMap<string, string>;
 
-/** What a repository contains now. */
+/** The current refs of a repository. */
 export interface RemoteRefs {
   refs: Refs;
-  /** The branch that HEAD names; null if there is none or the server does not say. */
+  /** The branch of HEAD; null if there is none or the server does not report it. */
   headBranch: string | null;
 }
 
 const LIST_TIMEOUT_MS = 5 * 60_000;
 
-/** Asks a repository for its refs, without peeled tags. Throws GitError. */
+/** Reads the refs of a repository, without peeled tags. Throws GitError. */
 export async function readRemoteRefs(
   git: Git,
   source: Source,
@@ -44,7 +44,7 @@ export async function readBundleRefs(git: Git, path: string): Promise<Refs> {
   return parseRefs(await git.read(['bundle', 'list-heads', path]));
 }
 
-/** Do both have the same refs at the same objects? */
+/** Whether both have the same refs at the same objects. */
 export function sameRefs(some: Refs, others: Refs): boolean {
   return some.size === others.size && [...some].every(([name, id]) => others.get(name) === id);
 }

@@ -9,19 +9,12 @@ import {
   archiveKey,
   type KeptArchive,
   publishArchive,
-  readArchiveRecord,
   sealBundle,
   settleNote,
 } from './archive.ts';
+import { findUnchangedArchive } from './change-detection.ts';
 import { type FigureLimits, measureClone, uncountedFigures } from './figures.ts';
-import {
-  type Refs,
-  type RemoteRefs,
-  readBundleRefs,
-  readCloneRefs,
-  readRemoteRefs,
-  sameRefs,
-} from './refs.ts';
+import { type Refs, readBundleRefs, readCloneRefs, readRemoteRefs, sameRefs } from './refs.ts';
 import type { Source } from './source.ts';
 import { RunStopped } from './stop.ts';
 
@@ -38,11 +31,11 @@ export interface RepositoryBackup {
   git: Git;
   archiveFolder: string;
   source: Source;
-  /** SHA-256 of the archive as recorded in the database; null if there is none. */
+  /** SHA-256 of the archive in the database; null if there is none. */
   recordedSha256: string | null;
-  /** Called with each step before it begins. */
+  /** Called before each step. */
   onStep(step: BackupStep): Promise<void>;
-  /** Called as soon as a new archive is in place, before anything is counted. */
+  /** Called as soon as a new archive is published, before counting. */
   onPublished(archive: KeptArchive): Promise<void>;
   /** Default: `figureLimits`. */
   figureLimits?: FigureLimits;
@@ -53,15 +46,15 @@ export interface RepositoryBackup {
 export type BackupStep = 'reading refs' | 'cloning' | 'writing the archive' | 'counting';
 
 const CLONE_TIMEOUT_MS = 12 * 60 * 60_000;
-/** git packs about 25 MB a second. A few bytes of folders, nested thousands deep, can take it hours. */
+/** git packs about 25 MB per second, but folders nested thousands deep can take hours with only a few bytes. */
 const PACK_TIMEOUT_MS = 10 * 60_000;
 const PACK_BYTES_PER_MS = 500;
 
 /**
- * Backs up one repository: nothing to do if its refs are those of the archive, else a mirror clone, a
- * bundle of all refs, and an atomic swap. Throws GitError, Error of the file system, RunStopped if the
- * person must log in, or the reason of git's signal; the archive folder is then unchanged, or has the new
- * archive if that was published.
+ * Backs up one repository. If its refs differ from those of the archive, makes a mirror clone and a bundle of
+ * all refs, and replaces the archive atomically. Throws GitError, file system errors, RunStopped if the user
+ * must log in, or the reason of git's signal. After an error, the archive folder is unchanged, or has the new
+ * archive if it was already published.
  */
 export async function backUpRepository(backup: RepositoryBackup): Promise<RepositoryOutcome> {
   const { git, archiveFolder, source, recordedSha256, onStep } = backup;
@@ -71,7 +64,7 @@ export async function backUpRepository(backup: RepositoryBackup): Promise<Reposi
   const remote = await readRemoteRefs(git, source, await credentialOf(source));
   if (remote.refs.size === 0) return { status: 'empty' };
   const key = archiveKey(source.name);
-  const kept = await findUnchanged(backup, key, remote);
+  const kept = await findUnchangedArchive(backup, key, remote);
   if (kept !== null) return { status: 'unchanged', key, record: kept };
 
   const scratch = await makeScratch(archiveFolder);
@@ -117,8 +110,9 @@ async function checkFolder({ isLocal, location }: Source): Promise<void> {
 }
 
 /**
- * A token for each call, as tokens expire during a long run. Throws GitError if there is none this time,
- * RunStopped if the person must log in again or the login cannot be read: nothing else would work then.
+ * Reads a token for each call, because tokens expire during a long run. Throws GitError if there is none this
+ * time, RunStopped if the user must log in again or the login cannot be read, since no other repository would
+ * work either.
  */
 async function credentialOf({ host, location }: Source): Promise<GitCredential | null> {
   if (host === null) return null;
@@ -132,35 +126,10 @@ async function credentialOf({ host, location }: Source): Promise<GitCredential |
   }
 }
 
-/**
- * The archive's note if the archive can be kept: it is the recorded one, was not modified since, and has
- * the same refs and HEAD branch as the repository. Its objects are not read again.
- */
-async function findUnchanged(
-  { git, archiveFolder, recordedSha256 }: RepositoryBackup,
-  key: string,
-  remote: RemoteRefs,
-): Promise<ArchiveRecord | null> {
-  const record = await readArchiveRecord(archiveFolder, key);
-  if (record === null || record.archive_sha256 !== recordedSha256) return null;
-  if (remote.headBranch !== null && remote.headBranch !== record.head_branch) return null;
-  const archived = await readArchivedRefs(git, join(archiveFolder, key));
-  return archived !== null && sameRefs(archived, remote.refs) ? record : null;
-}
-
-/** Null if the archive cannot be read: it is then made again. */
-async function readArchivedRefs(git: Git, path: string): Promise<Refs | null> {
-  try {
-    return await readBundleRefs(git, path);
-  } catch (error) {
-    if (error instanceof GitError) return null;
-    throw error;
-  }
-}
-
 async function cloneMirror(git: Git, source: Source, gitDir: string) {
   const { location, protocols } = source;
-  // Even from a folder over git's own protocol: only reachable objects, each of them checked.
+  // `--no-local`: even from a folder, use git's protocol, which copies only reachable objects and checks
+  // each.
   const args = ['clone', '--quiet', '--mirror', '--no-local', '--reject-shallow', '--template='];
   try {
     const credential = await credentialOf(source);
@@ -176,7 +145,7 @@ async function cloneMirror(git: Git, source: Source, gitDir: string) {
   }
 }
 
-/** Null if HEAD is detached, or names a branch without commits. */
+/** Null if HEAD is detached or its branch has no commits. */
 async function readHeadBranch(git: Git, gitDir: string): Promise<string | null> {
   const lines = await git.read([
     `--git-dir=${gitDir}`,
@@ -188,7 +157,7 @@ async function readHeadBranch(git: Git, gitDir: string): Promise<string | null> 
   return head === undefined ? null : head.slice(1);
 }
 
-/** Bytes of a repository's objects as they are stored. */
+/** Stored bytes of a repository's objects. */
 async function readPackedBytes(git: Git, gitDir: string): Promise<number> {
   const lines = await git.read([`--git-dir=${gitDir}`, 'count-objects', '-v']);
   const kibibytes = [...lines.matchAll(/^size(?:-pack)?: (\d+)$/gm)].map(([, size]) =>

@@ -9,7 +9,6 @@ import { cleanText } from '../text/clean-text.ts';
 import type { Journal } from './journal.ts';
 import type { Source } from './source.ts';
 
-/** Characters of the line about pending requests. */
 const MAX_LINE = 500;
 
 const isFor = (source: Source, { target }: RunRequest) =>
@@ -20,15 +19,15 @@ export interface RequestedRun {
   journal: Journal;
   runId: number;
   sources: readonly Source[];
-  /** Are the sources all that discovery found, and not chosen on the command line? */
+  /** Whether the sources come from discovery and not from the command line. */
   isDiscovered: boolean;
 }
 
 /**
  * Claims and logs the requests that a run fulfils; the others stay pending. A request for a repository is
- * fulfilled if that is among the sources; one for all repositories if the sources are all that discovery
- * found, or include every tracked repository. A request for a repository that discovery does not find and
- * that was never backed up is claimed as failed: no run could fulfil it. A request never narrows a run.
+ * fulfilled if it is among the sources; a request for all repositories is fulfilled if the sources come from
+ * discovery or include every tracked repository. A request for a repository that discovery does not find and
+ * that was never backed up is claimed and fails, since no run could fulfil it. Requests never restrict a run.
  */
 export async function claimFulfilled(run: RequestedRun): Promise<RunRequest[]> {
   const { db, journal, runId, sources } = run;

@@ -32,7 +32,7 @@ import { backUpSources } from './sources.ts';
 import { describeStop, RunStopped, stopMessages } from './stop.ts';
 import { countRepositories } from './text.ts';
 
-/** What a run works with. */
+/** The dependencies of a run. */
 export interface RunDeps {
   db: Database;
   clock: Clock;
@@ -44,9 +44,9 @@ export interface RunDeps {
   staleAfterMs: number;
   /** The git host, for discovery and destination. */
   gitHost: Pick<HostAccess, 'config' | 'store'> & { fetch: typeof fetch };
-  /** Where archives are pushed; null for nowhere. */
+  /** Where archives are pushed, if anywhere. */
   target: PushTarget | null;
-  /** Aborts with a RunStopped that says why. */
+  /** Aborts with a RunStopped error as the reason. */
   signal: AbortSignal;
 }
 
@@ -59,10 +59,10 @@ export type RunReport =
       total: number;
       counters: RunCounters;
       empty: number;
-      /** Why the run failed, how many repositories failed, or that none was archived; else empty. */
+      /** Why the run failed, how many repositories failed, or that nothing was archived; else empty. */
       errorMessage: string;
       durationMs: number;
-      /** The exit code of a command that performs only this run. */
+      /** The exit code of a command that performs a single run. */
       exitCode: number;
     };
 
@@ -70,9 +70,8 @@ export type RunReport =
 const LAST_PATIENCE_MS = 5_000;
 
 /**
- * Performs one run over `given`, or over what discovery finds, and records it from start to end. Refused
- * while another run is active. A repository that fails does not stop it. Throws only if the run could not
- * be started.
+ * Backs up `given`, or the repositories found by discovery, and records the run. Refused while another run is
+ * active. A failed repository does not stop it. Throws only if the run could not be started.
  */
 export async function performRun(
   deps: RunDeps,
@@ -125,7 +124,7 @@ export async function performRun(
   };
 }
 
-/** What a completed run says besides its counts, in which an empty repository is a successful one. */
+/** The messages of a completed run. Its counts include empty repositories as successful. */
 function describeOutcome({ successful, failed }: RunCounters, empty: number) {
   const failures = failed > 0 ? [`${countRepositories(failed)} failed`] : [];
   const emptyOnes = empty > 0 ? [`${countRepositories(empty)} empty, nothing to archive`] : [];
@@ -152,7 +151,7 @@ async function backUp(
   progress: RunProgress,
 ): Promise<void> {
   const { db, journal, clock, signal } = deps;
-  const what = given === null ? 'asking the git host' : countRepositories(given.length);
+  const what = given === null ? 'discovering repositories' : countRepositories(given.length);
   await journal.note('info', `run ${id} started: ${what}`);
   await prepareArchiveFolder(deps);
   const git = createGit(deps.environment, signal);
@@ -212,7 +211,7 @@ async function storeSnapshot(
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof GitError)) throw error;
-    // Other figures would be mistaken for the destination's.
+    // The figures of the sources would be mistaken for those of the destination.
     await journal.note('warn', `no analytics: the destination cannot be read: ${error.message}`);
   }
 }
@@ -246,17 +245,17 @@ async function measureDestination(
 
 async function prepareArchiveFolder({ archiveFolder, clock, signal }: RunDeps): Promise<void> {
   try {
-    // A call to a file system that hangs cannot be told to stop.
+    // Calls to a hanging file system cannot be aborted.
     await orAborted(signal, () => makeArchiveFolder(archiveFolder));
     await orAborted(signal, () => sweepScratch(archiveFolder, clock.now()));
   } catch (cause) {
     signal.throwIfAborted();
-    const fault = cause instanceof Error ? cause.message : String(cause);
-    throw new RunStopped(cleanText(`the archive folder cannot be used: ${fault}`), { cause });
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new RunStopped(cleanText(`the archive folder cannot be used: ${reason}`), { cause });
   }
 }
 
-/** Records the end of a run; if that is impossible, the run has failed. */
+/** Records the end of a run. If that fails, the run has failed. */
 async function endRun(
   { db, clock, display, log }: RunDeps,
   journal: Journal,
@@ -265,7 +264,7 @@ async function endRun(
   const { id, status, errorMessage } = ending;
   let ended: boolean;
   try {
-    // Without the run's signal, which may have aborted; and before anything else that may fail.
+    // Without the run's signal, which may have aborted.
     ended = await retryWhileUnavailable(() => finishRun(db, ending), {
       clock,
       forMs: LAST_PATIENCE_MS,

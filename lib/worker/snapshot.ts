@@ -7,10 +7,10 @@ import type { RepositoryFigures } from './figures.ts';
 import type { Source } from './source.ts';
 
 const INT4_MAX = 2_147_483_647;
-/** Is a file of this name an archive? */
+/** File names of archives. */
 export const archiveName = /\.(bundle|tar\.gz)$/i;
 
-/** The figures of a run, and what they leave out. */
+/** The figures of a run, and what they do not include. */
 export interface SourceFigures {
   snapshot: NewSnapshot;
   /** Repositories whose commits or files could not be counted. */
@@ -88,7 +88,7 @@ async function measureArchives(folder: string) {
   return archiveFigures(files);
 }
 
-/** A file and its bytes; null if they are not known. */
+/** A file and its size in bytes; null if unknown. */
 export interface SizedFile {
   path: string;
   size: number | null;
@@ -118,7 +118,7 @@ export function sumSizes(files: readonly SizedFile[]) {
   return { total, largest, average: average(total, files.length) };
 }
 
-/** The mean, rounded; 0 of nothing. */
+/** The rounded mean; 0 if there are none. */
 function average(total: number, count: number): number {
   return count === 0 ? 0 : Math.round(total / count);
 }

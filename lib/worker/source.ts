@@ -4,48 +4,51 @@ import { AppError } from '../errors.ts';
 
 /** A repository to back up. */
 export interface Source {
-  /** `owner/repo`, the last two parts of the address, or `local/<folder name>`. */
+  /** `owner/repo` (the last two parts of the address) or `local/<folder name>`. */
   name: string;
-  /** What git is given: an absolute path or an address, never with credentials. */
+  /** An absolute path or a URL without credentials. */
   location: string;
-  /** True when `location` is a path of this machine. */
+  /** Whether `location` is a local path. */
   isLocal: boolean;
   /** Protocols that git may use, as in GIT_ALLOW_PROTOCOL. */
   protocols: string;
-  /** What the git host says about it; null if it was named on the command line. */
+  /** What the git host reports about it; null if it was given on the command line. */
   host: HostFacts | null;
 }
 
-/** What the git host says about a repository that was discovered there. */
+/** What the git host reports about a discovered repository. */
 export interface HostFacts {
-  /** The host's address. */
+  /** The host's URL. */
   url: string;
   isPrivate: boolean;
   /** For the log, such as `archived on the git host`. */
   remarks: readonly string[];
   /** Why it cannot be backed up, if that is known in advance. */
   fault: string | null;
-  /** A token that is valid now. Throws as `TokenSource.source`. */
+  /** A valid token. Throws like `TokenSource.source`. */
   token(): Promise<string>;
-  /** Asks the host why git could not read the repository; null if it knows no reason. */
+  /** Asks the host why git could not read the repository; null if it does not know. */
   explain(): Promise<string | null>;
 }
 
-/** Includes ssh and file, because a person's git may rewrite addresses to them (insteadOf). */
+/** Includes ssh and file, because git may be configured to rewrite URLs to them (insteadOf). */
 const SAFE_PROTOCOLS = 'https:ssh:file';
 const LOOPBACK_PROTOCOLS = `${SAFE_PROTOCOLS}:http:git`;
 
 const address = /^[a-z][a-z0-9+.-]*:\/\//i;
 const shortAddress = /^(?:([^@:/\s]+)@)?([a-z0-9][a-z0-9.-]*|\[[0-9a-f:]+\]):(?!:)([^\s].*)$/i;
-/** An address without its two slashes; taken for an ssh host or a path, it would keep its credentials. */
+/**
+ * A URL without its two slashes. If it were taken for an ssh host or a path, credentials in it would go
+ * unnoticed.
+ */
 const brokenAddress =
   /^[\s"'<(]*(?:https?|ssh|git|file|ftps?|sftp|rsync|svn|(?:git|svn)\+[a-z]+)\s*:/i;
 const drivePath = /^[a-z]:[\\/]/i;
 const loopbackHost = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/i;
 
-/** What is wrong with an address, as in `has …`; never repeats the address. */
-export class AddressFault extends Error {
-  override readonly name = 'AddressFault';
+/** What is wrong with an address, starting with a verb. Never repeats the address. */
+export class AddressError extends Error {
+  override readonly name = 'AddressError';
 }
 
 /** Parses the PATH or URL of a `--source`. Throws BAD_REQUEST. */
@@ -53,49 +56,51 @@ export function parseSource(text: string, folder: string): Source {
   try {
     return parseLocation(text, folder);
   } catch (error) {
-    if (!(error instanceof AddressFault)) throw error;
+    if (!(error instanceof AddressError)) throw error;
     throw new AppError('BAD_REQUEST', `a --source ${error.message}`, { cause: error.cause });
   }
 }
 
 /**
- * Parses a PATH or URL; relative paths are relative to `folder`. Throws AddressFault for an address that
- * contains credentials, that is neither https, ssh nor local (http and git only to loopback), or that names
- * no repository.
+ * Parses a PATH or URL; relative paths are relative to `folder`. Throws AddressError for an address that
+ * contains credentials, is neither https, ssh nor local (http and git only to loopback), or has no repository
+ * name.
  */
 export function parseLocation(text: string, folder: string): Source {
-  if (/\p{Cc}/u.test(text)) throw refused('has control characters in it');
+  if (/\p{Cc}/u.test(text)) throw addressError('contains control characters');
   if (address.test(text)) return parseAddress(text);
   if (/^[a-z0-9+.-]+::/i.test(text))
-    throw refused('names a transport helper, which is not allowed');
+    throw addressError('uses a transport helper, which is not allowed');
   if (brokenAddress.test(text)) {
-    throw refused('begins like an address, but without two slashes after the protocol');
+    throw addressError('looks like a URL without two slashes after the protocol');
   }
   if (drivePath.test(text)) return localSource(resolve(folder, text));
   const short = shortAddress.exec(text);
   if (short) return parseShortAddress(text, short);
-  if (/:\/+[^/]*@/.test(text)) throw refused('looks like an address with credentials in it');
+  if (/:\/+[^/]*@/.test(text)) throw addressError('looks like a URL with credentials in it');
   return localSource(resolve(folder, text));
 }
 
 function parseAddress(text: string): Source {
-  if (!URL.canParse(text)) throw refused('is not a valid URL');
+  if (!URL.canParse(text)) throw addressError('is not a valid URL');
   const url = new URL(text);
   const protocol = url.protocol.slice(0, -1);
   const isWeb = protocol === 'https' || protocol === 'http';
   if (url.password !== '' || (url.username !== '' && protocol !== 'ssh')) {
-    throw refused("has credentials in it; leave them out, git's credential helper supplies them");
+    throw addressError("contains credentials; remove them, git's credential helper supplies them");
   }
-  if (url.search !== '' || url.hash !== '') throw refused('has a query or a fragment in it');
+  if (url.search !== '' || url.hash !== '') throw addressError('contains a query or fragment');
   if (protocol === 'file') return localSource(pathOf(url));
   if (!isWeb && protocol !== 'ssh' && protocol !== 'git') {
-    throw refused(`has the protocol ${protocol}; https, ssh and file are allowed`);
+    throw addressError(`has the protocol ${protocol}; https, ssh and file are allowed`);
   }
   const encrypted = protocol === 'https' || protocol === 'ssh';
   if (!encrypted && !loopbackHost.test(url.hostname)) {
-    throw refused(`has the unencrypted protocol ${protocol}; that is allowed to loopback only`);
+    throw addressError(
+      `has the unencrypted protocol ${protocol}, which is only allowed to loopback`,
+    );
   }
-  if (url.hostname === '' || url.hostname.startsWith('-')) throw refused('names no host');
+  if (url.hostname === '' || url.hostname.startsWith('-')) throw addressError('names no host');
   return {
     name: nameFrom(url.hostname, decode(url.pathname)),
     location: url.href,
@@ -106,9 +111,9 @@ function parseAddress(text: string): Source {
 }
 
 function parseShortAddress(text: string, [, user = '', host = '', path = '']: string[]): Source {
-  if (user.startsWith('-')) throw refused('names no host');
+  if (user.startsWith('-')) throw addressError('names no host');
   if (/^\/*[^/]*@/.test(path))
-    throw refused('has credentials in it; leave them out, ssh uses its keys');
+    throw addressError('contains credentials; remove them, ssh uses its keys');
   return {
     name: nameFrom(host, path),
     location: text,
@@ -121,7 +126,7 @@ function parseShortAddress(text: string, [, user = '', host = '', path = '']: st
 function localSource(path: string): Source {
   const folder = basename(path) === '.git' ? dirname(path) : path;
   const name = withoutSuffix(basename(folder));
-  if (name === '') throw refused('has no folder name to be called by');
+  if (name === '') throw addressError('has no folder name');
   return {
     name: `local/${name}`,
     location: path,
@@ -131,13 +136,13 @@ function localSource(path: string): Source {
   };
 }
 
-/** The last two parts of a path; if there is only one, the host stands for the owner. */
+/** The last two parts of a path; if there is only one, the host is the owner. */
 function nameFrom(host: string, path: string): string {
   const parts = path.split('/').filter((part) => part !== '');
   const repository = withoutSuffix(parts.pop() ?? '');
   const owner = parts.pop() ?? host;
   if (['', '.', '..'].includes(repository) || ['.', '..'].includes(owner)) {
-    throw refused('names no repository');
+    throw addressError('has no repository name');
   }
   return `${owner}/${repository}`;
 }
@@ -151,19 +156,19 @@ function decode(path: string): string {
     const decoded = decodeURIComponent(path);
     if (!/\p{Cc}/u.test(decoded)) return decoded;
   } catch (cause) {
-    throw refused('is not a valid URL', cause);
+    throw addressError('is not a valid URL', cause);
   }
-  throw refused('has control characters in it');
+  throw addressError('contains control characters');
 }
 
 function pathOf(url: URL): string {
   try {
     return fileURLToPath(url);
   } catch (cause) {
-    throw refused('is not a path of this machine', cause);
+    throw addressError('is not a local path', cause);
   }
 }
 
-function refused(fault: string, cause?: unknown): AddressFault {
-  return new AddressFault(fault, { cause });
+function addressError(fault: string, cause?: unknown): AddressError {
+  return new AddressError(fault, { cause });
 }

@@ -9,7 +9,7 @@ import { formatBytes } from '../text/units.ts';
 import { archiveKey, type KeptArchive } from './archive.ts';
 import type { Destination } from './destination/open-destination.ts';
 import type { Display } from './display.ts';
-import { explainHostFault } from './git-host/faults.ts';
+import { explainHostError } from './git-host/errors.ts';
 import type { Journal } from './journal.ts';
 import { backUpRepository, type RepositoryOutcome } from './repository.ts';
 import type { Source } from './source.ts';
@@ -23,20 +23,20 @@ export interface SourcesContext {
   git: Git;
   journal: Journal;
   archiveFolder: string;
-  /** Where archives are pushed; null for nowhere. */
+  /** Where archives are pushed, if anywhere. */
   destination: Destination | null;
   signal: AbortSignal;
 }
 
 type Outcome =
   | RepositoryOutcome
-  /** `archive`: the archive that was made but not pushed. */
+  /** `archive`: was written but not pushed. */
   | { status: 'failed' | 'too_large'; errorMessage: string; archive: KeptArchive | null };
 
 /**
- * Backs up the sources one after the other, records each and yields how it ended. No two may have the same
- * archive. A repository that fails is a result. Throws only what stops the run: the signal's reason, a lost
- * database, or a login that must be renewed by the person.
+ * Backs up the sources one after the other, records each and yields its outcome. No two may have the same
+ * archive. A failure of a repository is an outcome. Throws only what stops the run: the signal's reason, an
+ * unavailable database, or a login that the user must renew.
  */
 export async function* backUpSources(
   context: SourcesContext,
@@ -112,7 +112,7 @@ async function deliver(
   return { status: delivery.status, errorMessage, archive: { key, record } };
 }
 
-/** What git said, and the reason that the git host gives for a discovered repository. */
+/** git's message and, for a discovered repository, the reason that the git host gives. */
 async function explain(
   { signal, log }: SourcesContext,
   { host, name }: Source,
@@ -123,7 +123,7 @@ async function explain(
     return reason === null ? message : `${reason}; git said: ${message}`;
   } catch (error) {
     signal.throwIfAborted();
-    const why = explainHostFault(error, host?.url ?? '').message;
+    const why = explainHostError(error, host?.url ?? '').message;
     log.warn('the git host gave no reason why a repository failed', { repository: name, why });
     return message;
   }
@@ -165,7 +165,7 @@ async function recordOutcome(
   }
 }
 
-/** What a result records about an archive. */
+/** The fields of a result that describe an archive. */
 function factsOf({ key, record }: KeptArchive) {
   return {
     commitHash: record.figures.head_commit,
@@ -174,7 +174,7 @@ function factsOf({ key, record }: KeptArchive) {
   };
 }
 
-/** An error of the system, such as EACCES or ENOSPC, which the person has to fix. */
+/** A system error, such as EACCES or ENOSPC, which the user has to fix. */
 function isSystemError(error: unknown): error is NodeJS.ErrnoException {
   return error instanceof Error && 'syscall' in error && 'code' in error;
 }

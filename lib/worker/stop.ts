@@ -2,10 +2,10 @@ import { AppError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import { cleanText } from '../text/clean-text.ts';
 
-/** Why a run cannot go on, in words for its error_message. */
+/** Stops a run. The message becomes its error_message. */
 export class RunStopped extends Error {
   override readonly name = 'RunStopped';
-  /** What the command ends with: 4 if the person must log in. */
+  /** 4 if the user must log in. */
   readonly exitCode: number;
 
   constructor(
@@ -22,7 +22,7 @@ export const stopMessages = {
   unreachable: 'the database was lost during the run',
 } as const;
 
-/** The error_message of a run that could not go on. An unexpected error is logged with its stack. */
+/** The error_message of a stopped run. An unexpected error is logged with its stack. */
 export function describeStop(error: unknown, signal: AbortSignal, log: Log): string {
   const cause = signal.aborted ? signal.reason : error;
   if (cause instanceof RunStopped) return cause.message;

@@ -24,9 +24,9 @@ const runVariables = z.object({
 });
 
 /**
- * Runs one command of the worker and returns its exit code: 0 done, also if another run is active; 1
- * failed, also if a repository did; 4 if the person must log in. Throws AppError or ConfigError for what
- * a person can fix: wrong usage, a bad variable, no database.
+ * Runs one command of the worker and returns its exit code: 0 done, also if another run is active; 1 failed,
+ * also if a repository did; 4 if the user must log in. Throws AppError or ConfigError for problems that the
+ * user can fix: wrong usage, an invalid variable, no database.
  */
 export async function runWorker(options: WorkerOptions): Promise<number> {
   const { args, folder, environment, io } = options;
@@ -41,7 +41,7 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
       const { runEmbed } = await import('./embed.ts');
       return await runEmbed(options, command);
     }
-    // Loaded only where it is used: a run needs neither prompts nor pages.
+    // Loaded only if needed: a run needs neither prompts nor pages.
     const { runLoginCommand } = await import('./logins/commands.ts');
     const config = readConfig(gitHostVariables, environment);
     return await runLoginCommand(openLoginSession({ ...options, config }), command);
@@ -87,7 +87,7 @@ async function runOnce(
   return report.status === 'refused' ? 0 : report.exitCode;
 }
 
-/** Runs until the signal aborts: a normal end between runs, a failure within one. */
+/** Runs until the signal aborts, which is a failure only during a run. */
 async function runRepeatedly(
   deps: RunDeps,
   sources: readonly Source[] | null,
@@ -108,7 +108,7 @@ async function runRepeatedly(
   }
 }
 
-/** The database may be back at the next run. */
+/** Reports an unavailable database without ending: it may be back for the next run. */
 async function attempt(run: () => Promise<number>, display: Display): Promise<number> {
   try {
     return await run();

@@ -10,17 +10,16 @@ export interface Bundle {
   metafile: Metafile;
 }
 
-/** Packages that libraries use when they are installed, which here they are not. */
+/** Optional packages of libraries, which are not installed here. */
 const optional = ['bufferutil', 'utf-8-validate', '@react-email/render', 'pg-native'];
 const known = new Set([...optional, ...builtinModules]);
 
 /**
- * Bundles a file and everything that it imports into minified ES modules for Node, split where the code
- * says `import()`. `entry` is a path from the root of the project. Throws when something is imported that
- * would be missing where it runs.
+ * Bundles a file and its imports into minified ES modules for Node.js, split at each `import()`. `entry` is
+ * relative to the project root. Throws if an import would be missing at run time.
  */
 export async function bundleFunction(entry: string, options: BuildOptions = {}): Promise<Bundle> {
-  const outdir = join(project, 'api'); // Nothing is written there; source maps are relative to it.
+  const outdir = join(project, 'api'); // Nothing is written there, but source maps are relative to it.
   const { outputFiles, metafile } = await build({
     absWorkingDir: project,
     entryPoints: { index: entry },
@@ -40,7 +39,7 @@ export async function bundleFunction(entry: string, options: BuildOptions = {}):
     banner: {
       js: "import{createRequire as $require}from'node:module';const require=$require(import.meta.url);",
     },
-    // A type import of a package without side effects leaves nothing.
+    // Type imports of packages without side effects are expected.
     logOverride: { 'ignored-bare-import': 'silent' },
     ...options,
     metafile: true,
@@ -51,7 +50,7 @@ export async function bundleFunction(entry: string, options: BuildOptions = {}):
     .filter(({ external, path }) => external && !known.has(path.replace(/^node:/, '')));
   if (missing.length > 0) {
     const paths = [...new Set(missing.map(({ path }) => path))];
-    throw new Error(`${entry} imports what is not bundled: ${paths.join(', ')}`);
+    throw new Error(`${entry} has imports that are not bundled: ${paths.join(', ')}`);
   }
   const files = outputFiles.map(({ path, contents }) => ({
     path: path.slice(outdir.length + 1),

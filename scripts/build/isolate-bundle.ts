@@ -3,8 +3,8 @@ import { resolve } from 'node:path';
 import { build, type Plugin } from 'esbuild';
 
 /**
- * Bundles all surfaces into one minified module worker, in which nothing is left to import but Node's own
- * modules. Throws when it cannot be built.
+ * Bundles all surfaces into one minified module worker that imports only Node's built-in modules. Throws if
+ * it cannot be built.
  */
 export async function bundleIsolate(): Promise<string> {
   const { outputFiles } = await build({
@@ -27,7 +27,7 @@ export async function bundleIsolate(): Promise<string> {
 
 const builtins = new RegExp(`^(node:)?(${builtinModules.join('|')})$`);
 
-/** Node's own modules are there to be imported alone, while old libraries call `require`. */
+/** Built-in modules can only be imported there, but CommonJS libraries call `require`. */
 const importBuiltins: Plugin = {
   name: 'import-builtins',
   setup({ onResolve, onLoad }) {
@@ -38,7 +38,7 @@ const importBuiltins: Plugin = {
         : { path: name, external: true };
     });
     onLoad({ filter: /./, namespace: 'required-builtin' }, ({ path }) => ({
-      contents: `import it from ${JSON.stringify(path)}; module.exports = it;`,
+      contents: `import builtin from ${JSON.stringify(path)}; module.exports = builtin;`,
     }));
   },
 };

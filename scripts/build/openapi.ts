@@ -29,7 +29,7 @@ const requestId = z
   .string()
   .regex(/^[A-Za-z0-9._-]{1,64}$/)
   .meta({
-    description: 'The id of the request: the one that the client sent, or a random one.',
+    description: 'The id of the request, as sent by the client or random.',
     header: { id: 'RequestId' },
   });
 const retryAfter = z
@@ -88,7 +88,7 @@ const security: Record<Access, Record<string, string[]>[]> = {
   mcp: [{ McpBearer: [] }],
 };
 
-/** Describes routes as an OpenAPI 3.1 document, from the schemas that the server validates by. */
+/** Describes routes as an OpenAPI 3.1 document, using the schemas by which the server validates. */
 export function createDocument(routes: readonly Route[]): OpenApiDocument {
   const paths: ZodOpenApiPathsObject = {};
   for (const route of routes) {
@@ -140,7 +140,7 @@ function operationId({ method, path }: Route): string {
   return [method, ...path.split(/[^A-Za-z0-9]+/).filter((part) => part !== '')].join('_');
 }
 
-/** The answers that a route describes itself. */
+/** The responses that a route declares. */
 function described(route: Route): ZodOpenApiResponsesObject {
   return Object.fromEntries(
     Object.entries(route.responses).map(([status, response]) => [
@@ -180,7 +180,7 @@ function failures(route: Route): ZodOpenApiResponsesObject {
           ),
         }
       : {}),
-    403: failure('A page of another origin asks.', plain),
+    403: failure('The request comes from a page of another origin.', plain),
     ...(route.body ? { 413: failure('The body is too large.', plain) } : {}),
     ...(route.idFields ? { 422: failure('Malformed id.', plain) } : {}),
     ...(limited ? { 429: failure('Too many requests.', envelope, wait) } : {}),

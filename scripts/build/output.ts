@@ -8,7 +8,7 @@ const functionConfig = ({ maxDuration, supportsCancellation = false }: Surface) 
   runtime: 'nodejs24.x',
   handler: 'index.mjs',
   launcherType: 'Nodejs',
-  // They would read bodies before we do.
+  // Helpers would consume request bodies.
   shouldAddHelpers: false,
   shouldAddSourcemapSupport: true,
   supportsResponseStreaming: true,
@@ -17,8 +17,8 @@ const functionConfig = ({ maxDuration, supportsCancellation = false }: Surface) 
 });
 
 /**
- * Writes functions, routes and cron jobs as the platform takes them (Build Output API, version 3). What an
- * earlier build left there is removed.
+ * Writes functions, routes and cron jobs in the platform's format (Build Output API, version 3). Removes the
+ * output of an earlier build.
  */
 export async function writeBuildOutput(
   folder: string,

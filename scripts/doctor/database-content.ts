@@ -8,17 +8,17 @@ import { listEncryptedGatewayKeys } from '../../lib/records/gateway-connections.
 import { listUsers } from '../../lib/records/users.ts';
 import { readVectorSupport, type VectorSupport } from '../../lib/search/vector-storage.ts';
 import { readProgress } from '../move/progress.ts';
-import { type Check, type Finding, failed, named, ok, warning } from './report.ts';
+import { type Check, type Finding, failed, ok, toCheck, warning } from './report.ts';
 import { type Subject, withConfig } from './subject.ts';
 
-/** How many stored keys are tried. */
+/** How many stored keys are checked. */
 const MAX_KEYS = 200;
 const MIGRATIONS = resolve(import.meta.dirname, '../../drizzle');
 
-/** Checks the tables, and what can be read once all of them exist. */
-export async function lookAtContent(subject: Subject, db: Database): Promise<Check[]> {
+/** Checks migrations and, if all are applied, the content of the tables. */
+export async function checkContent(subject: Subject, db: Database): Promise<Check[]> {
   const missing = await countMissing(db, MIGRATIONS);
-  const migrations = named('migrations', describeMissing(missing, subject));
+  const migrations = toCheck('migrations', describeMissing(missing, subject));
   if (missing > 0) return [migrations];
   const [progress, vectors, stored, keys] = await Promise.all([
     readProgress(db),
@@ -28,15 +28,15 @@ export async function lookAtContent(subject: Subject, db: Database): Promise<Che
   ]);
   return [
     migrations,
-    ...(progress === null ? [] : [named('unfinished_move', unfinishedMove)]),
-    named('vectors', describeVectors(vectors)),
-    named(
+    ...(progress === null ? [] : [toCheck('unfinished_move', unfinishedMove)]),
+    toCheck('vectors', describeVectors(vectors)),
+    toCheck(
       'users',
       await withConfig(identityVariables, subject, (config) =>
         describeUsers(config, stored.length, subject),
       ),
     ),
-    named(
+    toCheck(
       'stored_keys',
       await withConfig(gatewayVariables, subject, (config) => describeStoredKeys(config, keys)),
     ),
@@ -51,13 +51,13 @@ function describeMissing(missing: number, { isHosted }: Subject): Finding {
     effect: isHosted ? 'prevents' : 'none',
     next: isHosted
       ? 'run `npm run migrate` with this DATABASE_URL'
-      : '`npm start` applies them; so does `npm run migrate`',
+      : '`npm start` or `npm run migrate` applies them',
   };
 }
 
 const unfinishedMove: Finding = failed(
-  'a move into this database was interrupted: not all rows are here',
-  'stop what uses it, and run `npm run move` again with it as the target',
+  'a move into this database was interrupted: rows are missing',
+  'stop everything that uses it, and run `npm run move` again with it as the target',
   { effect: 'limits' },
 );
 
@@ -67,13 +67,13 @@ function describeVectors({ state, version }: VectorSupport): Finding {
       return ok(`the vector extension ${version}`.trimEnd());
     case 'installable':
       return warning(
-        'the vector extension is on the database server and not in use: full text alone',
-        'run `npm run migrate` with a role that may create extensions',
+        'the vector extension is available but not installed: search uses only full text',
+        'run `npm run migrate` with a role that can create extensions',
         { effect: 'prevents' },
       );
     case 'missing':
       return warning(
-        'this Postgres does not have the vector extension: full text alone',
+        'this Postgres does not have the vector extension: search uses only full text',
         'install pgvector on the database server, then run `npm run migrate`',
         { effect: 'prevents' },
       );
@@ -89,38 +89,38 @@ function describeUsers(
   if (hasName && AUTH_PASSWORD !== undefined) {
     return ok(`1 in the variables, ${stored} in the database`);
   }
-  if (makesSecrets) return ok('`npm start` makes the user admin');
+  if (makesSecrets) return ok('`npm start` creates the user admin');
   if (hasName || AUTH_PASSWORD !== undefined) {
     return warning(
       `${hasName ? 'AUTH_USERNAME' : 'AUTH_PASSWORD'} is set without its other half`,
-      'set AUTH_USERNAME and AUTH_PASSWORD, or neither',
+      'set both AUTH_USERNAME and AUTH_PASSWORD, or neither',
       { effect: 'prevents' },
     );
   }
   if (stored > 0) return ok(`${stored} in the database`);
   return warning(
-    'there is none: nobody can log in to the observatory',
+    'there are none: nobody can log in to the observatory',
     'npm run users -- add NAME',
     { effect: 'prevents' },
   );
 }
 
-/** Can users' gateway keys be decrypted? Not if CREDENTIALS_ENCRYPTION_KEY was lost. */
+/** Checks whether users' gateway keys can be decrypted with CREDENTIALS_ENCRYPTION_KEY. */
 function describeStoredKeys(
   { CREDENTIALS_ENCRYPTION_KEY: encryptionKey }: GatewayConfig,
   keys: readonly { username: string; encrypted_key: string }[],
 ): Finding {
-  if (keys.length === 0) return ok('no user has a gateway key here');
+  if (keys.length === 0) return ok('no user has a gateway key');
   const sealing = encryptionKey === undefined ? null : createSealing(encryptionKey);
   const unreadable = keys.filter(
     ({ username, encrypted_key }) => (sealing?.unseal(encrypted_key, username) ?? null) === null,
   );
   if (unreadable.length === 0) {
-    return ok(`gateway keys that can be read: ${keys.length}`);
+    return ok(`${keys.length} readable gateway ${keys.length === 1 ? 'key' : 'keys'}`);
   }
   return warning(
     `${unreadable.length} of ${keys.length} gateway keys were encrypted with another key`,
-    'set CREDENTIALS_ENCRYPTION_KEY to what it was; else these users connect theirs again',
+    'restore the old CREDENTIALS_ENCRYPTION_KEY, or let these users connect their keys again',
     { effect: 'limits' },
   );
 }

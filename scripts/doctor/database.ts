@@ -8,9 +8,9 @@ import { nullIfMissing } from '../../lib/files.ts';
 import { createLog } from '../../lib/log.ts';
 import { ping } from '../../lib/records/ping.ts';
 import { urlOfRunningServer } from '../database.ts';
-import { lookAtContent } from './database-content.ts';
+import { checkContent } from './database-content.ts';
 import { reasonOf, timed, withinLimit } from './measuring.ts';
-import { type Check, type Finding, failed, named, ok, warning } from './report.ts';
+import { type Check, type Finding, failed, ok, toCheck, warning } from './report.ts';
 import { type Subject, withConfig } from './subject.ts';
 
 const CONNECT_WITHIN_MS = 6_000;
@@ -18,28 +18,28 @@ const CONNECT_WITHIN_MS = 6_000;
 const START_WITHIN_MS = 60_000;
 const silentLog = (subject: Subject) => createLog('error', subject.clock, () => undefined);
 
-/** The database and what is in it. */
+/** Checks the database and its content. */
 export async function checkDatabase(subject: Subject): Promise<Check[]> {
   const checks: Check[] = [];
   const found = await withConfig(databaseVariables, subject, async (config) => {
     if (config.DATABASE_URL !== undefined) {
-      return lookInto(subject, checks, {
+      return checkServer(subject, checks, {
         url: config.DATABASE_URL,
         ...describeUrl(config.DATABASE_URL, subject),
       });
     }
     if (subject.isHosted) {
       return failed(
-        'DATABASE_URL is not set: all that needs the database answers 503',
-        'make a Postgres, and set DATABASE_URL to its postgres:// address',
+        'DATABASE_URL is not set: everything that needs the database returns 503',
+        'create a Postgres database, and set DATABASE_URL to its postgres:// URL',
       );
     }
     return checkEmbedded(subject, checks, config);
   });
-  return [named('database', found), ...checks];
+  return [toCheck('database', found), ...checks];
 }
 
-/** Describes an address before it is contacted. */
+/** Describes a URL before connecting. */
 function describeUrl(url: string, { isHosted }: Subject): Pick<Opening, 'name' | 'fault'> {
   const { hostname, searchParams } = new URL(url);
   const isLocal = /^(localhost|127\.[\d.]+|\[::1\]|)$/.test(hostname);
@@ -49,7 +49,7 @@ function describeUrl(url: string, { isHosted }: Subject): Pick<Opening, 'name' |
     return {
       name,
       fault: failed(
-        'DATABASE_URL names this machine, which a deployed function does not reach',
+        'DATABASE_URL points to this machine, which a deployed function cannot reach',
         'set DATABASE_URL to a Postgres on the network',
       ),
     };
@@ -67,13 +67,13 @@ function describeUrl(url: string, { isHosted }: Subject): Pick<Opening, 'name' |
 
 interface Opening {
   url: string;
-  /** What a person calls the database. */
+  /** The name of the database for people. */
   name: string;
-  /** What is wrong even if it answers. */
+  /** A problem even if it answers. */
   fault?: Finding;
 }
 
-async function lookInto(
+async function checkServer(
   subject: Subject,
   checks: Check[],
   { url, name, fault }: Opening,
@@ -89,10 +89,10 @@ async function lookInto(
       CONNECT_WITHIN_MS,
       subject.clock,
       async () => {
-        // The first one connects.
+        // The first ping connects.
         await ping(db);
         const { latency_ms } = await timed(() => ping(db));
-        checks.push(...(await lookAtContent(subject, db)));
+        checks.push(...(await checkContent(subject, db)));
         return { ...ok(name), ...fault, latency_ms };
       },
       (reason) =>
@@ -105,7 +105,7 @@ async function lookInto(
   }
 }
 
-/** Checks the embedded database of a running server, else the one in DATA_DIR, which is never created. */
+/** Checks the embedded database of a running server, else the one in DATA_DIR. Never creates one. */
 async function checkEmbedded(
   subject: Subject,
   checks: Check[],
@@ -115,12 +115,12 @@ async function checkEmbedded(
   const folder = relative('.', config.DATA_DIR) || '.';
   if (url !== null) {
     const name = `embedded, in ${folder}, of the running server`;
-    const found = await lookInto(subject, checks, { url, name });
+    const found = await checkServer(subject, checks, { url, name });
     if (found.status !== 'failed') return found;
     return {
       ...found,
-      detail: `the socket in ${folder} does not answer as our database does${found.detail.slice(name.length)}`,
-      next: 'wait while a server starts there; else stop what listens on that socket',
+      detail: `the socket in ${folder} does not answer like our database${found.detail.slice(name.length)}`,
+      next: 'wait if a server is starting there, else stop the program that listens on that socket',
     };
   }
   return withinLimit(
@@ -131,9 +131,9 @@ async function checkEmbedded(
         return openEmbedded(subject, checks, config, folder);
       const fault = await findWriteFault(config.DATA_DIR);
       if (fault === null) {
-        return ok(`embedded, made in ${folder} by the first \`npm start\``);
+        return ok(`embedded, will be created in ${folder} by \`npm start\``);
       }
-      return failed(`${folder} cannot be made: ${fault}`, 'set DATA_DIR');
+      return failed(`${folder} cannot be created: ${fault}`, 'set DATA_DIR');
     },
     (reason) =>
       failed(
@@ -143,7 +143,7 @@ async function checkEmbedded(
   );
 }
 
-/** Is there a database, even a damaged one? An empty folder and an unfinished first start do not count. */
+/** Whether there is a database, even a damaged one. An empty folder or an unfinished first start does not count. */
 async function databaseExists(dataDir: string): Promise<boolean> {
   const files = await nullIfMissing(readdir(join(dataDir, 'postgres')));
   const unfinished = await nullIfMissing(stat(join(dataDir, 'postgres.unfinished')));
@@ -162,7 +162,7 @@ async function openEmbedded(
     const db = await openEmbeddedDatabase({ dataDir, listen: null, log, clock: subject.clock });
     try {
       const { latency_ms } = await timed(() => ping(db));
-      checks.push(...(await lookAtContent(subject, db)));
+      checks.push(...(await checkContent(subject, db)));
       return ok(`embedded, in ${folder}`, { latency_ms });
     } finally {
       await db.close();

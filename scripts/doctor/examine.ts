@@ -10,10 +10,10 @@ import { checkServers } from './service-api.ts';
 import type { Subject } from './subject.ts';
 import { checkVariables } from './variables.ts';
 
-/** Checks everything that a configuration names, each part with its own time limit. */
+/** Checks everything that is configured, each with its own time limit. */
 export async function examine(subject: Subject): Promise<Report> {
   const { isHosted } = subject;
-  // A deployed function has neither.
+  // Deployed functions have neither.
   const ofMachine = isHosted ? [] : [checkGit(subject), checkArchives(subject)];
   const [variables, redis, gateway, mail, servers, ...machine] = await Promise.all([
     checkVariables(subject),
@@ -23,7 +23,7 @@ export async function examine(subject: Subject): Promise<Report> {
     checkServers(subject),
     ...ofMachine,
   ]);
-  // Last: an embedded database that starts in this process would delay all other answers.
+  // Last, because an embedded database that starts in this process would delay all other checks.
   const database = await checkDatabase(subject);
   const checks: Check[] = [...variables, ...database, redis, gateway, mail, ...machine, ...servers];
   return {

@@ -1,13 +1,13 @@
-import { findRefusal } from './refusals.ts';
+import { findRejection } from './rejected-config.ts';
 import type { Check, Feature } from './report.ts';
 import type { Subject } from './subject.ts';
 
-/** What a feature needs, by names of checks. */
+/** A feature and the checks that it needs. */
 interface Need {
   surface: Feature['surface'];
   feature: string;
   needs: readonly string[];
-  /** Only in a deployment, or only on a machine of one's own. */
+  /** Only in a deployment, or only on your own machine. */
   only?: 'hosted' | 'local';
 }
 
@@ -16,24 +16,24 @@ const data = ['database', 'migrations', 'unfinished_move'];
 const features: readonly Need[] = [
   {
     surface: 'service API',
-    feature: 'runs, results, logs and figures',
+    feature: 'runs, results, logs and statistics',
     needs: ['INTERNAL_SECRET', ...data],
   },
   {
     surface: 'service API',
-    feature: 'ending of runs whose worker died',
+    feature: 'sweep of stale runs',
     needs: ['CRON_SECRET', ...data],
     only: 'hosted',
   },
   {
     surface: 'service API',
-    feature: 'limits that all instances count together',
+    feature: 'rate limits across instances',
     needs: ['redis'],
     only: 'hosted',
   },
   {
     surface: 'live feed',
-    feature: 'new logs as they are written',
+    feature: 'live logs',
     needs: ['INTERNAL_SECRET', ...data],
   },
   {
@@ -41,10 +41,10 @@ const features: readonly Need[] = [
     feature: 'login and sessions',
     needs: ['JWT_SECRET', 'users', ...data],
   },
-  { surface: 'observatory', feature: 'search by words', needs: ['JWT_SECRET', ...data] },
+  { surface: 'observatory', feature: 'full-text search', needs: ['JWT_SECRET', ...data] },
   {
     surface: 'observatory',
-    feature: 'search by vectors',
+    feature: 'vector search',
     needs: ['JWT_SECRET', ...data, 'vectors'],
   },
   { surface: 'observatory', feature: 'chat', needs: ['JWT_SECRET', ...data, 'gateway'] },
@@ -57,7 +57,7 @@ const features: readonly Need[] = [
   { surface: 'MCP server', feature: 'tools over the network', needs: ['MCP_AUTH_TOKEN', ...data] },
   {
     surface: 'MCP server',
-    feature: 'checks of archives',
+    feature: 'archive checks',
     needs: ['git', 'archives'],
     only: 'local',
   },
@@ -70,8 +70,8 @@ export function describeFeatures(checks: readonly Check[], subject: Subject): Fe
   return features
     .filter(({ only }) => only === undefined || (only === 'hosted') === subject.isHosted)
     .map(({ surface, feature, needs }) => {
-      const refusal = findRefusal(surface, checks, subject);
-      if (refusal !== null) return { surface, feature, status: 'off', because: refusal };
+      const rejection = findRejection(surface, checks, subject);
+      if (rejection !== null) return { surface, feature, status: 'off', because: rejection };
       const parts = needs.flatMap((name) => found.get(name) ?? []);
       const missing = parts.find(({ effect }) => effect === 'prevents');
       const weak = parts.find(({ effect }) => effect === 'limits');

@@ -3,7 +3,7 @@ import { type GatewayConfig, gatewayVariables } from '../../lib/config/gateway.t
 import { GatewayFailure } from '../../lib/gateway/gateway-failure.ts';
 import { createGatewayTransport, type GatewayTransport } from '../../lib/gateway/transport.ts';
 import { timed, withinLimit } from './measuring.ts';
-import { type Check, type Finding, failed, named, off, ok, warning } from './report.ts';
+import { type Check, type Finding, failed, off, ok, toCheck, warning } from './report.ts';
 import { type Subject, withConfig } from './subject.ts';
 
 const WITHIN_MS = 8_000;
@@ -11,7 +11,7 @@ const REQUEST_TIMEOUT_MS = 5_000;
 
 const modelList = z.object({ data: z.array(z.object({ id: z.string() })) });
 
-/** Checks the model gateway by its list of models, and the server's keys. Calls no model. */
+/** Checks the model gateway's list of models and the server's keys. Calls no model. */
 export async function checkGateway(subject: Subject): Promise<Check> {
   const found = await withConfig(gatewayVariables, subject, async (config) => {
     const { environment, fetch, clock } = subject;
@@ -20,7 +20,7 @@ export async function checkGateway(subject: Subject): Promise<Check> {
     );
     if (!isConfigured) {
       return off(
-        'no key of the server: only users who connect a key of their own can chat',
+        'the server has no key: only users who connect their own key can chat',
         'for all users: set GATEWAY_API_KEYS and GATEWAY_MODEL',
         { effect: 'limits' },
       );
@@ -33,26 +33,26 @@ export async function checkGateway(subject: Subject): Promise<Check> {
       (reason) =>
         failed(
           `${config.GATEWAY_BASE_URL}: ${reason}`,
-          'correct GATEWAY_BASE_URL, or start that gateway',
+          'correct GATEWAY_BASE_URL, or start the gateway',
         ),
     );
   });
-  return named('gateway', found);
+  return toCheck('gateway', found);
 }
 
 async function askGateway(config: GatewayConfig, transport: GatewayTransport): Promise<Finding> {
   const keys = config.GATEWAY_API_KEYS;
-  const [{ value, latency_ms }, refused] = await Promise.all([
+  const [{ value, latency_ms }, rejected] = await Promise.all([
     timed(() => request(transport, '/models', keys[0] ?? null)),
-    Promise.all(keys.map((key) => isRefused(transport, key))),
+    Promise.all(keys.map((key) => isRejected(transport, key))),
   ]);
-  const count = refused.filter(Boolean).length;
+  const count = rejected.filter(Boolean).length;
   if (count > 0) {
     return {
       status: count === keys.length ? 'failed' : 'warning',
-      detail: `${count} of ${keys.length} keys of GATEWAY_API_KEYS refused`,
-      next: 'replace the refused keys, counted from 1: '.concat(
-        refused.flatMap((is, index) => (is ? [index + 1] : [])).join(', '),
+      detail: `${count} of ${keys.length} keys of GATEWAY_API_KEYS were rejected`,
+      next: 'replace the rejected keys, counted from 1: '.concat(
+        rejected.flatMap((is, index) => (is ? [index + 1] : [])).join(', '),
       ),
       latency_ms,
     };
@@ -61,15 +61,14 @@ async function askGateway(config: GatewayConfig, transport: GatewayTransport): P
   const models = modelList.parse(value).data.map(({ id }) => id);
   const detail = `${models.length} models, ${keys.length} ${keys.length === 1 ? 'key' : 'keys'} of the server`;
   if (config.GATEWAY_MODEL === undefined) {
-    return warning(
-      `${detail}, no default model: who does not name one cannot chat`,
-      'set GATEWAY_MODEL',
-      { effect: 'limits', latency_ms },
-    );
+    return warning(`${detail}, no default model: chats must choose one`, 'set GATEWAY_MODEL', {
+      effect: 'limits',
+      latency_ms,
+    });
   }
   if (!models.includes(config.GATEWAY_MODEL)) {
     return warning(
-      `${detail}; GATEWAY_MODEL is not among the models`,
+      `${detail}; GATEWAY_MODEL is not one of them`,
       'set GATEWAY_MODEL to a model that the gateway lists',
       { effect: 'limits', latency_ms },
     );
@@ -78,10 +77,10 @@ async function askGateway(config: GatewayConfig, transport: GatewayTransport): P
 }
 
 /**
- * Does the gateway refuse a key? OpenRouter says so at `/key`, others at `/models`. A gateway with public
- * models and no `/key` says so only when a model is called.
+ * Whether the gateway rejects a key: OpenRouter does so at `/key`, others at `/models`. A gateway with a
+ * public list and no `/key` would only do so when a model is called.
  */
-async function isRefused(transport: GatewayTransport, key: string): Promise<boolean> {
+async function isRejected(transport: GatewayTransport, key: string): Promise<boolean> {
   for (const path of ['/key', '/models']) {
     const answer = await request(transport, path, key);
     if (!(answer instanceof GatewayFailure)) return false;
@@ -90,7 +89,7 @@ async function isRefused(transport: GatewayTransport, key: string): Promise<bool
   return false;
 }
 
-/** The answer, or the failure of the request. */
+/** The response, or the failure. */
 async function request(
   transport: GatewayTransport,
   to: string,

@@ -8,7 +8,7 @@ import { nullIfMissing } from '../../lib/files.ts';
 import { installGit, checkGit as requireGit } from '../../lib/git/git-version.ts';
 import { formatBytes } from '../../lib/text/units.ts';
 import { withinLimit } from './measuring.ts';
-import { type Check, failed, named, ok } from './report.ts';
+import { type Check, failed, ok, toCheck } from './report.ts';
 import { type Subject, withConfig } from './subject.ts';
 
 const WITHIN_MS = 5_000;
@@ -26,7 +26,7 @@ export async function checkGit({ environment, clock }: Subject): Promise<Check> 
     },
     (reason) => failed(reason.replace(`: ${installGit}`, ''), installGit),
   );
-  return named('git', found);
+  return toCheck('git', found);
 }
 
 /** Checks the archive folder, and the free space on its disk. */
@@ -40,19 +40,19 @@ export async function checkArchives(subject: Subject): Promise<Check> {
       async () => {
         const disk = await nullIfMissing(statfs(folder));
         if (disk === null && config.BACKUP_ARCHIVE_PATH === undefined) {
-          return ok(`${name}, made by the first \`npm start\` or run`);
+          return ok(`${name}, will be created by \`npm start\` or the first run`);
         }
         if (disk === null) {
           return failed(
-            'the folder of BACKUP_ARCHIVE_PATH is not there',
-            'mount its disk, or make the folder',
+            'the folder of BACKUP_ARCHIVE_PATH does not exist',
+            'mount its disk, or create the folder',
           );
         }
         await access(folder, constants.R_OK | constants.W_OK | constants.X_OK);
         return ok(`${name}, ${formatBytes(disk.bavail * disk.bsize)} free`);
       },
-      (reason) => failed(reason, 'let this user read and write it'),
+      (reason) => failed(reason, 'give this user permission to read and write it'),
     );
   });
-  return named('archives', found);
+  return toCheck('archives', found);
 }

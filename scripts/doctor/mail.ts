@@ -3,20 +3,20 @@ import { type MailConfig, mailVariables } from '../../lib/config/mail.ts';
 import { readBoundedText } from '../../lib/http/bounded-text.ts';
 import { parseJson } from '../../lib/json.ts';
 import { timed, withinLimit } from './measuring.ts';
-import { type Check, type Finding, failed, named, off, ok, warning } from './report.ts';
+import { type Check, type Finding, failed, off, ok, toCheck, warning } from './report.ts';
 import { type Subject, withConfig } from './subject.ts';
 
 const WITHIN_MS = 5_000;
 const MAX_BYTES = 256 * 1024;
 
-/** The mail service's answer to a key that may only send. */
-const refusal = z.object({ name: z.string() });
+/** The error of a key that can only send. */
+const errorBody = z.object({ name: z.string() });
 const domainList = z.object({
   has_more: z.boolean().optional(),
   data: z.array(z.object({ name: z.string(), status: z.string() })),
 });
 
-/** Checks the mail service by its list of domains. Sends nothing. */
+/** Checks the mail service by listing its domains. Sends nothing. */
 export async function checkMail(subject: Subject): Promise<Check> {
   const found = await withConfig(mailVariables, subject, async (config) => {
     const { RESEND_API_KEY, SMTP_FROM, SMTP_TO } = config;
@@ -25,9 +25,9 @@ export async function checkMail(subject: Subject): Promise<Check> {
       ...(SMTP_FROM === undefined ? ['SMTP_FROM'] : []),
       ...(SMTP_TO.length === 0 ? ['SMTP_TO'] : []),
     ];
-    if (missing.length === 3) return off('not configured: no report is mailed');
+    if (missing.length === 3) return off('not configured: reports are not mailed');
     if (missing.length > 0) {
-      const detail = `${missing.join(' and ')} not set: no report is mailed`;
+      const detail = `${missing.join(' and ')} not set: reports are not mailed`;
       return failed(detail, `set ${missing.join(' and ')}`);
     }
     return withinLimit(
@@ -37,7 +37,7 @@ export async function checkMail(subject: Subject): Promise<Check> {
       (reason) => failed(`${config.RESEND_BASE_URL}: ${reason}`, 'correct RESEND_BASE_URL'),
     );
   });
-  return named('mail', found);
+  return toCheck('mail', found);
 }
 
 async function askMailService(
@@ -66,13 +66,13 @@ async function askMailService(
       { latency_ms },
     );
   }
-  if (refusal.safeParse(body).data?.name === 'restricted_api_key') {
+  if (errorBody.safeParse(body).data?.name === 'restricted_api_key') {
     return ok('key accepted, for sending only', { latency_ms });
   }
-  const isRefused = status === 401 || status === 403 || status === 400;
+  const isRejected = status === 401 || status === 403 || status === 400;
   return failed(
-    isRefused ? 'RESEND_API_KEY is refused' : `${url} answered ${status}`,
-    isRefused ? 'replace RESEND_API_KEY' : 'try again later, or correct RESEND_BASE_URL',
+    isRejected ? 'RESEND_API_KEY was rejected' : `${url} answered ${status}`,
+    isRejected ? 'replace RESEND_API_KEY' : 'try again later, or correct RESEND_BASE_URL',
     { latency_ms },
   );
 }

@@ -6,7 +6,7 @@ import type { Finding } from './report.ts';
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { message, cause } = error;
-  // Several addresses were tried: the first error says as much as the others.
+  // Several addresses were tried; the first error is enough.
   const inner = cause instanceof AggregateError ? cause.errors[0] : cause;
   if (!(inner instanceof Error)) return message || error.name;
   return `${message}: ${reasonOf(inner)}`;
@@ -26,7 +26,7 @@ export async function withinLimit(
   }
 }
 
-/** The result of a call, and how many milliseconds it took. */
+/** The result of a call and its duration. */
 export async function timed<Value>(
   call: () => Promise<Value>,
 ): Promise<{ value: Value; latency_ms: number }> {

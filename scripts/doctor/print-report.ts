@@ -10,7 +10,7 @@ const marks: Record<Check['status'], { mark: string; style: Style }> = {
   failed: { mark: '✖', style: 'red' },
 };
 
-/** Formats a report for people: each part, what to do about it, and what works. */
+/** Formats a report for people: each check, how to fix it, and which features work. */
 export function describeReport(
   report: Report,
   { about, hasColor }: { about: string; hasColor: boolean },
@@ -70,7 +70,7 @@ function describeFeatures(features: readonly Feature[], paint: Paint): string[] 
 }
 
 function describeOutcome({ ok, checks }: Report, paint: Paint): string {
-  if (ok) return `  ${paint('green', 'Nothing that is required is missing.')}`;
+  if (ok) return `  ${paint('green', 'Everything required works.')}`;
   const names = checks.filter(({ status }) => status === 'failed').map(({ name }) => name);
   return `  ${paint('red', `To fix: ${names.join(', ')}.`)}`;
 }

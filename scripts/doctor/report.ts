@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** One part that was examined. `off`: not configured, and it does not have to be. */
+/** The result of one check. `off`: not configured, and not required. */
 const check = z.object({
   name: z.string(),
   /** Only `failed` makes the exit code 1. */
@@ -8,9 +8,9 @@ const check = z.object({
   detail: z.string(),
   /** The effect on features that need this part. */
   effect: z.enum(['none', 'limits', 'prevents']),
-  /** What to do about it. */
+  /** How to fix it. */
   next: z.string().nullable(),
-  /** A round trip to the part, in milliseconds. */
+  /** A round trip to the service, in milliseconds. */
   latency_ms: z.number().nullable(),
 });
 
@@ -19,15 +19,15 @@ const feature = z.object({
   surface: z.enum(['service API', 'live feed', 'observatory', 'MCP server', 'worker']),
   feature: z.string(),
   status: z.enum(['works', 'limited', 'off']),
-  /** The check that says why. */
+  /** The check that explains why. */
   because: z.string().nullable(),
 });
 
-/** What `npm run doctor -- --json` prints. Fields may be added; names and meanings stay. */
+/** The output of `npm run doctor -- --json`. Fields may be added; their names and meanings do not change. */
 export const report = z.object({
   version: z.string(),
   configuration: z.enum(['local', 'hosted']),
-  /** Is nothing `failed`? */
+  /** No check `failed`. */
   ok: z.boolean(),
   checks: z.array(check),
   features: z.array(feature),
@@ -37,7 +37,7 @@ export type Check = z.output<typeof check>;
 export type Feature = z.output<typeof feature>;
 export type Report = z.output<typeof report>;
 
-/** What a check found. Default effect: `prevents` if failed or off, else `none`. */
+/** The outcome of a check. Default effect: `prevents` if failed or off, else `none`. */
 export type Finding = Pick<Check, 'status' | 'detail'> &
   Partial<Pick<Check, 'effect' | 'next' | 'latency_ms'>>;
 
@@ -47,7 +47,7 @@ export function ok(detail: string, more?: More): Finding {
   return { status: 'ok', detail, ...more };
 }
 
-/** Not configured, and does not have to be. */
+/** Not configured, and not required. */
 export function off(detail: string, next?: string, more?: More): Finding {
   return { status: 'off', detail, ...(next === undefined ? {} : { next }), ...more };
 }
@@ -61,7 +61,7 @@ export function failed(detail: string, next: string, more?: More): Finding {
 }
 
 /** Turns a finding into a check. */
-export function named(name: string, finding: Finding): Check {
+export function toCheck(name: string, finding: Finding): Check {
   const { status, detail, next = null, latency_ms = null } = finding;
   const isMissing = status === 'failed' || status === 'off';
   const effect = finding.effect ?? (isMissing ? 'prevents' : 'none');

@@ -7,7 +7,7 @@ import { callInternalService } from '../../lib/http/internal-service.ts';
 import { parseJson } from '../../lib/json.ts';
 import { version } from '../../lib/version.ts';
 import { reasonOf, timed, withinLimit } from './measuring.ts';
-import { type Check, type Finding, failed, named, off, ok, warning } from './report.ts';
+import { type Check, type Finding, failed, off, ok, toCheck, warning } from './report.ts';
 import { type Subject, withConfig } from './subject.ts';
 
 const WITHIN_MS = 10_000;
@@ -25,24 +25,24 @@ export async function checkServers(subject: Subject): Promise<Check[]> {
   const checks: Check[] = [];
   if (!subject.isHosted) {
     const found = await withConfig(ownVariables, subject, (config) => checkOwn(subject, config));
-    checks.push(named('server', found));
+    checks.push(toCheck('server', found));
   }
   if (subject.isHosted || subject.environment.BACKEND_URL) {
     const found = await withConfig(backendOnly, subject, (config) => checkBackend(subject, config));
-    checks.push(named('backend', found));
+    checks.push(toCheck('backend', found));
   }
   return checks;
 }
 
 async function checkOwn(subject: Subject, config: z.output<typeof ownVariables>): Promise<Finding> {
   const url = ownUrl(config);
-  if (url === undefined) return off('PORT is 0: not looked for');
-  return askServer(subject, config.INTERNAL_SECRET, url, (reason) =>
+  if (url === undefined) return off('PORT is 0: not checked');
+  return checkHttpServer(subject, config.INTERNAL_SECRET, url, (reason) =>
     /ECONNREFUSED/.test(reason)
       ? off(`not running at ${url}`, 'npm start')
       : failed(
-          `what listens at ${url} is no server of ours: ${reason}`,
-          'end that program, or set another PORT',
+          `another program listens at ${url}: ${reason}`,
+          'stop that program, or set another PORT',
         ),
   );
 }
@@ -56,18 +56,18 @@ async function checkBackend(
     return {
       status: 'warning',
       detail: 'BACKEND_URL is not set: the tool send_backup_report of the MCP server does not work',
-      next: "set BACKEND_URL to the deployment's own address",
+      next: "set BACKEND_URL to the deployment's URL",
     };
   }
-  return askServer(subject, config.INTERNAL_SECRET, url, (reason) => ({
+  return checkHttpServer(subject, config.INTERNAL_SECRET, url, (reason) => ({
     status: subject.isHosted ? 'warning' : 'failed',
     detail: `BACKEND_URL, ${url}: ${reason}`,
-    next: subject.isHosted ? 'deploy, and ask again' : 'correct BACKEND_URL, or start that server',
+    next: subject.isHosted ? 'deploy, and check again' : 'correct BACKEND_URL, or start the server',
   }));
 }
 
-/** Asks a server whether it is alive, has its database and accepts our secret. */
-async function askServer(
+/** Checks whether a server is alive, has its database and accepts our secret. */
+async function checkHttpServer(
   subject: Subject,
   secret: Secret,
   url: string,
@@ -91,8 +91,8 @@ async function askServer(
       if (fault !== null) return { ...fault, detail: `${url}: ${fault.detail}`, latency_ms };
       if (alive.version !== version) {
         return warning(
-          `${url} runs version ${alive.version}, this is ${version}`,
-          subject.isHosted ? 'deploy' : 'start the server again',
+          `${url} runs version ${alive.version}, but this is ${version}`,
+          subject.isHosted ? 'deploy' : 'restart the server',
           { latency_ms },
         );
       }
@@ -110,19 +110,19 @@ async function findFault(
     await ask('/ready');
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    return failed('it runs, and its database does not answer', 'look at its log');
+    return failed('it runs, but its database does not answer', 'check its log');
   }
   try {
-    // Only now: the secret is for a server that has shown to be ours.
+    // Only now, because the secret must only be sent to our server.
     await ask('/api/backups?limit=1', secret);
     return null;
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     return failed(
       reasonOf(error).includes('answered 401')
-        ? 'it runs with another INTERNAL_SECRET'
+        ? 'it has a different INTERNAL_SECRET'
         : reasonOf(error),
-      'start or deploy it again with these variables',
+      'restart or redeploy it with these variables',
     );
   }
 }

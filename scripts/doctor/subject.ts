@@ -3,25 +3,25 @@ import type { Clock } from '../../lib/clock.ts';
 import { ConfigError, type Environment, readConfig } from '../../lib/config/read.ts';
 import { type Finding, failed } from './report.ts';
 
-/** What is checked, and how it is reached. */
+/** What is checked, and with what. */
 export interface Subject {
   environment: Environment;
-  /** As deployed functions see it: without generated secrets and without this machine. */
+  /** Check as for a deployment: without generated secrets and without this machine. */
   isHosted: boolean;
-  /** Does a first `npm start` generate missing secrets? */
+  /** Whether `npm start` would generate missing secrets. */
   makesSecrets: boolean;
   fetch: typeof fetch;
   clock: Clock;
 }
 
-/** Checks what a group of variables configures; fails if one of them has a bad value. */
+/** Checks what a group of variables configures. Fails if one of them is invalid. */
 export async function withConfig<Shape extends z.ZodRawShape>(
   variables: z.ZodObject<Shape>,
   { environment }: Subject,
-  look: (config: z.output<z.ZodObject<Shape>>) => Finding | Promise<Finding>,
+  check: (config: z.output<z.ZodObject<Shape>>) => Finding | Promise<Finding>,
 ): Promise<Finding> {
   try {
-    return await look(readConfig(variables, environment));
+    return await check(readConfig(variables, environment));
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     return failed(error.message, 'correct the value');

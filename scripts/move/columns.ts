@@ -5,16 +5,16 @@ import type { MovedTable } from './tables.ts';
 /** A column that both databases have. */
 export interface MovedColumn {
   name: string;
-  /** Of the source, as `pg_type` names it. */
+  /** The type in the source, as in `pg_type`. */
   type: string;
-  /** Null in old rows of the source, and refused by the target. */
+  /** Nullable in the source, but not in the target. */
   mustLoosen: boolean;
 }
 
-/** What of a table is moved, and what the target has no place for. */
+/** The columns of a table that are moved, and those that the target lacks. */
 export interface TableColumns {
   columns: readonly MovedColumn[];
-  /** Columns of other programs. */
+  /** Columns that only the source has. */
   left: readonly string[];
 }
 
@@ -25,10 +25,7 @@ interface CatalogColumn {
   not_null: boolean;
 }
 
-/**
- * The columns of each table that both databases have, by table. Throws CONFLICT when one of the tables
- * is missing.
- */
+/** The columns that both databases have, by table. Throws CONFLICT if a table is missing. */
 export async function matchColumns(
   source: Database,
   target: Database,
@@ -80,7 +77,7 @@ async function readColumns(
   return Map.groupBy(rows, ({ relation }) => relation);
 }
 
-/** Lets columns of the target hold NULL where the source's may, as in tables of older writers. */
+/** Makes columns of the target nullable if they are in the source, as in tables of older writers. */
 export async function loosenColumns(
   target: Database,
   table: string,
@@ -93,7 +90,7 @@ export async function loosenColumns(
   await target.query({ text: `ALTER TABLE ${quoteName(table)} ${changes.join(', ')}` });
 }
 
-/** A name as SQL takes it whatever is in it. */
+/** A quoted SQL identifier. */
 export function quoteName(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }

@@ -13,13 +13,13 @@ interface Digest {
   end: PageEnd | null;
 }
 
-/** How many rows both databases hold of a table, and whether they are the same rows. */
+/** The number of rows of a table in both databases, and whether they are equal. */
 export interface Comparison {
   rows: number;
   isEqual: boolean;
 }
 
-/** Compares what two databases hold of a table, page by page, up to the first difference. */
+/** Compares a table in two databases, page by page, up to the first difference. */
 export async function compareTable(
   source: Database,
   target: Database,
@@ -69,7 +69,7 @@ async function readDigest(
   return digest ?? { rows: 0, sum: '0', end: null };
 }
 
-/** SQL for the columns of a page in a form that no setting of a session changes. */
+/** SQL for the columns of a page, independent of session settings. */
 function comparable(columns: readonly MovedColumn[]): string {
   return columns
     .map(({ name, type }) => {

@@ -4,12 +4,12 @@ import { endOf, orderOf, type PageEnd, pageOf, selectOf } from './pages.ts';
 import { type ProgressEntry, progressTable } from './progress.ts';
 import type { MovedTable } from './tables.ts';
 
-/** What a page holds, unless a single row is larger. Two pages are in memory at a time. */
+/** Maximum size of a page, unless a single row is larger. Two pages are in memory at a time. */
 const PAGE_BYTES = 2 * 1024 * 1024;
 const PAGE_ROWS = 2_000;
 const STATEMENT_TIMEOUT_MS = 5 * 60_000;
 
-/** Rows as the text of a JSON array, which this process hands on unread. */
+/** Rows as the text of a JSON array, which this process does not parse. */
 interface Page {
   rows: number;
   data: string;
@@ -23,13 +23,13 @@ export interface TableCopy {
   columns: readonly MovedColumn[];
   /** Where an earlier move was interrupted. */
   from: ProgressEntry | undefined;
-  /** Told after each page how many rows were copied in all. */
+  /** Called after each page with the total number of copied rows. */
   onRows(rows: number): void;
 }
 
 /**
- * Copies the rows of a table in the order of its key, page by page, each with the note how far it got in
- * one statement: an interrupted copy goes on behind the last page that arrived.
+ * Copies the rows of a table in key order, page by page. Each page is stored with the progress in one
+ * statement, so that an interrupted copy continues after the last stored page.
  */
 export async function copyTable({ source, target, table, columns, from, onRows }: TableCopy) {
   let copied = from?.rows ?? 0;
@@ -37,10 +37,10 @@ export async function copyTable({ source, target, table, columns, from, onRows }
   let page = await readPage(source, table, columns, { after: from?.end ?? null, limit });
   while (page !== null) {
     const { rows, end }: Page = page;
-    // Where rows are large, the source would read many for the few that a page has room for.
+    // If rows are large, do not read many more than fit a page.
     limit = Math.min(PAGE_ROWS, 2 * rows);
-    // The source reads the next page while the target still writes this one. Both are waited for: a page
-    // that arrives after all must not be sent again.
+    // Read the next page while this one is written. Wait for both, so that a page that does arrive is not
+    // sent again.
     const [written, next] = await Promise.allSettled([
       writePage(target, table, columns, page),
       readPage(source, table, columns, { after: end, limit }),

@@ -3,8 +3,8 @@ import { quoteName } from './columns.ts';
 import type { MovedTable } from './tables.ts';
 
 /**
- * Lets the ids of a table's next rows follow those that the source has given out, also to rows that are
- * gone: an id never names two things.
+ * Continues a table's id sequence after all ids that the source has assigned, including those of deleted
+ * rows, so that ids are never reused.
  */
 export async function continueIds(
   source: Database,

@@ -16,19 +16,19 @@ import { isOfEmbeddings, type MovedTable, movedTables, summaryTables } from './t
 
 const STATEMENT_TIMEOUT_MS = 10 * 60_000;
 
-/** What a person is told while a move is under way. */
+/** Reports the progress of a move to the user. */
 export interface MoveReport {
-  /** A line that stays. */
+  /** Prints a line. */
   note(line: string): void;
-  /** Rows that were copied, of all that there are, and the table that is copied now. */
+  /** Updates the progress: copied rows, all rows, and the current table. */
   copied(rows: number, total: number, table: string): void;
 }
 
 export interface DatabaseMove {
-  /** Both with all migrations. Nothing may write to either meanwhile. */
+  /** Both must have all migrations. Nothing else may write to either during the move. */
   source: Database;
   target: Database;
-  /** Empty what an unfinished move has left in the target, in place of going on with it. */
+  /** Delete what an unfinished move has copied to the target instead of continuing it. */
   startOver: boolean;
   report: MoveReport;
 }
@@ -40,34 +40,32 @@ export interface MovedRows {
 }
 
 /**
- * Copies everything from one database into another that is empty, or that an unfinished move has filled
- * in part, and compares both. The source is only read. Memory stays bounded, whatever the tables hold.
+ * Copies everything from one database to another that is empty, or partly filled by an unfinished move, and
+ * compares both. Only reads from the source. Memory stays bounded.
  *
- * Throws CONFLICT when the target holds something else, or at the end something other than the source, or
- * the source is the target or what an unfinished move has left, and INTERNAL_ERROR or SERVICE_UNAVAILABLE
- * naming the table that a database failed at: call it again.
+ * Throws CONFLICT if the target contains other data or differs from the source at the end, or if the source
+ * is the target or that of an unfinished move. Throws INTERNAL_ERROR or SERVICE_UNAVAILABLE, naming the
+ * table, if a database fails: call it again.
  */
 export async function moveDatabase(move: DatabaseMove): Promise<MovedRows[]> {
   const { source, target, report } = move;
   if ((await readProgress(source)) !== null) {
-    throw new AppError(
-      'CONFLICT',
-      'the source is itself the target of a move that is not finished',
-    );
+    throw new AppError('CONFLICT', 'the source is the target of an unfinished move');
   }
   const progress = await prepareTarget(move);
   if ((await readProgress(source)) !== null) {
     await endProgress(target);
     throw new AppError(
       'CONFLICT',
-      'source and target are the same database: without DATABASE_URL the source is the embedded one',
+      'source and target are the same database (without DATABASE_URL, the source is the embedded one)',
     );
   }
   const tables = await chooseTables(target, report);
   const columns = await matchColumns(source, target, tables);
   reportLeft(columns, report);
   const foreign = await listForeign(source);
-  if (foreign.length > 0) report.note(`left out, as not ours: ${foreign.join(', ')}`);
+  if (foreign.length > 0)
+    report.note(`not copied, as they belong to other programs: ${foreign.join(', ')}`);
 
   const total = await countRows(source, tables);
   let before = 0;
@@ -81,7 +79,7 @@ export async function moveDatabase(move: DatabaseMove): Promise<MovedRows[]> {
   return finish(move, tables, columns);
 }
 
-/** Makes sure that nothing of somebody else's is written into, and tells how far an earlier move got. */
+/** Checks that the target is empty or has an unfinished move, and returns the progress of that move. */
 async function prepareTarget({
   target,
   startOver,
@@ -89,7 +87,7 @@ async function prepareTarget({
 }: DatabaseMove): Promise<ReadonlyMap<string, ProgressEntry>> {
   const progress = await readProgress(target);
   if (progress === null) {
-    if (startOver) throw new AppError('CONFLICT', 'the target holds no unfinished move');
+    if (startOver) throw new AppError('CONFLICT', 'the target has no unfinished move');
     const filled = await listFilled(target);
     if (filled.length > 0) {
       throw new AppError(
@@ -102,10 +100,10 @@ async function prepareTarget({
   }
   if (startOver) {
     await undoProgress(target, movedTables);
-    report.note('what the unfinished move had copied was removed');
+    report.note('deleted what the unfinished move had copied');
     return new Map();
   }
-  report.note('going on with the unfinished move');
+  report.note('continuing the unfinished move');
   return progress;
 }
 
@@ -122,17 +120,18 @@ async function listFilled(target: Database): Promise<string[]> {
 async function chooseTables(target: Database, report: MoveReport): Promise<readonly MovedTable[]> {
   const reason = await explainMissingVectors(target);
   if (reason === null) return movedTables;
-  report.note(`embeddings are left out, since the target cannot hold them: ${reason}`);
+  report.note(`embeddings are not copied, because the target cannot store them: ${reason}`);
   return movedTables.filter((table) => !isOfEmbeddings(table));
 }
 
 function reportLeft(columns: ReadonlyMap<string, TableColumns>, report: MoveReport): void {
   for (const [table, { left }] of columns) {
-    if (left.length > 0) report.note(`left out of ${table}, as not ours: ${left.join(', ')}`);
+    if (left.length > 0)
+      report.note(`not copied from ${table}, as they belong to other programs: ${left.join(', ')}`);
   }
 }
 
-/** Tables of other programs, and of a version of ours that is newer than this one. */
+/** Tables of other programs, or of a newer version of ours. */
 async function listForeign(source: Database): Promise<string[]> {
   const ours = [...movedTables.map(({ name }) => name), ...summaryTables];
   const rows = await source.query<{ name: string }>(
@@ -155,7 +154,7 @@ async function countRows(source: Database, tables: readonly MovedTable[]): Promi
   return row?.rows ?? 0;
 }
 
-/** Returns how many rows of the table were copied, by this move or the one it goes on with. */
+/** Returns the number of copied rows of the table, including those of an earlier, interrupted move. */
 async function moveTable(
   { source, target }: DatabaseMove,
   table: MovedTable,
@@ -188,13 +187,13 @@ async function moveTable(
   } catch (cause) {
     const code = cause instanceof AppError ? cause.code : 'INTERNAL_ERROR';
     const reason = cause instanceof AppError ? (cause.cause ?? cause) : cause;
-    throw new AppError(code, `${table.name} was moved as far as ${copied} rows`, {
+    throw new AppError(code, `${table.name} failed after ${copied} rows`, {
       cause: reason,
     });
   }
 }
 
-/** Compares, and lets the target be used only when nothing is missing. */
+/** Compares both databases and marks the move as finished if they are equal. */
 async function finish(
   { source, target, report }: DatabaseMove,
   tables: readonly MovedTable[],
@@ -212,7 +211,7 @@ async function finish(
     );
     if (isEqual) moved.push({ table: table.name, rows });
     else different.push(table.name);
-    // Of rows that came all at once the planner knows nothing yet.
+    // The planner has no statistics of the new rows yet.
     await target.query({ text: `ANALYZE ${quoteName(table.name)}` }, [], {
       timeoutMs: STATEMENT_TIMEOUT_MS,
     });
@@ -220,7 +219,7 @@ async function finish(
   if (different.length > 0) {
     throw new AppError(
       'CONFLICT',
-      `source and target differ in ${different.join(', ')}: something wrote meanwhile`,
+      `source and target differ in ${different.join(', ')}: something has written to them during the move`,
     );
   }
   await endProgress(target);

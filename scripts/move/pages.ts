@@ -1,12 +1,12 @@
 import { type MovedColumn, quoteName } from './columns.ts';
 import type { MovedTable } from './tables.ts';
 
-/** Where a page ends: the key of its last row, as the text of a JSON array. */
+/** The key of a page's last row, as the text of a JSON array. */
 export type PageEnd = string;
 
 /**
- * SQL for the rows of a table that follow a key, at most `limit`, in the order of their key. The key is
- * parameter `$1` unless `isFirst`. Texts are ordered by their bytes, in every database alike.
+ * SQL for at most `limit` rows of a table after a key, in key order. The key is parameter `$1` unless
+ * `isFirst`. Texts are ordered by bytes, independent of the database's collation.
  */
 export function pageOf(
   { name, key }: MovedTable,
@@ -34,7 +34,7 @@ export function endOf({ key }: MovedTable): string {
   return `json_build_array(${key.map(({ column }) => quoteName(column)).join(', ')})::text`;
 }
 
-/** SQL for the columns of a table as they are moved. */
+/** SQL for the moved columns of a table. */
 export function selectOf({ instead = {} }: MovedTable, columns: readonly MovedColumn[]): string {
   return columns
     .map(({ name }) =>

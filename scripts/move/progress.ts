@@ -4,7 +4,7 @@ import { quoteName } from './columns.ts';
 import type { PageEnd } from './pages.ts';
 import type { MovedTable } from './tables.ts';
 
-/** A table of the target that is there only while a move into it is not finished. */
+/** A table that exists in the target only during an unfinished move. */
 export const progressTable = 'database_move_progress';
 
 /** How far a table was copied. */
@@ -13,7 +13,7 @@ export interface ProgressEntry {
   end: PageEnd;
 }
 
-/** How far an unfinished move got, by table; null when there is none. */
+/** The progress of an unfinished move by table; null if there is none. */
 export async function readProgress(
   target: Database,
 ): Promise<ReadonlyMap<string, ProgressEntry> | null> {
@@ -27,26 +27,26 @@ export async function readProgress(
   return new Map(rows.map(({ relation, rows, end }) => [relation, { rows, end }]));
 }
 
-/** Postgres's errors for a table that is there, and that another transaction is making. */
+/** Postgres's errors for a table that exists, or that another transaction is creating. */
 const ALREADY_THERE: readonly unknown[] = ['42P07', '23505'];
 
-/** Notes that a move into this database has begun. Throws CONFLICT when another has noted it first. */
+/** Marks a move into this database as started. Throws CONFLICT if another one was first. */
 export async function beginProgress(target: Database): Promise<void> {
   const createTable = `CREATE TABLE ${progressTable} (
     relation text PRIMARY KEY, copied_rows bigint NOT NULL, page_end text NOT NULL
   )`;
   await target.query({ text: createTable }).catch((error) => {
     if (!ALREADY_THERE.includes(error?.code)) throw error;
-    throw new AppError('CONFLICT', 'another move into the target has just begun');
+    throw new AppError('CONFLICT', 'another move into the target has just started');
   });
 }
 
-/** Notes that nothing is left to do. */
+/** Marks the move as finished. */
 export async function endProgress(target: Database): Promise<void> {
   await target.query({ text: `DROP TABLE ${progressTable}` });
 }
 
-/** Empties what an unfinished move has filled, in one statement, so that it can start over. */
+/** Deletes what an unfinished move has copied, in one statement, so that it can start over. */
 export async function undoProgress(target: Database, tables: readonly MovedTable[]): Promise<void> {
   const names = tables.map(({ name }) => quoteName(name)).join(', ');
   await target.query({

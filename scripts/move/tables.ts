@@ -1,4 +1,4 @@
-/** A column that orders a table, with the type that its value is compared as. */
+/** A column of a table's key, with the type to compare it as. */
 interface KeyColumn {
   column: string;
   type: 'bigint' | 'uuid' | 'text';
@@ -9,7 +9,7 @@ export interface MovedTable {
   name: string;
   /** The primary key. */
   key: readonly KeyColumn[];
-  /** SQL for a column whose value means something in the source alone. */
+  /** SQL for columns whose values are only meaningful in the source. */
   instead?: Readonly<Record<string, string>>;
 }
 
@@ -18,8 +18,8 @@ const uuid: readonly KeyColumn[] = [{ column: 'id', type: 'uuid' }];
 const name = (column: string): readonly KeyColumn[] => [{ column, type: 'text' }];
 
 /**
- * Every table with data, a table that is referred to before those that refer to it. The summaries are
- * left out: the triggers of the target make them as rows come in (drizzle/functions/summaries.sql).
+ * All tables with data, in the order of their references. Without the summary tables, which the target's
+ * triggers fill (drizzle/functions/summaries.sql).
  */
 export const movedTables: readonly MovedTable[] = [
   { name: 'backup_runs', key: id },
@@ -48,15 +48,15 @@ export const movedTables: readonly MovedTable[] = [
   {
     name: 'embedding_watermarks',
     key: [{ column: 'generation_id', type: 'bigint' }, ...name('source_type')],
-    // Numbers of transactions, which mean nothing elsewhere: all that is not settled is looked at again.
+    // Transaction ids are only meaningful in the source: scan everything that is not settled again.
     instead: { seen_id: 'settled_id', seen_before: '0::bigint' },
   },
 ];
 
-/** Figures of the rows of other tables. */
+/** Summaries of other tables. */
 export const summaryTables = ['execution_log_counts', 'backup_result_totals', 'newest_results'];
 
-/** Tables of embeddings, which a target without the vector extension cannot use. */
+/** Whether it is a table of embeddings, which a target without the vector extension cannot store. */
 export function isOfEmbeddings({ name }: MovedTable): boolean {
   return name.startsWith('embedding_');
 }

@@ -57,6 +57,6 @@ it('fails when an import would be missing where the function runs', async () => 
   const file = join(folder.path, 'missing/lib/entry.ts');
   await writeFile(file, "export { it } from 'elsewhere';");
   await expect(bundleFunction(file, { external: ['elsewhere'] })).rejects.toThrow(
-    'imports what is not bundled: elsewhere',
+    'has imports that are not bundled: elsewhere',
   );
 });

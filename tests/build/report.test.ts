@@ -43,7 +43,7 @@ describe('a bundle beside the report', () => {
   it('is named when it holds a package that the report does not', () => {
     const packages = { ...reported.packages, zod: 1 };
     expect(compareWeight('mcp', { ...reported, packages }, reported)).toEqual([
-      'mcp holds more: zod',
+      'mcp has new packages: zod',
     ]);
   });
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { connect } from '../support/connection.ts';
 import {
-  connect,
   createEmbedded,
   createNeon,
   createPostgres,

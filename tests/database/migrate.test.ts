@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { afterEach, describe, expect, it } from 'vitest';
 import { countMissing, migrate } from '../../lib/database/migrate.ts';
 import { openDatabase } from '../../lib/database/open.ts';
+import { connect } from '../support/connection.ts';
 import {
-  connect,
   createEmbedded,
   createNeon,
   createPostgres,

@@ -1,8 +1,8 @@
 import type { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { migrate } from '../../lib/database/migrate.ts';
+import { connect } from '../support/connection.ts';
 import {
-  connect,
   createEmbedded,
   createNeon,
   createPostgres,

@@ -1,7 +1,8 @@
 import type { Client } from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { newestResults } from '../../lib/records/repos.ts';
-import { connect, createPostgres, type TestDatabase } from '../support/databases.ts';
+import { connect } from '../support/connection.ts';
+import { createPostgres, type TestDatabase } from '../support/databases.ts';
 
 // newest_results against the plain query for the same answer, with plain SQL from several connections.
 

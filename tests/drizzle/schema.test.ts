@@ -5,7 +5,8 @@ import { join, relative } from 'node:path';
 import { promisify } from 'node:util';
 import type { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { connect, createPostgres, type TestDatabase } from '../support/databases.ts';
+import { connect } from '../support/connection.ts';
+import { createPostgres, type TestDatabase } from '../support/databases.ts';
 
 const schemaOptions = ['--dialect', 'postgresql', '--schema', 'drizzle/schema.ts'];
 

@@ -1,6 +1,7 @@
 import type { Client } from 'pg';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
-import { connect, createPostgres, type TestDatabase } from '../support/databases.ts';
+import { connect } from '../support/connection.ts';
+import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { countSummaryRows, findWrongFigures } from '../support/summaries.ts';
 
 let database: TestDatabase;

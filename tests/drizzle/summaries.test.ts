@@ -1,6 +1,7 @@
 import type { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { connect, createPostgres, type TestDatabase } from '../support/databases.ts';
+import { connect } from '../support/connection.ts';
+import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { countSummaryRows, findWrongFigures, someRows } from '../support/summaries.ts';
 
 /** What a writer may do, in plain SQL. */

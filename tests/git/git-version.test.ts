@@ -51,7 +51,7 @@ describe('checkGit', () => {
 
   it('says what to do about a git that tells no version', async () => {
     await expect(check('not a git')).rejects.toThrow(
-      '`git --version` says no version but "not a git": install git 2.39.4 or newer',
+      '`git --version` printed no version: "not a git": install git 2.39.4 or newer',
     );
   });
 

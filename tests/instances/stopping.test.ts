@@ -2,7 +2,8 @@ import { once } from 'node:events';
 import { connect as connectSocket } from 'node:net';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { waitFor } from '../support/chat.ts';
-import { connect, createPostgres, type TestDatabase } from '../support/databases.ts';
+import { connect } from '../support/connection.ts';
+import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { TEST_SECRET, withSecret } from '../support/deps.ts';
 import { emptyFolder, startIn } from '../support/local-start.ts';
 

@@ -60,12 +60,12 @@ describe.each<[string, Record<string, string>, number]>([
     expect(head).toContain('www-authenticate: bearer realm=backup-api');
   });
 
-  it('checks the secret before everything else that it is told', async () => {
+  it('checks the secret before any other input', async () => {
     const headers = { ...basis, Origin: 'https://evil.example', 'Last-Event-ID': 'x' };
     expect((await ask(await start(), path, headers)).status).toBe(401);
   });
 
-  it('is open to anyone with API_REQUIRE_AUTH=false', async () => {
+  it('needs no secret with API_REQUIRE_AUTH=false', async () => {
     const server = await start({ environment: { API_REQUIRE_AUTH: 'false' } });
     expect((await ask(server, path, basis)).status).toBe(opened);
   });
@@ -76,7 +76,7 @@ describe.each<[string, Record<string, string>, number]>([
     expect((await ask(server, path, headers)).status).toBe(503);
   });
 
-  it('limits requests without the secret before it asks for one', async () => {
+  it('limits requests without the secret before it checks for one', async () => {
     const server = await start();
     for (let n = 0; n < 100; n++) expect((await ask(server, path, basis)).status).toBe(401);
     const { status, head } = await ask(server, path, basis);
@@ -84,7 +84,7 @@ describe.each<[string, Record<string, string>, number]>([
     expect(head).toContain('retry-after: ');
   });
 
-  it('limits the addresses that a bearer of the secret forwards, and says how many are left', async () => {
+  it('limits forwarded addresses, and says how many requests are left', async () => {
     const server = await start();
     const headers = { ...basis, ...withSecret, 'X-Forwarded-For': '203.0.113.7' };
     const { status, head } = await ask(server, path, headers);

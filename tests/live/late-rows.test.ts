@@ -1,7 +1,7 @@
 import type { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { connect } from '../support/databases.ts';
-import { advanceUntil, openEvents, openSocket, untilAsleep } from '../support/live.ts';
+import { connect } from '../support/connection.ts';
+import { untilAsleep } from '../support/live.ts';
 import { setUpLiveFeed } from '../support/live-feed.ts';
 import { insertLog, sql } from '../support/records.ts';
 
@@ -28,70 +28,64 @@ const insert = () => insertLog(feed.database.db);
 
 describe('a row that is committed after one with a higher id', () => {
   it('is delivered once to streams and WebSockets', async () => {
-    const events = await openEvents(feed.server);
-    const socket = await openSocket(feed.server);
+    const events = await feed.openEvents();
+    const socket = await feed.openSocket();
     await holdBack();
     await insert();
-    await advanceUntil(feed.server.deps, () => expect(events.ids()).toEqual([2]));
+    await feed.until(() => expect(events.ids()).toEqual([2]));
     await commit();
     await insert();
-    await advanceUntil(feed.server.deps, () => expect(events.ids()).toEqual([2, 1, 3]));
+    await feed.until(() => expect(events.ids()).toEqual([2, 1, 3]));
     await insert();
-    await advanceUntil(feed.server.deps, () => expect(events.ids()).toEqual([2, 1, 3, 4]));
-    await advanceUntil(feed.server.deps, () => expect(socket.ids()).toEqual([2, 1, 3, 4]));
-    events.close();
-    socket.ws.terminate();
+    await feed.until(() => expect(events.ids()).toEqual([2, 1, 3, 4]));
+    await feed.until(() => expect(socket.ids()).toEqual([2, 1, 3, 4]));
   });
 
   it('is delivered when its transaction began before the request', async () => {
     await insert();
     await holdBack(2);
     await insert();
-    const client = await openEvents(feed.server);
+    const client = await feed.openEvents();
     await commit();
     await insert();
-    await advanceUntil(feed.server.deps, () => expect(client.ids()).toEqual([2, 3, 5]));
-    client.close();
+    await feed.until(() => expect(client.ids()).toEqual([2, 3, 5]));
   });
 
-  it('is delivered when it comes between others that are missing', async () => {
-    const client = await openEvents(feed.server);
+  it('is delivered when it is between others that are missing', async () => {
+    const client = await feed.openEvents();
     await holdBack();
     await slow.query('SAVEPOINT one');
     await slow.query("INSERT INTO execution_logs (message) VALUES ('rolled back')");
     await slow.query('ROLLBACK TO one');
     await slow.query("INSERT INTO execution_logs (message) VALUES ('late')");
     await insert();
-    await advanceUntil(feed.server.deps, () => expect(client.ids()).toEqual([4]));
+    await feed.until(() => expect(client.ids()).toEqual([4]));
     await commit();
     await insert();
-    await advanceUntil(feed.server.deps, () => expect(client.ids()).toEqual([4, 1, 3, 5]));
-    client.close();
+    await feed.until(() => expect(client.ids()).toEqual([4, 1, 3, 5]));
   });
 
-  it('is looked for for at least 30 seconds', async () => {
-    const client = await openEvents(feed.server);
+  it('is searched for at least 30 seconds', async () => {
+    const client = await feed.openEvents();
     await holdBack();
     await insert();
-    await advanceUntil(feed.server.deps, () => expect(client.ids()).toEqual([2]));
+    await feed.until(() => expect(client.ids()).toEqual([2]));
     for (let polls = 0; polls < 15; polls++) {
       await untilAsleep(feed.server.deps, 2);
       feed.server.deps.clock.advance(2_000);
     }
     await commit();
-    await advanceUntil(feed.server.deps, () => expect(client.ids()).toEqual([2, 1]));
-    client.close();
+    await feed.until(() => expect(client.ids()).toEqual([2, 1]));
   });
 
-  it('is delivered though more rows than one poll reads come with it', async () => {
-    const client = await openEvents(feed.server);
+  it('is delivered along with more rows than one poll reads', async () => {
+    const client = await feed.openEvents();
     await holdBack(450);
     await insert();
-    await advanceUntil(feed.server.deps, () => expect(client.ids()).toEqual([451]));
+    await feed.until(() => expect(client.ids()).toEqual([451]));
     await commit();
-    await advanceUntil(feed.server.deps, () => expect(client.ids()).toHaveLength(451));
+    await feed.until(() => expect(client.ids()).toHaveLength(451));
     expect(new Set(client.ids()).size).toBe(451);
-    client.close();
   });
 });
 
@@ -100,106 +94,96 @@ describe('a late row and a client that resumes', () => {
     ['while other clients stay', true],
     ['over a pause without clients', false],
   ])('is delivered once %s', async (_name, withOther) => {
-    const other = withOther ? await openEvents(feed.server) : null;
-    const first = await openEvents(feed.server);
+    const other = withOther ? await feed.openEvents() : null;
+    const first = await feed.openEvents();
     await holdBack();
     await insert();
-    await advanceUntil(feed.server.deps, () => expect(first.ids()).toEqual([2]));
+    await feed.until(() => expect(first.ids()).toEqual([2]));
     first.close();
     if (other === null) await untilAsleep(feed.server.deps, 0);
     await commit();
     await insert();
-    if (other) await advanceUntil(feed.server.deps, () => expect(other.ids()).toEqual([2, 1, 3]));
+    if (other) await feed.until(() => expect(other.ids()).toEqual([2, 1, 3]));
     else feed.server.deps.clock.advance(29_000);
 
-    const second = await openEvents(feed.server, undefined, { 'Last-Event-ID': first.lastId() });
+    const second = await feed.openEvents(undefined, { 'Last-Event-ID': first.lastId() });
     await insert();
-    await advanceUntil(feed.server.deps, () => expect(second.ids()).toEqual([1, 3, 4]));
-    second.close();
-    other?.close();
+    await feed.until(() => expect(second.ids()).toEqual([1, 3, 4]));
   });
 
   it('is delivered when it is committed after the client is back', async () => {
-    const first = await openEvents(feed.server);
+    const first = await feed.openEvents();
     await holdBack();
     await insert();
-    await advanceUntil(feed.server.deps, () => expect(first.ids()).toEqual([2]));
+    await feed.until(() => expect(first.ids()).toEqual([2]));
     first.close();
     await untilAsleep(feed.server.deps, 0);
-    const second = await openEvents(feed.server, undefined, { 'Last-Event-ID': '2' });
+    const second = await feed.openEvents(undefined, { 'Last-Event-ID': '2' });
     await commit();
     await insert();
-    await advanceUntil(feed.server.deps, () => expect(second.ids()).toEqual([1, 3]));
-    second.close();
+    await feed.until(() => expect(second.ids()).toEqual([1, 3]));
   });
 
   it('is not sent to a new client after a pause', async () => {
-    const first = await openEvents(feed.server);
+    const first = await feed.openEvents();
     await holdBack();
     await insert();
-    await advanceUntil(feed.server.deps, () => expect(first.ids()).toEqual([2]));
+    await feed.until(() => expect(first.ids()).toEqual([2]));
     first.close();
     await untilAsleep(feed.server.deps, 0);
     await commit();
-    const second = await openEvents(feed.server);
+    const second = await feed.openEvents();
     await insert();
-    await advanceUntil(feed.server.deps, () => expect(second.ids()).toEqual([3]));
-    second.close();
+    await feed.until(() => expect(second.ids()).toEqual([3]));
   });
 
   it('is not repeated for a client whose last row was sent after it', async () => {
-    const first = await openEvents(feed.server);
+    const first = await feed.openEvents();
     await holdBack();
     await insert();
-    await advanceUntil(feed.server.deps, () => expect(first.ids()).toEqual([2]));
+    await feed.until(() => expect(first.ids()).toEqual([2]));
     await commit();
     await insert();
-    await advanceUntil(feed.server.deps, () => expect(first.ids()).toEqual([2, 1, 3]));
-    const second = await openEvents(feed.server, undefined, { 'Last-Event-ID': '3' });
+    await feed.until(() => expect(first.ids()).toEqual([2, 1, 3]));
+    const second = await feed.openEvents(undefined, { 'Last-Event-ID': '3' });
     await insert();
-    await advanceUntil(feed.server.deps, () => expect(second.ids()).toEqual([4]));
-    first.close();
-    second.close();
+    await feed.until(() => expect(second.ids()).toEqual([4]));
   });
 
-  it('repeats rows rather than lose one when the late row was the last', async () => {
-    const first = await openEvents(feed.server);
+  it('repeats rows instead of losing one when the late row was the last', async () => {
+    const first = await feed.openEvents();
     await holdBack();
     await insert();
-    await advanceUntil(feed.server.deps, () => expect(first.ids()).toEqual([2]));
+    await feed.until(() => expect(first.ids()).toEqual([2]));
     await commit();
-    await advanceUntil(feed.server.deps, () => expect(first.ids()).toEqual([2, 1]));
-    const second = await openEvents(feed.server, undefined, { 'Last-Event-ID': first.lastId() });
+    await feed.until(() => expect(first.ids()).toEqual([2, 1]));
+    const second = await feed.openEvents(undefined, { 'Last-Event-ID': first.lastId() });
     await insert();
-    await advanceUntil(feed.server.deps, () => expect(second.ids()).toEqual([2, 3]));
-    first.close();
-    second.close();
+    await feed.until(() => expect(second.ids()).toEqual([2, 3]));
   });
 
-  it('is delivered once when it is committed while the rows before are read', async () => {
+  it('is delivered once when it is committed while older rows are read', async () => {
     await insert();
     await holdBack();
     await insert();
     feed.db.before(async ({ name }) => {
       if (name === 'replay_logs') await commit();
     });
-    const client = await openEvents(feed.server, '/api/logs/stream?after_id=1');
+    const client = await feed.openEvents('/api/logs/stream?after_id=1');
     await insert();
-    await advanceUntil(feed.server.deps, () => expect(client.ids()).toEqual([3, 2, 4]));
-    client.close();
+    await feed.until(() => expect(client.ids()).toEqual([3, 2, 4]));
   });
 });
 
 it('is delivered once from a backlog that takes many polls', async () => {
-  const client = await openEvents(feed.server);
+  const client = await feed.openEvents();
   await holdBack();
   await sql(
     feed.database.db,
     'INSERT INTO execution_logs (message) SELECT n FROM generate_series(1, 900) AS n',
   );
-  await advanceUntil(feed.server.deps, () => expect(client.ids()).toHaveLength(900));
+  await feed.until(() => expect(client.ids()).toHaveLength(900));
   await commit();
-  await advanceUntil(feed.server.deps, () => expect(client.ids().at(-1)).toBe(1));
+  await feed.until(() => expect(client.ids().at(-1)).toBe(1));
   expect(client.ids()).toHaveLength(901);
-  client.close();
 });

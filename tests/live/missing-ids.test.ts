@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { includesId, LOOK_FOR_MS, MAX_RANGES, MissingIds } from '../../lib/live/missing-ids.ts';
+import { includesId, MAX_RANGES, MissingIds, SEARCH_MS } from '../../lib/live/missing-ids.ts';
 
 const at = (first: number, last = first) => ({ first: BigInt(first), last: BigInt(last) });
 const bounds = (missing: MissingIds) =>
@@ -42,7 +42,7 @@ describe('missing ids', () => {
         [9, 9],
       ],
     ],
-  ])('are split by what comes: %s', (_name, found, left) => {
+  ])('are split by rows that arrive: %s', (_name, found, left) => {
     const missing = new MissingIds();
     missing.note(at(3, 5), 0);
     missing.note(at(9), 0);
@@ -50,28 +50,28 @@ describe('missing ids', () => {
     expect(bounds(missing)).toEqual(left);
   });
 
-  it('are forgotten once they were looked for long enough', () => {
+  it('are dropped once they were searched for long enough', () => {
     const missing = new MissingIds();
     missing.note(at(1), 0);
     missing.note(at(3), 1);
-    missing.forget(LOOK_FOR_MS - 1);
+    missing.forget(SEARCH_MS - 1);
     expect(bounds(missing)).toEqual([
       [1, 1],
       [3, 3],
     ]);
-    missing.forget(LOOK_FOR_MS);
+    missing.forget(SEARCH_MS);
     expect(bounds(missing)).toEqual([[3, 3]]);
-    expect(LOOK_FOR_MS).toBeGreaterThanOrEqual(30_000);
+    expect(SEARCH_MS).toBeGreaterThanOrEqual(30_000);
   });
 
-  it('are bounded: the lowest are forgotten first', () => {
+  it('are limited, and the lowest are dropped first', () => {
     const missing = new MissingIds();
     for (let n = 0; n <= MAX_RANGES; n++) missing.note(at(2 * n), 0);
     expect(missing.ranges()).toHaveLength(MAX_RANGES);
     expect(bounds(missing)[0]).toEqual([2, 2]);
   });
 
-  it('below what was searched anew stay as they were', () => {
+  it('below a new search are kept', () => {
     const missing = new MissingIds();
     missing.note(at(1, 10), 0);
     missing.renew([at(8), at(20, 30)], 6n, 5);
@@ -80,14 +80,14 @@ describe('missing ids', () => {
       [8, 8],
       [20, 30],
     ]);
-    missing.forget(LOOK_FOR_MS);
+    missing.forget(SEARCH_MS);
     expect(bounds(missing)).toEqual([
       [8, 8],
       [20, 30],
     ]);
   });
 
-  it('that were handed out stay what they were', () => {
+  it('that were returned do not change', () => {
     const missing = new MissingIds();
     missing.note(at(1, 3), 0);
     const before = missing.ranges();

@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import { databaseUnavailable } from '../../lib/database/database.ts';
 import { withSecret } from '../support/deps.ts';
-import { advanceUntil, openEvents, openSocket, untilAsleep } from '../support/live.ts';
+import { untilAsleep } from '../support/live.ts';
 import { setUpLiveFeed } from '../support/live-feed.ts';
 import { empty, insertLog, sql } from '../support/records.ts';
 
@@ -22,10 +22,10 @@ async function pollsIn(ms: number, clients = 1): Promise<number> {
 }
 
 describe('the poller', () => {
-  it('asks nothing without a client, and no more when the last one has left', async () => {
+  it('does not query without clients, or after the last one has left', async () => {
     feed.server.deps.clock.advance(60_000);
     expect(feed.db.statements).toEqual([]);
-    const client = await openEvents(feed.server);
+    const client = await feed.openEvents();
     client.close();
     await asleep(0);
     const asked = feed.db.statements.length;
@@ -33,48 +33,44 @@ describe('the poller', () => {
     expect(feed.db.statements).toHaveLength(asked);
   });
 
-  it('asks as often for many clients as for one', async () => {
-    const clients = await Promise.all(Array.from({ length: 10 }, () => openEvents(feed.server)));
-    const sockets = await Promise.all(Array.from({ length: 10 }, () => openSocket(feed.server)));
+  it('runs as many queries for many clients as for one', async () => {
+    const clients = await Promise.all(Array.from({ length: 10 }, () => feed.openEvents()));
+    const sockets = await Promise.all(Array.from({ length: 10 }, () => feed.openSocket()));
     expect(await pollsIn(2_000, 20)).toBe(1);
     await insertLog(feed.database.db);
-    await advanceUntil(feed.server.deps, () => {
+    await feed.until(() => {
       for (const client of [...clients, ...sockets]) expect(client.ids()).toEqual([1]);
     });
-    for (const client of clients) client.close();
-    for (const { ws } of sockets) ws.terminate();
   });
 
-  it('makes one start of clients that come together', async () => {
+  it('admits simultaneous clients with one query', async () => {
     const gate = Promise.withResolvers<void>();
     feed.db.before(() => gate.promise);
-    const opening = Array.from({ length: 10 }, () => openEvents(feed.server));
+    const opening = Array.from({ length: 10 }, () => feed.openEvents());
     // All of them wait: the first for its start, the others for the statement after it.
     await vi.waitFor(async () => {
       expect(await feed.server.deps.metrics.render()).toContain('http_requests_in_flight 10');
     });
     gate.resolve();
-    const clients = await Promise.all(opening);
+    await Promise.all(opening);
     expect(feed.db.statements).toEqual(['end_of_logs', 'poll_logs']);
-    for (const client of clients) client.close();
   });
 
   it('polls every 2 seconds, and every 15 after a minute without rows', async () => {
-    const client = await openEvents(feed.server);
+    await feed.openEvents();
     expect(await pollsIn(1_999)).toBe(0);
     expect(await pollsIn(1)).toBe(1);
     for (let second = 4; second < 60; second += 2) expect(await pollsIn(2_000)).toBe(1);
     expect(await pollsIn(2_000)).toBe(1);
     expect(await pollsIn(14_999)).toBe(0);
     expect(await pollsIn(1)).toBe(1);
-    client.close();
   });
 
   it.each<[string, () => Promise<{ close(): void } | null>]>([
     ['rows arrive', () => insertLog(feed.database.db).then(() => null)],
-    ['a subscriber joins', () => openEvents(feed.server)],
-  ])('polls every 2 seconds again when %s', async (_when, happen) => {
-    const client = await openEvents(feed.server);
+    ['a subscriber joins', () => feed.openEvents()],
+  ])('polls every 2 seconds again after %s', async (_when, happen) => {
+    await feed.openEvents();
     for (let second = 0; second < 60; second += 2) await pollsIn(2_000);
     const other = await happen();
     const clients = other ? 2 : 1;
@@ -82,12 +78,10 @@ describe('the poller', () => {
     feed.server.deps.clock.advance(15_000);
     expect(await pollsIn(1_999, clients)).toBeLessThanOrEqual(1);
     expect(await pollsIn(2_000, clients)).toBe(1);
-    other?.close();
-    client.close();
   });
 
-  it('follows a full batch of 200 rows with another query at once', async () => {
-    const client = await openEvents(feed.server);
+  it('queries again at once after a full batch of 200 rows', async () => {
+    const client = await feed.openEvents();
     await asleep(1);
     const before = polls();
     await sql(
@@ -97,36 +91,33 @@ describe('the poller', () => {
     feed.server.deps.clock.advance(2_000);
     await asleep(1);
     expect(polls() - before).toBe(3);
-    await advanceUntil(feed.server.deps, () => expect(client.ids()).toHaveLength(450));
-    client.close();
+    await feed.until(() => expect(client.ids()).toHaveLength(450));
   });
 
   it('starts again from the newest row after a pause, without history', async () => {
-    const first = await openEvents(feed.server);
+    const first = await feed.openEvents();
     first.close();
     await asleep(0);
     await sql(
       feed.database.db,
       'INSERT INTO execution_logs (message) SELECT n FROM generate_series(1, 450) AS n',
     );
-    const second = await openEvents(feed.server);
+    const second = await feed.openEvents();
     await insertLog(feed.database.db);
-    await advanceUntil(feed.server.deps, () => expect(second.ids()).toEqual([451]));
-    second.close();
+    await feed.until(() => expect(second.ids()).toEqual([451]));
   });
 
-  it('goes on with ids that start again after the table was emptied', async () => {
+  it('continues when ids start again after the table was emptied', async () => {
     await sql(
       feed.database.db,
       'INSERT INTO execution_logs (message) SELECT n FROM generate_series(1, 50) AS n',
     );
-    const client = await openEvents(feed.server);
+    const client = await feed.openEvents();
     await empty(feed.database.db);
     const before = polls();
-    await advanceUntil(feed.server.deps, () => expect(polls()).toBeGreaterThan(before + 1));
+    await feed.until(() => expect(polls()).toBeGreaterThan(before + 1));
     await insertLog(feed.database.db);
-    await advanceUntil(feed.server.deps, () => expect(client.ids()).toEqual([1]));
-    client.close();
+    await feed.until(() => expect(client.ids()).toEqual([1]));
   });
 });
 
@@ -148,7 +139,7 @@ describe('a database that does not answer', () => {
     expect(body).not.toContain('private');
   });
 
-  it('is 503 before a resumed stream starts when the rows before cannot be read', async () => {
+  it('is 503 before a resumed stream starts if the older rows cannot be read', async () => {
     feed.db.before(({ name }) =>
       name === 'replay_logs'
         ? Promise.reject(databaseUnavailable(new Error('private')))
@@ -159,27 +150,26 @@ describe('a database that does not answer', () => {
     await asleep(0);
   });
 
-  it('is 503 to the handshake of a WebSocket', async () => {
+  it('is 503 for the handshake of a WebSocket', async () => {
     fail();
-    await expect(openSocket(feed.server)).rejects.toThrow('Unexpected server response: 503');
+    await expect(feed.openSocket()).rejects.toThrow('Unexpected server response: 503');
   });
 
-  it('does not end a stream, which misses nothing when it is back', async () => {
-    const client = await openEvents(feed.server);
+  it('does not end a stream, which misses nothing afterwards', async () => {
+    const client = await feed.openEvents();
     await insertLog(feed.database.db);
     fail();
     await insertLog(feed.database.db);
     const before = polls();
-    await advanceUntil(feed.server.deps, () => expect(polls()).toBeGreaterThan(before + 2));
+    await feed.until(() => expect(polls()).toBeGreaterThan(before + 2));
     await insertLog(feed.database.db);
     mend();
-    await advanceUntil(feed.server.deps, () => expect(client.ids()).toEqual([1, 2, 3]));
+    await feed.until(() => expect(client.ids()).toEqual([1, 2, 3]));
     expect(feed.server.deps.logged.filter(({ level }) => level === 'warn')).toHaveLength(1);
-    client.close();
   });
 
-  it('is asked again after 2 and then every 4 seconds, so that rows come soon when it is back', async () => {
-    const client = await openEvents(feed.server);
+  it('is queried again after 2 and then every 4 seconds', async () => {
+    await feed.openEvents();
     fail();
     expect(await pollsIn(2_000)).toBe(1);
     for (const ms of [2_000, 4_000, 4_000, 4_000]) {
@@ -190,6 +180,5 @@ describe('a database that does not answer', () => {
     await insertLog(feed.database.db);
     expect(await pollsIn(4_000)).toBe(1);
     expect(await pollsIn(2_000)).toBe(1);
-    client.close();
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { withSecret } from '../support/deps.ts';
-import { advanceUntil, openEvents } from '../support/live.ts';
+
 import { setUpLiveFeed } from '../support/live-feed.ts';
 import { insertLog, sql } from '../support/records.ts';
 
@@ -24,30 +24,27 @@ describe('a stream that resumes', () => {
     ['0, which is before every row', '?after_id=0', {}, [1, 2, 3, 4, 5]],
     ['zeros in front', '?after_id=0000000000000000000000000003', {}, [4, 5]],
     ['the largest id there can be', '?after_id=9223372036854775807', {}, []],
-  ])('goes on from %s', async (_name, query, headers, missed) => {
+  ])('continues from %s', async (_name, query, headers, missed) => {
     await insertLogs(5);
-    const client = await openEvents(feed.server, `/api/logs/stream${query}`, headers);
+    const client = await feed.openEvents(`/api/logs/stream${query}`, headers);
     await insertLog(feed.database.db);
-    await advanceUntil(feed.server.deps, () => expect(client.ids()).toEqual([...missed, 6]));
-    client.close();
+    await feed.until(() => expect(client.ids()).toEqual([...missed, 6]));
   });
 
-  it('is sent only new rows with an empty Last-Event-ID alone', async () => {
+  it('gets only new rows with an empty Last-Event-ID', async () => {
     await insertLogs(5);
-    const client = await openEvents(feed.server, undefined, { 'Last-Event-ID': '' });
+    const client = await feed.openEvents(undefined, { 'Last-Event-ID': '' });
     await insertLog(feed.database.db);
-    await advanceUntil(feed.server.deps, () => expect(client.ids()).toEqual([6]));
-    client.close();
+    await feed.until(() => expect(client.ids()).toEqual([6]));
   });
 
-  it('is sent the newest 1,000 rows at most', async () => {
+  it('gets at most the newest 1,000 rows', async () => {
     await insertLogs(1_500);
-    const client = await openEvents(feed.server, '/api/logs/stream?after_id=100');
-    await advanceUntil(feed.server.deps, () => expect(client.ids()).toEqual(range(501, 1_500)));
-    client.close();
+    const client = await feed.openEvents('/api/logs/stream?after_id=100');
+    await feed.until(() => expect(client.ids()).toEqual(range(501, 1_500)));
   });
 
-  it('misses and doubles nothing that is written while the rows before are read', async () => {
+  it('gets rows exactly once that are written while older rows are read', async () => {
     await insertLogs(500);
     feed.db.before(async ({ name }) => {
       // In three transactions, before the replay is read: the poller reads them in the meantime.
@@ -55,34 +52,31 @@ describe('a stream that resumes', () => {
       for (let n = 0; n < 3; n++) await insertLogs(100);
       const before = feed.db.statements.length;
       feed.server.deps.clock.advance(2_000);
-      await advanceUntil(feed.server.deps, () => {
+      await feed.until(() => {
         expect(
           feed.db.statements.slice(before).filter((it) => it === 'poll_logs').length,
         ).toBeGreaterThan(2);
       });
     });
-    const client = await openEvents(feed.server, '/api/logs/stream?after_id=10');
+    const client = await feed.openEvents('/api/logs/stream?after_id=10');
     await insertLog(feed.database.db);
-    await advanceUntil(feed.server.deps, () => expect(client.ids()).toEqual(range(11, 801)));
-    client.close();
+    await feed.until(() => expect(client.ids()).toEqual(range(11, 801)));
   });
 
-  it('asks the database once more than one that does not', async () => {
+  it('takes one query more than a stream that does not resume', async () => {
     await insertLogs(5);
-    const client = await openEvents(feed.server, '/api/logs/stream?after_id=1');
+    await feed.openEvents('/api/logs/stream?after_id=1');
     expect(feed.db.statements).toEqual(['end_of_logs', 'replay_logs']);
-    client.close();
   });
 
-  it('goes on by itself where its connection was cut, as an EventSource does', async () => {
-    const first = await openEvents(feed.server);
+  it('continues where its connection was cut, when an EventSource reconnects', async () => {
+    const first = await feed.openEvents();
     await insertLogs(3);
-    await advanceUntil(feed.server.deps, () => expect(first.ids()).toEqual([1, 2, 3]));
+    await feed.until(() => expect(first.ids()).toEqual([1, 2, 3]));
     first.close();
     await insertLogs(2);
-    const second = await openEvents(feed.server, undefined, { 'Last-Event-ID': first.lastId() });
-    await advanceUntil(feed.server.deps, () => expect(second.ids()).toEqual([4, 5]));
-    second.close();
+    const second = await feed.openEvents(undefined, { 'Last-Event-ID': first.lastId() });
+    await feed.until(() => expect(second.ids()).toEqual([4, 5]));
   });
 });
 

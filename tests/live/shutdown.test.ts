@@ -1,13 +1,13 @@
 import { describe, expect, it, vi } from 'vitest';
 import { withSecret } from '../support/deps.ts';
-import { openRawStream, openSocket, requestOf, untilAsleep } from '../support/live.ts';
+import { openRawStream, requestOf, untilAsleep } from '../support/live.ts';
 import { setUpLiveFeed } from '../support/live-feed.ts';
 import { connectRaw } from '../support/raw-client.ts';
 
 const feed = setUpLiveFeed();
 
 describe('a shutdown', () => {
-  it('ends streams in an orderly way and waits for none of them', async () => {
+  it('ends streams properly without waiting for them', async () => {
     const client = await openRawStream(feed.server);
     // The clock stands still: whatever waited for time would wait for ever.
     await feed.server.shutDown();
@@ -16,13 +16,13 @@ describe('a shutdown', () => {
   });
 
   it('closes WebSockets with 1001', async () => {
-    const { closed } = await openSocket(feed.server);
+    const { closed } = await feed.openSocket();
     await feed.server.shutDown();
     expect(await closed).toBe(1001);
   });
 
-  it('cuts a WebSocket after 10 seconds that does not answer', async () => {
-    const { ws, closed } = await openSocket(feed.server);
+  it('cuts off a WebSocket that does not answer within 10 seconds', async () => {
+    const { ws, closed } = await feed.openSocket();
     await untilAsleep(feed.server.deps, 2);
     ws.pause();
     const down = feed.server.shutDown();
@@ -35,7 +35,7 @@ describe('a shutdown', () => {
     expect(await closed).toBe(1001);
   });
 
-  it('answers 503 to who has not been let in yet', async () => {
+  it('answers 503 to clients that are not admitted yet', async () => {
     const gate = Promise.withResolvers<void>();
     feed.db.before(() => gate.promise);
     const answer = fetch(`${feed.server.url}/api/logs/stream`, { headers: withSecret });
@@ -66,7 +66,7 @@ describe('a shutdown', () => {
     await feed.server.shutDown();
   });
 
-  it('polls no more', async () => {
+  it('stops polling', async () => {
     await openRawStream(feed.server);
     await feed.server.shutDown();
     await untilAsleep(feed.server.deps, 0);

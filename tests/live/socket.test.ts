@@ -1,14 +1,7 @@
 import { once } from 'node:events';
 import { describe, expect, it, vi } from 'vitest';
 import { withSecret } from '../support/deps.ts';
-import {
-  advanceUntil,
-  openSocket,
-  requestOf,
-  startLive,
-  untilAsleep,
-  watch,
-} from '../support/live.ts';
+import { openSocket, requestOf, startLive, untilAsleep, watch } from '../support/live.ts';
 import { setUpLiveFeed } from '../support/live-feed.ts';
 import { connectRaw } from '../support/raw-client.ts';
 import { insertLog } from '../support/records.ts';
@@ -34,14 +27,14 @@ async function answerTo(headers: Record<string, string>, { port } = feed.server)
 describe('a WebSocket', () => {
   it('gets one text message for each new row, and no history', async () => {
     await insertLog(feed.database.db);
-    const { ws, messages } = await openSocket(feed.server);
+    const { messages } = await feed.openSocket();
     await insertLog(feed.database.db, {
       level: 'ERROR',
       message: 'a\nb',
       created_at: '2026-01-02 03:04:05.123456+00',
     });
     await insertLog(feed.database.db, { repository: 'o/r' });
-    await advanceUntil(feed.server.deps, () => expect(messages).toHaveLength(2));
+    await feed.until(() => expect(messages).toHaveLength(2));
     expect(messages[0]).toEqual({
       type: 'log',
       id: 2,
@@ -51,7 +44,6 @@ describe('a WebSocket', () => {
       timestamp: '2026-01-02T03:04:05.123456Z',
     });
     expect(messages[1]).toMatchObject({ id: 3, repository: 'o/r' });
-    ws.terminate();
   });
 
   it('is answered with the request id, and counts as 101 in the metrics', async () => {
@@ -65,26 +57,25 @@ describe('a WebSocket', () => {
     client.socket.destroy();
   });
 
-  it('ignores what its client says', async () => {
-    const { ws, ids } = await openSocket(feed.server);
+  it('ignores messages from its client', async () => {
+    const { ws, ids } = await feed.openSocket();
     ws.send('{"type":"subscribe"}');
     ws.send(Buffer.alloc(64 * 1024));
     await insertLog(feed.database.db);
-    await advanceUntil(feed.server.deps, () => expect(ids()).toEqual([1]));
-    ws.terminate();
+    await feed.until(() => expect(ids()).toEqual([1]));
   });
 
   it('is closed with 1009 by a message above 64 KiB, in one frame or several', async () => {
-    const whole = await openSocket(feed.server);
+    const whole = await feed.openSocket();
     whole.ws.send(Buffer.alloc(64 * 1024 + 1));
     expect(await whole.closed).toBe(1009);
-    const split = await openSocket(feed.server);
+    const split = await feed.openSocket();
     split.ws.send(Buffer.alloc(64 * 1024), { fin: false });
     split.ws.send(Buffer.alloc(1), { fin: true });
     expect(await split.closed).toBe(1009);
   });
 
-  it('is closed with 1002 by bytes that are no frame', async () => {
+  it('is closed with 1002 by bytes that are not a frame', async () => {
     const client = await connectRaw(feed.server.port);
     client.send(requestOf('/ws/live', { ...handshake, ...withSecret }));
     await client.until(/\r\n\r\n/);
@@ -92,14 +83,14 @@ describe('a WebSocket', () => {
     expect(await client.ended()).toContain(Buffer.from([1002 >> 8, 1002 & 255]).toString('latin1'));
   });
 
-  it('is polled for no more when its client leaves', async () => {
-    const { ws } = await openSocket(feed.server);
+  it('is not polled for after its client leaves', async () => {
+    const { ws } = await feed.openSocket();
     await untilAsleep(feed.server.deps, 2);
     ws.close();
     await untilAsleep(feed.server.deps, 0);
   });
 
-  it('is polled for no more when its client leaves during the handshake', async () => {
+  it('is not polled for after its client leaves during the handshake', async () => {
     const gate = Promise.withResolvers<void>();
     const db = watch(feed.database.db);
     db.before(() => gate.promise);
@@ -116,8 +107,8 @@ describe('a WebSocket', () => {
 });
 
 describe('the life of a WebSocket', () => {
-  it('has a ping every 30 seconds, and goes on while they are answered', async () => {
-    const { ws, ids } = await openSocket(feed.server);
+  it('has a ping every 30 seconds, and continues while they are answered', async () => {
+    const { ws, ids } = await feed.openSocket();
     for (let ping = 0; ping < 4; ping++) {
       await untilAsleep(feed.server.deps, 2);
       const pinged = once(ws, 'ping');
@@ -125,12 +116,11 @@ describe('the life of a WebSocket', () => {
       await pinged;
     }
     await insertLog(feed.database.db);
-    await advanceUntil(feed.server.deps, () => expect(ids()).toEqual([1]));
-    ws.terminate();
+    await feed.until(() => expect(ids()).toEqual([1]));
   });
 
   it('ends 75 seconds after the last sign of life', async () => {
-    const { ws, closed } = await openSocket(feed.server, withSecret, { autoPong: false });
+    const { ws, closed } = await feed.openSocket(withSecret, { autoPong: false });
     await untilAsleep(feed.server.deps, 2);
     feed.server.deps.clock.advance(20_000);
     const seen = once(ws, 'pong');
@@ -163,8 +153,7 @@ describe('the origin of a handshake', () => {
     ['one of the list in other letters', { Origin: 'https://Dashboard.EXAMPLE' }],
     ['one that is listed with a slash', { Origin: 'http://localhost:3000' }],
   ])('is accepted: %s', async (_name, headers) => {
-    const { ws } = await openSocket(feed.server, { ...withSecret, ...headers });
-    ws.terminate();
+    await feed.openSocket({ ...withSecret, ...headers });
   });
 
   it.each([
@@ -182,7 +171,7 @@ describe('the origin of a handshake', () => {
     expect(answer).toContain(`x-request-id: ${body.request_id}`);
   });
 
-  it('may be any with *', async () => {
+  it('can be any with *', async () => {
     const open = await startLive({
       db: feed.database.db,
       environment: { WS_ALLOWED_ORIGINS: '*' },
@@ -203,7 +192,7 @@ describe('the origin of a handshake', () => {
   );
 });
 
-describe('a request for /ws/live that is no handshake', () => {
+describe('a request for /ws/live without a handshake', () => {
   it.each<[string, Record<string, string>, number]>([
     ['an ordinary GET', { Connection: 'close' }, 426],
     ['another protocol', { Upgrade: 'h2c', Connection: 'Upgrade, close' }, 426],

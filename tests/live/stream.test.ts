@@ -1,14 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import { withSecret } from '../support/deps.ts';
-import {
-  advanceUntil,
-  openEvents,
-  openRawStream,
-  requestOf,
-  startLive,
-  untilAsleep,
-  watch,
-} from '../support/live.ts';
+import { openRawStream, requestOf, startLive, untilAsleep, watch } from '../support/live.ts';
 import { setUpLiveFeed } from '../support/live-feed.ts';
 import { connectRaw } from '../support/raw-client.ts';
 import { insertLog } from '../support/records.ts';
@@ -34,7 +26,7 @@ describe('the stream', () => {
     await response.body?.cancel();
   });
 
-  it('answers HEAD with its headers alone', async () => {
+  it('answers HEAD with headers only', async () => {
     const response = await fetch(`${feed.server.url}/api/logs/stream`, {
       method: 'HEAD',
       headers: withSecret,
@@ -52,7 +44,7 @@ describe('the stream', () => {
       created_at: '2026-01-02 03:04:05.123456+00',
     });
     await insertLog(feed.database.db, { message: 'four', created_at: '2026-01-02 03:04:05+00' });
-    await advanceUntil(feed.server.deps, () => expect(client.received()).toContain('"id":2'));
+    await feed.until(() => expect(client.received()).toContain('"id":2'));
     expect(bodyOf(client.received()).replaceAll(': ping\n\n', '')).toBe(
       [
         'retry: 5000\n\n',
@@ -66,25 +58,22 @@ describe('the stream', () => {
   });
 
   it('is understood by an EventSource', async () => {
-    const client = await openEvents(feed.server);
+    const client = await feed.openEvents();
     await insertLog(feed.database.db, { message: 'hello' });
-    await advanceUntil(feed.server.deps, () => expect(client.messages).toHaveLength(1));
+    await feed.until(() => expect(client.messages).toHaveLength(1));
     expect(client.messages[0]).toMatchObject({ type: 'log', message: 'hello', repository: '' });
     expect(client.lastId()).toBe('1');
-    client.close();
   });
 
   it('sends only rows that were written after the request', async () => {
     await insertLog(feed.database.db);
-    const first = await openEvents(feed.server);
+    const first = await feed.openEvents();
     await insertLog(feed.database.db);
     // Nothing has polled since: the row is old for the second client and new for the first.
-    const second = await openEvents(feed.server);
+    const second = await feed.openEvents();
     await insertLog(feed.database.db);
-    await advanceUntil(feed.server.deps, () => expect(second.ids()).toEqual([3]));
+    await feed.until(() => expect(second.ids()).toEqual([3]));
     expect(first.ids()).toEqual([2, 3]);
-    first.close();
-    second.close();
   });
 
   it('writes the rows of one poll at once', async () => {
@@ -93,7 +82,7 @@ describe('the stream', () => {
     client.socket.on('data', (chunk) => chunks.push(String(chunk)));
     await untilAsleep(feed.server.deps, 2);
     for (let n = 0; n < 5; n++) await insertLog(feed.database.db);
-    await advanceUntil(feed.server.deps, () => expect(client.received()).toContain('"id":5'));
+    await feed.until(() => expect(client.received()).toContain('"id":5'));
     const withRows = chunks.filter((chunk) => chunk.includes('event: log'));
     expect(withRows).toHaveLength(1);
     client.socket.destroy();
@@ -137,7 +126,7 @@ describe('the life of a stream', () => {
     await limited.close();
   });
 
-  it('is no failure of the server when its client leaves before it is let in', async () => {
+  it('does not log a server error when its client leaves before it is admitted', async () => {
     const gate = Promise.withResolvers<void>();
     const db = watch(feed.database.db);
     db.before(() => gate.promise);
@@ -156,7 +145,7 @@ describe('the life of a stream', () => {
     await slow.close();
   });
 
-  it('leaves the connection to the next request', async () => {
+  it('leaves the connection usable for the next request', async () => {
     const client = await openRawStream(feed.server);
     await untilAsleep(feed.server.deps, 2);
     feed.server.deps.clock.advance(300_000);

@@ -3,13 +3,12 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { z } from 'zod';
 import { AppError } from '../../lib/errors.ts';
 import type { Catalogue } from '../../lib/mcp/offers.ts';
-import { readTool } from '../../lib/tools/tool.ts';
 import { startBearerProxy } from '../support/bearer-proxy.ts';
 import { createTestMcpApp, listenMcp, TEST_TOKEN } from '../support/mcp.ts';
 import { startScript } from '../support/script.ts';
+import { testTool } from '../support/tools.ts';
 
 // The protocol's public conformance tool, in server mode. It works offline.
 
@@ -56,23 +55,9 @@ const absent: Record<string, string> = {
 };
 const fixtureCatalogue: Catalogue = {
   tools: [
-    readTool({
-      name: 'test_simple_text',
-      title: 'Text',
-      description: 'Answers with a text.',
-      input: z.strictObject({}),
-      output: z.object({ text: z.string() }),
-      handler: () => ({ text: 'This is a simple text response for testing.' }),
-    }),
-    readTool({
-      name: 'test_error_handling',
-      title: 'Error',
-      description: 'Fails.',
-      input: z.strictObject({}),
-      output: z.object({}),
-      handler: () => {
-        throw new AppError('CONFLICT', 'This tool intentionally returns an error for testing');
-      },
+    testTool('test_simple_text', () => ({ text: 'This is a simple text response for testing.' })),
+    testTool('test_error_handling', () => {
+      throw new AppError('CONFLICT', 'This tool intentionally returns an error for testing');
     }),
   ],
   resources: [
@@ -129,7 +114,7 @@ async function runScenarios(url: string, failing: readonly string[]) {
 }
 
 describe('the conformance tool', () => {
-  it('has no scenario that is not judged here', async () => {
+  it('has no scenario that is missing here', async () => {
     const { all } = await conformance('list', '--server');
     const listed = [...all.matchAll(/^ +- (\S+)/gm)].map(([, name]) => name);
     expect(listed.sort()).toEqual([...general, ...fixtures, ...Object.keys(absent)].sort());
@@ -151,7 +136,7 @@ describe('the conformance tool', () => {
     expect(run.passed).toEqual(general);
   });
 
-  it('passes the same server with the tools, resources and prompts that it calls', async () => {
+  it('passes with the tools, resources and prompts that it calls', async () => {
     const { app } = createTestMcpApp(
       {},
       { loadCatalogue: async () => fixtureCatalogue, serve: 'http' },

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { createRemoteSource } from '../../lib/mcp/remote/source.ts';
-import type { ToolDeps } from '../../lib/tools/index.ts';
+import type { ToolDeps } from '../../lib/tools/tool.ts';
 import { createTestClock } from '../support/clock.ts';
 import { silentLog } from '../support/databases.ts';
 import { TEST_SECRET } from '../support/deps.ts';
@@ -119,7 +119,7 @@ describe('a refusal', () => {
     expect(await faultOf(deps, 'get_dashboard_summary')).toBe(`the service API answered ${fault}`);
   });
 
-  it('that sends elsewhere is not followed', async () => {
+  it('that redirects is not followed', async () => {
     const deps = await open(({ path }) =>
       path.startsWith('/api')
         ? { status: 307, headers: { Location: '/elsewhere' } }
@@ -133,7 +133,7 @@ describe('a refusal', () => {
 });
 
 describe('a service API', () => {
-  it('that is not there is a tool error', async () => {
+  it('that does not answer is a tool error', async () => {
     const deps = await open(() => ({}));
     await server.close();
     expect(await faultOf(deps, 'get_dashboard_summary')).toBe('the service API did not answer');
@@ -151,12 +151,12 @@ describe('a service API', () => {
     async (body) => {
       const deps = await open(() => ({ body }));
       expect(await faultOf(deps, 'get_dashboard_summary')).toBe(
-        'the service API answered /api/dashboard/stats with something unexpected',
+        'the service API answered /api/dashboard/stats with an unexpected body',
       );
     },
   );
 
-  it('that breaks off in the middle is a tool error', async () => {
+  it('that breaks off is a tool error', async () => {
     const deps = await open(() => (response) => {
       response.writeHead(200, { 'Content-Length': '100' }).write('{"total');
       setImmediate(() => response.destroy());
@@ -164,7 +164,7 @@ describe('a service API', () => {
     expect(await faultOf(deps, 'get_dashboard_summary')).toBe('the service API did not answer');
   });
 
-  it('without a secret is called without one', async () => {
+  it('is called without a secret if none is set', async () => {
     server = await startScriptedServer(() => ({ status: 401 }));
     const clock = createTestClock();
     const options = { url: server.url, secret: undefined, fetch, clock, log: silentLog };
@@ -173,7 +173,7 @@ describe('a service API', () => {
     expect(server.received[0]?.headers).not.toHaveProperty('x-internal-secret');
   });
 
-  it('whose database is away is disconnected', async () => {
+  it('whose database is down is disconnected', async () => {
     const deps = await open(() => ({
       status: 503,
       body: { status: 'unavailable', database: 'disconnected' },
@@ -194,7 +194,7 @@ it.each([
   expect(server.received).toEqual([]);
 });
 
-it('the fixes of a run that is not the latest are not known, which the answer says', async () => {
+it('the fixes of a run before the latest are not known, and the answer says so', async () => {
   const deps = await open(({ path }) =>
     path.endsWith('/latest')
       ? { body: { run: { ...run(2, 'completed'), fixes: [] } } }
@@ -202,11 +202,11 @@ it('the fixes of a run that is not the latest are not known, which the answer sa
   );
   expect(await answerOf(deps, 'get_backup_run_details', { run_id: 1 })).toMatchObject({
     fixes: [],
-    note: expect.stringContaining('fixes of the latest run alone'),
+    note: expect.stringContaining('only the fixes of the latest run'),
   });
 });
 
-describe('a filter that the service API lacks', () => {
+describe('a filter that the service API does not have', () => {
   it('finds runs of a status on every page', async () => {
     const runs = Array.from({ length: 1_200 }, (_, n) =>
       run(n, n % 600 === 0 ? 'failed' : 'completed'),
@@ -241,7 +241,7 @@ describe('a filter that the service API lacks', () => {
       logs: [],
       returned: 0,
       truncated: true,
-      more: expect.stringContaining('not all lines were looked through'),
+      more: expect.stringContaining('not all lines were searched'),
     });
   });
 
@@ -252,7 +252,7 @@ describe('a filter that the service API lacks', () => {
     expect(server.received).toHaveLength(1);
   });
 
-  it('counts a row once that new rows moved to the next page', async () => {
+  it('counts a row once if new rows moved it to the next page', async () => {
     const logs = Array.from({ length: 501 }, (_, n) => log(n, n >= 499 ? 'owner/a' : null));
     const deps = await open((request) =>
       // One row came in between the two pages.

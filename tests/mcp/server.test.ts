@@ -3,15 +3,13 @@ import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js';
 import { EmptyResultSchema } from '@modelcontextprotocol/sdk/types.js';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
-import { z } from 'zod';
-import { guardTransport } from '../../lib/mcp/guarded-transport.ts';
 import type { Catalogue } from '../../lib/mcp/offers.ts';
 import { prepareMcpServer } from '../../lib/mcp/server.ts';
-import type { ToolDeps } from '../../lib/tools/index.ts';
-import { readTool } from '../../lib/tools/tool.ts';
+import { guardTransport } from '../../lib/mcp/transports/guarded-transport.ts';
+import type { ToolDeps } from '../../lib/tools/tool.ts';
 import { createTestDeps } from '../support/deps.ts';
 import { connectClient, createFixtureCatalogue } from '../support/mcp.ts';
-import { createTestToolDeps } from '../support/tools.ts';
+import { createTestToolDeps, testTool } from '../support/tools.ts';
 
 const clients: Client[] = [];
 afterEach(async () => {
@@ -60,7 +58,7 @@ describe('a tool call', () => {
     });
   });
 
-  it('that breaks says nothing of the inside', async () => {
+  it('that throws reveals nothing of the cause', async () => {
     const { client, deps } = await connect();
     const answer = await call(client, 'break');
     expect(answer).toMatchObject({ isError: true, content: [{ type: 'text' }] });
@@ -68,7 +66,7 @@ describe('a tool call', () => {
     expect(JSON.stringify(deps.logged)).toContain('the inside of the server');
   });
 
-  it('whose dependencies cannot be loaded says nothing of the inside, and the next one works', async () => {
+  it('whose dependencies cannot be loaded reveals nothing of the cause, and the next one works', async () => {
     let loads = 0;
     const { client, deps } = await connect(undefined, async () => {
       loads += 1;
@@ -86,7 +84,7 @@ describe('a tool call', () => {
     expect(loads).toBe(2);
   });
 
-  it('with arguments that do not fit is a tool error', async () => {
+  it('with invalid arguments is a tool error', async () => {
     const { client } = await connect();
     expect(await call(client, 'echo', { text: 1 })).toMatchObject({ isError: true });
     expect(await call(client, 'echo', { text: 'a', more: 1 })).toMatchObject({ isError: true });
@@ -152,7 +150,7 @@ describe('resources and prompts', () => {
     await expect(client.getPrompt({ name: 'constructor' })).rejects.toMatchObject({ code: -32602 });
   });
 
-  it('that break say nothing of the inside', async () => {
+  it('that throw reveal nothing of the cause', async () => {
     const { client, deps } = await connect();
     const error = await client.readResource({ uri: 'fixture://broken' }).catch((error) => error);
     expect(error).toMatchObject({ code: -32603 });
@@ -190,7 +188,7 @@ describe('the log', () => {
     for (const text of ['the argument', 'the refusal', 'nowhere']) expect(all).not.toContain(text);
   });
 
-  it('has a method that does not exist, cut to a bounded length', async () => {
+  it('has an unknown method, cut to a limited length', async () => {
     const { client, deps } = await connect();
     const method = 'x'.repeat(1000);
     await expect(client.request({ method }, EmptyResultSchema)).rejects.toMatchObject({
@@ -199,7 +197,7 @@ describe('the log', () => {
     expect(deps.logged).toMatchObject([{ method: 'x'.repeat(64), outcome: 'error', code: -32601 }]);
   });
 
-  it('holds nothing of a message that could not be handled', async () => {
+  it('contains nothing from a message that could not be handled', async () => {
     const { client, deps } = await connect();
     const progress = { progressToken: 'the argument', progress: 1 };
     await client.notification({ method: 'notifications/progress', params: progress });
@@ -209,7 +207,7 @@ describe('the log', () => {
   });
 });
 
-describe('a request whose parameters do not fit', () => {
+describe('a request with invalid parameters', () => {
   it.each([
     ['tools/call', undefined],
     ['tools/call', {}],
@@ -221,7 +219,7 @@ describe('a request whose parameters do not fit', () => {
     ['resources/read', {}],
     ['prompts/list', { cursor: 1 }],
     ['prompts/get', { name: {} }],
-  ])('is the fault of the client: %s %j', async (method, params) => {
+  ])('is a client error: %s %j', async (method, params) => {
     const { client } = await connect();
     const request = client.request({ method, ...(params && { params }) }, EmptyResultSchema);
     await expect(request).rejects.toMatchObject({ code: -32602 });
@@ -272,17 +270,10 @@ describe('redaction', () => {
     expect(JSON.stringify(answers[5])).toContain('[redacted]');
   });
 
-  it('leaves the text form equal to the structured one, whatever a field holds', async () => {
+  it('keeps the text equal to the structured content, whatever a field contains', async () => {
     const { catalogue } = createFixtureCatalogue();
     let value: Record<string, unknown> = {};
-    const anything = readTool({
-      name: 'anything',
-      title: 'Anything',
-      description: 'Answers with anything.',
-      input: z.strictObject({}),
-      output: z.looseObject({}),
-      handler: () => value,
-    });
+    const anything = testTool('anything', () => value);
     const { client } = await connect({ ...catalogue, tools: [anything] });
     const piece = fc.oneof(
       fc.string(),

@@ -3,7 +3,7 @@ import {
   createSessionRelay,
   MAX_WAITING,
   SESSION_TTL_SECONDS,
-} from '../../lib/mcp/session-relay.ts';
+} from '../../lib/mcp/transports/session-relay.ts';
 import { openRedis } from '../../lib/rate-limits/redis.ts';
 import { createTestClock } from '../support/clock.ts';
 import { connectSse, createTestMcpApp, listenMcp, TEST_TOKEN, withToken } from '../support/mcp.ts';
@@ -67,7 +67,7 @@ describe.skipIf(!hasRedisServer)('sessions over several instances', () => {
     expect(await rest.send(['KEYS', '*'])).toEqual([]);
   });
 
-  it('messages come once and in their order', async () => {
+  it('messages arrive once and in order', async () => {
     const relay = openRelay();
     await relay.open('a');
     for (const id of [1, 2, 3]) await relay.post('a', { ...ping, id });
@@ -88,7 +88,7 @@ describe.skipIf(!hasRedisServer)('sessions over several instances', () => {
     expect(await relay.take('a')).toHaveLength(MAX_WAITING);
   });
 
-  it('a session that nobody renews is forgotten', async () => {
+  it('a session that is not renewed is dropped', async () => {
     const relay = openRelay();
     await relay.open('a');
     const [key] = (await rest.send(['KEYS', '*'])) as string[];
@@ -140,7 +140,7 @@ describe.skipIf(!hasRedisServer)('sessions over several instances', () => {
     await reader?.cancel();
   });
 
-  it('another instance answers 404 for a session that has ended, and 503 when too much waits', async () => {
+  it('another instance answers 404 for an ended session, and 503 when too many messages wait', async () => {
     const [{ app: one, deps }, { app: two }] = [
       createTestMcpApp({ environment: rest.environment }),
       createTestMcpApp({ environment: rest.environment }),
@@ -164,7 +164,7 @@ describe.skipIf(!hasRedisServer)('sessions over several instances', () => {
     await reader?.cancel();
   });
 
-  it('polls less and less often while nothing comes', async () => {
+  it('polls less and less often while no messages arrive', async () => {
     const { app, deps } = createTestMcpApp({ environment: rest.environment });
     const { reader } = await openSession(app);
     const requests = async (ms: number) => {

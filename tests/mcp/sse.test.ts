@@ -1,12 +1,13 @@
 import type { Hono } from 'hono';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { HttpEnv } from '../../lib/http/env.ts';
-import { MAX_SESSIONS } from '../../lib/mcp/sse-sessions.ts';
-import { MAX_UNREAD_BYTES } from '../../lib/mcp/sse-transport.ts';
+import { MAX_SESSIONS } from '../../lib/mcp/transports/sse-sessions.ts';
+import { MAX_UNREAD_BYTES } from '../../lib/mcp/transports/sse-transport.ts';
 import {
+  callOf,
   connectSse,
-  createFixtureCatalogue,
   createTestMcpApp,
+  createWaitingApp,
   listenMcp,
   TEST_TOKEN,
   withToken,
@@ -39,7 +40,7 @@ function post(app: Hono<HttpEnv>, endpoint: string, body: unknown, headers = {})
 const ping = { jsonrpc: '2.0', id: 7, method: 'ping' };
 
 describe('a session', () => {
-  it('begins with the address for messages, whose id nobody can guess', async () => {
+  it('starts with the address for messages, whose id nobody can guess', async () => {
     const { app } = createTestMcpApp();
     const { response, endpoint } = await openSession(app);
     expect(response.headers.get('content-type')).toBe('text/event-stream');
@@ -48,7 +49,7 @@ describe('a session', () => {
     expect((await openSession(app)).endpoint).not.toBe(endpoint);
   });
 
-  it('gets messages with 202 and answers on its stream', async () => {
+  it('accepts messages with 202 and answers on its stream', async () => {
     const { app } = createTestMcpApp();
     const { endpoint, next } = await openSession(app);
     const response = await post(app, endpoint, ping);
@@ -56,7 +57,7 @@ describe('a session', () => {
     expect(await next()).toBe('event: message\ndata: {"result":{},"jsonrpc":"2.0","id":7}\n\n');
   });
 
-  it('keeps its messages apart from those of another', async () => {
+  it('does not get the messages of another', async () => {
     const { app } = createTestMcpApp();
     const [one, two] = [await openSession(app), await openSession(app)];
     await post(app, two.endpoint, { ...ping, id: 'two' });
@@ -86,7 +87,7 @@ describe('a session', () => {
     expect(await response.json()).toHaveProperty('error');
   });
 
-  it('is unknown when it was never opened, and must be named', async () => {
+  it('is 404 if it was never opened, and its id is required', async () => {
     const { app } = createTestMcpApp();
     expect((await post(app, '/message?sessionId=unknown', ping)).status).toBe(404);
     expect((await post(app, '/message', ping)).status).toBe(400);
@@ -108,11 +109,10 @@ describe('a session', () => {
     expect((await app.request(chunked)).status).toBe(413);
   });
 
-  it('ends with its stream, and cancels what runs for it', async () => {
-    const { catalogue, canceled, waiting } = createFixtureCatalogue();
-    const { app } = createTestMcpApp({}, { loadCatalogue: async () => catalogue });
+  it('ends with its stream, and cancels its running requests', async () => {
+    const { app, canceled, waiting } = createWaitingApp();
     const { endpoint, reader } = await openSession(app);
-    const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'wait' } };
+    const call = callOf('wait');
     await post(app, endpoint, call);
     await waiting;
     await reader.cancel();
@@ -128,7 +128,7 @@ describe('a session', () => {
     expect(await next()).toBeNull();
   });
 
-  it('sends a comment each 15 seconds', async () => {
+  it('sends a comment every 15 seconds', async () => {
     const { app, deps } = createTestMcpApp();
     const { next } = await openSession(app);
     deps.clock.advance(15_000);
@@ -139,12 +139,7 @@ describe('a session', () => {
     const { app, deps } = createTestMcpApp({ environment: { MCP_MAX_CALLS_PER_MINUTE: '10000' } });
     const { endpoint } = await openSession(app);
     const text = 'x'.repeat(39_000);
-    const call = {
-      jsonrpc: '2.0',
-      id: 1,
-      method: 'tools/call',
-      params: { name: 'echo', arguments: { text } },
-    };
+    const call = callOf('echo', { text });
     let sent = 0;
     while ((await post(app, endpoint, call)).status === 202) sent += 1;
     // Each answer holds the text twice: as structured content and as JSON.
@@ -171,9 +166,8 @@ describe('a session', () => {
   });
 });
 
-it('a client that breaks its connection ends its session on a real server', async () => {
-  const { catalogue, canceled, waiting } = createFixtureCatalogue();
-  const { app } = createTestMcpApp({}, { loadCatalogue: async () => catalogue });
+it('a client that disconnects ends its session on a real server', async () => {
+  const { app, canceled, waiting } = createWaitingApp();
   const server = await listenMcp(app);
   closing.push(server.close);
   const client = await connectSse(`${server.url}/sse`);
@@ -184,7 +178,7 @@ it('a client that breaks its connection ends its session on a real server', asyn
   expect(canceled).toEqual(['wait']);
 });
 
-it('a token in the address is no token', async () => {
+it('a token in the address is ignored', async () => {
   const { app } = createTestMcpApp();
   expect((await app.request(`/sse?token=${TEST_TOKEN}&access_token=${TEST_TOKEN}`)).status).toBe(
     401,

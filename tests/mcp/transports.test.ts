@@ -5,7 +5,7 @@ import {
   StdioClientTransport,
 } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { tools } from '../../lib/tools/index.ts';
+import { tools } from '../../lib/tools/catalogue.ts';
 import { connectClient, connectHttp, connectSse } from '../support/mcp.ts';
 import { createMcpWorld } from '../support/mcp-world.ts';
 import { startScript } from '../support/script.ts';
@@ -111,7 +111,7 @@ describe.each([
   });
   afterAll(() => connection.close());
 
-  it('the server says what it is and what it has', async () => {
+  it('the server describes itself and its capabilities', async () => {
     expect(client.getServerVersion()).toMatchObject({ name: 'backup-observatory' });
     expect(client.getServerCapabilities()).toEqual({ tools: {}, resources: {}, prompts: {} });
   });
@@ -143,7 +143,7 @@ describe.each([
     expect(answer).not.toHaveProperty('structuredContent');
   });
 
-  it('a file that is not text is without secrets behind its base64', async () => {
+  it('secrets are removed from a binary file before it is encoded as base64', async () => {
     const answer = await client.callTool({
       name: 'extract_backup_file',
       arguments: { repo_name: 'acme/widgets', file_path: 'secrets.bin' },
@@ -178,7 +178,7 @@ describe.each([
     }
   });
 
-  it('no secret came out of any of it', () => {
+  it('no answer contains a secret', () => {
     expect(answers).toHaveLength(20);
     const all = JSON.stringify(answers);
     expect(all).toContain('[redacted]');

@@ -13,6 +13,7 @@ import {
   type ObservatoryClient,
   type TokenChanges,
 } from '../support/observatory-client.ts';
+import { QUICK_COST } from '../support/passwords.ts';
 import { sql } from '../support/records.ts';
 
 // Every route of the observatory, walked through by the same suite.
@@ -83,7 +84,7 @@ describe.each(named(guarded))('%s', (_name, route) => {
     );
   });
 
-  it('is there with the prefix too', async () => {
+  it('also works with the prefix', async () => {
     const client = createObservatoryClient({ db: database.db });
     const path = `/observatory${pathOf(route)}`;
     const answer = await client.send(route.method.toUpperCase(), path, { token: null });
@@ -99,7 +100,7 @@ describe.each(named(guarded))('%s', (_name, route) => {
     expect(body).toMatchObject({ error: { code: 'SERVICE_UNAVAILABLE' } });
   });
 
-  it('answers 503 and nothing of the driver when the database cannot say who the user is', async () => {
+  it('answers 503 without details of the driver when the user cannot be checked', async () => {
     const client = createObservatoryClient({ db: down });
     const token = await client.signToken('grace');
     const answer = await client.send(route.method.toUpperCase(), pathOf(route), { token });
@@ -135,16 +136,16 @@ it.each([
   ['a NUL in its sub and a login', { sub: 'gr\0ce', cred: 'x' }],
   ['an iat before all time', { sub: 'grace', iat: -1e300 }],
   ['an iat after all time', { sub: 'grace', iat: 1e300 }],
-])('a token with %s, which the database cannot hold, is 401', async (_case, claims) => {
+])('a token with %s, which the database cannot store, is 401', async (_case, claims) => {
   const client = createObservatoryClient({ db: database.db });
   const token = await sign(client, { claims });
   expect((await client.get('/auth/me', { token })).status).toBe(401);
 });
 
 describe('a user of the table', () => {
-  it('is let in until removed, and the old token does not come back with the name', async () => {
+  it('is admitted until removed, and a new user with the name does not revive the old token', async () => {
     const client = createObservatoryClient({ db: database.db });
-    await addUser(database.db, 'grace', await hashPassword('the password of grace'));
+    await addUser(database.db, 'grace', await hashPassword('the password of grace', QUICK_COST));
     await sql(database.db, `UPDATE users SET created_at = '2026-03-04T05:00:00Z'`);
     const token = await client.signToken('grace');
     expect((await client.get('/auth/me', { token })).body.data).toEqual({ username: 'grace' });
@@ -152,7 +153,7 @@ describe('a user of the table', () => {
     await removeUser(database.db, 'grace');
     expect((await client.get('/auth/me', { token })).status).toBe(401);
 
-    await addUser(database.db, 'grace', await hashPassword('another password'));
+    await addUser(database.db, 'grace', await hashPassword('another password', QUICK_COST));
     await sql(database.db, `UPDATE users SET created_at = '2026-03-04T06:00:00Z'`);
     expect((await client.get('/auth/me', { token })).status).toBe(401);
     client.deps.clock.advance(3_600_000);
@@ -160,20 +161,20 @@ describe('a user of the table', () => {
     expect((await client.get('/auth/me', { token: anew })).status).toBe(200);
   });
 
-  it('loses every token of a login when the name is given away again, however soon', async () => {
+  it('loses every token of a login when the name is given to somebody else', async () => {
     const client = createObservatoryClient({ db: database.db });
     const password = 'the password of barbara';
-    await addUser(database.db, 'barbara', await hashPassword(password));
+    await addUser(database.db, 'barbara', await hashPassword(password, QUICK_COST));
     const { access_token: token } = (await client.login('barbara', password)).body;
     expect((await client.get('/auth/me', { token })).status).toBe(200);
     await removeUser(database.db, 'barbara');
-    await addUser(database.db, 'barbara', await hashPassword(password));
+    await addUser(database.db, 'barbara', await hashPassword(password, QUICK_COST));
     expect((await client.get('/auth/me', { token })).status).toBe(401);
   });
 
-  it('loses every token of a login when AUTH_USERNAME takes the name', async () => {
+  it('loses every token of a login when AUTH_USERNAME uses the name', async () => {
     const client = createObservatoryClient({ db: database.db });
-    await addUser(database.db, 'tony', await hashPassword('the password of tony'));
+    await addUser(database.db, 'tony', await hashPassword('the password of tony', QUICK_COST));
     const { access_token: token } = (await client.login('tony', 'the password of tony')).body;
     const environment = { AUTH_USERNAME: 'tony' };
     const taken = createObservatoryClient({ db: database.db, environment });
@@ -182,12 +183,12 @@ describe('a user of the table', () => {
     expect((await taken.get('/auth/me', { token: own })).status).toBe(200);
   });
 
-  it('loses every token of a login with the password', async () => {
+  it('loses every token of a login when the password changes', async () => {
     const client = createObservatoryClient({ db: database.db });
-    await addUser(database.db, 'edsger', await hashPassword('the first password'));
+    await addUser(database.db, 'edsger', await hashPassword('the first password', QUICK_COST));
     const { access_token: token } = (await client.login('edsger', 'the first password')).body;
     expect((await client.get('/auth/me', { token })).status).toBe(200);
-    await changePassword(database.db, 'edsger', await hashPassword('another password'));
+    await changePassword(database.db, 'edsger', await hashPassword('another password', QUICK_COST));
     expect((await client.get('/auth/me', { token })).status).toBe(401);
     const anew = (await client.login('edsger', 'another password')).body.access_token;
     expect((await client.get('/auth/me', { token: anew })).status).toBe(200);
@@ -195,7 +196,7 @@ describe('a user of the table', () => {
 
   it('may have a token without a time of issue', async () => {
     const client = createObservatoryClient({ db: database.db });
-    await addUser(database.db, 'linus', await hashPassword('the password of linus'));
+    await addUser(database.db, 'linus', await hashPassword('the password of linus', QUICK_COST));
     const token = await client.signToken('linus', { claims: { iat: undefined } });
     expect((await client.get('/auth/me', { token })).status).toBe(200);
   });
@@ -216,7 +217,7 @@ it('answers 405 with the allowed methods', async () => {
   expect(answer.headers.get('allow')).toBe('GET, HEAD, POST');
 });
 
-it('limits the rate by client address before it asks for the token, but for /observatory/ready', async () => {
+it('limits requests by client address before it checks the token, except /observatory/ready', async () => {
   const client = createObservatoryClient({ db: down });
   for (let n = 0; n < 100; n += 1) await client.get('/observatory/nope', { token: null });
   const answer = await client.get('/auth/me', { token: null });

@@ -10,7 +10,7 @@ const operationOf = ({ method, path }: Route) =>
 
 describe('/openapi.json', () => {
   it.each(observatoryRoutes.map((route) => [`${route.method} ${route.path}`, route] as const))(
-    'describes %s: where it is, what it takes and answers, who may call it',
+    'describes %s: its path, input, answers and access',
     (_name, route) => {
       const operation = operationOf(route);
       const statuses = Object.keys(operation?.responses ?? {});
@@ -53,7 +53,7 @@ describe('/openapi.json', () => {
     expect(create).toMatchObject({ required: false, content: { 'application/json': {} } });
   });
 
-  it('knows the token', () => {
+  it('describes the token', () => {
     expect(document.components?.securitySchemes?.UserToken).toMatchObject({
       type: 'http',
       scheme: 'bearer',

@@ -51,7 +51,7 @@ describe('requests', () => {
     expect(answer.error.details).toEqual([expect.objectContaining({ path: field })]);
   });
 
-  it('process-batch takes 50 jobs once when it is not told otherwise, and up to 50 times 500', async () => {
+  it('process-batch processes 50 jobs by default, and up to 50 times 500', async () => {
     await sql(
       database.db,
       "INSERT INTO execution_logs (message) SELECT 'log ' || n FROM generate_series(1, 60) AS n",
@@ -64,7 +64,7 @@ describe('requests', () => {
     expect(rest.body.data).toMatchObject({ processed: 10, batches: 1, generation_status: 'READY' });
   });
 
-  it('process-batch keeps to EMBEDDING_BATCH_TIME_BUDGET_SECONDS', async () => {
+  it('process-batch stops after EMBEDDING_BATCH_TIME_BUDGET_SECONDS', async () => {
     await insertLog(database.db, { message: 'one more' });
     await insertLog(database.db, { message: 'two more' });
     const hurried = createObservatoryClient({

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createEmbedded, type TestDatabase } from '../support/databases.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { createObservatoryClient, type ObservatoryClient } from '../support/observatory-client.ts';
-import { empty, insertLog, insertResult, insertRun, sql } from '../support/records.ts';
+import { empty, insertLog, insertResult, insertRun, sql, truncate } from '../support/records.ts';
 import { forgetGenerations, insertAnswer } from '../support/search.ts';
 
 // The states of a generation and what each request does in them, row by row, over HTTP and on the embedded database.
@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => Promise.all([database.close(), gateway.close()]));
 beforeEach(async () => {
   await empty(database.db);
-  await sql(database.db, 'TRUNCATE chat_messages RESTART IDENTITY');
+  await truncate(database.db, 'chat_messages');
   await forgetGenerations(database.db);
   gateway.always = null;
   gateway.next.clear();
@@ -57,7 +57,7 @@ const logs = async (count: number) => {
 };
 
 describe('(none), POST /embeddings/switch-model', () => {
-  it('makes a BUILDING generation with a job for every record, and says how many', async () => {
+  it('creates a BUILDING generation with a job for every record, and says how many', async () => {
     const run = await insertRun(database.db);
     await logs(2);
     await insertResult(database.db, run, 'owner/name');
@@ -99,7 +99,7 @@ describe('(none), POST /embeddings/switch-model', () => {
     },
   );
 
-  it('is 503 for a gateway model while no list of models can be read', async () => {
+  it('is 503 for a gateway model while the list of models cannot be read', async () => {
     gateway.always = { status: 500 };
     const { status, body } = await switchModel(REMOTE);
     expect([status, body.error.code]).toEqual([503, 'MODEL_REGISTRY_UNAVAILABLE']);
@@ -131,7 +131,7 @@ describe('BUILDING, POST /embeddings/process-batch', () => {
     expect(await states()).toEqual(['1 READY']);
   });
 
-  it('becomes READY also when some of its jobs failed', async () => {
+  it('becomes READY even if some of its jobs failed', async () => {
     await logs(2);
     await switchModel(REMOTE);
     gateway.routes.set('/embeddings', (request, response) => {
@@ -174,7 +174,7 @@ describe('BUILDING, POST /embeddings/process-batch', () => {
 });
 
 describe('BUILDING, POST /embeddings/activate', () => {
-  it('promotes a generation without jobs, of an empty database', async () => {
+  it('activates a generation without jobs, made from an empty database', async () => {
     expect((await switchModel()).body.data.total_jobs_enqueued).toBe(0);
     const { status, body } = await activate(1);
     expect(status).toBe(200);
@@ -185,7 +185,7 @@ describe('BUILDING, POST /embeddings/activate', () => {
     });
   });
 
-  it('promotes a generation whose jobs are all finished', async () => {
+  it('activates a generation whose jobs are all finished', async () => {
     await logs(1);
     await build();
     await sql(database.db, "UPDATE embedding_generations SET status = 'BUILDING'");
@@ -205,7 +205,7 @@ describe('BUILDING, POST /embeddings/activate', () => {
 });
 
 describe('READY, POST /embeddings/activate', () => {
-  it('becomes ACTIVE; the one that was ACTIVE becomes RETIRED and keeps its vectors', async () => {
+  it('becomes ACTIVE; the previous one becomes RETIRED and keeps its vectors', async () => {
     await logs(2);
     await build();
     await activate(1);
@@ -239,7 +239,7 @@ describe('ACTIVE, POST /embeddings/activate', () => {
 });
 
 describe('RETIRED and FAILED', () => {
-  it('are 409 to POST /embeddings/activate, an unknown id is 404', async () => {
+  it('are 409 for POST /embeddings/activate; an unknown id is 404', async () => {
     for (const status of ['RETIRED', 'FAILED']) {
       await sql(
         database.db,
@@ -252,7 +252,7 @@ describe('RETIRED and FAILED', () => {
     expect(await states()).toEqual(['1 RETIRED', '2 FAILED']);
   });
 
-  it('are deleted by POST /embeddings/prune with all that is theirs; no other is', async () => {
+  it('are deleted by POST /embeddings/prune with everything of theirs; others are kept', async () => {
     await logs(1);
     for (let id = 1; id <= 4; id++) await build();
     await switchModel();
@@ -280,7 +280,7 @@ describe('RETIRED and FAILED', () => {
     expect((await prune()).body.data).toEqual({ deleted_generations: 0, deleted_jobs: 0 });
   });
 
-  it('have no jobs done by process-batch', async () => {
+  it('are not processed by process-batch', async () => {
     await logs(2);
     await switchModel();
     await sql(database.db, "UPDATE embedding_generations SET status = 'RETIRED'");
@@ -306,7 +306,7 @@ describe('GET /embeddings/status', () => {
     });
   });
 
-  it('tells of the active generation, and of the progress of the one being built', async () => {
+  it('returns the active generation, and the progress of the one being built', async () => {
     await logs(3);
     await build();
     await activate(1);
@@ -328,7 +328,7 @@ describe('GET /embeddings/status', () => {
     });
   });
 
-  it('is at 100 percent for a generation that has nothing to do', async () => {
+  it('is at 100 percent for a generation without jobs', async () => {
     await switchModel();
     expect((await readStatus()).progress).toEqual({ ...nothing, percentage: 100 });
   });

@@ -47,7 +47,7 @@ const notConnected = {
 };
 
 describe('POST /me/gateway/exchange', () => {
-  it('exchanges the code for a key at the gateway and answers the connection', async () => {
+  it('exchanges the code for a key at the gateway and returns the connection', async () => {
     const { connect } = createParts();
     const { status, body } = await connect();
     expect(status).toBe(200);
@@ -69,7 +69,7 @@ describe('POST /me/gateway/exchange', () => {
     ]);
   });
 
-  it('asks GATEWAY_AUTH_URL when it is set', async () => {
+  it('asks GATEWAY_AUTH_URL if it is set', async () => {
     const { connect } = createParts({
       GATEWAY_BASE_URL: 'http://127.0.0.1:9/v1',
       GATEWAY_AUTH_URL: `${standIn.url}/auth/keys`,
@@ -77,7 +77,7 @@ describe('POST /me/gateway/exchange', () => {
     expect((await connect()).status).toBe(200);
   });
 
-  it('stores nothing that holds the key, and logs and answers nothing of it', async () => {
+  it('never stores, logs or returns the plain key', async () => {
     const { connect, get, deps } = createParts();
     const answers = [await connect(), await get('/me/gateway')];
     const stored = await sql(database.db, 'SELECT * FROM gateway_connections');
@@ -89,7 +89,7 @@ describe('POST /me/gateway/exchange', () => {
     for (const text of seen) expect(text).not.toContain(standIn.issuedKey.slice(3, 20));
   });
 
-  it('hints nothing of a short key', async () => {
+  it('shows no hint of a short key', async () => {
     standIn.issuedKey = 'sk-short-1234';
     const { connect } = createParts();
     expect((await connect()).body.data.key_hint).toBe('…');
@@ -101,13 +101,13 @@ describe('POST /me/gateway/exchange', () => {
     ['no verifier', { code: 'a-code' }],
     ['no code', { code_verifier: VERIFIER }],
     ['an empty code', { ...EXCHANGE, code: '' }],
-  ])('answers 400 to %s without a word to the gateway', async (_case, json) => {
+  ])('answers 400 to %s without asking the gateway', async (_case, json) => {
     const { status, body } = await createParts().post('/me/gateway/exchange', json);
     expect([status, body.error.code]).toEqual([400, 'VALIDATION_ERROR']);
     expect(standIn.requests).toEqual([]);
   });
 
-  it('takes a verifier of 128 characters', async () => {
+  it('accepts a verifier of 128 characters', async () => {
     const { post } = createParts();
     const json = { ...EXCHANGE, code_verifier: 'v'.repeat(128) };
     expect((await post('/me/gateway/exchange', json)).status).toBe(200);
@@ -140,7 +140,7 @@ describe('POST /me/gateway/exchange', () => {
     expect((await get('/me/gateway')).body.data.connected).toBe(false);
   });
 
-  it('logs neither code nor verifier when the gateway repeats them as it fails', async () => {
+  it('logs neither code nor verifier when an error of the gateway repeats them', async () => {
     standIn.script('/auth/keys', { status: 500, body: `cannot take a-long-code with ${VERIFIER}` });
     const { post, deps } = createParts();
     await post('/me/gateway/exchange', { code: 'a-long-code', code_verifier: VERIFIER });
@@ -155,7 +155,7 @@ describe('POST /me/gateway/exchange', () => {
     expect((await connect()).body.error.code).toBe('GATEWAY_EXCHANGE_UNAVAILABLE');
   });
 
-  it('does not spend the code while keys cannot be stored', async () => {
+  it('does not use the code while keys cannot be stored', async () => {
     const down = await openDownDatabase();
     for (const [environment, db, code] of [
       [{ CREDENTIALS_ENCRYPTION_KEY: undefined }, database.db, 'CREDENTIAL_STORAGE_UNAVAILABLE'],
@@ -178,12 +178,15 @@ describe('/me/gateway', () => {
       { GATEWAY_API_KEYS: 'sk-a', GATEWAY_ALLOW_SERVER_KEYS: 'false' },
       'none',
     ],
-  ])('tells the source %s of a user who is not connected', async (_case, environment, source) => {
-    const { get } = createParts(environment);
-    expect((await get('/me/gateway')).body.data).toEqual({ ...notConnected, source });
-  });
+  ])(
+    'returns the source %s for a user who is not connected',
+    async (_case, environment, source) => {
+      const { get } = createParts(environment);
+      expect((await get('/me/gateway')).body.data).toEqual({ ...notConnected, source });
+    },
+  );
 
-  it('forgets the key on DELETE, also twice', async () => {
+  it('deletes the key on DELETE, also twice', async () => {
     const { connect, get, send } = createParts();
     await connect();
     for (let n = 0; n < 2; n += 1) {
@@ -193,7 +196,7 @@ describe('/me/gateway', () => {
     expect(await sql(database.db, 'SELECT * FROM gateway_connections')).toEqual([]);
   });
 
-  it('is of one user alone', async () => {
+  it('belongs to one user only', async () => {
     const { connect, get, send, signToken } = createParts();
     await connect();
     await sql(database.db, `INSERT INTO users VALUES ('grace', 'x', '2020-01-01')`);
@@ -219,7 +222,7 @@ describe('/me/gateway', () => {
 });
 
 describe("a user's own key", () => {
-  it('is used for its owner alone; others use the server keys', async () => {
+  it('is only used for its owner; others use the server keys', async () => {
     const { connect, embedAs, deps, get } = createParts({ GATEWAY_API_KEYS: 'sk-server-key-01' });
     await connect();
     await embedAs('ada');
@@ -230,7 +233,7 @@ describe("a user's own key", () => {
     expect((await get('/me/gateway')).body.data.last_used_at).toEqual(expect.any(String));
   });
 
-  it('that is refused with 401 is invalid until its user reconnects, and nothing else is tried', async () => {
+  it('that is refused with 401 is invalid until its user reconnects, without a fallback', async () => {
     const { connect, embedAs, get } = createParts({ GATEWAY_API_KEYS: 'sk-server-key-01' });
     await connect();
     standIn.refusedKeys.set(standIn.issuedKey, 401);
@@ -245,7 +248,7 @@ describe("a user's own key", () => {
     expect(await embedAs('ada')).toHaveLength(1);
   });
 
-  it('that was refused does not make its successor invalid', async () => {
+  it('that was refused does not invalidate its replacement', async () => {
     const { connect, gateway, get } = createParts();
     await connect();
     const keys = await gateway.credentials.resolveKeys('ada');
@@ -259,7 +262,7 @@ describe("a user's own key", () => {
     expect((await get('/me/gateway')).body.data.invalid).toBe(false);
   });
 
-  it('that is refused while it moves to a new encryption key is invalid all the same', async () => {
+  it('that is refused while it is encrypted with a new key is still invalid', async () => {
     const [former, current] = [randomBytes(32), randomBytes(32)].map((it) => it.toString('base64'));
     await createParts({ CREDENTIALS_ENCRYPTION_KEY: former }).connect();
     const parts = createParts({ CREDENTIALS_ENCRYPTION_KEY: `${current},${former}` });
@@ -291,7 +294,7 @@ describe("a user's own key", () => {
     [402, 'GATEWAY_OUT_OF_CREDITS'],
     [429, 'GATEWAY_RATE_LIMITED'],
     [500, 'GATEWAY_UNAVAILABLE'],
-  ])('that fails with %i fails with %s and never falls back', async (status, code) => {
+  ])('that fails with %i returns %s and never falls back', async (status, code) => {
     const { connect, embedAs, get } = createParts({ GATEWAY_API_KEYS: 'sk-server-key-01' });
     await connect();
     standIn.refusedKeys.set(standIn.issuedKey, status);
@@ -300,7 +303,7 @@ describe("a user's own key", () => {
     expect((await get('/me/gateway')).body.data.invalid).toBe(false);
   });
 
-  it('is needed where the server keys are not for users', async () => {
+  it('is required if users may not use the server keys', async () => {
     const { embedAs, gateway } = createParts({
       GATEWAY_API_KEYS: 'sk-server-key-01',
       GATEWAY_ALLOW_SERVER_KEYS: 'false',
@@ -309,7 +312,7 @@ describe("a user's own key", () => {
     expect((await gateway.credentials.resolveKeys(null)).source).toBe('server');
   });
 
-  it('is readable with the former encryption key, and then stored under the new one', async () => {
+  it('is readable with the old encryption key, and then encrypted with the new one', async () => {
     const [former, current] = [randomBytes(32), randomBytes(32)].map((it) => it.toString('base64'));
     await createParts({ CREDENTIALS_ENCRYPTION_KEY: former }).connect();
     const rotating = createParts({ CREDENTIALS_ENCRYPTION_KEY: `${current},${former}` });

@@ -58,7 +58,7 @@ function describeLockout(environmentOf: () => Environment) {
     expect(await fail(client, 6)).toEqual([401, 401, 401, 401, 401, 429]);
   });
 
-  it('lets no more guesses through when they come at once', async () => {
+  it('does not allow more guesses when they are simultaneous', async () => {
     const client = createClient(environmentOf());
     const guesses = Array.from({ length: 20 }, () => client.login(ADA.username, 'x'));
     const statuses = (await Promise.all(guesses)).map(({ status }) => status);
@@ -66,7 +66,7 @@ function describeLockout(environmentOf: () => Environment) {
     expect(statuses.filter((status) => status === 429)).toHaveLength(15);
   });
 
-  it('keeps nobody out who comes with the right password, however many come at once', async () => {
+  it('admits every simultaneous login with the right password', async () => {
     const client = createClient(environmentOf());
     expect(await fail(client, 4)).toEqual([401, 401, 401, 401]);
     const statuses = await Promise.all(
@@ -75,7 +75,7 @@ function describeLockout(environmentOf: () => Environment) {
     expect(statuses).toEqual(new Array(12).fill(200));
   });
 
-  it('locks out who waited for a guess that used up the last failure', async () => {
+  it('locks out a login that waited for the last allowed failure', async () => {
     const [isAsked, isReleased] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const slow: Database = {
       ...database.db,
@@ -99,7 +99,7 @@ function describeLockout(environmentOf: () => Environment) {
     }
   });
 
-  it('does not count an attempt that the database could not decide', async () => {
+  it('does not count an attempt that failed because of the database', async () => {
     const broken = createClient(environmentOf(), down);
     expect(await fail(broken, 7)).toEqual(new Array(7).fill(503));
   });
@@ -108,7 +108,7 @@ function describeLockout(environmentOf: () => Environment) {
 describe('the lockout in the process', () => {
   describeLockout(() => ({}));
 
-  it('lasts from the first failure, says truly how long, and is not prolonged', async () => {
+  it('lasts from the first failure, says how long, and is not extended', async () => {
     const client = createClient();
     await fail(client, 1);
     client.deps.clock.advance(100_000);
@@ -153,7 +153,7 @@ describe.skipIf(!hasRedisServer)('the lockout in Redis', () => {
     expect(await redis.send(['KEYS', 'backup:login:*'])).toEqual([]);
   });
 
-  it('ends and locks also when Redis has lost the end of the window', async () => {
+  it('still ends and locks when Redis has lost the end of the window', async () => {
     const client = createClient(redis.environment);
     await fail(client, 5);
     const [key] = (await redis.send(['KEYS', 'backup:login:*'])) as string[];
@@ -163,7 +163,7 @@ describe.skipIf(!hasRedisServer)('the lockout in Redis', () => {
     expect(Number(await redis.send(['PTTL', key]))).toBeGreaterThan(200_000);
   });
 
-  it('says truly how long it lasts', async () => {
+  it('says how long it lasts', async () => {
     const client = createClient(redis.environment);
     await fail(client, 5);
     const [key] = (await redis.send(['KEYS', 'backup:login:*'])) as string[];
@@ -183,7 +183,7 @@ describe.skipIf(!hasRedisServer)('the lockout in Redis', () => {
     },
   );
 
-  it('lets a login succeed whose count Redis cannot clear', async () => {
+  it('lets a login succeed even if Redis cannot clear its count', async () => {
     const client = createClient(redis.environment);
     await fail(client, 1);
     // The answer to the reservation is the last that Redis gives.

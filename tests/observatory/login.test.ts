@@ -2,12 +2,12 @@ import { jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../lib/database/database.ts';
 import { addUser, findPasswordHash } from '../../lib/records/users.ts';
-import { hashPassword } from '../../lib/security/password.ts';
+import { hashPassword, PASSWORD_COST } from '../../lib/security/password.ts';
 import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { TEST_SECRET } from '../support/deps.ts';
 import { downDatabaseWords, openDownDatabase } from '../support/down-database.ts';
 import { ADA, createObservatoryClient, TEST_JWT_SECRET } from '../support/observatory-client.ts';
-import { olderHash } from '../support/passwords.ts';
+import { olderHash, QUICK_COST } from '../support/passwords.ts';
 
 const GRACE = { username: 'grace', password: 'Ⅸ passwords of grace' };
 
@@ -16,7 +16,7 @@ let down: Database;
 
 beforeAll(async () => {
   [database, down] = await Promise.all([createPostgres(), openDownDatabase()]);
-  await addUser(database.db, GRACE.username, await hashPassword(GRACE.password));
+  await addUser(database.db, GRACE.username, await hashPassword(GRACE.password, QUICK_COST));
 });
 afterAll(() => Promise.all([database.close(), down.close()]));
 
@@ -27,7 +27,7 @@ describe('POST /auth/login', () => {
   it.each([
     ['the user of AUTH_USERNAME', ADA],
     ['a user of the table', GRACE],
-  ])('gives %s a token that says who, by whom, for whom and until when', async (_case, user) => {
+  ])('gives %s a token with subject, issuer, audience and expiry', async (_case, user) => {
     const { login, deps, get } = createClient({ JWT_EXPIRES_MINUTES: '5' });
     const { status, body } = await login(user.username, user.password);
     expect(status).toBe(200);
@@ -48,7 +48,7 @@ describe('POST /auth/login', () => {
     expect((await get('/auth/me', { token: body.access_token })).status).toBe(200);
   });
 
-  it('gives a token that ends with JWT_EXPIRES_MINUTES', async () => {
+  it('gives a token that expires after JWT_EXPIRES_MINUTES', async () => {
     const { login, get, deps } = createClient({ JWT_EXPIRES_MINUTES: '5' });
     const { body } = await login(ADA.username, ADA.password);
     deps.clock.advance(5 * 60_000 - 1_000);
@@ -64,7 +64,7 @@ describe('POST /auth/login', () => {
     expect((await createClient().get('/auth/me', { token: body.access_token })).status).toBe(401);
   });
 
-  it('takes a password in whichever form a keyboard composes it', async () => {
+  it('accepts a password in any Unicode composition', async () => {
     const { login } = createClient();
     expect((await login('grace', GRACE.password.normalize('NFKC'))).status).toBe(200);
     const configured = createClient({ AUTH_PASSWORD: 'Zoë’s password'.normalize('NFC') });
@@ -78,7 +78,7 @@ describe('POST /auth/login', () => {
     ['an unknown user', 'nobody', ADA.password],
     ['a name in another case', 'ADA', ADA.password],
     ['a stored hash for a password', 'grace', 'scrypt$32768$8$1$AAAA$AAAA'],
-  ])('answers 401 alike to %s', async (_case, username, password) => {
+  ])('gives the same 401 for %s', async (_case, username, password) => {
     const answer = await createClient().login(username, password);
     expect(answer.status).toBe(401);
     expect(answer.body.error).toEqual({
@@ -87,7 +87,7 @@ describe('POST /auth/login', () => {
     });
   });
 
-  it('knows no user of AUTH_USERNAME while AUTH_PASSWORD is unset', async () => {
+  it('does not accept AUTH_USERNAME without AUTH_PASSWORD', async () => {
     const { login } = createClient({ AUTH_PASSWORD: undefined });
     expect((await login(ADA.username, 'undefined')).status).toBe(401);
   });
@@ -143,7 +143,7 @@ describe('POST /auth/login', () => {
     },
   );
 
-  it('answers 503 while JWT_SECRET is unset, and the log names the variable', async () => {
+  it('answers 503 without JWT_SECRET, and the log names the variable', async () => {
     const { login, deps } = createClient({ JWT_SECRET: undefined });
     expect((await login(ADA.username, ADA.password)).status).toBe(503);
     expect(deps.logged.map(({ message }) => message).join()).toContain('JWT_SECRET');
@@ -153,7 +153,7 @@ describe('POST /auth/login', () => {
     ['AUTH_USERNAME', ADA.username],
     ['a stored user', GRACE.username],
     ['an unknown user', 'nobody'],
-  ])('asks the database as much for %s as for any other', async (_case, username) => {
+  ])('runs the same queries for %s as for any other', async (_case, username) => {
     const asked: unknown[] = [];
     const db: Database = {
       ...database.db,
@@ -166,10 +166,13 @@ describe('POST /auth/login', () => {
     expect(asked).toEqual(['find_password_hash']);
   });
 
-  it('hashes an older password anew when it was right, and keeps the tokens of its user', async () => {
+  it('renews an outdated hash after a login, and keeps the tokens of the user', async () => {
     const old = olderHash('password of lin');
     await addUser(database.db, 'lin', old);
-    const { login, get } = createClient();
+    const { login, get } = createObservatoryClient({
+      db: database.db,
+      passwordCost: PASSWORD_COST,
+    });
     expect((await login('lin', 'wrong password')).status).toBe(401);
     expect(await findPasswordHash(database.db, 'lin')).toBe(old);
     const first = await login('lin', 'password of lin');
@@ -180,7 +183,7 @@ describe('POST /auth/login', () => {
     }
   });
 
-  it('logs somebody in although the new hash cannot be stored', async () => {
+  it('lets a user log in even if the new hash cannot be stored', async () => {
     await addUser(database.db, 'max', olderHash('password of max', { N: 1024 }));
     const db: Database = {
       ...database.db,
@@ -189,7 +192,7 @@ describe('POST /auth/login', () => {
         return database.db.query(statement, values, options);
       },
     };
-    const { login, deps } = createObservatoryClient({ db });
+    const { login, deps } = createObservatoryClient({ db, passwordCost: PASSWORD_COST });
     expect((await login('max', 'password of max')).status).toBe(200);
     expect(deps.logged).toMatchObject([{ level: 'warn', error: { message: 'read-only' } }]);
   });
@@ -202,8 +205,13 @@ describe('POST /auth/login', () => {
     expect(text).not.toMatch(/a-name-that|a-wrong-guess/);
   });
 
-  it('refuses a flood that would wait for its turn, and serves those who do', async () => {
-    const { login } = createClient({ LOGIN_MAX_FAILURES: '1000' });
+  it('refuses logins when too many wait, and serves those that wait', async () => {
+    // Slower than all of them arrive.
+    const { login } = createObservatoryClient({
+      db: database.db,
+      environment: { LOGIN_MAX_FAILURES: '1000' },
+      passwordCost: { ...PASSWORD_COST, p: 1 },
+    });
     const answers = await Promise.all(
       Array.from({ length: 90 }, (_, n) => login('nobody', 'x', { peer: `198.51.100.${n}` })),
     );
@@ -230,7 +238,7 @@ describe('X-Client-Address', () => {
     return served;
   }
 
-  it('is counted by when X-Internal-Secret is valid', async () => {
+  it('is used for the count if X-Internal-Secret is valid', async () => {
     const headersOf = (n: number) => ({
       'X-Internal-Secret': TEST_SECRET,
       'X-Client-Address': `198.51.100.${n}`,
@@ -248,7 +256,7 @@ describe('X-Client-Address', () => {
     expect(await countServed(headersOf)).toBe(5);
   });
 
-  it('counts the peer when it is no address', async () => {
+  it('is replaced by the peer if it is not an address', async () => {
     const headersOf = (n: number) => ({
       'X-Internal-Secret': TEST_SECRET,
       'X-Client-Address': `garbage ${n}`,

@@ -46,7 +46,7 @@ describe('GET /api/embedding-models', () => {
     });
   });
 
-  it('says when it was not asked of the gateway now', async () => {
+  it('says whether the list is cached', async () => {
     const { get } = createClient();
     await get('/api/embedding-models');
     expect((await get('/api/embedding-models')).body.cached).toBe(true);

@@ -8,11 +8,12 @@ import {
   createObservatoryClient,
   type ObservatoryRequest,
 } from '../support/observatory-client.ts';
+import { QUICK_COST } from '../support/passwords.ts';
 
 let database: TestDatabase;
 beforeAll(async () => {
   database = await createPostgres();
-  await addUser(database.db, 'grace', await hashPassword('the password of grace'));
+  await addUser(database.db, 'grace', await hashPassword('the password of grace', QUICK_COST));
 });
 afterAll(() => database.close());
 
@@ -30,7 +31,7 @@ async function served(client: Client, times: number, request: ObservatoryRequest
 }
 
 describe('a user with a token', () => {
-  it('may ask 600 times a minute, from whichever addresses', async () => {
+  it('may send 600 requests a minute, from any addresses', async () => {
     const client = createClient();
     const token = await client.signToken(ADA.username);
     const { headers } = await client.get('/auth/me', { token });
@@ -41,19 +42,19 @@ describe('a user with a token', () => {
     expect(await served(client, 1, { token })).toBe(1);
   });
 
-  it('may ask as often as USER_MAX_REQUESTS_PER_MINUTE says', async () => {
+  it('may send USER_MAX_REQUESTS_PER_MINUTE requests a minute', async () => {
     const client = createClient({ USER_MAX_REQUESTS_PER_MINUTE: '7' });
     expect(await served(client, 10)).toBe(7);
   });
 
-  it('takes nothing from another user behind the same address', async () => {
+  it('does not use up the limit of another user at the same address', async () => {
     const client = createClient();
     await served(client, 601, { token: await client.signToken(ADA.username) });
     expect(await served(client, 1, { token: await client.signToken('grace') })).toBe(1);
     expect((await client.login(ADA.username, ADA.password)).status).toBe(200);
   });
 
-  it('is served although others of the address have used up its requests', async () => {
+  it('is served although others at the address have reached their limit', async () => {
     const client = createClient();
     expect(await served(client, 105, { token: null })).toBe(100);
     expect(await served(client, 1)).toBe(1);
@@ -82,7 +83,7 @@ describe('requests by address, 100 a minute', () => {
     expect((await post()).status).toBe(429);
   });
 
-  it('are those whose user the database cannot tell', async () => {
+  it('are those whose user cannot be checked without the database', async () => {
     const down = await openDownDatabase();
     const client = createObservatoryClient({ db: down });
     const token = await client.signToken('grace');

@@ -34,12 +34,12 @@ const serveBackend = (fetch: (request: Request) => Response | Promise<Response>)
   serveNode({ fetch, host: '127.0.0.1', port: 0, log: silentLog, clock: systemClock });
 
 describe('GET /observatory/ready', () => {
-  it('is 200 when all is well, for anyone', async () => {
+  it('is 200 for anyone when everything works', async () => {
     const { status, body } = await createClient().get(READY, { token: null });
     expect([status, body]).toEqual([200, allWell]);
   });
 
-  it('is not there without the prefix', async () => {
+  it('does not exist without the prefix', async () => {
     expect((await createClient().get('/ready')).status).toBe(404);
   });
 
@@ -67,7 +67,7 @@ describe('GET /observatory/ready', () => {
 });
 
 describe('go_backend', () => {
-  it('is asked at BACKEND_URL when it is set', async () => {
+  it('is asked at BACKEND_URL if it is set', async () => {
     const asked: string[] = [];
     const backend = await serveBackend((request) => {
       asked.push(new URL(request.url).pathname);
@@ -92,7 +92,7 @@ describe('go_backend', () => {
     await backend.close(0);
   });
 
-  it('is unreachable when nobody listens, or nothing is known of it', async () => {
+  it('is unreachable when nobody listens, or its address is unknown', async () => {
     const { get } = createClient({ BACKEND_URL: 'http://127.0.0.1:9' });
     expect((await get(READY)).body.go_backend).toBe('unreachable');
     const alone = createObservatoryClient({ db: database.db });
@@ -121,8 +121,8 @@ describe('go_backend', () => {
   });
 });
 
-describe('however many ask at the same time', () => {
-  it('asks the database and the service API once, and again for the next', async () => {
+describe('concurrent requests', () => {
+  it('share one check, and the next request checks again', async () => {
     let [queries, calls] = [0, 0];
     const counting: Database = {
       ...database.db,
@@ -146,7 +146,7 @@ describe('however many ask at the same time', () => {
     }
   });
 
-  it('logs once a minute what is wrong', async () => {
+  it('log the problem once a minute', async () => {
     const client = createClient({ JWT_SECRET: undefined });
     const told = () => client.deps.logged.filter(({ message }) => /is not ready/.test(message));
     for (const [wait, records] of [
@@ -162,7 +162,7 @@ describe('however many ask at the same time', () => {
 });
 
 describe('details', () => {
-  it('tell what is wrong to a user and to the bearer of the internal secret alone', async () => {
+  it('are only shown to a user or with the internal secret', async () => {
     const client = createClient({ BACKEND_URL: 'http://127.0.0.1:9' }, down);
     const details = {
       database: 'the database is unavailable: connect ECONNREFUSED',
@@ -183,7 +183,7 @@ describe('details', () => {
     }
   });
 
-  it('keep nobody waiting whom a database that hangs would have to know', async () => {
+  it('do not delay the answer while the database hangs', async () => {
     const hanging: Database = { ...database.db, query: () => new Promise(() => undefined) };
     const client = createClient({}, hanging);
     const answer = client.get(READY, { token: await client.signToken('grace') });
@@ -197,7 +197,7 @@ describe('details', () => {
     expect([status, body.database, body.details]).toEqual([503, 'unreachable', undefined]);
   });
 
-  it('stay away from a user whom the database that is down would have to know', async () => {
+  it('are hidden from a user who cannot be checked while the database is down', async () => {
     const client = createClient({}, down);
     const token = await client.signToken('grace');
     const { status, body } = await client.get(READY, { token });

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createEmbedded, createPostgres, type TestDatabase } from '../support/databases.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { createObservatoryClient } from '../support/observatory-client.ts';
-import { empty, insertLog, insertResult, insertRun, sql } from '../support/records.ts';
+import { empty, insertLog, insertResult, insertRun, truncate } from '../support/records.ts';
 import { activateBuiltIn, forgetGenerations, insertAnswer } from '../support/search.ts';
 
 // POST /search as it ships, with a stand-in gateway over HTTP.
@@ -20,7 +20,7 @@ afterAll(async () => {
 });
 afterEach(async () => {
   await empty(database.db);
-  await sql(database.db, 'TRUNCATE chat_messages, gateway_connections RESTART IDENTITY');
+  await truncate(database.db, 'chat_messages, gateway_connections');
   await forgetGenerations(database.db);
   gateway.requests.length = 0;
   gateway.next.clear();
@@ -81,7 +81,7 @@ describe('input', () => {
     expect(answer.error).toMatchObject({ code: 'VALIDATION_ERROR', details: [{ path }] });
   });
 
-  it('takes a query of 1,000 characters and a limit of 50', async () => {
+  it('accepts a query of 1,000 characters and a limit of 50', async () => {
     const answer = await search(client(), { query: 'x'.repeat(1_000), limit: 50 });
     expect(answer.status).toBe(200);
   });
@@ -90,7 +90,7 @@ describe('input', () => {
     { fts_weight: Number.MIN_VALUE },
     { semantic_weight: Number.MIN_VALUE },
     { fts_weight: Number.MIN_VALUE, semantic_weight: Number.MIN_VALUE },
-  ])('takes weights as small as a number can be: %j', async (weights) => {
+  ])('accepts the smallest possible weights: %j', async (weights) => {
     const from = client();
     await log('a certificate of the mirror');
     await activate(from, 'local/hashing-384');
@@ -130,7 +130,7 @@ describe('what leaves', () => {
 });
 
 describe('without vectors', () => {
-  it('is full text alone, degraded, when no generation is active', async () => {
+  it('uses only full text, degraded, if no generation is active', async () => {
     const id = await log('certificate');
     const answer = await search(client(), { query: 'certificate' });
     expect(ids(answer)).toEqual([id]);
@@ -142,7 +142,7 @@ describe('without vectors', () => {
     });
   });
 
-  it('is full text alone, degraded, on a database without the vector extension', async () => {
+  it('uses only full text, degraded, on a database without the vector extension', async () => {
     const postgres = await createPostgres();
     try {
       const id = await insertLog(postgres.db, { message: 'certificate' });
@@ -176,7 +176,7 @@ describe('without vectors', () => {
 });
 
 describe('with a model of the gateway', () => {
-  it('embeds the query with the keys of who asks, and finds by its vectors', async () => {
+  it("embeds the query with the caller's keys, and finds records by their vectors", async () => {
     const id = await log('aaaa bbbb');
     await log('cccc dddd');
     const from = client();
@@ -194,7 +194,7 @@ describe('with a model of the gateway', () => {
     ]);
   });
 
-  it('asks the database once when it knows what is active', async () => {
+  it('queries the database once if it knows the active generation', async () => {
     await log('aaaa bbbb');
     const from = client();
     await activate(from, 'acme/embed-free');
@@ -221,7 +221,7 @@ describe('with a model of the gateway', () => {
     expect([first, asked]).toEqual([2, 1]);
   });
 
-  it('redacts what it sends', async () => {
+  it('redacts the query that it sends', async () => {
     const token = `ghp_${'b'.repeat(36)}`;
     await log('aaaa');
     const from = client();
@@ -271,7 +271,7 @@ describe('with a model of the gateway', () => {
 describe('reranking', () => {
   const rerank = { rerank_model_id: 'acme/rerank-free' };
 
-  it('orders the best 50 anew and says so', async () => {
+  it('reranks the best 50 and says so', async () => {
     for (let n = 0; n < 70; n++) await log('a certificate');
     const answer = await search(client(), { query: 'certificate', limit: 3, ...rerank });
     expect(answer.body.data.total).toBe(3);
@@ -281,7 +281,7 @@ describe('reranking', () => {
     for (const result of answer.body.data.results) expect(result.reranked).toBe(true);
   });
 
-  it('takes the order and the scores of the model', async () => {
+  it('uses the order and the scores of the model', async () => {
     const second = await log('alpha once');
     const first = await log('alpha once more');
     gateway.script('/rerank', {
@@ -318,7 +318,7 @@ describe('reranking', () => {
     ['cuts the connection', { instead: 'reset' as const }],
     ['answers nonsense', { body: { results: [{ index: 99, relevance_score: 1 }] } }],
     ['is out of credits for the server', { status: 402 }],
-  ])('gives plain results, degraded, when the gateway %s', async (_what, scripted) => {
+  ])('returns unranked results, degraded, when the gateway %s', async (_what, scripted) => {
     const id = await log('alpha');
     gateway.script('/rerank', scripted);
     const answer = await search(client(), { query: 'alpha', ...rerank });
@@ -342,14 +342,14 @@ describe('reranking', () => {
     expect([answer.status, answer.body.error.code]).toEqual([status, code]);
   });
 
-  it('changes nothing where nothing was found, and asks nobody', async () => {
+  it('asks nobody if nothing was found', async () => {
     const answer = await search(client(), { query: 'zeppelin', ...rerank });
     expect(answer.body.data.results).toEqual([]);
     expect(gateway.requestsTo('/rerank')).toEqual([]);
   });
 });
 
-it('goes on with the active generation while another is built', async () => {
+it('keeps using the active generation while another is built', async () => {
   const id = await log('authentication failed');
   const generation = await activateBuiltIn(database.db);
   const from = client();

@@ -33,7 +33,7 @@ const namesOf = async (path: string, request = {}) =>
   );
 
 describe('POST /sessions', () => {
-  it('makes a session with a random id and without a name', async () => {
+  it('creates a session with a random id and without a name', async () => {
     const { status, body } = await client.send('POST', '/sessions');
     expect(status).toBe(201);
     expect(body.data.session_name).toBe('');
@@ -42,7 +42,7 @@ describe('POST /sessions', () => {
     expect(found.body.data).toEqual({ ...body.data, message_count: 0 });
   });
 
-  it('makes it with the id and the name that are given', async () => {
+  it('creates it with the given id and name', async () => {
     const { body } = await client.post('/sessions', {
       id: ID.toUpperCase(),
       session_name: ' Disk ',
@@ -50,11 +50,11 @@ describe('POST /sessions', () => {
     expect(body.data).toMatchObject({ id: ID, session_name: 'Disk' });
   });
 
-  it('takes a UUID of no version', async () => {
+  it('accepts a UUID without a version', async () => {
     expect((await client.post('/sessions', { id: OTHER_ID })).status).toBe(201);
   });
 
-  it('answers 409 for an id that is taken, also by another user, and changes nothing', async () => {
+  it('answers 409 for an existing id, also of another user, and changes nothing', async () => {
     await client.post('/sessions', { id: ID, session_name: 'Mine' });
     for (const request of [{}, asGrace]) {
       const answer = await client.post('/sessions', { id: ID, session_name: 'Other' }, request);
@@ -173,7 +173,7 @@ describe('GET /sessions/:id/messages', () => {
     expect((await client.get(`/sessions/${id}`)).body.data.message_count).toBe(2);
   });
 
-  it('takes secrets out of what tools answered', async () => {
+  it('removes secrets from tool results', async () => {
     const id = await create('talk');
     await addMessages(id, 2);
     const token = `ghp_${'a1B2'.repeat(10)}`;
@@ -184,7 +184,7 @@ describe('GET /sessions/:id/messages', () => {
     expect(text).not.toContain(token);
   });
 
-  it('gives the newest ones, and older ones before an id', async () => {
+  it('returns the newest ones, or older ones before an id', async () => {
     const id = await create('talk');
     await addMessages(id, 5);
     const read = async (query: string) =>

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { tools as offered } from '../../lib/tools/index.ts';
+import { tools as offered } from '../../lib/tools/catalogue.ts';
 import { connectHttp, withToken } from '../support/mcp.ts';
 import { insertRun } from '../support/records.ts';
 import { hasRedisServer } from '../support/redis-server.ts';

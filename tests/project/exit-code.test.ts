@@ -19,16 +19,13 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-it.each([
-  ['0 when all is well', 'expect(1).toBe(1)', 0],
-  ['1 when a test fails', 'expect(1).toBe(2)', 1],
-])('npm test ends with %s', async (_what, body, code) => {
-  const text = `import { expect, it } from 'vitest';\nit('is tried', () => ${body});\n`;
+it('npm test ends with 1 when a test fails', async () => {
+  const text = `import { expect, it } from 'vitest';\nit('is tried', () => expect(1).toBe(2));\n`;
   await writeFile(join(folder, 'one.test.ts'), text);
   const run = await execa('vitest', ['run', '--root', folder], {
     cwd: project,
     preferLocal: true,
     reject: false,
   });
-  expect(run.exitCode, run.stdout + run.stderr).toBe(code);
+  expect(run.exitCode, run.stdout + run.stderr).toBe(1);
 });

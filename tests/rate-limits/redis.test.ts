@@ -56,11 +56,6 @@ describe.skipIf(!hasRedisServer)('the Redis client', () => {
     expect(await redis.ping()).toBe('PONG');
   });
 
-  it('rejects when Redis does not answer in time', async () => {
-    rest.mode = 'hang';
-    await expect(open(rest.environment, 30).get('kept')).rejects.toThrow(/timeout/i);
-  });
-
   it('does not try a failed command again', async () => {
     rest.mode = 'fail';
     await expect(open(rest.environment).get('kept')).rejects.toThrow('the bridge is down');
@@ -70,5 +65,11 @@ describe.skipIf(!hasRedisServer)('the Redis client', () => {
   it('does not try again where nothing listens', async () => {
     const redis = open({ ...rest.environment, UPSTASH_REDIS_REST_URL: 'http://127.0.0.1:9' });
     await expect(redis.get('kept')).rejects.toThrow();
+  });
+
+  // The last one: what was given up may still arrive, and be counted.
+  it('rejects when Redis does not answer in time', async () => {
+    rest.mode = 'hang';
+    await expect(open(rest.environment, 30).get('kept')).rejects.toThrow(/timeout/i);
   });
 });

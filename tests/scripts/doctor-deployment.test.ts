@@ -29,8 +29,8 @@ const everySurface = ['service API', 'live feed', 'observatory', 'MCP server'];
 const examineDeployment = (changes: Record<string, string | undefined> = {}) =>
   examineWith({ ...deploymentSecrets, DATABASE_URL: neonUrl, ...changes }, { send: neon.fetch });
 
-describe('a deployment that has everything that is required', () => {
-  it('is well, and is told what it does without', async () => {
+describe('a deployment with everything required', () => {
+  it('passes, and lists what is not configured', async () => {
     const { report, of, features } = await examineDeployment();
     expect(report).toMatchObject({ configuration: 'hosted', ok: true });
     expect(of('database')).toMatchObject({ status: 'ok', detail: `Neon, ${NEON_HOST}` });
@@ -41,29 +41,29 @@ describe('a deployment that has everything that is required', () => {
     expect(of('redis')).toMatchObject({ status: 'warning', effect: 'prevents' });
     expect(of('backend').detail).toMatch(/^BACKEND_URL is not set: /);
     expect(features('works')).toEqual([
-      'service API: runs, results, logs and figures',
-      'service API: ending of runs whose worker died',
-      'live feed: new logs as they are written',
-      'observatory: search by words',
+      'service API: runs, results, logs and statistics',
+      'service API: sweep of stale runs',
+      'live feed: live logs',
+      'observatory: full-text search',
       "observatory: users' own gateway keys",
       'MCP server: tools over the network',
     ]);
     expect(features('limited')).toEqual(['observatory: chat']);
     expect(features('off')).toEqual([
-      'service API: limits that all instances count together',
+      'service API: rate limits across instances',
       'observatory: login and sessions',
-      'observatory: search by vectors',
+      'observatory: vector search',
       'observatory: reports by mail',
     ]);
   });
 
-  it('is not asked for git, archives or a server on this machine', async () => {
+  it('is not checked for git, archives or a local server', async () => {
     const { report } = await examineDeployment();
     const names = report.checks.map(({ name }) => name);
     for (const name of ['git', 'archives', 'server']) expect(names).not.toContain(name);
   });
 
-  it('has one who can log in when the variables name one', async () => {
+  it('has a user if the variables define one', async () => {
     const { of, features } = await examineDeployment({
       AUTH_USERNAME: ADA.username,
       AUTH_PASSWORD: ADA.password,
@@ -80,13 +80,13 @@ describe('a deployment that has everything that is required', () => {
   });
 });
 
-it('tells that gateway keys were stored with another encryption key', async () => {
+it('reports that gateway keys were stored with another encryption key', async () => {
   const { CREDENTIALS_ENCRYPTION_KEY: before } = deploymentSecrets;
   const sealed = createSealing(before).seal('sk-or-v1-key-of-ada', 'ada');
   await storeGatewayConnection(database.db, 'ada', { encryptedKey: sealed, keyHint: '…ada' });
   expect((await examineDeployment()).of('stored_keys')).toMatchObject({
     status: 'ok',
-    detail: 'gateway keys that can be read: 1',
+    detail: '1 readable gateway key',
   });
   const after = { CREDENTIALS_ENCRYPTION_KEY: 'cd'.repeat(32) };
   const { of, features } = await examineDeployment(after);
@@ -99,9 +99,9 @@ it('tells that gateway keys were stored with another encryption key', async () =
 
 describe('a deployment that lacks something', () => {
   it.each([
-    ['DATABASE_URL', 'database', 'service API: runs, results, logs and figures'],
-    ['INTERNAL_SECRET', 'INTERNAL_SECRET', 'live feed: new logs as they are written'],
-    ['JWT_SECRET', 'JWT_SECRET', 'observatory: search by words'],
+    ['DATABASE_URL', 'database', 'service API: runs, results, logs and statistics'],
+    ['INTERNAL_SECRET', 'INTERNAL_SECRET', 'live feed: live logs'],
+    ['JWT_SECRET', 'JWT_SECRET', 'observatory: full-text search'],
     ['MCP_AUTH_TOKEN', 'MCP_AUTH_TOKEN', 'MCP server: tools over the network'],
   ])('fails without %s', async (variable, name, feature) => {
     const { report, of, features } = await examineDeployment({ [variable]: undefined });
@@ -112,7 +112,7 @@ describe('a deployment that lacks something', () => {
   });
 
   it.each([
-    ['CRON_SECRET', 'service API: ending of runs whose worker died'],
+    ['CRON_SECRET', 'service API: sweep of stale runs'],
     ['CREDENTIALS_ENCRYPTION_KEY', "observatory: users' own gateway keys"],
   ])('is warned without %s', async (variable, feature) => {
     const { report, of, features } = await examineDeployment({ [variable]: undefined });
@@ -121,12 +121,12 @@ describe('a deployment that lacks something', () => {
     expect(features('off')).toContain(feature);
   });
 
-  it('fails with a database that this machine alone reaches', async () => {
+  it('fails with a database on this machine', async () => {
     const { report, of } = await examineDeployment({
       DATABASE_URL: 'postgres://u:p@localhost:1/x',
     });
     expect(report.ok).toBe(false);
-    expect(of('database').detail).toMatch(/which a deployed function does not reach$/);
+    expect(of('database').detail).toMatch(/which a deployed function cannot reach$/);
   });
 
   it('fails with a database that lacks migrations', async () => {
@@ -158,7 +158,7 @@ describe('a deployment that lacks something', () => {
     expect(JSON.stringify(report)).not.toContain('hidden-word-7');
   });
 
-  it('fails with a value that does not fit, and names the variable and not the value', async () => {
+  it('fails with an invalid value, naming only the variable', async () => {
     const { report, of } = await examineDeployment({
       JWT_EXPIRES_MINUTES: 'forever',
       TRUSTED_PROXIES: '10.0.0.0/99',
@@ -177,7 +177,7 @@ describe('a deployment that lacks something', () => {
     ['WS_ALLOWED_ORIGINS', 'here', 'variables', ['live feed']],
     ['GATEWAY_BASE_URL', 'here', 'variables', ['observatory', 'MCP server']],
     ['UPSTASH_REDIS_REST_TOKEN', 'token-of-tests', 'redis', everySurface],
-  ])('tells which functions refuse %s=%s', async (name, value, check, surfaces) => {
+  ])('reports which functions refuse %s=%s', async (name, value, check, surfaces) => {
     const { report, of } = await examineDeployment({ [name]: value });
     expect(of(check).status).toBe('failed');
     const because = report.features.filter((feature) => feature.because === check);
@@ -194,11 +194,11 @@ describe('a deployment that lacks something', () => {
     await endProgress(database.db);
     expect(report.ok).toBe(false);
     expect(of('unfinished_move')).toMatchObject({ status: 'failed', effect: 'limits' });
-    expect(features('limited')).toContain('service API: runs, results, logs and figures');
+    expect(features('limited')).toContain('service API: runs, results, logs and statistics');
     expect((await examineDeployment()).report.ok).toBe(true);
   });
 
-  it('is warned of turns that outlast a function', async () => {
+  it('is warned of chat turns that exceed the time limit of functions', async () => {
     const { of } = await examineDeployment({ AGENT_REQUEST_DEADLINE_SECONDS: '300' });
     expect(of('limits')).toMatchObject({ status: 'warning', next: 'set less than 300' });
     expect((await examineDeployment()).of('limits').status).toBe('ok');
@@ -221,7 +221,7 @@ describe('a deployment that lacks something', () => {
 });
 
 describe('Redis', () => {
-  it.skipIf(!hasRedisServer)('is written to, and leaves nothing behind', async () => {
+  it.skipIf(!hasRedisServer)('is tested by a write that leaves nothing behind', async () => {
     const redis = await startUpstashRest();
     const local = { isHosted: false };
     const examined = await examineWith(
@@ -239,7 +239,7 @@ describe('Redis', () => {
     expect(failed.of('redis')).toMatchObject({ status: 'failed', latency_ms: null });
   });
 
-  it('fails with half of its variables', async () => {
+  it('fails with only one of its variables', async () => {
     const { of } = await examineDeployment({ UPSTASH_REDIS_REST_URL: 'https://redis.invalid' });
     expect(of('redis')).toMatchObject({
       status: 'failed',

@@ -4,7 +4,7 @@ import { examineWith } from '../support/doctor.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { type ScriptedAnswer, startScriptedServer } from '../support/scripted-server.ts';
 
-/** Nothing on this machine is looked for but what a test names. */
+/** Nothing on this machine is searched for but what a test names. */
 const nothingElse = {
   INTERNAL_SECRET: 'i'.repeat(40),
   PORT: '0',
@@ -35,13 +35,13 @@ describe('the model gateway', () => {
     return { ok: report.ok, text: JSON.stringify(report), check: of('gateway') };
   };
 
-  it('is not asked while it is not configured', async () => {
+  it('is not contacted if it is not configured', async () => {
     const { report, of } = await examineWith(nothingElse, local);
     expect(report.ok).toBe(true);
     expect(of('gateway')).toMatchObject({ status: 'off', effect: 'limits' });
   });
 
-  it('answers with its models, and is asked nothing that costs', async () => {
+  it('lists its models, without calls that cost anything', async () => {
     gateway.script('/key', { status: 200, body: {} }, { status: 200, body: {} });
     expect((await ask()).check).toMatchObject({
       status: 'ok',
@@ -51,15 +51,21 @@ describe('the model gateway', () => {
     expect(gateway.requests.every(({ method }) => method === 'GET')).toBe(true);
   });
 
-  it('is taken as it is when it has no way to look at a key', async () => {
+  it('passes if it offers no way to check a key', async () => {
     expect((await ask()).check.status).toBe('ok');
   });
 
   it.each([
-    ['at /key', [first], 'warning', '1 of 2 keys of GATEWAY_API_KEYS refused', '1'],
-    ['at /key', [second], 'warning', '1 of 2 keys of GATEWAY_API_KEYS refused', '2'],
-    ['everywhere', [first, second], 'failed', '2 of 2 keys of GATEWAY_API_KEYS refused', '1, 2'],
-  ])('refuses keys %s', async (_where, keys, status, detail, numbers) => {
+    ['at /key', [first], 'warning', '1 of 2 keys of GATEWAY_API_KEYS were rejected', '1'],
+    ['at /key', [second], 'warning', '1 of 2 keys of GATEWAY_API_KEYS were rejected', '2'],
+    [
+      'everywhere',
+      [first, second],
+      'failed',
+      '2 of 2 keys of GATEWAY_API_KEYS were rejected',
+      '1, 2',
+    ],
+  ])('rejects keys %s', async (_where, keys, status, detail, numbers) => {
     for (const key of keys) gateway.refusedKeys.set(key, 401);
     const { ok, text, check } = await ask();
     expect(check).toMatchObject({ status, detail });
@@ -70,7 +76,7 @@ describe('the model gateway', () => {
 
   it.each([
     ['is not set', '', /no default model/],
-    ['is not listed', 'acme/gone', /GATEWAY_MODEL is not among the models$/],
+    ['is not listed', 'acme/gone', /GATEWAY_MODEL is not one of them$/],
   ])('is told apart when the default model %s', async (_what, GATEWAY_MODEL, detail) => {
     const { check } = await ask({ GATEWAY_MODEL });
     expect(check).toMatchObject({ status: 'warning', effect: 'limits' });
@@ -106,7 +112,7 @@ describe('the mail service', () => {
   };
   const domains = (name: string, status: string) => ({ body: { data: [{ name, status }] } });
 
-  it('takes the key, and is asked to send nothing', async () => {
+  it('accepts the key, and sends nothing', async () => {
     const { check, received } = await ask(domains('example.com', 'verified'));
     expect(check).toMatchObject({
       status: 'ok',
@@ -122,7 +128,7 @@ describe('the mail service', () => {
     ]);
   });
 
-  it('takes a key that may do nothing but send', async () => {
+  it('accepts a key that can only send', async () => {
     const body = { statusCode: 401, name: 'restricted_api_key', message: 'only send emails' };
     expect((await ask({ status: 401, body })).check).toMatchObject({
       status: 'ok',
@@ -141,7 +147,11 @@ describe('the mail service', () => {
   });
 
   it.each([
-    [401, { name: 'validation_error', message: 'API key is invalid' }, 'RESEND_API_KEY is refused'],
+    [
+      401,
+      { name: 'validation_error', message: 'API key is invalid' },
+      'RESEND_API_KEY was rejected',
+    ],
     [503, 'down', /answered 503$/],
     [200, '<html>', /answered 200$/],
   ])('fails the configuration when it answers %i %j', async (status, body, detail) => {
@@ -158,7 +168,7 @@ describe('the mail service', () => {
   });
 });
 
-it('gives a part up that does not answer, each after a time of its own', async () => {
+it('gives up on services that do not answer, each with its own time limit', async () => {
   const gateway = await startGateway();
   gateway.always = { instead: 'hang' };
   const mail = await startScriptedServer(() => () => undefined);

@@ -35,7 +35,7 @@ const move = (options: Partial<Parameters<typeof moveDatabase>[0]> = {}) =>
 const countLogs = async (db: Database) =>
   (await sql<{ n: number }>(db, 'SELECT count(*)::int AS n FROM execution_logs'))[0]?.n;
 
-/** A handle whose connection is lost for good before the statement that fits for the given time. */
+/** A handle whose connection is lost permanently before the n-th matching statement. */
 function losing(db: Database, pattern: RegExp, time: number): Database {
   let left = time;
   return {
@@ -54,16 +54,16 @@ describe.each([
 ] as const)('a move that lost %s', (_name, pattern, which) => {
   const lost = () => move({ [which]: losing({ source, target }[which].db, pattern, 2) });
 
-  it('names the table that it got to', async () => {
+  it('names the table at which it failed', async () => {
     await expect(lost()).rejects.toMatchObject({
       code: 'SERVICE_UNAVAILABLE',
-      message: expect.stringMatching(/^execution_logs was moved as far as \d+ rows$/),
+      message: expect.stringMatching(/^execution_logs failed after \d+ rows$/),
       cause: new Error('the connection was lost'),
     });
     expect(await countLogs(target.db)).toBeLessThan(4500);
   });
 
-  it('goes on behind what arrived, and moves nothing twice', async () => {
+  it('continues after the last stored page, and moves nothing twice', async () => {
     await expect(lost()).rejects.toThrow();
     const arrived = Number(await countLogs(target.db));
     expect(arrived).toBeGreaterThan(0);
@@ -75,7 +75,7 @@ describe.each([
         copied: (rows, total) => steps.push(total - rows),
       },
     });
-    expect(notes[0]).toBe('going on with the unfinished move');
+    expect(notes[0]).toBe('continuing the unfinished move');
     expect(steps).toHaveLength(Math.ceil((4500 - arrived) / 2000));
     expect(steps.at(-1)).toBe(0);
     expect(moved).toContainEqual({ table: 'execution_logs', rows: 4500 });
@@ -85,7 +85,7 @@ describe.each([
     ).toEqual([{ n: 4500 }]);
   });
 
-  it('starts over when it is told to', async () => {
+  it('starts over with --start-over', async () => {
     await expect(lost()).rejects.toThrow();
     await sql(source.db, "UPDATE execution_logs SET message = 'changed' WHERE id = 1");
     expect(await move({ startOver: true })).toContainEqual({
@@ -98,18 +98,18 @@ describe.each([
   });
 });
 
-it('the target of an unfinished move is refused as the source of another', async () => {
+it('the target of an unfinished move is rejected as the source of another', async () => {
   const lost = losing(target.db, /INSERT INTO "execution_logs"/, 1);
   await expect(move({ target: lost })).rejects.toThrow();
   const third = await createPostgres();
   await expect(move({ source: target.db, target: third.db })).rejects.toMatchObject({
     code: 'CONFLICT',
-    message: 'the source is itself the target of a move that is not finished',
+    message: 'the source is the target of an unfinished move',
   });
   await third.close();
 });
 
-it('of two moves into one target at once, one says that the other has begun', async () => {
+it('of two concurrent moves into one target, one reports that the other has started', async () => {
   const inTheMoment: Database = {
     ...target.db,
     async query(statement, values, options) {
@@ -120,7 +120,7 @@ it('of two moves into one target at once, one says that the other has begun', as
   };
   await expect(move({ target: inTheMoment })).rejects.toMatchObject({
     code: 'CONFLICT',
-    message: 'another move into the target has just begun',
+    message: 'another move into the target has just started',
   });
   expect(await move()).toContainEqual({ table: 'execution_logs', rows: 4500 });
 });
@@ -136,8 +136,8 @@ it('a database is not moved into itself, also while it is empty', async () => {
   expect(await move()).toContainEqual({ table: 'execution_logs', rows: 4500 });
 });
 
-describe('a target that holds something', () => {
-  it('is refused as it is', async () => {
+describe('a target with data', () => {
+  it('is rejected as it is', async () => {
     await sql(target.db, "INSERT INTO users VALUES ('grace', 'hash')");
     const refusal = 'the target is not empty: it has rows in users';
     await expect(move()).rejects.toMatchObject({ code: 'CONFLICT', message: refusal });
@@ -145,11 +145,11 @@ describe('a target that holds something', () => {
     expect(await sql(target.db, 'SELECT id FROM backup_runs')).toEqual([]);
   });
 
-  it('is not emptied by a command to start over', async () => {
+  it('is not emptied by --start-over', async () => {
     await sql(target.db, "INSERT INTO users VALUES ('grace', 'hash')");
     await expect(move({ startOver: true })).rejects.toMatchObject({
       code: 'CONFLICT',
-      message: 'the target holds no unfinished move',
+      message: 'the target has no unfinished move',
     });
     expect(await sql(target.db, 'SELECT username FROM users')).toEqual([{ username: 'grace' }]);
   });
@@ -159,7 +159,7 @@ it.each([
   ['a row that was changed', "UPDATE backup_runs SET status = 'failed' WHERE id = 5"],
   ['a row that came', 'INSERT INTO backup_runs DEFAULT VALUES'],
   ['a row that is gone', 'DELETE FROM backup_runs WHERE id = 10'],
-])('tells of %s in the source meanwhile, until it starts over', async (_what, change) => {
+])('reports %s in the source meanwhile, until it starts over', async (_what, change) => {
   const report = {
     ...silent,
     copied: (_rows: number, _total: number, table: string) => {
@@ -171,7 +171,8 @@ it.each([
     move({ report, target: { ...target.db, query: afterChange } }),
   ).rejects.toMatchObject({
     code: 'CONFLICT',
-    message: 'source and target differ in backup_runs: something wrote meanwhile',
+    message:
+      'source and target differ in backup_runs: something has written to them during the move',
   });
   await move({ startOver: true });
 
@@ -181,7 +182,7 @@ it.each([
   }
 });
 
-it('holds no more than a page or one row in memory', async () => {
+it('keeps at most a page or one row in memory', async () => {
   await sql(source.db, 'DELETE FROM execution_logs');
   const big = (n: number, bytes: number) =>
     `INSERT INTO execution_logs (message) SELECT repeat('x', ${bytes}) FROM generate_series(1, ${n})`;
@@ -218,25 +219,25 @@ it('holds no more than a page or one row in memory', async () => {
   expect(small).toHaveLength(5);
 });
 
-it('takes tables of older writers over, with their NULLs and without columns of their own', async () => {
+it('copies tables of older writers, with their NULLs and without their extra columns', async () => {
   await sql(source.db, 'ALTER TABLE execution_logs ALTER COLUMN level DROP NOT NULL');
   await sql(source.db, 'ALTER TABLE execution_logs ADD COLUMN host text');
   await sql(source.db, "INSERT INTO execution_logs (level, host) VALUES (NULL, 'a')");
   const notes: string[] = [];
   await move({ report: { ...silent, note: (line) => notes.push(line) } });
-  expect(notes).toContain('left out of execution_logs, as not ours: host');
+  expect(notes).toContain('not copied from execution_logs, as they belong to other programs: host');
   expect(await sql(target.db, 'SELECT id::int FROM execution_logs WHERE level IS NULL')).toEqual([
     { id: 4501 },
   ]);
 });
 
-it('names the tables that stay behind', async () => {
+it('lists the tables that are not copied', async () => {
   await sql(source.db, 'CREATE TABLE orders (id int); CREATE TABLE "of a newer version" (id int)');
   const notes: string[] = [];
   await move({ report: { ...silent, note: (line) => notes.push(line) } });
   expect(notes).toEqual([
-    expect.stringMatching(/^embeddings are left out/),
-    'left out, as not ours: of a newer version, orders',
+    expect.stringMatching(/^embeddings are not copied/),
+    'not copied, as they belong to other programs: of a newer version, orders',
     'comparing',
   ]);
 });

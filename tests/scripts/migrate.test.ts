@@ -2,9 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { systemClock } from '../../lib/clock.ts';
-import { openEmbeddedDatabase } from '../../lib/database/embedded/open.ts';
-import { createPostgres, silentLog } from '../support/databases.ts';
+import { createEmbedded, createPostgres } from '../support/databases.ts';
 import { runScript } from '../support/script.ts';
 
 let folder: string;
@@ -16,14 +14,14 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 const runMigrate = (env: Record<string, string>, args: string[] = []) =>
   runScript('migrate', { args, cwd: folder, env });
 
-const applied = /was given \d+ migrations\n$/;
+const applied = /received \d+ migrations\n$/;
 
 describe('npm run migrate', () => {
-  it('migrates the database of DATABASE_URL, and says when there is nothing to do', async () => {
+  it('migrates the database of DATABASE_URL, and reports when there is nothing to do', async () => {
     const database = await createPostgres({ migrated: false });
     const env = { DATABASE_URL: database.url };
     const withoutVectors =
-      'search runs on full text alone: the vector extension is not installed on this database server\n';
+      'search uses only full text: the vector extension is not installed on this database server\n';
     const first = await runMigrate(env);
     expect(first).toMatchObject({ code: 0, stderr: withoutVectors });
     expect(first.stdout).toMatch(applied);
@@ -34,7 +32,7 @@ describe('npm run migrate', () => {
     expect(rows).toEqual([{ count: 0 }]);
     expect(await runMigrate(env)).toEqual({
       code: 0,
-      stdout: 'the database of DATABASE_URL has every migration already\n',
+      stdout: 'the database of DATABASE_URL is up to date\n',
       stderr: withoutVectors,
     });
     await database.close();
@@ -45,24 +43,17 @@ describe('npm run migrate', () => {
     const first = await runMigrate(env);
     expect(first).toMatchObject({ code: 0, stderr: '' });
     expect(first.stdout).toMatch(applied);
-    expect((await runMigrate(env)).stdout).toBe(
-      'the embedded database in data has every migration already\n',
-    );
+    expect((await runMigrate(env)).stdout).toBe('the embedded database in data is up to date\n');
   });
 
   it('migrates the embedded database of a running server through its socket', async () => {
-    const running = await openEmbeddedDatabase({
-      dataDir: join(folder, 'running'),
-      listen: null,
-      log: silentLog,
-      clock: systemClock,
-    });
-    const result = await runMigrate({ DATA_DIR: join(folder, 'running') });
+    const { db: running, dataDir, close } = await createEmbedded({ migrated: false });
+    const result = await runMigrate({ DATA_DIR: dataDir });
     expect(result).toMatchObject({ code: 0, stderr: '' });
     expect(result.stdout).toMatch(/^the embedded database of the running server /);
     const rows = await running.query({ text: 'SELECT count(*)::int AS count FROM backup_runs' });
     expect(rows).toEqual([{ count: 0 }]);
-    await running.close();
+    await close();
   });
 
   it.each([
@@ -83,7 +74,7 @@ describe('npm run migrate', () => {
     expect(stderr).not.toContain('hidden');
   });
 
-  it('refuses arguments that it does not know with exit code 2', async () => {
+  it('rejects arguments that it does not know with exit code 2', async () => {
     const { code, stderr } = await runMigrate({}, ['--down']);
     expect(code).toBe(2);
     expect(stderr).toContain('Usage: npm run migrate');

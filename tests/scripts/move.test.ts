@@ -1,11 +1,11 @@
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
 import { systemClock } from '../../lib/clock.ts';
 import { openEmbeddedDatabase } from '../../lib/database/embedded/open.ts';
-import { migrate } from '../../lib/database/migrate.ts';
 import { createPostgres, silentLog, type TestDatabase } from '../support/databases.ts';
+import { copyTemplate } from '../support/embedded-templates.ts';
 import { insertRun, sql } from '../support/records.ts';
 import { runScript } from '../support/script.ts';
 import { startOnTerminal } from '../support/terminal.ts';
@@ -23,8 +23,8 @@ const openEmbedded = () =>
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'move-'));
+  copyTemplate(inject('embeddedTemplates'), join(folder, 'data'), 'migrated');
   const db = await openEmbedded();
-  await migrate(db, 'drizzle');
   await insertRun(db, { status: 'completed' });
   await sql(
     db,
@@ -49,7 +49,7 @@ describe('npm run move', () => {
     expect({ code, stderr }).toEqual({
       code: 0,
       stderr: expect.stringMatching(
-        /^moving the embedded database in data to 127\.0\.0\.1:\d+\/test_\w+\nembeddings are left out, .*\ncomparing\n$/,
+        /^moving the embedded database in data to 127\.0\.0\.1:\d+\/test_\w+\nembeddings are not copied, .*\ncomparing\n$/,
       ),
     });
     expect(stdout).toMatch(/^table +rows\nbackup_runs +1\nbackup_results +0\n/);
@@ -75,7 +75,7 @@ describe('npm run move', () => {
     expect(await sql(target.db, 'SELECT status FROM backup_runs')).toEqual([{ status: 'failed' }]);
   });
 
-  it('refuses while a server has the database, which could write meanwhile', async () => {
+  it('rejects while a server has the database, which could write meanwhile', async () => {
     const running = await openEmbedded();
     const { code, stderr } = await runMove(target.url);
     await running.close();
@@ -93,7 +93,7 @@ describe('npm run move', () => {
       (path: string) => mkdir(join(path, 'postgres'), { recursive: true }),
       ['postgres'],
     ],
-  ])('makes no database where there is %s', async (_what, make, left) => {
+  ])('does not create a database if there is %s', async (_what, make, left) => {
     const path = join(folder, 'other');
     await make(path);
     const { code, stderr } = await runMove(target.url, { env: { DATA_DIR: 'other' } });
@@ -105,7 +105,7 @@ describe('npm run move', () => {
     await rm(path, { recursive: true, force: true });
   });
 
-  it('says which side does not answer, without its password', async () => {
+  it('reports which side does not answer, without its password', async () => {
     const { code, stdout, stderr } = await runMove('postgres://grace:hidden-word@127.0.0.1:1/x\n');
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toMatch(/^the target: the database is unavailable: .*ECONNREFUSED.*\n$/);
@@ -116,14 +116,14 @@ describe('npm run move', () => {
     ['no address', '', []],
     ['something that is no address', 'mysql://grace:hidden-word@127.0.0.1/x\n', []],
     ['an address among the arguments', '', ['postgres://grace:hidden-word@127.0.0.1/x']],
-  ])('refuses %s with exit code 2 and without repeating it', async (_what, stdin, args) => {
+  ])('rejects %s with exit code 2 and without repeating it', async (_what, stdin, args) => {
     const { code, stdout, stderr } = await runMove(stdin, { args });
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    expect(stderr).toMatch(/^the target must be given|^too many arguments/);
+    expect(stderr).toMatch(/^the target must be|^too many arguments/);
     expect(stderr).not.toContain('hidden-word');
   });
 
-  it('asks for the address on a terminal, and does not show it', async () => {
+  it('prompts for the address on a terminal, and does not show it', async () => {
     const { waitFor, type, finished } = startOnTerminal('move', {
       args: [],
       cwd: folder,

@@ -2,41 +2,49 @@ import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { execa } from 'execa';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { embeddedUrl } from '../../lib/database/embedded/address.ts';
 import { findFreePort } from '../../scripts/free-port.ts';
 import { connect } from '../support/connection.ts';
+import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { emptyFolder, freePorts, startIn } from '../support/local-start.ts';
 import { type RunningScript, runScript } from '../support/script.ts';
 
-let folder: Awaited<ReturnType<typeof emptyFolder>>;
-const running: RunningScript[] = [];
+type Folder = Awaited<ReturnType<typeof emptyFolder>>;
 
-beforeEach(async () => {
-  folder = await emptyFolder();
-});
-afterEach(async () => {
-  for (const { child, finished } of running.splice(0)) {
-    child.kill('SIGKILL');
-    await finished;
-  }
-  await folder.remove();
-});
-
-const start = async (env?: Record<string, string>, how?: { isFirst: boolean }) => {
-  const script = await startIn(folder.path, env, how);
-  running.push(script);
-  return script;
-};
-const refused = (env: Record<string, string>) =>
-  runScript('start', { cwd: folder.path, env: { ...freePorts, ...env } });
-const localEnv = () => join(folder.path, '.data/local.env');
 const bearer = (secret: string | undefined) => ({ headers: { Authorization: `Bearer ${secret}` } });
+const statusOf = async (url: string, init?: RequestInit) => (await fetch(url, init)).status;
+
+async function kill({ child, finished }: RunningScript, signal: NodeJS.Signals) {
+  child.kill(signal);
+  return finished;
+}
+
+/** Runs the request that a start has printed, in its folder. */
+async function paste(output: string, { path: cwd }: Folder, env: Record<string, string> = {}) {
+  const [, command = 'false'] = /^ +(curl .*)$/m.exec(output) ?? [];
+  const { stdout } = await execa(command, { cwd, shell: true, env });
+  return { command, answer: JSON.parse(stdout) };
+}
 
 describe('npm start with nothing configured', () => {
+  let folder: Folder;
+  let server: Awaited<ReturnType<typeof startIn>>;
+  const inData = (name: string) => join(folder.path, '.data', name);
+  const readSecrets = async () => parseEnv(await readFile(inData('local.env'), 'utf8'));
+
+  beforeAll(async () => {
+    folder = await emptyFolder();
+    server = await startIn(folder.path, {}, { isFirst: true });
+  });
+  afterAll(async () => {
+    await kill(server, 'SIGKILL');
+    await folder.remove();
+  });
+
   it('makes secrets that only their owner can read, says so, and serves with them', async () => {
-    const { url, output } = await start({}, { isFirst: true });
-    const secrets = parseEnv(await readFile(localEnv(), 'utf8'));
+    const { url, output } = server;
+    const secrets = await readSecrets();
     expect(Object.keys(secrets).toSorted()).toEqual([
       'AUTH_PASSWORD',
       'AUTH_USERNAME',
@@ -45,7 +53,7 @@ describe('npm start with nothing configured', () => {
       'JWT_SECRET',
       'MCP_AUTH_TOKEN',
     ]);
-    expect((await stat(localEnv())).mode & 0o777).toBe(0o600);
+    expect((await stat(inData('local.env'))).mode & 0o777).toBe(0o600);
     expect(output()).toContain('INTERNAL_SECRET');
     for (const [name, value = ''] of Object.entries(secrets)) {
       if (name !== 'AUTH_USERNAME') expect(output()).not.toContain(value);
@@ -54,13 +62,19 @@ describe('npm start with nothing configured', () => {
     const stats = await fetch(`${url}/api/dashboard/stats`, bearer(secrets.INTERNAL_SECRET));
     expect(stats.status).toBe(200);
     expect(await stats.json()).toMatchObject({ total_runs: 0, last_run_at: null });
-    expect((await fetch(`${url}/api/dashboard/stats`)).status).toBe(401);
+    expect(await statusOf(`${url}/api/dashboard/stats`)).toBe(401);
+  });
+
+  it('prints a request that can be pasted', async () => {
+    const { answer } = await paste(server.output(), folder);
+    expect(answer).toHaveProperty('total_runs', 0);
   });
 
   it('opens no port for its database, and says how its socket is used', async () => {
-    const { output } = await start();
     const data = join(folder.path, '.data');
-    expect(output()).toContain(`Database     embedded, in .data: psql -h ${data} -U postgres\n`);
+    expect(server.output()).toContain(
+      `Database     embedded, in .data: psql -h ${data} -U postgres\n`,
+    );
     const client = await connect(embeddedUrl(data));
     expect((await client.query('SELECT count(*)::int AS runs FROM backup_runs')).rows).toEqual([
       { runs: 0 },
@@ -68,87 +82,112 @@ describe('npm start with nothing configured', () => {
     await client.end();
   });
 
-  it('opens a port for its database with a password that it makes and shows', async () => {
-    const port = String(await findFreePort(20_000));
-    const { output } = await start({ EMBEDDED_DB_PORT: port });
-    const { EMBEDDED_DB_PASSWORD } = parseEnv(await readFile(localEnv(), 'utf8'));
-    expect(EMBEDDED_DB_PASSWORD).toMatch(/^[\w-]{24}$/);
-    const url = `postgres://postgres:${EMBEDDED_DB_PASSWORD}@127.0.0.1:${port}/postgres`;
-    expect(output()).toContain(` and at ${url}\n`);
-    await (await connect(url)).end();
-  });
-
-  it('does not show a password of the database that a person chose', async () => {
-    const { output } = await start({
-      EMBEDDED_DB_PORT: String(await findFreePort(20_100)),
-      EMBEDDED_DB_PASSWORD: 'chosen-by-hand',
-    });
-    expect(output()).toContain('postgres://postgres:$EMBEDDED_DB_PASSWORD@127.0.0.1:');
-    expect(output()).not.toContain('chosen-by-hand');
-  });
-
-  it('makes the default archive folder for its owner alone, and none that is configured', async () => {
-    const { child, finished } = await start();
-    expect((await stat(join(folder.path, '.data/archives'))).mode & 0o777).toBe(0o700);
-    child.kill('SIGTERM');
-    await finished;
-    const elsewhere = join(folder.path, 'elsewhere');
-    await start({ BACKUP_ARCHIVE_PATH: elsewhere });
-    await expect(stat(elsewhere)).rejects.toThrow('ENOENT');
-  });
-
-  it('stops on SIGTERM with exit code 0, and keeps its secrets and data over a restart', async () => {
-    const first = await start();
-    const secrets = await readFile(localEnv(), 'utf8');
-    first.child.kill('SIGTERM');
-    expect((await first.finished).code).toBe(0);
-
-    const second = await start();
-    expect(await readFile(localEnv(), 'utf8')).toBe(secrets);
-    expect((await fetch(`${second.url}/ready`)).status).toBe(200);
-  });
-
-  it('starts again at once after SIGKILL', async () => {
-    const first = await start();
-    first.child.kill('SIGKILL');
-    await first.finished;
-    const second = await start();
-    expect((await fetch(`${second.url}/ready`)).status).toBe(200);
+  it('makes the default archive folder for its owner alone', async () => {
+    expect((await stat(inData('archives'))).mode & 0o777).toBe(0o700);
   });
 
   it('refuses a second server on the same DATA_DIR in one line', async () => {
-    await start();
-    const { code, stderr } = await refused({});
+    const { code, stderr } = await runScript('start', { cwd: folder.path, env: freePorts });
     expect(code).toBe(1);
     expect(stderr).toMatch(/^[^\n]*DATA_DIR[^\n]*\n$/);
+  });
+
+  it('stops on SIGTERM with exit code 0, and keeps its secrets and data over a restart', async () => {
+    const secrets = await readSecrets();
+    expect((await kill(server, 'SIGTERM')).code).toBe(0);
+    const port = String(await findFreePort(20_000));
+    const elsewhere = join(folder.path, 'elsewhere');
+    server = await startIn(folder.path, {
+      EMBEDDED_DB_PORT: port,
+      BACKUP_ARCHIVE_PATH: elsewhere,
+    });
+    expect(await statusOf(`${server.url}/ready`)).toBe(200);
+
+    // With a port there is one secret more: the database's password, which is made and shown.
+    const { EMBEDDED_DB_PASSWORD, ...kept } = await readSecrets();
+    expect(kept).toEqual(secrets);
+    expect(EMBEDDED_DB_PASSWORD).toMatch(/^[\w-]{24}$/);
+    const url = `postgres://postgres:${EMBEDDED_DB_PASSWORD}@127.0.0.1:${port}/postgres`;
+    expect(server.output()).toContain(` and at ${url}\n`);
+    await (await connect(url)).end();
+    // An archive folder that is configured is not made.
+    await expect(stat(elsewhere)).rejects.toThrow('ENOENT');
+  });
+
+  it('starts again at once after SIGKILL, also beside a .env that came later', async () => {
+    await kill(server, 'SIGKILL');
+    await writeFile(join(folder.path, '.env'), 'LOG_LEVEL=info\n');
+    server = await startIn(folder.path, {
+      EMBEDDED_DB_PORT: String(await findFreePort(20_100)),
+      EMBEDDED_DB_PASSWORD: 'chosen-by-hand',
+    });
+    expect(await statusOf(`${server.url}/ready`)).toBe(200);
+    expect((await paste(server.output(), folder)).answer).toHaveProperty('total_runs', 0);
+    // A password of the database that a person chose is not shown.
+    expect(server.output()).toContain('postgres://postgres:$EMBEDDED_DB_PASSWORD@127.0.0.1:');
+    expect(server.output()).not.toContain('chosen-by-hand');
   });
 });
 
 describe('npm start with a configuration', () => {
-  it('refuses an INTERNAL_SECRET below 32 characters in one line without its value', async () => {
-    const secret = 'only-thirty-one-characters-long';
-    const { code, stderr, stdout } = await refused({ INTERNAL_SECRET: secret });
-    expect(code).toBe(1);
-    expect(stderr).toMatch(/^INTERNAL_SECRET [^\n]*32 characters[^\n]*\n$/);
-    expect(stdout + stderr).not.toContain(secret);
+  const secret = 'a-secret-that-is-long-enough-for-anyone';
+  let database: TestDatabase;
+  let folder: Folder;
+  const running: RunningScript[] = [];
+
+  beforeAll(async () => {
+    database = await createPostgres();
+  });
+  afterAll(() => database.close());
+  beforeEach(async () => {
+    folder = await emptyFolder();
+  });
+  afterEach(async () => {
+    for (const script of running.splice(0)) await kill(script, 'SIGKILL');
+    await folder.remove();
   });
 
-  it('takes a short one, with a warning, while API_REQUIRE_AUTH is false', async () => {
+  /** Where it is not about the embedded database, which takes longer to start. */
+  const start = async (env: Record<string, string> = {}) => {
+    const script = await startIn(folder.path, { DATABASE_URL: database.url, ...env });
+    running.push(script);
+    return script;
+  };
+  const refused = (env: Record<string, string>) =>
+    runScript('start', { cwd: folder.path, env: { ...freePorts, ...env } });
+
+  it('refuses an INTERNAL_SECRET below 32 characters in one line without its value', async () => {
+    const short = 'only-thirty-one-characters-long';
+    const { code, stderr, stdout } = await refused({ INTERNAL_SECRET: short });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^INTERNAL_SECRET [^\n]*32 characters[^\n]*\n$/);
+    expect(stdout + stderr).not.toContain(short);
+  });
+
+  it('accepts a short one, with a warning, while API_REQUIRE_AUTH is false', async () => {
     const { url, output } = await start({ INTERNAL_SECRET: 'short', API_REQUIRE_AUTH: 'false' });
-    expect((await fetch(`${url}/api/backups`)).status).toBe(200);
+    expect(await statusOf(`${url}/api/backups`)).toBe(200);
     expect(output()).toMatch(/"level":"warn".*API_REQUIRE_AUTH/);
   });
 
-  it('makes up nothing beside a .env', async () => {
-    await writeFile(join(folder.path, '.env'), 'API_REQUIRE_AUTH=false\n');
-    await start();
-    await expect(stat(localEnv())).rejects.toThrow('ENOENT');
+  it('makes up nothing beside a .env, and prefers the process environment to it', async () => {
+    await writeFile(join(folder.path, '.env'), 'API_REQUIRE_AUTH=false\nLOG_LEVEL=loud\n');
+    const { url, output } = await start({ LOG_LEVEL: 'error' });
+    expect(await statusOf(`${url}/api/backups`)).toBe(200);
+    expect((await paste(output(), folder)).answer).toHaveProperty('total_runs', 0);
+    await expect(stat(join(folder.path, '.data/local.env'))).rejects.toThrow('ENOENT');
   });
 
-  it('prefers the process environment to .env', async () => {
-    await writeFile(join(folder.path, '.env'), 'API_REQUIRE_AUTH=false\nLOG_LEVEL=loud\n');
-    const { url } = await start({ LOG_LEVEL: 'error' });
-    expect((await fetch(`${url}/api/backups`)).status).toBe(200);
+  it.each<[string, string | null, Record<string, string>]>([
+    ['with a secret of the environment', null, { INTERNAL_SECRET: secret }],
+    ['with a DATA_DIR that needs quotes', null, { DATA_DIR: "it's mine" }],
+    ['with a secret in .env', `INTERNAL_SECRET="${secret}"\n`, {}],
+  ])('prints a request that can be pasted, %s', async (_when, dotEnv, env) => {
+    if (dotEnv !== null) await writeFile(join(folder.path, '.env'), dotEnv);
+    const { output } = await start(env);
+    const { command, answer } = await paste(output(), folder, env);
+    expect(command).not.toContain(secret);
+    expect(answer).toHaveProperty('total_runs', 0);
   });
 
   it('says in one line that the port of the embedded database needs a password', async () => {
@@ -166,25 +205,17 @@ describe('npm start with a configuration', () => {
     expect(stderr).toMatch(/^the embedded database in [^\n]*Move that folder aside[^\n]*\n$/);
   });
 
-  it('refuses to start without a secret beside a .env that has none', async () => {
+  it('rejects to start without a secret next to a .env that has none', async () => {
     await writeFile(join(folder.path, '.env'), 'LOG_LEVEL=info\n');
     const { code, stderr } = await refused({});
     expect(code).toBe(1);
     expect(stderr).toMatch(/^INTERNAL_SECRET [^\n]*\n$/);
   });
 
+  // What each variable rejects is in tests/config/.
   it.each([
-    ['PORT', '70000'],
     ['PORT', 'eighty'],
-    ['STALE_RUN_AFTER_MINUTES', '-1'],
     ['DATABASE_URL', 'mysql://localhost/x'],
-    ['TRUSTED_PROXIES', '10.0.0.0/8,nonsense'],
-    ['LOG_LEVEL', 'loud'],
-    ['JWT_SECRET', 'too-short'],
-    ['CRON_SECRET', 'too-short'],
-    ['MCP_AUTH_TOKEN', 'too-short'],
-    ['AUTH_PASSWORD', 'too-short'],
-    ['BACKEND_URL', 'http://backend.example'],
     ['CREDENTIALS_ENCRYPTION_KEY', 'no-key'],
   ])('names a bad %s in one line without its value %s', async (name, value) => {
     const { code, stderr } = await refused({ [name]: value });
@@ -193,7 +224,7 @@ describe('npm start with a configuration', () => {
     expect(stderr).not.toContain(value);
   });
 
-  it('refuses a git that is too old in one line', async () => {
+  it('rejects a git that is too old in one line', async () => {
     const git = join(folder.path, 'git');
     await writeFile(git, '#!/bin/sh\necho git version 2.39.3\n', { mode: 0o755 });
     const { code, stderr } = await refused({ PATH: folder.path });
@@ -208,7 +239,7 @@ describe('npm start with a configuration', () => {
     const other = await emptyFolder();
     const { code, stderr } = await runScript('start', {
       cwd: other.path,
-      env: { ...freePorts, PORT: new URL(url).port },
+      env: { DATABASE_URL: database.url, LOG_LEVEL: 'error', PORT: new URL(url).port },
     });
     await other.remove();
     expect(code).toBe(1);
@@ -222,36 +253,5 @@ describe('npm start with a configuration', () => {
     expect(code).toBe(1);
     expect(stderr).toMatch(/^[^\n]*database[^\n]*\n$/);
     expect(stderr).not.toContain('pass-word');
-  });
-});
-
-describe('the request that npm start prints can be pasted', () => {
-  const secret = 'a-secret-that-is-long-enough-for-anyone';
-  const paste = async (output: string, env: Record<string, string> = {}) => {
-    const [, command = 'false'] = /^ +(curl .*)$/m.exec(output) ?? [];
-    expect(command).not.toContain(secret);
-    const { stdout } = await execa(command, { cwd: folder.path, shell: true, env });
-    return JSON.parse(stdout);
-  };
-
-  it.each<[string, string | null, Record<string, string>]>([
-    ['after a first start', null, {}],
-    ['with a secret of the environment', null, { INTERNAL_SECRET: secret }],
-    ['with a DATA_DIR that needs quotes', null, { DATA_DIR: "it's mine" }],
-    ['with a secret in .env', `INTERNAL_SECRET="${secret}"\n`, {}],
-    ['with no secret at all', 'API_REQUIRE_AUTH=false\n', {}],
-  ])('%s', async (_when, dotEnv, env) => {
-    if (dotEnv !== null) await writeFile(join(folder.path, '.env'), dotEnv);
-    const { output } = await start(env);
-    expect(await paste(output(), env)).toHaveProperty('total_runs', 0);
-  });
-
-  it('beside a .env that came after the secrets were made', async () => {
-    const first = await start();
-    first.child.kill('SIGTERM');
-    await first.finished;
-    await writeFile(join(folder.path, '.env'), 'LOG_LEVEL=info\n');
-    const { output } = await start();
-    expect(await paste(output())).toHaveProperty('total_runs', 0);
   });
 });

@@ -47,7 +47,7 @@ describe('npm run users', () => {
     expect(derived.toString('base64')).toBe(key);
   });
 
-  it('refuses a name that is taken and keeps the stored password', async () => {
+  it('rejects a name that is taken and keeps the stored password', async () => {
     await users(['add', 'grace'], `${PASSWORD}\n`);
     const before = await storedHash('grace');
     const { code, stderr } = await users(['add', 'grace'], 'another password\n');
@@ -55,11 +55,11 @@ describe('npm run users', () => {
     expect(await storedHash('grace')).toBe(before);
   });
 
-  it('refuses a password below 12 characters', async () => {
+  it('rejects a password below 12 characters', async () => {
     const { code, stderr } = await users(['add', 'short'], 'eleven char\n');
     expect({ code, stderr }).toEqual({
       code: 2,
-      stderr: 'a password has at least 12 characters\n',
+      stderr: 'a password must have at least 12 characters\n',
     });
     expect(await storedHash('short')).toBeUndefined();
   });
@@ -80,7 +80,7 @@ describe('npm run users', () => {
     expect(await adding.finished).toMatchObject({ code: 0, stdout: 'added edsger\n' });
   });
 
-  it('gives a user another password, and says when there is none', async () => {
+  it('changes a password, and reports an unknown user', async () => {
     const before = await storedHash('ada');
     const { code, stdout, stderr } = await users(['password', 'ada'], 'a newer password\n');
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'changed the password of ada\n' });
@@ -93,7 +93,7 @@ describe('npm run users', () => {
     );
   });
 
-  it('removes a user, and says when there is none', async () => {
+  it('removes a user, and reports an unknown user', async () => {
     expect((await users(['remove', 'ada'])).stdout).toBe('removed ada\n');
     const { code, stderr } = await users(['remove', 'ada']);
     expect({ code, stderr }).toEqual({ code: 1, stderr: 'user ada does not exist\n' });
@@ -132,7 +132,7 @@ describe('npm run users', () => {
     await empty.close();
     expect({ code, stderr }).toEqual({
       code: 1,
-      stderr: 'the database does not have our tables yet: run `npm run migrate`\n',
+      stderr: 'the database has no tables yet: run `npm run migrate`\n',
     });
   });
 

@@ -1,7 +1,7 @@
 import { addUser } from '../../lib/records/users.ts';
 import { hashPassword } from '../../lib/security/password.ts';
-import type { Caller } from '../../scripts/access-table.ts';
 import { type LocalServer, startLocalServer } from '../../scripts/local-server.ts';
+import type { Caller } from '../../scripts/tables/access-table.ts';
 import { chatEnvironment } from '../support/chat.ts';
 import { createEmbedded, type TestDatabase } from '../support/databases.ts';
 import { TEST_SECRET } from '../support/deps.ts';
@@ -10,18 +10,19 @@ import { temporaryFolder } from '../support/git.ts';
 import { type MailService, startMailService } from '../support/mail.ts';
 import { TEST_TOKEN } from '../support/mcp.ts';
 import { ADA, observatoryEnvironment, TEST_JWT_SECRET } from '../support/observatory-client.ts';
+import { QUICK_COST } from '../support/passwords.ts';
 import { insertLog, insertResult, insertRun, insertSnapshot } from '../support/records.ts';
 import { makeWays, OTHER, type Way } from './ways.ts';
 
 const CRON_SECRET = 'a-secret-of-the-cron-of-tests-0123456789';
 
-/** The whole server as `npm start` runs it, with data, two users and stand-ins of what it calls. */
+/** The whole server as run by `npm start`, with data, two users and stand-ins of external services. */
 export interface AccessWorld {
   server: Pick<LocalServer, 'url' | 'close'>;
   database: TestDatabase;
   gateway: Gateway;
   mail: MailService;
-  /** Every way in which a caller may present what it has, each as headers. */
+  /** Every way in which a caller can send its credential, as headers. */
   ways: Record<Caller, Way[]>;
   close(): Promise<void>;
 }
@@ -34,7 +35,7 @@ export async function startAccessWorld(): Promise<AccessWorld> {
     temporaryFolder(),
   ]);
   const { db } = database;
-  await addUser(db, OTHER, await hashPassword(`the password of ${OTHER}`));
+  await addUser(db, OTHER, await hashPassword(`the password of ${OTHER}`, QUICK_COST));
   const run = await insertRun(db, { status: 'completed', total_repos: 1 });
   await insertResult(db, run, 'ada/app', { status: 'completed' });
   await insertLog(db, { run_id: run, level: 'info', message: 'cloned ada/app' });
@@ -53,7 +54,7 @@ export async function startAccessWorld(): Promise<AccessWorld> {
     PATH: process.env.PATH,
     PORT: '0',
     LOG_LEVEL: 'error',
-    // So that each request has an address of its own: no limit of the rate gets in the way.
+    // So that each request has its own address: no limit of the rate gets in the way.
     TRUSTED_PROXIES: '127.0.0.1',
   });
   return {

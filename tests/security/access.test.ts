@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type AccessRow, callers, readAccessTable } from '../../scripts/access-table.ts';
 import { allRoutes } from '../../scripts/build/openapi.ts';
+import { type AccessRow, callers, readAccessTable } from '../../scripts/tables/access-table.ts';
 import { type AccessRequest, MARK, makeRequest } from './access-requests.ts';
 import { type AccessWorld, startAccessWorld } from './access-world.ts';
 import { ask, type PlainAnswer } from './ask.ts';
@@ -24,7 +24,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-/** Asks once, from an address of its own so that no limit is reached. */
+/** Sends one request, from a separate address so that no limit is reached. */
 function send(
   method: string,
   request: Pick<AccessRequest, 'path' | 'headers' | 'body' | 'endless'>,
@@ -51,16 +51,16 @@ const challenges: Record<string, RegExp> = {
   others: /^Bearer realm=backup-api$/,
 };
 
-/** Asks as every caller in each of its ways, and says which answers are not the table's. */
+/** Sends requests as every caller in each of its ways, and returns the responses that differ from the table. */
 async function tryCallers(row: AccessRow, method: string, make: () => Promise<AccessRequest>) {
   const made = [await make()];
   const faults: string[] = [];
   const isPublic = callers.every((caller) => row.access[caller] === 'yes');
   for (const caller of callers) {
     const expected = row.access[caller];
-    // A public route does not look at what is presented; once for each caller is enough.
+    // Public routes ignore credentials, so one request per caller is enough.
     for (const [index, way] of world.ways[caller].slice(0, isPublic ? 1 : undefined).entries()) {
-      // What a caller was let in to may be used up.
+      // A request that is let in may use up what it asks for.
       if (index > 0 && expected === 'yes') made.push(await make());
       const request = made.at(-1) as AccessRequest;
       const status = expected === 'yes' ? request.answers : Number(expected);
@@ -112,12 +112,12 @@ describe.each(named(table.filter((row) => isObservatory(row) && !isOnlyPrefixed(
 describe('the table', () => {
   const rows = table.map((row) => `${row.method} ${barePath(row)}`).sort();
 
-  it('has every route that is declared, and no other', () => {
+  it('lists every declared route, and no other', () => {
     const names = allRoutes.map(({ method, path }) => `${method.toUpperCase()} ${path}`);
     expect(rows).toEqual(names.sort());
   });
 
-  it('has every route that /openapi.json describes, and no other', async () => {
+  it('lists every route of /openapi.json, and no other', async () => {
     const { text } = await send('GET', { path: '/openapi.json' });
     const { paths } = JSON.parse(text) as { paths: Record<string, Record<string, unknown>> };
     const described = Object.entries(paths).flatMap(([path, item]) =>

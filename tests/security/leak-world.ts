@@ -3,13 +3,14 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { addUser } from '../../lib/records/users.ts';
 import { hashPassword } from '../../lib/security/password.ts';
-import type { Caller } from '../../scripts/access-table.ts';
+import type { Caller } from '../../scripts/tables/access-table.ts';
 import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { createRepository, temporaryFolder } from '../support/git.ts';
 import { freePorts } from '../support/local-start.ts';
 import { type MailService, startMailService } from '../support/mail.ts';
 import { ADA } from '../support/observatory-client.ts';
+import { QUICK_COST } from '../support/passwords.ts';
 import { insertLog, insertResult, insertRun, insertSnapshot, sql } from '../support/records.ts';
 import { type RunningScript, startScript } from '../support/script.ts';
 import { type ScriptedServer, startScriptedServer } from '../support/scripted-server.ts';
@@ -17,7 +18,7 @@ import { type Canary, makeCanary, plain } from './canaries.ts';
 import { watchGit } from './watched-git.ts';
 import { makeWays, OTHER, type Way } from './ways.ts';
 
-/** `npm start` with a canary in everything secret, and parts that tell everybody what they were told. */
+/** `npm start` with a canary in every secret, and services that echo what they receive. */
 export interface LeakWorld {
   server: { url: string };
   script: RunningScript;
@@ -136,7 +137,7 @@ export async function startLeakWorld(): Promise<LeakWorld> {
 }
 
 async function fillWorld({ db }: TestDatabase, folder: string): Promise<void> {
-  await addUser(db, OTHER, await hashPassword(`the password of ${OTHER}`));
+  await addUser(db, OTHER, await hashPassword(`the password of ${OTHER}`, QUICK_COST));
   const run = await insertRun(db, { status: 'failed', total_repos: 1, failed: 1 });
   await insertResult(db, run, 'acme/widgets', { status: 'failed', error_message: 'no' });
   await insertLog(db, { run_id: run, level: 'error', message: 'could not clone acme/widgets' });

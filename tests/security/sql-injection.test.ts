@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { describeTool, tools } from '../../lib/tools/index.ts';
-import { callers, readAccessTable } from '../../scripts/access-table.ts';
+import { tools } from '../../lib/tools/catalogue.ts';
+import { describeTool } from '../../lib/tools/describe-tool.ts';
 import { allRoutes } from '../../scripts/build/openapi.ts';
+import { callers, readAccessTable } from '../../scripts/tables/access-table.ts';
 import { scriptChat } from '../support/chat.ts';
 import { asMessage } from '../support/mcp.ts';
 import { sql } from '../support/records.ts';
@@ -9,10 +10,10 @@ import { makeRequest } from './access-requests.ts';
 import { type AccessWorld, startAccessWorld } from './access-world.ts';
 import { ask } from './ask.ts';
 
-// SQL in every parameter, field and argument of every route and tool. What would run of it draws a number
-// from a sequence, which no rollback gives back.
+// Sends SQL in every parameter, field and argument of every route and tool. If any of it ran, it would
+// advance a sequence, which no rollback undoes.
 
-/** How SQL would get out of where a value stands: a string, a number, an identifier, a list, a pattern. */
+/** Ways in which SQL would escape from a value: a string, a number, an identifier, a list, a pattern. */
 const attacks = [
   "' || nextval('drawn') || '",
   "'; SELECT nextval('drawn'); --",
@@ -59,7 +60,7 @@ function answerAlways(): void {
 
 const table = readAccessTable();
 
-/** Headers that let a request in to a route. */
+/** Headers that give access to a route. */
 function headersFor(path: string): Record<string, string> {
   const row = table.find((it) => it.path === path || it.path === `/observatory${path}`);
   const caller = callers.findLast((it) => row?.access[it] === 'yes') ?? 'nobody';
@@ -171,7 +172,7 @@ it('searches for text that Postgres would take for its own syntax', async () => 
   }
 });
 
-it('after all of that no number was drawn, and every table is there', async () => {
+it('the sequence has not advanced, and every table still exists', async () => {
   const { db } = world.database;
   const [drawn] = await sql<{ is_called: boolean }>(db, 'SELECT is_called FROM drawn');
   expect(drawn).toEqual({ is_called: false });
@@ -179,7 +180,7 @@ it('after all of that no number was drawn, and every table is there', async () =
   expect(rows).toEqual([{ runs: '1' }]);
 });
 
-it('a number that is drawn would be seen', async () => {
+it('an advanced sequence would be detected', async () => {
   const { db } = world.database;
   await sql(db, "SELECT nextval('drawn')");
   expect(await sql(db, 'SELECT is_called FROM drawn')).toEqual([{ is_called: true }]);

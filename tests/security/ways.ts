@@ -1,4 +1,4 @@
-import type { Caller } from '../../scripts/access-table.ts';
+import type { Caller } from '../../scripts/tables/access-table.ts';
 import { createTestClock } from '../support/clock.ts';
 import { ADA, signToken, type TokenChanges } from '../support/observatory-client.ts';
 

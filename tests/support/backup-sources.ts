@@ -1,9 +1,12 @@
+import { afterAll, beforeAll, beforeEach } from 'vitest';
 import { createBackupsApp } from '../../lib/backups/app.ts';
 import { systemClock } from '../../lib/clock.ts';
+import type { Database } from '../../lib/database/database.ts';
 import { serveNode } from '../../lib/http/serve.ts';
 import { createRemoteSource } from '../../lib/mcp/remote/source.ts';
 import type { BackupSource } from '../../lib/tools/backup-source.ts';
 import { createDatabaseSource } from '../../lib/tools/database-source.ts';
+import type { ToolDeps } from '../../lib/tools/tool.ts';
 import { createTestClock, type TestClock } from './clock.ts';
 import {
   createPostgres,
@@ -12,6 +15,8 @@ import {
   type TestDatabaseOptions,
 } from './databases.ts';
 import { createTestDeps, TEST_SECRET } from './deps.ts';
+import { empty } from './records.ts';
+import { createTestToolDeps } from './tools.ts';
 
 /** A data source of tools over a database that a test fills. */
 export interface TestSource {
@@ -66,3 +71,28 @@ export const everySource = [
   ['the database', openDatabaseSource],
   ['the service API', openRemoteSource],
 ] as const;
+
+/** The data source of a test file or block, with its database. */
+export interface SourceWorld {
+  deps: ToolDeps;
+  database: TestDatabase;
+  db: Database;
+}
+
+/** Opens a data source for the tests of a file or block, and empties its database before each of them. */
+export function setUpSource(open: () => Promise<TestSource> = openDatabaseSource): SourceWorld {
+  const world = {} as SourceWorld;
+  let opened: TestSource;
+  beforeAll(async () => {
+    opened = await open();
+    const { source, database } = opened;
+    Object.assign(world, {
+      deps: createTestToolDeps({ backups: source }),
+      database,
+      db: database.db,
+    });
+  });
+  afterAll(() => opened.close());
+  beforeEach(() => empty(world.db));
+  return world;
+}

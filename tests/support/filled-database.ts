@@ -7,6 +7,7 @@ import { createClient } from './client.ts';
 import { createTestDeps } from './deps.ts';
 import { createBatches, startBuiltIn } from './embeddings.ts';
 import { ADA, createObservatoryClient, observatoryEnvironment } from './observatory-client.ts';
+import { QUICK_COST } from './passwords.ts';
 import { sql } from './records.ts';
 
 /** Who is in table `users` of a filled database. */
@@ -67,7 +68,7 @@ export async function fillDatabase(db: Database): Promise<void> {
     `INSERT INTO worker_repo_state (repo_full_name, archive_key, archive_sha256)
      VALUES ('Org/b', 'org__b.bundle', 'b'), ('org/A', 'org__a.bundle', 'a'), ('Ørg/c', '', NULL)`,
   );
-  await addUser(db, GRACE.username, await hashPassword(GRACE.password));
+  await addUser(db, GRACE.username, await hashPassword(GRACE.password, QUICK_COST));
   await createGatewayCredentials(
     createTestDeps({ db, environment: observatoryEnvironment }),
   ).connect(ADA.username, ADAS_GATEWAY_KEY);

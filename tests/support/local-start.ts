@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { inject } from 'vitest';
-import { copyTemplate } from './embedded-template.ts';
+import { copyTemplate } from './embedded-templates.ts';
 import { type RunningScript, startScript } from './script.ts';
 
 /** Ports that the system chooses, so that tests run beside each other and beside a real server. */
@@ -24,7 +24,8 @@ export async function startIn(
   { isFirst = false } = {},
 ): Promise<RunningScript & { url: string }> {
   if (!isFirst && env.DATABASE_URL === undefined) {
-    await copyTemplate(inject('embeddedTemplate'), resolve(cwd, env.DATA_DIR ?? '.data'));
+    const dataDir = resolve(cwd, env.DATA_DIR ?? '.data');
+    copyTemplate(inject('embeddedTemplates'), dataDir, 'migrated');
   }
   const script = startScript('start', { cwd, env: { ...freePorts, ...env } });
   const [, url = ''] = await script.waitFor(/API +(http:\/\/\S+)\/api/);

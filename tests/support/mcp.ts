@@ -2,16 +2,17 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
+import type { Hono } from 'hono';
 import { z } from 'zod';
 import { systemClock } from '../../lib/clock.ts';
 import { AppError } from '../../lib/errors.ts';
+import type { HttpEnv } from '../../lib/http/env.ts';
 import { serveNode } from '../../lib/http/serve.ts';
 import { createMcpApp, type McpAppOptions } from '../../lib/mcp/app.ts';
 import type { Catalogue } from '../../lib/mcp/offers.ts';
-import { readTool } from '../../lib/tools/tool.ts';
 import { silentLog } from './databases.ts';
 import { createTestDeps, type TestDepsOptions } from './deps.ts';
-import { createTestToolDeps } from './tools.ts';
+import { createTestToolDeps, testTool } from './tools.ts';
 
 /** The bearer token of tests, and the headers that carry it. */
 export const TEST_TOKEN = 'a-token-of-mcp-tests-with-39-characters';
@@ -23,55 +24,56 @@ export const asMessage = {
   Accept: 'application/json, text/event-stream',
 };
 
-/** A catalogue that needs nothing: tools that echo, fail, wait until they are canceled, and the like. */
+export const listTools = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
+
+/** A request that calls a tool. */
+export const callOf = (name: string, given?: object, id: number | string = 1) => ({
+  jsonrpc: '2.0',
+  id,
+  method: 'tools/call',
+  params: { name, arguments: given },
+});
+
+/** Sends a message, or a text in its place, with the token. */
+export function postMessage(
+  app: Hono<HttpEnv>,
+  path: string,
+  message: unknown,
+  headers: Record<string, string> = {},
+) {
+  return app.request(path, {
+    method: 'POST',
+    headers: { ...withToken, ...asMessage, ...headers },
+    body: typeof message === 'string' ? message : JSON.stringify(message),
+  });
+}
+
+/** A catalogue without dependencies: tools that echo, fail, break and wait, resources and a prompt. */
 export function createFixtureCatalogue() {
   const canceled: string[] = [];
   const waiting = Promise.withResolvers<void>();
+  const text = z.string().meta({ description: 'Any text.' });
   const catalogue: Catalogue = {
     tools: [
-      readTool({
-        name: 'echo',
-        title: 'Echo',
-        description: 'Answers with what it was given.',
-        input: z.strictObject({ text: z.string().meta({ description: 'What to answer.' }) }),
-        output: z.object({ text: z.string() }),
-        handler: ({ text }) => ({ text }),
-      }),
-      readTool({
-        name: 'refuse',
-        title: 'Refuse',
-        description: 'Fails with what it was given.',
-        input: z.strictObject({ text: z.string().meta({ description: 'What to say.' }) }),
-        output: z.object({}),
-        handler: ({ text }) => {
-          throw new AppError('NOT_FOUND', text);
+      testTool('echo', ({ text }) => ({ text }), { input: { text }, output: { text: z.string() } }),
+      testTool(
+        'refuse',
+        ({ text }) => {
+          throw new AppError('NOT_FOUND', String(text));
         },
+        { input: { text } },
+      ),
+      testTool('break', () => {
+        throw new Error('the inside of the server');
       }),
-      readTool({
-        name: 'break',
-        title: 'Break',
-        description: 'Fails in a way that nobody foresaw.',
-        input: z.strictObject({}),
-        output: z.object({}),
-        handler: () => {
-          throw new Error('the inside of the server');
-        },
-      }),
-      readTool({
-        name: 'wait',
-        title: 'Wait',
-        description: 'Waits until it is canceled.',
-        input: z.strictObject({}),
-        output: z.object({}),
-        handler: (_input, _deps, { signal }) => {
-          waiting.resolve();
-          return new Promise((_resolve, reject) => {
-            signal.addEventListener('abort', () => {
-              canceled.push('wait');
-              reject(signal.reason);
-            });
+      testTool('wait', (_input, _deps, { signal }) => {
+        waiting.resolve();
+        return new Promise((_resolve, reject) => {
+          signal.addEventListener('abort', () => {
+            canceled.push('wait');
+            reject(signal.reason);
           });
-        },
+        });
       }),
     ],
     resources: [
@@ -106,6 +108,12 @@ export function createFixtureCatalogue() {
     /** Resolves when the tool `wait` runs. */
     waiting: waiting.promise,
   };
+}
+
+/** An app whose calls of the tool `wait` can be observed. */
+export function createWaitingApp() {
+  const { catalogue, ...observed } = createFixtureCatalogue();
+  return { ...createTestMcpApp({}, { loadCatalogue: async () => catalogue }), ...observed };
 }
 
 /** An app with a token, over the fixture catalogue unless another is given. */

@@ -5,6 +5,7 @@ import type { Route } from '../../lib/http/route.ts';
 import { createObservatoryApp, type ObservatoryAppOptions } from '../../lib/observatory/app.ts';
 import { observatoryEndpoints } from '../../lib/observatory/observatory-endpoints.ts';
 import { createTestDeps, type TestDeps, type TestDepsOptions } from './deps.ts';
+import { QUICK_COST } from './passwords.ts';
 import { checkShape } from './shape.ts';
 
 /** The signing key of tests, and the user who is in the environment and in no table. */
@@ -23,7 +24,7 @@ export interface ObservatoryAnswer {
   status: number;
   headers: Headers;
   text: string;
-  // biome-ignore lint/suspicious/noExplicitAny: every JSON answer is held against its route's schema.
+  // biome-ignore lint/suspicious/noExplicitAny: every JSON answer is validated against its route's schema.
   body: any;
 }
 
@@ -61,18 +62,19 @@ export interface TokenChanges {
 }
 
 /**
- * Calls the observatory as it ships. Every JSON answer is held against the schema of its route, or that
- * of an error's body.
+ * Calls the observatory as it ships, but with passwords that are quick to check unless told otherwise. Every
+ * JSON answer is held against the schema of its route, or that of an error's body.
  */
 export function createObservatoryClient(
   options: TestDepsOptions & ObservatoryAppOptions = {},
 ): ObservatoryClient {
-  const { askServiceApi, loginCodes = null, ...rest } = options;
+  const { askServiceApi, loginCodes, passwordCost = QUICK_COST, ...rest } = options;
   const deps = createTestDeps({
     ...rest,
     environment: { ...observatoryEnvironment, ...rest.environment },
   });
   const app = createObservatoryApp(deps, {
+    passwordCost,
     loginCodes,
     ...(askServiceApi ? { askServiceApi } : {}),
   });

@@ -1,4 +1,8 @@
 import { scryptSync } from 'node:crypto';
+import type { PasswordCost } from '../../lib/security/password.ts';
+
+/** For tests of anything but the cost: a hundredth of today's work. */
+export const QUICK_COST: PasswordCost = { N: 2 ** 10, r: 8, p: 1 };
 
 /** A hash as an older version wrote it, cheaper to guess: by default with a third of today's work. */
 export function olderHash(password: string, cost: { N?: number; p?: number } = {}): string {

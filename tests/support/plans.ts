@@ -1,5 +1,6 @@
 import type { Database, SqlValue, Statement } from '../../lib/database/database.ts';
-import { connect, type TestDatabase } from './databases.ts';
+import { connect } from './connection.ts';
+import type { TestDatabase } from './databases.ts';
 
 interface Plan {
   'Node Type': string;

@@ -41,7 +41,7 @@ const settingsForTests = {
 export async function startPostgres(
   settings: Record<string, string> = {},
 ): Promise<PostgresServer> {
-  const directory = await mkdtemp(join(sharedTmpdir, 'postgres-for-tests-'));
+  const directory = await mkdtemp(join(sharedTmpdir(), 'postgres-for-tests-'));
   // A process that is told to end stops its server, but does not come to `stop`.
   const removeAtExit = () => rmSync(directory, { recursive: true, force: true });
   process.once('exit', removeAtExit);

@@ -28,12 +28,18 @@ export interface ScriptOptions {
 
 const project = resolve(import.meta.dirname, '../..');
 
+/** What every script of a test has in its environment. */
+export function scriptEnvironment(cwd: string): Record<string, string> {
+  const { PATH = '', NODE_COMPILE_CACHE = '' } = process.env;
+  return { PATH, HOME: cwd, NODE_COMPILE_CACHE };
+}
+
 /** Starts `scripts/<name>.ts`. */
 export function startScript(name: string, options: ScriptOptions): RunningScript {
   const { args = [], env = {}, cwd, stdin } = options;
   const child = spawn(process.execPath, [resolve(project, 'scripts', `${name}.ts`), ...args], {
     cwd,
-    env: { PATH: process.env.PATH, HOME: cwd, ...env },
+    env: { ...scriptEnvironment(cwd), ...env },
     stdio: ['pipe', 'pipe', 'pipe'],
   });
   const streams = { stdout: '', stderr: '' };

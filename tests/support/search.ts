@@ -14,7 +14,7 @@ import {
 import { dropOrphanedIndexes } from '../../lib/search/vector-index.ts';
 import { createRedactor } from '../../lib/security/redaction/redactor.ts';
 import { silentLog } from './databases.ts';
-import { sql } from './records.ts';
+import { sql, truncate } from './records.ts';
 
 /** A gateway that nobody has a key for. */
 const withoutGateway: Pick<SearchDeps, 'client' | 'resolveKeys'> = {
@@ -79,10 +79,9 @@ export async function activateBuiltIn(db: Database): Promise<number> {
 
 /** Removes every generation with what belongs to it. */
 export async function forgetGenerations(db: Database): Promise<void> {
-  await sql(
+  await truncate(
     db,
-    `TRUNCATE embedding_generations, embedding_jobs, embedding_chunks, embedding_watermarks
-     RESTART IDENTITY`,
+    'embedding_generations, embedding_jobs, embedding_chunks, embedding_watermarks',
   );
   await dropOrphanedIndexes(db);
 }

@@ -1,10 +1,15 @@
+import { cpSync } from 'node:fs';
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { systemClock } from '../../lib/clock.ts';
 import { migrate } from '../../lib/database/migrate.ts';
 import { openDatabase } from '../../lib/database/open.ts';
 import { createLog } from '../../lib/log.ts';
 import { connect, databaseUrl } from './connection.ts';
-import { makeEmbeddedTemplate } from './embedded-template.ts';
+import { makeEmbeddedTemplates } from './embedded-templates.ts';
+import { useMemoryForTemporaryFiles } from './memory-folder.ts';
 import { startPostgres } from './postgres-server.ts';
 
 declare module 'vitest' {
@@ -13,8 +18,8 @@ declare module 'vitest' {
     postgresUrl: string;
     /** Name of the database there that holds our migrations and nothing else. */
     migratedDatabase: string;
-    /** Path of the embedded database that tests copy. */
-    embeddedTemplate: string;
+    /** Path of the embedded databases that tests copy. */
+    embeddedTemplates: string;
   }
 }
 
@@ -22,7 +27,15 @@ const migratedDatabase = 'migrated';
 
 /** Starts the Postgres that all test files share, and makes the databases that theirs are copied from. */
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
+  const templates = await makeEmbeddedTemplates();
+  const leaveMemory = useMemoryForTemporaryFiles();
+  // Half of what a command of ours takes is compiling: every process that a test starts reads the same cache.
+  process.env.NODE_COMPILE_CACHE ??= join(tmpdir(), 'node-compile-cache');
   const server = await startPostgres();
+  const stop = async () => {
+    await server.stop();
+    leaveMemory();
+  };
   try {
     const admin = await connect(server.url);
     await admin.query(`CREATE DATABASE ${migratedDatabase}`);
@@ -32,12 +45,14 @@ export default async function setUp(project: TestProject): Promise<() => Promise
     const db = await openDatabase({ url, fetch, log });
     await migrate(db, 'drizzle');
     await db.close();
-    project.provide('embeddedTemplate', await makeEmbeddedTemplate());
+    const copy = await mkdtemp(join(tmpdir(), 'templates-'));
+    cpSync(templates, copy, { recursive: true });
+    project.provide('embeddedTemplates', copy);
   } catch (error) {
-    await server.stop();
+    await stop();
     throw error;
   }
   project.provide('postgresUrl', server.url);
   project.provide('migratedDatabase', migratedDatabase);
-  return () => server.stop();
+  return stop;
 }

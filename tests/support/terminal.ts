@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { spawn } from '@lydell/node-pty';
+import { scriptEnvironment } from './script.ts';
 
 /** A script of this project on a pseudo-terminal, with an environment of nothing but what is given. */
 export interface TerminalScript {
@@ -24,7 +25,7 @@ export function startOnTerminal(
     cols: 100,
     rows: 40,
     name: 'xterm-256color',
-    env: { PATH: process.env.PATH, HOME: cwd, TERM: 'xterm-256color', ...env },
+    env: { ...scriptEnvironment(cwd), TERM: 'xterm-256color', ...env },
   });
   let output = '';
   let isOver = false;

@@ -1,5 +1,8 @@
+import * as z from 'zod';
 import { createRedactor } from '../../lib/security/redaction/redactor.ts';
-import { runTool, type ToolDeps, type ToolOutcome, tools } from '../../lib/tools/index.ts';
+import { tools } from '../../lib/tools/catalogue.ts';
+import { runTool, type ToolOutcome } from '../../lib/tools/run-tool.ts';
+import { readTool, type Tool, type ToolDeps } from '../../lib/tools/tool.ts';
 import { createTestClock, type TestClock } from './clock.ts';
 import { silentLog } from './databases.ts';
 
@@ -8,6 +11,22 @@ export function findTool(name: string) {
   const tool = tools.find((tool) => tool.name === name);
   if (!tool) throw new Error(`there is no tool ${name}`);
   return tool;
+}
+
+/** A tool that only tests have; by default without parameters and with any answer. */
+export function testTool(
+  name: string,
+  handler: Tool['handler'],
+  { input = {}, output }: { input?: z.ZodRawShape; output?: z.ZodRawShape } = {},
+): Tool {
+  return readTool({
+    name,
+    title: name,
+    description: 'A tool of tests.',
+    input: z.strictObject(input),
+    output: output === undefined ? z.looseObject({}) : z.object(output),
+    handler,
+  });
 }
 
 /** Deps of tools for a test: those that are not given fail when they are used. */

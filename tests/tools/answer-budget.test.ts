@@ -3,11 +3,12 @@ import { join } from 'node:path';
 import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { catalogue } from '../../lib/mcp/catalogue.ts';
-import { guardTransport } from '../../lib/mcp/guarded-transport.ts';
-import { createKnowledgeSearch } from '../../lib/mcp/knowledge-search.ts';
 import { prepareMcpServer } from '../../lib/mcp/server.ts';
+import { createServerKnowledge } from '../../lib/mcp/tool-deps.ts';
+import { guardTransport } from '../../lib/mcp/transports/guarded-transport.ts';
 import { MAX_ANSWER_CHARS } from '../../lib/tools/answer-budget.ts';
-import { runTool, type ToolDeps } from '../../lib/tools/index.ts';
+import { runTool } from '../../lib/tools/run-tool.ts';
+import type { ToolDeps } from '../../lib/tools/tool.ts';
 import { type ArchiveFolder, createArchiveFolder, makeTarball } from '../support/archives.ts';
 import { everySource, type TestSource } from '../support/backup-sources.ts';
 import { silentLog } from '../support/databases.ts';
@@ -36,7 +37,7 @@ describe.each(everySource)('from %s', (name, open) => {
     opened = await open();
     const { db } = opened.database;
     const knowledge =
-      name === 'the database' ? createKnowledgeSearch(createTestDeps({ db })) : null;
+      name === 'the database' ? createServerKnowledge(createTestDeps({ db })) : null;
     const system = {
       checkStorage: async () => ({
         archive_path: '/',
@@ -73,7 +74,7 @@ describe.each(everySource)('from %s', (name, open) => {
   describe('200 failures', () => {
     beforeAll(() => fillWithTwoHundredFailures(opened.database.db));
 
-    it('are one answer of three errors, with the fixes once', async () => {
+    it('are one answer with three errors, and the fixes once', async () => {
       const answer = await ask('diagnose_backup_failure', {});
       expect(JSON.stringify(answer).length).toBeLessThan(10_000);
       expect(answer).toMatchObject({
@@ -85,7 +86,7 @@ describe.each(everySource)('from %s', (name, open) => {
           { count: 66, repository: 'organization/service-3' },
         ],
       });
-      // The service API tells the fixes of the latest run alone.
+      // The service API returns only the fixes of the latest run.
       const fixes = answer.similar_past_incidents as unknown[];
       expect(fixes).toHaveLength(name === 'the database' ? 3 : 0);
       const [first] = answer.failures as { repositories: string[]; error_logs: string[] }[];
@@ -101,7 +102,7 @@ describe.each(everySource)('from %s', (name, open) => {
       expect(ids.size).toBe(220);
     });
 
-    it('have logs that before_id leads to, each once', async () => {
+    it('have logs that are found with before_id, each once', async () => {
       const logs = await readAll('get_execution_logs', { limit: 150 }, 'logs');
       const ids = (logs as { id: number }[]).map(({ id }) => id);
       expect(ids).toEqual(Array.from({ length: 400 }, (_, index) => 400 - index));
@@ -121,7 +122,7 @@ describe.each(everySource)('from %s', (name, open) => {
       });
     });
 
-    it('is said in a mark on each text that was cut', async () => {
+    it('is marked on each text that was cut', async () => {
       const answer = await ask('get_execution_logs', { limit: 1 });
       const [log] = answer.logs as { message: string }[];
       expect(log?.message.length).toBeLessThanOrEqual(4_000);
@@ -157,7 +158,7 @@ describe.each(everySource)('from %s', (name, open) => {
       expect((answer.results as unknown[]).length).toBeGreaterThan(10);
     });
 
-    it('holds for prompts and resources too', async () => {
+    it('also applies to prompts and resources', async () => {
       const surface = createTestDeps({ db: opened.database.db });
       const [ours, theirs] = InMemoryTransport.createLinkedPair();
       const createServer = prepareMcpServer({

@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => opened.close());
 
-it('the record of an archive is found by the repository in any case, its own spelling first', async () => {
+it('the record of an archive is found in any letter case, preferring the exact name', async () => {
   const { source } = opened;
   const app = { archive_key: 'owner__app.bundle', archive_sha256: 'abc' };
   expect(await source.findArchive('Owner/App', signal)).toEqual(app);
@@ -32,7 +32,7 @@ it('the record of an archive is found by the repository in any case, its own spe
   expect(await source.findArchive('owner/_pp', signal)).toBeNull();
 });
 
-it('there is no record where the table is missing', async () => {
+it('there is no record if the table is missing', async () => {
   const bare = await openDatabaseSource({ migrated: false });
   expect(await bare.source.findArchive('owner/app', signal)).toBeNull();
   await bare.close();

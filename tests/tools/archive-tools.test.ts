@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MAX_ANSWER_CHARS } from '../../lib/tools/answer-budget.ts';
-import type { ToolDeps } from '../../lib/tools/index.ts';
+import type { ToolDeps } from '../../lib/tools/tool.ts';
 import { type ArchiveFolder, createArchiveFolder, sha256 } from '../support/archives.ts';
 import { openDatabaseSource, type TestSource } from '../support/backup-sources.ts';
 import { insertResult, insertRun, sql } from '../support/records.ts';
@@ -71,7 +71,7 @@ describe('the archive tools', () => {
     });
   });
 
-  it('verify_archive_integrity fails when the recorded SHA-256 is another', async () => {
+  it('verify_archive_integrity fails when the recorded SHA-256 differs', async () => {
     await sql(
       opened.database.db,
       `INSERT INTO worker_repo_state (repo_full_name, archive_key, archive_sha256)
@@ -138,7 +138,7 @@ describe('the archive tools', () => {
     expect(await faultOf(deps, 'extract_backup_file', given)).toContain(fault);
   });
 
-  it('extract_backup_file answers the beginning of a file that is too long for an answer', async () => {
+  it('extract_backup_file answers the start of a file that is too long for an answer', async () => {
     const given = { repo_name, file_path: 'long.txt' };
     const answer = await answerOf(deps, 'extract_backup_file', given);
     expect(answer).toMatchObject({ size: 90_000, truncated: true, lines: { start: 1 } });

@@ -1,52 +1,43 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { fitAnswer, fitItems, MAX_ANSWER_CHARS } from '../../lib/tools/answer-budget.ts';
-import { runTool, type ToolDeps } from '../../lib/tools/index.ts';
+import { runTool } from '../../lib/tools/run-tool.ts';
 import { readTool } from '../../lib/tools/tool.ts';
-import { openDatabaseSource, type TestSource } from '../support/backup-sources.ts';
+import { setUpSource } from '../support/backup-sources.ts';
 import { silentLog } from '../support/databases.ts';
-import { empty, insertLog, insertRun, sql } from '../support/records.ts';
-import { answerOf, createTestToolDeps } from '../support/tools.ts';
+import { insertLog, insertRun, sql } from '../support/records.ts';
+import { answerOf } from '../support/tools.ts';
 
 // What other writers stored may be of any size; answers are not.
 
-let opened: TestSource;
-let deps: ToolDeps;
-const db = () => opened.database.db;
+const source = setUpSource();
 
-beforeAll(async () => {
-  opened = await openDatabaseSource();
-  deps = createTestToolDeps({ backups: opened.source });
-});
-afterAll(() => opened.close());
-beforeEach(() => empty(db()));
-
-it('a log line of 4,000 characters comes whole, a longer one cut with a mark', async () => {
+it('a log line of 4,000 characters is complete, and a longer one is cut with a mark', async () => {
   const longest = 'x'.repeat(4_000);
-  await insertLog(db(), { message: longest, created_at: '2026-03-02T00:00:00Z' });
-  await insertLog(db(), { message: `${longest}x`, created_at: '2026-03-01T00:00:00Z' });
-  expect(await answerOf(deps, 'get_execution_logs')).toMatchObject({
+  await insertLog(source.db, { message: longest, created_at: '2026-03-02T00:00:00Z' });
+  await insertLog(source.db, { message: `${longest}x`, created_at: '2026-03-01T00:00:00Z' });
+  expect(await answerOf(source.deps, 'get_execution_logs')).toMatchObject({
     logs: [{ message: longest }, { message: `${'x'.repeat(3_960)}… [cut: 41 more characters]` }],
   });
 });
 
-it('a page of results is cut where the answer is full, and says so', async () => {
-  const run = await insertRun(db());
+it('a page of results is cut when the answer is full, and says so', async () => {
+  const run = await insertRun(source.db);
   await sql(
-    db(),
+    source.db,
     `INSERT INTO backup_results (run_id, repo_full_name, error_message)
      SELECT ${run}, 'owner/' || n, repeat('e', 4001) FROM generate_series(1, 5) AS n`,
   );
-  const whole = await answerOf(deps, 'get_backup_run_details', { run_id: run });
+  const whole = await answerOf(source.deps, 'get_backup_run_details', { run_id: run });
   expect(whole).not.toHaveProperty('truncated');
   const [first] = whole.results as { error_message: string }[];
   expect(first?.error_message).toMatch(/^e{3960}… \[cut: 41 more characters\]$/);
   await sql(
-    db(),
+    source.db,
     `INSERT INTO backup_results (run_id, repo_full_name, error_message)
      SELECT ${run}, 'owner/' || n, repeat('e', 4001) FROM generate_series(6, 1000) AS n`,
   );
-  const cut = await answerOf(deps, 'get_backup_run_details', { run_id: run });
+  const cut = await answerOf(source.deps, 'get_backup_run_details', { run_id: run });
   const { length } = cut.results as unknown[];
   expect(cut).toMatchObject({
     truncated: true,
@@ -55,19 +46,19 @@ it('a page of results is cut where the answer is full, and says so', async () =>
   });
 });
 
-it('a full list stays within bounds where masks are longer than the secrets in it', async () => {
+it('a full list stays within its limit if masks are longer than secrets', async () => {
   await sql(
-    db(),
+    source.db,
     `INSERT INTO execution_logs (message) SELECT repeat('pwd=Zq7x ', 20) FROM generate_series(1, 200)`,
   );
-  const answer = await answerOf(deps, 'get_execution_logs', { limit: 200 });
+  const answer = await answerOf(source.deps, 'get_execution_logs', { limit: 200 });
   expect(JSON.stringify(answer)).not.toContain('Zq7x');
   expect(JSON.stringify(answer).length).toBeLessThanOrEqual(MAX_ANSWER_CHARS);
   expect((answer.logs as unknown[]).length).toBeGreaterThan(20);
   expect(answer).toMatchObject({ truncated: true, next: expect.any(String) });
 });
 
-describe('the guard behind every tool', () => {
+describe('the final check of every answer', () => {
   const run = async (text: string, more: number[] = []) => {
     const tool = readTool({
       name: 'a_tool',
@@ -78,10 +69,10 @@ describe('the guard behind every tool', () => {
       handler: () => ({ text, numbers: more }),
     });
     const { signal } = new AbortController();
-    return runTool(tool, {}, deps, { signal, log: silentLog });
+    return runTool(tool, {}, source.deps, { signal, log: silentLog });
   };
 
-  it('leaves an answer alone that fits', async () => {
+  it('does not change an answer that fits', async () => {
     const text = 'x'.repeat(MAX_ANSWER_CHARS - 30);
     expect(await run(text)).toEqual({ ok: true, output: { text, numbers: [] } });
   });
@@ -94,7 +85,7 @@ describe('the guard behind every tool', () => {
     expect((outcome.output.text as string).isWellFormed()).toBe(true);
   });
 
-  it('refuses an answer that has no text to cut, and says what to do', async () => {
+  it('refuses an answer without text to cut, and says what to do', async () => {
     const outcome = await run('', Array(30_000).fill(1));
     expect(outcome).toMatchObject({
       ok: false,
@@ -107,14 +98,14 @@ describe('the items of a list that fit', () => {
   const items = (count: number, length: number) =>
     Array.from({ length: count }, (_, id) => ({ id, text: 'x'.repeat(length) }));
 
-  it('are all of them, with shorter texts where that suffices', () => {
+  it('are all of them, with shorter texts if that is enough', () => {
     expect(fitItems(items(5, 900), 10_000)).toEqual(items(5, 900));
     const shortened = fitItems(items(12, 900), 10_000);
     expect(shortened).toHaveLength(12);
     expect(shortened[0]?.text).toMatch(/^x+… \[cut: 440 more characters\]$/);
   });
 
-  it('are as many as there is room for, else', () => {
+  it('are otherwise as many as fit', () => {
     const fitting = fitItems(items(100, 400), 10_000);
     expect(fitting.map(({ id }) => id)).toEqual([...fitting.keys()]);
     expect(JSON.stringify(fitting).length).toBeGreaterThan(9_000);
@@ -126,7 +117,7 @@ describe('the items of a list that fit', () => {
     expect(fitItems([], 10)).toEqual([]);
   });
 
-  it('are cut no further than what redaction takes for the end of a text', () => {
+  it('are not cut to a length at which redaction misses a cut secret', () => {
     const [cut] = fitAnswer(items(1, 10_000), 700);
     expect(cut?.text.length).toBeGreaterThan(250);
   });

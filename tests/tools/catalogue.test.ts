@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import * as serviceApi from '../../lib/backups/shapes.ts';
-import { describeTool, tools } from '../../lib/tools/index.ts';
+import { tools } from '../../lib/tools/catalogue.ts';
+import { describeTool } from '../../lib/tools/describe-tool.ts';
 import * as toolShapes from '../../lib/tools/shapes.ts';
 import { findTool } from '../support/tools.ts';
 
@@ -39,7 +40,7 @@ it('there are 15 tools, in this order', () => {
 describe.each(tools.map((tool) => [tool.name, tool] as const))('%s', (_name, tool) => {
   const described = describeTool(tool);
 
-  it('is published as it was when it was last looked at', () => {
+  it('is published as in the snapshot', () => {
     expect(described).toMatchSnapshot();
   });
 
@@ -143,7 +144,7 @@ it.each([
   );
 });
 
-it('every answer that may be cut has the same three fields for it', () => {
+it('every answer that may be cut has the same three fields', () => {
   for (const tool of tools) {
     const { properties = {} } = describeTool(tool).outputSchema as Schema;
     const names = ['truncated', 'more', 'next'].filter((name) => Object.hasOwn(properties, name));

@@ -1,25 +1,15 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { ToolDeps } from '../../lib/tools/index.ts';
-import { everySource, type TestSource } from '../support/backup-sources.ts';
-import { empty, insertFix, insertResult, insertRun } from '../support/records.ts';
-import { answerOf, createTestToolDeps, faultOf } from '../support/tools.ts';
+import { describe, expect, it } from 'vitest';
+import { everySource, setUpSource } from '../support/backup-sources.ts';
+import { insertFix, insertResult, insertRun } from '../support/records.ts';
+import { answerOf, faultOf } from '../support/tools.ts';
 
 // One contract for both data sources: the same rows give the same answers of the tools.
 
 describe.each(everySource)('from %s', (_name, open) => {
-  let opened: TestSource;
-  let deps: ToolDeps;
-  const db = () => opened.database.db;
-
-  beforeAll(async () => {
-    opened = await open();
-    deps = createTestToolDeps({ backups: opened.source });
-  });
-  afterAll(() => opened.close());
-  beforeEach(() => empty(db()));
+  const source = setUpSource(open);
 
   it('get_dashboard_summary answers the figures of all runs', async () => {
-    expect(await answerOf(deps, 'get_dashboard_summary')).toEqual({
+    expect(await answerOf(source.deps, 'get_dashboard_summary')).toEqual({
       total_runs: 0,
       total_repos: 0,
       total_successful: 0,
@@ -30,10 +20,18 @@ describe.each(everySource)('from %s', (_name, open) => {
       total_size_bytes: 0,
       largest_repository: '',
     });
-    await insertRun(db(), { total_repos: 3, successful: 2, failed: 1, started_at: '2026-03-01Z' });
-    const last = await insertRun(db(), { status: 'failed', started_at: '2026-03-02T03:04:05Z' });
-    await insertResult(db(), last, 'owner/big', { archive_size_bytes: 5_000_000_000 });
-    expect(await answerOf(deps, 'get_dashboard_summary')).toEqual({
+    await insertRun(source.db, {
+      total_repos: 3,
+      successful: 2,
+      failed: 1,
+      started_at: '2026-03-01Z',
+    });
+    const last = await insertRun(source.db, {
+      status: 'failed',
+      started_at: '2026-03-02T03:04:05Z',
+    });
+    await insertResult(source.db, last, 'owner/big', { archive_size_bytes: 5_000_000_000 });
+    expect(await answerOf(source.deps, 'get_dashboard_summary')).toEqual({
       total_runs: 2,
       total_repos: 3,
       total_successful: 2,
@@ -48,16 +46,20 @@ describe.each(everySource)('from %s', (_name, open) => {
 
   it('get_backup_metrics answers the window by UTC day, newest first', async () => {
     const ended = { status: 'completed', total_repos: 4, successful: 3, failed: 1 };
-    await insertRun(db(), { ...ended, started_at: '2026-03-03T23:59:59Z', duration_ms: 100 });
-    await insertRun(db(), { ...ended, started_at: '2026-03-04T00:30:00+01:00', duration_ms: 301 });
-    await insertRun(db(), { ...ended, started_at: '2026-03-01T12:00:00Z', duration_ms: 0 });
-    await insertRun(db(), {
+    await insertRun(source.db, { ...ended, started_at: '2026-03-03T23:59:59Z', duration_ms: 100 });
+    await insertRun(source.db, {
+      ...ended,
+      started_at: '2026-03-04T00:30:00+01:00',
+      duration_ms: 301,
+    });
+    await insertRun(source.db, { ...ended, started_at: '2026-03-01T12:00:00Z', duration_ms: 0 });
+    await insertRun(source.db, {
       started_at: '2026-03-04T01:00:00Z',
       duration_ms: 9,
       total_repos: null,
     });
-    await insertRun(db(), { ...ended, started_at: '2026-02-25T00:00:00Z' });
-    expect(await answerOf(deps, 'get_backup_metrics', { days: 7 })).toEqual({
+    await insertRun(source.db, { ...ended, started_at: '2026-02-25T00:00:00Z' });
+    expect(await answerOf(source.deps, 'get_backup_metrics', { days: 7 })).toEqual({
       period_days: 7,
       average_run_duration_ms: 201,
       aggregated_success_rate: 0.75,
@@ -67,11 +69,11 @@ describe.each(everySource)('from %s', (_name, open) => {
         { date: '2026-03-01', runs: 1, successful: 3, failed: 1, avg_duration_ms: 0 },
       ],
     });
-    expect(await answerOf(deps, 'get_backup_metrics')).toMatchObject({ period_days: 30 });
+    expect(await answerOf(source.deps, 'get_backup_metrics')).toMatchObject({ period_days: 30 });
   });
 
-  it('get_backup_metrics answers zeros when nothing ran', async () => {
-    expect(await answerOf(deps, 'get_backup_metrics', { days: '3650' })).toEqual({
+  it('get_backup_metrics answers zeros without runs', async () => {
+    expect(await answerOf(source.deps, 'get_backup_metrics', { days: '3650' })).toEqual({
       period_days: 3650,
       average_run_duration_ms: 0,
       aggregated_success_rate: 0,
@@ -80,14 +82,14 @@ describe.each(everySource)('from %s', (_name, open) => {
   });
 
   it('list_tracked_repositories answers a page, largest archive first', async () => {
-    const run = await insertRun(db());
-    await insertResult(db(), run, 'owner/small', { archive_size_bytes: 1 });
-    await insertResult(db(), run, 'owner/big', {
+    const run = await insertRun(source.db);
+    await insertResult(source.db, run, 'owner/small', { archive_size_bytes: 1 });
+    await insertResult(source.db, run, 'owner/big', {
       archive_size_bytes: 9,
       commit_hash: 'c0ffee',
       created_at: '2026-03-01T00:00:00Z',
     });
-    expect(await answerOf(deps, 'list_tracked_repositories', { limit: 1 })).toEqual({
+    expect(await answerOf(source.deps, 'list_tracked_repositories', { limit: 1 })).toEqual({
       data: [
         {
           full_name: 'owner/big',
@@ -102,26 +104,29 @@ describe.each(everySource)('from %s', (_name, open) => {
       more: '1 further repositories: call again with the same arguments and cursor "1"',
       next: '1',
     });
-    const rest = await answerOf(deps, 'list_tracked_repositories', { limit: 1, cursor: '1' });
+    const rest = await answerOf(source.deps, 'list_tracked_repositories', {
+      limit: 1,
+      cursor: '1',
+    });
     expect(rest).toMatchObject({ data: [{ full_name: 'owner/small' }] });
     expect(rest).not.toHaveProperty('truncated');
-    expect(await answerOf(deps, 'list_tracked_repositories', { page: 9 })).toMatchObject({
+    expect(await answerOf(source.deps, 'list_tracked_repositories', { page: 9 })).toMatchObject({
       data: [],
       pagination: { page: 9, limit: 50 },
     });
   });
 
-  it('list_backup_runs answers runs newest first, of a status when it is given', async () => {
+  it('list_backup_runs answers runs newest first, optionally with a status', async () => {
     const at = (day: number) => ({ started_at: `2026-03-0${day}T00:00:00Z` });
-    const old = await insertRun(db(), { status: 'success', ...at(1) });
-    const failed = await insertRun(db(), { status: 'failed', error_message: 'no', ...at(2) });
-    const done = await insertRun(db(), {
+    const old = await insertRun(source.db, { status: 'success', ...at(1) });
+    const failed = await insertRun(source.db, { status: 'failed', error_message: 'no', ...at(2) });
+    const done = await insertRun(source.db, {
       status: 'completed',
       ...at(3),
       completed_at: '2026-03-03Z',
     });
     const ids = async (given: object) => {
-      const { data, pagination } = await answerOf(deps, 'list_backup_runs', given);
+      const { data, pagination } = await answerOf(source.deps, 'list_backup_runs', given);
       return [(data as { id: number }[]).map(({ id }) => id), pagination];
     };
     expect(await ids({})).toEqual([
@@ -132,7 +137,7 @@ describe.each(everySource)('from %s', (_name, open) => {
       [old],
       { page: 2, limit: 1, total_items: 2, total_pages: 2 },
     ]);
-    const { data } = await answerOf(deps, 'list_backup_runs', { status: 'failed' });
+    const { data } = await answerOf(source.deps, 'list_backup_runs', { status: 'failed' });
     expect(data).toEqual([
       {
         id: failed,
@@ -150,14 +155,14 @@ describe.each(everySource)('from %s', (_name, open) => {
     expect(await ids({ status: 'running' })).toMatchObject([[], { total_items: 0 }]);
   });
 
-  it('list_backup_runs tells runs with failures from those without, whatever their status', async () => {
+  it('list_backup_runs separates runs with and without failures, whatever their status', async () => {
     const at = (day: number) => ({ started_at: `2026-03-0${day}T00:00:00Z` });
-    const whole = await insertRun(db(), { status: 'failed', ...at(1) });
-    const partly = await insertRun(db(), { status: 'completed', failed: 2, ...at(2) });
-    const good = await insertRun(db(), { status: 'completed', failed: 0, ...at(3) });
-    const old = await insertRun(db(), { status: 'success', failed: null, ...at(4) });
+    const whole = await insertRun(source.db, { status: 'failed', ...at(1) });
+    const partly = await insertRun(source.db, { status: 'completed', failed: 2, ...at(2) });
+    const good = await insertRun(source.db, { status: 'completed', failed: 0, ...at(3) });
+    const old = await insertRun(source.db, { status: 'success', failed: null, ...at(4) });
     const ids = async (given: object) =>
-      ((await answerOf(deps, 'list_backup_runs', given)).data as { id: number }[]).map(
+      ((await answerOf(source.deps, 'list_backup_runs', given)).data as { id: number }[]).map(
         ({ id }) => id,
       );
     expect(await ids({ has_failures: true })).toEqual([partly, whole]);
@@ -165,20 +170,22 @@ describe.each(everySource)('from %s', (_name, open) => {
     expect(await ids({ has_failures: false })).toEqual([old, good]);
     expect(await ids({ has_failures: 'false', limit: 1, cursor: 1 })).toEqual([good]);
     expect(await ids({ limit: 3, cursor: '1' })).toEqual([good, partly, whole]);
-    expect(await faultOf(deps, 'list_backup_runs', { has_failures: 'maybe' })).toMatch(
+    expect(await faultOf(source.deps, 'list_backup_runs', { has_failures: 'maybe' })).toMatch(
       /has_failures: must be true or false/,
     );
   });
 
   it('get_backup_run_details answers the run, its results and its fixes', async () => {
     const counts = { total_repos: 5, successful: 3, skipped: 1, failed: 1 };
-    const run = await insertRun(db(), { status: 'completed', ...counts });
-    const first = await insertResult(db(), run, 'owner/b', { created_at: '2026-03-01T00:00:00Z' });
-    const empty = await insertResult(db(), run, 'owner/e', { status: 'empty' });
-    const failed = await insertResult(db(), run, 'owner/a', { status: 'failed' });
-    const last = await insertResult(db(), run, 'owner/c');
-    const fix = await insertFix(db(), [run], { title: 'Renew the token', author: 'me' });
-    const answer = await answerOf(deps, 'get_backup_run_details', { run_id: String(run) });
+    const run = await insertRun(source.db, { status: 'completed', ...counts });
+    const first = await insertResult(source.db, run, 'owner/b', {
+      created_at: '2026-03-01T00:00:00Z',
+    });
+    const empty = await insertResult(source.db, run, 'owner/e', { status: 'empty' });
+    const failed = await insertResult(source.db, run, 'owner/a', { status: 'failed' });
+    const last = await insertResult(source.db, run, 'owner/c');
+    const fix = await insertFix(source.db, [run], { title: 'Renew the token', author: 'me' });
+    const answer = await answerOf(source.deps, 'get_backup_run_details', { run_id: String(run) });
     expect(answer).toMatchObject({
       run: { id: run, status: 'completed' },
       message: `run ${run} completed, 5 repositories: 3 successful, of which 1 empty (nothing to archive); 1 unchanged; 1 failed`,
@@ -203,25 +210,25 @@ describe.each(everySource)('from %s', (_name, open) => {
   });
 
   it('get_backup_run_details fails for a run that does not exist', async () => {
-    expect(await faultOf(deps, 'get_backup_run_details', { run_id: 2_147_483_647 })).toBe(
+    expect(await faultOf(source.deps, 'get_backup_run_details', { run_id: 2_147_483_647 })).toBe(
       'backup run 2147483647 does not exist: list_backup_runs shows which do',
     );
   });
 
   it('the latest run comes with its fixes', async () => {
     const { signal } = new AbortController();
-    expect(await deps.backups.readLatestRun(signal)).toBeNull();
-    await insertRun(db(), { started_at: '2026-03-01T00:00:00Z' });
-    const latest = await insertRun(db(), { started_at: '2026-03-02T00:00:00Z' });
-    const fix = await insertFix(db(), [latest]);
-    expect(await deps.backups.readLatestRun(signal)).toMatchObject({
+    expect(await source.deps.backups.readLatestRun(signal)).toBeNull();
+    await insertRun(source.db, { started_at: '2026-03-01T00:00:00Z' });
+    const latest = await insertRun(source.db, { started_at: '2026-03-02T00:00:00Z' });
+    const fix = await insertFix(source.db, [latest]);
+    expect(await source.deps.backups.readLatestRun(signal)).toMatchObject({
       id: latest,
       fixes: [{ id: fix }],
     });
   });
 
-  it('the database answers, after some time', async () => {
-    expect(await deps.backups.checkDatabase(new AbortController().signal)).toMatchObject({
+  it('the database answers, with its latency', async () => {
+    expect(await source.deps.backups.checkDatabase(new AbortController().signal)).toMatchObject({
       status: 'connected',
       latency_ms: 0,
     });

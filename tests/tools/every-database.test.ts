@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createDatabaseSource } from '../../lib/tools/database-source.ts';
-import type { ToolDeps } from '../../lib/tools/index.ts';
+import type { ToolDeps } from '../../lib/tools/tool.ts';
 import { createTestClock } from '../support/clock.ts';
 import { everyDatabase, silentLog, type TestDatabase } from '../support/databases.ts';
 import { insertLog, insertResult, insertRun } from '../support/records.ts';

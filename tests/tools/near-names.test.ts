@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { didYouMean, nearNames } from '../../lib/tools/near-names.ts';
+import { didYouMean, nearNames } from '../../lib/tools/unknown-names.ts';
 
 describe('the names nearest to an unknown one', () => {
   const names = ['acme/alpha', 'acme/beta', 'other/alpha', 'local/Odd Näme.git-ish (1)'];
 
-  it('begin with the name that differs in letter case alone', () => {
+  it('start with the name that differs only in letter case', () => {
     expect(nearNames('Local/odd NÄME.git-ish (1)', names)).toEqual(['local/Odd Näme.git-ish (1)']);
   });
 
@@ -17,12 +17,12 @@ describe('the names nearest to an unknown one', () => {
     expect(nearNames('acme/alhpa', names)).toEqual(['acme/alpha']);
   });
 
-  it('are none where nothing is near', () => {
+  it('are empty if nothing is close', () => {
     expect(nearNames('zzzzzzzz/qqqqqqqqqqq', names)).toEqual([]);
     expect(didYouMean([])).toBe('');
   });
 
-  it('are at most three, each without what could pose as a line of its own', () => {
+  it('are at most three, each on one line', () => {
     const many = Array.from({ length: 50 }, (_, index) => `owner${index}/alpha`);
     expect(nearNames('alpha', many)).toHaveLength(3);
     expect(nearNames('a/line', ['b/line', 'c\nignore all/line'])).toEqual([
@@ -31,7 +31,7 @@ describe('the names nearest to an unknown one', () => {
     ]);
   });
 
-  it('are put as a question', () => {
+  it('become a question', () => {
     expect(didYouMean(['a/b', 'c/b'])).toBe('; did you mean a/b or c/b?');
   });
 

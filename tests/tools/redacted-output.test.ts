@@ -2,8 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { AppError } from '../../lib/errors.ts';
 import { createRedactor } from '../../lib/security/redaction/redactor.ts';
+import { tools } from '../../lib/tools/catalogue.ts';
 import { describeTool } from '../../lib/tools/describe-tool.ts';
-import { runTool, tools } from '../../lib/tools/index.ts';
+import { runTool } from '../../lib/tools/run-tool.ts';
 import { readTool } from '../../lib/tools/tool.ts';
 import { silentLog } from '../support/databases.ts';
 import { createTestToolDeps } from '../support/tools.ts';
@@ -26,7 +27,7 @@ function run(answer: () => { texts: string[] }) {
 }
 
 describe('the answer of a tool', () => {
-  it('says how many secrets were taken out of it', async () => {
+  it('says how many secrets were removed', async () => {
     const texts = [`push with ${token}`, 'password=hunter2-Zq7 and a-configured-secret'];
     expect(await run(() => ({ texts }))).toEqual({
       ok: true,
@@ -37,14 +38,14 @@ describe('the answer of a tool', () => {
     });
   });
 
-  it('says nothing of secrets when there were none', async () => {
+  it('does not mention secrets if there were none', async () => {
     expect(await run(() => ({ texts: ['done'] }))).toEqual({
       ok: true,
       output: { texts: ['done'] },
     });
   });
 
-  it('holds no characters that turn text around or are shown to nobody', async () => {
+  it('contains no characters that reorder or hide text', async () => {
     const hidden = [...'ignore'].map((it) => String.fromCodePoint(0xe0000 + it.charCodeAt(0)));
     const texts = [`a\u202eb\u2066c${hidden.join('')}`];
     expect(await run(() => ({ texts }))).toEqual({ ok: true, output: { texts: ['abc'] } });
@@ -61,7 +62,7 @@ describe('the answer of a tool', () => {
   });
 });
 
-it('every tool publishes that its answer may say so', () => {
+it('every tool publishes the field for it', () => {
   for (const tool of tools) {
     expect(describeTool(tool).outputSchema).toMatchObject({
       properties: { redacted: { type: 'number' } },

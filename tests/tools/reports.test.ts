@@ -50,7 +50,7 @@ describe('send_backup_report', () => {
       const deps = await open({ status: 200, body }, '/');
       expect(await answerOf(deps, 'send_backup_report', report)).toMatchObject({
         http_status: 200,
-        message: 'the observatory took the report',
+        message: 'the observatory accepted the report',
       });
       expect(server?.received[0]?.path).toBe('/reports/send');
     },
@@ -61,7 +61,7 @@ describe('send_backup_report', () => {
     [400, { error: 'report_id is required' }, '400: report_id is required'],
     [302, '', '302: Found'],
     [500, 'trouble', '500: Internal Server Error'],
-  ])('is a tool error naming status and message: %i', async (status, body, fault) => {
+  ])('is a tool error with status and message: %i', async (status, body, fault) => {
     const deps = await open({ status, body });
     expect(await faultOf(deps, 'send_backup_report', report)).toBe(
       `the observatory answered ${fault}`,
@@ -78,7 +78,7 @@ describe('send_backup_report', () => {
     },
   );
 
-  it('is a tool error when the observatory is not there', async () => {
+  it('is a tool error if the observatory does not answer', async () => {
     const deps = await open({});
     await server?.close();
     server = null;

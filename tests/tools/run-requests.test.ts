@@ -1,34 +1,25 @@
 import { setImmediate } from 'node:timers/promises';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { claimRequests } from '../../lib/records/recording/requests.ts';
-import type { ToolDeps } from '../../lib/tools/index.ts';
-import { openDatabaseSource, type TestSource } from '../support/backup-sources.ts';
-import { connect } from '../support/databases.ts';
+import { openDatabaseSource, setUpSource } from '../support/backup-sources.ts';
+import { connect } from '../support/connection.ts';
 import { empty, insert, insertResult, insertRun, sql } from '../support/records.ts';
 import { answerOf, createTestToolDeps, faultOf } from '../support/tools.ts';
 
-let opened: TestSource;
-let deps: ToolDeps;
-
-beforeAll(async () => {
-  opened = await openDatabaseSource();
-  deps = createTestToolDeps({ backups: opened.source });
-});
-afterAll(() => opened.close());
+const source = setUpSource();
 beforeEach(async () => {
-  await empty(opened.database.db);
   await track('Owner/Repo.Name_1', 'owner/a');
 });
 
 async function track(...names: string[]) {
-  const run = await insertRun(opened.database.db);
-  for (const name of names) await insertResult(opened.database.db, run, name);
+  const run = await insertRun(source.db);
+  for (const name of names) await insertResult(source.db, run, name);
 }
 
-const trigger = (given: object = {}) => answerOf(deps, 'trigger_backup_run', given);
+const trigger = (given: object = {}) => answerOf(source.deps, 'trigger_backup_run', given);
 const rows = () =>
   sql<{ id: number; status: string; target_repo: string | null }>(
-    opened.database.db,
+    source.db,
     'SELECT id, status, target_repo FROM backup_run_requests ORDER BY id',
   );
 
@@ -71,7 +62,7 @@ describe('trigger_backup_run', () => {
     [undefined, ''],
   ])("sees another writer's request for %s, written %j", async (target_repo, written) => {
     const row = { target_repo: written, requested_by: 'dashboard' };
-    const id = await insert(opened.database.db, 'backup_run_requests', row);
+    const id = await insert(source.db, 'backup_run_requests', row);
     expect(await trigger({ target_repo })).toMatchObject({
       request_id: id,
       target_repo: written || null,
@@ -83,17 +74,17 @@ describe('trigger_backup_run', () => {
 
   it('queues again once the worker has claimed the request', async () => {
     await trigger({ target_repo: 'owner/a' });
-    const run = await insertRun(opened.database.db, { status: 'running' });
-    await claimRequests(opened.database.db, run, [1]);
+    const run = await insertRun(source.db, { status: 'running' });
+    await claimRequests(source.db, run, [1]);
     expect(await trigger({ target_repo: 'owner/a' })).toMatchObject({
       request_id: 2,
       already_queued: false,
     });
   });
 
-  it('leaves one pending row and one new answer after 50 calls at once', async () => {
+  it('leaves one pending row and one new answer after 50 simultaneous calls', async () => {
     for (const given of [{ target_repo: 'owner/a' }, {}]) {
-      await sql(opened.database.db, 'TRUNCATE backup_run_requests');
+      await sql(source.db, 'TRUNCATE backup_run_requests');
       const answers = await Promise.all(Array.from({ length: 50 }, () => trigger(given)));
       expect(await rows()).toHaveLength(1);
       expect(new Set(answers.map(({ request_id }) => request_id)).size).toBe(1);
@@ -102,7 +93,7 @@ describe('trigger_backup_run', () => {
   });
 
   it('waits for a call that has not committed yet, and returns its request', async () => {
-    const other = await connect(opened.database.url);
+    const other = await connect(source.database.url);
     await other.query('BEGIN');
     await other.query(
       `INSERT INTO backup_run_requests (target_repo, queue_key) VALUES ('owner/a', 'owner/a')`,
@@ -137,34 +128,34 @@ describe('trigger_backup_run', () => {
     ["owner/n'; DROP TABLE backup_runs", 'is tracked; list_tracked_repositories'],
     ['', 'target_repo: must not be empty'],
   ])('refuses the target %j', async (target_repo, message) => {
-    expect(await faultOf(deps, 'trigger_backup_run', { target_repo })).toContain(message);
+    expect(await faultOf(source.deps, 'trigger_backup_run', { target_repo })).toContain(message);
     expect(await rows()).toEqual([]);
   });
 
   it("refuses a target that is not tracked, though another writer's request for it waits", async () => {
-    await insert(opened.database.db, 'backup_run_requests', { target_repo: 'owner/gone' });
-    expect(await faultOf(deps, 'trigger_backup_run', { target_repo: 'owner/gone' })).toMatch(
+    await insert(source.db, 'backup_run_requests', { target_repo: 'owner/gone' });
+    expect(await faultOf(source.deps, 'trigger_backup_run', { target_repo: 'owner/gone' })).toMatch(
       /^no repository "owner\/gone" is tracked/,
     );
   });
 
-  it('says what to do while nothing is tracked, and queues a run of all', async () => {
-    await empty(opened.database.db);
-    expect(await faultOf(deps, 'trigger_backup_run', { target_repo: 'owner/a' })).toBe(
+  it('says what to do if nothing is tracked, and queues a run of all', async () => {
+    await empty(source.db);
+    expect(await faultOf(source.deps, 'trigger_backup_run', { target_repo: 'owner/a' })).toBe(
       'no repository is tracked yet: back one up first with `npm run worker -- run`, or leave target_repo out',
     );
     expect(await trigger()).toMatchObject({ target_repo: null, already_queued: false });
   });
 
-  it('takes a reason of 500 characters and refuses one more, and NUL', async () => {
+  it('accepts a reason of 500 characters, and refuses a longer one and NUL', async () => {
     await trigger({ reason: 'x'.repeat(500) });
-    expect(await faultOf(deps, 'trigger_backup_run', { reason: 'x'.repeat(501) })).toMatch(
+    expect(await faultOf(source.deps, 'trigger_backup_run', { reason: 'x'.repeat(501) })).toMatch(
       /reason: .*500/,
     );
-    expect(await faultOf(deps, 'trigger_backup_run', { reason: 'a\0' })).toMatch(/reason: /);
+    expect(await faultOf(source.deps, 'trigger_backup_run', { reason: 'a\0' })).toMatch(/reason: /);
   });
 
-  it('says how to get the table where it is missing', async () => {
+  it('says how to create a missing table', async () => {
     const bare = await openDatabaseSource({ migrated: false });
     const deps = createTestToolDeps({ backups: bare.source });
     expect(await faultOf(deps, 'trigger_backup_run')).toBe(

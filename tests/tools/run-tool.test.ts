@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { AppError } from '../../lib/errors.ts';
 import { createLog } from '../../lib/log.ts';
-import { runTool } from '../../lib/tools/index.ts';
+import { runTool } from '../../lib/tools/run-tool.ts';
 import { readTool, type ToolCall } from '../../lib/tools/tool.ts';
 import type { LogRecord } from '../support/deps.ts';
 import { createTestToolDeps } from '../support/tools.ts';
@@ -31,7 +31,7 @@ async function run(
 }
 
 describe('runTool', () => {
-  it('answers what the tool answers, without what its schema does not know', async () => {
+  it("returns the tool's answer without unknown fields", async () => {
     const { outcome } = await run(({ n }) => ({ twice: 2 * n, secret: 1 }), { n: 2 });
     expect(outcome).toEqual({ ok: true, output: { twice: 4 } });
   });
@@ -43,7 +43,7 @@ describe('runTool', () => {
     [{ n: 1, more: 2 }, 'unknown: "more"'],
     [[], 'must be an object'],
     [{ n: 1, ['k'.repeat(10_000)]: 1 }, 'unknown: "kkk'],
-  ])('refuses arguments that do not fit, in a short text', async (given, fault) => {
+  ])('refuses invalid arguments with a short text', async (given, fault) => {
     const { outcome } = await run(() => ({ twice: 0 }), given);
     if (outcome.ok) throw new Error('it was taken');
     expect(outcome.message).toMatch(/^invalid arguments: /);
@@ -51,7 +51,7 @@ describe('runTool', () => {
     expect(outcome.message.length).toBeLessThan(600);
   });
 
-  it('tells the tool who asks', async () => {
+  it('passes the caller to the tool', async () => {
     const told: unknown[] = [];
     const handler = ({ n }: { n: number }, { caller }: ToolCall) => {
       told.push(caller);
@@ -62,7 +62,7 @@ describe('runTool', () => {
     expect(told).toEqual([undefined, 'ada']);
   });
 
-  it('answers the message of an AppError and logs its cause', async () => {
+  it('returns the message of an AppError and logs its cause', async () => {
     const { outcome, logged } = await run(
       () => {
         throw new AppError('SERVICE_UNAVAILABLE', 'not now', { cause: new Error('why') });
@@ -73,25 +73,25 @@ describe('runTool', () => {
     expect(JSON.stringify(logged)).toContain('why');
   });
 
-  it('answers a fixed text for an unknown error, and logs it', async () => {
+  it('returns a fixed text for an unknown error, and logs it', async () => {
     const { outcome, logged } = await run(() => Promise.reject(new Error('password=hunter2')), {
       n: 1,
     });
     expect(outcome).toEqual({
       ok: false,
-      message: 'a_tool failed with an internal error; the log has more',
+      message: 'a_tool failed with an internal error; see the log',
     });
     expect(logged).toContainEqual(
       expect.objectContaining({ level: 'error', tool: 'a_tool', message: 'a tool failed' }),
     );
   });
 
-  it('fails when the answer does not fit its own schema', async () => {
+  it('fails if the answer does not match its own schema', async () => {
     const { outcome } = await run(() => ({ twice: 'four' }), { n: 2 });
     expect(outcome).toMatchObject({ ok: false });
   });
 
-  it('says that a call was canceled, before it began and while it ran', async () => {
+  it('says that a call was canceled, before it started and while it ran', async () => {
     const canceled = { ok: false, message: 'a_tool was canceled' };
     expect((await run(() => ({ twice: 1 }), { n: 1 }, AbortSignal.abort())).outcome).toEqual(
       canceled,
@@ -108,7 +108,7 @@ describe('runTool', () => {
     expect(outcome).toEqual(canceled);
   });
 
-  it('writes one record with name, duration and outcome, and no argument', async () => {
+  it('logs one record with name, duration and outcome, and no arguments', async () => {
     const { logged } = await run(
       ({ n }) => {
         deps.clock.advance(250);
@@ -153,7 +153,7 @@ describe('an argument that is null', () => {
     });
   };
 
-  it('is the same as leaving an optional one out', async () => {
+  it('is the same as omitting an optional one', async () => {
     expect(await take({ needed: 'a', limit: null, level: null, page: null })).toEqual({
       ok: true,
       output: { given: { needed: 'a', limit: 5 } },
@@ -166,7 +166,7 @@ describe('an argument that is null', () => {
     [{ needed: 'a', constructor: null }, 'constructor'],
     [null, 'needed: '],
     [[null], 'must be an object'],
-  ])('is refused where nothing may be left out: %j', async (given, message) => {
+  ])('is refused for a required one: %j', async (given, message) => {
     expect(await take(given)).toMatchObject({
       ok: false,
       message: expect.stringContaining(message),

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createKnowledgeSearch } from '../../lib/mcp/knowledge-search.ts';
-import type { ToolDeps } from '../../lib/tools/index.ts';
+import { createServerKnowledge } from '../../lib/mcp/tool-deps.ts';
+import type { ToolDeps } from '../../lib/tools/tool.ts';
 import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { createTestDeps } from '../support/deps.ts';
 import { insert, insertFix, insertLog, insertResult, insertRun } from '../support/records.ts';
@@ -12,7 +12,7 @@ let deps: ToolDeps;
 beforeAll(async () => {
   database = await createPostgres();
   const { db } = database;
-  deps = createTestToolDeps({ knowledge: createKnowledgeSearch(createTestDeps({ db })) });
+  deps = createTestToolDeps({ knowledge: createServerKnowledge(createTestDeps({ db })) });
   const run = await insertRun(db);
   await insertLog(db, { message: 'read ECONNRESET', repository: 'owner/a', level: 'error' });
   await insertResult(db, run, 'owner/a', { status: 'failed', error_message: 'ECONNRESET again' });
@@ -47,7 +47,7 @@ describe('search_backup_knowledge', () => {
     expect(await search({ query: 'ECONNRESET', limit: '1' })).toMatchObject({ returned: 1 });
   });
 
-  it('says that vectors took no part, and why', async () => {
+  it('says that vectors were not used, and why', async () => {
     expect(await search({ query: 'nothing of the kind' })).toEqual({
       results: [],
       returned: 0,
@@ -63,7 +63,7 @@ describe('search_backup_knowledge', () => {
     },
   );
 
-  it.each([' ', 'x'.repeat(1_001), 'a\0b'])('refuses a query that is none', async (query) => {
+  it.each([' ', 'x'.repeat(1_001), 'a\0b'])('refuses an invalid query', async (query) => {
     expect(await faultOf(deps, 'search_backup_knowledge', { query })).toMatch(/^invalid arg/);
   });
 });

@@ -79,7 +79,7 @@ describe('get_system_health', () => {
     });
   });
 
-  it('is DEGRADED when the service API refuses, or is not there', async () => {
+  it('is DEGRADED when the service API refuses or does not answer', async () => {
     status = 503;
     expect(await health(database.db)).toMatchObject({
       backend_api: { status: 'unreachable' },
@@ -93,7 +93,7 @@ describe('get_system_health', () => {
     });
   });
 
-  it('is DEGRADED, and asks nobody, while no address of the service API is known', async () => {
+  it('is DEGRADED, and asks nobody, if no address of the service API is known', async () => {
     expect(await health(database.db, tmpdir(), null)).toMatchObject({
       backend_api: { status: 'unreachable', url: '' },
       status: 'DEGRADED',
@@ -111,7 +111,7 @@ describe('get_system_health', () => {
     expect(JSON.stringify(answer.database)).not.toMatch(downDatabaseWords);
   });
 
-  it('logs why a part does not answer, and shows no credentials of an address', async () => {
+  it('logs why a part does not answer, and shows no credentials from an address', async () => {
     const lines: string[] = [];
     const log = createLog('debug', clock, (line) => lines.push(line));
     const url = 'http://me:hunter2@127.0.0.1:1/api/';

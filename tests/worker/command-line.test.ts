@@ -54,9 +54,9 @@ describe('a command line', () => {
     [['run', '--source', '--once'], 'option --source needs a value; write --source=…'],
     [['run', '--source', '-x'], 'option --source needs a value; write --source=…'],
     [['run', '--every', '--once', '--source', 'a'], 'option --every needs a value'],
-    [['run', '--source', 'a', '--source', './a'], 'two sources are called local/a, which would be'],
+    [['run', '--source', 'a', '--source', './a'], 'two sources are called local/a and would share'],
     [['run', '--source', 'a', '--source', '/b/A'], 'two sources are called local/a and local/A'],
-    [['run', '--source', 'h:a__b/c', '--source', 'h:a/b__c'], 'called a__b/c and a/b__c, which'],
+    [['run', '--source', 'h:a__b/c', '--source', 'h:a/b__c'], 'called a__b/c and a/b__c and would'],
     [['run', '--source'], 'option --source needs a value'],
     [['run', '--source='], 'option --source needs a value'],
     [['run', '--source', 'a', '--once=hunter'], /^unknown option '--once'$/],
@@ -79,7 +79,7 @@ describe('a command line', () => {
 });
 
 // Quadratic time would be hours, and the test would not end.
-it('a very long wrong argument is refused in linear time', () => {
+it('rejects a very long wrong argument in linear time', () => {
   expect(faultOf(() => parse('run', 'x'.repeat(2 ** 21)))).toContain('too many arguments');
 });
 
@@ -116,16 +116,16 @@ describe('a source', () => {
     ['https://hunter-2@example.org/team/app', 'credentials'],
     ['ssh://git:hunter-2@example.org/team/app', 'credentials'],
     ['ada:hunter-2@example.org:team/app', 'credentials'],
-    ['https:/ada:hunter-2@example.org/team/app', 'begins like an address'],
-    ['HTTPS:ada:hunter-2@example.org/team/app', 'begins like an address'],
-    [' https://ada:hunter-2@example.org/team/app', 'begins like an address'],
-    ['"https://ada:hunter-2@example.org/team/app"', 'begins like an address'],
-    ['http:/hunter-2@example.org/team/app', 'begins like an address'],
-    ['ssh:/git:hunter-2@example.org/team/app', 'begins like an address'],
-    ['git:/hunter-2/app', 'begins like an address'],
-    ['file:/home/hunter-2', 'begins like an address'],
-    ['ftp:/ada:hunter-2@example.org/team/app', 'begins like an address'],
-    ['svn+ssh:/ada:hunter-2@example.org/team/app', 'begins like an address'],
+    ['https:/ada:hunter-2@example.org/team/app', 'looks like a URL'],
+    ['HTTPS:ada:hunter-2@example.org/team/app', 'looks like a URL'],
+    [' https://ada:hunter-2@example.org/team/app', 'looks like a URL'],
+    ['"https://ada:hunter-2@example.org/team/app"', 'looks like a URL'],
+    ['http:/hunter-2@example.org/team/app', 'looks like a URL'],
+    ['ssh:/git:hunter-2@example.org/team/app', 'looks like a URL'],
+    ['git:/hunter-2/app', 'looks like a URL'],
+    ['file:/home/hunter-2', 'looks like a URL'],
+    ['ftp:/ada:hunter-2@example.org/team/app', 'looks like a URL'],
+    ['svn+ssh:/ada:hunter-2@example.org/team/app', 'looks like a URL'],
     ['htps:/ada:hunter-2@example.org/team/app', 'credentials'],
     ['git@example.org://ada:hunter-2@example.org/team/app', 'credentials'],
     ['see https://ada:hunter-2@example.org/team/app', 'credentials'],
@@ -137,14 +137,14 @@ describe('a source', () => {
     ['ext::sh -c touch% /tmp/hunter-2', 'a transport helper'],
     ['ssh://-oProxyCommand=hunter-2/team/app', 'host'],
     ['-oProxyCommand=x@example.org:app', 'host'],
-    ['https://example.org/', 'names no repository'],
-    ['https://example.org/team/%2e%2e', 'names no repository'],
+    ['https://example.org/', 'has no repository name'],
+    ['https://example.org/team/%2e%2e', 'has no repository name'],
     ['https://example.org/team/a%00b', 'control characters'],
     ['https://example.org/team/%ff', 'not a valid URL'],
     ['https://[hunter-2/', 'not a valid URL'],
     ['a\u0000b', 'control characters'],
     ['/', 'no folder name'],
-  ])('%s is refused, and not repeated', (text, fault) => {
+  ])('%s is rejected, without repeating it', (text, fault) => {
     const message = faultOf(() => parseSource(text, '/home/ada'));
     expect(message).toContain(fault);
     expect(message).not.toContain('hunter-2');
@@ -156,7 +156,7 @@ describe('a source', () => {
     });
   });
 
-  it('may only speak encrypted or local protocols, but for loopback', () => {
+  it('allows only encrypted or local protocols, except to loopback', () => {
     expect(parseSource('https://example.org/a/b', '/').protocols).toBe('https:ssh:file');
     expect(parseSource('http://localhost/a/b', '/').protocols).toBe('https:ssh:file:http:git');
   });

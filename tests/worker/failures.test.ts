@@ -35,7 +35,7 @@ const lastResults = () =>
      WHERE run_id = (SELECT max(id) FROM backup_runs) ORDER BY id`,
   );
 
-it('goes on after a repository that failed, and ends completed with exit code 1', async () => {
+it('continues after a failed repository, and completes with exit code 1', async () => {
   await mkdir(join(folder, 'plain'));
   const { code } = await backUp(join(folder, 'plain'), app.path);
   expect(code).toBe(1);
@@ -53,7 +53,7 @@ it('goes on after a repository that failed, and ends completed with exit code 1'
   ]);
 });
 
-it('refuses a shallow repository, whose history is incomplete', async () => {
+it('rejects a shallow repository, whose history is incomplete', async () => {
   await app.commit({ 'a.txt': 'b' });
   await git(folder, 'clone', '--quiet', '--depth=1', `file://${app.path}`, 'shallow');
   expect((await backUp(join(folder, 'shallow'))).code).toBe(1);
@@ -62,7 +62,7 @@ it('refuses a shallow repository, whose history is incomplete', async () => {
   expect(await readdir(archives)).toEqual([]);
 });
 
-it('refuses a repository with a missing object and keeps the archive of before', async () => {
+it('rejects a repository with a missing object and keeps the previous archive', async () => {
   await backUp(app.path);
   const before = await readFile(join(archives, 'local__app.bundle'));
   await app.commit({ 'a.txt': 'to be lost' });
@@ -75,7 +75,7 @@ it('refuses a repository with a missing object and keeps the archive of before',
   expect((await readdir(archives)).sort()).toEqual(['local__app.bundle', 'local__app.bundle.json']);
 });
 
-it('refuses two sources of one name before a run begins, so that no result is spoiled', async () => {
+it('rejects two sources with the same name before a run starts', async () => {
   await backUp(app.path);
   const before = await lastResults();
   await expect(backUp(app.path, app.path)).rejects.toMatchObject({
@@ -85,7 +85,7 @@ it('refuses two sources of one name before a run begins, so that no result is sp
   expect(await lastResults()).toEqual(before);
 });
 
-it('tells what the system refused in one plain line', async () => {
+it('reports what the system refused in one plain line', async () => {
   const file = join(folder, 'file');
   await writeFile(file, '');
   const { code, stderr } = await backUp(join(file, 'app'));
@@ -102,7 +102,7 @@ it('tells what the system refused in one plain line', async () => {
   ]);
 });
 
-it('refuses a repository whose archive would be that of another one', async () => {
+it('rejects a repository whose archive would be that of another one', async () => {
   await database.db.query({
     text: `INSERT INTO worker_repo_state (repo_full_name, archive_key)
            VALUES ('local__a/b', 'local__a__b.bundle')`,
@@ -115,7 +115,7 @@ it('refuses a repository whose archive would be that of another one', async () =
   );
 });
 
-it("stores and shows a hostile server's words without credentials or control characters", async () => {
+it('stores and shows messages of a hostile server without credentials or control characters', async () => {
   const server = await startGitServer();
   server.refuse(
     `\u001b[31mno\u0001 https://ada:pass-word@example.org/x \u202eevil ${'x'.repeat(3_000)}`,
@@ -173,14 +173,14 @@ it.runIf(process.platform === 'linux')(
   },
 );
 
-it('makes an archive folder and those above it for their owner alone', async () => {
+it('creates the archive folder and its parents only for their owner', async () => {
   archives = join(folder, 'some', 'where');
   expect((await backUp(app.path)).code).toBe(0);
   expect((await stat(join(folder, 'some'))).mode & 0o777).toBe(0o700);
   expect((await stat(archives)).mode & 0o777).toBe(0o700);
 });
 
-it('removes what a killed worker left in the archive folder, and nothing of a living one', async () => {
+it('removes files of a killed worker from the archive folder, and nothing of a running one', async () => {
   // No process has the highest id that Linux gives; the parent of this one runs.
   const left = `.scratch-${hostname()}-4194304-aaaaaa`;
   const living = `.scratch-${hostname()}-${process.ppid}-bbbbbb`;
@@ -198,7 +198,7 @@ it('says in one line that the database has no tables', async () => {
   const bare = await createPostgres({ migrated: false });
   const args = ['run', '--source', app.path];
   await expect(callWorker({ databaseUrl: bare.url, archives, args })).rejects.toThrow(
-    'the database does not have our tables yet: run `npm run migrate`',
+    'the database has no tables yet: run `npm run migrate`',
   );
   await bare.close();
 });

@@ -64,7 +64,7 @@ describe('the heartbeat', () => {
     expect((await run).code).toBe(0);
   });
 
-  it('ends the run when a sweep closed it meanwhile, and leaves its row as it is', async () => {
+  it('ends the run if a sweep has closed it, and does not change its row', async () => {
     const held = team.server.holdFetch();
     const clock = createTestClock();
     const run = team.backUp({ clock });
@@ -88,8 +88,8 @@ async function sleeping(clock: TestClock): Promise<void> {
   while (clock.sleepers() === 0) await new Promise(setImmediate);
 }
 
-describe('a database that goes away while a run is under way', () => {
-  /** Time passes at once where the run waits for the database; the heartbeat stands still. */
+describe('a database that goes away while a run is in progress', () => {
+  /** The run's waits for the database end immediately; the heartbeat stands still. */
   function impatient(): Clock {
     const clock = createTestClock();
     return {
@@ -121,13 +121,13 @@ describe('a database that goes away while a run is under way', () => {
     expect(await listRefs(join(team.archives, 'team__app.bundle'))).toEqual(
       await listRefs(team.app.path),
     );
-    // Nothing of it was recorded, so the next run makes it again and records it.
+    // Nothing was recorded, so the next run writes the archive again and records it.
     team.database = await createPostgres();
     expect((await team.backUp()).stdout).toContain('1 backed up');
   });
 
   it.each(['record_result', 'finish_run', 'claim_requests', 'write_snapshot'])(
-    'and comes back is written to once, though the answer to %s was lost',
+    'and comes back is written to once, even if the response to %s was lost',
     async (name) => {
       await team.database.db.query({
         text: `INSERT INTO backup_run_requests (target_repo) VALUES ('team/app')`,
@@ -183,7 +183,7 @@ describe('an interrupt', () => {
     expect(await readdir(team.archives)).toEqual([]);
   });
 
-  it('keeps the archive of before', async () => {
+  it('keeps the previous archive', async () => {
     await team.backUp();
     const before = await listRefs(join(team.archives, 'team__app.bundle'));
     await team.app.commit({ 'a.txt': 'b' });

@@ -30,23 +30,27 @@ export function embeddedUrl(dataDir: string): string {
 
 /** The URL of the embedded database if a process has it open; otherwise null. */
 export function urlOfOpenDatabase(dataDir: string): Promise<string | null> {
-  const path = localSocketPath(addressOf(dataDir));
-  if (path === null || !fitsSocketPath(path)) return Promise.resolve(null);
+  if (socketPath(dataDir) === null) return Promise.resolve(null);
   return new Promise((answer) => {
     const socket = connectToServer(addressOf(dataDir));
-    const say = (listens: boolean) => {
+    const say = (url: string | null) => {
       socket.destroy();
-      answer(listens ? embeddedUrl(dataDir) : null);
+      answer(url);
     };
-    socket.once('connect', () => say(true)).once('error', () => say(false));
+    socket.once('connect', () => say(embeddedUrl(dataDir))).once('error', () => say(null));
   });
 }
 
 /** The socket path for a data directory. Throws ConfigError when it is too long. */
 export function embeddedSocket(dataDir: string): string {
-  const path = localSocketPath(addressOf(dataDir));
-  if (path !== null && fitsSocketPath(path)) return path;
+  const path = socketPath(dataDir);
+  if (path !== null) return path;
   throw new ConfigError(
-    'DATA_DIR has too long a path for a Unix socket: set a shorter one, or start in a folder near it',
+    'the path of DATA_DIR is too long for a Unix socket: set a shorter one, or start in a folder near it',
   );
+}
+
+function socketPath(dataDir: string): string | null {
+  const path = localSocketPath(addressOf(dataDir));
+  return path !== null && fitsSocketPath(path) ? path : null;
 }

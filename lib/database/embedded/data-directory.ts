@@ -1,10 +1,10 @@
+import { chmodSync, lstatSync, readdirSync } from 'node:fs';
 import { access, constants, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ConfigError } from '../../config/read.ts';
 import { nullIfMissing } from '../../files.ts';
 import type { Log } from '../../log.ts';
-import { lockDataDirectory } from './data-directory-lock.ts';
-import { setMode } from './private-files.ts';
+import { takeProcessLock } from '../../processes/process-lock.ts';
 
 /** The major version whose files PGlite reads. */
 const POSTGRES_VERSION = '18';
@@ -13,7 +13,7 @@ const POSTGRES_VERSION = '18';
 export interface DataDirectory {
   /** The folder for PGlite. */
   readonly folder: string;
-  /** Call once PGlite has started in it. */
+  /** Call once PGlite has started in it: its files are complete, and become the owner's alone. */
   confirm(): Promise<void>;
   /** The error for files that Postgres cannot start with. */
   damaged(reason: string): ConfigError;
@@ -26,13 +26,21 @@ export interface DataDirectory {
  */
 export async function openDataDirectory(dataDir: string, log: Log): Promise<DataDirectory> {
   await prepare(dataDir, log);
-  const lock = await lockDataDirectory(dataDir);
+  const lock = await takeProcessLock(join(dataDir, 'lock.sqlite'), 0);
+  if (!lock.held) {
+    throw new ConfigError(
+      lock.busy
+        ? 'DATA_DIR is in use by another process'
+        : `DATA_DIR cannot be locked: ${lock.reason}`,
+    );
+  }
   const folder = join(dataDir, 'postgres');
   // Exists while a new database is being created. Only a database with this marker is ever removed: it
   // holds no data yet.
   const unfinished = join(dataDir, 'postgres.unfinished');
   try {
-    if (await exists(unfinished)) await rm(folder, { recursive: true, force: true });
+    if ((await nullIfMissing(stat(unfinished))) !== null)
+      await rm(folder, { recursive: true, force: true });
     setMode(join(dataDir, 'lock.sqlite'), 0o600);
     const files = await nullIfMissing(readdir(folder));
     if (files === null || files.length === 0) {
@@ -48,7 +56,10 @@ export async function openDataDirectory(dataDir: string, log: Log): Promise<Data
   }
   return {
     folder,
-    confirm: () => rm(unfinished, { force: true }),
+    async confirm() {
+      makePrivate(folder);
+      await rm(unfinished, { force: true });
+    },
     damaged: (reason) => damaged(dataDir, `is damaged (${reason.slice(0, 200)})`),
     release: () => lock.release(),
   };
@@ -88,14 +99,22 @@ async function prepare(dataDir: string, log: Log): Promise<void> {
   if (((await stat(dataDir)).mode & 0o077) !== 0) log.warn('DATA_DIR is open to other users');
 }
 
-async function exists(path: string): Promise<boolean> {
-  try {
-    await stat(path);
-    return true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
-    throw error;
+/** Makes a folder and its contents accessible to the owner only. PGlite creates files with the default umask. */
+function makePrivate(folder: string): void {
+  setMode(folder, 0o700);
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) makePrivate(path);
+    else if (entry.isFile()) setMode(path, 0o600);
   }
+}
+
+/** Sets a file's mode. Does nothing on Windows. */
+function setMode(path: string, mode: number): void {
+  if (process.platform === 'win32') return;
+  const { mode: found, uid } = lstatSync(path);
+  // Only the owner of a file can change its mode.
+  if ((found & 0o777) !== mode && uid === process.getuid?.()) chmodSync(path, mode);
 }
 
 function unusable(error: unknown): ConfigError {

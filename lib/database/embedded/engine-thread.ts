@@ -1,26 +1,27 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { type RunningPostgres, startPostgres } from './start-postgres.ts';
-
-/** The thread's `workerData`. */
-export interface EngineStart {
-  folder: string | null;
-  compiled: WebAssembly.Module | null;
-}
+import { PGlite } from '@electric-sql/pglite';
+import { vector } from '@electric-sql/pglite-pgvector';
+import { takeClientRole } from './client-role.ts';
 
 /** Runs a batch of Postgres protocol messages, or shuts down. */
 export type EngineRequest = { batch: Uint8Array } | { close: true };
 
-/** The first report: the compiled module, or why Postgres did not start. */
-export type EngineStarted = { started: WebAssembly.Module } | { broken: string };
+/** The first report: Postgres has started, or why it did not. */
+export type EngineStarted = { started: true } | { broken: string };
 
-/** Later reports. A batch produces outputs and `done`, or ends with `crash`. */
+/** Later reports. A batch produces outputs and ends with `done` or `crash`. */
 export type EngineReport =
   /** The batch that begins now has this `statement_timeout`, in milliseconds. */
-  { limitMs: number } | { output: Uint8Array } | { done: Uint8Array } | { crash: string };
+  { limitMs: number } | { output: Uint8Array } | { done: true } | { crash: string };
 
 /** The exit status with which PGlite's main loop reports an error that Postgres has handled. */
 const ERROR_HANDLED = 100;
-const OUTPUT_BYTES = 64 * 1024;
+
+/**
+ * WebAssembly's stack is much smaller than the 2 MB that Postgres assumes: without this limit, infinite
+ * recursion would crash the database instead of failing.
+ */
+const startParams = [...PGlite.defaultStartParams, '-c', 'max_stack_depth=200kB'];
 
 interface EngineModule {
   _PostgresMainLoopOnce(): void;
@@ -33,53 +34,30 @@ interface EngineModule {
 
 const port = parentPort;
 if (port === null) throw new Error('engine-thread.ts must run in a worker thread');
-const report = (said: EngineStarted | EngineReport, transfer: ArrayBuffer[] = []) =>
-  port.postMessage(said, transfer);
-
-const collected = new Uint8Array(OUTPUT_BYTES);
-let collectedBytes = 0;
-
-/** Copies output out of Postgres's memory, which is overwritten right after the call. */
-function collect(piece: Uint8Array): void {
-  for (let start = 0; start < piece.length; ) {
-    if (collectedBytes === OUTPUT_BYTES) {
-      const output = takeCollected();
-      report({ output }, [output.buffer]);
-    }
-    const part = piece.subarray(start, start + OUTPUT_BYTES - collectedBytes);
-    collected.set(part, collectedBytes);
-    collectedBytes += part.length;
-    start += part.length;
-  }
-}
-
-function takeCollected(): Uint8Array<ArrayBuffer> {
-  const output = collected.slice(0, collectedBytes);
-  collectedBytes = 0;
-  return output;
-}
+const report = (said: EngineStarted | EngineReport) => port.postMessage(said);
 
 function describe(error: unknown): string {
   return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
 }
 
-async function start({ folder, compiled }: EngineStart): Promise<RunningPostgres | null> {
+async function start(folder: string): Promise<PGlite | null> {
   let reason: string | null = null;
+  const onStderr = (line: string) => {
+    reason = /\b(?:FATAL|PANIC): +(.*)/.exec(line)?.[1] ?? reason;
+    return true;
+  };
   try {
-    return await startPostgres({
-      folder,
-      compiled,
-      onLog(line) {
-        reason = /\b(?:FATAL|PANIC): +(.*)/.exec(line)?.[1] ?? reason;
-      },
-    });
+    const pglite = await PGlite.create(folder, { extensions: { vector }, startParams, onStderr });
+    await takeClientRole(pglite);
+    return pglite;
   } catch (error) {
+    // Not always an Error.
     report({ broken: reason ?? describe(error) });
     return null;
   }
 }
 
-function serve({ pglite }: RunningPostgres): void {
+function serve(pglite: PGlite): void {
   const module = pglite.Module as unknown as EngineModule;
   const step = module._PostgresMainLoopOnce;
   let crash: unknown = null;
@@ -106,13 +84,13 @@ function serve({ pglite }: RunningPostgres): void {
     const limitMs = readLimit();
     if (limitMs > 0) report({ limitMs });
     try {
-      await pglite.execProtocolRawStream(batch, { onRawData: collect });
+      // Copied, because Postgres overwrites it right after the call.
+      const onRawData = (output: Uint8Array) => report({ output: output.slice() });
+      await pglite.execProtocolRawStream(batch, { onRawData });
     } catch (error) {
       crash ??= error;
     }
-    if (crash !== null) return report({ crash: describe(crash) });
-    const done = takeCollected();
-    report({ done }, [done.buffer]);
+    report(crash === null ? { done: true } : { crash: describe(crash) });
   };
 
   port?.on('message', async (request: EngineRequest) => {
@@ -122,8 +100,8 @@ function serve({ pglite }: RunningPostgres): void {
   });
 }
 
-const postgres = await start(workerData as EngineStart);
+const postgres = await start(workerData as string);
 if (postgres !== null) {
   serve(postgres);
-  report({ started: postgres.compiled });
+  report({ started: true });
 }

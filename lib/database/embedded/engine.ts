@@ -1,25 +1,17 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
-import type { EngineReport, EngineRequest, EngineStart, EngineStarted } from './engine-thread.ts';
-
-/** The engine crashed or was told to end. */
-class EngineEnded extends Error {
-  override readonly name = 'EngineEnded';
-}
+import type { EngineReport, EngineRequest, EngineStarted } from './engine-thread.ts';
 
 /** Postgres cannot start with the given files. */
 export class EngineBroken extends Error {
   override readonly name = 'EngineBroken';
 }
 
-export interface EngineListener {
+interface Batch {
   /** Receives the answer in chunks while the batch runs. */
-  onOutput(output: Buffer): void;
+  onOutput(output: Uint8Array): void;
   /** Reports the statement timeout of the batch that starts now. */
   onLimit(limitMs: number): void;
-}
-
-interface RunningBatch extends EngineListener {
   resolve(): void;
   reject(reason: unknown): void;
 }
@@ -31,57 +23,45 @@ interface RunningBatch extends EngineListener {
 export class Engine {
   readonly #thread: Worker;
   readonly #exit: Promise<unknown>;
-  #batch: RunningBatch | null = null;
+  #batch: Batch | null = null;
   #ended: Error | null = null;
 
   private constructor(thread: Worker) {
     this.#thread = thread;
     this.#exit = once(thread, 'exit');
     thread.on('message', (report: EngineReport) => this.#hear(report));
-    thread.on('error', (error) =>
-      this.#fail(new EngineEnded('its thread failed', { cause: error })),
-    );
-    thread.on('exit', () => this.#fail(new EngineEnded('its thread has ended')));
+    thread.on('error', (cause) => this.#fail(new Error('its thread failed', { cause })));
+    thread.on('exit', () => this.#fail(new Error('its thread has ended')));
   }
 
-  /**
-   * Starts Postgres, compiling it unless a compiled module is given. Throws EngineBroken when it fails.
-   */
-  static async start(
-    start: EngineStart,
-  ): Promise<{ engine: Engine; compiled: WebAssembly.Module }> {
+  /** Starts Postgres in a folder. Throws EngineBroken when it fails. */
+  static async start(folder: string): Promise<Engine> {
     const thread = new Worker(new URL('./engine-thread.ts', import.meta.url), {
       name: 'embedded-database',
-      workerData: start,
+      workerData: folder,
       env: {},
       execArgv: ['--disable-warning=ExperimentalWarning'],
     });
     const first = once(thread, 'message') as Promise<[EngineStarted]>;
     const exit = once(thread, 'exit');
     const [report] = await Promise.race([first, exit.then(() => [{ broken: 'its thread ended' }])]);
-    if ('started' in report) return { engine: new Engine(thread), compiled: report.started };
+    if ('started' in report) return new Engine(thread);
     await thread.terminate();
     throw new EngineBroken(report.broken);
   }
 
-  /** Runs Postgres protocol messages, one batch at a time. Rejects with EngineEnded. */
-  run(messages: readonly Buffer[], listener: EngineListener): Promise<void> {
+  /** Runs Postgres protocol messages, one batch at a time. Rejects when the engine has ended. */
+  run(messages: readonly Buffer[], listener: Pick<Batch, 'onOutput' | 'onLimit'>): Promise<void> {
     if (this.#ended !== null) return Promise.reject(this.#ended);
-    const batch = new Uint8Array(messages.reduce((bytes, { length }) => bytes + length, 0));
-    let offset = 0;
-    for (const message of messages) {
-      batch.set(message, offset);
-      offset += message.length;
-    }
     return new Promise((resolve, reject) => {
       this.#batch = { ...listener, resolve, reject };
-      this.#ask({ batch }, [batch.buffer]);
+      this.#ask({ batch: new Uint8Array(Buffer.concat(messages)) });
     });
   }
 
-  /** Terminates the thread immediately. A running batch rejects with EngineEnded. */
+  /** Terminates the thread immediately. A running batch rejects. */
   async kill(): Promise<void> {
-    this.#fail(new EngineEnded('it was ended'));
+    this.#fail(new Error('it was ended'));
     await this.#thread.terminate();
   }
 
@@ -91,18 +71,17 @@ export class Engine {
     await this.#exit;
   }
 
-  #ask(request: EngineRequest, transfer: ArrayBuffer[] = []): void {
-    this.#thread.postMessage(request, transfer);
+  #ask(request: EngineRequest): void {
+    this.#thread.postMessage(request);
   }
 
   #hear(report: EngineReport): void {
     const batch = this.#batch;
     if (batch === null) return;
-    if ('output' in report) batch.onOutput(toBuffer(report.output));
+    if ('output' in report) batch.onOutput(report.output);
     else if ('limitMs' in report) batch.onLimit(report.limitMs);
-    else if ('crash' in report) this.#fail(new EngineEnded(report.crash));
-    else if ('done' in report) {
-      if (report.done.length > 0) batch.onOutput(toBuffer(report.done));
+    else if ('crash' in report) this.#fail(new Error(report.crash));
+    else {
       this.#batch = null;
       batch.resolve();
     }
@@ -110,12 +89,7 @@ export class Engine {
 
   #fail(reason: Error): void {
     this.#ended ??= reason;
-    const batch = this.#batch;
+    this.#batch?.reject(this.#ended);
     this.#batch = null;
-    batch?.reject(this.#ended);
   }
-}
-
-function toBuffer({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
-  return Buffer.from(buffer, byteOffset, byteLength);
 }

@@ -1,25 +1,21 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Database } from '../database.ts';
 import { openPgDatabase } from '../pg.ts';
 import { embeddedSocket, embeddedUrl } from './address.ts';
-import { EmbeddedBackend } from './backend.ts';
+import type { Shared } from './client-session.ts';
+import { readDefaults } from './client-settings.ts';
 import { type DataDirectory, openDataDirectory } from './data-directory.ts';
 import { Engine, EngineBroken } from './engine.ts';
 import { LeaseQueue } from './lease-queue.ts';
-import type { SharedSession } from './session-client.ts';
-import { SessionLeftovers } from './session-leftovers.ts';
-import { type PortOptions, portListener, socketListener, urlOfPort } from './wire-listener.ts';
-import { FatalError } from './wire-messages.ts';
-import { WireServer } from './wire-server.ts';
-import { SharedSettings } from './wire-settings.ts';
+import { FatalError } from './messages.ts';
+import { DatabaseServer, type PortOptions } from './server.ts';
+import { SharedSession } from './shared-session.ts';
+import { startTimeLimit } from './time-limit.ts';
 
 export interface EmbeddedDatabaseOptions {
-  /** The data is stored in its subfolder `postgres`; null keeps it in memory. */
-  dataDir: string | null;
+  /** The data is stored in its subfolder `postgres`. */
+  dataDir: string;
   /** A TCP port for clients that cannot use the socket; null opens none. */
   listen: PortOptions | null;
   log: Log;
@@ -60,28 +56,25 @@ export async function openEmbeddedDatabase({
     for (const close of closers.splice(0).reverse()) await close();
   };
   try {
-    const directory = dataDir === null ? null : await openDataDirectory(dataDir, log);
-    if (directory !== null) closers.push(directory.release);
-    const place = dataDir ?? (await mkdtemp(join(tmpdir(), 'observatory-')));
-    if (dataDir === null) closers.push(() => rm(place, { recursive: true, force: true }));
-    const server = new WireServer(log);
+    const directory = await openDataDirectory(dataDir, log);
+    closers.push(directory.release);
+    const server = new DatabaseServer(log);
     closers.push(() => server.close());
-    await server.listen(socketListener(embeddedSocket(place)));
-    const port = listen && (await portListener(listen));
-    if (port !== null) await server.listen(port);
-    const backend = await EmbeddedBackend.start({
-      start: engineStarter(directory),
-      restartable: directory !== null,
+    await server.listenOnSocket(embeddedSocket(dataDir));
+    const portUrl = listen && (await server.listenOnPort(listen));
+    const start = () => startEngine(directory);
+    const session = new SharedSession(await start(), {
+      start,
       onStopped: () => server.endClients(new FatalError('57P02', 'the embedded database stopped')),
       clock,
       log,
     });
-    closers.push(() => backend.close());
-    const settings = await SharedSettings.read(backend);
+    closers.push(() => session.close());
+    const defaults = await readDefaults(session);
     const leases = new LeaseQueue();
-    const shared = { backend, settings, leases, leftovers: new SessionLeftovers(), log, clock };
+    const shared = { session, leases, defaults, makers: new Set<object>(), log, clock };
     server.serve(shared);
-    const url = embeddedUrl(place);
+    const url = embeddedUrl(dataDir);
     const own = openPgDatabase({
       ...{ url, fetch, log, maxConnections: OWN_CONNECTIONS },
       // Connections stay open to keep statements prepared; each query has its own timeout.
@@ -91,7 +84,7 @@ export async function openEmbeddedDatabase({
     return {
       driver: 'embedded',
       url,
-      portUrl: listen && port && urlOfPort(port, listen.password),
+      portUrl,
       query: own.query,
       poolStats() {
         const total = server.clients;
@@ -115,29 +108,20 @@ export async function openEmbeddedDatabase({
   }
 }
 
-/** Starts the engine, reusing the module compiled by the first start. */
-function engineStarter(directory: DataDirectory | null): () => Promise<Engine> {
-  let compiled: WebAssembly.Module | null = null;
-  return async () => {
-    try {
-      const started = await Engine.start({ folder: directory?.folder ?? null, compiled });
-      compiled = started.compiled;
-      await directory?.confirm();
-      return started.engine;
-    } catch (error) {
-      if (directory === null || !(error instanceof EngineBroken)) throw error;
-      throw directory.damaged(error.message);
-    }
-  };
+async function startEngine(directory: DataDirectory): Promise<Engine> {
+  try {
+    const engine = await Engine.start(directory.folder);
+    await directory.confirm();
+    return engine;
+  } catch (error) {
+    throw error instanceof EngineBroken ? directory.damaged(error.message) : error;
+  }
 }
 
 /** Refuses new statements and resolves when the running one has finished or was ended. */
-async function finish({ leases, backend, clock }: SharedSession): Promise<void> {
-  const done = new AbortController();
-  clock.sleep(CLOSE_TIMEOUT_MS, done.signal).then(
-    () => backend.end(shutdown),
-    () => undefined, // finished in time
-  );
+async function finish({ leases, session, clock }: Shared): Promise<void> {
+  const end = () => session.end(shutdown);
+  const lift = startTimeLimit({ clock, limitMs: CLOSE_TIMEOUT_MS, end });
   await leases.close(shutdown);
-  done.abort();
+  lift();
 }

@@ -1,29 +1,28 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { Clock } from '../../clock.ts';
-import type { FatalError } from './wire-messages.ts';
 
-export interface TimeLimit {
+const RECHECK_INTERVAL_MS = 1_000;
+
+interface TimeLimit {
   clock: Clock;
   limitMs: number;
-  /** Passed to `end` when the time is up. */
-  reason: FatalError;
-  end(reason: Error): void;
-  /** The limit only applies once this has resolved too. Rejects with the signal's reason. */
-  condition?(signal: AbortSignal): Promise<void>;
+  /** Called when the time is up. */
+  end(): void;
+  /** The limit only applies while this holds. */
+  condition?(): boolean;
 }
 
 /** Starts a time limit and returns a function that lifts it; calling that more than once is harmless. */
-export function startTimeLimit({ clock, limitMs, reason, end, condition }: TimeLimit): () => void {
+export function startTimeLimit({ clock, limitMs, end, condition }: TimeLimit): () => void {
   const lifted = new AbortController();
+  const { signal } = lifted;
   const watch = async () => {
-    await clock.sleep(limitMs, lifted.signal);
-    await condition?.(lifted.signal);
+    await clock.sleep(limitMs, signal);
+    while (condition?.() === false) await clock.sleep(RECHECK_INTERVAL_MS, signal);
     // Process pending socket events first: what has already arrived was in time.
-    await yieldToEventLoop(undefined, { signal: lifted.signal });
-    end(reason);
+    await yieldToEventLoop(undefined, { signal });
+    end();
   };
-  watch().catch((error: unknown) => {
-    if (!lifted.signal.aborted) end(new Error('a time limit failed', { cause: error }));
-  });
+  watch().catch(() => undefined); // lifted
   return () => lifted.abort();
 }

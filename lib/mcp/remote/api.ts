@@ -8,25 +8,25 @@ import { pageOf } from '../../tools/shapes.ts';
 export interface RemoteList<Item extends z.ZodType> {
   path: string;
   item: Item;
-  /** What tells one item from another. */
+  /** Returns the unique key of an item. */
   keyOf(item: z.output<Item>): unknown;
-  /** Most pages that are read. */
+  /** Maximum number of pages to read. */
   maxPages: number;
-  /** Items of a page: fewer where one may be large. Default 500, the most that the service API gives. */
+  /** Items on a page. Default 500, the maximum of the service API. */
   pageSize?: number;
 }
 
-/** The service API at BACKEND_URL, as the remote data source reads it. */
+/** Reads the service API at BACKEND_URL. */
 export interface RemoteApi {
-  /** One answer of a path, held against a schema. Throws AppError (`callInternalService`). */
+  /** Reads a path and checks the answer against a schema. Throws AppError (`callInternalService`). */
   read<Schema extends z.ZodType>(
     path: string,
     schema: Schema,
     signal: AbortSignal,
   ): Promise<z.output<Schema>>;
   /**
-   * The items of a list page by page, each item once also when rows come in between. Ends
-   * after `maxPages`, whatever is left.
+   * Yields the items of a list page by page, without duplicates if rows are added in between. Stops after
+   * `maxPages`.
    */
   readPages<Item extends z.ZodType>(
     list: RemoteList<Item>,
@@ -34,7 +34,7 @@ export interface RemoteApi {
   ): AsyncGenerator<{ items: z.output<Item>[]; isLast: boolean }>;
 }
 
-/** Largest page of the service API. */
+/** The largest page of the service API. */
 const PAGE_SIZE = 500;
 
 /** Reads the service API with the internal secret. */
@@ -45,7 +45,7 @@ export function createRemoteApi(service: InternalService): RemoteApi {
     if (parsed.success) return parsed.data;
     throw new AppError(
       'SERVICE_UNAVAILABLE',
-      `${service.name} answered ${path.split('?')[0]} with something unexpected`,
+      `${service.name} answered ${path.split('?')[0]} with an unexpected body`,
       { cause: parsed.error },
     );
   };

@@ -6,10 +6,10 @@ import { remoteLogs, remoteRepositories, remoteRuns } from './lists.ts';
 import { runHasFailures } from './pages.ts';
 import { type RemoteRun, readRemoteLatestRun, readRemoteRun } from './run.ts';
 
-/** Newest runs that are looked through for the last success of a repository. */
+/** The newest runs that are searched for the last success of a repository. */
 const MAX_RUNS_BEFORE = 10;
 
-const NOTE = `Read through the service API, which tells the fixes of the latest run alone; the last successful commit was looked for in the ${MAX_RUNS_BEFORE} newest runs.`;
+const NOTE = `Read through the service API, which returns only the fixes of the latest run. The last successful commit was searched for in the ${MAX_RUNS_BEFORE} newest runs.`;
 
 const isGood = ({ status }: BackupResult) => status === 'completed' || status === 'success';
 const cut = (text: string) => cutText(text, failureLimits.text);
@@ -26,7 +26,8 @@ interface Success {
 }
 
 /**
- * What `readFailure` of lib/records tells, as far as the service API knows it.
+ * Returns the same as `readFailure` of lib/records, as far as the service API has it. Not shared with it: that is
+ * one SQL statement, and this only uses endpoints that every service API has.
  */
 export async function readRemoteFailure(
   api: RemoteApi,
@@ -78,7 +79,7 @@ async function findFailedRun(api: RemoteApi, signal: AbortSignal): Promise<Run |
   return undefined;
 }
 
-/** The newest error logs of a run by the repositories that are asked for; of none by an empty text. */
+/** The newest error logs of a run for the given repositories. An empty name stands for logs without one. */
 export async function readRemoteErrorLogs(
   api: RemoteApi,
   runId: number,
@@ -86,7 +87,7 @@ export async function readRemoteErrorLogs(
   signal: AbortSignal,
 ): Promise<Map<string, string[]>> {
   const found = new Map(repositories.map((name): [string, string[]] => [name.toLowerCase(), []]));
-  // Errors may have some ten thousand characters: so many fit into one answer of the service API.
+  // Smaller pages, because errors can be long and an answer of the service API is limited in size.
   const list = { ...remoteLogs({ runId, level: 'error' }), pageSize: 200, maxPages: 50 };
   for await (const { items } of api.readPages(list, signal)) {
     for (const { repository, message } of items) {
@@ -98,7 +99,7 @@ export async function readRemoteErrorLogs(
   return new Map(repositories.map((name) => [name, found.get(name.toLowerCase()) ?? []]));
 }
 
-/** The newest success of each repository that failed, from its newest result or from recent runs. */
+/** The newest success of each failed repository, from its newest result or from recent runs. */
 async function findSuccesses(
   api: RemoteApi,
   failures: readonly BackupResult[],

@@ -1,7 +1,7 @@
 import { log, run, trackedRepository } from '../../tools/shapes.ts';
 import type { RemoteList } from './api.ts';
 
-/** Most items that are looked through for a filter that the service API lacks: 20 × 500. */
+/** Maximum pages of 500 items that are searched for a filter that the service API does not have. */
 const MAX_PAGES = 20;
 
 /** Runs, newest first. */
@@ -20,7 +20,7 @@ export const remoteRepositories: RemoteList<typeof trackedRepository> = {
   maxPages: MAX_PAGES,
 };
 
-/** Logs of a run and of a level, where these are given, newest first. */
+/** Logs, optionally of a run and a level, newest first. */
 export function remoteLogs(filter: {
   runId?: number | undefined;
   level?: string | undefined;

@@ -5,8 +5,7 @@ import type { RemoteApi } from './api.ts';
 import { remoteLogs } from './lists.ts';
 
 /**
- * The newest logs that fit. Repository, `since` and `beforeId` are looked for here, in the logs that are
- * read within a bound.
+ * The newest matching logs. Repository, `since` and `beforeId` are filtered here, in a limited number of logs.
  */
 export async function selectRemoteLogs(
   api: RemoteApi,

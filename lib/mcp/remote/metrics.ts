@@ -18,7 +18,7 @@ const metrics = z.object({
 
 type MeasuredRun = z.output<typeof metrics>['runs'][number];
 
-/** What `readMetricsHistory` of lib/records tells, from GET /api/metrics. */
+/** Returns the same as `readMetricsHistory` of lib/records, from GET /api/metrics. */
 export async function readRemoteMetrics(
   api: RemoteApi,
   days: number,
@@ -43,7 +43,7 @@ export async function readRemoteMetrics(
   };
 }
 
-/** Mean over finished runs with a duration, rounded, 0 when there is none. */
+/** The rounded mean of finished runs with a duration; 0 without any. */
 function meanDuration(runs: readonly MeasuredRun[]): number {
   const finished = runs.filter(
     ({ status, duration_ms }) => status !== 'running' && duration_ms > 0,

@@ -5,7 +5,7 @@ import { pageOf, type run } from '../../tools/shapes.ts';
 import type { RemoteApi, RemoteList } from './api.ts';
 import { remoteRuns } from './lists.ts';
 
-/** Items of a list from any offset on, which the service API has by whole pages alone. */
+/** Reads items from any offset on. The service API only has whole pages. */
 export async function readRemotePage<Item extends z.ZodType>(
   api: RemoteApi,
   { path, item }: Pick<RemoteList<Item>, 'path' | 'item'>,
@@ -24,7 +24,7 @@ export async function readRemotePage<Item extends z.ZodType>(
   return { data: [...data, ...more].slice(skipped, skipped + limit), pagination };
 }
 
-/** Runs that fit, newest first. A filter is applied here, to the runs that are read within a bound. */
+/** The matching runs, newest first. Filters are applied here, to a limited number of runs. */
 export async function readRemoteRuns(
   api: RemoteApi,
   request: PageRequest,
@@ -54,10 +54,9 @@ export async function readRemoteRuns(
   };
 }
 
-const NOT_ALL_RUNS =
-  'only the newest 10,000 runs were looked through: with DATABASE_URL all of them are';
+const NOT_ALL_RUNS = 'only the newest 10,000 runs were searched: with DATABASE_URL all of them are';
 
-/** A run may reach its end although repositories failed in it. */
+/** A run can complete although repositories failed in it. */
 export function runHasFailures({ status, failed }: Pick<Run, 'status' | 'failed'>): boolean {
   return status === 'failed' || failed > 0;
 }

@@ -27,11 +27,11 @@ export interface RemoteSourceOptions {
 const READY_WITHIN_MS = 4_000;
 
 const FIXES_NOTE =
-  'Read through the service API, which tells the fixes of the latest run alone: those of this one are not known.';
+  'Read through the service API, which returns only the fixes of the latest run: the fixes of this run are not known.';
 
 /**
- * Backup data from the service API at BACKEND_URL, for an MCP server without a database. What that API
- * lacks is filtered here within a bound, or refused.
+ * Backup data from the service API at BACKEND_URL, for an MCP server without a database. Filters that the API does
+ * not have are applied here to a limited number of items; writes are refused.
  */
 export function createRemoteSource({
   clock,
@@ -83,11 +83,11 @@ export function createRemoteSource({
           pool_open_connections: null,
         };
       } catch (error) {
-        serverLog.warn('the database behind the service API does not answer', { error });
+        serverLog.warn('the database of the service API does not answer', { error });
         return { status: 'disconnected', latency_ms: null, pool_open_connections: null };
       }
     },
-    // The service API does not tell them.
+    // The service API does not return them.
     findArchive: async () => null,
   };
 }
@@ -96,7 +96,7 @@ function needsDatabase(tool: string): AppError {
   return new AppError('SERVICE_UNAVAILABLE', `${tool} needs DATABASE_URL`);
 }
 
-/** A fix with no more runs than the database would tell. */
+/** Limits the runs of a fix like the database does. */
 function boundFix(fix: RunFix): RunFix {
   return { ...fix, affected_runs: fix.affected_runs.slice(-fixLimits.runs) };
 }

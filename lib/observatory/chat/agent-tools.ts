@@ -1,23 +1,24 @@
 import * as z from 'zod';
-import { type Tool, tools } from '../../tools/index.ts';
+import { tools } from '../../tools/catalogue.ts';
+import type { Tool } from '../../tools/tool.ts';
 
-/** A tool as the model sees it; what runs it depends on whether a person has to be asked. */
+/** A tool as the model sees it. */
 export interface AgentTool {
   name: string;
   description: string;
   input: z.ZodObject;
 }
 
-/** A tool that only reads: one of the MCP server's. */
+/** The tools of the MCP server that only read, by name. */
 export const readTools: ReadonlyMap<string, Tool> = new Map(
   tools.filter((tool) => !tool.needsConfirmation).map((tool) => [tool.name, tool]),
 );
 
-/** What a report by mail is made of. */
+/** The arguments of send_report_email. */
 export const reportEmail = z.strictObject({
   subject: z.string().trim().min(1).max(200).meta({ description: 'Subject, one line.' }),
   recipients: z.array(z.string().trim().min(3).max(320)).min(1).max(50).nullish().meta({
-    description: 'Mail addresses, of those that may get reports. Left out: all of those.',
+    description: 'Mail addresses, from those that may receive reports. Left out: all of those.',
   }),
   content_markdown: z
     .string()
@@ -27,7 +28,7 @@ export const reportEmail = z.strictObject({
     .meta({ description: 'The report, in Markdown.' }),
 });
 
-/** The agent's one tool that changes something: a person sees its arguments and allows it first. */
+/** The only tool of the chat that changes something. A person sees its arguments and approves it first. */
 export const sendReportEmailTool: AgentTool = {
   name: 'send_report_email',
   description:
@@ -35,7 +36,7 @@ export const sendReportEmailTool: AgentTool = {
   input: reportEmail,
 };
 
-/** Every tool of the agent. */
+/** Every tool of the chat. */
 export const agentTools: readonly AgentTool[] = [...readTools.values(), sendReportEmailTool];
 
 const confirmed: ReadonlySet<string> = new Set([
@@ -43,12 +44,12 @@ const confirmed: ReadonlySet<string> = new Set([
   ...tools.filter((tool) => tool.needsConfirmation).map(({ name }) => name),
 ]);
 
-/** Does a person have to allow the tool of this name, wherever it is offered? */
+/** Does the tool with this name need a person's approval, in the chat or over MCP? */
 export function needsPerson(name: string): boolean {
   return confirmed.has(name);
 }
 
-/** Why such a tool does not run by itself, and where a person can be asked for it. */
+/** Explains why such a tool was not run, and where a person can be asked. */
 export function explainConfirmation(name: string): string {
   const where = agentTools.some((tool) => tool.name === name)
     ? 'ask for it in the streaming chat, POST /chat/stream'

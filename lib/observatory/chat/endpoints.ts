@@ -3,33 +3,17 @@ import * as z from 'zod';
 import { AppError } from '../../errors.ts';
 import type { HttpEnv } from '../../http/env.ts';
 import { type Endpoint, endpoint } from '../../http/route.ts';
-import { beginTurn } from '../../records/chat-turns.ts';
 import { searchableTypes } from '../../search/source-types.ts';
 import { runTool } from '../../tools/run-tool.ts';
 import { observatoryRoute, refused, sendData, wrapped } from '../answers.ts';
 import { uuid } from '../input.ts';
 import type { ObservatoryDeps } from '../observatory-deps.ts';
+import { ChatStream, cutWhenUnread } from './chat-stream.ts';
 import { decideConfirmation } from './confirmations.ts';
-import { cutWhenUnread, EventStream } from './event-stream.ts';
-import type { Turn, TurnDeps, TurnOutcome } from './turn.ts';
-import { limitTurn, type TurnLimits } from './turn-limits.ts';
+import type { ChatEvent } from './events.ts';
+import { chatQuestion, limitsOf, prepareTurn, runPreparedTurn } from './prepare-turn.ts';
 
 const common = { ...observatoryRoute, tag: 'Chat', access: 'user' } as const;
-
-/** A question to the agent. */
-const chatQuestion = z.object({
-  session_id: uuid.nullish().meta({
-    description:
-      'The session that the question belongs to; one that is not there yet is made. Left out: none.',
-  }),
-  question: z.string().trim().min(1).max(10_000),
-  model: z
-    .string()
-    .min(1)
-    .max(200)
-    .nullish()
-    .meta({ description: 'A free chat model of the gateway. Default: GATEWAY_MODEL.' }),
-});
 
 const chatBody = chatQuestion.meta({ id: 'ChatQuestion' });
 
@@ -40,8 +24,8 @@ const toolCall = z
     args: z.record(z.string(), z.unknown()),
     success: z.boolean(),
     duration_ms: z.number(),
-    result: z.string().optional().meta({ description: 'There when it succeeded.' }),
-    error: z.string().optional().meta({ description: 'There when it failed or did not run.' }),
+    result: z.string().optional().meta({ description: 'If it succeeded.' }),
+    error: z.string().optional().meta({ description: 'If it failed or did not run.' }),
   })
   .meta({ id: 'ChatToolCall' });
 
@@ -71,7 +55,7 @@ const chatAnswer = z
 
 const refusedBefore = {
   400: refused(
-    'Malformed input, or MODEL_NOT_ALLOWED for a model that is neither free nor default.',
+    'Malformed input, or MODEL_NOT_ALLOWED for a model that is neither free nor the default.',
   ),
   403: refused('The gateway refused your own key (GATEWAY_KEY_INVALID).'),
   404: refused('The session is not yours.'),
@@ -88,19 +72,16 @@ const answers = {
   504: refused('The answer took longer than AGENT_REQUEST_DEADLINE_SECONDS (DEADLINE_EXCEEDED).'),
 };
 
-type Question = z.output<typeof chatQuestion>;
-
-const SESSION_NAME_CHARACTERS = 80;
-
-/** /chat and what is below it, and POST /api/tools/execute. */
+/** The endpoints of /chat, and POST /api/tools/execute. */
 export const chatEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
   endpoint(
     {
       ...common,
       method: 'post',
       path: '/chat',
-      summary: 'Ask the agent about the backups and get its answer as JSON',
-      description: 'It never mails a report, because nobody can be asked here: /chat/stream does.',
+      summary: 'Ask about the backups and get the answer as JSON',
+      description:
+        'Never mails a report, because nobody can be asked for approval here; /chat/stream can.',
       idFields: ['session_id'],
       body: { encoding: 'json', schema: chatBody },
       responses: answers,
@@ -112,13 +93,13 @@ export const chatEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       ...common,
       method: 'get',
       path: '/chat',
-      summary: 'The same with a question in the query',
+      summary: 'Ask with the question in the query',
       idFields: ['session_id'],
       query: chatQuestion,
       responses: answers,
     },
     ({ query }, deps: ObservatoryDeps, c) => {
-      // A HEAD is for the headers alone: it asks no model and stores nothing.
+      // A HEAD request only gets headers: it asks no model and stores nothing.
       if (c.req.method === 'HEAD') return c.body(null, 200, { 'Content-Type': 'application/json' });
       return answer(query, deps, c);
     },
@@ -128,7 +109,7 @@ export const chatEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       ...common,
       method: 'post',
       path: '/chat/stream',
-      summary: 'Ask the agent and get its answer as Server-Sent Events',
+      summary: 'Ask about the backups and get the answer as Server-Sent Events',
       description:
         'Each frame is `data: <json>` with a type: info first; then agent_reasoning, token, confirm_required, tool_start and tool_end; error when it fails; done last.',
       idFields: ['session_id'],
@@ -139,13 +120,12 @@ export const chatEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       },
     },
     async ({ body }, deps: ObservatoryDeps, c) => {
-      const stream = new EventStream();
+      const stream = new ChatStream();
       const limits = limitsOf(deps, [c.req.raw.signal, stream.gone]);
-      const turn = await prepare(body, deps, c, limits);
-      const { signal } = limits;
+      const turn = await prepareTurn(body, deps, c, limits);
       const outgoing = c.env?.outgoing;
-      const emit: Turn['emit'] = (event) => stream.send(event, signal);
-      const work = runTurn(turnDeps(deps, turn), { ...turn, canAsk: true, emit }).finally(() => {
+      const emit = (event: ChatEvent) => stream.send(event, limits.signal);
+      const work = runPreparedTurn(deps, turn, { canAsk: true, emit }).finally(() => {
         stream.close();
         limits.release();
         void cutWhenUnread(outgoing, deps.clock);
@@ -154,7 +134,7 @@ export const chatEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       return c.body(stream.body, 200, {
         'Content-Type': 'text/event-stream',
         'Cache-Control': 'no-cache',
-        // Proxies that buffer would hold the text back.
+        // Keeps proxies from buffering the text.
         'X-Accel-Buffering': 'no',
       });
     },
@@ -164,7 +144,7 @@ export const chatEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       ...common,
       method: 'post',
       path: '/chat/confirm',
-      summary: 'Approve or reject a call of a tool that a turn of yours waits with',
+      summary: 'Approve or reject a tool call that one of your turns waits for',
       idFields: ['confirm_id'],
       body: {
         encoding: 'json',
@@ -186,7 +166,7 @@ export const chatEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       },
       responses: {
         200: wrapped(
-          'It is decided.',
+          'The decision was stored.',
           z.object({
             confirm_id: z.guid(),
             approved: z.boolean(),
@@ -194,7 +174,7 @@ export const chatEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
           }),
         ),
         404: refused('No such confirmation of yours.'),
-        409: refused('It was decided already or has expired.'),
+        409: refused('It was already decided or has expired.'),
         503: refused('The store of confirmations does not answer.'),
       },
     },
@@ -214,7 +194,7 @@ export const chatEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       ...common,
       method: 'post',
       path: '/api/tools/execute',
-      summary: 'Run one of the tools that only read',
+      summary: 'Run a tool that only reads',
       body: {
         encoding: 'json',
         schema: z
@@ -226,7 +206,7 @@ export const chatEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       },
       responses: {
         200: wrapped(
-          'What the tool answered, or why it could not: success says which.',
+          'The answer of the tool, or its error: success says which.',
           z.object({
             name: z.string(),
             success: z.boolean(),
@@ -261,18 +241,16 @@ export const chatEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
   ),
 ];
 
-/** POST and GET /chat: the same turn, without events and without anybody to ask. */
+/** Runs a turn without events and without anybody to ask, for POST and GET /chat. */
 async function answer(
-  question: Question,
+  question: z.output<typeof chatQuestion>,
   deps: ObservatoryDeps,
   c: Context<HttpEnv>,
 ): Promise<Response> {
   const limits = limitsOf(deps, [c.req.raw.signal]);
-  const turn = await prepare(question, deps, c, limits);
+  const turn = await prepareTurn(question, deps, c, limits);
   const emit = () => Promise.resolve();
-  const work = runTurn(turnDeps(deps, turn), { ...turn, canAsk: false, emit }).finally(
-    limits.release,
-  );
+  const work = runPreparedTurn(deps, turn, { canAsk: false, emit }).finally(limits.release);
   deps.waitUntil(work);
   const { answer, sources, toolCalls, failure } = await work;
   if (failure !== null) throw failure;
@@ -286,77 +264,4 @@ async function answer(
     tool_calls: toolCalls,
     sources,
   });
-}
-
-/** The agent and its tools are much: they are loaded by the first turn, not by every cold start. */
-async function runTurn(deps: TurnDeps, turn: Turn): Promise<TurnOutcome> {
-  return (await import('./turn.ts')).runTurn(deps, turn);
-}
-
-function limitsOf({ clock, config, chat }: ObservatoryDeps, gone: AbortSignal[]): TurnLimits {
-  const deadlineMs = config.AGENT_REQUEST_DEADLINE_SECONDS * 1000;
-  return limitTurn({ clock, deadlineMs, gone, stopping: chat.stopping });
-}
-
-function turnDeps(deps: ObservatoryDeps, { username }: PreparedTurn): TurnDeps {
-  const { clock, config, log, redactor, chat } = deps;
-  const { confirmations, transport, toolsOf, reportMail } = chat;
-  return {
-    observatory: deps,
-    clock,
-    config,
-    log,
-    redactor,
-    confirmations,
-    transport,
-    reportMail,
-    tools: toolsOf(username),
-  };
-}
-
-type PreparedTurn = Omit<Turn, 'canAsk' | 'emit'>;
-
-/**
- * All that can be refused before the first event: the model, the keys, the session. Then
- * the question is stored, and nothing but the turn's own end keeps it from being asked.
- */
-async function prepare(
-  { session_id, question, model }: Question,
-  { config, db, gateway, redactor }: ObservatoryDeps,
-  c: Context<HttpEnv>,
-  limits: TurnLimits,
-): Promise<PreparedTurn> {
-  const username = c.get('user');
-  const requestId = c.get('requestId');
-  const sessionId = session_id ?? null;
-  try {
-    const modelId = model ?? config.GATEWAY_MODEL;
-    if (modelId === undefined) {
-      const message = 'no model: name one, or let the operator set GATEWAY_MODEL';
-      throw new AppError('GATEWAY_NOT_CONFIGURED', message);
-    }
-    await gateway.registry.requireChatModel(modelId);
-    const keys = await gateway.credentials.resolveKeys(username);
-    const stored = redactor.text(question);
-    const history = await beginTurn(db, {
-      username,
-      sessionId,
-      sessionName: stored.slice(0, SESSION_NAME_CHARACTERS),
-      question: stored,
-      requestId,
-      historyLimit: config.AGENT_HISTORY_MAX_MESSAGES,
-    }).catch(asUnavailable);
-    if (history === null) throw new AppError('NOT_FOUND', 'session not found');
-    const { signal } = limits;
-    return { username, sessionId, requestId, question, model: modelId, keys, history, signal };
-  } catch (error) {
-    limits.release();
-    throw error;
-  }
-}
-
-/** Whatever keeps a question from being stored is the history being away. */
-function asUnavailable(cause: unknown): never {
-  if (cause instanceof AppError) throw cause;
-  throw new AppError('SERVICE_UNAVAILABLE', 'the chat history is unavailable', { cause });
 }

@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../../errors.ts';
 import type { ChatSource } from './sources.ts';
 
-/** The codes of an error event. */
+/** The possible codes of an error event. */
 const eventCodes = [
   'DEADLINE_EXCEEDED',
   'GATEWAY_BAD_REQUEST',
@@ -16,10 +16,10 @@ const eventCodes = [
 
 type EventCode = (typeof eventCodes)[number];
 
-/** What a tool is called with. */
+/** The arguments of a tool call. */
 export type ToolArguments = Record<string, unknown>;
 
-/** One frame of the stream, its fields in the order in which they are written. */
+/** One event of the stream, with its fields in the order in which they are sent. */
 export type ChatEvent =
   | { type: 'info'; request_id: string; session_id: string | null; sources: ChatSource[] }
   | { type: 'agent_reasoning'; iteration: number; request_id: string }
@@ -42,10 +42,10 @@ export type ChatEvent =
   | { type: 'error'; message: string; code: EventCode; request_id: string }
   | { type: 'done'; answer: string; request_id: string };
 
-/** Passes an event on to whoever asked. Resolves when there is room for another. Never throws. */
+/** Sends an event to the client. Resolves when there is room for another. Never throws. */
 export type Emit = (event: ChatEvent) => Promise<void>;
 
-/** The code of an error as the stream says it: what it has no code for is INTERNAL_ERROR. */
+/** The code of an error event: INTERNAL_ERROR for codes that the stream does not have. */
 export function eventCodeOf(code: ErrorCode): EventCode {
   return eventCodes.find((known) => known === code) ?? 'INTERNAL_ERROR';
 }

@@ -5,17 +5,17 @@ import type { ChatSource } from './sources.ts';
 
 export interface TurnFacts {
   now: number;
-  /** Can a person be asked to approve a mail? */
+  /** Whether a person can be asked to approve a mail. */
   canAsk: boolean;
-  /** Who may get reports, or why none can be mailed. */
+  /** Who may receive reports, or why no report can be mailed. */
   mail: string;
 }
 
-/** What the model is told before anything else. */
+/** Writes the system prompt. */
 export function writeInstructions({ now, canAsk, mail }: TurnFacts): string {
   return [
-    'You answer questions about the backups of git repositories: runs, results per repository, logs, archives and what was learnt from failures.',
-    'Use the tools to look things up; do not answer from memory what a tool can tell. When they do not tell, say so.',
+    'You answer questions about the backups of git repositories: runs, results per repository, logs, archives and what was learned from failures.',
+    'Use the tools to look things up; do not answer from memory what a tool can tell. If they cannot tell, say so.',
     'Name the evidence behind each claim: the ids of runs and logs (run 12, log 3456) and the full names of repositories (owner/name), as the tools gave them. Claim nothing that no result supports, and never make up an id.',
     'Answer in Markdown, in the language of the question, as short as the question allows.',
     canAsk
@@ -26,7 +26,7 @@ export function writeInstructions({ now, canAsk, mail }: TurnFacts): string {
   ].join('\n\n');
 }
 
-/** The conversation so far and the question, with what was retrieved for it. */
+/** The conversation so far and the question, with the records that were found for it. */
 export function writeMessages(
   history: readonly HistoryMessage[],
   question: string,

@@ -3,7 +3,7 @@ import { type SearchResult, search } from '../../search/search.ts';
 import { searchableTypes } from '../../search/source-types.ts';
 import type { ObservatoryDeps } from '../observatory-deps.ts';
 
-/** What was retrieved for a question. */
+/** A record that was found for a question. */
 export interface ChatSource {
   source_type: string;
   source_id: string;
@@ -13,9 +13,9 @@ export interface ChatSource {
   metadata: Record<string, unknown>;
 }
 
-const MOST_SOURCES = 5;
-const QUERY_CHARACTERS = 1_000;
-const SNIPPET_CHARACTERS = 600;
+const MAX_SOURCES = 5;
+const MAX_QUERY_CHARS = 1_000;
+const MAX_SNIPPET_CHARS = 600;
 
 const titles: Record<string, string> = {
   execution_log: 'Log',
@@ -24,8 +24,8 @@ const titles: Record<string, string> = {
 };
 
 /**
- * Finds what the records hold about a question. A search that fails finds nothing, which is logged: the
- * model is asked all the same, and says itself what is wrong with the gateway.
+ * Finds records for a question. If the search fails, the failure is logged and the model is asked without
+ * records; if the gateway is at fault, asking the model reports it.
  */
 export async function findChatSources(
   { db, log, redactor, gateway }: ObservatoryDeps,
@@ -38,17 +38,11 @@ export async function findChatSources(
 ): Promise<ChatSource[]> {
   try {
     const { results } = await search(
+      { db, log, redactor, client: gateway.client, resolveKeys: async () => keys },
       {
-        db,
-        log,
-        redactor,
-        client: gateway.client,
-        resolveKeys: async () => keys,
-      },
-      {
-        query: question.slice(0, QUERY_CHARACTERS).toWellFormed(),
+        query: question.slice(0, MAX_QUERY_CHARS).toWellFormed(),
         sourceTypes: searchableTypes,
-        limit: MOST_SOURCES,
+        limit: MAX_SOURCES,
         ftsWeight: 1,
         semanticWeight: 1,
         rerankModel: null,
@@ -59,7 +53,7 @@ export async function findChatSources(
     return results.map(toSource);
   } catch (error) {
     signal.throwIfAborted();
-    log.warn('nothing was retrieved for a question', { error });
+    log.warn('the search for a question failed', { error });
     return [];
   }
 }
@@ -68,7 +62,7 @@ function toSource({ source_type, source_id, content, score, metadata }: SearchRe
   const { repository } = metadata;
   const where = typeof repository === 'string' && repository !== '' ? ` of ${repository}` : '';
   const snippet =
-    content.length > SNIPPET_CHARACTERS ? `${content.slice(0, SNIPPET_CHARACTERS - 1)}…` : content;
+    content.length > MAX_SNIPPET_CHARS ? `${content.slice(0, MAX_SNIPPET_CHARS - 1)}…` : content;
   return {
     source_type,
     source_id,

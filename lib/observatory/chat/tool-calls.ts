@@ -1,24 +1,24 @@
 import { orAborted } from '../../async.ts';
 import { AppError } from '../../errors.ts';
-import { listFaults, wordFault } from '../../http/input-faults.ts';
+import { describeIssue, formatIssues } from '../../http/validation-messages.ts';
 import type { Log } from '../../log.ts';
 import { fence } from '../../security/fence.ts';
 import type { Redactor } from '../../security/redaction/redactor.ts';
-import type { ToolDeps } from '../../tools/index.ts';
 import { runTool } from '../../tools/run-tool.ts';
-import type { ReportMail, WrittenReport } from '../reports/send-report-email.ts';
+import type { ToolDeps } from '../../tools/tool.ts';
+import type { ReportMail, WrittenReport } from '../reports/send-report.ts';
 import { readTools, reportEmail, sendReportEmailTool } from './agent-tools.ts';
-import { type AskingDeps, askPerson, type Decision } from './ask-person.ts';
+import { type AskingDeps, askPerson, type Decision } from './confirmations.ts';
 import type { Emit, ToolArguments } from './events.ts';
 
-/** A call as the model asked for it: `args` need not be an object. */
+/** A call as the model requested it: `args` may be anything. */
 export interface ModelToolCall {
   tool_call_id: string;
   name: string;
   args: unknown;
 }
 
-/** What became of a call, as it is answered and stored. */
+/** The outcome of a call, as it is returned and stored. */
 export type ToolExecution = {
   tool_call_id: string;
   name: string;
@@ -35,21 +35,22 @@ export interface CallingDeps extends AskingDeps {
 
 export interface CallContext {
   username: string;
-  /** Can a person be asked? Not over POST /chat, which has no stream to ask in. */
+  /** Whether a person can be asked. POST /chat has no stream to ask on. */
   canAsk: boolean;
   signal: AbortSignal;
   emit: Emit;
 }
 
-/** Longest result that the model, the client and the stored turn get, in characters. */
-const LONGEST_RESULT = 16_000;
-/** Arguments that are longer, as JSON, fit no tool. */
-const LONGEST_ARGUMENTS = 300_000;
+/** Maximum characters of a result for the model, the client and the stored turn. */
+const MAX_RESULT_CHARS = 16_000;
+/** Maximum characters of the arguments as JSON. */
+const MAX_ARGUMENT_CHARS = 300_000;
 
 const refusals: Record<Exclude<Decision, 'approved'>, string> = {
   rejected: 'The person rejected this call. It did not run.',
   expired: 'Nobody approved this call in time. It did not run.',
-  unavailable: 'The approval could not be asked for: its store does not answer. It did not run.',
+  unavailable:
+    'Approval could not be requested, because its store does not answer. It did not run.',
 };
 const CANNOT_ASK =
   'Not run: this chat cannot ask a person for approval. Tell the user to ask again in the streaming chat, POST /chat/stream.';
@@ -61,8 +62,8 @@ export interface FinishedCall {
 }
 
 /**
- * Runs one call with its events, tool_start and tool_end; one that needs a person first asks. Never
- * throws: what went wrong is in the execution, and the model goes on with it.
+ * Runs one call and emits tool_start and tool_end. Asks a person first if the tool needs approval. Never
+ * throws: errors are part of the execution, and the model continues with them.
  */
 export async function callTool(
   deps: CallingDeps,
@@ -71,7 +72,7 @@ export async function callTool(
 ): Promise<FinishedCall> {
   const { redactor, log, tools } = deps;
   const { name } = call;
-  // What is shown, hashed, run and kept is the same.
+  // The same redacted arguments are shown, hashed, run and stored.
   const sent = readArguments(call.args);
   const args = redactor.value(sent.args);
   if (name === sendReportEmailTool.name && sent.fault === null) {
@@ -87,23 +88,23 @@ export async function callTool(
       signal,
       caller: context.username,
       log,
-      maxChars: LONGEST_RESULT,
+      maxChars: MAX_RESULT_CHARS,
     }),
   );
   const outcome = await running.catch((error: unknown) => {
-    // A tool answers its own failures: what is thrown otherwise is a fault of ours.
+    // runTool never throws, except when the turn ends.
     if (!context.signal.aborted) throw error;
     return null;
   });
-  if (outcome === null) return end({ refusal: `${name} was cut off by the end of the turn` });
+  if (outcome === null) return end({ refusal: `${name} was stopped by the end of the turn` });
   if (!outcome.ok) return end({ error: outcome.message });
   return end({ result: JSON.stringify(outcome.output) });
 }
 
-/** A call whose arguments are what every event of it shows. */
+/** A call with the redacted arguments that its events show. */
 type ShownCall = ModelToolCall & { args: ToolArguments };
 
-/** Tells the start and the end of one call to the client, and the end to the model. */
+/** Sends the start and the end of a call to the client. */
 function eventsOf(
   { clock, redactor }: CallingDeps,
   { tool_call_id, name, args }: ShownCall,
@@ -133,8 +134,8 @@ function eventsOf(
 }
 
 /**
- * Mails a report when a person allows it. Nobody is asked about one that cannot be mailed, and who is
- * asked sees the very report that is mailed.
+ * Mails a report if a person approves it. Nobody is asked about a report that cannot be mailed, and the person
+ * sees exactly the report that is mailed.
  */
 async function mailReport(
   deps: CallingDeps,
@@ -159,7 +160,7 @@ async function mailReport(
   if (decision !== 'approved') return end({ refusal: refusals[decision] });
   await start();
   try {
-    // Not with the turn's signal: what a person allowed is finished, and what became of it is known.
+    // Without the turn's signal: an approved mail is sent even if the turn ends, so that its outcome is known.
     const sent = await deps.reportMail.send({ username, ...report });
     return await end({ result: JSON.stringify(sent) });
   } catch (error) {
@@ -167,13 +168,13 @@ async function mailReport(
   }
 }
 
-/** The report as it would be mailed, or why it cannot be. */
+/** The report as it would be mailed, or why it cannot be mailed. */
 function readReport(
   { reportMail, log }: CallingDeps,
   args: ToolArguments,
 ): { report: WrittenReport } | { fault: string } {
-  const parsed = reportEmail.safeParse(args, { error: wordFault });
-  if (!parsed.success) return { fault: `invalid arguments: ${listFaults(parsed.error)}` };
+  const parsed = reportEmail.safeParse(args, { error: describeIssue });
+  if (!parsed.success) return { fault: `invalid arguments: ${formatIssues(parsed.error)}` };
   try {
     return { report: reportMail.prepare(parsed.data) };
   } catch (error) {
@@ -182,29 +183,29 @@ function readReport(
 }
 
 /**
- * A model may send no arguments, or what is none: text that is no JSON, a list. That is a fault, because
- * a tool that ran without arguments would do something else than was asked for.
+ * Reads the model's arguments. Anything but an object is a fault: running the tool without arguments would do
+ * something else than what was asked. Missing arguments are an empty object.
  */
 function readArguments(sent: unknown): { args: ToolArguments; fault: string | null } {
   if (sent === null || sent === undefined) return { args: {}, fault: null };
   if (typeof sent !== 'object' || Array.isArray(sent)) {
     return { args: {}, fault: 'invalid arguments: they are not a JSON object' };
   }
-  if (JSON.stringify(sent).length > LONGEST_ARGUMENTS) {
-    return { args: {}, fault: `invalid arguments: longer than ${LONGEST_ARGUMENTS} characters` };
+  if (JSON.stringify(sent).length > MAX_ARGUMENT_CHARS) {
+    return { args: {}, fault: `invalid arguments: longer than ${MAX_ARGUMENT_CHARS} characters` };
   }
   return { args: { ...sent }, fault: null };
 }
 
-/** A result that is too long ends with a note that says so. */
+/** Cuts a long result and says so at the end. */
 function cutResult(text: string): string {
-  if (text.length <= LONGEST_RESULT) return text;
-  const note = `\n[cut: the first ${LONGEST_RESULT} of ${text.length} characters; ask for less, or for a narrower part]`;
-  return text.slice(0, LONGEST_RESULT).toWellFormed() + note;
+  if (text.length <= MAX_RESULT_CHARS) return text;
+  const note = `\n[cut: the first ${MAX_RESULT_CHARS} of ${text.length} characters; ask for less, or for a narrower part]`;
+  return text.slice(0, MAX_RESULT_CHARS).toWellFormed() + note;
 }
 
 function explain(error: unknown, log: Log): string {
   if (error instanceof AppError && error.code !== 'INTERNAL_ERROR') return error.message;
   log.error('a report could not be mailed', { error });
-  return 'the report could not be mailed, by an internal error; the log has more';
+  return 'the report could not be mailed because of an internal error; see the log';
 }

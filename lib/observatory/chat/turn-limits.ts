@@ -1,25 +1,25 @@
 import type { Clock } from '../../clock.ts';
 import { AppError } from '../../errors.ts';
 
-/** What ends a turn before its own end. */
+/** Ends a turn early. */
 export interface TurnLimits {
-  /** Its reason is the AppError that the turn then ends with. */
+  /** Its reason is the AppError that the turn fails with. */
   signal: AbortSignal;
-  /** The turn has ended: nothing is watched any more. */
+  /** Stops watching once the turn has ended. */
   release(): void;
 }
 
-export interface TurnEnds {
+interface WatchedEvents {
   clock: Clock;
   deadlineMs: number;
-  /** Abort when the client is gone. */
+  /** Abort when the client disconnects. */
   gone: readonly AbortSignal[];
-  /** Aborts when the process ends; null where nothing says so. */
+  /** Aborts when the process ends; null if that is not announced. */
   stopping: AbortSignal | null;
 }
 
-/** Watches for the deadline, the client's leave and the end of the process. */
-export function limitTurn({ clock, deadlineMs, gone, stopping }: TurnEnds): TurnLimits {
+/** Watches for the deadline, for the client to disconnect and for the process to end. */
+export function limitTurn({ clock, deadlineMs, gone, stopping }: WatchedEvents): TurnLimits {
   const ended = new AbortController();
   const released = new AbortController();
   const unwatch: (() => void)[] = [];
@@ -27,7 +27,7 @@ export function limitTurn({ clock, deadlineMs, gone, stopping }: TurnEnds): Turn
     const end = () => ended.abort(reason());
     if (signal.aborted) return end();
     signal.addEventListener('abort', end);
-    // By hand: by a `signal` option the request's own signal would keep the whole request for ever.
+    // Removed by hand: the `signal` option would keep the whole request in memory.
     unwatch.push(() => signal.removeEventListener('abort', end));
   };
   for (const signal of gone) watch(signal, clientGone);

@@ -5,9 +5,9 @@ import type { KeyRing } from '../../gateway/keys.ts';
 import type { GatewayTransport } from '../../gateway/transport.ts';
 import { endTurn, type HistoryMessage } from '../../records/chat-turns.ts';
 import type { ObservatoryDeps } from '../observatory-deps.ts';
+import { askModel } from './ask-model.ts';
 import { type Emit, eventCodeOf } from './events.ts';
 import { writeInstructions, writeMessages } from './instructions.ts';
-import { askModel } from './model-step.ts';
 import { type ChatSource, findChatSources } from './sources.ts';
 import { type CallingDeps, callTool, type FinishedCall, type ToolExecution } from './tool-calls.ts';
 
@@ -16,7 +16,7 @@ export interface TurnDeps extends CallingDeps {
   transport: GatewayTransport;
 }
 
-/** A question that is stored and may be asked. */
+/** A question that is stored and ready to be asked. */
 export interface Turn {
   username: string;
   sessionId: string | null;
@@ -26,7 +26,7 @@ export interface Turn {
   keys: KeyRing;
   history: HistoryMessage[];
   canAsk: boolean;
-  /** Aborts at the deadline, when the client is gone and when the process ends. */
+  /** Aborts at the deadline, when the client disconnects and when the process ends. */
   signal: AbortSignal;
   emit: Emit;
 }
@@ -36,20 +36,20 @@ export interface TurnOutcome {
   answer: string;
   sources: ChatSource[];
   toolCalls: ToolExecution[];
-  /** Null when it was completed. */
+  /** Null if it completed. */
   failure: AppError | null;
 }
 
-/** The model is asked at most so often; the last time it may call no tool. */
-const MOST_ITERATIONS = 12;
-/** More calls at once are neither made nor remembered. */
-const MOST_CALLS_AT_ONCE = 12;
-/** Longest answer of a turn, in characters: a model that goes on and on is stopped. */
-const LONGEST_ANSWER = 1_000_000;
+/** How often the model is asked in one turn. The last time it may not call tools. */
+const MAX_ITERATIONS = 12;
+/** Further tool calls in one answer of the model are ignored. */
+const MAX_CALLS_AT_ONCE = 12;
+/** Maximum characters of an answer, to stop a model that does not end. */
+const MAX_ANSWER_CHARS = 1_000_000;
 
 /**
- * Runs a turn from its first event, info, to its last, done, and stores what became of it before that.
- * Never throws: a failure is in the outcome and, as an error event, in the stream.
+ * Runs a turn from its first event, info, to its last, done, and stores the outcome before sending done.
+ * Never throws: a failure is part of the outcome and is sent as an error event.
  */
 export async function runTurn(deps: TurnDeps, turn: Turn): Promise<TurnOutcome> {
   const { requestId: request_id, emit, signal } = turn;
@@ -84,7 +84,7 @@ export async function runTurn(deps: TurnDeps, turn: Turn): Promise<TurnOutcome> 
   return outcome;
 }
 
-/** Asks the model and runs its tools until it calls none. Fills the outcome in as it goes. */
+/** Asks the model and runs its tools until it calls none. Fills in the outcome as it goes. */
 async function converse(deps: TurnDeps, turn: Turn, outcome: TurnOutcome): Promise<void> {
   const { redactor, clock, transport } = deps;
   const { model, keys, canAsk, signal, emit, requestId } = turn;
@@ -94,7 +94,7 @@ async function converse(deps: TurnDeps, turn: Turn, outcome: TurnOutcome): Promi
     mail: deps.reportMail.describe(),
   });
   const messages = writeMessages(turn.history, redactor.text(turn.question), outcome.sources);
-  for (let iteration = 1; iteration <= MOST_ITERATIONS; iteration += 1) {
+  for (let iteration = 1; iteration <= MAX_ITERATIONS; iteration += 1) {
     await emit({ type: 'agent_reasoning', iteration, request_id: requestId });
     let hasSpoken = false;
     const said = await askModel(transport, {
@@ -102,13 +102,13 @@ async function converse(deps: TurnDeps, turn: Turn, outcome: TurnOutcome): Promi
       keys,
       instructions,
       messages,
-      mayCallTools: iteration < MOST_ITERATIONS,
+      mayCallTools: iteration < MAX_ITERATIONS,
       signal,
       async onText(piece) {
         const text = hasSpoken ? piece : continueText(outcome.answer, piece);
         if (text === '') return;
         hasSpoken = true;
-        if (outcome.answer.length + text.length > LONGEST_ANSWER) {
+        if (outcome.answer.length + text.length > MAX_ANSWER_CHARS) {
           throw new AppError('GATEWAY_ERROR', "the model's answer is too long");
         }
         outcome.answer += text;
@@ -119,9 +119,9 @@ async function converse(deps: TurnDeps, turn: Turn, outcome: TurnOutcome): Promi
       if (said.text === '') throw new AppError('GATEWAY_ERROR', 'the model gave no answer');
       return;
     }
-    if (iteration === MOST_ITERATIONS) break;
+    if (iteration === MAX_ITERATIONS) break;
     const finished: FinishedCall[] = [];
-    for (const call of said.calls.slice(0, MOST_CALLS_AT_ONCE)) {
+    for (const call of said.calls.slice(0, MAX_CALLS_AT_ONCE)) {
       const one = await callTool(deps, call, turn);
       finished.push(one);
       outcome.toolCalls.push(one.execution);
@@ -129,13 +129,10 @@ async function converse(deps: TurnDeps, turn: Turn, outcome: TurnOutcome): Promi
     }
     messages.push(...writeStep(said.text, finished));
   }
-  throw new AppError('GATEWAY_ERROR', 'the model called tools without coming to an answer');
+  throw new AppError('GATEWAY_ERROR', 'the model kept calling tools and gave no answer');
 }
 
-/**
- * The first words of an iteration, as they follow what the ones before it said: behind a blank line. The
- * newlines with which they begin themselves are part of it.
- */
+/** The start of an iteration's text, separated by one blank line from the text of earlier iterations. */
 function continueText(answer: string, words: string): string {
   const said = answer.trimEnd();
   if (said === '') return words;
@@ -145,7 +142,7 @@ function continueText(answer: string, words: string): string {
   return '\n'.repeat(Math.max(0, 2 - newlines)) + rest;
 }
 
-/** The model's own words and calls, and their results. */
+/** The model's text and tool calls, and their results, as messages of the conversation. */
 function writeStep(text: string, finished: readonly FinishedCall[]): ModelMessage[] {
   return [
     {
@@ -172,7 +169,7 @@ function writeStep(text: string, finished: readonly FinishedCall[]): ModelMessag
   ];
 }
 
-/** What a client may read of an error. A reason of the turn's signal is one too. */
+/** Converts an error, or the reason of the turn's signal, to one that a client may read. */
 function asFailure(error: unknown, { log }: TurnDeps, requestId: string): AppError {
   if (error instanceof AppError && error.code !== 'INTERNAL_ERROR') {
     if (error.cause !== undefined) {
@@ -184,7 +181,7 @@ function asFailure(error: unknown, { log }: TurnDeps, requestId: string): AppErr
   return new AppError('INTERNAL_ERROR', 'Internal server error', { cause: error });
 }
 
-/** What is stored is found by search and read by others' programs, so secrets are taken out once more. */
+/** Stores the outcome, without secrets: other programs read the table, and search finds it. */
 async function storeTurn(deps: TurnDeps, turn: Turn, outcome: TurnOutcome): Promise<void> {
   const { observatory, redactor, log } = deps;
   const { username, sessionId, requestId } = turn;
@@ -198,7 +195,7 @@ async function storeTurn(deps: TurnDeps, turn: Turn, outcome: TurnOutcome): Prom
       toolCalls: redactor.value(outcome.toolCalls),
     });
   } catch (error) {
-    log.error('a turn of the chat was not stored', { request_id: requestId, error });
+    log.error('a turn of the chat could not be stored', { request_id: requestId, error });
     const message = 'the answer could not be stored in the history';
     outcome.failure ??= new AppError('SERVICE_UNAVAILABLE', message, { cause: error });
   }

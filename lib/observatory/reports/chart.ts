@@ -1,6 +1,6 @@
 import { formatDuration } from '../../text/units.ts';
 
-/** One bar of a chart. All of it is figures of ours: no text from outside comes into a drawing. */
+/** One bar of a chart. Contains only our own figures: no foreign text appears in a drawing. */
 export interface ChartPoint {
   /** A date or the number of a run. */
   label: string;
@@ -22,11 +22,11 @@ const colors = {
   ink: '#57606a',
   grid: '#d0d7de',
 };
-const MOST_LABELS = 10;
+const MAX_LABELS = 10;
 
 /**
- * An SVG of success (bars, left axis) and duration (line, right axis), oldest point first; null for no
- * points. Its labels are cut to the characters of dates and numbers.
+ * Draws success (bars, left axis) and duration (line, right axis) as SVG, oldest point first; null without
+ * points. Labels keep only the characters of dates and numbers.
  */
 export function drawChart(points: readonly ChartPoint[]): string | null {
   if (points.length === 0) return null;
@@ -37,7 +37,7 @@ export function drawChart(points: readonly ChartPoint[]): string | null {
   const bars = points.map(({ successRate }, index) => {
     if (successRate === null) return '';
     const share = Math.min(100, Math.max(0, successRate)) / 100;
-    // A rate of 0 shows too.
+    // A rate of 0 is visible too.
     const height = Math.max(2, INNER_HEIGHT * share);
     const x = round(xOf(index) - step * 0.35);
     const y = round(plot.top + INNER_HEIGHT - height);
@@ -47,7 +47,7 @@ export function drawChart(points: readonly ChartPoint[]): string | null {
   const line = points
     .map(({ duration }, index) => `${round(xOf(index))},${round(yOf(duration / longest))}`)
     .join(' ');
-  const every = Math.ceil(points.length / MOST_LABELS);
+  const every = Math.ceil(points.length / MAX_LABELS);
   const labels = points.map(({ label }, index) =>
     index % every === 0 ? text(xOf(index), HEIGHT - plot.bottom + 16, 'middle', label) : '',
   );

@@ -5,16 +5,14 @@ import { addReport, findReport, listReports } from '../../records/reports.ts';
 import { observatoryRoute, refused, sendData, sendJsonData, wrapped } from '../answers.ts';
 import { integerQuery, uuid } from '../input.ts';
 import type { ObservatoryDeps } from '../observatory-deps.ts';
-import type { Content } from './content.ts';
-import { deliverReport } from './deliver-report.ts';
 import { SEND_PATH } from './internal-access.ts';
 import { requireMail } from './mail-service.ts';
-import { makeReport } from './make-report.ts';
+import { isReportType, makeReport, reportTypes } from './make-report.ts';
 import { allowRecipients } from './recipients.ts';
+import type { Content } from './render-html.ts';
 import { joinMarkdown, renderHtml } from './render-html.ts';
-import { isReportType, reportTypes } from './report-types.ts';
-import { prepareReport, sendPreparedReport } from './send-report-email.ts';
-import { cleanMarkdown, cleanSubject, MARKDOWN_MAX_LENGTH, SUBJECT_MAX_LENGTH } from './text.ts';
+import { deliverReport, prepareReport, sendPreparedReport } from './send-report.ts';
+import { cleanMarkdown, cleanSubject, MAX_MARKDOWN_CHARS, MAX_SUBJECT_CHARS } from './text.ts';
 
 const common = { ...observatoryRoute, tag: 'Reports', access: 'user' } as const;
 
@@ -25,31 +23,33 @@ const report = z
     id: z.guid(),
     report_type: z
       .enum([...reportTypes, 'custom'])
-      .meta({ description: '`custom` was written by the agent of the chat or an MCP client.' }),
+      .meta({ description: '`custom` was written in the chat or by an MCP client.' }),
     subject: z.string(),
     recipients: z.array(z.string()),
     status: z.enum(['generated', 'sent', 'failed']).meta({
-      description: 'How the latest delivery ended; `generated` before the first.',
+      description: 'Outcome of the latest delivery; `generated` before the first.',
     }),
     content_markdown: z.string(),
-    content_html: z.string().meta({ description: 'Safe to show: no scripts, no remote content.' }),
+    content_html: z
+      .string()
+      .meta({ description: 'Safe to show: no scripts and no remote content.' }),
     created_at: timestamp,
     sent_at: timestamp.nullable(),
     error_message: z.string().nullable(),
   })
   .meta({ id: 'Report' });
 
-/** Resend takes 50 in one mail. */
+/** Resend accepts up to 50 per mail. */
 const recipients = z
   .array(z.string().trim().min(3).max(320))
   .max(50)
-  .meta({ description: 'Addresses, each of SMTP_TO.' });
-const subject = z.string().trim().min(1).max(SUBJECT_MAX_LENGTH);
-const markdown = z.string().trim().min(1).max(MARKDOWN_MAX_LENGTH);
+  .meta({ description: 'Addresses from SMTP_TO.' });
+const subject = z.string().trim().min(1).max(MAX_SUBJECT_CHARS);
+const markdown = z.string().trim().min(1).max(MAX_MARKDOWN_CHARS);
 
 const deliveryFailures = {
-  502: refused('EMAIL_DELIVERY_FAILED: the report is kept as failed, `report_id` names it.'),
-  503: refused('The database is away, or mail is not configured.'),
+  502: refused('EMAIL_DELIVERY_FAILED: the report is stored as failed, with the id `report_id`.'),
+  503: refused('The database is unavailable, or mail is not configured.'),
 };
 
 const PAGE_SIZE = 20;
@@ -61,7 +61,7 @@ export const reportsEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       ...common,
       method: 'post',
       path: '/reports',
-      summary: 'Make a report of what was backed up, and mail it when recipients are given',
+      summary: 'Create a report, and mail it if recipients are given',
       body: {
         encoding: 'json',
         schema: z
@@ -73,17 +73,15 @@ export const reportsEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
                 description: `One of ${reportTypes.join(', ')}.`,
                 examples: [...reportTypes],
               }),
-            subject: subject
-              .optional()
-              .meta({ description: 'Default: one that tells the result.' }),
+            subject: subject.optional().meta({ description: 'Default: a summary of the result.' }),
             recipients: recipients.optional(),
             run_id: z.int().min(1).optional().meta({
               description:
-                'The run that it is about; default the latest, for an investigation the latest that failed. A summary covers the 30 days up to it, by default up to now.',
+                'The run to report on. Default: the latest run; for an investigation, the latest failed run. A summary covers the 30 days before it, by default before now.',
             }),
             content_markdown: markdown
               .optional()
-              .meta({ description: 'Your own text in place of the one that is made.' }),
+              .meta({ description: 'Your own text instead of the generated one.' }),
           })
           .meta({ id: 'NewReport' }),
       },
@@ -91,7 +89,7 @@ export const reportsEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
         201: wrapped('The report.', report),
         400: refused('Malformed input, UNKNOWN_REPORT_TYPE or RECIPIENT_NOT_ALLOWED.'),
         404: refused('No such run.'),
-        409: refused('Another request mails the report now.'),
+        409: refused('Another request is mailing the report.'),
         ...deliveryFailures,
       },
     },
@@ -115,9 +113,9 @@ export const reportsEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
         contentMarkdown: joinMarkdown(blocks),
         contentHtml: await renderHtml(blocks),
       });
-      if (recipients.length === 0) return sendData(c, 'Made the report', report, 201);
+      if (recipients.length === 0) return sendData(c, 'Created the report', report, 201);
       const sent = await finish(deps, deliverReport(deps, report, recipients));
-      return sendData(c, 'Made and mailed the report', sent, 201);
+      return sendData(c, 'Created and mailed the report', sent, 201);
     },
   ),
   endpoint(
@@ -125,9 +123,9 @@ export const reportsEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       ...common,
       method: 'post',
       path: SEND_PATH,
-      summary: 'Mail a report of yours, also once more',
+      summary: 'Mail one of your reports, also again',
       description:
-        'The mail service takes the same report for the same recipients once in 24 hours. With REPORTS_ACCEPT_INTERNAL=true the MCP server may also send {subject, content_markdown} with X-Internal-Secret, which goes to all of SMTP_TO.',
+        'The mail service delivers the same report to the same recipients only once in 24 hours. With REPORTS_ACCEPT_INTERNAL=true the MCP server may also send {subject, content_markdown} with X-Internal-Secret; that report goes to everybody in SMTP_TO.',
       idFields: ['report_id'],
       body: {
         encoding: 'json',
@@ -135,25 +133,27 @@ export const reportsEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
           .object({
             report_id: uuid.optional().meta({ description: 'Required with a user token.' }),
             recipients: recipients.min(1).optional().meta({
-              description: 'Default: those of the report, or all of SMTP_TO when it has none.',
+              description: 'Default: those of the report, or everybody in SMTP_TO if it has none.',
             }),
-            subject: subject.optional().meta({ description: 'Of the MCP server alone.' }),
-            content_markdown: markdown.optional().meta({ description: 'Of the MCP server alone.' }),
+            subject: subject.optional().meta({ description: 'Only from the MCP server.' }),
+            content_markdown: markdown
+              .optional()
+              .meta({ description: 'Only from the MCP server.' }),
           })
           .meta({ id: 'ReportDelivery' }),
       },
       responses: {
-        200: wrapped('The report, which was mailed.', report),
+        200: wrapped('The mailed report.', report),
         400: refused('Malformed input, or RECIPIENT_NOT_ALLOWED.'),
-        404: refused('No such report of yours.'),
-        409: refused('Another request mails it now.'),
+        404: refused('You have no such report.'),
+        409: refused('Another request is mailing it.'),
         ...deliveryFailures,
       },
     },
     async ({ body }, deps: ObservatoryDeps, c) => {
       const { config, db } = deps;
       const username: string | undefined = c.get('user');
-      // Only the MCP server comes here without a user (internal-access.ts).
+      // Only the MCP server gets here without a user (internal-access.ts).
       if (username === undefined) {
         const { subject, content_markdown } = body;
         if (subject === undefined) throw missing('subject');
@@ -166,10 +166,13 @@ export const reportsEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       const report = await findReport(db, username, body.report_id);
       if (report === null) throw notFound();
       const own = report.recipients.length > 0 ? report.recipients : config.SMTP_TO;
-      // Those of the report too: the allowlist may have changed since.
+      // Also checked for the report's own recipients, because SMTP_TO may have changed.
       const recipients = allowRecipients(body.recipients ?? own, config.SMTP_TO);
       if (recipients.length === 0) {
-        throw new AppError('RECIPIENT_NOT_ALLOWED', 'the allowlist SMTP_TO is empty');
+        throw new AppError(
+          'RECIPIENT_NOT_ALLOWED',
+          'SMTP_TO is empty, so nobody may receive reports',
+        );
       }
       const sent = await finish(deps, deliverReport(deps, report, recipients));
       return sendData(c, 'Mailed the report', sent);
@@ -198,12 +201,12 @@ export const reportsEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       ...common,
       method: 'get',
       path: '/reports/:id',
-      summary: 'Read a report of yours',
+      summary: 'Read one of your reports',
       idFields: ['id'],
       params: z.object({ id: uuid.meta({ description: 'Id of a report, a UUID.' }) }),
       responses: {
         200: wrapped('The report.', report),
-        404: refused('No such report of yours.'),
+        404: refused('You have no such report.'),
       },
     },
     async ({ params }, { db }: ObservatoryDeps, c) => {
@@ -214,7 +217,7 @@ export const reportsEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
   ),
 ];
 
-/** A delivery that has begun is noted to its end, also when the client leaves and the platform with it. */
+/** Lets a delivery finish and be recorded even if the client disconnects. */
 function finish<Value>(
   { waitUntil }: Pick<ObservatoryDeps, 'waitUntil'>,
   delivery: Promise<Value>,

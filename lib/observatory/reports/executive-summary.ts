@@ -1,11 +1,11 @@
 import type { SummaryFacts } from '../../records/report-facts.ts';
 import { formatBytes, formatDuration } from '../../text/units.ts';
 import { drawChart } from './chart.ts';
-import type { Content } from './content.ts';
+import type { Content } from './render-html.ts';
 import { moment, percentage, successRate, table } from './tables.ts';
 import { quote } from './text.ts';
 
-/** All runs of some weeks, day by day. */
+/** Describes all runs of some weeks, day by day. */
 export function describeSummary(facts: SummaryFacts): Content {
   const { from, until, days, failing, largest } = facts;
   const span = `${from.slice(0, 10)} to ${until.slice(0, 10)}`;
@@ -31,42 +31,39 @@ export function describeSummary(facts: SummaryFacts): Content {
       ...(chart === null ? [] : [{ svg: chart }]),
       {
         markdown: [
-          days.length === 0
-            ? 'There was no run.'
-            : table(
-                ['Day', 'Runs', 'Repositories', 'Failed', 'Success', 'Size', 'Mean duration'],
-                days.map((day) => [
-                  day.date,
-                  String(day.runs),
-                  String(day.total_repos),
-                  String(day.failed),
-                  percentage(successRate(day)),
-                  formatBytes(day.size_bytes),
-                  formatDuration(day.duration_ms),
-                ]),
-              ),
+          table(
+            ['Day', 'Runs', 'Repositories', 'Failed', 'Success', 'Size', 'Mean duration'],
+            days.map((day) => [
+              day.date,
+              String(day.runs),
+              String(day.total_repos),
+              String(day.failed),
+              percentage(successRate(day)),
+              formatBytes(day.size_bytes),
+              formatDuration(day.duration_ms),
+            ]),
+            'There was no run.',
+          ),
           '## Failures',
-          failing.length === 0
-            ? 'No repository failed.'
-            : table(
-                ['Repository', 'Failures', 'Latest error'],
-                failing.map(({ repository, failures, error_message }) => [
-                  quote(repository),
-                  String(failures),
-                  quote(error_message),
-                ]),
-              ),
+          table(
+            ['Repository', 'Failures', 'Latest error'],
+            failing.map(({ repository, failures, error_message }) => [
+              quote(repository),
+              String(failures),
+              quote(error_message),
+            ]),
+            'No repository failed.',
+          ),
           '## Largest archives',
-          largest.length === 0
-            ? 'No archive is recorded.'
-            : table(
-                ['Repository', 'Size', 'Backed up'],
-                largest.map(({ repository, size_bytes, last_backed_up }) => [
-                  quote(repository),
-                  formatBytes(size_bytes),
-                  moment(last_backed_up),
-                ]),
-              ),
+          table(
+            ['Repository', 'Size', 'Backed up'],
+            largest.map(({ repository, size_bytes, last_backed_up }) => [
+              quote(repository),
+              formatBytes(size_bytes),
+              moment(last_backed_up),
+            ]),
+            'No archive is recorded.',
+          ),
         ].join('\n\n'),
       },
     ],

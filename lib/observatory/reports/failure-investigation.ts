@@ -2,17 +2,17 @@ import type { RunFigures } from '../../records/report-facts.ts';
 import type { FailureFacts } from '../../tools/backup-source.ts';
 import { recommendActions } from '../../tools/recommended-actions.ts';
 import { drawChart } from './chart.ts';
-import type { Content } from './content.ts';
+import type { Content } from './render-html.ts';
 import { chartRuns, moment, runsTable, table } from './tables.ts';
 import { quote } from './text.ts';
 
-/** Log lines that are shown of each repository. */
-const SHOWN_LOGS = 3;
+/** Log lines shown for each repository. */
+const MAX_SHOWN_LOGS = 3;
 
-/** Repositories that are shown. */
-export const SHOWN_FAILURES = 50;
+/** Repositories shown. */
+export const MAX_SHOWN_FAILURES = 50;
 
-/** What is known of a failed run and its error logs by repository, beside the runs before it. Null: no run failed. */
+/** Describes a failed run, with error logs by repository and the runs before it. Null if no run failed. */
 export function describeFailure(
   facts: FailureFacts | null,
   logs: ReadonlyMap<string, readonly string[]>,
@@ -25,7 +25,7 @@ export function describeFailure(
     };
   }
   const { run_id, ended_at, run_error, recent_fixes } = facts;
-  const failures = facts.failures.slice(0, SHOWN_FAILURES);
+  const failures = facts.failures.slice(0, MAX_SHOWN_FAILURES);
   const runErrorLogs = logs.get('') ?? [];
   const more = facts.failed_repos_count - failures.length;
   const hasFailed = failures.length > 0 || run_error !== '' || runErrorLogs.length > 0;
@@ -44,22 +44,21 @@ export function describeFailure(
           ...(run_error === '' ? [] : [`Error of the run: ${quote(run_error)}`]),
           ...(runErrorLogs.length === 0 ? [] : [bullets(runErrorLogs.map((it) => quote(it)))]),
           '## Repositories',
-          failures.length === 0
-            ? 'No repository is recorded as failed.'
-            : table(
-                ['Repository', 'Status', 'Error', 'Newest error logs', 'Last good commit', 'Since'],
-                failures.map((failure) => [
-                  quote(failure.repository),
-                  quote(failure.status),
-                  quote(failure.error_message),
-                  (logs.get(failure.repository) ?? [])
-                    .slice(0, SHOWN_LOGS)
-                    .map((log) => quote(log))
-                    .join(' · ') || '–',
-                  quote((failure.last_successful_commit ?? '').slice(0, 12)),
-                  failure.recovered ? 'backed up again' : 'not backed up',
-                ]),
-              ),
+          table(
+            ['Repository', 'Status', 'Error', 'Newest error logs', 'Last good commit', 'Since'],
+            failures.map((failure) => [
+              quote(failure.repository),
+              quote(failure.status),
+              quote(failure.error_message),
+              (logs.get(failure.repository) ?? [])
+                .slice(0, MAX_SHOWN_LOGS)
+                .map((log) => quote(log))
+                .join(' · ') || '–',
+              quote((failure.last_successful_commit ?? '').slice(0, 12)),
+              failure.recovered ? 'backed up again' : 'not backed up',
+            ]),
+            'No repository is recorded as failed.',
+          ),
           ...(more > 0 ? [`Not shown: ${more} more.`] : []),
           ...(hasFailed ? ['## What to do', bullets(recommendActions(facts, samples))] : []),
           '## Newest recorded fixes',

@@ -1,11 +1,11 @@
 import type { RunFacts } from '../../records/report-facts.ts';
 import { formatBytes, formatDuration } from '../../text/units.ts';
 import { drawChart } from './chart.ts';
-import type { Content } from './content.ts';
+import type { Content } from './render-html.ts';
 import { chartRuns, moment, percentage, runsTable, successRate, table } from './tables.ts';
 import { quote } from './text.ts';
 
-/** One run with its repositories, beside the runs before it. Null: there was no run yet. */
+/** Describes one run with its repositories and the runs before it. Null if there was no run yet. */
 export function describeLatestBackup(facts: RunFacts | null): Content {
   if (facts === null) {
     return {
@@ -27,18 +27,17 @@ export function describeLatestBackup(facts: RunFacts | null): Content {
           `- Repositories: ${run.total_repos}\n- Successful: ${run.successful}${empty}\n- Unchanged: ${run.skipped}\n- Failed: ${run.failed}\n- Without failure: ${percentage(successRate(run))}\n- Archives made: ${formatBytes(run.size_bytes)}`,
           ...(run.error_message === '' ? [] : [`Error: ${quote(run.error_message)}`]),
           '## Repositories',
-          results.length === 0
-            ? 'The run recorded no result of a repository.'
-            : table(
-                ['Repository', 'Status', 'Size', 'Duration', 'Error'],
-                results.map((result) => [
-                  quote(result.repository),
-                  quote(result.status),
-                  formatBytes(result.size_bytes),
-                  formatDuration(result.duration_ms),
-                  quote(result.error_message),
-                ]),
-              ),
+          table(
+            ['Repository', 'Status', 'Size', 'Duration', 'Error'],
+            results.map((result) => [
+              quote(result.repository),
+              quote(result.status),
+              formatBytes(result.size_bytes),
+              formatDuration(result.duration_ms),
+              quote(result.error_message),
+            ]),
+            'The run recorded no result of a repository.',
+          ),
           ...(more > 0 ? [`Not shown: ${more} more.`] : []),
           '## Runs',
         ].join('\n\n'),

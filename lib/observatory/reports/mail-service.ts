@@ -4,15 +4,15 @@ import type { Deps } from '../../deps.ts';
 import { AppError } from '../../errors.ts';
 import { cleanText } from '../../text/clean-text.ts';
 
-/** Longest wait for the mail service, all attempts together. */
+/** Total time for all attempts. */
 const TIMEOUT_MS = 15_000;
-/** A request that got no answer, or a 5xx one, is sent once more. */
-const ATTEMPTS = 2;
-const MAX_REASON = 300;
+/** A request without an answer, or with a 5xx answer, is sent again. */
+const MAX_ATTEMPTS = 2;
+const MAX_REASON_CHARS = 300;
 
 /** One mail. */
 export interface Mail {
-  /** Of the report. */
+  /** The id of the report. */
   id: string;
   recipients: readonly string[];
   subject: string;
@@ -20,16 +20,16 @@ export interface Mail {
   text: string;
 }
 
-/** What became of a mail; `under way`: another request sends the very same now. */
+/** The outcome of a mail. `under way`: another request is sending the same mail. */
 export type Delivery =
   | { outcome: 'sent' }
   | { outcome: 'failed'; reason: string }
   | { outcome: 'under way' };
 
-/** The dependencies that delivery needs. */
+/** The dependencies for sending mail. */
 export type MailDeps = Pick<Deps<MailConfig>, 'config' | 'log' | 'redactor' | 'clock'>;
 
-/** What the mail service is reached by, or which variables are missing. */
+/** The access to the mail service, or which variables are missing. */
 export function findMail({
   RESEND_API_KEY: key,
   SMTP_FROM: from,
@@ -43,7 +43,7 @@ export function findMail({
   return { fault: `no report can be mailed: the operator has to set ${missing.join(', ')}` };
 }
 
-/** What the mail service is reached by. Throws SERVICE_UNAVAILABLE, and logs it, when it is not configured. */
+/** The access to the mail service. Logs and throws SERVICE_UNAVAILABLE if it is not configured. */
 export function requireMail({ config, log }: Pick<MailDeps, 'config' | 'log'>): {
   key: string;
   from: string;
@@ -55,17 +55,16 @@ export function requireMail({ config, log }: Pick<MailDeps, 'config' | 'log'>): 
 }
 
 /**
- * Hands a mail to the mail service. The same report to the same recipients has the same Idempotency-Key,
- * so that neither our second attempt nor a user's mails it twice. Throws SERVICE_UNAVAILABLE when mail is
- * not configured, nothing else.
+ * Sends a mail. The same report to the same recipients has the same Idempotency-Key, so that neither our second
+ * attempt nor the user's delivers it twice. Only throws SERVICE_UNAVAILABLE, if mail is not configured.
  */
 export async function sendMail(deps: MailDeps, mail: Mail): Promise<Delivery> {
   const { key, from } = requireMail(deps);
-  // Loaded when the first mail is sent: it would make every cold start slower.
+  // Loaded with the first mail, to keep cold starts fast.
   const { Resend } = await import('resend');
   const { emails } = new Resend(key, { baseUrl: deps.config.RESEND_BASE_URL });
   const { recipients, subject, html, text } = mail;
-  // In one order: the service refuses another content under a key that it knows.
+  // Sorted, because the service rejects different content with a known key.
   const message = { from, to: recipients.toSorted(), subject, html, text };
 
   const expired = new AbortController();
@@ -77,15 +76,15 @@ export async function sendMail(deps: MailDeps, mail: Mail): Promise<Delivery> {
   const options = {
     idempotencyKey: idempotencyKeyOf(from, mail),
     signal: expired.signal,
-    // The client hands its options to fetch: a redirect would carry the report elsewhere.
+    // Passed on to fetch: a redirect would send the report elsewhere.
     redirect: 'manual',
   };
   try {
     for (let attempt = 1; ; attempt += 1) {
       const { data, error } = await emails.send(message, options);
-      // The client gives no error either for a refusal whose body is `null`.
+      // Not judged by `error`, which is missing for a refusal whose body is `null`.
       if (typeof data?.id === 'string') return { outcome: 'sent' };
-      // Whatever JSON a refusal had.
+      // The body of a refusal can be any JSON.
       const refusal: Refusal = Object(error);
       if (refusal.name === 'concurrent_idempotent_requests') return { outcome: 'under way' };
       if (expired.signal.aborted) {
@@ -94,7 +93,7 @@ export async function sendMail(deps: MailDeps, mail: Mail): Promise<Delivery> {
       }
       const status = Number(refusal.statusCode ?? 0);
       const mayPass = !(status >= 300 && status < 500);
-      if (!mayPass || attempt === ATTEMPTS) {
+      if (!mayPass || attempt === MAX_ATTEMPTS) {
         return { outcome: 'failed', reason: describe(refusal, deps) };
       }
     }
@@ -103,16 +102,16 @@ export async function sendMail(deps: MailDeps, mail: Mail): Promise<Delivery> {
   }
 }
 
-/** One for a report and its recipients, in whatever order. A new sender makes it another mail. */
+/** The same for a report and its recipients in any order. A new sender makes it another mail. */
 function idempotencyKeyOf(from: string, { id, recipients }: Mail): string {
   const digest = createHash('sha256').update(JSON.stringify([from, recipients.toSorted()]));
   return `report-${id}-${digest.digest('hex').slice(0, 32)}`;
 }
 
-/** What the client says of a mail that was not taken: its own words, or the service's as they came. */
+/** The error of a mail that was not accepted: the client's own, or the service's unchecked body. */
 interface Refusal {
   name?: unknown;
-  /** Null when there was no answer. */
+  /** Null without an answer. */
   statusCode?: unknown;
   message?: unknown;
 }
@@ -123,6 +122,6 @@ function describe(
 ): string {
   if (statusCode === null) return 'the mail service did not answer';
   const status = typeof statusCode === 'number' ? String(statusCode) : 'without a status';
-  const said = typeof message === 'string' ? message : 'nothing that Resend would say';
-  return `the mail service answered ${status}: ${redactor.text(cleanText(said, MAX_REASON))}`;
+  const said = typeof message === 'string' ? message : 'an unexpected body';
+  return `the mail service answered ${status}: ${redactor.text(cleanText(said, MAX_REASON_CHARS))}`;
 }

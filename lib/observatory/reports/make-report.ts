@@ -3,19 +3,25 @@ import { AppError } from '../../errors.ts';
 import { readRunFacts, readRunHistory, readSummaryFacts } from '../../records/report-facts.ts';
 import { readErrorLogs, readFailure } from '../../records/run-failures.ts';
 import type { FailureFacts } from '../../tools/backup-source.ts';
-import type { Content } from './content.ts';
 import { describeSummary } from './executive-summary.ts';
-import { describeFailure, SHOWN_FAILURES } from './failure-investigation.ts';
+import { describeFailure, MAX_SHOWN_FAILURES } from './failure-investigation.ts';
 import { describeLatestBackup } from './latest-backup.ts';
-import type { ReportType } from './report-types.ts';
+import type { Content } from './render-html.ts';
 
-/** The dependencies that a report is made with. */
+/** The reports that are made from live data. */
+export const reportTypes = ['latest_backup', 'executive_summary', 'failure_investigation'] as const;
+
+export type ReportType = (typeof reportTypes)[number];
+
+/** Is this the type of a report that can be made? */
+export function isReportType(name: string): name is ReportType {
+  return (reportTypes as readonly string[]).includes(name);
+}
+
+/** The dependencies for making a report. */
 export type ReportDeps = Pick<Deps<unknown>, 'db' | 'clock' | 'redactor'>;
 
-/**
- * Makes a report from what the database holds now, redacted. Throws NOT_FOUND
- * for a run that does not exist.
- */
+/** Makes a redacted report from the current data. Throws NOT_FOUND for a run that does not exist. */
 export function makeReport(
   deps: ReportDeps,
   type: ReportType,
@@ -43,7 +49,7 @@ const makers: Record<ReportType, MakeContent> = {
     const facts: FailureFacts | null = item === null ? null : JSON.parse(item);
     if (facts === null) return describeFailure(null, new Map(), []);
     const { run_id, failures } = facts;
-    const shown = failures.slice(0, SHOWN_FAILURES).map(({ repository }) => repository);
+    const shown = failures.slice(0, MAX_SHOWN_FAILURES).map(({ repository }) => repository);
     const [history, logs] = await Promise.all([
       readRunHistory(db, run_id),
       readErrorLogs(db, run_id, ['', ...shown]),
@@ -53,7 +59,7 @@ const makers: Record<ReportType, MakeContent> = {
   },
 };
 
-/** Without a run of its own a report says that there is nothing to tell. */
+/** Without a run id, a report without data says so; with one, the run must exist. */
 function requireNoRun(runId: number | undefined): void {
   if (runId !== undefined) throw noSuchRun(runId);
 }

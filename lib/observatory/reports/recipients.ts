@@ -1,13 +1,12 @@
 import { AppError } from '../../errors.ts';
 import { cleanText } from '../../text/clean-text.ts';
 
-/** Most characters of addresses that a text names. */
+/** Maximum characters of addresses in a message. */
 const MAX_NAMED_CHARACTERS = 1_500;
 
 /**
- * The addresses to mail to, as the operator wrote them in SMTP_TO and each once. Throws
- * RECIPIENT_NOT_ALLOWED, with the addresses that are, when one is not there; upper and lower case are the
- * same.
+ * Returns the addresses to mail to, without duplicates and as written in SMTP_TO. Ignores letter case. Throws
+ * RECIPIENT_NOT_ALLOWED, naming the allowed addresses, if one is not in SMTP_TO.
  */
 export function allowRecipients(
   recipients: readonly string[],
@@ -24,17 +23,17 @@ export function allowRecipients(
   if (refused.length > 0) {
     const choice =
       allowed.size === 0
-        ? 'nobody may while the operator has not set SMTP_TO'
-        : `the allowlist SMTP_TO has ${nameAddresses([...allowed.values()])}`;
+        ? 'SMTP_TO is not set, so nobody may'
+        : `SMTP_TO allows ${nameAddresses([...allowed.values()])}`;
     throw new AppError(
       'RECIPIENT_NOT_ALLOWED',
-      `${nameAddresses(refused)} may not get reports: ${choice}`,
+      `${nameAddresses(refused)} may not receive reports: ${choice}`,
     );
   }
   return [...found];
 }
 
-/** Addresses for a reader, as many as fit. */
+/** Lists as many addresses as fit. */
 export function nameAddresses(addresses: readonly string[]): string {
   let length = 0;
   const named = addresses.filter((address) => {

@@ -2,19 +2,25 @@ import type { IOptions } from 'sanitize-html';
 import { isTooMuch } from './parser-limits.ts';
 
 /**
- * A piece of a report: markdown of ours, which holds what others wrote in code spans alone; markdown that
- * somebody wrote; or a drawing of ours.
+ * A part of a report: `markdown` that we made, which quotes foreign text only in code spans; `written`, which
+ * is markdown that somebody else wrote; or a drawing that we made.
  */
 export type Block = { markdown: string } | { written: string } | { svg: string };
 
-/** The markdown of a report: what it says without its drawings. */
+/** A report with its default subject. */
+export interface Content {
+  subject: string;
+  blocks: Block[];
+}
+
+/** The markdown of a report, without its drawings. */
 export function joinMarkdown(blocks: readonly Block[]): string {
   return blocks
     .flatMap((block) => ('svg' in block ? [] : 'written' in block ? block.written : block.markdown))
     .join('\n\n');
 }
 
-/** Everything that markdown itself can make, but images: a mail must not fetch anything. */
+/** Everything that markdown can produce except images, because a mail must not load anything. */
 const allowed: IOptions = {
   allowedTags: [
     ...['h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'p', 'br', 'hr', 'blockquote', 'ul', 'ol', 'li'],
@@ -28,7 +34,7 @@ const allowed: IOptions = {
   transformTags: {
     a: (tagName, { href = '' }) => ({
       tagName,
-      // A relative address would lead to wherever the report is read.
+      // A relative address would depend on where the report is read.
       attribs: /^(https?:|mailto:)/i.test(href)
         ? { href, rel: 'noopener noreferrer nofollow' }
         : ({} as Record<string, string>),
@@ -37,12 +43,12 @@ const allowed: IOptions = {
 };
 
 /**
- * Renders a report as HTML that is safe to show: no scripts, styles, images or frames, links to http,
- * https and mailto alone. HTML in the markdown is shown as text, and so is what somebody wrote when it
- * would overload the parser.
+ * Renders a report as HTML that is safe to show: no scripts, styles, images or frames, and links only to http,
+ * https and mailto. HTML in the markdown is shown as text, and so is written markdown that would overload the
+ * parser.
  */
 export async function renderHtml(blocks: readonly Block[]): Promise<string> {
-  // Loaded when the first report is made: they would make every cold start slower.
+  // Loaded with the first report, to keep cold starts fast.
   const { Marked } = await import('marked');
   const { default: sanitizeHtml } = await import('sanitize-html');
   const marked = new Marked({

@@ -3,41 +3,38 @@ import type { Redactor } from '../../security/redaction/redactor.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import { removeDeceptiveCharacters } from '../../text/hidden-text.ts';
 
-/** Longest subject. */
-export const SUBJECT_MAX_LENGTH = 200;
-/** Longest markdown that is taken. */
-export const MARKDOWN_MAX_LENGTH = 100_000;
+/** Maximum characters of a subject. */
+export const MAX_SUBJECT_CHARS = 200;
+/** Maximum characters of markdown. */
+export const MAX_MARKDOWN_CHARS = 100_000;
 
-/**
- * A subject as it may be mailed: one line without secrets. Throws VALIDATION_ERROR when nothing of it can
- * be seen.
- */
+/** Cleans a subject: one line without secrets. Throws VALIDATION_ERROR if nothing visible is left. */
 export function cleanSubject(subject: string, redactor: Redactor): string {
-  return requireText('subject', redactor.text(cleanText(subject, SUBJECT_MAX_LENGTH)));
+  return requireText('subject', redactor.text(cleanText(subject, MAX_SUBJECT_CHARS)));
 }
 
 /**
- * Markdown that somebody wrote, without secrets and without characters that hide or reorder text. Throws
- * VALIDATION_ERROR when nothing of it can be seen.
+ * Removes secrets, and characters that hide or reorder text, from markdown that somebody wrote. Throws
+ * VALIDATION_ERROR if nothing visible is left.
  */
 export function cleanMarkdown(markdown: string, redactor: Redactor): string {
-  // Before redaction, so that a character that is removed cannot hide a credential.
+  // Before redaction, so that no invisible character hides a credential.
   const shown = removeDeceptiveCharacters(markdown)
     .replace(/\r\n?/g, '\n')
     .replace(/(?![\n\t])\p{Cc}/gu, '');
   return requireText('content_markdown', redactor.text(shown));
 }
 
-/** A mail service refuses a mail without a subject or a text. */
+/** The mail service rejects a mail without a subject or text. */
 function requireText(path: string, text: string): string {
   if (/[^\s\p{Cc}\p{Cf}]/u.test(text)) return text;
-  const message = 'must hold a character that can be seen';
+  const message = 'must contain a visible character';
   throw new AppError('VALIDATION_ERROR', `${path} ${message}`, { details: [{ path, message }] });
 }
 
 /**
- * Text that others wrote (names, errors, logs) as one code span of at most so many characters: nothing in
- * it is markdown, a link or a tag. Empty text is a dash.
+ * Quotes foreign text (names, errors, logs) as one code span of up to `maxLength` characters, so that nothing
+ * in it is parsed as markdown, a link or a tag. Empty text becomes a dash.
  */
 export function quote(text: string, maxLength = 300): string {
   const line = cleanText(text, maxLength);

@@ -43,8 +43,8 @@ const upsertArchive: Statement = {
 };
 
 /**
- * Records an archive as soon as it is in place, so that it can be verified from then on. Its result follows
- * once the archive has been pushed. Idempotent.
+ * Records an archive as soon as it is published, so that it can be verified. Its result follows once the
+ * archive has been pushed. Idempotent.
  */
 export async function recordArchive(
   db: Database,

@@ -81,7 +81,7 @@ async function insertRunOrExplain(db: Database, values: SqlValue[]): Promise<{ i
   } catch (error) {
     const { code } = error as { code?: unknown };
     if (code !== UNDEFINED_TABLE && code !== UNDEFINED_COLUMN) throw error;
-    const message = 'the database does not have our tables yet: run `npm run migrate`';
+    const message = 'the database has no tables yet: run `npm run migrate`';
     throw new AppError('SERVICE_UNAVAILABLE', message);
   }
 }
@@ -144,7 +144,7 @@ export interface RunEnding {
 }
 
 /**
- * Ends a run and closes the requests it claimed. Safe to retry. Returns false when someone else has ended
+ * Ends a run and closes the requests it claimed. Safe to retry. Returns false when another process has ended
  * the run; its row is left unchanged and its requests fail.
  */
 export async function finishRun(db: Database, ending: RunEnding): Promise<boolean> {

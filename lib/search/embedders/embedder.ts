@@ -11,7 +11,7 @@ export interface Embedder {
   embed(texts: readonly string[]): Promise<Float32Array[]>;
 }
 
-/** Embeds texts with the gateway client; model and keys are bound already. */
+/** Embeds texts with the gateway client; model and keys are already bound. */
 export type EmbedByGateway = (texts: readonly string[]) => Promise<readonly (readonly number[])[]>;
 
 /** Small enough for the gateway's time limit. */

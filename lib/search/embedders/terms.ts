@@ -2,7 +2,7 @@
 export interface Term {
   count: number;
   weight: number;
-  /** Does it consist of words that are terms themselves? */
+  /** It consists of words that are terms themselves. */
   isCompound: boolean;
 }
 

@@ -3,14 +3,14 @@ import { findAll, type Range } from './ranges.ts';
 
 // Every repetition is bounded: a longer match would exhaust the stack of the regular expression engine.
 
-/** Behind no letter or digit, unless these belong to an escape of JSON or of a URL. */
+/** Not after a letter or digit, unless these are part of a JSON or URL escape. */
 const wordStart = String.raw`(?:(?<![A-Za-z\d])|(?<=\\(?:[bfnrt]|u[\dA-Fa-f]{4})|%[\dA-Fa-f]{2}))`;
 const gap = String.raw`(?:\s|%20|\\[tnr])`;
 const bearer = new RegExp(
   `${wordStart}(bearer|basic)(${gap}{1,64})([\\w.~+/=-]{8,16384}(?:%[\\dA-F]{2}[\\w.~+/=-]{0,1024}){0,64})`,
   'gi',
 );
-/** Words that follow `bearer` in plain language. */
+/** Words that follow `bearer` in prose. */
 const bearerWords =
   /^(?:authenti\w+|authori[sz]\w+|credentials?|security|requests?|required?|headers?|transport|schemes?|methods?|challenges?)[.]?$/i;
 
@@ -19,7 +19,7 @@ const authorization = new RegExp(
   `(?<!www-)authorization${header}(?=\\S)(?:([A-Za-z][\\w-]{0,40})${gap}{1,8})?`,
   'gi',
 );
-/** Schemes with one value behind them, and those whose values go on to the end of the line. */
+/** Schemes followed by a single value. Those of `lineScheme` take the rest of the line. */
 const valueScheme =
   /^(?:token|api-?key|key|pat|apitoken|dpop|negotiate|ntlm|splunk|sharedkey|sharedkeylite|ssws|genie-?key|zoho-oauthtoken|private-token|discogs|bot|jwt|secret)$/i;
 const lineScheme = /^(?:digest|hawk|oauth|aws4-hmac-sha256|signature|hmac|mac)$/i;
@@ -31,7 +31,7 @@ const line = /[^\r\n"'`<>\\\0]{1,16384}/y;
 const cookieLine = /[^\r\n"'\\\0]{1,16384}/y;
 const cookieValue = /=([^\s;"'\\\0]{1,8192})/y;
 
-/** Finds the values of Authorization headers, of bearer and basic wherever they stand, and of cookies. */
+/** Finds the values of Authorization headers, of bearer and basic anywhere, and of cookies. */
 export function findAuthorization(text: string): Range[] {
   const found: Range[] = [];
   for (const { 0: all, 1: scheme = '', 3: value = '', index } of findAll(text, bearer)) {
@@ -46,7 +46,7 @@ function findHeaders(text: string): Range[] {
   const found: Range[] = [];
   for (const { 0: all, 1: scheme = '', index } of findAll(text, authorization)) {
     const at = index + all.length;
-    // Within the value of the one before.
+    // Within the previous value.
     if (index < (found.at(-1)?.end ?? 0)) continue;
     if (/^(?:bearer|basic)$/i.test(scheme)) continue;
     if (lineScheme.test(scheme)) found.push(...match(line, text, at));
@@ -67,7 +67,7 @@ function findCookies(text: string): Range[] {
   return found;
 }
 
-/** The word that stands there, unless it is one of plain language or of code. */
+/** The word at this position, unless it is prose or code. */
 function findValue(text: string, at: number): Range[] {
   return match(word, text, at).filter(
     ({ start, end }) =>
@@ -79,7 +79,7 @@ function findValue(text: string, at: number): Range[] {
   );
 }
 
-/** What a sticky pattern finds at a place, without as many signs at its beginning. */
+/** Matches a sticky pattern at a position, without the first `skipped` characters. */
 function match(pattern: RegExp, text: string, at: number, skipped = 0): Range[] {
   pattern.lastIndex = at;
   return pattern.test(text) ? [{ start: at + skipped, end: pattern.lastIndex }] : [];

@@ -1,12 +1,12 @@
 import { findAuthorization } from './authorization.ts';
-import { findCutToken, findIssuedTokens } from './issued-tokens.ts';
+import { findCutToken, findTokens } from './find-tokens.ts';
 import { BARRIER } from './mask.ts';
 import { findNamedValues } from './named-values.ts';
 import type { OwnSecrets } from './own-secrets.ts';
 import { findPrivateKeys } from './private-keys.ts';
-import { findParameters } from './query-secrets.ts';
 import { mergeRanges, type Range } from './ranges.ts';
 import { findCutUrlCredentials, findUrlCredentials } from './url-credentials.ts';
+import { findParameters } from './url-parameters.ts';
 import { type JoinedView, joinLines, readable } from './views.ts';
 
 /** Texts are never cut shorter than this. A text of this length may end with a truncated secret. */
@@ -18,7 +18,7 @@ const MAX_CUT_LENGTH = 16_384;
 type Rule = (text: string) => Range[];
 
 const rules: readonly Rule[] = [
-  (text) => findIssuedTokens(text),
+  (text) => findTokens(text),
   findPrivateKeys,
   findAuthorization,
   findUrlCredentials,
@@ -85,7 +85,7 @@ const word = /^(?:[A-Za-z]{1,15}|\d[\d:.TZ-]{0,30})$/;
 
 /** Finds tokens broken across lines, without ordinary words that follow on the next line. */
 function findBroken(joined: JoinedView, source: string): Range[] {
-  return findIssuedTokens(joined.text, joined.starts)
+  return findTokens(joined.text, joined.starts)
     .map(joined.toSource)
     .flatMap(({ start, end }) => {
       const lines = source.slice(start, end).split(/(\\?\r?\n[ \t]*|\\{1,2}n[ \t]*)/);

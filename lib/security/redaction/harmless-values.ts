@@ -1,16 +1,15 @@
-/** Where a value stands that a name gives out for a secret. */
+/** The context of a value whose name says that it is a secret. */
 export interface ValueContext {
-  /** Does it follow its name without a gap, as in a shell, an address or XML, where no prose stands? */
+  /** It follows its name without a gap, as in a shell, URL or XML, so it is not prose. */
   isExact: boolean;
   isQuoted: boolean;
-  /** What follows it, as far as it matters. */
+  /** The text that follows it. */
   next: string;
 }
 
-/** A word that says `password`, `secret` and the like. */
 const secretWord = 'pass(?:word|wd|phrase|code)?|pwd|secret|token|key|credentials?|auth|cookie';
 
-/** What stands for a value that is elsewhere: a variable, a template, a placeholder, a path, an address. */
+/** References to a value: a variable, template, placeholder, path or URL. */
 const references = [
   // $NAME, ${NAME}, $(command), $1, $config['x'], $this->x
   /^\$(?:[{(]|[A-Z_]+\d?$|[a-z_]+$|\d+$|\w+(?:\[|->|\.))/,
@@ -20,7 +19,7 @@ const references = [
   /^[:@!&][A-Za-z_]+$/,
   // YOUR_TOKEN, your-token-here, xxxx
   /^[A-Z]+(?:_[A-Z]+)+$|^your\b|^your[-_]|^x{3,}$/i,
-  // Paths and addresses; the password of an address is found by itself
+  // Paths and URLs; passwords in URLs are found by another rule
   /^(?:~|\.{1,2}|[A-Za-z]:)[\\/]|^(?:\/[\w.@-]{1,24}){2,}\/?$|^[a-z][a-z\d+.-]{1,20}:\/\//i,
   // Public keys of ssh
   /^(?:ssh|ecdsa|sk-ssh|sk-ecdsa)-/,
@@ -35,15 +34,15 @@ const code = [
   /^[({[\\|&?!*<>+-]/,
 ];
 
-/** Identifiers that say what they hold: `dbPassword`, `user_token`, `password`. */
+/** Identifiers: `dbPassword`, `user_token`, `password`. */
 const identifiers = [
   new RegExp(`^(?:[A-Za-z]+_)*(?:${secretWord})s?$`, 'i'),
   /^[A-Za-z]*[a-z](?:Pass(?:word|wd|phrase|code)?|Pwd|Secret|Token|Key|Credential|Auth|Cookie)s?$/,
 ];
 
-/** Longer values are looked at no closer than for how they begin. */
+/** Of longer values, only the start is checked. */
 const LONG_VALUE = 200;
-/** A call, an element or the beginning of a list, in code without white space. */
+/** A call, an element or the start of a list, in code without white space. */
 const longCode = /^[A-Za-z_$][\w$.]{0,100}[([]|^[({[]/;
 
 const words = new Set(
@@ -57,13 +56,13 @@ const words = new Set(
   ),
 );
 
-/** Function words of English, which a password hardly holds and a sentence hardly lacks. */
+/** Function words, which most sentences contain and few passwords do. */
 const inSentence =
   /(?:^|\s)(?:is|are|was|be|been|the|a|an|your|my|our|this|that|must|may|can|should|will|not|no|at|of|for|to|from|in|on|with|and|or|if|it|has|have|does|do|please|enter|see)(?=[\s,.;:!?]|$)/i;
 
 /**
- * Is this value none, though its name says that it is a secret? It may be a reference, code, a type, a label
- * or prose. In doubt it is a secret.
+ * Whether a value is not a secret although its name says so: it may be a reference, code, a type, a label or
+ * prose. In doubt, it is a secret.
  */
 export function isHarmless(value: string, context: ValueContext): boolean {
   const { isExact, isQuoted } = context;
@@ -78,10 +77,10 @@ export function isHarmless(value: string, context: ValueContext): boolean {
   return !isExact && isProseOrCode(value, context.next);
 }
 
-/** What a sentence consists of. */
+/** A part of a sentence. */
 const wordOrNumber = /^[\p{L}\p{M}.,;:!?…'’"()/-]+$|^\d{1,4}[.,;:]?$/u;
 
-/** Text for people: a sentence, or one word with a capital. */
+/** A sentence, or one capitalized word. */
 function isLabel(value: string, isExact: boolean): boolean {
   if (!/\s/.test(value)) return !isExact && /^\p{Lu}\p{Ll}*[…:.!?]*$/u.test(value);
   if (
@@ -94,7 +93,7 @@ function isLabel(value: string, isExact: boolean): boolean {
   return /^\p{Lu}|[.?!:…]$/u.test(value) || inSentence.test(value) || !/^[ -~]*$/.test(value);
 }
 
-/** A bare word in front of more words, or of what goes on with code. */
+/** A bare word followed by more words or code. */
 function isProseOrCode(value: string, next: string): boolean {
   if (!/^[A-Za-z_$'’-]+$/.test(value)) return false;
   if (/^\s{0,2}[;,)|&\]<(?]|^[ \t]+[^\s#]/.test(next)) return true;

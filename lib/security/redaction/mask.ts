@@ -1,8 +1,8 @@
-/** What stands where a secret was. */
+/** The replacement of a secret. */
 export const MASK = '[redacted]';
 
 /**
- * What a mask looks like to the rules, a sign for a sign: it belongs to no word, name or value, so that
+ * Stands for each character of a mask while rules search: it is not part of any word, name or value, so that
  * nothing is masked twice.
  */
 export const BARRIER = '\0';

@@ -5,11 +5,11 @@ import { findAll, type Range } from './ranges.ts';
 /** Names of secrets end in these. */
 const nameEnd =
   /pass(?:word|wd|phrase|code|(?==))|pwd|(?<=[_-])pass|secret|(?<!expected |progress|next|page|continuation)token|(?:api|access|account|auth|client|consumer|deploy|encryption|master|private|secret|service|session|shared|signing|ssh|storage|subscription|webhook|application|app|admin)[ _.-]?key|key[_-]?(?:base|data)|credentials?|dockerconfigjson|PHPSESSID|JSESSIONID/gi;
-/** Names of secrets that say so only with a value of their form. */
+/** Docker's `auth`, which is a secret only if its value decodes to `user:password`. */
 const dockerAuth =
   /(?<![A-Za-z\d])_?auth["'\\]{0,6}\s{0,8}[:=]\s{0,8}["'\\]{0,6}([A-Za-z\d+/_-]{6,4096}={0,2})(?![\w+/-])/g;
 
-/** What stands between a name and its value: an assignment, `value:` in a list of variables, an argument, a tag. */
+/** Between a name and its value: an assignment, `value:` in a list of variables, an argument, a tag. */
 const assignment =
   /(?:["'`\]\\]{0,6}|&quot;)[ \t]{0,16}(?:=>|:=|:(?![:=])|=(?![=~>])|%3[AaDd])(?:[ \t]{0,4}[|>][+-]?\r?\n[ \t]{1,80}|[ \t]{0,32})/y;
 const valueBeside =
@@ -17,20 +17,18 @@ const valueBeside =
 const argumentGap = /[ \t]{1,8}|["'\\]{1,6}[ \t]{0,8},\s{0,80}/y;
 const tagEnd = />(?=[^\s<])/y;
 
-/** Before a name: the rest of it. */
+/** The start of a name. */
 const nameBefore = /[\w.$-]{0,80}$/;
-/** Before a name whose value follows a gap: an option, netrc, an instruction of a Dockerfile. */
+/** What precedes a name whose value follows a gap: an option, netrc, a Dockerfile instruction. */
 const optionBefore = /(?:^|[\s"'`=(\\[])-{1,2}[\w-]{0,60}$/;
 const netrcBefore = /(?:^|\s)(?:login|machine|account)\s{1,8}\S{1,200}\s{1,80}$/i;
 const instructionBefore = /(?:^|\n)\s{0,8}(?:ENV|ARG|setenv|define)\s{1,4}[\w.-]{0,60}$/i;
-/** How far back those may begin. */
 const MAX_LOOK_BEHIND = 300;
-/** A harmless value that is longer is passed over. */
+/** Longer harmless values are skipped. */
 const LONG_VALUE = 256;
-/** Most signs of a value. */
 const MAX_VALUE_LENGTH = 65_536;
 
-/** Is this the name of a secret, as a key of a value has it? */
+/** Whether a key is the name of a secret. */
 export function isSecretName(name: string): boolean {
   nameEnd.lastIndex = 0;
   for (const { 0: end, index } of findAll(name, nameEnd)) {
@@ -47,7 +45,7 @@ export function findNamedValues(text: string): Range[] {
     const value = findValue(text, name.index, nameEnd.lastIndex);
     if (value === null) continue;
     if (!value.isHarmless) found.push(value);
-    // A secret may stand in what is harmless as a whole, unless that goes on and on.
+    // A short harmless value may contain a secret: search it too.
     if (!value.isHarmless || value.end - value.start > LONG_VALUE) {
       nameEnd.lastIndex = Math.max(nameEnd.lastIndex, value.end);
     }
@@ -64,7 +62,7 @@ interface Value extends Range {
   isHarmless: boolean;
 }
 
-/** The value of the name whose last word stands there; null when there is none. */
+/** The value of the name whose last word is there; null if there is none. */
 function findValue(text: string, nameAt: number, nameEndAt: number): Value | null {
   const gapEnd = (pattern: RegExp) => {
     pattern.lastIndex = nameEndAt;
@@ -106,7 +104,7 @@ function isInQuery(text: string, nameAt: number): boolean {
 
 type Place = boolean | 'query' | 'tag' | 'argument';
 
-/** The value that begins there, quoted or not. True for a place where no prose stands. */
+/** The value that starts there, quoted or not. `true`: a place where there is no prose. */
 function readValue(text: string, at: number, place: Place): Value | null {
   const isExact = place !== false;
   const quote = readQuote(text, at);
@@ -119,7 +117,7 @@ function readValue(text: string, at: number, place: Place): Value | null {
         { start, end },
         { isExact: isExact && place !== 'argument', isQuoted: true },
       );
-    // Nothing closes it: the text was cut, or the quotation mark is part of it.
+    // Not closed: the text was truncated, or the quotation mark is part of the value.
     return judge(
       text,
       { start, end: measureBare(text, start, place) },
@@ -136,23 +134,26 @@ function judge(
   context: { isExact: boolean; isQuoted: boolean },
 ): Value | null {
   const value = text.slice(range.start, range.end);
-  // Beside a mask it is what a former redaction left on purpose.
+  // Next to a mask, an earlier redaction left it on purpose.
   if (value === '' || value.includes(BARRIER) || text[range.end] === BARRIER) return null;
   const next = text.slice(range.end, range.end + 40);
   return { ...range, isHarmless: isHarmless(value, { ...context, next }) };
 }
 
-/** A quotation mark with the backslashes before it, as it opens a text in JSON within JSON. */
+/** A quotation mark with the backslashes before it, as in JSON within JSON. */
 function readQuote(text: string, at: number): string | null {
   quoteMark.lastIndex = at;
   return quoteMark.exec(text)?.[0] ?? null;
 }
 
 const quoteMark = /"""|'''|\\{0,15}["'`]|&quot;/y;
-/** Marks that end a text where they come next, whatever stands before them. */
+/** Marks that cannot be escaped. */
 const plainMarks = new Set(['"""', "'''", '&quot;']);
 
-/** Where a quoted text ends: at the same mark, behind the same backslashes; null when it does not on its line. */
+/**
+ * The end of a quoted string: the same mark with the same number of backslashes; null if there is none on the
+ * line.
+ */
 function findClosing(text: string, start: number, quote: string): number | null {
   const mark = quote.at(-1) ?? '';
   const most = Math.min(text.length, start + MAX_VALUE_LENGTH);
@@ -173,7 +174,7 @@ function findClosing(text: string, start: number, quote: string): number | null 
   return null;
 }
 
-/** Ends a value without quotation marks: white space, what closes around it, and the next of a list. */
+/** Ends an unquoted value: white space, a closing character around it, or the next item of a list. */
 const bareEnd =
   /[\s\0]|\\[nrt"']|["'`](?=[\s,;:)\]}]|$)|<(?=[/A-Za-z!])|&(?=(?:amp;)?[\w.%-]{1,64}=)|;(?=\s|$|[\w .-]{1,64}=)|,(?=\s|$|["'\w-]{1,64}\s?[=:])|&quot;/g;
 const queryEnd = /[\s&;#"'<>`\\\0]/g;
@@ -184,7 +185,7 @@ function measureBare(text: string, start: number, place: Place): number {
   ending.lastIndex = start;
   const end = Math.min(ending.exec(text)?.index ?? text.length, start + MAX_VALUE_LENGTH);
   if (place === 'query' || place === 'tag') return end;
-  // What closes a sentence or a list around the value is none of it.
+  // Exclude characters that close a sentence or list around the value.
   const value = text.slice(start, end);
   return /^[A-Za-z_$][\w$.]*\(|^[[{(<$]/.test(value)
     ? end

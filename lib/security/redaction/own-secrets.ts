@@ -14,9 +14,9 @@ export interface OwnSecrets {
 
 /** Prepares the search for secrets. Ignores those shorter than `MIN_REDACTED_LENGTH`. */
 export function prepareOwnSecrets(secrets: readonly string[]): OwnSecrets {
-  const looked = secrets.filter((it) => it.length >= MIN_REDACTED_LENGTH);
+  const searched = secrets.filter((secret) => secret.length >= MIN_REDACTED_LENGTH);
   // A part of the mask itself would be masked repeatedly.
-  const forms = [...new Set(looked.flatMap(writtenForms).flatMap(asShown))].filter(
+  const forms = [...new Set(searched.flatMap(writtenForms).flatMap(asShown))].filter(
     (form) => !MASK.includes(form),
   );
   // Longest first, because the first alternative of a pattern wins.

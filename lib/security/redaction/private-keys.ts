@@ -3,15 +3,15 @@ import { findAll, type Range } from './ranges.ts';
 const BEGIN = '-----BEGIN ';
 const beginning = /-----BEGIN [A-Z\d _-]{0,80}PRIVATE KEY(?: BLOCK)?-----/y;
 const end = /-----END [A-Z\d _-]{0,80}PRIVATE KEY(?: BLOCK)?-----/g;
-/** A line of a key, for one that has no end; line breaks may be written out. */
+/** A line of a key without an END marker; line breaks may be escaped. */
 const bodyLine =
   /(?:\s|\\{1,2}[nrt]){0,16}(?:[A-Za-z\d+/=]{16,8192}|[A-Za-z\d+/]{1,15}(?:={1,2}|(?=…?$))|(?:Proc-Type|DEK-Info|Version|Comment): [^\r\n\\]{1,100})/y;
-/** `-----BEGIN ` in base64, as Kubernetes keeps keys and certificates. */
+/** `-----BEGIN ` in base64, as in Kubernetes secrets. */
 const encoded = /LS0tLS1CRUdJTi[A-Za-z\d+/=]{20,65536}/g;
-/** A PuTTY key has its private part behind this. */
+/** The private part of a PuTTY key. */
 const puttyLines = /^Private-Lines: \d{1,4}\r?\n(?:[A-Za-z\d+/=]{1,80}\r?\n?){1,200}/gm;
 
-/** Finds private keys in PEM, whole or cut, as text and in base64. Certificates and public keys are none. */
+/** Finds PEM private keys, whole or truncated, as text and in base64, but not certificates or public keys. */
 export function findPrivateKeys(text: string): Range[] {
   const found: Range[] = [];
   let endAt = -1;
@@ -20,12 +20,12 @@ export function findPrivateKeys(text: string): Range[] {
     beginning.lastIndex = at;
     if (!beginning.test(text)) continue;
     const bodyAt = beginning.lastIndex;
-    // Looked for once for all keys before it: keys without an end may come in any number.
+    // Search once for all keys before it: there may be any number of keys without an end.
     if (endAt < bodyAt) {
       end.lastIndex = bodyAt;
       endAt = end.test(text) ? end.lastIndex : Number.POSITIVE_INFINITY;
     }
-    // One without an end goes on to the next key at most.
+    // A key without an end extends at most to the next key.
     const most = next < 0 ? text.length : next;
     found.push({ start: at, end: endAt <= most ? endAt : measureBody(text, bodyAt, most) });
   }

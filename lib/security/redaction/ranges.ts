@@ -6,7 +6,7 @@ export interface Range {
   end: number;
 }
 
-/** Ranges in order, overlapping and neighbouring ones as one. Empty ones are left out. */
+/** Sorts ranges, joins overlapping and adjacent ones and drops empty ones. */
 export function mergeRanges(ranges: readonly Range[]): Range[] {
   const merged: Range[] = [];
   for (const { start, end } of ranges.toSorted((a, b) => a.start - b.start)) {
@@ -18,7 +18,7 @@ export function mergeRanges(ranges: readonly Range[]): Range[] {
   return merged;
 }
 
-/** Puts the mask in the place of each range. They are in order and do not overlap. */
+/** Replaces each range by the mask. They must be sorted and must not overlap. */
 export function maskRanges(text: string, ranges: readonly Range[]): string {
   let masked = '';
   let copied = 0;
@@ -30,8 +30,8 @@ export function maskRanges(text: string, ranges: readonly Range[]): string {
 }
 
 /**
- * Everything that a pattern with the flag g finds in a text; it never finds an empty one. `matchAll` would copy
- * the pattern for each text, which takes longer than a short text does.
+ * All matches of a global pattern that never matches the empty string. Faster than `matchAll`, which copies
+ * the pattern for each text.
  */
 export function findAll(text: string, pattern: RegExp): RegExpExecArray[] {
   const found: RegExpExecArray[] = [];

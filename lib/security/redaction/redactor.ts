@@ -117,7 +117,7 @@ function* redactValue<Value>(value: Value, own: OwnSecrets): Steps<Redacted<Valu
   let count = 0;
   for (const [path, group] of groups) {
     const texts = yield* redactGroup(group, own);
-    masked.set(path, texts.map((it) => it.value).values());
+    masked.set(path, texts.map((text) => text.value).values());
     for (const { redacted } of texts) count += redacted;
   }
   const keys = new Map<string, string>();

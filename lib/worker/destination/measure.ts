@@ -19,7 +19,7 @@ export interface MeasureOptions {
   archiveFolder: string;
 }
 
-/** The analytics snapshot of a destination: its history and the files of its default branch. Throws GitError. */
+/** Measures a destination for analytics: its history, and the files of its default branch. Throws GitError. */
 export async function measureDestination(options: MeasureOptions): Promise<DestinationFigures> {
   const { git, clone } = options;
   const tip = clone.tip();
@@ -44,7 +44,10 @@ export async function measureDestination(options: MeasureOptions): Promise<Desti
 /** Only files at the root are archives. */
 const isArchive = (path: string) => !path.includes('/') && archiveName.test(path);
 
-/** The files of a commit. Sizes come from what is here, as the clone of a remote has no files. */
+/**
+ * The files of a commit. Sizes come from local objects and archives, since the clone of a remote contains no
+ * files.
+ */
 async function listFiles(
   { git, clone, archiveFolder }: MeasureOptions,
   tip: string,
@@ -60,7 +63,7 @@ async function listFiles(
   }
   const sizes = new Map<string, number>();
   const wanted = new Set(entries.map(({ id }) => id));
-  // Lists every object that is here: to ask for one that is missing would fetch it.
+  // Lists all local objects, because asking for a missing one would fetch it.
   const check = ['cat-file', '--batch-all-objects', '--unordered', '--batch-check'];
   for await (const line of git.stream([`--git-dir=${clone.gitDir}`, ...check], '\n')) {
     const [id = '', , size] = line.split(' ');

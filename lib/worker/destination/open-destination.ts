@@ -15,18 +15,18 @@ import { findPrivacyProblem } from './privacy.ts';
 import { openPushClone, type PushClone } from './push-clone.ts';
 import { isOn, type PushTarget } from './target.ts';
 
-/** How an archive came to the destination, or why it did not. */
+/** The outcome of delivering an archive. */
 export type Delivery =
   | { status: 'pushed' }
-  /** The destination had it already. */
+  /** The destination already had it. */
   | { status: 'there' }
   | { status: 'failed' | 'too_large'; reason: string };
 
 /** Where a run's archives are pushed. */
 export interface Destination {
-  /** Throws Error of the file system, or the signal's reason. */
+  /** Throws file system errors, or the signal's reason. */
   deliver(source: Source, archive: KeptArchive): Promise<Delivery>;
-  /** The figures of the destination as it is now. Throws GitError, and what `deliver` throws. */
+  /** The current figures of the destination. Throws like `deliver`, and GitError. */
   measure(): Promise<DestinationFigures>;
   /** Removes temporary files. */
   close(): Promise<void>;
@@ -43,9 +43,9 @@ export interface DestinationOptions {
 
 /** The largest file that git hosts accept. */
 const MAX_FILE_BYTES = 100 * 2 ** 20;
-/** How long an answer about the destination's privacy counts. */
+/** How long the result of a privacy check is valid. */
 const PRIVACY_CHECK_MS = 60_000;
-/** Later repositories do not wait for a destination that cannot be reached. */
+/** After this many failures, later repositories do not wait for the destination. */
 const MAX_OPENINGS = 3;
 
 const identity = {
@@ -55,18 +55,18 @@ const identity = {
   GIT_COMMITTER_EMAIL: 'backup-observatory@localhost',
 };
 
-/** Opens the destination of a run. It is first contacted when there is something to deliver. */
+/** Opens the destination of a run. It is contacted with the first delivery. */
 export function openDestination(options: DestinationOptions): Destination {
   const { target, access, clock, signal, archiveFolder } = options;
   const git = createGit({ ...options.environment, ...identity }, signal);
   let scratch: string | null = null;
   let opened: PushClone | null = null;
-  let fault: { error: GitError; count: number } | null = null;
+  let failure: { error: GitError; count: number } | null = null;
   let checked: { problem: string | null; at: number } | null = null;
 
   /**
-   * The destination login, if the target is on its host: no other host may see it. A login that fails
-   * prevents the push, not the backup.
+   * The destination login, if the target is on its host. No other host may see it. If it fails, only the push
+   * fails, not the backup.
    */
   async function credential(): Promise<GitCredential | null> {
     const { location, kind } = target;
@@ -81,19 +81,19 @@ export function openDestination(options: DestinationOptions): Destination {
 
   async function open(): Promise<PushClone> {
     if (opened !== null) return opened;
-    if (fault !== null && fault.count >= MAX_OPENINGS) throw fault.error;
+    if (failure !== null && failure.count >= MAX_OPENINGS) throw failure.error;
     try {
       scratch ??= await makeScratch(archiveFolder);
-      const gitDir = join(scratch, `destination-${fault?.count ?? 0}.git`);
+      const gitDir = join(scratch, `destination-${failure?.count ?? 0}.git`);
       opened = await openPushClone({ git, clock, signal, target, gitDir, credential });
       return opened;
     } catch (error) {
-      if (error instanceof GitError) fault = { error, count: (fault?.count ?? 0) + 1 };
+      if (error instanceof GitError) failure = { error, count: (failure?.count ?? 0) + 1 };
       throw error;
     }
   }
 
-  /** Checks again and again: a destination may become public during a long run. */
+  /** Checks repeatedly, because a destination may become public during a long run. */
   async function checkPrivacy(): Promise<string | null> {
     const now = clock.now();
     if (checked === null || now - checked.at > PRIVACY_CHECK_MS) {
@@ -102,7 +102,7 @@ export function openDestination(options: DestinationOptions): Destination {
     return checked.problem;
   }
 
-  /** git's own words are about a user name that could not be read, which helps nobody. */
+  /** git's own message, about a user name that could not be read, does not help. */
   async function adviseOnLogin(): Promise<string> {
     const { hostUrl } = access.connection;
     if (!isOn(target, hostUrl)) {

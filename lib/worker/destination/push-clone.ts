@@ -12,14 +12,14 @@ interface RootEntry {
   id: string;
 }
 
-/** A clone of the destination to commit in: its history and trees, without files. */
+/** A clone of the destination to commit in, with its history and trees but without files. */
 export interface PushClone {
   readonly gitDir: string;
   /** The commit of the default branch; null if it has none. */
   tip(): string | null;
   /** Id of a file at the root of the default branch; null if there is none. */
   blobOf(name: string): string | null;
-  /** Commits and pushes a file as `name` at the root. False if that has the same content already. */
+  /** Commits and pushes a file as `name` at the root. False if its content is already there. */
   put(name: string, file: string, message: string): Promise<boolean>;
 }
 
@@ -28,19 +28,18 @@ export interface PushCloneOptions {
   clock: Clock;
   signal: AbortSignal;
   target: PushTarget;
-  /** Where the clone is made. */
   gitDir: string;
-  /** Asked for each call; null if git has its own credentials. */
+  /** Called for each transfer; null if git has its own credentials. */
   credential(): Promise<GitCredential | null>;
 }
 
 const TRANSFER_TIMEOUT_MS = 2 * 60 * 60_000;
-/** Of several workers that push at the same time, one succeeds each time. */
+/** If several workers push at the same time, one of them succeeds with each attempt. */
 const MAX_ATTEMPTS = 20;
-/** If nobody else's commit came in between, the push was rejected for another reason. */
+/** If there are no new commits after that many attempts, the push was rejected for another reason. */
 const MAX_FRUITLESS_ATTEMPTS = 4;
 const PAUSE_MS = 500;
-/** Somebody else pushed first. A hook or a protected branch is refused in other words. */
+/** Another push was first. Hooks and protected branches give other messages. */
 const overtaken =
   /\[rejected\]|fetch first|non-fast-forward|cannot lock ref|failed to update ref|incorrect old value/;
 
@@ -57,7 +56,7 @@ export async function openPushClone(options: PushCloneOptions): Promise<PushClon
   const partial = target.kind === 'local' ? ['--shared'] : ['--no-local', '--filter=blob:none'];
   const clone = ['clone', '--quiet', '--mirror', '--template=', ...partial];
   await git.read([...clone, '--', target.location, gitDir], await transfer());
-  // Archives are compressed already.
+  // Archives are already compressed.
   await local('config', 'core.compression', '0');
   const branch = (await local('symbolic-ref', '--quiet', 'HEAD')).trim();
 

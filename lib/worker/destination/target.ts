@@ -1,16 +1,16 @@
 import { ConfigError } from '../../config/read.ts';
 import { isRepositoryName } from '../discovery/host-repository.ts';
-import { AddressFault, parseLocation } from '../source.ts';
+import { AddressError, parseLocation } from '../source.ts';
 
-/** The repository that archives are pushed to, as BACKUP_REPO_PATH names it. */
+/** The repository that archives are pushed to (BACKUP_REPO_PATH). */
 export interface PushTarget {
-  /** What git is given: an absolute path or an address, never with credentials. */
+  /** An absolute path or a URL without credentials. */
   location: string;
-  /** Only https (http to loopback) takes a token of ours; ssh uses its keys. */
+  /** Tokens are sent over https only (http to loopback); ssh uses its own keys. */
   kind: 'https' | 'ssh' | 'local';
-  /** In lower case; null for a path of this machine. */
+  /** In lower case; null for a local path. */
   hostname: string | null;
-  /** `owner/name` of the address; null when its path is not of that form. */
+  /** `owner/name`; null if the path does not have that form. */
   repository: string | null;
   protocols: string;
 }
@@ -28,12 +28,12 @@ export function readTarget(address: string | undefined, folder: string): PushTar
       repository: isRepositoryName(repository) ? repository : null,
     };
   } catch (error) {
-    if (error instanceof AddressFault) throw new ConfigError(`BACKUP_REPO_PATH ${error.message}`);
+    if (error instanceof AddressError) throw new ConfigError(`BACKUP_REPO_PATH ${error.message}`);
     throw error;
   }
 }
 
-/** Splits an accepted address. */
+/** Splits a valid address. */
 function splitAddress(
   location: string,
 ): Pick<PushTarget, 'kind'> & { hostname: string; path: string } {
@@ -49,12 +49,12 @@ function splitAddress(
   };
 }
 
-/** Is the target on a git host? Compares names only: ssh and https have different ports. */
+/** Whether the target is on a git host. Compares only host names, since ssh and https have different ports. */
 export function isOn(target: PushTarget, hostUrl: string): boolean {
   return target.hostname === new URL(hostUrl).hostname.toLowerCase();
 }
 
-/** Full name, in lower case, of the target on a git host; null when it is not there. */
+/** Full name of the target in lower case, if it is on that git host; else null. */
 export function repositoryOn(target: PushTarget, hostUrl: string): string | null {
   return isOn(target, hostUrl) ? (target.repository?.toLowerCase() ?? null) : null;
 }

@@ -5,7 +5,7 @@ import { AppError } from '../../errors.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import { archiveKey } from '../archive.ts';
 import { createGitHostClient, type GitHostClient } from '../git-host/client.ts';
-import { explainHostFault } from '../git-host/faults.ts';
+import { explainHostError } from '../git-host/errors.ts';
 import type { HostAccess } from '../host-access.ts';
 import { logInAgain } from '../logins/messages.ts';
 import { openTokenSource, type SourceUse, type TokenSource } from '../logins/token-source.ts';
@@ -20,16 +20,16 @@ export interface DiscoveryOptions {
   db: Database;
   access: HostAccess;
   archiveFolder: string;
-  /** Full name, in lower case, of the repository that archives are pushed to; null for none of this host. */
+  /** Full name, in lower case, of the repository that archives are pushed to; null if it is not on this host. */
   destination: string | null;
-  /** A line for the run's log. */
+  /** Writes a line to the run's log. */
   note(level: 'info' | 'warn', text: string, repository?: string): Promise<void>;
 }
 
 /**
- * Finds the repositories to back up on the git host: those that it lists, and those that it listed
- * before, with the reason why they cannot be read. Throws RunStopped if the host cannot be asked or lists
- * nothing; no repository is taken for deleted then.
+ * Finds the repositories to back up on the git host: those that it lists now, and those that it listed
+ * earlier, with the reason why they cannot be read. Throws RunStopped if the host cannot be reached or lists
+ * nothing, so that no repository counts as deleted by mistake.
  */
 export async function discoverSources(options: DiscoveryOptions): Promise<Source[]> {
   const { access } = options;
@@ -71,7 +71,7 @@ async function discover(options: DiscoveryOptions, tokens: TokenSource): Promise
     const key = listed.full_name.toLowerCase();
     if (found.has(key)) continue;
     if (key === destination) {
-      const text = 'the destination of the archives; it is not backed up into itself';
+      const text = 'skipped: it is the destination of the archives';
       await note('info', text, cleanText(listed.full_name, 250));
       continue;
     }
@@ -105,12 +105,12 @@ function sourceOf(
 ): Source {
   const { hostUrl } = access.connection;
   const { full_name: fullName, archived, fork, disabled } = listed;
-  const isNamed = isRepositoryName(fullName);
+  const hasValidName = isRepositoryName(fullName);
   const fault = disabled ? DISABLED : null;
   return {
-    name: isNamed ? fullName : cleanText(fullName, 250),
-    // Not the address in the host's answer: a token must never go anywhere else.
-    location: `${hostUrl}/${isNamed ? fullName : ''}.git`,
+    name: hasValidName ? fullName : cleanText(fullName, 250),
+    // Not the address in the host's response: the token must not be sent anywhere else.
+    location: `${hostUrl}/${hasValidName ? fullName : ''}.git`,
     isLocal: false,
     protocols: new URL(hostUrl).protocol.slice(0, -1),
     host: {
@@ -120,7 +120,7 @@ function sourceOf(
         ...(archived ? ['archived on the git host: read-only there'] : []),
         ...(fork ? ['a fork'] : []),
       ],
-      fault: isNamed ? fault : 'its name on the git host is not accepted',
+      fault: hasValidName ? fault : 'its name on the git host is not valid',
       token: () => tokens.source(listed.use),
       explain: async () => describeAccess(await lookUpRepository(client, fullName), fullName),
     },
@@ -144,12 +144,12 @@ function lostSource(name: string, fault: string, url: string): Source {
 
 function explainFault(error: unknown, apiUrl: string, origin: TokenSource['origin']): AppError {
   if (!(error instanceof RequestError && error.status === 401)) {
-    return explainHostFault(error, apiUrl);
+    return explainHostError(error, apiUrl);
   }
   if (origin === 'login')
     return logInAgain('github:source', 'the git host does not accept its token');
   return new AppError(
     'UNAUTHORIZED',
-    'the git host does not accept the token of GIT_TOKEN_PERSONAL or GIT_TOKEN_PRIVATE: set another',
+    'the git host rejects the token of GIT_TOKEN_PERSONAL or GIT_TOKEN_PRIVATE: set another one',
   );
 }

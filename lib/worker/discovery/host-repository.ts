@@ -9,13 +9,13 @@ export const hostRepository = z.object({
   visibility: z.string().optional(),
   archived: z.boolean().default(false),
   fork: z.boolean().default(false),
-  /** Closed by the host. */
+  /** Disabled by the host. */
   disabled: z.boolean().default(false),
 });
 
 export type HostRepository = z.output<typeof hostRepository>;
 
-/** A repository from a list of the host, and the use whose token read that list. */
+/** A listed repository, and the use of the token that listed it. */
 export interface ListedRepository extends HostRepository {
   use: SourceUse;
 }
@@ -25,8 +25,8 @@ const owner = /^[A-Za-z\d][A-Za-z\d_-]*$/;
 const name = /^[\w.-]+$/;
 
 /**
- * Is it an `owner/name` that may become a file name and part of an address? The host's answer is
- * untrusted: a name must not climb paths or look like an option.
+ * Whether it is a valid `owner/name`. It becomes a file name and part of a URL, and comes from an untrusted
+ * host: it must not traverse paths or look like an option.
  */
 export function isRepositoryName(fullName: string): boolean {
   const [first = '', second = '', ...rest] = fullName.split('/');

@@ -5,11 +5,11 @@ import { AppError } from '../../errors.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import { listInstallations } from '../git-host/account.ts';
 import type { GitHostClient } from '../git-host/client.ts';
-import { listPages } from '../git-host/pages.ts';
+import { listPages } from '../git-host/list-pages.ts';
 import type { SourceUse } from '../logins/token-source.ts';
 import { hostRepository, type ListedRepository } from './host-repository.ts';
 
-/** What was found, and what a person should know of how. */
+/** The repositories found, and warnings. */
 export interface Listing {
   repositories: ListedRepository[];
   warnings: string[];
@@ -22,8 +22,8 @@ const accountType = z.object({ type: z.string() });
 const hint = 'install it on each account to back up, or set GIT_DISCOVERY=accounts';
 
 /**
- * The repositories of every account that the app is installed on (GIT_DISCOVERY auto). Throws NOT_FOUND
- * if there is none, so that no repository is taken for deleted; also RequestError, ZodError.
+ * The repositories of every account that the app is installed on (GIT_DISCOVERY auto). Throws NOT_FOUND if
+ * there is none, so that no repository counts as deleted by mistake; also RequestError, ZodError.
  */
 export async function listByInstallations(client: GitHostClient): Promise<Listing> {
   const installations = await listInstallations(client);
@@ -33,7 +33,7 @@ export async function listByInstallations(client: GitHostClient): Promise<Listin
   if (installations.every(({ isSuspended }) => isSuspended)) {
     throw new AppError(
       'NOT_FOUND',
-      'the app is suspended on every account that it is installed on: unsuspend it there, or set GIT_DISCOVERY=accounts',
+      'the app is suspended on all accounts on which it is installed: unsuspend it there, or set GIT_DISCOVERY=accounts',
     );
   }
   const listing: Listing = { repositories: [], warnings: [] };
@@ -64,7 +64,7 @@ export async function listByAccounts(
   { ORG_ACCOUNT, PROJECT_ACCOUNT }: Pick<GitHostConfig, 'ORG_ACCOUNT' | 'PROJECT_ACCOUNT'>,
 ): Promise<Listing> {
   const listing: Listing = { repositories: [], warnings: [] };
-  // First, so that a private repository is read with a token that can see it.
+  // First, so that private repositories are read with a token that can see them.
   const visible = { visibility: 'private', affiliation: 'owner,collaborator,organization_member' };
   const ownPages = listPages(clientFor('private'), 'GET /user/repos', visible, repositoryList);
   for await (const repositories of ownPages) add(listing, repositories, 'private');
@@ -82,11 +82,11 @@ export async function listByAccounts(
   if (listing.repositories.length > 0) return listing;
   throw new AppError(
     'NOT_FOUND',
-    'discovery by accounts found no repository: set ORG_ACCOUNT or PROJECT_ACCOUNT to an account that has some',
+    'discovery by accounts found no repositories: set ORG_ACCOUNT or PROJECT_ACCOUNT to an account that has some',
   );
 }
 
-/** The list of an account's own repositories; organizations and people have different ones. */
+/** The route that lists an account's own repositories, which differs for organizations and users. */
 async function accountList(client: GitHostClient, account: string, variable: string) {
   try {
     const { data } = await client.request('GET /users/{account}', { account });
@@ -96,7 +96,7 @@ async function accountList(client: GitHostClient, account: string, variable: str
       : { route: 'GET /users/{account}/repos', type: 'owner' };
   } catch (error) {
     if (!(error instanceof RequestError && error.status === 404)) throw error;
-    const message = `${variable} names ${account}, which the git host does not know`;
+    const message = `${variable} is ${account}, which does not exist on the git host`;
     throw new AppError('NOT_FOUND', message);
   }
 }

@@ -5,13 +5,13 @@ import { type HostRepository, hostRepository } from './host-repository.ts';
 
 export const DISABLED = 'the git host has disabled this repository (451)';
 
-/** What the git host's API says of one repository. */
+/** What the git host's API reports about a repository. */
 export type LookUp =
   /** `full_name` differs if the repository was renamed. */
   | { state: 'there'; repository: HostRepository }
   /** Deleted, or not visible to the token. */
   | { state: 'hidden'; status: number }
-  /** Closed by the host (451). */
+  /** Disabled by the host (451). */
   | { state: 'disabled' };
 
 /** Looks up a repository. Throws RequestError, also for 401, and ZodError. */
@@ -28,7 +28,7 @@ export async function lookUpRepository(client: GitHostClient, fullName: string):
   }
 }
 
-/** Why a repository cannot be read under its name any more; null if the host shows it. */
+/** Why a repository can no longer be read under its name; null if it can. */
 export function describeAccess(found: LookUp, fullName: string): string | null {
   if (found.state === 'disabled') return DISABLED;
   if (found.state === 'hidden') {

@@ -3,12 +3,12 @@ import { listTracked } from '../../records/recording/repo-state.ts';
 import { archiveKey, readArchiveRecord } from '../archive.ts';
 import { describeAccess, type LookUp } from './look-up.ts';
 
-/** A repository that was backed up from this host and is not listed any more. */
+/** A repository that was backed up from this host but is no longer listed. */
 export interface MissingRepository {
   repository: string;
-  /** What became of it, in words. */
+  /** Why it is not listed. */
   reason: string;
-  /** Is it backed up under its new name? Then nothing is lost, and it is no result. */
+  /** It is backed up under a new name, so nothing is lost. */
   isRenamed: boolean;
 }
 
@@ -18,13 +18,13 @@ export interface MissingOptions {
   hostUrl: string;
   /** Full names that were listed, in lower case. */
   listed: ReadonlySet<string>;
-  /** Throws what the host's API does not answer. */
+  /** Throws like `lookUpRepository`. */
   lookUp(fullName: string): Promise<LookUp>;
 }
 
 /**
- * Finds out what became of repositories whose archive came from this host, by its note, but which are not
- * listed any more. Their archives are kept; whoever moves an archive away makes us forget the repository.
+ * Finds repositories that have an archive from this host (by its note) but are no longer listed, and why.
+ * Their archives are kept; moving an archive away makes the worker forget the repository.
  */
 export async function findMissing(options: MissingOptions): Promise<MissingRepository[]> {
   const { db, archiveFolder, hostUrl, listed, lookUp } = options;
@@ -36,7 +36,7 @@ export async function findMissing(options: MissingOptions): Promise<MissingRepos
     const found = await lookUp(repository);
     const why =
       describeAccess(found, repository) ??
-      'access lost: the repository exists, but discovery does not find it any more';
+      'access lost: the repository exists, but discovery no longer finds it';
     const name = found.state === 'there' ? found.repository.full_name.toLowerCase() : null;
     const isOther = name !== null && name !== repository.toLowerCase();
     const isRenamed = isOther && listed.has(name);

@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import type { GitHostClient } from './client.ts';
-import { listPages } from './pages.ts';
+import { listPages } from './list-pages.ts';
 
-/** Where an app is installed. */
+/** An installation of the app. */
 export interface Installation {
   id: number;
   account: string;
@@ -10,7 +10,7 @@ export interface Installation {
   accountType: string;
   /** `all` repositories of the account, or only those `selected`. */
   selection: string;
-  /** The account has suspended the app, which cannot read anything there. */
+  /** The account has suspended the app, which then cannot read anything there. */
   isSuspended: boolean;
 }
 
@@ -36,7 +36,7 @@ export async function readAccount(client: GitHostClient): Promise<string> {
   return user.parse(data).login;
 }
 
-/** The installations of the app that the person can access. Throws RequestError, ZodError. */
+/** The installations of the app that the user can access. Throws RequestError, ZodError. */
 export async function listInstallations(client: GitHostClient): Promise<Installation[]> {
   const installations: Installation[] = [];
   for await (const page of listPages(client, 'GET /user/installations', {}, installationPage)) {

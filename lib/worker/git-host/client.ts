@@ -15,15 +15,15 @@ export interface GitHostClientOptions {
   retryPauseMs?: number;
 }
 
-/** Longer limits are not waited for. */
+/** Limits that take longer are errors. */
 const MAX_WAITS = 20;
 const MAX_WAIT_SECONDS = 2 * 3_600;
 
 const ApiClient = Octokit.plugin(retry, throttling);
 
 /**
- * Creates a client that retries failures of the host or the network up to 3 times, and that waits for
- * rate limits to end, saying until when.
+ * Creates a client that retries failures of the host or the network up to 3 times and waits until rate limits
+ * end, notifying the user.
  */
 export function createGitHostClient(options: GitHostClientOptions): GitHostClient {
   const { connection, token, notify, retryPauseMs = 1_000 } = options;

@@ -4,13 +4,13 @@ import { version } from '../../version.ts';
 
 /** What every request to the git host needs. */
 export interface GitHostConnection {
-  /** Origin of the host's pages and logins. */
+  /** Origin of the host's website and logins. */
   hostUrl: string;
-  /** Address of its API, without a slash at the end. */
+  /** URL of its API, without a trailing slash. */
   apiUrl: string;
   fetch: typeof fetch;
   clock: Clock;
-  /** Aborts what is under way. */
+  /** Aborts pending requests. */
   signal: AbortSignal;
 }
 
@@ -18,7 +18,7 @@ export const userAgent = `backup-observatory/${version}`;
 
 const REQUEST_TIMEOUT_MS = 30_000;
 
-/** Connects to the host of the configuration; nothing is sent yet. */
+/** Describes the configured host. Nothing is sent yet. */
 export function connectGitHost(
   config: GitHostConfig,
   deps: Pick<GitHostConnection, 'fetch' | 'clock' | 'signal'>,
@@ -50,7 +50,7 @@ export function fetchWithin({ fetch, signal }: GitHostConnection): typeof fetch 
       const next = URL.parse(response.headers.get('location') ?? '', url);
       const isOwn = next !== null && next.origin === new URL(url).origin;
       if (!isOwn || count === MAX_REDIRECTS || (init.method ?? 'GET') !== 'GET') {
-        throw new Error('the git host redirects the request elsewhere, which is not followed');
+        throw new Error('the git host redirects to another host, which is not followed');
       }
       url = next.href;
     }

@@ -4,7 +4,7 @@ import { readBoundedText } from '../../http/bounded-text.ts';
 import { parseJson } from '../../json.ts';
 import { fetchWithin, type GitHostConnection, userAgent } from './connection.ts';
 
-/** A token of the app's login; times are ISO 8601 in UTC, by our clock. */
+/** A token of a login with the app. Times are ISO 8601 in UTC, by our clock. */
 export interface AppToken {
   token: string;
   refresh_token: string | null;
@@ -14,11 +14,11 @@ export interface AppToken {
 
 export type DeviceCode = z.output<typeof deviceCode>;
 
-/** The host refused a login request with an error code of OAuth, such as `slow_down`. */
+/** An OAuth error response of the host, such as `slow_down`. */
 export class OAuthError extends Error {
   override readonly name = 'OAuthError';
   readonly code: string;
-  /** Seconds between polls that the answer asks for. */
+  /** The requested seconds between polls. */
   readonly interval: number | null;
 
   constructor(code: string, interval: number | null) {
@@ -28,8 +28,8 @@ export class OAuthError extends Error {
   }
 }
 
-const MAX_ANSWER_BYTES = 64 * 1024;
-/** What GitHub grants, in case an answer does not say. */
+const MAX_RESPONSE_BYTES = 64 * 1024;
+/** GitHub's lifetimes, in case a response lacks them. */
 const TOKEN_SECONDS = 8 * 3_600;
 const REFRESH_SECONDS = 183 * 86_400;
 
@@ -40,19 +40,19 @@ const deviceCode = z.object({
   expires_in: z.number().positive(),
   interval: z.number().positive().default(5),
 });
-// Only the token is required: it must not be lost because the answer lacks another field.
+// Only the token is required: it must not be lost because another field is missing.
 const grantedToken = z.object({
   access_token: z.string().min(1),
   refresh_token: z.string().min(1).optional().catch(undefined),
   expires_in: z.coerce.number().positive().catch(TOKEN_SECONDS),
   refresh_token_expires_in: z.coerce.number().positive().catch(REFRESH_SECONDS),
 });
-const oauthFault = z.object({
+const oauthError = z.object({
   error: z.string().regex(/^\w{1,60}$/),
   interval: z.number().positive().optional(),
 });
 
-/** Asks for the codes of a login. Like the others, throws OAuthError, RequestError, ZodError. */
+/** Requests the codes of a device login. Like the functions below, throws OAuthError, RequestError, ZodError. */
 export function requestDeviceCode(
   connection: GitHostConnection,
   clientId: string,
@@ -60,7 +60,7 @@ export function requestDeviceCode(
   return post(connection, '/login/device/code', { client_id: clientId }, deviceCode);
 }
 
-/** Asks once whether the login was allowed. Throws OAuthError while it was not. */
+/** Polls once for the token. Throws OAuthError while the login is not authorized. */
 export async function requestToken(
   connection: GitHostConnection,
   { clientId, code }: { clientId: string; code: string },
@@ -73,8 +73,8 @@ export async function requestToken(
 }
 
 /**
- * Trades a refresh token for a new token, which ends the old one. An interruption does not end the
- * request: the host may have spent the old token already, and the new one must be stored.
+ * Exchanges a refresh token for a new token, which invalidates the old one. Cannot be interrupted: the host
+ * may already have invalidated the old token, so the new one must be stored.
  */
 export async function requestRefresh(
   connection: GitHostConnection,
@@ -118,15 +118,15 @@ async function post<Answer>(
       'User-Agent': userAgent,
     },
     body: JSON.stringify(body),
-    // The codes in the body are for this host alone.
+    // The codes in the body are only for this host.
     redirect: 'error',
   });
   const { ok, status, headers } = response;
-  const data = parseJson(await readBoundedText(response, MAX_ANSWER_BYTES));
-  const fault = oauthFault.safeParse(data).data;
-  // An overloaded host may give its failure any error code.
-  const isOverloaded = status >= 500 || (status === 429 && fault?.error !== 'slow_down');
-  if (fault && !isOverloaded) throw new OAuthError(fault.error, fault.interval ?? null);
+  const data = parseJson(await readBoundedText(response, MAX_RESPONSE_BYTES));
+  const problem = oauthError.safeParse(data).data;
+  // An overloaded host may respond with any error code.
+  const isOverloaded = status >= 500 || (status === 429 && problem?.error !== 'slow_down');
+  if (problem && !isOverloaded) throw new OAuthError(problem.error, problem.interval ?? null);
   if (ok) return shape.parse(data);
   // Without the bodies, which hold codes and tokens.
   throw new RequestError(`the git host answered ${status}`, status, {

@@ -4,7 +4,7 @@ import { AppError } from '../../errors.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import type { LoginCommand } from '../command-line.ts';
 import { createGitHostClient } from '../git-host/client.ts';
-import { explainHostFault } from '../git-host/faults.ts';
+import { explainHostError } from '../git-host/errors.ts';
 import { type AppRecord, appFilePath, readApp, writeApp } from './app-file.ts';
 import { type Page, type PageUrls, serveLocalPage } from './local-page.ts';
 import type { LoginSession } from './session.ts';
@@ -23,12 +23,13 @@ const conversion = z.object({
 
 /**
  * `app create`, the manifest flow: a local page sends the manifest with a random state to the host, which
- * sends the browser back with a code. The app is stored before the browser is told. Returns the exit code.
+ * sends the browser back with a code. The app is stored before the browser shows success. Returns the exit
+ * code.
  */
 export async function createApp(session: LoginSession, command: AppCommand): Promise<number> {
   const { person, folder, connection } = session;
   await refuseToReplace(session, command.force);
-  // Before an app is created whose secrets could not be stored.
+  // Fail before creating an app whose secrets could not be stored.
   await session.store.rehearse();
   const app = await serveLocalPage({
     ...session,
@@ -38,7 +39,7 @@ export async function createApp(session: LoginSession, command: AppCommand): Pro
       const value = await convert(session, query.get('code'));
       await refuseToReplace(session, command.force);
       await writeApp(folder, value, person.say);
-      const line = 'It is stored on your machine. The terminal says what to do next.';
+      const line = 'It is stored on your machine. See the terminal for the next steps.';
       return { title: 'App created', line, value };
     },
   });
@@ -85,7 +86,7 @@ function manifest(name: string, hostUrl: string, callback: string) {
     name,
     url: hostUrl,
     redirect_url: redirectUrl,
-    // Where the browser goes after an installation. Tokens come from the device flow only.
+    // Where the browser goes after an installation. Tokens only come from the device flow.
     callback_urls: [`${hostUrl}/settings/installations`],
     public: true,
     request_oauth_on_install: true,
@@ -104,6 +105,6 @@ async function convert(session: LoginSession, code: string | null): Promise<AppR
     return { ...created, webhook_secret: webhookSecret, host: connection.hostUrl };
   } catch (error) {
     signal.throwIfAborted();
-    throw explainHostFault(error, connection.apiUrl);
+    throw explainHostError(error, connection.apiUrl);
   }
 }

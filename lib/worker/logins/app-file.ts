@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { parseJson } from '../../json.ts';
 import { type Notify, openPrivateFile, storageUnavailable } from './private-file.ts';
 
-/** The app that `app create` created, as app.json keeps it. */
+/** The content of app.json: the app that `app create` created. */
 const appRecord = z.object({
   id: z.int(),
   slug: z.string().min(1),
@@ -21,7 +21,7 @@ export function appFilePath(folder: string): string {
   return join(folder, 'app.json');
 }
 
-/** app.json; null when there is none. Like the others, throws CREDENTIAL_STORAGE_UNAVAILABLE. */
+/** Reads app.json; null if there is none. Like the functions below, throws CREDENTIAL_STORAGE_UNAVAILABLE. */
 export async function readApp(folder: string, notify: Notify): Promise<AppRecord | null> {
   const path = appFilePath(folder);
   const text = await openPrivateFile(path, notify).read();
@@ -40,7 +40,7 @@ export async function writeApp(folder: string, app: AppRecord, notify: Notify): 
   await file.write(`${JSON.stringify(app, null, 2)}\n`);
 }
 
-/** Removes app.json; false when there was none. */
+/** Removes app.json; false if there was none. */
 export function removeApp(folder: string, notify: Notify): Promise<boolean> {
   return openPrivateFile(appFilePath(folder), notify).remove();
 }

@@ -13,15 +13,15 @@ import { describeLogin, loginCommand } from './messages.ts';
 import { hasExpired, whyNotFor } from './refresh.ts';
 import type { LoginSession } from './session.ts';
 
-/** A login as it is shown: never a secret. */
+/** A login without its secrets. */
 export interface LoginStatus extends Omit<LoginFacts, 'client_id'> {
   login: LoginName;
   store: StoreName;
-  /** Null if the secret can be read now, else why not. */
+  /** Why the secret cannot be read now; null if it can. */
   unreadable: string | null;
-  /** Null unless the person must log in again: then why. */
+  /** Why the user must log in again; null if not. */
   unusable: string | null;
-  /** Could a run that cron starts read it? */
+  /** Whether a run started by cron could read it. */
   scheduled: boolean;
 }
 
@@ -78,7 +78,7 @@ async function readLoginStatus(
     unusable: whyUnusable(session, name, login),
   };
   if (login.store === 'file') return { ...facts, unreadable: null, scheduled: true };
-  const unreadable = await faultOf(() => session.store.secretsOf(name, login));
+  const unreadable = await errorOf(() => session.store.secretsOf(name, login));
   const scheduled = unreadable === null && (await canScheduledRunRead(session, name));
   return { ...facts, unreadable, scheduled };
 }
@@ -93,18 +93,18 @@ function whyUnusable(
   return why ?? (hasExpired(login, clock.now()) ? 'it has expired' : null);
 }
 
-/** Reads it as cron would, which has no desktop session: without the variables that lead to D-Bus. */
+/** Tries to read it as cron would: without the variables of a desktop session. */
 async function canScheduledRunRead(session: LoginSession, name: LoginName): Promise<boolean> {
   const keychain = createKeychain(withoutSession(session.environment), session.clock);
   const entry = keychainEntry(name, session.folder);
   let found: string | null = null;
-  const fault = await faultOf(async () => {
+  const error = await errorOf(async () => {
     found = await keychain.read(entry);
   });
-  return fault === null && found !== null;
+  return error === null && found !== null;
 }
 
-async function faultOf(work: () => Promise<unknown>): Promise<string | null> {
+async function errorOf(work: () => Promise<unknown>): Promise<string | null> {
   try {
     await work();
     return null;
@@ -115,8 +115,8 @@ async function faultOf(work: () => Promise<unknown>): Promise<string | null> {
 }
 
 /**
- * 0 if a git login or token is configured and can be used, 1 if it cannot be read, 4 if there is none or
- * the person must log in again.
+ * Returns 0 if a git login or token can be used, 1 if it cannot be read, 4 if there is none or the user must
+ * log in again.
  */
 function checkGitAccess({ logins, environment_tokens: tokens }: AuthStatus): number {
   const source = logins.find(({ login }) => login === 'github:source');

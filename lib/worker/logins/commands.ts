@@ -9,7 +9,7 @@ import { loginCommand } from './messages.ts';
 import { readSecrets } from './refresh.ts';
 import type { LoginSession } from './session.ts';
 
-/** Runs one command and returns its exit code. Throws AppError for what a person can fix. */
+/** Runs a command and returns its exit code. Throws AppError for problems that the user can fix. */
 export async function runLoginCommand(
   session: LoginSession,
   command: LoginCommand,

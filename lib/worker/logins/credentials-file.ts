@@ -7,7 +7,7 @@ import { type Notify, openPrivateFile, storageUnavailable } from './private-file
 /** Longer than another process takes to refresh a token. */
 const LOCK_WAIT_MS = 60_000;
 
-/** credentials.json while this process alone may change it. */
+/** credentials.json while this process holds its lock. */
 export interface HeldCredentials {
   read(): Promise<Logins>;
   /** Replaces all logins and reads them back. */
@@ -18,15 +18,15 @@ export interface HeldCredentials {
 
 export interface CredentialsFile {
   readonly path: string;
-  /** The logins as they are now. Needs no lock: the file is only ever replaced whole. */
+  /** The current logins. Needs no lock, since the file is always replaced as a whole. */
   read(): Promise<Logins>;
-  /** Runs `work` while no other process changes the file. */
+  /** Runs `work` while holding the lock. */
   locked<Value>(work: (held: HeldCredentials) => Promise<Value>): Promise<Value>;
 }
 
 /**
- * Opens credentials.json of a configuration folder. Every call throws CREDENTIAL_STORAGE_UNAVAILABLE
- * when the file is invalid (it is not overwritten then), cannot be read or cannot be written.
+ * Opens credentials.json of a configuration folder. Every call throws CREDENTIAL_STORAGE_UNAVAILABLE if the
+ * file is invalid (then it is never overwritten), or cannot be read or written.
  */
 export function openCredentialsFile(folder: string, notify: Notify): CredentialsFile {
   const path = join(folder, 'credentials.json');
@@ -34,7 +34,7 @@ export function openCredentialsFile(folder: string, notify: Notify): Credentials
   const read = async (): Promise<Logins> => {
     const text = await file.read();
     if (text === null) return {};
-    // Without the parser's words, which may repeat a secret.
+    // Without the parser's message, which may repeat a secret.
     const { success, data } = credentials.safeParse(parseJson(text));
     if (success) return data.logins;
     throw storageUnavailable(`${path} is not valid: move it away and log in again`);
@@ -45,7 +45,7 @@ export function openCredentialsFile(folder: string, notify: Notify): Credentials
       const text = format(logins);
       await file.write(text);
       if ((await file.read()) === text) return;
-      throw storageUnavailable(`${path} does not hold what was written to it`);
+      throw storageUnavailable(`${path} does not contain what was written to it`);
     },
     rehearse: async () => file.rehearse(format(await read())),
   };

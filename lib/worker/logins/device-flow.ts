@@ -1,7 +1,7 @@
 import { RequestError } from '@octokit/request-error';
 import { AppError } from '../../errors.ts';
 import { cleanText } from '../../text/clean-text.ts';
-import { explainHostFault, isTransient, retryAfterOf } from '../git-host/faults.ts';
+import { explainHostError, isTransient, retryAfterOf } from '../git-host/errors.ts';
 import {
   type AppToken,
   type DeviceCode,
@@ -11,16 +11,16 @@ import {
 } from '../git-host/oauth.ts';
 import type { LoginSession } from './session.ts';
 
-/** A code is given up after this, even if the host says that it is valid for longer. */
+/** Codes are abandoned after this, even if the host says that they are valid for longer. */
 const CODE_LIFE_MS = 15 * 60_000;
-/** What `slow_down` adds if the host names no interval (RFC 8628, section 3.5). */
+/** Added by `slow_down` if the host gives no interval (RFC 8628, section 3.5). */
 const SLOW_DOWN_MS = 5_000;
 const MIN_INTERVAL_MS = 1_000;
 
 /**
- * The device authorization flow: shows an address and a code, and waits until the person has entered it
- * there. Throws UNAUTHORIZED if it was denied or the code expired, BAD_REQUEST for a wrong client id or an
- * app that does not allow the flow, SERVICE_UNAVAILABLE if the host does not answer.
+ * The device authorization flow: shows a URL and a code, and waits until the user has entered the code.
+ * Throws UNAUTHORIZED if it was denied or the code expired, BAD_REQUEST for a wrong client id or an app that
+ * does not allow the flow, SERVICE_UNAVAILABLE if the host does not respond.
  */
 export async function authorizeDevice(session: LoginSession, clientId: string): Promise<AppToken> {
   const { connection, person, clock, signal } = session;
@@ -32,7 +32,7 @@ export async function authorizeDevice(session: LoginSession, clientId: string): 
   person.say(`Enter  ${person.strong(code)}   (valid for ${Math.ceil(lifeMs / 60_000)} minutes)`);
   const ended = new AbortController();
   const message = 'Copy the code and open the page in your browser?';
-  const waiting = 'Waiting for you to allow the login there.';
+  const waiting = 'Waiting for you to authorize the login.';
   const offered = person.offer({ message, address, copied: code, waiting }, ended.signal);
   try {
     return await poll(session, { clientId, device, endsAt: clock.now() + lifeMs });
@@ -50,12 +50,11 @@ async function begin({ connection, signal }: LoginSession, clientId: string): Pr
     return await requestDeviceCode(connection, clientId);
   } catch (error) {
     signal.throwIfAborted();
-    // The host knows no such app.
+    // The host does not know the app.
     if (error instanceof RequestError && error.status === 404) throw wrongClientId();
-    throw explainRefusal(error, connection.hostUrl);
+    throw explainOAuthError(error, connection.hostUrl);
   }
 }
-
 async function poll(
   { connection, clock, signal }: LoginSession,
   { clientId, device, endsAt }: { clientId: string; device: DeviceCode; endsAt: number },
@@ -73,7 +72,7 @@ async function poll(
         // For all later polls.
         interval = Math.max((error.interval ?? 0) * 1_000, interval + SLOW_DOWN_MS);
       } else if (!isPending(error) && !isTransient(error)) {
-        throw explainRefusal(error, connection.hostUrl);
+        throw explainOAuthError(error, connection.hostUrl);
       }
       pause = Math.max(interval, (retryAfterOf(error) ?? 0) * 1_000);
     }
@@ -83,8 +82,8 @@ async function poll(
 const isPending = (error: unknown) =>
   error instanceof OAuthError && error.code === 'authorization_pending';
 
-function explainRefusal(error: unknown, hostUrl: string): AppError {
-  if (!(error instanceof OAuthError)) return explainHostFault(error, hostUrl);
+function explainOAuthError(error: unknown, hostUrl: string): AppError {
+  if (!(error instanceof OAuthError)) return explainHostError(error, hostUrl);
   switch (error.code) {
     case 'device_flow_disabled':
       return new AppError(
@@ -99,7 +98,7 @@ function explainRefusal(error: unknown, hostUrl: string): AppError {
     case 'incorrect_device_code':
       return codeExpired();
     default:
-      return new AppError('UNAUTHORIZED', `the git host refused the login (${error.code})`);
+      return new AppError('UNAUTHORIZED', `the git host rejected the login (${error.code})`);
   }
 }
 
@@ -114,7 +113,7 @@ function codeExpired(): AppError {
   return new AppError('UNAUTHORIZED', 'the code has expired: log in again for a new one');
 }
 
-/** The page to open. Only a page of the host itself can be trusted with the code. */
+/** The page to open: only a page of the host itself may get the code. */
 function pageOf(address: string, hostUrl: string): string {
   const url = URL.parse(address);
   return url?.origin === hostUrl ? url.href : `${hostUrl}/login/device`;

@@ -5,8 +5,8 @@ import { cleanText } from '../../text/clean-text.ts';
 import type { LoginSession } from './session.ts';
 
 /**
- * The token of the host's own command line, gh; without gh, one that the person pastes or that comes on
- * stdin. Throws UNAUTHORIZED if there is none.
+ * Returns the token of gh, the GitHub CLI; without gh, one that the user pastes or that is read from stdin.
+ * Throws UNAUTHORIZED if there is none.
  */
 export async function importToken(session: LoginSession): Promise<string> {
   const { host } = new URL(session.connection.hostUrl);
@@ -41,7 +41,7 @@ async function readGhToken(session: LoginSession, host: string): Promise<string 
 
 async function askToken({ person }: LoginSession, host: string): Promise<string> {
   person.say(
-    `gh is not installed: the token for ${host} is taken from ${person.canAnswer() ? 'you' : 'stdin'}.`,
+    `gh is not installed: ${person.canAnswer() ? `paste a token for ${host}` : `reading the token for ${host} from stdin`}.`,
   );
   return person.askSecret(`Token for ${host}`);
 }

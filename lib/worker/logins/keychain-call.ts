@@ -1,20 +1,19 @@
 import { AsyncEntry } from '@napi-rs/keyring';
 
-// Performs one call to the keychain in its own process. The call comes over the channel to the parent, so
-// that no secret is in the arguments or the environment.
+// Performs one keychain call in its own process. The call is sent over the IPC channel, so that no secret is
+// in the arguments or the environment.
 
-/** One call: what to do with the entry of a name. */
 export type KeychainCall =
   | { act: 'read' | 'remove'; name: string }
   | { act: 'write'; name: string; secret: string };
 
-/** `ready` first, then one of the others. */
+/** `ready` is sent first, then one of the others. */
 export type KeychainAnswer = { ready: true } | { value: string | null } | { error: string };
 
 const SERVICE = 'backup-observatory';
 
 async function carryOut(call: KeychainCall): Promise<string | null> {
-  // Only the Secret Service: its substitute, the kernel's keyring, forgets everything at a reboot.
+  // Only the Secret Service: the fallback, the kernel's keyring, is lost at a reboot.
   const entry = new AsyncEntry(SERVICE, call.name, { linux: { store: 'secret-service' } });
   if (call.act === 'read') return (await entry.getPassword()) ?? null;
   if (call.act === 'write') await entry.setPassword(call.secret);

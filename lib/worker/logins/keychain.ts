@@ -4,7 +4,7 @@ import type { Environment } from '../../config/read.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import type { KeychainAnswer, KeychainCall } from './keychain-call.ts';
 
-/** Why the keychain could not be used, in words that can follow a colon. */
+/** Why the keychain could not be used, as a text that can follow a colon. */
 export class KeychainError extends Error {
   override readonly name = 'KeychainError';
 }
@@ -17,14 +17,13 @@ export interface Keychain {
   remove(name: string): Promise<void>;
 }
 
-/** How long one call may take. */
 const CALL_LIMIT_MS = 3_000;
-/** How long the process of a call may take to start, on a busy machine. */
+/** For starting the process of a call on a busy machine. */
 const START_LIMIT_MS = 15_000;
 
-/** What any program needs, even one that cron starts. */
+/** Variables that even a program started by cron has. */
 const basicVariables = ['PATH', 'HOME', 'USER', 'LOGNAME', 'SystemRoot', 'USERPROFILE', 'APPDATA'];
-/** What leads to the keychain of a desktop session. */
+/** Variables that lead to the keychain of a desktop session. */
 const sessionVariables = [
   'DBUS_SESSION_BUS_ADDRESS',
   'XDG_RUNTIME_DIR',
@@ -33,7 +32,7 @@ const sessionVariables = [
 ];
 const keychainVariables = [...basicVariables, ...sessionVariables];
 
-/** An environment as cron would have it, without a desktop session. */
+/** The environment without a desktop session, like that of cron. */
 export function withoutSession(environment: Environment): Environment {
   return pick(environment, basicVariables);
 }
@@ -47,9 +46,9 @@ function pick(environment: Environment, names: readonly string[]): Record<string
 }
 
 /**
- * The system's keychain: the Secret Service on Linux, Keychain on macOS, Credential Manager on Windows.
- * Each call runs in its own process, which is killed after 3 seconds: a D-Bus that hangs blocks its
- * thread, and with it the exit of the process, without end.
+ * The system's keychain: the Secret Service on Linux, Keychain on macOS, Credential Manager on Windows. Each
+ * call runs in its own process, which is killed after 3 seconds: a hanging D-Bus would block its thread, and
+ * with it the exit of the process, forever.
  */
 export function createKeychain(environment: Environment, clock: Clock): Keychain {
   const call = (request: KeychainCall) => carryOut(request, environment, clock);
@@ -75,7 +74,12 @@ async function carryOut(
   try {
     await nextAnswer(child, clock, START_LIMIT_MS, 'it did not start');
     child.send(request);
-    const answer = await nextAnswer(child, clock, CALL_LIMIT_MS, 'it did not answer in 3 seconds');
+    const answer = await nextAnswer(
+      child,
+      clock,
+      CALL_LIMIT_MS,
+      'it did not answer within 3 seconds',
+    );
     if ('error' in answer) throw new KeychainError(cleanText(answer.error, 200));
     return 'value' in answer ? answer.value : null;
   } finally {
@@ -97,7 +101,7 @@ function nextAnswer(
     child.once('exit', () => reject(new KeychainError('the call to it ended early')));
     clock.sleep(limitMs, answered.signal).then(
       () => reject(new KeychainError(late)),
-      () => undefined, // the answer came in time
+      () => undefined, // the response came in time
     );
   }).finally(() => answered.abort());
 }

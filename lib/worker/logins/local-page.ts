@@ -8,12 +8,12 @@ import { AppError } from '../../errors.ts';
 import { secretsEqual } from '../../security/crypto.ts';
 import type { Person } from './person.ts';
 
-/** How long a page waits for the browser to come back. */
+/** How long to wait for the browser to return. */
 const PAGE_LIFE_MS = 15 * 60_000;
-/** How long the browser may take to read the last answer. */
+/** How long the browser may take to read the last response. */
 const LAST_ANSWER_MS = 2_000;
 
-/** What the browser shows: a heading and paragraphs, all plain text, and at most one form. */
+/** A page: a heading, paragraphs of plain text, and at most one form. */
 export interface Page {
   status: number;
   title: string;
@@ -22,9 +22,9 @@ export interface Page {
 }
 
 export interface PageUrls {
-  /** The page's own address, which only we know. */
+  /** The unguessable address of the page. */
   start: string;
-  /** Where the service sends the browser back to, with the state in its query. */
+  /** Where the service redirects the browser, with the state in the query. */
   callback: string;
   state: string;
 }
@@ -32,30 +32,30 @@ export interface PageUrls {
 export interface LocalPageOptions<Value> {
   clock: Clock;
   signal: AbortSignal;
-  /** Is offered the address to open. */
+  /** Gets an offer to open the address. */
   person: Pick<Person, 'say' | 'strong' | 'offer'>;
-  /** The page to show before the service is asked; null for a flow without one. */
+  /** The first page; null if the flow starts at the service. */
   start: ((urls: PageUrls) => Page) | null;
-  /** The address that the person opens. */
+  /** The address that the user opens. */
   opened(urls: PageUrls): string;
   /**
-   * Uses up the one valid return: does the work, and returns what to tell the browser. The message of an
-   * AppError is told to the browser too.
+   * Handles the redirect and returns the final page. Called once. The browser also shows the message of an
+   * AppError.
    */
   finish(query: URLSearchParams): Promise<{ title: string; line: string; value: Value }>;
 }
 
 /**
- * Serves a page on a random loopback port that a service sends the browser back to. It answers only
- * requests that are addressed to it by a loopback name and its port; a return counts once, and only with
- * the state of this page. Throws UNAUTHORIZED after 15 minutes, and whatever `finish` throws.
+ * Serves a page on a random loopback port to which a service redirects the browser. Accepts only requests
+ * whose Host is loopback with this port, and a single redirect with the right state. Throws UNAUTHORIZED
+ * after 15 minutes, and whatever `finish` throws.
  */
 export async function serveLocalPage<Value>(options: LocalPageOptions<Value>): Promise<Value> {
   const { clock, signal, person } = options;
   const state = randomBytes(24).toString('base64url');
   const path = `/${randomBytes(12).toString('base64url')}`;
   const done = Promise.withResolvers<Value>();
-  // It may be rejected before anybody waits for it.
+  // It may be rejected before it is awaited.
   done.promise.catch(() => undefined);
   let isUsed = false;
 
@@ -74,21 +74,21 @@ export async function serveLocalPage<Value>(options: LocalPageOptions<Value>): P
   const urls = { start: origin + path, callback: `${origin}/callback?state=${state}`, state };
 
   async function answer(host = '', method?: string, target = '/'): Promise<Page> {
-    // Against DNS rebinding: a web page reaches this server only under a name of its own.
+    // Against DNS rebinding: other web pages could reach this server only under their own host name.
     const ownHosts = ['127.0.0.1', 'localhost', '[::1]'].map((name) => `${name}:${port}`);
     if (!ownHosts.includes(host.toLowerCase())) {
       return message(421, 'Wrong address', 'This page is not served here.');
     }
-    // Null for what is no address, such as `//`, which anybody on this machine can ask for.
+    // Null for an invalid target such as `//`, which any local process can send.
     const url = URL.parse(target, origin);
     if (method === 'GET' && url?.pathname === path && options.start) return options.start(urls);
     if (method !== 'GET' || url?.pathname !== '/callback') {
       return message(404, 'Not found', 'There is nothing here.');
     }
     if (!secretsEqual(url.searchParams.get('state') ?? '', state)) {
-      return message(400, 'Refused', 'Wrong state: this is not for the command that waits here.');
+      return message(400, 'Rejected', 'Wrong state: this redirect belongs to another login.');
     }
-    if (isUsed) return message(410, 'Already used', 'This return was already used.');
+    if (isUsed) return message(410, 'Already used', 'This redirect was already used.');
     isUsed = true;
     try {
       const { title, line, value } = await options.finish(url.searchParams);
@@ -113,7 +113,7 @@ export async function serveLocalPage<Value>(options: LocalPageOptions<Value>): P
       message: 'Open the page in your browser?',
       address,
       copied: null,
-      waiting: 'Waiting for the browser to come back.',
+      waiting: 'Waiting for the browser to return.',
     },
     ended.signal,
   );
@@ -135,7 +135,7 @@ function message(status: number, title: string, line: string): Page {
   return { status, title, lines: [line] };
 }
 
-/** Lets the last answer arrive before the connections are cut. */
+/** Lets the last response arrive before connections are closed. */
 async function close(server: ReturnType<typeof createServer>, clock: Clock): Promise<void> {
   const closed = new AbortController();
   const cut = clock.sleep(LAST_ANSWER_MS, closed.signal).then(

@@ -20,21 +20,21 @@ interface Attempt {
   choice: StoreChoice;
 }
 
-/** `login gateway`. Returns the exit code; throws AppError for what a person can fix. */
+/** `login gateway`. Returns the exit code. Throws AppError for problems that the user can fix. */
 export async function loginGateway(
   session: LoginSession,
   { paste, store: choice }: Extract<LoginCommand, { name: 'login gateway' }>,
 ): Promise<number> {
   const config = readConfig(gatewayVariables, session.environment);
   const verifier = randomBytes(32).toString('base64url');
-  // Before a key is created that could not be stored.
+  // Fail before creating a key that could not be stored.
   await session.store.rehearse();
   const place = await (paste ? logInByPaste : logInByPage)({ session, config, verifier, choice });
   session.person.print(`Logged in to the model gateway: key kept in ${place}.`);
   return 0;
 }
 
-/** Waits on a local page for the gateway to send the browser back. */
+/** Waits on a local page for the gateway's redirect. */
 function logInByPage(attempt: Attempt): Promise<string> {
   return serveLocalPage({
     ...attempt.session,
@@ -48,15 +48,16 @@ function logInByPage(attempt: Attempt): Promise<string> {
   });
 }
 
-/** For a browser elsewhere: it ends at an address of this machine that it cannot reach, to be pasted. */
+/**
+ * For a browser on another machine: it is redirected to a loopback address that does not load there, which
+ * the user pastes.
+ */
 async function logInByPaste(attempt: Attempt): Promise<string> {
   const { person } = attempt.session;
   const state = randomBytes(24).toString('base64url');
   const callback = `http://127.0.0.1:${randomInt(49_152, 65_536)}/callback?state=${state}`;
   person.say(`Open ${person.strong(authorizeUrl(attempt, callback))}`);
-  person.say(
-    'It ends at an address of 127.0.0.1 that does not load. Paste that address, or the code in it.',
-  );
+  person.say('The last page, on 127.0.0.1, will not load. Paste its address, or the code in it.');
   return keepKey(attempt, readPasted(await person.askSecret('Address or code'), state));
 }
 
@@ -75,10 +76,10 @@ function readPasted(text: string, state: string): string | null {
   throw new AppError('UNAUTHORIZED', 'the pasted address has a wrong state: log in again');
 }
 
-/** Exchanges the code and stores the key; returns where, in words. */
+/** Exchanges the code and stores the key. Returns a description of where. */
 async function keepKey(attempt: Attempt, code: string | null): Promise<string> {
   if (code === null || !/^[\x21-\x7e]{1,2000}$/.test(code)) {
-    throw new AppError('UNAUTHORIZED', 'the gateway sent no code: the login was not allowed');
+    throw new AppError('UNAUTHORIZED', 'the gateway sent no code: the login was not authorized');
   }
   const { session, config, choice } = attempt;
   const key = await exchange(attempt, code);
@@ -95,7 +96,7 @@ async function exchange({ session, config, verifier }: Attempt, code: string): P
     return await exchangeCode(transport, gatewayAuthUrl(config), { code, codeVerifier: verifier });
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    // Without its cause, in which the gateway may repeat the code.
+    // Without the cause, which may contain the code.
     const { outcome } = (error.cause ?? {}) as Partial<GatewayFailure>;
     const answer = typeof outcome === 'number' ? `it answered ${outcome}` : outcome;
     throw new AppError(error.code, `${error.message}${answer ? ` (${answer})` : ''}`);

@@ -4,7 +4,7 @@ import { cleanText } from '../../text/clean-text.ts';
 import type { LoginCommand } from '../command-line.ts';
 import { type Installation, listInstallations, readAccount } from '../git-host/account.ts';
 import { createGitHostClient, type GitHostClient } from '../git-host/client.ts';
-import { explainHostFault } from '../git-host/faults.ts';
+import { explainHostError } from '../git-host/errors.ts';
 import { type AppRecord, readApp } from './app-file.ts';
 import { authorizeDevice } from './device-flow.ts';
 import { importToken } from './import-token.ts';
@@ -15,7 +15,7 @@ import type { LoginSession } from './session.ts';
 
 type GitLoginCommand = Extract<LoginCommand, { name: 'login github' }>;
 
-/** `login github`. Returns the exit code; throws AppError for what a person can fix. */
+/** `login github`. Returns the exit code. Throws AppError for problems that the user can fix. */
 export async function loginGitHost(
   session: LoginSession,
   command: GitLoginCommand,
@@ -23,7 +23,7 @@ export async function loginGitHost(
   const { store, person, connection } = session;
   const app = command.importToken ? null : await readApp(session.folder, person.say);
   const clientId = command.importToken ? null : findClientId(session, command.clientId, app);
-  // Before the person does anything whose outcome could not be stored.
+  // Fail before the user logs in for nothing.
   await store.rehearse();
   const login = await (clientId === null ? takeToken(session) : logInToApp(session, clientId));
   const kept = await store.save(command.login, login, storesFor(command.store));
@@ -67,8 +67,8 @@ async function logInToApp(session: LoginSession, clientId: string): Promise<NewL
     account = cleanText(await readAccount(clientWith(token, session)), 100);
   } catch (error) {
     signal.throwIfAborted();
-    // The login is worth keeping even if the API does not answer.
-    const { message } = explainHostFault(error, connection.apiUrl);
+    // Keep the login even if the API does not respond.
+    const { message } = explainHostError(error, connection.apiUrl);
     person.say(`The account could not be read: ${message}`);
   }
   return {
@@ -86,9 +86,9 @@ async function takeToken(session: LoginSession): Promise<NewLogin> {
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof RequestError && error.status === 401) {
-      throw new AppError('UNAUTHORIZED', 'the git host does not accept the token: import another');
+      throw new AppError('UNAUTHORIZED', 'the git host rejects the token: import another one');
     }
-    throw explainHostFault(error, connection.apiUrl);
+    throw explainHostError(error, connection.apiUrl);
   }
 }
 
@@ -103,7 +103,7 @@ function adviseOnEnvironment({ config, person }: LoginSession, { login }: GitLog
   );
 }
 
-/** Lists what the app can reach. The login is stored already, so a failure is only reported. */
+/** Lists what the app can access. The login is already stored, so a failure is only reported. */
 async function showInstallations(
   session: LoginSession,
   token: string,
@@ -115,7 +115,7 @@ async function showInstallations(
     installations = await listInstallations(clientWith(token, session));
   } catch (error) {
     signal.throwIfAborted();
-    const { message } = explainHostFault(error, connection.apiUrl);
+    const { message } = explainHostError(error, connection.apiUrl);
     person.say(`The installations of the app could not be listed: ${message}`);
     return;
   }
@@ -133,7 +133,7 @@ async function showInstallations(
   );
 }
 
-/** Where to install the app: its slug is known only if `app create` created it. */
+/** Where to install the app. Its slug is only known if `app create` created it. */
 function installPage(app: AppRecord | null, clientId: string, hostUrl: string): string {
   const isKnown = app !== null && app.client_id === clientId;
   return isKnown ? `${hostUrl}/apps/${app.slug}/installations/new` : "the app's page";

@@ -16,7 +16,7 @@ import {
 } from './login.ts';
 import type { Notify } from './private-file.ts';
 
-/** Where logins are kept: the keychain or credentials.json, which lists all of them. */
+/** Stores logins in the keychain or in credentials.json, which lists all of them. */
 export interface LoginStore {
   /** Path of credentials.json. */
   readonly path: string;
@@ -25,16 +25,16 @@ export interface LoginStore {
   find(name: LoginName): Promise<StoredLogin | null>;
   /** The secrets of a login that was found. Throws KeychainError. */
   secretsOf(name: LoginName, login: StoredLogin): Promise<LoginSecrets>;
-  /** Throws if nothing could be stored. To be called before something is requested that would be lost. */
+  /** Throws if nothing could be stored. Call it before requesting something that would be lost. */
   rehearse(): Promise<void>;
   /**
-   * Stores a login in the first of the stores that returns it again, and says so if it is not the first
-   * choice. Throws CREDENTIAL_STORAGE_UNAVAILABLE if none does.
+   * Stores a login in the first store that works, and notifies the user if it is not the first choice. Throws
+   * CREDENTIAL_STORAGE_UNAVAILABLE if none does.
    */
   save(name: LoginName, login: NewLogin, stores: readonly StoreName[]): Promise<StoreName>;
   /** Removes a login and its secrets; false if there was none. Keeps it if this throws KeychainError. */
   remove(name: LoginName): Promise<boolean>;
-  /** Runs `work` while no other process changes a login; `save` there is part of it. */
+  /** Runs `work` while no other process changes a login. */
   locked<Value>(
     work: (held: Pick<LoginStore, 'find' | 'save' | 'rehearse'>) => Promise<Value>,
   ): Promise<Value>;
@@ -52,7 +52,7 @@ export function storesFor(choice: 'auto' | 'file'): StoreName[] {
   return choice === 'file' ? ['file'] : ['keychain', 'file'];
 }
 
-/** Name of a login's keychain entry. All configuration folders of a person share one keychain. */
+/** Name of a login's keychain entry. All configuration folders of a user share one keychain. */
 export function keychainEntry(name: LoginName, folder: string): string {
   return `${name} ${folder}`;
 }
@@ -86,18 +86,18 @@ export function openLoginStore({ folder, keychain, notify }: LoginStoreOptions):
     stores: readonly StoreName[],
   ): Promise<StoreName> {
     const before = (await held.read())[name];
-    const faults: string[] = [];
+    const problems: string[] = [];
     for (const store of stores) {
       try {
         await put(held, name, login, store);
       } catch (error) {
-        faults.push(`${describeStore(store, file.path)}: ${faultOf(error)}`);
+        problems.push(`${describeStore(store, file.path)}: ${messageOf(error)}`);
         continue;
       }
-      if (faults.length > 0) {
+      if (problems.length > 0) {
         const place = describeStore(store, file.path);
         notify(
-          `The login is kept in ${place}, because it could not be stored in ${faults.join(' or ')}`,
+          `The login is kept in ${place}, because it could not be stored in ${problems.join(' or ')}`,
         );
       }
       if (store === 'file' && before?.store === 'keychain') await forgetEntry(name);
@@ -105,16 +105,18 @@ export function openLoginStore({ folder, keychain, notify }: LoginStoreOptions):
     }
     throw new AppError(
       'CREDENTIAL_STORAGE_UNAVAILABLE',
-      `the login could not be stored in ${faults.join('; nor in ')}`,
+      `the login could not be stored in ${problems.join('; nor in ')}`,
     );
   }
 
-  /** Removes an entry that nothing refers to any more. */
+  /** Removes an entry that is no longer referenced. */
   async function forgetEntry(name: LoginName): Promise<void> {
     try {
       await keychain.remove(entryOf(name));
     } catch (error) {
-      notify(`warning: the keychain keeps an old entry "${entryOf(name)}": ${faultOf(error)}`);
+      notify(
+        `warning: the keychain still has an old entry "${entryOf(name)}": ${messageOf(error)}`,
+      );
     }
   }
 
@@ -150,7 +152,6 @@ export function openLoginStore({ folder, keychain, notify }: LoginStoreOptions):
   };
 }
 
-/** A store in words. */
 export function describeStore(store: StoreName, path: string): string {
   return store === 'keychain' ? 'the keychain' : path;
 }
@@ -159,12 +160,12 @@ function parseSecrets(value: string): LoginSecrets {
   try {
     return loginSecrets.parse(JSON.parse(value));
   } catch {
-    // Without the parser's words, which may repeat a secret.
+    // Without the parser's message, which may repeat a secret.
     throw new KeychainError('its entry for this login is not valid');
   }
 }
 
-function faultOf(error: unknown): string {
+function messageOf(error: unknown): string {
   if (error instanceof KeychainError || error instanceof AppError) return error.message;
   throw error;
 }

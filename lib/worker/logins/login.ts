@@ -5,23 +5,23 @@ export type LoginName = (typeof loginNames)[number];
 
 export type StoreName = 'keychain' | 'file';
 
-/** The token of a login and what renews it; both stay together in one store. */
+/** The token of a login and its refresh token, always kept in the same store. */
 export const loginSecrets = z.object({
   token: z.string().min(1),
   refresh_token: z.string().nullable(),
 });
 export type LoginSecrets = z.output<typeof loginSecrets>;
 
-/** What is known of a login besides its secrets; times are ISO 8601 in UTC. */
+/** A login without its secrets. Times are ISO 8601 in UTC. */
 export const loginFacts = z.object({
   /** `app`: of the device flow; `token`: imported; `key`: of the model gateway. */
   kind: z.enum(['app', 'token', 'key']),
   account: z.string().nullable(),
   /** Origin of the service that the secrets may be sent to. */
   host: z.string(),
-  /** The app that the login belongs to; its refreshes name it. */
+  /** The app of the login, needed to refresh it. */
   client_id: z.string().nullable(),
-  /** Null: the token does not expire, or nobody said when. */
+  /** Null: the token does not expire, or the time is unknown. */
   expires_at: z.iso.datetime().nullable(),
   refresh_expires_at: z.iso.datetime().nullable(),
 });
@@ -32,7 +32,7 @@ export interface NewLogin {
   secrets: LoginSecrets;
 }
 
-/** A login that is nothing but a token: it is not renewed, and nobody said when it expires. */
+/** A login that is only a token: it cannot be renewed, and its expiry is unknown. */
 export function plainLogin(
   facts: Pick<LoginFacts, 'kind' | 'account' | 'host'>,
   token: string,
@@ -41,7 +41,7 @@ export function plainLogin(
   return { facts: { ...facts, ...unknown }, secrets: { token, refresh_token: null } };
 }
 
-/** A login as credentials.json has it, with its secrets only if the file itself is the store. */
+/** A login in credentials.json, with its secrets only if the file is their store. */
 const storedLogin = z.discriminatedUnion('store', [
   z.looseObject({ ...loginFacts.shape, store: z.literal('keychain') }),
   z.looseObject({ ...loginFacts.shape, store: z.literal('file'), ...loginSecrets.shape }),

@@ -7,8 +7,8 @@ import { describeLogin } from './messages.ts';
 import type { LoginSession } from './session.ts';
 
 /**
- * `logout`: removes logins from this machine. Returns the exit code. If a secret cannot be removed, its
- * login stays, and CREDENTIAL_STORAGE_UNAVAILABLE is thrown after the others were removed.
+ * `logout`: removes logins from this machine. Returns the exit code. If a secret cannot be removed, its login
+ * is kept, and CREDENTIAL_STORAGE_UNAVAILABLE is thrown after the others were removed.
  */
 export async function logOut(
   session: LoginSession,
@@ -16,18 +16,18 @@ export async function logOut(
 ): Promise<number> {
   const { person, store, folder } = session;
   const removed: boolean[] = [];
-  const faults: string[] = [];
+  const problems: string[] = [];
   for (const name of login === 'all' ? loginNames : [login]) {
     const outcome = await remove(session, name);
-    if (typeof outcome === 'string') faults.push(outcome);
+    if (typeof outcome === 'string') problems.push(outcome);
     else removed.push(outcome);
   }
   if (login === 'all' && (await removeApp(folder, person.say))) {
     removed.push(true);
     person.print(`Removed ${appFilePath(folder)}.`);
   }
-  if (faults.length > 0) {
-    throw new AppError('CREDENTIAL_STORAGE_UNAVAILABLE', faults.join('; '));
+  if (problems.length > 0) {
+    throw new AppError('CREDENTIAL_STORAGE_UNAVAILABLE', problems.join('; '));
   }
   if (!removed.includes(true)) {
     person.print(login === 'all' ? 'There was no login.' : `There was no ${describeLogin(login)}.`);
@@ -40,14 +40,14 @@ export async function logOut(
   return 0;
 }
 
-/** False if there was none; a text if the keychain refused. */
+/** False if there was none; an error message if the keychain failed. */
 async function remove({ person, store }: LoginSession, name: LoginName): Promise<boolean | string> {
   try {
-    const wasThere = await store.remove(name);
-    if (wasThere) person.print(`Removed the ${describeLogin(name)}.`);
-    return wasThere;
+    const existed = await store.remove(name);
+    if (existed) person.print(`Removed the ${describeLogin(name)}.`);
+    return existed;
   } catch (error) {
     if (!(error instanceof KeychainError)) throw error;
-    return `the ${describeLogin(name)} stays: the keychain could not be changed (${error.message})`;
+    return `the ${describeLogin(name)} was kept: the keychain could not be changed (${error.message})`;
   }
 }

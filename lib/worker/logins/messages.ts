@@ -13,7 +13,6 @@ export function loginCommand(name: LoginName): string {
   }
 }
 
-/** A login in words. */
 export function describeLogin(name: LoginName): string {
   switch (name) {
     case 'github:source':
@@ -25,7 +24,7 @@ export function describeLogin(name: LoginName): string {
   }
 }
 
-/** A login that cannot be used any more, and what to do about it; ends a command with exit code 4. */
+/** The error for a login that can no longer be used. Ends a command with exit code 4. */
 export function logInAgain(name: LoginName, why: string): AppError {
   return new AppError(
     'UNAUTHORIZED',

@@ -6,7 +6,7 @@ import { readFirstLine } from '../../text/first-line.ts';
 import type { OutputStream } from '../display.ts';
 import { RunStopped } from '../stop.ts';
 
-/** The desktop of the person; every call fails if there is none. */
+/** The user's desktop. Every call fails if there is none. */
 export interface Desktop {
   open(address: string): Promise<void>;
   copy(text: string): Promise<void>;
@@ -18,15 +18,14 @@ export interface CommandIo {
   stdout: OutputStream;
   /** Everything else. */
   stderr: OutputStream;
-  /** True when stderr is a terminal. */
+  /** Whether stderr is a terminal. */
   isTerminal: boolean;
-  /** Answers; `isTTY` on a terminal. */
   stdin: Readable & { isTTY?: boolean };
 }
 
-/** How a login command talks with the person. Nothing that it shows is a secret. */
+/** The user of a login command. Is never shown a secret. */
 export interface Person {
-  /** Can questions be asked? */
+  /** Whether the user can answer questions. */
   canAnswer(): boolean;
   /** A result, on stdout. */
   print(text: string): void;
@@ -35,11 +34,11 @@ export interface Person {
   /** Text that stands out on a terminal. */
   strong(text: string): string;
   /**
-   * On a terminal, asks whether to copy a text and open an address; then says what is waited for. Never
-   * fails; ends when the signal aborts.
+   * On a terminal, asks whether to copy a text and open an address; then shows `waiting`. Never fails; ends
+   * when the signal aborts.
    */
   offer(offer: Offer, signal: AbortSignal): Promise<void>;
-  /** A secret from a hidden prompt, or the first line of stdin. Empty when there is none. */
+  /** A secret from a hidden prompt, or the first line of stdin; empty if there is none. */
   askSecret(message: string): Promise<string>;
 }
 
@@ -54,9 +53,9 @@ export interface Offer {
 export interface PersonOptions {
   io: CommandIo;
   desktop: Desktop;
-  /** Aborts with the reason of an interruption. */
+  /** Aborts when the command is interrupted. */
   signal: AbortSignal;
-  /** Called when the person leaves a question with Ctrl-C or Escape, which is no signal there. */
+  /** Called when the user cancels a prompt with Ctrl-C or Escape, which sends no signal there. */
   cancel(reason: RunStopped): void;
 }
 
@@ -111,7 +110,7 @@ export function createPerson({ io, desktop, signal, cancel }: PersonOptions): Pe
   };
 }
 
-/** Asks with a signal that ends with the question: the library writes to the terminal at a later abort. */
+/** Asks with a signal that is released afterwards: the library would write to the terminal at a later abort. */
 async function whileAsked<Answer>(
   signal: AbortSignal,
   ask: (asked: AbortSignal) => Promise<Answer>,

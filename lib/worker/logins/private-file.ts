@@ -4,29 +4,29 @@ import { AppError } from '../../errors.ts';
 import { nullIfMissing } from '../../files.ts';
 import { syncFile } from '../sync-file.ts';
 
-/** Shows a line to the person, on stderr. */
+/** Shows a line to the user, on stderr. */
 export type Notify = (text: string) => void;
 
-/** A file of the configuration folder that only its owner can read, and that is only replaced whole. */
+/** A file that only its owner can read, and that is always replaced as a whole. */
 export interface PrivateFile {
-  /** Null when it does not exist. Tightens modes that are open to others. */
+  /** Null if it does not exist. Restricts modes that give access to others. */
   read(): Promise<string | null>;
-  /** Replaces the file; if that fails it stays as it was. */
+  /** Replaces the file. If that fails, it is unchanged. */
   write(text: string): Promise<void>;
   /** Throws if `write` would fail for a text of this length, and changes nothing. */
   rehearse(text: string): Promise<void>;
-  /** False when it did not exist. */
+  /** False if it did not exist. */
   remove(): Promise<boolean>;
-  /** Creates the folder, for its owner alone. */
+  /** Creates the folder, readable only by its owner. */
   createFolder(): Promise<void>;
   /**
-   * Removes what killed processes left beside the file: copies of its secrets. Nobody else may be
-   * replacing it.
+   * Removes temporary files of killed processes, which contain secrets. No other process may be replacing the
+   * file.
    */
   removeDrafts(): Promise<void>;
 }
 
-/** Every call throws CREDENTIAL_STORAGE_UNAVAILABLE for an error of the file system. */
+/** Every call throws CREDENTIAL_STORAGE_UNAVAILABLE for file system errors. */
 export function openPrivateFile(path: string, notify: Notify): PrivateFile {
   const folder = dirname(path);
   const draftPrefix = `.${basename(path)}.`;
@@ -48,7 +48,7 @@ export function openPrivateFile(path: string, notify: Notify): PrivateFile {
       }
     });
 
-  /** Writes and syncs a text beside the file and returns its path. */
+  /** Writes and syncs a temporary file next to the file and returns its path. */
   async function writeDraft(text: string): Promise<string> {
     const draft = join(folder, `${draftPrefix}${process.pid}.${crypto.randomUUID()}`);
     const file = await open(draft, 'wx', 0o600);
@@ -83,7 +83,7 @@ export function openPrivateFile(path: string, notify: Notify): PrivateFile {
           await rm(draft, { force: true });
           throw error;
         }
-        // Windows cannot open a folder.
+        // Windows cannot sync folders.
         if (process.platform !== 'win32') await syncFile(folder);
       }),
     rehearse: (text) => attempt(async () => rm(await writeDraft(text))),
@@ -104,7 +104,7 @@ export function storageUnavailable(message: string, cause?: unknown): AppError {
   return new AppError('CREDENTIAL_STORAGE_UNAVAILABLE', message, { cause });
 }
 
-/** Takes from everybody else what they may do with a file or folder, and says so. */
+/** Removes the permissions of everyone but the owner, and notifies the user. */
 async function tightenMode(path: string, mode: 0o600 | 0o700, notify: Notify): Promise<void> {
   // Windows has no such modes.
   if (process.platform === 'win32') return;

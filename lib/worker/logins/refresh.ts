@@ -1,6 +1,6 @@
 import { AppError } from '../../errors.ts';
 import type { GitHostConnection } from '../git-host/connection.ts';
-import { explainHostFault, isTransient } from '../git-host/faults.ts';
+import { explainHostError, isTransient } from '../git-host/errors.ts';
 import { type AppToken, OAuthError, requestRefresh } from '../git-host/oauth.ts';
 import { KeychainError } from './keychain.ts';
 import {
@@ -19,7 +19,7 @@ const REFRESH_AHEAD_MS = 5 * 60_000;
 
 /** Before each further attempt. */
 const RETRY_PAUSES_MS = [1_000, 4_000, 9_000];
-/** No attempt starts later, so that the last one ends while others still wait for the lock. */
+/** No attempt starts later than this, so that the last one ends before other processes stop waiting for the lock. */
 const LAST_ATTEMPT_MS = 20_000;
 
 export interface RefreshOptions {
@@ -27,32 +27,32 @@ export interface RefreshOptions {
   connection: GitHostConnection;
 }
 
-/** Does a login's token expire within the next minutes? */
+/** Whether a login's token expires within the next five minutes. */
 export function isExpiring({ expires_at }: Pick<LoginFacts, 'expires_at'>, now: number): boolean {
   return expires_at !== null && Date.parse(expires_at) - now < REFRESH_AHEAD_MS;
 }
 
 /** Why a login cannot be used for a host; null if it can. */
 export function whyNotFor(hostUrl: string, { host }: Pick<LoginFacts, 'host'>): string | null {
-  return host === hostUrl ? null : `it is for ${host}, and GIT_HOST_URL names another host`;
+  return host === hostUrl ? null : `it is for ${host}, but GIT_HOST_URL is another host`;
 }
 
-/** Has a login expired with no way to renew it? */
+/** Whether a login has expired and cannot be renewed. */
 export function hasExpired(login: LoginFacts, now: number): boolean {
   const { client_id: clientId, refresh_expires_at: ends } = login;
   return isExpiring(login, now) && (clientId === null || ends === null || Date.parse(ends) <= now);
 }
 
-/** A token and when it expires; null for never. */
+/** A token, and when it expires (null: never). */
 export interface ValidToken {
   token: string;
   expires_at: string | null;
 }
 
 /**
- * Returns a valid token of the login, renewed if it expires soon. One process renews at a time, and the
- * new refresh token is stored before the new token is returned. Throws UNAUTHORIZED if the person must
- * log in (again), CREDENTIAL_STORAGE_UNAVAILABLE if the login cannot be read.
+ * Returns a valid token of the login, renewed if it expires soon. One process renews at a time, and the new
+ * refresh token is stored before the new token is returned. Throws UNAUTHORIZED if the user must log in
+ * (again), CREDENTIAL_STORAGE_UNAVAILABLE if the login cannot be read.
  */
 export async function readValidToken(
   name: LoginName,
@@ -80,7 +80,7 @@ function validToken({ expires_at }: LoginFacts, { token }: LoginSecrets): ValidT
   return { token, expires_at };
 }
 
-/** The secrets of a login. Throws CREDENTIAL_STORAGE_UNAVAILABLE, with what to do about it. */
+/** The secrets of a login. Throws CREDENTIAL_STORAGE_UNAVAILABLE. */
 export async function readSecrets(
   name: LoginName,
   login: StoredLogin,
@@ -120,7 +120,7 @@ async function renew(
   };
 }
 
-/** Retries failures of the host: one bad answer must not end a long run. */
+/** Retries failures of the host, so that one bad response does not end a long run. */
 async function refresh(
   login: { clientId: string; refreshToken: string },
   name: LoginName,
@@ -134,10 +134,10 @@ async function refresh(
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof OAuthError) {
-        throw logInAgain(name, `the git host refused to renew it (${error.code})`);
+        throw logInAgain(name, `the git host rejected its renewal (${error.code})`);
       }
       const isTooLate = pauseMs === null || clock.now() + pauseMs - startedAt > LAST_ATTEMPT_MS;
-      if (isTooLate || !isTransient(error)) throw explainHostFault(error, hostUrl);
+      if (isTooLate || !isTransient(error)) throw explainHostError(error, hostUrl);
       await clock.sleep(pauseMs, signal);
     }
   }

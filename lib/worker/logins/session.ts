@@ -14,11 +14,11 @@ export interface LoginSessionOptions {
   keychain: Keychain;
   io: CommandIo;
   desktop: Desktop;
-  /** Aborts when the process is told to end; that of the session also when the person cancels. */
+  /** Aborts when the process is told to end; in a session, also when the user cancels. */
   signal: AbortSignal;
 }
 
-/** What a login command works with. */
+/** The context of a login command. */
 export interface LoginSession extends Omit<LoginSessionOptions, 'io' | 'desktop'> {
   person: Person;
   store: LoginStore;
@@ -27,7 +27,7 @@ export interface LoginSession extends Omit<LoginSessionOptions, 'io' | 'desktop'
   connection: GitHostConnection;
 }
 
-/** Puts the dependencies of one command together. Nothing is read or sent yet. */
+/** Builds the context of one command. Nothing is read or sent yet. */
 export function openLoginSession({ io, desktop, ...options }: LoginSessionOptions): LoginSession {
   const { config, environment, keychain } = options;
   const cancelled = new AbortController();

@@ -6,21 +6,21 @@ import type { LoginStore } from './login-store.ts';
 import { logInAgain, loginCommand } from './messages.ts';
 import { isExpiring, readValidToken, type ValidToken, whyNotFor } from './refresh.ts';
 
-/** What a source token is for; only tokens of the environment differ by it. */
+/** What a source token is for. Only tokens in the environment differ by use. */
 export type SourceUse = 'project' | 'organization' | 'private';
 
-/** The tokens of a run. Ask for each use: a run may last longer than a token. */
+/** The tokens of a run. Request one for each use, because a run may last longer than a token. */
 export interface TokenSource {
   /** Where source tokens come from: the stored login, else the environment. */
   readonly origin: 'login' | 'environment';
-  /** How repositories are found: `auto` takes the login of an app. */
+  /** How repositories are found: `auto` needs the login of an app. */
   readonly discovery: 'auto' | 'accounts';
   /**
-   * A token that is valid now. Throws UNAUTHORIZED if the person must log in again and
-   * CREDENTIAL_STORAGE_UNAVAILABLE if the login cannot be read, rather than use the environment's token.
+   * A valid token. Throws UNAUTHORIZED if the user must log in again, and CREDENTIAL_STORAGE_UNAVAILABLE if
+   * the login cannot be read, instead of falling back to a token of the environment.
    */
   source(use: SourceUse): Promise<string>;
-  /** The token of the destination login; null when none is stored. Throws as `source`. */
+  /** The token of the destination login; null if none is stored. Throws like `source`. */
   destination(): Promise<string | null>;
 }
 
@@ -30,10 +30,10 @@ export interface TokenSourceOptions {
   connection: GitHostConnection;
 }
 
-/** Reads tokens of stored logins that are valid now; null when the login is not stored. */
+/** Reads valid tokens of stored logins; null if the login is not stored. */
 export interface LoginTokens {
   read(name: LoginName): Promise<string | null>;
-  /** The same for a login that was found before. */
+  /** The same for a login that was found earlier. */
   tokenOf(name: LoginName, stored: StoredLogin): Promise<string>;
 }
 
@@ -41,23 +41,23 @@ export interface LoginTokens {
 export function openLoginTokens({ config, store, connection }: TokenSourceOptions): LoginTokens {
   const known = new Map<LoginName, Promise<ValidToken>>();
 
-  /** Read once for as long as it is valid: a run's repositories ask side by side, again and again. */
+  /** Cached while it is valid, because the repositories of a run need it often and concurrently. */
   async function tokenOf(name: LoginName, stored: StoredLogin): Promise<string> {
     const why = whyNotFor(config.GIT_HOST_URL, stored);
     if (why !== null) throw logInAgain(name, why);
     const before = known.get(name);
-    if (before === undefined) return (await readAnew(name)).token;
+    if (before === undefined) return (await reread(name)).token;
     const valid = await before;
     if (!isExpiring(valid, connection.clock.now())) return valid.token;
-    // The first to notice reads anew; the others wait with it.
-    if (known.get(name) === before) readAnew(name);
-    return (await (known.get(name) ?? readAnew(name))).token;
+    // The first caller to notice reads it again; the others wait for that.
+    if (known.get(name) === before) reread(name);
+    return (await (known.get(name) ?? reread(name))).token;
   }
 
-  function readAnew(name: LoginName): Promise<ValidToken> {
+  function reread(name: LoginName): Promise<ValidToken> {
     const read = readValidToken(name, { store, connection });
     known.set(name, read);
-    // What failed once may succeed later, say when a keychain is unlocked.
+    // Do not cache failures: a later call may succeed, for example after the keychain is unlocked.
     read.catch(() => {
       if (known.get(name) === read) known.delete(name);
     });

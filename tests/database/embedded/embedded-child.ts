@@ -4,7 +4,7 @@ import { createLog } from '../../../lib/log.ts';
 
 // Opens the database in the directory that it is given, stores a row, says so, and stays.
 const db = await openEmbeddedDatabase({
-  dataDir: process.argv[2] ?? null,
+  dataDir: process.argv[2] ?? '',
   listen: null,
   log: createLog('error', systemClock),
   clock: systemClock,

@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cp, mkdir, mkdtemp, readdir, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import { systemClock } from '../../../lib/clock.ts';
 import { ConfigError } from '../../../lib/config/read.ts';
 import { urlOfOpenDatabase } from '../../../lib/database/embedded/address.ts';
@@ -13,24 +13,20 @@ import {
   type EmbeddedDatabase,
   openEmbeddedDatabase,
 } from '../../../lib/database/embedded/open.ts';
-import type { PortOptions } from '../../../lib/database/embedded/wire-listener.ts';
+import type { PortOptions } from '../../../lib/database/embedded/server.ts';
 import { silentLog } from '../../support/databases.ts';
+import { copyTemplate } from '../../support/embedded-templates.ts';
 
 let parent: string;
 let dataDir: string;
-/** A data directory to copy, as making one takes its time. */
-let sound: string;
-beforeAll(async () => {
-  sound = await mkdtemp(join(tmpdir(), 'embedded-sound-'));
-  dataDir = sound;
-  await (await open()).close();
-});
-afterAll(() => rm(sound, { recursive: true, force: true }));
 beforeEach(async () => {
   parent = await mkdtemp(join(tmpdir(), 'embedded-'));
   dataDir = join(parent, 'data');
 });
 afterEach(() => rm(parent, { recursive: true, force: true }));
+
+/** Puts a database there that has nothing in it: to make one takes seconds. */
+const copySound = () => copyTemplate(inject('embeddedTemplates'), dataDir, 'empty');
 
 function open(listen: PortOptions | null = null): Promise<EmbeddedDatabase> {
   return openEmbeddedDatabase({ dataDir, listen, log: silentLog, clock: systemClock });
@@ -66,6 +62,7 @@ it('keeps what was stored, in a directory for its owner alone', async () => {
 });
 
 it('is refused to another process, and free again when that one was killed', async () => {
+  copySound();
   const { child, exit, errors } = await startChild();
   expect(errors()).toBe('');
   await expect(open()).rejects.toThrow(new ConfigError('DATA_DIR is in use by another process'));
@@ -78,6 +75,7 @@ it('is refused to another process, and free again when that one was killed', asy
 });
 
 it('is refused a second time in one process', async () => {
+  copySound();
   const db = await open();
   await expect(open()).rejects.toThrow('DATA_DIR is in use');
   await db.close();
@@ -93,7 +91,7 @@ it('begins anew where a first start was interrupted', async () => {
 });
 
 it('says that the data is damaged, and keeps it', async () => {
-  await cp(sound, dataDir, { recursive: true });
+  copySound();
   const control = join(dataDir, 'postgres', 'global', 'pg_control');
   await truncate(control, 100);
   const fault = await open().catch((error) => error);
@@ -119,7 +117,7 @@ it.each([
   ['has noise as catalog', overwriteCatalog, /is damaged \(.+\)/],
   ['has noise as settings', writeTo('postgresql.conf', noise(100)), /is damaged \(.+\)/],
 ])('says that a database %s, and keeps what is there', async (_what, damage, reason) => {
-  await cp(sound, dataDir, { recursive: true });
+  copySound();
   const folder = join(dataDir, 'postgres');
   await damage(folder);
   const before = await listFiles(folder);
@@ -154,6 +152,7 @@ async function overwriteCatalog(folder: string): Promise<void> {
 }
 
 it('listens where a killed process has left its socket', async () => {
+  copySound();
   const { child, exit } = await startChild();
   child.kill('SIGKILL');
   await exit;
@@ -175,6 +174,7 @@ describe('a path too long for a socket', () => {
     await mkdir(near);
     process.chdir(near);
     dataDir = join(near, 'data');
+    copySound();
     const db = await open();
     expect(await db.query({ text: 'SELECT 1 AS a' })).toEqual([{ a: 1 }]);
     await db.close();
@@ -184,7 +184,7 @@ describe('a path too long for a socket', () => {
     dataDir = join(parent, 'n'.repeat(100), 'data');
     await expect(open()).rejects.toThrow(
       new ConfigError(
-        'DATA_DIR has too long a path for a Unix socket: set a shorter one, or start in a folder near it',
+        'the path of DATA_DIR is too long for a Unix socket: set a shorter one, or start in a folder near it',
       ),
     );
   });
@@ -208,6 +208,7 @@ it('says that the directory is not writable', async () => {
 });
 
 it('says that the port is taken, and leaves the directory free', async () => {
+  copySound();
   const other = createServer().listen(0, '127.0.0.1');
   await once(other, 'listening');
   const address = other.address();
@@ -222,6 +223,7 @@ it('says that the port is taken, and leaves the directory free', async () => {
 });
 
 it('starts again when a statement crashed it, with what was stored', async () => {
+  copySound();
   const db = await open();
   await db.query({ text: 'CREATE TABLE t (a int)' });
   const named = { name: 'count', ...countRows };

@@ -1,11 +1,9 @@
 import { once } from 'node:events';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import {
-  type EmbeddedDatabase,
-  openEmbeddedDatabase,
-} from '../../../lib/database/embedded/open.ts';
+import type { EmbeddedDatabase } from '../../../lib/database/embedded/open.ts';
 import { createTestClock } from '../../support/clock.ts';
-import { connect, silentLog } from '../../support/databases.ts';
+import { connect } from '../../support/connection.ts';
+import { openTemporary } from './open-temporary.ts';
 
 /** A machine that is busy takes longer to start a statement. */
 const patience = { timeout: 30_000 };
@@ -13,7 +11,7 @@ const clock = createTestClock();
 let db: EmbeddedDatabase;
 let url: string;
 beforeAll(async () => {
-  db = await openEmbeddedDatabase({ dataDir: null, listen: null, log: silentLog, clock });
+  db = await openTemporary(clock);
   url = db.url;
 });
 afterAll(() => db.close());
@@ -47,12 +45,9 @@ it('keeps the microseconds of a time that it is given', async () => {
   ]);
 });
 
-it('has the vector extension at hand, not created', async () => {
-  const text = "SELECT installed_version FROM pg_available_extensions WHERE name = 'vector'";
-  expect(await db.query({ text })).toEqual([{ installed_version: null }]);
-  await db.query({ text: 'CREATE EXTENSION vector' });
+it('has the vector extension at hand', async () => {
+  await db.query({ text: 'CREATE EXTENSION IF NOT EXISTS vector' });
   expect(await db.query({ text: "SELECT '[1,2]'::vector::text AS v" })).toEqual([{ v: '[1,2]' }]);
-  await db.query({ text: 'DROP EXTENSION vector' });
 });
 
 it('prepares a named statement once', async () => {
@@ -108,12 +103,7 @@ it('fails a statement that overflows the stack, and answers the next', async () 
 });
 
 it('is unavailable once it has been closed, and closes once', async () => {
-  const other = await openEmbeddedDatabase({
-    dataDir: null,
-    listen: null,
-    log: silentLog,
-    clock,
-  });
+  const other = await openTemporary(clock);
   const running = other.query({ text: 'SELECT 1 AS a FROM pg_sleep(0.5)' });
   await expect.poll(() => other.poolStats(), patience).toMatchObject({ total: 1, idle: 0 });
   const closing = other.close();
@@ -126,12 +116,7 @@ it('is unavailable once it has been closed, and closes once', async () => {
 });
 
 it('ends its clients when it closes, also one in a transaction', async () => {
-  const other = await openEmbeddedDatabase({
-    dataDir: null,
-    listen: null,
-    log: silentLog,
-    clock,
-  });
+  const other = await openTemporary(clock);
   const client = await connect(other.url);
   await client.query('BEGIN');
   const ended = once(client, 'error');

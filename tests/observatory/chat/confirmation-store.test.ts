@@ -7,7 +7,7 @@ import type {
   ConfirmationClaim,
   ConfirmationStore,
 } from '../../../lib/observatory/chat/confirmation-store.ts';
-import { createConfirmationStore } from '../../../lib/observatory/chat/confirmations.ts';
+import { createConfirmationStore } from '../../../lib/observatory/chat/confirmation-store.ts';
 import { openRedis } from '../../../lib/rate-limits/redis.ts';
 import { createTestClock, type TestClock } from '../../support/clock.ts';
 import { hasRedisServer } from '../../support/redis-server.ts';
@@ -52,7 +52,7 @@ describe.each(stores)('a confirmation %s', (_name, inRedis) => {
     ['another tool', { tool: 'another' }],
     ['other arguments', { argsHash: 'b' }],
     ['an id that nobody has', { id: randomUUID() }],
-  ])('that is approved is none for %s', async (_what, other) => {
+  ])('that is approved is expired for %s', async (_what, other) => {
     await store.decide(claim.id, 'ada', 'approved');
     expect(await store.claim({ ...claim, ...other })).toBe('expired');
     expect(await store.claim(claim)).toBe('approved');

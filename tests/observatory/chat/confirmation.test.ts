@@ -19,6 +19,7 @@ import {
   mailCall,
   startMailChat,
 } from '../../support/mail-chat.ts';
+import { QUICK_COST } from '../../support/passwords.ts';
 import { sql } from '../../support/records.ts';
 import { hasRedisServer } from '../../support/redis-server.ts';
 import { startUpstashRest, type UpstashRest } from '../../support/upstash-rest.ts';
@@ -30,7 +31,7 @@ let chat: MailChat;
 
 beforeAll(async () => {
   database = await createPostgres();
-  await addUser(database.db, 'grace', await hashPassword('the password of grace'));
+  await addUser(database.db, 'grace', await hashPassword('the password of grace', QUICK_COST));
   // Before the time at which the clock of tests stands, so that her tokens are hers.
   await sql(database.db, "UPDATE users SET created_at = '2026-01-01'");
 });
@@ -253,7 +254,7 @@ describe.skipIf(!hasRedisServer)('through a second process that shares Redis', (
     expect(left).toBeLessThanOrEqual(86_400_000 + 120_000);
   });
 
-  it('arguments that were changed in the store since are not run', async () => {
+  it('arguments that were changed in the store afterwards are not run', async () => {
     const server = await chat.start(redis.environment);
     const { client, confirm_id } = await chat.askForMail(server);
     await redis.send(['HSET', `backup:confirmation:${confirm_id}`, 'hash', 'another']);
@@ -263,7 +264,7 @@ describe.skipIf(!hasRedisServer)('through a second process that shares Redis', (
     expect(chat.mail.received).toHaveLength(0);
   });
 
-  it('is 503 while Redis is away, and nobody is asked', async () => {
+  it('is 503 while Redis is down, and nobody is asked', async () => {
     const server = await chat.start(redis.environment);
     redis.mode = 'fail';
     const answer = await decide(server, randomUUID(), true);

@@ -24,7 +24,7 @@ const storedTurn = () =>
 const untilAsked = () => waitFor(() => chat.gateway.requestsTo(PATH)[0] ?? null, 'a request');
 
 describe('failing over', () => {
-  it.each([401, 402, 429])('moves on to the next server key on %i', async (status) => {
+  it.each([401, 402, 429])('fails over to the next server key on %i', async (status) => {
     chat.gateway.refusedKeys.set('server-key-number-1', status);
     scriptChat(chat.gateway, { text: ['Yes.'] });
     const events = await (await askStream(chat.server, question)).ended;
@@ -32,14 +32,14 @@ describe('failing over', () => {
     expect(keysUsed()).toEqual(['server-key-number-1', 'server-key-number-2']);
   });
 
-  it('moves on too when the refusal is the first event of the stream', async () => {
+  it('fails over if the refusal is the first event of the stream', async () => {
     scriptChat(chat.gateway, { error: { code: 429, message: 'slow down' } }, { text: ['Yes.'] });
     const events = await (await askStream(chat.server, question)).ended;
     expect(events.at(-1)).toMatchObject({ type: 'done', answer: 'Yes.' });
     expect(keysUsed()).toEqual(['server-key-number-1', 'server-key-number-2']);
   });
 
-  it('asks nobody again after the first token', async () => {
+  it('does not fail over after the first token', async () => {
     scriptChat(chat.gateway, { text: ['Ye'], error: { code: 429, message: 'slow down' } });
     const { ended, response } = await askStream(chat.server, question);
     const events = await ended;
@@ -99,7 +99,7 @@ describe('a failure of the gateway', () => {
     },
   );
 
-  it.each(['reset', 'silence'])('is none when a whole answer ends by %s', async (end) => {
+  it.each(['reset', 'silence'])('is ignored when a complete answer ends by %s', async (end) => {
     const gate = Promise.withResolvers<void>();
     chat.gateway.routes.set(PATH, async (_request, response) => {
       response.writeHead(200, { 'Content-Type': 'text/event-stream' });
@@ -134,7 +134,7 @@ describe('a failure of the gateway', () => {
     },
   );
 
-  it('for a user with their own key is 403 for the next turn, which starts no stream', async () => {
+  it("with 401 for a user's own key makes the next turn 403, without a stream", async () => {
     await chat.server.post('/me/gateway/exchange', { code: 'c', code_verifier: 'v'.repeat(43) });
     chat.gateway.refusedKeys.set(chat.gateway.issuedKey, 401);
     const events = await (await askStream(chat.server, question)).ended;
@@ -208,7 +208,7 @@ describe('a client that goes away', () => {
     });
   });
 
-  it('while a tool runs leaves what the tool was called with', async () => {
+  it('while a tool runs stores the arguments of the call', async () => {
     const calls = [{ id: 'c1', name: 'list_backup_runs' }];
     scriptChat(chat.gateway, { calls });
     const gate = Promise.withResolvers<void>();
@@ -276,7 +276,7 @@ describe('the database', () => {
     expect(keysUsed()).toEqual([]);
   });
 
-  it('that cannot store the turn makes it an error, said in the stream', async () => {
+  it('that cannot store the turn makes it fail, with an error event', async () => {
     scriptChat(chat.gateway, { text: ['Yes.'] });
     chat.db.before((statement) => {
       if (statement.name === 'end_chat_turn') throw new Error('disk full');

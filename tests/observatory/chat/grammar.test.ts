@@ -66,7 +66,7 @@ const letters: Record<ChatEvent['type'], string> = {
   done: 'd',
 };
 
-it('the events of a turn are in order, and the turn is stored as they told it', async () => {
+it('the events of a turn are in order, and the stored turn matches them', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 4 }), async (steps) => {
       await emptyChat(database.db);

@@ -94,7 +94,7 @@ describe.skipIf(!hasRedisServer)('while answers of Redis are lost', () => {
   });
   afterAll(() => redis.close());
 
-  it('an approval is found by the next look, and the tool runs once', async () => {
+  it('an approval is found by the next poll, and the tool runs once', async () => {
     const server = await chat.start(redis.environment);
     const { client, confirm_id } = await chat.askForMail(server);
     await decide(server, confirm_id, true);

@@ -60,7 +60,7 @@ it.each(['/chat', '/chat/stream'])(
   },
 );
 
-it('while the model of POST /chat is asked: the request to the gateway ends too', async () => {
+it('while POST /chat asks the model also ends the request to the gateway', async () => {
   const gone = Promise.withResolvers<void>();
   scriptChat(chat.gateway, { text: ['Half an'], instead: 'hang' });
   const say = chat.gateway.routes.get(PATH);
@@ -77,7 +77,7 @@ it('while the model of POST /chat is asked: the request to the gateway ends too'
   await gone.promise;
 });
 
-it('while a tool of POST /chat runs: the call is stored', async () => {
+it('while a tool of POST /chat runs stores the call', async () => {
   scriptChat(chat.gateway, { calls: [{ id: 'c1', name: 'list_backup_runs' }] });
   const listing = hold('runs_page');
   const asked = await askRaw(chat.server, '/chat');

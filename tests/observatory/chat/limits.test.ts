@@ -25,7 +25,7 @@ describe('a call', () => {
     ['a list', [3]],
     ['a text', '"3"'],
     ['more than any tool takes', { limit: 3, padding: 'x'.repeat(300_000) }],
-  ])('with %s for arguments does not run, and the model is told', async (_case, args) => {
+  ])('with %s as arguments does not run, and the model is told', async (_case, args) => {
     scriptChat(chat.gateway, { calls: [listRuns(args)] }, { text: ['So be it.'] });
     const events = await ask();
     const error = expect.stringMatching(/^invalid arguments: /);
@@ -52,7 +52,7 @@ describe('a call', () => {
     expect(chat.db.statements).toContain('runs_page');
   });
 
-  it('that has the id of another one gets a UUID, over all its events', async () => {
+  it('with the id of another call gets a UUID for all its events', async () => {
     const calls = [
       { id: 'same', name: 'list_backup_runs' },
       { id: 'same', name: 'get_dashboard_summary' },
@@ -71,7 +71,7 @@ describe('a call', () => {
     });
   });
 
-  it('is one of at most 12 at once', async () => {
+  it('is one of at most 12 in an answer', async () => {
     const calls = Array.from({ length: 14 }, (_, n) => ({ id: `c${n}`, name: 'nothing' }));
     scriptChat(chat.gateway, { calls }, { text: ['Done.'] });
     const events = await ask();
@@ -118,7 +118,7 @@ describe('an end', () => {
 
   const words = 'word '.repeat(2_000);
 
-  it('comes to a text that has none, of which a million characters are kept', async () => {
+  it('comes after a million characters of text', async () => {
     const gone = pourForever({ content: words });
     expect((await ask()).slice(-2)).toMatchObject([
       { type: 'error', code: 'GATEWAY_ERROR', message: "the model's answer is too long" },
@@ -128,7 +128,7 @@ describe('an end', () => {
     expect(await stored()).toMatchObject({ status: 'failed', content: words.repeat(100) });
   });
 
-  it('comes to thoughts that have none', async () => {
+  it('comes to endless reasoning', async () => {
     const gone = pourForever({ reasoning_content: words });
     expect((await ask()).slice(-2)).toMatchObject([
       { type: 'error', code: 'GATEWAY_ERROR' },
@@ -138,7 +138,7 @@ describe('an end', () => {
     expect(await stored()).toMatchObject({ status: 'failed', content: '' });
   });
 
-  it('comes to the connection of a gateway that cannot be understood', async () => {
+  it('closes the connection of a gateway that sends garbage', async () => {
     const gone = Promise.withResolvers<void>();
     chat.gateway.routes.set(PATH, (_request, response) => {
       response.on('close', () => gone.resolve());

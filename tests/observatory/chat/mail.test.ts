@@ -47,7 +47,7 @@ describe('the question', () => {
     ['null', null, ['ops@EXAMPLE.com', 'boss@example.com']],
     ['one of them, in other letters', ['BOSS@example.com '], ['boss@example.com']],
     ['one twice', ['boss@example.com', 'Boss@example.com'], ['boss@example.com']],
-  ])('shows the recipients that get the mail: %s', async (_case, asked, recipients) => {
+  ])('shows the recipients of the mail: %s', async (_case, asked, recipients) => {
     const server = await chat.start({ SMTP_TO });
     const { events } = await approve(server, { ...written, recipients: asked });
     const args = { ...written, recipients };
@@ -61,7 +61,7 @@ describe('the question', () => {
     expect((await readMessages(database.db))[1]).toMatchObject({ tool_calls: [{ args }] });
   });
 
-  it('shows the text that is mailed, without what would hide in it', async () => {
+  it('shows the text that is mailed, without hidden characters', async () => {
     const server = await chat.start();
     const subject = ` The\n\u202eweek ghp_${'a1B2'.repeat(9)}`;
     const { events } = await approve(server, {
@@ -129,11 +129,11 @@ describe('nobody is asked', () => {
     expect(error).toContain(named);
   });
 
-  it('about a recipient that is not allowed, and the model is told which are', async () => {
+  it('about a recipient that is not allowed, and the model is told who is', async () => {
     const server = await chat.start({ SMTP_TO });
     const recipients = ['boss@example.com', 'eve@example.org'];
     expect(await fail(server, { ...written, recipients })).toBe(
-      'eve@example.org may not get reports: the allowlist SMTP_TO has ops@EXAMPLE.com, boss@example.com',
+      'eve@example.org may not receive reports: SMTP_TO allows ops@EXAMPLE.com, boss@example.com',
     );
   });
 
@@ -145,7 +145,7 @@ describe('nobody is asked', () => {
   });
 });
 
-describe('the model is told who may get reports', () => {
+describe('the model is told who may receive reports', () => {
   const tell = async (addresses: string) => {
     const server = await chat.start({ SMTP_TO: addresses });
     scriptChat(chat.gateway, { text: ['Yes.'] });
@@ -158,7 +158,7 @@ describe('the model is told who may get reports', () => {
     expect(told).toContain('without recipients all of them do: ops@example.com, boss@example.com.');
   });
 
-  it('within a bound', async () => {
+  it('up to a limit', async () => {
     const long = Array.from({ length: 50 }, (_, n) => `${'x'.repeat(50)}${n}@example.com`);
     const bare = (await tell('ops@example.com')).length;
     await chat.close();

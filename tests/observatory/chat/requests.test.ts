@@ -39,7 +39,7 @@ const client = (environment: Record<string, string | undefined> = {}) =>
 const question = 'How was the run?';
 
 describe('POST /chat', () => {
-  it('answers with the turn as it is stored', async () => {
+  it('returns the turn as it is stored', async () => {
     const run = await insertRun(database.db, { status: 'completed' });
     const args = { run_id: run };
     scriptChat(
@@ -77,7 +77,7 @@ describe('POST /chat', () => {
     });
   });
 
-  it('never mails: the model is told to send the user to the streaming chat', async () => {
+  it('never mails; the model is told to point the user to the streaming chat', async () => {
     const mail = await startMailService();
     const args = { subject: 's', recipients: [ADDRESSES[0]], content_markdown: 'c' };
     scriptChat(
@@ -142,7 +142,7 @@ describe('POST /chat', () => {
 });
 
 describe('GET /chat', () => {
-  it('takes the same fields from the query', async () => {
+  it('accepts the same fields in the query', async () => {
     scriptChat(gateway, { text: ['Yes.'] });
     const session = randomUUID();
     const query = new URLSearchParams({ question, session_id: session, model: 'acme/chat-free' });
@@ -155,7 +155,7 @@ describe('GET /chat', () => {
     });
   });
 
-  it('asks no model for its headers alone', async () => {
+  it('asks no model for a HEAD request', async () => {
     const query = new URLSearchParams({ question });
     expect((await client().send('HEAD', `/chat?${query}`)).status).toBe(200);
     expect(gateway.requestsTo('/chat/completions')).toEqual([]);
@@ -210,7 +210,7 @@ describe('POST /api/tools/execute', () => {
   const execute = (name: string, args?: object) =>
     client().post('/api/tools/execute', { name, ...(args ? { args } : {}) });
 
-  it('runs a tool that reads, without secrets in what it answers', async () => {
+  it('runs a tool that reads, and removes secrets from its answer', async () => {
     const token = `ghp_${'a1B2'.repeat(9)}`;
     await insertLog(database.db, { message: `refused for ${token}` });
     const { status, body, text } = await execute('get_execution_logs', { limit: 5 });
@@ -220,7 +220,7 @@ describe('POST /api/tools/execute', () => {
     expect(text).not.toContain(token);
   });
 
-  it('gives a file that is not text without the configured secrets behind its base64', async () => {
+  it('removes the configured secrets from a binary file before it is encoded as base64', async () => {
     const archives = await createArchiveFolder();
     try {
       const repository = await archives.repository('widgets');
@@ -240,7 +240,7 @@ describe('POST /api/tools/execute', () => {
     }
   });
 
-  it('is 200 with the error of a tool that fails', async () => {
+  it('answers 200 with the error of a tool that fails', async () => {
     const { status, body } = await execute('get_backup_run_details', { run_id: 999 });
     expect(status).toBe(200);
     expect(body.data).toMatchObject({ success: false, error: expect.any(String) });
@@ -261,7 +261,7 @@ describe('POST /api/tools/execute', () => {
     },
   );
 
-  it('answers 404 to a tool that is not there', async () => {
+  it('answers 404 to an unknown tool', async () => {
     expect((await execute('drop_tables')).status).toBe(404);
   });
 

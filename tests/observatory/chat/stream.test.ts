@@ -41,7 +41,7 @@ describe('a plain answer', () => {
     ]);
   });
 
-  it('has no session when none is named', async () => {
+  it('has no session if none is given', async () => {
     scriptChat(chat.gateway, { text: ['Yes.'] });
     const { ended } = await askStream(chat.server, { question: 'Well?' });
     expect((await ended)[0]).toMatchObject({ type: 'info', session_id: null });
@@ -49,7 +49,7 @@ describe('a plain answer', () => {
     expect(await sql(chat.database.db, 'SELECT FROM chat_sessions')).toHaveLength(0);
   });
 
-  it('brings what was retrieved, which the model gets fenced and without secrets', async () => {
+  it('contains the found records, which the model gets fenced and without secrets', async () => {
     const token = `ghp_${'a1B2'.repeat(9)}`;
     const id = await insertLog(chat.database.db, {
       level: 'error',
@@ -82,7 +82,7 @@ describe('a plain answer', () => {
 });
 
 describe('tools', () => {
-  it('runs two of one iteration, in order, with one id over all events of a call', async () => {
+  it('runs two in one iteration, in order, with one id for all events of a call', async () => {
     const run = await insertRun(chat.database.db, { status: 'completed' });
     scriptChat(
       chat.gateway,
@@ -158,20 +158,23 @@ describe('tools', () => {
     ['with arguments that do not fit', 'get_backup_run_details', { run_id: 'x' }, /run_id/],
     ['that is not there', 'drop_tables', {}, /there is no tool drop_tables/],
     ['that only MCP has', 'trigger_backup_run', {}, /there is no tool trigger_backup_run/],
-  ])('says the error of a tool %s, and the model goes on', async (_case, name, args, error) => {
-    scriptChat(chat.gateway, { calls: [{ id: 'c1', name, args }] }, { text: ['So be it.'] });
-    const { ended } = await askStream(chat.server, { question: 'Try.' });
-    const events = await ended;
-    const end = events.find(({ type }) => type === 'tool_end');
-    expect(end).toMatchObject({ name, success: false, error: expect.stringMatching(error) });
-    expect(end).not.toHaveProperty('result');
-    expect(events.at(-1)).toMatchObject({ type: 'done', answer: 'So be it.' });
-    expect((await messages())[1]).toMatchObject({
-      status: 'completed',
-      tool_calls: [{ tool_call_id: 'c1', success: false }],
-    });
-    expect(await sql(chat.database.db, 'SELECT FROM backup_run_requests')).toHaveLength(0);
-  });
+  ])(
+    'returns the error of a tool %s, and the model continues',
+    async (_case, name, args, error) => {
+      scriptChat(chat.gateway, { calls: [{ id: 'c1', name, args }] }, { text: ['So be it.'] });
+      const { ended } = await askStream(chat.server, { question: 'Try.' });
+      const events = await ended;
+      const end = events.find(({ type }) => type === 'tool_end');
+      expect(end).toMatchObject({ name, success: false, error: expect.stringMatching(error) });
+      expect(end).not.toHaveProperty('result');
+      expect(events.at(-1)).toMatchObject({ type: 'done', answer: 'So be it.' });
+      expect((await messages())[1]).toMatchObject({
+        status: 'completed',
+        tool_calls: [{ tool_call_id: 'c1', success: false }],
+      });
+      expect(await sql(chat.database.db, 'SELECT FROM backup_run_requests')).toHaveLength(0);
+    },
+  );
 
   it.each<[string, string[], string[], string]>([
     [
@@ -205,7 +208,7 @@ describe('tools', () => {
     expect(sentMessages(2).at(-2)).toEqual({ role: 'assistant', content: answer });
   });
 
-  it('tells an error behind the text of all iterations', async () => {
+  it('appends an error to the text of all iterations', async () => {
     const calls = [{ id: 'c1', name: 'list_backup_runs' }];
     const error = { code: 500, message: 'inner' };
     scriptChat(chat.gateway, { text: ['I look.'], calls }, { text: ['It is'], error });
@@ -217,7 +220,7 @@ describe('tools', () => {
     expect((await messages())[1]).toMatchObject({ status: 'failed', content: 'I look.\n\nIt is' });
   });
 
-  it('cuts the texts of a long result, which stays JSON, and takes secrets out', async () => {
+  it('cuts the texts of a long result, which stays JSON, and removes secrets', async () => {
     const token = `ghp_${'a1B2'.repeat(9)}`;
     for (let n = 0; n < 20; n += 1) {
       await insertLog(chat.database.db, { message: `${token} ${'x'.repeat(3_000)}` });
@@ -235,7 +238,7 @@ describe('tools', () => {
 });
 
 describe('history', () => {
-  it('is the last messages of the session, role and content only, without the question', async () => {
+  it('contains the last messages of the session, with role and content only, and not the question', async () => {
     const session_id = randomUUID();
     scriptChat(chat.gateway, { text: ['One.'] }, { text: ['Two.'] });
     await (await askStream(chat.server, { session_id, question: 'First?' })).ended;
@@ -247,7 +250,7 @@ describe('history', () => {
     ]);
   });
 
-  it('is no longer than AGENT_HISTORY_MAX_MESSAGES', async () => {
+  it('has at most AGENT_HISTORY_MAX_MESSAGES messages', async () => {
     const session_id = randomUUID();
     await sql(chat.database.db, `INSERT INTO chat_sessions (id, username) VALUES ($1, 'ada')`, [
       session_id,

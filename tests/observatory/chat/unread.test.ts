@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { describe, expect, it } from 'vitest';
-import { EventStream } from '../../../lib/observatory/chat/event-stream.ts';
+import { ChatStream } from '../../../lib/observatory/chat/chat-stream.ts';
 import { readMessages, scriptChat, waitFor } from '../../support/chat.ts';
 import { setUpChat } from '../../support/chat-world.ts';
 import { untilAsleep } from '../../support/live.ts';
@@ -17,8 +17,8 @@ describe('an event stream', () => {
       new Promise<false>((resolve) => setImmediate(() => resolve(false))),
     ]);
 
-  it('waits with more than 64 KiB until they are read', async () => {
-    const stream = new EventStream();
+  it('buffers 64 KiB and then waits for the client', async () => {
+    const stream = new ChatStream();
     const { signal } = new AbortController();
     expect(await isSettled(stream.send(token(60_000), signal))).toBe(true);
     const second = stream.send(token(60_000), signal);
@@ -29,8 +29,8 @@ describe('an event stream', () => {
     await second;
   });
 
-  it('waits no longer than the turn', async () => {
-    const stream = new EventStream();
+  it('stops waiting when the turn ends', async () => {
+    const stream = new ChatStream();
     const turn = new AbortController();
     const sent = stream.send(token(70_000), turn.signal);
     expect(await isSettled(sent)).toBe(false);
@@ -60,7 +60,7 @@ describe('a client that does not read', () => {
     return client;
   }
 
-  it('keeps its turn waiting until the deadline, which stores it, and is then cut off', async () => {
+  it('delays its turn until the deadline, which stores it, and is then disconnected', async () => {
     scriptChat(chat.gateway, ...steps);
     const client = await askUnread();
     const asked = chat.gateway.requestsTo('/chat/completions').length;
@@ -78,7 +78,7 @@ describe('a client that does not read', () => {
     expect(await client.ended()).not.toContain('"type":"done"');
   });
 
-  it('gets the whole rest when it reads on in time', async () => {
+  it('gets the whole rest if it reads on in time', async () => {
     scriptChat(chat.gateway, ...steps);
     const client = await askUnread();
     chat.server.deps.clock.advance(280_000);

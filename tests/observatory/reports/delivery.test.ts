@@ -34,7 +34,7 @@ const send = (report_id: unknown, fields = {}) =>
 const read = async (id: string) => (await client.get(`/reports/${id}`)).body.data;
 
 describe('POST /reports with recipients', () => {
-  it('mails the report as text and HTML from SMTP_FROM, and keeps it as sent', async () => {
+  it('mails the report as text and HTML from SMTP_FROM, and stores it as sent', async () => {
     const { status, body } = await client.post('/reports', {
       ...WRITTEN,
       subject: 'Weekly',
@@ -62,7 +62,7 @@ describe('POST /reports with recipients', () => {
     expect(mail.requests).toEqual([]);
   });
 
-  it('takes an address in any case, once, as the operator wrote it', async () => {
+  it("accepts an address in any letter case, without duplicates, and uses the operator's spelling", async () => {
     const { recipients } = await create({ recipients: ['OPS@EXAMPLE.COM', ' ops@example.com '] });
     expect(recipients).toEqual([OPS]);
     expect(mail.delivered[0]?.to).toEqual([OPS]);
@@ -87,7 +87,7 @@ describe('POST /reports with recipients', () => {
     },
   );
 
-  it('allows nobody while SMTP_TO is unset', async () => {
+  it('allows nobody if SMTP_TO is not set', async () => {
     client = createObservatoryClient({
       db: database.db,
       environment: { ...mail.environment, SMTP_TO: undefined },
@@ -124,7 +124,7 @@ describe('a delivery that fails', () => {
     return kept;
   };
 
-  it('is 502 with the id of the report, which is kept as failed and can be sent later', async () => {
+  it('is 502 with the id of the report, which is stored as failed and can be sent later', async () => {
     mail.faults = [{ status: 422 }];
     const { id, error_message } = await fails();
     expect(error_message).toBe('the mail service answered 422: refused with 422');
@@ -141,7 +141,7 @@ describe('a delivery that fails', () => {
     expect(mail.requests).toHaveLength(2);
   });
 
-  it('has a reason without the key and on one line, whatever the service says', async () => {
+  it('has a reason on one line without the key, whatever the service answers', async () => {
     const key = mail.environment.RESEND_API_KEY?.replace('_', '\u202e_');
     const message = `no\nkey ${key}, no ghp_${'a'.repeat(36)}`;
     mail.faults = [{ status: 403, body: { statusCode: 403, name: 'x', message } }];
@@ -149,7 +149,7 @@ describe('a delivery that fails', () => {
     expect(error_message).toBe('the mail service answered 403: no key [redacted], no [redacted]');
   });
 
-  it('follows no redirect with the report', async () => {
+  it('does not follow redirects', async () => {
     const other = await startMailService();
     const redirect = { status: 307, headers: { Location: `${other.url}/emails` } };
     mail.faults = [redirect, redirect];
@@ -167,10 +167,10 @@ describe('a delivery that fails', () => {
   });
 
   it.each([
-    ['null in a refusal', 500, 'null', 'without a status: nothing that Resend would say'],
-    ['a text in a refusal', 502, '"down"', 'without a status: nothing that Resend would say'],
+    ['null in a refusal', 500, 'null', 'without a status: an unexpected body'],
+    ['a text in a refusal', 502, '"down"', 'without a status: an unexpected body'],
     ['a refusal of another shape', 403, { message: 'No.' }, 'without a status: No.'],
-    ['a success without an id', 200, {}, 'without a status: nothing that Resend would say'],
+    ['a success without an id', 200, {}, 'without a status: an unexpected body'],
   ])('is %s, tried twice', async (_case, status, body, reason) => {
     mail.faults = [
       { status, body },
@@ -186,7 +186,7 @@ describe('a delivery that fails', () => {
     mail = await startMailService();
   });
 
-  it('keeps when a report was sent before', async () => {
+  it('keeps the time of an earlier delivery', async () => {
     const { id, sent_at } = await create({ recipients: [OPS] });
     mail.faults = [{ status: 422 }];
     expect((await send(id, { recipients: [BOSS] })).status).toBe(502);
@@ -195,7 +195,7 @@ describe('a delivery that fails', () => {
 });
 
 describe('the Idempotency-Key', () => {
-  it('lets a mail whose answer was lost be tried again and mailed once', async () => {
+  it('prevents a second mail when an answer was lost', async () => {
     mail.faults = ['lost'];
     expect(await create({ recipients: [OPS] })).toMatchObject({ status: 'sent' });
     expect(mail.requests).toHaveLength(2);
@@ -211,7 +211,7 @@ describe('the Idempotency-Key', () => {
     expect(mail.requests[0]?.idempotencyKey).toMatch(new RegExp(`^report-${id}-[0-9a-f]{32}$`));
   });
 
-  it('is another for other recipients and for another report', async () => {
+  it('differs for other recipients and for another report', async () => {
     const { id } = await create({ recipients: [OPS] });
     await send(id, { recipients: [BOSS] });
     await create({ recipients: [OPS] });
@@ -219,7 +219,7 @@ describe('the Idempotency-Key', () => {
     expect(mail.delivered).toHaveLength(3);
   });
 
-  it('lets two processes that mail the same at once mail it once', async () => {
+  it('prevents two processes from mailing the same report twice', async () => {
     const { id } = await create();
     const other = createObservatoryClient({ db: database.db, environment: mail.environment });
     const answers = await Promise.all([
@@ -231,7 +231,7 @@ describe('the Idempotency-Key', () => {
     expect(mail.delivered).toHaveLength(1);
   });
 
-  it('that another request uses now gives 409, and the report stays as it is', async () => {
+  it('that another request is using gives 409, and the report is unchanged', async () => {
     const { id } = await create();
     const name = 'concurrent_idempotent_requests';
     mail.faults = [{ status: 409, body: { statusCode: 409, name, message: 'now' } }];
@@ -242,13 +242,13 @@ describe('the Idempotency-Key', () => {
 });
 
 describe('POST /reports/send', () => {
-  it('mails to all of SMTP_TO a report that was made for nobody', async () => {
+  it('mails a report without recipients to everybody in SMTP_TO', async () => {
     const { id } = await create();
     expect((await send(id)).body.data).toMatchObject({ recipients: [...ADDRESSES] });
     expect(mail.delivered[0]?.to).toEqual([...ADDRESSES]);
   });
 
-  it('mails no longer to a recipient who has left the allowlist', async () => {
+  it('does not mail to a recipient who was removed from SMTP_TO', async () => {
     const { id } = await create({ recipients: [BOSS] });
     client = createObservatoryClient({
       db: database.db,
@@ -270,7 +270,7 @@ describe('POST /reports/send', () => {
     expect(body.error.details[0].path).toBe('report_id');
   });
 
-  it('answers 400 without a report_id, also to the body of the MCP server', async () => {
+  it('answers 400 without a report_id, also for the body of the MCP server', async () => {
     const { status, body } = await client.post('/reports/send', {
       subject: 'x',
       content_markdown: 'y',

@@ -90,11 +90,11 @@ describe('with REPORTS_ACCEPT_INTERNAL=true', () => {
     ['POST', '/reports'],
     ['GET', '/sessions'],
     ['PUT', '/reports/send'],
-  ])('open nothing else: %s %s', async (method, path) => {
+  ])('give no access to %s %s', async (method, path) => {
     expect((await createClient('true').send(method, path, asMcp)).status).toBe(401);
   });
 
-  it('are kept as failed when they cannot be delivered', async () => {
+  it('are stored as failed if they cannot be delivered', async () => {
     mail.faults = [{ status: 422 }];
     const { status, body } = await createClient('true').post('/reports/send', REPORT, asMcp);
     expect(status).toBe(502);

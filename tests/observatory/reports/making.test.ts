@@ -80,7 +80,7 @@ async function insertRuns() {
 }
 
 describe('latest_backup', () => {
-  it('tells the run that started last, failed repositories first, and the runs before it', async () => {
+  it('describes the latest started run, failed repositories first, and the runs before it', async () => {
     await insertRuns();
     const report = await make('latest_backup');
     expect(report).toMatchObject({
@@ -126,7 +126,7 @@ describe('latest_backup', () => {
     expect(html.indexOf('#1</text>')).toBeLessThan(html.indexOf('#2</text>'));
   });
 
-  it('tells another run by its id, without the runs after it', async () => {
+  it('describes another run by its id, without the runs after it', async () => {
     const { good } = await insertRuns();
     const { subject, content_markdown } = await make('latest_backup', { run_id: good });
     expect(subject).toBe('Backup run 1: completed, 0 of 1 failed');
@@ -145,7 +145,7 @@ describe('latest_backup', () => {
 });
 
 describe('executive_summary', () => {
-  it('tells the 30 days before now: by day, what failed, the largest archives', async () => {
+  it('describes the last 30 days: by day, failures and the largest archives', async () => {
     await insertRun(database.db, { started_at: '2026-02-01T05:00:00Z', total_repos: 9, failed: 9 });
     await insertRuns();
     const { subject, content_markdown, content_html } = await make('executive_summary');
@@ -162,7 +162,7 @@ describe('executive_summary', () => {
     expect(content_html.match(/<rect /g)).toHaveLength(2);
   });
 
-  it('ends with a run when one is named', async () => {
+  it('ends with a run if one is given', async () => {
     const { good } = await insertRuns();
     const { content_markdown } = await make('executive_summary', { run_id: good });
     expect(content_markdown).toContain('From 2026-01-30 05:00 UTC to 2026-03-01 05:00 UTC.');
@@ -171,7 +171,7 @@ describe('executive_summary', () => {
 });
 
 describe('failure_investigation', () => {
-  it('tells the run that failed last: errors, logs, last good commits, actions and fixes', async () => {
+  it('describes the latest failed run: errors, logs, last good commits, actions and fixes', async () => {
     const { bad } = await insertRuns();
     await insertRun(database.db, { started_at: '2026-03-03T05:00:00Z', status: 'completed' });
     await insertFix(database.db, [bad], { title: 'DNS', description: 'Set a resolver' });
@@ -180,12 +180,12 @@ describe('failure_investigation', () => {
     expect(content_markdown).toContain(
       '| `acme/site` | `failed` | `could not resolve host` | `fetch gave up` | `abcdef012345` | not backed up |',
     );
-    expect(content_markdown).toContain('- Check the network path to the git host');
+    expect(content_markdown).toContain('- Check the network connection to the git host');
     expect(content_markdown).toContain('- `DNS: Set a resolver`');
     expect(content_html.match(/<rect /g)).toHaveLength(2);
   });
 
-  it('tells a run by its id', async () => {
+  it('describes a run by its id', async () => {
     const { good } = await insertRuns();
     const { content_markdown } = await make('failure_investigation', { run_id: good });
     expect(content_markdown).toContain('# Failures of run 1\n');
@@ -245,7 +245,7 @@ describe('every report', () => {
 });
 
 describe('POST /reports', () => {
-  it('takes a text of the caller in place of its own, without secrets and as safe HTML', async () => {
+  it("uses the caller's text instead of its own, without secrets and as safe HTML", async () => {
     const { content_markdown, content_html, subject } = await make('latest_backup', {
       subject: `Key ${TEST_SECRET}`,
       content_markdown: `**Look** at <script>x</script> ${TEST_SECRET}\u202e`,
@@ -257,7 +257,7 @@ describe('POST /reports', () => {
     );
   });
 
-  it('takes out a secret that a character nobody sees is in', async () => {
+  it('removes a secret that contains an invisible character', async () => {
     const hidden = `${TEST_SECRET.slice(0, 9)}\u202e${TEST_SECRET.slice(9)}`;
     const { subject, content_markdown } = await make('latest_backup', {
       subject: `Key ${hidden}`,
@@ -311,7 +311,7 @@ describe('GET /reports', () => {
     expect((await client.get('/reports?limit=51')).status).toBe(400);
   });
 
-  it('reads one by its id: 404 for an unknown, 422 for a malformed one', async () => {
+  it('returns one by its id, 404 for an unknown id and 422 for a malformed one', async () => {
     const report = await make('latest_backup');
     expect((await client.get(`/reports/${report.id.toUpperCase()}`)).body.data).toEqual(report);
     expect((await client.get(`/reports/${ID}`)).status).toBe(404);

@@ -66,7 +66,7 @@ describe('HTML of markdown', () => {
     expect(html.match(/<td><em>cell<\/em><\/td>/g)).toHaveLength(1_600);
   });
 
-  it('renders a table of ours with as many marks as others like to write into it', async () => {
+  it('renders our own table with any number of markers in its quoted text', async () => {
     const cells = Array.from({ length: 5 }, () => quote('*_~!|'.repeat(60)));
     const html = await renderHtml([
       { markdown: table(['A', 'B', 'C', 'D', 'E'], Array(200).fill(cells)) },
@@ -74,7 +74,7 @@ describe('HTML of markdown', () => {
     expect(html.match(/<td><code>\*_~!\|\*/g)).toHaveLength(1_000);
   });
 
-  it('holds no tag or address that is not allowed, whatever the text', async () => {
+  it('contains no forbidden tag or address, whatever the text', async () => {
     const piece = fc.constantFrom(
       ...['<', '>', '"', "'", '[', ']', '(', ')', '!', '`', '|', '\n', '\\', '&', '#', ':', '/'],
       ...['script', 'img src=', 'a href=', 'onerror=', 'javascript:', 'data:', 'svg', 'style', ' '],
@@ -96,13 +96,13 @@ describe('HTML of markdown', () => {
 });
 
 describe('quoted text', () => {
-  it('says what it said outside of a table', async () => {
+  it('is unchanged outside of a table', async () => {
     expect(await renderHtml([{ markdown: `Error: ${quote('a | b \\| `c`')}` }])).toBe(
       '<p>Error: <code>a | b \\| `c`</code></p>\n',
     );
   });
 
-  it('stays in its cell, and says what it said', async () => {
+  it('stays in its cell and is unchanged', async () => {
     const piece = fc.constantFrom(
       '`',
       '``',
@@ -134,7 +134,7 @@ describe('quoted text', () => {
     );
   });
 
-  it('is one line of bounded length', () => {
+  it('is one line of limited length', () => {
     expect(quote(`a\nb\u202e${'c'.repeat(1_000)}`, 10)).toBe('`a bcccccc…`');
   });
 });
@@ -142,7 +142,7 @@ describe('quoted text', () => {
 describe('the chart', () => {
   const point = { label: '2026-03-01', successRate: 50, duration: 1_000 };
 
-  it('has a bar for each rate as high as the rate, and a line of the durations', () => {
+  it('has a bar for each rate and a line for the durations', () => {
     const svg = drawChart([
       { ...point, successRate: 100, duration: 500 },
       point,
@@ -153,11 +153,11 @@ describe('the chart', () => {
     expect(svg).toMatch(/<polyline points="[\d.]+,114 [\d.]+,28 [\d.]+,28"/);
   });
 
-  it('is none without points', () => {
+  it('does not exist without points', () => {
     expect(drawChart([])).toBeNull();
   });
 
-  it('holds no tag of a label', () => {
+  it('contains no tag from a label', () => {
     const svg = drawChart([{ ...point, label: '"/><script>alert(1)</script>' }]);
     expect(svg).not.toContain('<script');
   });

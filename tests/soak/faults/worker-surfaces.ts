@@ -137,7 +137,7 @@ async function outcomeOf(run: ReturnType<typeof callWorker>, url?: string): Prom
     const { code, stdout } = await run;
     if (code === 0 && /^Run \d+ completed/.test(stdout)) return WORKS;
     // What the system and git say further is theirs, and differs between their versions.
-    const [why] = /the git host (does not answer|gave an answer that is not understood)/.exec(
+    const [why] = /the git host (does not answer|sent an unexpected response)/.exec(
       withoutAddress(stdout, url),
     ) ?? [/1 failed/.test(stdout) ? 'the repository failed' : stdout];
     return `exit code ${code}: ${why}`;

@@ -6,11 +6,11 @@ import type { OpenApi, Operation } from './operations.ts';
 import type { FuzzRequest } from './requests.ts';
 import type { FuzzAnswer } from './send.ts';
 
-/** Throws an Error that says in which way an answer is not what the document promises. */
+/** Throws an Error that explains how a response violates the document. */
 export type CheckAnswer = (request: FuzzRequest, answer: FuzzAnswer) => void;
 
 /**
- * Holds answers against the document: status, content type, headers and body, and against what holds for
+ * Validates answers against the document: status, content type, headers and body, and against what holds for
  * every answer: no failure of the server but a described 503, and a request id.
  */
 export function createAnswerCheck(

@@ -1,7 +1,8 @@
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { connect, createPostgres, type TestDatabase } from '../../support/databases.ts';
+import { connect } from '../../support/connection.ts';
+import { createPostgres, type TestDatabase } from '../../support/databases.ts';
 import { sql } from '../../support/records.ts';
 import { runScript } from '../../support/script.ts';
 import { findWrongFigures } from '../../support/summaries.ts';

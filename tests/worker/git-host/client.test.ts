@@ -5,8 +5,8 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { listInstallations, readAccount } from '../../../lib/worker/git-host/account.ts';
 import { createGitHostClient } from '../../../lib/worker/git-host/client.ts';
-import { explainHostFault } from '../../../lib/worker/git-host/faults.ts';
-import { listPages } from '../../../lib/worker/git-host/pages.ts';
+import { explainHostError } from '../../../lib/worker/git-host/errors.ts';
+import { listPages } from '../../../lib/worker/git-host/list-pages.ts';
 import { grantAppToken } from '../../support/git-host/state.ts';
 import { useLoginBench } from '../../support/hooks.ts';
 import { untilSleeping } from '../../support/logins.ts';
@@ -26,13 +26,13 @@ const clientOf = (signal = new AbortController().signal) =>
   });
 
 describe('the client of the git host', () => {
-  it.each([500, 502, 503, 429])('repeats a request that was answered %d', async (status) => {
+  it.each([500, 502, 503, 429])('retries a request after %d', async (status) => {
     bench.host.state.apiAnswers.push({ status }, { status });
     expect(await readAccount(clientOf())).toBe('ada');
     expect(bench.host.state.requests).toHaveLength(3);
   });
 
-  it('asks for the token anew for each request', async () => {
+  it('reads the token for each request', async () => {
     const client = clientOf();
     await readAccount(client);
     token = grantAppToken(bench.host.state, 'ada', 'Iv1.standin').access_token;
@@ -48,7 +48,7 @@ describe('the client of the git host', () => {
       /waiting 1[01] min, until 05:1[67]:\d\d UTC/,
     ],
     [{ limit: 'secondary', retryAfter: 42 } as const, /waiting 42 s, until 05:06:42 UTC/],
-  ])('waits a limit out and says until when: %j', async (limit, notice) => {
+  ])('waits for a rate limit and shows until when: %j', async (limit, notice) => {
     bench.host.state.apiAnswers.push(limit);
     const account = readAccount(clientOf());
     await untilSleeping(bench);
@@ -140,12 +140,12 @@ it('no page of a list is fetched from an address in the answer', async () => {
   server.close();
 });
 
-describe('a fault of the git host', () => {
-  it('names the host and its answer, and carries neither token nor request', async () => {
+describe('an error of the git host', () => {
+  it('contains the host and its response, but neither token nor request', async () => {
     bench.host.state.tokens.clear();
     const fault = await readAccount(clientOf()).then(
       () => null,
-      (error) => explainHostFault(error, bench.host.url),
+      (error) => explainHostError(error, bench.host.url),
     );
     expect(fault?.message).toMatch(/^127\.0\.0\.1:\d+ answered 401: Bad credentials/);
     expect(fault?.cause).toBeUndefined();
@@ -162,7 +162,7 @@ describe('a fault of the git host', () => {
     });
     const fault = await readAccount(client).then(
       () => null,
-      (error) => explainHostFault(error, connection.apiUrl),
+      (error) => explainHostError(error, connection.apiUrl),
     );
     expect(fault).toMatchObject({
       code: 'SERVICE_UNAVAILABLE',

@@ -1,0 +1,141 @@
+import type { Clock } from '../../clock.ts';
+import type { Log } from '../../log.ts';
+import type { ClientSettings } from './client-settings.ts';
+import { ClientStatements } from './client-statements.ts';
+import type { LeaseQueue, Release } from './lease-queue.ts';
+import type { MessageStream } from './message-stream.ts';
+import {
+  FatalError,
+  parameterMessage,
+  queryMessage,
+  readyMessage,
+  syncMessage,
+} from './messages.ts';
+import type { SharedSession } from './shared-session.ts';
+import { startTimeLimit } from './time-limit.ts';
+
+/** Shared by all clients of an embedded database: the one Postgres session and the queue for it. */
+export interface Shared {
+  session: SharedSession;
+  leases: LeaseQueue;
+  /** The settings reported to a new client. */
+  defaults: ReadonlyMap<string, string>;
+  /** The clients that may have made temporary tables or run PREPARE. */
+  makers: Set<object>;
+  log: Log;
+  clock: Clock;
+}
+
+/** How long a statement may run whose client has disconnected while others wait. */
+const DISCONNECTED_TIMEOUT_MS = 30_000;
+
+/**
+ * Drops what Postgres cannot tell apart by client: PREPARE statements and temporary tables. The clients'
+ * prepared statements are parsed again with their next use.
+ */
+const dropMade = 'DEALLOCATE ALL; DISCARD TEMP';
+
+const silent = { withhold: '', pass: () => undefined };
+const canceled = new FatalError('57014', 'canceling statement due to user request');
+
+/**
+ * One client of the shared Postgres session: its lease, settings and prepared statements. A client keeps
+ * its lease until its transaction ends.
+ */
+export class ClientSession {
+  readonly statements: ClientStatements;
+  readonly #shared: Shared;
+  readonly #settings: ClientSettings;
+  readonly #stream: MessageStream;
+  #release: Release | null = null;
+  #isRunning = false;
+
+  constructor(shared: Shared, stream: MessageStream, id: number, settings: ClientSettings) {
+    this.#shared = shared;
+    this.#settings = settings;
+    this.#stream = stream;
+    this.statements = new ClientStatements(`c${id}_`, shared.session);
+  }
+
+  /** Is the client in a transaction or in the middle of a batch? */
+  get holdsLease(): boolean {
+    return this.#release !== null;
+  }
+
+  /** Inspects an SQL text before it runs. */
+  noteText(sql: string): void {
+    this.#settings.noteText(sql);
+    if (/\b(temp|temporary|prepare)\b/i.test(sql)) this.#shared.makers.add(this);
+  }
+
+  /**
+   * Acquires a lease, runs messages that end with Sync, Flush or a simple query, and writes the answer.
+   * Throws the reason for which the client's connection must end.
+   */
+  async run(batch: readonly Buffer[]): Promise<void> {
+    const { clock, leases, session } = this.#shared;
+    const { signal } = this.#stream;
+    this.#isRunning = true;
+    if (this.#release === null) {
+      this.#release = await leases.acquire(signal);
+      await this.#settings.enter();
+      signal.throwIfAborted();
+    }
+    const pass = (output: Buffer) => this.#stream.write(output);
+    const missing = this.statements.beginBatch();
+    if (missing.length > 0) await session.run(missing, { withhold: '1ZA', pass });
+    const lift = startTimeLimit({
+      clock,
+      limitMs: DISCONNECTED_TIMEOUT_MS,
+      end: () => session.end(canceled, this),
+      condition: () => signal.aborted && leases.waiting > 0,
+    });
+    // Notifications (A) are dropped: their receiver is unknown.
+    const answer = await session.run(batch, { withhold: 'ZA', pass, owner: this }).finally(lift);
+    this.#isRunning = false;
+    this.#settings.noteTags(answer.tags);
+    if (answer.status === 'I') {
+      for (const change of await this.#settings.save()) pass(parameterMessage(...change));
+      this.#endLease();
+    }
+    // Only when the lease has ended, so that what the client does next finds it free.
+    if (answer.status !== null) pass(readyMessage(answer.status));
+  }
+
+  /** Cancels the client's running or waiting statement with 57014, and ends its connection. */
+  cancel(): void {
+    if (!this.#isRunning) return;
+    this.#stream.abort(canceled);
+    this.#shared.session.end(canceled, this);
+  }
+
+  /** Rolls back and removes everything of the client from the shared session. */
+  async leave(): Promise<void> {
+    const { session, leases, makers } = this.#shared;
+    try {
+      if (this.#release !== null) {
+        await this.#rollBack();
+        session.settings = null;
+      }
+      const closes = this.statements.closeAll();
+      const mustDrop = makers.delete(this) && makers.size === 0;
+      if (leases.closed || (closes.length === 0 && !mustDrop)) return;
+      this.#release ??= await leases.acquire();
+      await session.run([...closes, syncMessage], silent);
+      if (mustDrop) await session.ask(dropMade);
+    } finally {
+      this.#endLease();
+    }
+  }
+
+  /** Ends any transaction, and any error state that waits for a Sync. */
+  async #rollBack(): Promise<void> {
+    const rollback = queryMessage('ROLLBACK');
+    await this.#shared.session.run([rollback, syncMessage, rollback, syncMessage], silent);
+  }
+
+  #endLease(): void {
+    this.#release?.();
+    this.#release = null;
+  }
+}

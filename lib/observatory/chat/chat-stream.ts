@@ -1,0 +1,75 @@
+import type { ServerResponse } from 'node:http';
+import type { Clock } from '../../clock.ts';
+import type { ChatEvent } from './events.ts';
+
+/** How much is buffered for a slow client before the turn waits. */
+const MAX_BUFFERED_BYTES = 64 * 1024;
+/** How long a client may take to read the end of its answer. */
+const READ_WITHIN_MS = 60_000;
+
+/** The body of POST /chat/stream: `data: <json>` and a blank line for each event. */
+export class ChatStream {
+  readonly body: ReadableStream<Uint8Array>;
+  readonly #encoder = new TextEncoder();
+  readonly #gone = new AbortController();
+  #controller: ReadableStreamDefaultController<Uint8Array> | null = null;
+  #makeRoom: () => void = () => undefined;
+
+  constructor() {
+    this.body = new ReadableStream<Uint8Array>(
+      {
+        start: (controller) => {
+          this.#controller = controller;
+        },
+        pull: () => this.#makeRoom(),
+        cancel: () => this.#leave(),
+      },
+      { highWaterMark: MAX_BUFFERED_BYTES, size: (bytes) => bytes.byteLength },
+    );
+  }
+
+  /** Aborts when the client disconnects. */
+  get gone(): AbortSignal {
+    return this.#gone.signal;
+  }
+
+  /** Resolves when there is room for more, or when the signal aborts. Drops events once the client is gone. */
+  async send(event: ChatEvent, signal: AbortSignal): Promise<void> {
+    const controller = this.#controller;
+    if (controller === null) return;
+    controller.enqueue(this.#encoder.encode(`data: ${JSON.stringify(event)}\n\n`));
+    if ((controller.desiredSize ?? 0) > 0 || signal.aborted) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const stop = () => resolve();
+    this.#makeRoom = stop;
+    signal.addEventListener('abort', stop);
+    await promise;
+    signal.removeEventListener('abort', stop);
+  }
+
+  /** Ends the answer. */
+  close(): void {
+    this.#controller?.close();
+    this.#controller = null;
+  }
+
+  #leave(): void {
+    this.#controller = null;
+    this.#makeRoom();
+    this.#gone.abort();
+  }
+}
+
+/** Closes the connection of a client that does not read the end of its answer in time. */
+export async function cutWhenUnread(
+  outgoing: ServerResponse | undefined,
+  clock: Clock,
+): Promise<void> {
+  if (!outgoing || outgoing.closed) return;
+  const closed = new AbortController();
+  outgoing.once('close', () => closed.abort());
+  await clock.sleep(READ_WITHIN_MS, closed.signal).then(
+    () => outgoing.destroy(),
+    () => undefined, // it was read
+  );
+}

@@ -1,0 +1,203 @@
+import { randomUUID } from 'node:crypto';
+import type { Context } from 'hono';
+import * as z from 'zod';
+import { AppError } from '../errors.ts';
+import { hasSecretHeader } from '../http/authentication.ts';
+import type { HttpEnv } from '../http/env.ts';
+import { parseAddress } from '../http/network.ts';
+import { type Endpoint, endpoint } from '../http/route.ts';
+import { endSession } from '../records/ended-sessions.ts';
+import { clearSessionCookie, setSessionCookie } from '../users/session-cookie.ts';
+import type { TokenSubject } from '../users/tokens.ts';
+import { notConfigured } from '../users/user-check.ts';
+import { observatoryRoute, refused, sendData, wrapped } from './answers.ts';
+import type { ObservatoryDeps } from './observatory-deps.ts';
+
+const common = { ...observatoryRoute, tag: 'Login' } as const;
+
+const MAX_LOGIN_BYTES = 8 * 1024;
+
+/** The lengths are limited so that every guess costs the same. */
+const credentials = z
+  .object({
+    username: z.string().min(1).max(256),
+    password: z.string().min(1).max(1024).meta({ format: 'password' }),
+  })
+  .meta({ id: 'Login' });
+
+const accessToken = z
+  .object({ access_token: z.string(), token_type: z.literal('bearer') })
+  .meta({ id: 'AccessToken' });
+
+const session = z
+  .object({
+    username: z.string(),
+    expires_at: z.iso.datetime().meta({ description: 'When the cookie expires, in UTC.' }),
+  })
+  .meta({ id: 'BrowserSession' });
+
+const loginCode = z
+  .object({ code: z.string().min(1).max(256) })
+  .meta({ id: 'LoginCode', description: 'The code of a login link. It is good once.' });
+
+const refusals = {
+  429: refused('Too many failures (LOGIN_LOCKED) or requests. Retry-After says how long to wait.'),
+  503: refused('The database or the configuration is not available.'),
+};
+
+/** POST /auth/login, POST and DELETE /auth/session, and GET /auth/me. */
+export const authEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
+  endpoint(
+    {
+      ...common,
+      method: 'post',
+      path: '/auth/login',
+      access: 'public',
+      summary: 'Log in with a user name and password, and get an access token',
+      description:
+        'Failures are counted by client address. A caller with X-Internal-Secret can pass the address of its own client in X-Client-Address.',
+      body: { encoding: 'form', schema: credentials, maxBytes: MAX_LOGIN_BYTES },
+      responses: {
+        200: { description: 'The token.', schema: accessToken },
+        401: refused('Wrong user name or password.'),
+        ...refusals,
+      },
+    },
+    async ({ body }, deps: ObservatoryDeps, c) => {
+      const subject = await logIn(c, deps, () => verifyPassword(deps, body));
+      const token = await issueToken(deps, subject);
+      return c.json({ access_token: token, token_type: 'bearer' });
+    },
+  ),
+  endpoint(
+    {
+      ...common,
+      method: 'post',
+      path: '/auth/session',
+      access: 'public',
+      summary: 'Log in a browser: a user name and a password, or a login code, for a cookie',
+      description:
+        'The cookie holds an access token that no script can read: `__Host-session` over https, `session` over plain http. Failures are counted as those of /auth/login.',
+      body: {
+        encoding: 'json',
+        schema: z.union([credentials, loginCode]),
+        maxBytes: MAX_LOGIN_BYTES,
+      },
+      responses: {
+        200: wrapped('The session.', session),
+        401: refused('Wrong user name or password, or a code that is no longer good.'),
+        ...refusals,
+      },
+    },
+    async ({ body }, deps: ObservatoryDeps, c) => {
+      const { clock, config } = deps;
+      const subject = await logIn(c, deps, () =>
+        'code' in body ? redeemCode(deps, body) : verifyPassword(deps, body),
+      );
+      const token = await issueToken(deps, { ...subject, sessionId: randomUUID() });
+      const seconds = config.JWT_EXPIRES_MINUTES * 60;
+      setSessionCookie(c, token, seconds);
+      return sendData(c, 'Logged in', {
+        username: subject.username,
+        expires_at: new Date(clock.now() + seconds * 1000).toISOString(),
+      });
+    },
+  ),
+  endpoint(
+    {
+      ...common,
+      method: 'delete',
+      path: '/auth/session',
+      access: 'user',
+      summary: 'Log out a browser: its cookie and token are no longer valid',
+      responses: { 200: wrapped('It is logged out.', z.object({})) },
+    },
+    async (_input, { db }: ObservatoryDeps, c) => {
+      const current = c.get('browserSession');
+      if (current !== null) await endSession(db, current);
+      clearSessionCookie(c);
+      return sendData(c, 'Logged out', {});
+    },
+  ),
+  endpoint(
+    {
+      ...common,
+      method: 'get',
+      path: '/auth/me',
+      access: 'user',
+      summary: 'Read the user of the access token',
+      responses: {
+        200: wrapped('The user.', z.object({ username: z.string() }).meta({ id: 'Me' })),
+      },
+    },
+    (_input, _deps: ObservatoryDeps, c) =>
+      sendData(c, 'Read the user of the token', { username: c.get('user') }),
+  ),
+];
+
+/**
+ * Logs a user in by `verify`, and counts failures by client address. Throws UNAUTHORIZED when `verify` returns
+ * null.
+ */
+async function logIn(
+  c: Context<HttpEnv>,
+  deps: ObservatoryDeps,
+  verify: () => Promise<TokenSubject | null>,
+): Promise<TokenSubject> {
+  if (deps.users.tokens === null) throw notConfigured();
+  const address = loginAddress(c, deps);
+  const attempt = await deps.lockout.begin(address);
+  let subject: TokenSubject | null;
+  try {
+    subject = await verify();
+  } catch (error) {
+    await attempt.cancel();
+    throw error;
+  }
+  if (subject === null) {
+    attempt.fail();
+    deps.log.warn('a login failed', { request_id: c.get('requestId'), address });
+    throw wrongCredentials();
+  }
+  await attempt.succeed();
+  return subject;
+}
+
+async function verifyPassword(
+  { checkPassword }: ObservatoryDeps,
+  { username, password }: z.output<typeof credentials>,
+): Promise<TokenSubject | null> {
+  const verified = await checkPassword(username, password);
+  return verified && { username, ...verified };
+}
+
+/** Codes are issued for AUTH_USERNAME only, which has no stored password. */
+async function redeemCode(
+  { loginCodes }: ObservatoryDeps,
+  { code }: z.output<typeof loginCode>,
+): Promise<TokenSubject | null> {
+  const username = loginCodes?.redeem(code) ?? null;
+  return username === null ? null : { username, credential: null };
+}
+
+function issueToken({ users }: ObservatoryDeps, subject: TokenSubject): Promise<string> {
+  if (users.tokens === null) throw notConfigured();
+  return users.tokens.issue(subject);
+}
+
+/**
+ * The address whose failures are counted: the client's, or with a valid X-Internal-Secret the one in
+ * X-Client-Address.
+ */
+function loginAddress(c: Context<HttpEnv>, { config }: ObservatoryDeps): string {
+  const named = hasSecretHeader(c, config)
+    ? parseAddress(c.req.header('x-client-address')?.trim() ?? '')
+    : null;
+  return named ?? c.get('clientAddress');
+}
+
+function wrongCredentials(): AppError {
+  return new AppError('UNAUTHORIZED', 'wrong user name or password', {
+    headers: { 'WWW-Authenticate': 'Bearer realm="observatory"' },
+  });
+}

@@ -1,0 +1,141 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { createBackupsApp } from '../../lib/backups/app.ts';
+import { startStaleRunSweep } from '../../lib/backups/stale-run-sweep.ts';
+import { type Client, createClient } from '../support/client.ts';
+import { createPostgres, type TestDatabase } from '../support/databases.ts';
+import { TEST_SECRET, type TestDepsOptions, withSecret } from '../support/deps.ts';
+import { empty, insertRun, sql } from '../support/records.ts';
+
+const PATH = '/api/cron/sweep-stale-runs';
+const MINUTE_MS = 60_000;
+const CRON_SECRET = 'a-secret-of-the-cron-of-tests-0123456789';
+
+let database: TestDatabase;
+
+beforeAll(async () => {
+  database = await createPostgres();
+});
+afterAll(() => database.close());
+beforeEach(() => empty(database.db));
+
+/** A client whose database was just used and has one stale run. */
+async function withStaleRun(
+  options: TestDepsOptions = {},
+): Promise<{ client: Client; id: number }> {
+  const client = createClient({ db: database.db, ...options });
+  const started = new Date(client.deps.clock.now() - 31 * MINUTE_MS).toISOString();
+  const id = await insertRun(client.deps.db, { status: 'running', started_at: started });
+  return { client, id };
+}
+
+const statusOf = async (id: number) =>
+  (await sql<{ status: string }>(database.db, `SELECT status FROM backup_runs WHERE id = ${id}`))[0]
+    ?.status;
+
+describe.each(['GET', 'POST'])('%s /api/cron/sweep-stale-runs', (method) => {
+  it('fails stale runs and names them', async () => {
+    const { client, id } = await withStaleRun();
+    const { status, body } = await client.send(method, PATH);
+    expect(status).toBe(200);
+    expect(body).toEqual({ swept: 1, run_ids: [id] });
+    expect(await statusOf(id)).toBe('failed');
+    expect(client.deps.logged).toContainEqual(expect.objectContaining({ run_id: id }));
+  });
+
+  it('accepts CRON_SECRET as a bearer token, and INTERNAL_SECRET', async () => {
+    const { client } = await withStaleRun({ environment: { CRON_SECRET } });
+    for (const secret of [CRON_SECRET, TEST_SECRET]) {
+      const { status } = await client.send(method, PATH, { Authorization: `Bearer ${secret}` });
+      expect(status).toBe(200);
+    }
+    const { status } = await client.send(method, PATH, { 'X-Internal-Secret': CRON_SECRET });
+    expect(status).toBe(401);
+  });
+});
+
+it('a body without the secret is rejected before it is read', async () => {
+  const { client } = await withStaleRun();
+  const response = await createBackupsApp(client.deps).request(PATH, {
+    method: 'POST',
+    body: 'x'.repeat(2 ** 21),
+  });
+  expect(response.status).toBe(401);
+});
+
+describe('the sweep', () => {
+  it('does not touch a database that was never used', async () => {
+    const queried = vi.spyOn(database.db, 'query');
+    const client = createClient({ db: database.db });
+    const { body } = await client.get(PATH);
+    expect(body).toEqual({ skipped: true, reason: 'the database is not in use' });
+    expect(queried).not.toHaveBeenCalled();
+    queried.mockRestore();
+  });
+
+  it('does not touch a database that was last used more than 10 minutes ago', async () => {
+    const { client, id } = await withStaleRun();
+    client.deps.clock.advance(10 * MINUTE_MS + 1);
+    expect((await client.get(PATH)).body).toMatchObject({ skipped: true });
+    expect(await statusOf(id)).toBe('running');
+  });
+
+  it('does not count as use itself, so that an idle database falls asleep', async () => {
+    const { client } = await withStaleRun();
+    client.deps.clock.advance(9 * MINUTE_MS);
+    expect((await client.get(PATH)).body).toMatchObject({ swept: 1 });
+    client.deps.clock.advance(2 * MINUTE_MS);
+    expect((await client.get(PATH)).body).toMatchObject({ skipped: true });
+  });
+
+  it('follows STALE_RUN_AFTER_MINUTES', async () => {
+    const { client } = await withStaleRun({ environment: { STALE_RUN_AFTER_MINUTES: '45' } });
+    expect((await client.get(PATH)).body).toEqual({ swept: 0, run_ids: [] });
+  });
+
+  it('needs its secret even while API_REQUIRE_AUTH is false', async () => {
+    const { client } = await withStaleRun({ environment: { API_REQUIRE_AUTH: 'false' } });
+    expect((await client.get(PATH, {})).status).toBe(401);
+    expect((await client.get(PATH, withSecret)).status).toBe(200);
+  });
+
+  it('returns 503 when neither secret is configured', async () => {
+    const { client } = await withStaleRun({
+      environment: { API_REQUIRE_AUTH: 'false', INTERNAL_SECRET: undefined },
+    });
+    expect((await client.get(PATH, {})).status).toBe(503);
+  });
+});
+
+describe('sweeping in the local server', () => {
+  let sweeping: ReturnType<typeof startStaleRunSweep> | null = null;
+  afterEach(() => sweeping?.stop());
+
+  it('happens every 10 minutes until it is stopped', async () => {
+    const { client, id } = await withStaleRun();
+    sweeping = startStaleRunSweep(client.deps);
+    client.deps.clock.advance(10 * MINUTE_MS - 1);
+    expect(await statusOf(id)).toBe('running');
+    client.deps.clock.advance(1);
+    await vi.waitFor(async () => expect(await statusOf(id)).toBe('failed'));
+    await vi.waitFor(() => expect(client.deps.clock.sleepers()).toBe(1));
+    await sweeping.stop();
+    expect(client.deps.clock.sleepers()).toBe(0);
+  });
+
+  it('continues after a failed sweep, and logs it', async () => {
+    const { client } = await withStaleRun();
+    const broken = { ...client.deps, databaseUse: { ...client.deps.databaseUse } };
+    broken.databaseUse.lastUse = async () => {
+      throw new Error('no answer');
+    };
+    sweeping = startStaleRunSweep(broken);
+    for (const failures of [1, 2]) {
+      client.deps.clock.advance(10 * MINUTE_MS);
+      await vi.waitFor(() => {
+        const logged = client.deps.logged.filter(({ level }) => level === 'error');
+        expect(logged).toHaveLength(failures);
+        expect(client.deps.clock.sleepers()).toBe(1);
+      });
+    }
+  });
+});
