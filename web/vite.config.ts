@@ -6,7 +6,8 @@ const server = process.env.SERVER_URL ?? 'http://127.0.0.1:8080';
 export default defineConfig({
   base: '/app/',
   plugins: [react()],
-  build: { target: 'es2022', sourcemap: false },
+  // Browsers that know light-dark(), which must not be rewritten: Mantine sets the color scheme.
+  build: { target: ['chrome123', 'edge123', 'firefox128', 'safari17.5'], sourcemap: false },
   // `npm run dev`: everything but the page itself is asked of a server that runs already.
   server: { proxy: { '^/(?!app/)': server } },
 });

@@ -1,7 +1,7 @@
-/** Where the page is. Its own places are below. */
+/** The path of the page. Its routes are below. */
 export const PAGE_PATH = '/app';
 
-/** Headers of every file of the page: it runs its own scripts alone, and asks no other host. */
+/** Headers of the page's files: only its own scripts run, and only this server is contacted. */
 export const PAGE_HEADERS: Readonly<Record<string, string>> = {
   // Mantine writes its theme as a style element, and charts have style attributes.
   'Content-Security-Policy': [
@@ -17,7 +17,7 @@ export const PAGE_HEADERS: Readonly<Record<string, string>> = {
   'Referrer-Policy': 'no-referrer',
 };
 
-/** Is it a browser that opens the server's address? Programs that speak MCP there do not ask for a page. */
+/** Does a browser open the server's address? MCP clients, which use it too, do not ask for HTML. */
 export function opensPage(request: Request): boolean {
   const { pathname } = new URL(request.url);
   if (pathname === PAGE_PATH) return true;

@@ -1,4 +1,4 @@
-import { readdir, stat } from 'node:fs/promises';
+import { readdir, rename, rm, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { execa } from 'execa';
 
@@ -7,7 +7,7 @@ const WEB = resolve(import.meta.dirname, '../../web');
 /** Where the built page is. */
 export const PAGE_FOLDER = join(WEB, 'dist');
 
-/** Builds the page unless it is there and newer than its sources. `say` is told when it takes a while. */
+/** Builds the page unless it is newer than its sources. Calls `say` when it has to build. */
 export async function buildPageWhenStale(say: (text: string) => void): Promise<void> {
   const built = await changedAt(join(PAGE_FOLDER, 'index.html'));
   if (built !== null && built > (await newestSource())) return;
@@ -15,9 +15,16 @@ export async function buildPageWhenStale(say: (text: string) => void): Promise<v
   await buildPage();
 }
 
-/** Throws what the builder printed when it fails. */
-export async function buildPage(): Promise<void> {
-  await execa({ cwd: WEB, preferLocal: true })`vite build --logLevel warn`;
+/** Builds the page beside the one that may be served now, then replaces it. Throws what the builder printed. */
+async function buildPage(): Promise<void> {
+  const folder = `${PAGE_FOLDER}-${process.pid}`;
+  try {
+    await execa({ cwd: WEB, preferLocal: true })`vite build --logLevel error --outDir ${folder}`;
+    await rm(PAGE_FOLDER, { recursive: true, force: true });
+    await rename(folder, PAGE_FOLDER);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
 }
 
 async function newestSource(): Promise<number> {

@@ -1,7 +1,7 @@
 import '@mantine/core/styles.css';
 import '@mantine/notifications/styles.css';
 import '@mantine/spotlight/styles.css';
-import { createTheme, MantineProvider } from '@mantine/core';
+import { type CSSVariablesResolver, createTheme, MantineProvider } from '@mantine/core';
 import { Notifications } from '@mantine/notifications';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
@@ -10,9 +10,27 @@ import { createRoot } from 'react-dom/client';
 import { ApiError } from './api/client.ts';
 import { createAppRouter } from './router.tsx';
 
+const usedColors = ['teal', 'red', 'orange', 'blue', 'gray'];
+
+/** Darker (in the dark theme, lighter) than Mantine's own: text on a tint has too little contrast with those. */
+function readableTints(shade: number, mixed: string): Record<string, string> {
+  return Object.fromEntries(
+    usedColors.map((color) => [
+      `--mantine-color-${color}-light-color`,
+      `color-mix(in srgb, var(--mantine-color-${color}-${shade}), ${mixed} 35%)`,
+    ]),
+  );
+}
+
+const resolveVariables: CSSVariablesResolver = () => ({
+  variables: {},
+  light: { '--mantine-color-dimmed': 'var(--mantine-color-gray-7)', ...readableTints(9, 'black') },
+  dark: { '--mantine-color-dimmed': 'var(--mantine-color-dark-1)', ...readableTints(3, 'white') },
+});
+
 const theme = createTheme({
   primaryColor: 'teal',
-  primaryShade: { light: 9, dark: 8 },
+  primaryShade: 9,
   autoContrast: true,
   cursorType: 'pointer',
 });
@@ -40,7 +58,11 @@ const root = document.getElementById('root');
 if (root === null) throw new Error('the page has no #root');
 createRoot(root).render(
   <StrictMode>
-    <MantineProvider theme={theme} defaultColorScheme="auto">
+    <MantineProvider
+      theme={theme}
+      cssVariablesResolver={resolveVariables}
+      defaultColorScheme="auto"
+    >
       <Notifications />
       <QueryClientProvider client={queries}>
         <RouterProvider router={router} />

@@ -84,7 +84,7 @@ export function LoginPage() {
               label="Password"
               autoComplete="current-password"
               required
-              data-autofocus
+              autoFocus
             />
             <Button type="submit" loading={login.isPending}>
               Log in

@@ -55,10 +55,10 @@ function RunDetails({ run, results }: { run: Schemas['BackupRun']; results: read
           />
         </Stack>
       )}
-      {run.error_message !== '' && (
+      {run.status === 'failed' && (
         <Alert color="red" title="The run failed">
           <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-            {run.error_message}
+            {run.error_message || 'No reason was recorded.'}
           </Text>
         </Alert>
       )}
