@@ -61,7 +61,7 @@ it('filters by the beginning of paths, and says when there are more than it list
   expect(await inspect({ prefix: 'sr[c]' })).toMatchObject({ returned: 0, truncated: false });
 });
 
-it('stops where an answer is full, and says that there are more', async () => {
+it('stops when the response is full, and reports that there are more', async () => {
   const id = await app.git('rev-parse', `${await app.commit({ a: '' })}:a`);
   const names = Array.from({ length: 9 }, (_, n) => `${n}${'x'.repeat(4_399)}`);
   const input = join(archives.outside, 'tree');
@@ -102,7 +102,7 @@ describe('the default branch', () => {
 });
 
 describe('a file', () => {
-  it('comes as text where it is UTF-8, else as base64', async () => {
+  it('is returned as text if it is UTF-8, else as base64', async () => {
     const binary = Buffer.from([0xff, 0xfe, 0, 1]);
     await writeFile(join(app.path, 'icon'), binary);
     await app.commit({ 'a.txt': 'größer\r\n', bom: '\ufeffx', zero: 'a\0b' });
@@ -137,7 +137,7 @@ describe('a file', () => {
     expect([encoding, content]).toEqual(['base64', shown.toString('base64')]);
   });
 
-  it('comes as it is stored, whatever the attributes of the repository say', async () => {
+  it('is returned as stored, whatever the git attributes', async () => {
     const attributes = '* text eol=crlf export-subst working-tree-encoding=UTF-16 filter=x ident\n';
     await app.commit({ 'a.txt': '$Id$ $Format:%H$\n' });
     await app.commit({ '.gitattributes': attributes.replace('working-tree-encoding=UTF-16 ', '') });
@@ -162,7 +162,7 @@ describe('a file', () => {
     );
   });
 
-  it('is refused where it is missing, or its name is not exact', async () => {
+  it('is rejected where it is missing, or its name is not exact', async () => {
     await app.commit({ 'src/a.txt': '' });
     await archives.bundle(NAME, app);
     for (const path of ['a.txt', 'src/A.txt', './src/a.txt', 'src//a.txt']) {
@@ -181,11 +181,11 @@ it.each([
   ['C:/a', 'is absolute'],
   ['a\\b', 'contains a backslash'],
   ['a\0b', 'contains NUL'],
-])('refuses the file_path %j before it looks for the archive', async (path, fault) => {
+])('rejects the file_path %j before it looks for the archive', async (path, fault) => {
   await expect(extract(path)).rejects.toThrow(`file_path ${fault}, which is not allowed`);
 });
 
-describe('a bundle that is not whole', () => {
+describe('an incomplete bundle', () => {
   it('is not listed when its pack is damaged', async () => {
     await app.commit({ 'a.txt': 'one' });
     const bytes = await archives.bundle(NAME, app);

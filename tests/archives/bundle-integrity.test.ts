@@ -30,7 +30,7 @@ function proof(outcomes: Partial<Record<string, string>> = {}) {
   };
 }
 
-/** The proof as an error tells it. */
+/** The proof as listed in an error. */
 const told = (outcomes: Partial<Record<string, string>>) =>
   Object.entries(proof(outcomes))
     .map(([name, outcome]) => `${name} ${outcome}`)
@@ -45,7 +45,7 @@ async function refusal(name = 'team/app'): Promise<string> {
   return failure?.message ?? 'it was found valid';
 }
 
-it('proves a whole bundle, with its refs at their commits', async () => {
+it('verifies an intact bundle, and lists its refs with their commits', async () => {
   await app.git('tag', '-a', '-m', 'first', 'v1', 'main~1');
   const bytes = await archives.bundle('team__app.bundle', app);
   const [main, first] = [await app.git('rev-parse', 'main'), await app.git('rev-parse', 'main~1')];
@@ -71,7 +71,7 @@ it('proves a whole bundle, with its refs at their commits', async () => {
   expect(await archives.leftovers()).toEqual([]);
 });
 
-it('refuses another SHA-256 than the recorded one, and still says what else holds', async () => {
+it('rejects another SHA-256 than the recorded one, and still says what else holds', async () => {
   const bytes = await archives.bundle('team__app.bundle', app);
   archives.records.set('team/app', { archive_key: '', archive_sha256: 'ab'.repeat(32) });
   expect(await refusal()).toBe(
@@ -79,7 +79,7 @@ it('refuses another SHA-256 than the recorded one, and still says what else hold
   );
 });
 
-it('names the damage beside a SHA-256 that is not the recorded one', async () => {
+it('names the damage next to a SHA-256 that is not the recorded one', async () => {
   const bytes = await archives.bundle('team__app.bundle', app);
   archives.records.set('team/app', { archive_key: '', archive_sha256: sha256(bytes) });
   await archives.write('team__app.bundle', bytes.subarray(0, -30));
@@ -96,7 +96,7 @@ it('accepts a bundle that was recorded while it was being read', async () => {
   expect(answer.expected_sha256).toBe(sha256(bytes));
 });
 
-it('finds a flipped bit wherever it is in the pack', async () => {
+it('detects a flipped bit anywhere in the pack', async () => {
   const bytes = await archives.bundle('team__app.bundle', app);
   const pack = bytes.indexOf('PACK');
   const step = Math.ceil((bytes.length - pack) / 12);
@@ -108,7 +108,7 @@ it('finds a flipped bit wherever it is in the pack', async () => {
   }
 });
 
-it.each([1, 20, 100])('finds a bundle that lacks its last %d bytes', async (missing) => {
+it.each([1, 20, 100])('detects a bundle that lacks its last %d bytes', async (missing) => {
   const bytes = await archives.bundle('team__app.bundle', app);
   await archives.write('team__app.bundle', bytes.subarray(0, -missing));
   expect(await refusal()).toMatch(/^CORRUPT_ARCHIVE: .*pack_checksum failed/);
@@ -124,7 +124,7 @@ it('calls damage what makes git ask for more memory than there may be', async ()
   expect(await refusal()).toMatch(/^CORRUPT_ARCHIVE: .*pack_checksum failed/);
 });
 
-it('finds what was added behind the pack', async () => {
+it('detects data after the pack', async () => {
   const bytes = await archives.bundle('team__app.bundle', app);
   await archives.write('team__app.bundle', Buffer.concat([bytes, Buffer.from('more')]));
   expect(await refusal()).toMatch(/^CORRUPT_ARCHIVE: /);
@@ -151,7 +151,7 @@ it.each([
     `# v3 git bundle\n@teleport=1\n\nPACK${'\0'.repeat(8)}`,
     'requires an unknown capability',
   ],
-])('refuses %s', async (_, text, reason) => {
+])('rejects %s', async (_, text, reason) => {
   await archives.write('team__app.bundle', text);
   const message = await refusal();
   expect(message).toMatch(/^CORRUPT_ARCHIVE: team__app\.bundle: /);
@@ -222,7 +222,7 @@ describe('a history that is not complete', () => {
   });
 });
 
-it('finds old commits whole that a check of their form would refuse', async () => {
+it('accepts old commits that strict checks would reject', async () => {
   const tree = await app.git('rev-parse', 'main^{tree}');
   const commit = `tree ${tree}\nauthor A <a@b> 1 +051800\ncommitter A <a@b> 1 +0000\n\nold\n`;
   await archives.write('commit', commit);
@@ -234,7 +234,7 @@ it('finds old commits whole that a check of their form would refuse', async () =
   expect((await verify()).integrity_status).toBe('VALID_UNRECORDED');
 });
 
-it('proves a bundle with SHA-256 objects', async () => {
+it('verifies a bundle with SHA-256 objects', async () => {
   await git(archives.outside, 'init', '--quiet', '--object-format=sha256', 'new');
   const modern = await archives.repository('new');
   await modern.commit({ 'a.txt': 'one' });
@@ -242,7 +242,7 @@ it('proves a bundle with SHA-256 objects', async () => {
   expect((await verify()).proof).toEqual(proof());
 });
 
-it('takes every character that git takes in the name of a ref', async () => {
+it('accepts every character that git allows in the name of a ref', async () => {
   const name = 'refs/heads/a\u2028b\u0085größe';
   await app.git('update-ref', name, 'main');
   await archives.bundle('team__app.bundle', app, name);
@@ -262,7 +262,7 @@ it('lists as many refs as an answer holds, and says so', async () => {
   expect(JSON.stringify(answer).length).toBeLessThan(40_000);
 });
 
-it('says that there is no room before it unpacks, and does not go on hashing', async () => {
+it('reports missing disk space before it unpacks, and stops hashing', async () => {
   await archives.bundle('team__app.bundle', app);
   // To read that much takes longer than the test may.
   await truncate(join(archives.root, 'team__app.bundle'), 10 ** 12);
@@ -273,7 +273,7 @@ it('says that there is no room before it unpacks, and does not go on hashing', a
   });
 });
 
-it('gives no verdict on a whole bundle that is too large to unpack', async () => {
+it('does not judge an intact bundle that is too large to unpack', async () => {
   const bytes = await archives.bundle('team__app.bundle', app);
   const limits = { unpackedBundleBytes: bytes.length - 1 };
   const answer = archives.reader({ limits }).verify('team/app', anyCall);
@@ -288,7 +288,7 @@ it('does not unpack a bundle of more than the given number of objects', async ()
   await expect(answer).rejects.toThrow(/^INCOMPLETE_HISTORY: .*it has more than 2 objects/);
 });
 
-it('verifies two bundles at once', async () => {
+it('verifies two bundles concurrently', async () => {
   await archives.bundle('team__app.bundle', app);
   await archives.bundle('team__other.bundle', app);
   const reader = archives.reader();

@@ -63,7 +63,7 @@ it('never starts work whose caller stopped waiting', async () => {
   expect(started).toEqual(['first', 'next']);
 });
 
-it('passes failures on and gives the place to the next', async () => {
+it('passes failures on and starts the next', async () => {
   const limit = createCallerLimit({ total: 1, perCaller: 1 });
   await expect(limit('ada', signal, () => Promise.reject(new Error('no')))).rejects.toThrow('no');
   expect(await limit('ada', signal, async () => 'yes')).toBe('yes');

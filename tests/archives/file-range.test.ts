@@ -43,11 +43,11 @@ describe('a range of lines', () => {
     [{ startLine: 3, endLine: 2 }, 'end_line is before start_line'],
     [{ startLine: 3, offset: 2 }, 'use offset and length, or start_line and end_line, not both'],
     [{ endLine: 3, length: 2 }, 'use offset and length, or start_line and end_line, not both'],
-  ])('%j is refused', async (range, message) => {
+  ])('%j is rejected', async (range, message) => {
     await expect(take(text, range)).rejects.toThrow(message);
   });
 
-  it('of what is not text is refused', async () => {
+  it('of what is not text is rejected', async () => {
     await expect(take(Buffer.from([0, 1]), { startLine: 1 })).rejects.toThrow(
       'the file is not text and has no lines: use offset and length',
     );
@@ -82,14 +82,14 @@ describe('a range of bytes', () => {
     });
   });
 
-  it('behind the end is refused', async () => {
+  it('behind the end is rejected', async () => {
     await expect(take(text, { offset: 22 })).rejects.toThrow(
       'offset 22 is past the end: the file as shown has 21 bytes',
     );
   });
 });
 
-describe('more than an answer holds', () => {
+describe('more than fits a response', () => {
   const files: [string, string | Buffer][] = [
     ['lines', Array.from({ length: 9_000 }, (_, n) => `line ${n} "größer" 😀\n`).join('')],
     ['one long line', '😀é"\\'.repeat(30_000)],
@@ -104,7 +104,7 @@ describe('more than an answer holds', () => {
     expect(answer.truncated).toBe(true);
   });
 
-  it.each(files)('can be asked for part by part, as each part says: %s', async (_, content) => {
+  it.each(files)('can be read part by part, as each part suggests: %s', async (_, content) => {
     const parts: Buffer[] = [];
     for (let range: FileRange | null = {}; range !== null; ) {
       const answer = await take(content, range);
@@ -135,14 +135,14 @@ describe('more than an answer holds', () => {
   });
 });
 
-/** The range that an answer asks to call again with. */
+/** The range that a response suggests for the next call. */
 function next(rest: string | undefined): FileRange | null {
   if (rest === undefined) return null;
   const [, what, value] = /call again with (start_line|offset) (\d+)/.exec(rest) ?? [];
   return what === 'offset' ? { offset: Number(value) } : { startLine: Number(value) };
 }
 
-it('a secret that a range would cut in two never leaves, whole or in part', async () => {
+it('a secret that a range would split is never returned, not even in part', async () => {
   const token = 'ghp_0123456789abcdefghijABCDEFGHIJ456789';
   const shown = 'before\nkey: [redacted]\nafter';
   const content = `before\nkey: ${token}\nafter`;

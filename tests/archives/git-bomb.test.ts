@@ -3,7 +3,7 @@ import { type ArchiveFolder, anyCall, createArchiveFolder } from '../support/arc
 import { plantBomb, type TestRepository } from '../support/git.ts';
 import { bundleOf, treeEntry } from '../support/packs.ts';
 
-// Archives of a few bytes with more files or folders than anything can count.
+// Archives of a few bytes with billions of files or folders.
 
 let archives: ArchiveFolder;
 let bomb: TestRepository;
@@ -28,7 +28,7 @@ describe('a bundle of ten objects with 10^9 files', () => {
     expect((await archives.bundle(NAME, bomb)).length).toBeLessThan(1_000);
   });
 
-  it('is proved object by object', async () => {
+  it('is verified', async () => {
     expect(await archives.reader().verify('team/bomb', anyCall)).toMatchObject({
       pack_verified: true,
       integrity_status: 'VALID_UNRECORDED',
@@ -55,12 +55,12 @@ describe('a bundle of ten objects with 10^9 files', () => {
     ['nothing/9', [], false],
     ['[0-9]/', [], false],
     ['*', [], false],
-  ])('is asked for what begins with %j alone', async (prefix, paths, truncated) => {
+  ])('can be listed by the prefix %j', async (prefix, paths, truncated) => {
     const answer = await inspect(prefix);
     expect({ paths: pathsOf(answer), truncated: answer.truncated }).toEqual({ paths, truncated });
   });
 
-  it('gives one of its files', async () => {
+  it('can be read from', async () => {
     const answer = await archives.reader().extract('team/bomb', '4/2/4/2/4/2/4/2/4', {}, anyCall);
     expect(answer.content).toBe('x');
   });
@@ -73,7 +73,7 @@ describe('a bundle of 10^9 folders without a file', () => {
   });
 
   it.each([undefined, '9', '9/'])(
-    'is looked through for the prefix %j until its time is over',
+    'is searched for the prefix %j until time runs out',
     async (prefix) => {
       const reader = archives.reader({ limits: { listTimeoutMs: 500 } });
       await expect(
@@ -87,7 +87,7 @@ describe('a bundle of 10^9 folders without a file', () => {
     },
   );
 
-  it('is proved all the same', async () => {
+  it('is still verified', async () => {
     const { pack_verified } = await archives.reader().verify('team/bomb', anyCall);
     expect(pack_verified).toBe(true);
   });
@@ -104,7 +104,7 @@ function nested(depth: number, name: string): Buffer {
   });
 }
 
-it('proves 100,000 folders in each other, and says that it cannot list them', async () => {
+it('verifies 100,000 nested folders, and reports that it cannot list them', async () => {
   await archives.write(NAME, nested(100_000, 'd'));
   expect(await archives.reader().verify('team/bomb', anyCall)).toMatchObject({
     pack_verified: true,
@@ -112,7 +112,7 @@ it('proves 100,000 folders in each other, and says that it cannot list them', as
   await expect(inspect()).rejects.toThrow('there are too many folders, or they are too deep');
 });
 
-it('proves a path of 4 KB names that is longer than a mebibyte, and does not list it', async () => {
+it('verifies a path of 4 KB names that is longer than 1 MiB, and does not list it', async () => {
   await archives.write(NAME, nested(500, 'd'.repeat(4_000)));
   expect(await archives.reader().verify('team/bomb', anyCall)).toMatchObject({
     pack_verified: true,

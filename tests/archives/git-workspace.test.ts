@@ -37,7 +37,7 @@ async function standInFor(script: string) {
   return { environment: { PATH: `${bin}:${process.env.PATH}` } };
 }
 
-/** git but for index-pack, which leaves a file, a helper and its ids, and does not end. */
+/** git, except that index-pack leaves a file, a helper and its ids, and never ends. */
 const hanging = () => {
   const ids = join(archives.outside, 'ids');
   return `case "$*" in
@@ -98,7 +98,7 @@ describe('git', () => {
     expect(text).toMatch(/core\.hooksPath=\/dev\/null/);
   });
 
-  it('that is missing is a clear error for a bundle, and no matter for a tar.gz', async () => {
+  it('that is missing is a clear error for a bundle, and not needed for a tar.gz', async () => {
     await archives.write('old.tar.gz', await makeTarball([{ name: 'a' }, 'a']));
     const reader = archives.reader({ environment: { PATH: bin } });
     const missing = {
@@ -116,7 +116,7 @@ describe('git', () => {
     'fatal: Out of memory, malloc failed (tried to allocate 9 bytes)',
     'fatal: attempting to allocate 9 over limit 8',
     'fatal: unable to create temporary file: Permission denied',
-  ])('that says %j tells nothing about the archive', async (said) => {
+  ])('that fails with %j is not blamed on the archive', async (said) => {
     const options = await standInFor(
       `case "$*" in *index-pack*) echo "${said}" >&2; exit 128;; esac\nPATH='${process.env.PATH}' exec git "$@"`,
     );
@@ -152,7 +152,7 @@ describe('a scratch folder', () => {
     expect(await reader.verify('team/app', anyCall)).toMatchObject({ pack_verified: true });
   });
 
-  it('is removed, and git ended with its helpers, when a command has had its time', async () => {
+  it('is removed, and git and its helpers are stopped, when a command times out', async () => {
     const options = await standInFor(hanging());
     const reader = archives.reader({ ...options, limits: { gitTimeoutMs: 2_000 } });
     await expect(reader.verify('team/app', anyCall)).rejects.toMatchObject({
@@ -163,7 +163,7 @@ describe('a scratch folder', () => {
     await ended(await hangingIds());
   });
 
-  it('is removed, and git ended with its helpers, when nobody waits any more', async () => {
+  it('is removed, and git and its helpers are stopped, when the call is aborted', async () => {
     const stop = new AbortController();
     const reason = new Error('canceled');
     const answer = archives
@@ -176,7 +176,7 @@ describe('a scratch folder', () => {
     await ended(ids);
   });
 
-  it('is removed, and git ended with its helpers, when the process ends at SIGTERM', async () => {
+  it('is removed, and git and its helpers are stopped, when the process ends with SIGTERM', async () => {
     const { environment } = await standInFor(hanging());
     const reader = startReader(archives, environment.PATH);
     const ids = await hangingIds();
@@ -210,7 +210,7 @@ describe('a scratch folder', () => {
   });
 });
 
-it('slow work of one caller, however much, leaves places for others', async () => {
+it('slow work of one caller does not block others', async () => {
   const stop = new AbortController();
   const reader = archives.reader(await standInFor(hanging()));
   const slow = Array.from({ length: 6 }, () =>

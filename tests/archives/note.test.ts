@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type ArchiveFolder, anyCall, createArchiveFolder, sha256 } from '../support/archives.ts';
 
-// What is recorded of an archive: by the database, and in the note beside it.
+// The records of an archive in the database and in its note.
 
 let archives: ArchiveFolder;
 let archived: string;
@@ -36,7 +36,7 @@ describe('without a record in the database', () => {
     });
   });
 
-  it('a whole archive that was put in place of the noted one is refused', async () => {
+  it('a whole archive that was put in place of the noted one is rejected', async () => {
     await writeNote({ archive_sha256: OTHER });
     await expect(verify()).rejects.toThrow(
       `CHECKSUM_MISMATCH: ${NAME}: its SHA-256 is ${archived}, recorded is ${OTHER} (`,
@@ -93,17 +93,17 @@ describe('while the archive is being replaced', () => {
     });
   });
 
-  it('a third archive is refused', async () => {
+  it('a third archive is rejected', async () => {
     await writeNote({ archive_sha256: OTHER, replacing: { sha256: OLD } });
     await expect(verify()).rejects.toThrow(/^CHECKSUM_MISMATCH/);
   });
 
-  it('an archive before that nobody had recorded is unrecorded, not damaged', async () => {
+  it('a previous archive without a record is unrecorded, not damaged', async () => {
     await writeNote({ archive_sha256: OTHER, replacing: { sha256: null } });
     expect(await verify()).toMatchObject({ integrity_status: 'VALID_UNRECORDED' });
   });
 
-  it('a note that follows the archive is read again before there is a verdict', async () => {
+  it('the note is read again before the verdict', async () => {
     await writeNote({ archive_sha256: OTHER });
     const findRecord = async () => {
       // Asked for a second time once the archive was hashed.
@@ -117,7 +117,7 @@ describe('while the archive is being replaced', () => {
 });
 
 describe('with a record in the database', () => {
-  it('that decides, and a note that differs is reported', async () => {
+  it('it takes precedence, and a different note is reported', async () => {
     record(archived);
     await writeNote({ archive_sha256: OTHER });
     expect(await verify()).toMatchObject({
@@ -140,7 +140,7 @@ describe('with a record in the database', () => {
     expect(await verify()).not.toHaveProperty('remark');
   });
 
-  it('a run that was stopped before it recorded the archive is told from damage', async () => {
+  it('a run that was stopped before it recorded the archive is distinguished from damage', async () => {
     record(OLD);
     await writeNote({ archive_sha256: archived, replacing: { sha256: OLD } });
     await expect(verify()).rejects.toThrow(

@@ -62,7 +62,7 @@ describe('the order of candidates', () => {
     expect(await resolve('app')).toEqual(['app.tar.gz', 'legacy_name']);
   });
 
-  it('takes no part of a name for the name', async () => {
+  it('does not match part of a name', async () => {
     for (const name of [
       'team__app2.bundle',
       'xteam__app.bundle',
@@ -100,7 +100,7 @@ it.each([
   'team/a\0b',
   'team/a\nb',
   'x'.repeat(201),
-])('refuses the repo_name %j', async (name) => {
+])('rejects the repo_name %j', async (name) => {
   expect(await resolve(name)).toBe('repo_name must be owner/name or a single name');
 });
 
@@ -164,7 +164,7 @@ it('follows a link that the archive folder itself is', async () => {
   expect(await resolve('team/app')).toEqual(['team__app.bundle', 'canonical_name']);
 });
 
-it('passes over what is no file, and waits for no pipe', async () => {
+it('skips what is not a file, and does not wait for a pipe', async () => {
   await mkdir(join(archives.root, 'team__app.bundle'));
   await promisify(execFile)('mkfifo', [join(archives.root, 'team__app.tar.gz')]);
   await archives.write('app.tar.gz', '');
@@ -206,7 +206,7 @@ it('compares the recorded SHA-256 whichever candidate is used', async () => {
   });
 });
 
-it('does not go on without what is recorded when that cannot be looked up', async () => {
+it('fails if the record cannot be looked up', async () => {
   await archives.write('app.tar.gz', await makeTarball([{ name: 'a' }, 'a']));
   const findRecord = async () => {
     throw new Error('the database is away');

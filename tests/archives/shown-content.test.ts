@@ -18,7 +18,7 @@ describe('a file with secrets', () => {
     ['UTF-16 without one', (it) => Buffer.from(it, 'utf16le')],
     ['big-endian UTF-16 with its mark', (it) => bigEndian(`\ufeff${it}`)],
     ['big-endian UTF-16 without one', bigEndian],
-  ])('of %s is shown without them, and says so', async (_, encode) => {
+  ])('of %s is shown without them, with a notice', async (_, encode) => {
     const shown = await show(encode(text));
     expect(shown.bytes.equals(encode(shownText))).toBe(true);
     expect(shown.size).toBe(encode(text).length);
@@ -43,13 +43,13 @@ describe('a file with secrets', () => {
     expect(shown.notes.redacted).toBe(1);
   });
 
-  it('says of one secret that it was one', async () => {
+  it('has a notice in the singular for one secret', async () => {
     const { notes } = await show(Buffer.from(`token=${token}`));
     expect(notes.notice).toContain('1 secret was replaced');
   });
 });
 
-it('a file that hides text says that it is shown without', async () => {
+it('a file with hidden text is shown without it, with a notice', async () => {
   const { bytes, notes } = await show(Buffer.from('if (a\u202e b) {}\n'));
   expect(bytes.toString()).toBe('if (a b) {}\n');
   expect(notes).toEqual({ notice: expect.stringContaining('1 invisible or direction-changing') });
@@ -66,7 +66,7 @@ it.each([
   expect(shown.notes).toEqual({});
 });
 
-it('a long file is gone through in steps between which other work is done', async () => {
+it('a long file does not block the event loop', async () => {
   let rounds = 0;
   let isDone = false;
   const count = () => {

@@ -42,7 +42,7 @@ const hostile = [
   [{ name: 'line\nbreak' }, ''],
 ] satisfies Parameters<typeof makeTarball>;
 
-it('proves a whole tar.gz by its SHA-256 and its headers', async () => {
+it('verifies an intact tar.gz by its SHA-256 and its headers', async () => {
   const bytes = await makeTarball(...hostile);
   await write(bytes);
   archives.records.set('app', { archive_key: '', archive_sha256: sha256(bytes) });
@@ -68,13 +68,13 @@ it('proves a whole tar.gz by its SHA-256 and its headers', async () => {
   });
 });
 
-it('refuses another SHA-256 than the recorded one', async () => {
+it('rejects another SHA-256 than the recorded one', async () => {
   await write(await makeTarball([{ name: 'a' }, 'a']));
   archives.records.set('app', { archive_key: '', archive_sha256: 'ab'.repeat(32) });
   await expect(verify()).rejects.toThrow(/^CHECKSUM_MISMATCH: app\.tar\.gz: .*header passed/);
 });
 
-it('lists links, devices, absolute and climbing names, and follows or writes none', async () => {
+it('lists links, devices, absolute paths and paths with .., and follows or writes none', async () => {
   await write(await makeTarball(...hostile));
   const { entries, ...rest } = await inspect();
   expect(entries).toEqual([
@@ -129,7 +129,7 @@ describe('a file', () => {
     expect((await extract('./a.txt')).content).toBe('größe');
   });
 
-  it('is the last of its name, as unpacking would leave it', async () => {
+  it('is the last entry of its name, as after unpacking', async () => {
     await write(
       await makeTarball([{ name: 'a' }, 'old'], [{ name: 'b' }, 'b'], [{ name: 'a' }, 'new']),
     );
@@ -155,13 +155,13 @@ describe('a file', () => {
     });
   });
 
-  it('is not given out of a damaged archive', async () => {
+  it('is not extracted from a damaged archive', async () => {
     const bytes = await makeTarball([{ name: 'a' }, 'a'], [{ name: 'b' }, 'b']);
     await write(bytes.subarray(0, -5));
     await expect(extract('a')).rejects.toThrow(/^CORRUPT_ARCHIVE/);
   });
 
-  it('is refused where it is missing', async () => {
+  it('is rejected where it is missing', async () => {
     await write(await makeTarball([{ name: 'a' }, 'a']));
     await expect(extract('A')).rejects.toThrow('the archive has no file "A"');
   });

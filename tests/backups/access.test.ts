@@ -6,7 +6,7 @@ import { createClient } from '../support/client.ts';
 import { withSecret } from '../support/deps.ts';
 import { downDatabaseWords, openDownDatabase } from '../support/down-database.ts';
 
-// Every route of the table, walked through by the same suite, with a database that is down.
+// Every route of the table, with a database that is down.
 
 const routes = backupsEndpoints.map(({ route }) => route);
 const named = (list: readonly Route[]) =>
@@ -29,7 +29,7 @@ describe.each(named(routes.filter(({ access }) => access !== 'public')))('%s', (
     ['an empty secret', { 'X-Internal-Secret': '', Authorization: 'Bearer ' }],
   ];
 
-  it.each(wrong)('answers 401 to %s', async (_case, headers) => {
+  it.each(wrong)('returns 401 to %s', async (_case, headers) => {
     const client = createClient({ db: down });
     const answer = await client.send(route.method.toUpperCase(), pathOf(route), headers);
     expect(answer.status).toBe(401);
@@ -43,7 +43,7 @@ describe.each(named(routes.filter(({ access }) => access !== 'public')))('%s', (
     expect((await client.send(route.method.toUpperCase(), path, {})).status).toBe(401);
   });
 
-  it('answers 503 when no usable secret is configured', async () => {
+  it('returns 503 when no usable secret is configured', async () => {
     const client = createClient({ db: down, environment: { INTERNAL_SECRET: 'too short' } });
     const secret = { 'X-Internal-Secret': 'too short' };
     const { status } = await client.send(route.method.toUpperCase(), pathOf(route), secret);
@@ -52,9 +52,9 @@ describe.each(named(routes.filter(({ access }) => access !== 'public')))('%s', (
 });
 
 describe.each(named(routes.filter(needsDatabase)))('%s without its database', (_name, route) => {
-  it('answers 503 with nothing of the driver', async () => {
+  it('returns 503 without details of the driver', async () => {
     const client = createClient({ db: down });
-    // The sweep asks nothing of a database that nobody used.
+    // The sweep does not query an unused database.
     client.deps.db.query({ text: 'SELECT 1' }).catch(() => undefined);
     const answer = await client.send(route.method.toUpperCase(), pathOf(route), withSecret);
     expect(answer.status).toBe(503);
@@ -70,7 +70,7 @@ describe.each(named(routes.filter(needsDatabase)))('%s without its database', (_
 describe.each(named(routes.filter((route) => !needsDatabase(route))))(
   '%s without its database',
   (_name, route) => {
-    it('answers all the same', async () => {
+    it('still works', async () => {
       const { status } = await createClient({ db: down }).get(route.path, withSecret);
       expect(status).toBe(route.path.startsWith('/ready') ? 503 : 200);
     });
@@ -94,7 +94,7 @@ describe('API_REQUIRE_AUTH=false', () => {
     },
   );
 
-  it('is warned of once, when the app is created', () => {
+  it('logs a warning once, when the app is created', () => {
     const { deps } = createClient({ db: down, environment });
     expect(deps.logged.filter(({ level }) => level === 'warn')).toMatchObject([
       { message: expect.stringContaining('API_REQUIRE_AUTH') },
@@ -102,11 +102,11 @@ describe('API_REQUIRE_AUTH=false', () => {
   });
 });
 
-it('answers 401 for an unknown path under /api without the secret', async () => {
+it('returns 401 for an unknown path under /api without the secret', async () => {
   expect((await createClient({ db: down }).get('/api/nope', {})).status).toBe(401);
 });
 
-it('limits the rate before it asks for the secret', async () => {
+it('checks the rate limit before the secret', async () => {
   const client = createClient({ db: down });
   for (let n = 0; n < 100; n++) await client.get('/api/nope', {});
   expect((await client.get('/api/backups', {})).status).toBe(429);

@@ -27,7 +27,7 @@ const stats = async () => (await client.get('/api/dashboard/stats')).body;
 const metrics = async (query = '') => (await client.get(`/api/metrics${query}`)).body;
 
 describe('GET /api/dashboard/stats', () => {
-  it('answers zeros of an empty database', async () => {
+  it('returns zeros of an empty database', async () => {
     expect(await stats()).toEqual({
       total_runs: 0,
       total_repos: 0,
@@ -123,7 +123,7 @@ describe('GET /api/dashboard/stats', () => {
 });
 
 describe('GET /api/metrics', () => {
-  it('answers zeros of an empty database', async () => {
+  it('returns zeros of an empty database', async () => {
     expect(await metrics()).toEqual({
       runs: [],
       total_runs: 0,
@@ -140,7 +140,7 @@ describe('GET /api/metrics', () => {
     });
   });
 
-  it('lists the runs of the window, oldest first, and totals of them alone', async () => {
+  it('lists the runs of the window, oldest first, with only their totals', async () => {
     const counts = { status: 'completed', total_repos: 6, successful: 3, failed: 2, skipped: 1 };
     const old = { ...counts, duration_ms: 900, started_at: daysAgo(3) };
     await insertRun(database.db, old);
@@ -173,7 +173,7 @@ describe('GET /api/metrics', () => {
     });
   });
 
-  it('includes a run that started exactly so many days ago', async () => {
+  it('includes a run that started exactly at the beginning of the window', async () => {
     await insertRun(database.db, { started_at: daysAgo(30) });
     expect(await metrics()).toMatchObject({ total_runs: 1 });
     client.deps.clock.advance(1);
@@ -186,13 +186,13 @@ describe('GET /api/metrics', () => {
     ['?days=-5', 30],
     ['?days=3651', 3650],
     ['?days=99999999999999999999', 3650],
-  ])('takes %j for %d days', async (query, days) => {
+  ])('treats %j as %d days', async (query, days) => {
     await insertRun(database.db, { started_at: daysAgo(days - 0.5) });
     await insertRun(database.db, { started_at: daysAgo(days + 0.5) });
     expect(await metrics(query)).toMatchObject({ total_runs: 1 });
   });
 
-  it('gives sizes, repositories, logs and analytics of all time', async () => {
+  it('has sizes, repositories, logs and analytics of all time', async () => {
     const run = await insertRun(database.db, { started_at: daysAgo(100) });
     await insertResult(database.db, run, 'owner/repo', { archive_size_bytes: 5_000_000_000 });
     await insertLog(database.db, { run_id: run });
@@ -208,7 +208,7 @@ describe('GET /api/metrics', () => {
     });
   });
 
-  it('keeps 64-bit sums digit for digit', async () => {
+  it('keeps 64-bit sums exact', async () => {
     const run = await insertRun(database.db);
     await sql(
       database.db,

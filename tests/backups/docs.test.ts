@@ -77,7 +77,7 @@ describe('GET /openapi.json', () => {
     });
   });
 
-  it('refers to nothing that it does not hold', () => {
+  it('has no dangling references', () => {
     const references = JSON.stringify(document).matchAll(/"#\/components\/(\w+)\/(\w+)"/g);
     const held: Record<string, object | undefined> = { ...document.components };
     for (const [, kind = '', name = ''] of references) expect(held[kind]).toHaveProperty(name);

@@ -16,7 +16,7 @@ describe.each(['/health', '/healthz'])('GET %s', (path) => {
 });
 
 describe.each(['/ready', '/readyz'])('GET %s', (path) => {
-  it('tells that the database answers', async () => {
+  it('reports that the database answers', async () => {
     const { db, close } = await createPostgres();
     const { status, body } = await createClient({ db }).get(path, {});
     expect(status).toBe(200);
@@ -24,7 +24,7 @@ describe.each(['/ready', '/readyz'])('GET %s', (path) => {
     await close();
   });
 
-  it('tells that the database does not answer, and nothing more', async () => {
+  it('reports that the database does not answer, and nothing more', async () => {
     const { status, body } = await createClient().get(path, {});
     expect(status).toBe(503);
     expect(body).toEqual({ status: 'unavailable', database: 'disconnected' });
@@ -45,8 +45,8 @@ describe.each(['/ready', '/readyz'])('GET %s', (path) => {
   });
 });
 
-describe('GET /ready, which anybody may ask', () => {
-  /** A database that answers when it is told to. */
+describe('GET /ready, which is public', () => {
+  /** A database whose responses are released by the test. */
   function createSlow() {
     const asked: PromiseWithResolvers<never[]>[] = [];
     const db: Database = {
@@ -64,7 +64,7 @@ describe('GET /ready, which anybody may ask', () => {
   const askOften = (client: Client) =>
     Promise.all(Array.from({ length: 50 }, () => client.get('/ready', {})));
 
-  it('asks the database once for all who ask meanwhile, and again for the next', async () => {
+  it('shares one ping between concurrent requests', async () => {
     const { asked, client } = createSlow();
     for (const times of [1, 2]) {
       const answers = askOften(client);
@@ -75,7 +75,7 @@ describe('GET /ready, which anybody may ask', () => {
     }
   });
 
-  it('asks anew when the database has not answered for 3 seconds', async () => {
+  it('asks again when the database has not answered for 3 seconds', async () => {
     const { asked, client } = createSlow();
     const { clock } = client.deps;
     for (const times of [1, 2]) {
@@ -114,7 +114,7 @@ describe('GET /metrics', () => {
     expect(text).not.toContain('guess');
   });
 
-  it('counts a refused request for the route that it asked for', async () => {
+  it('counts a rejected request for its route', async () => {
     const client = createClient();
     for (const path of ['/api/backups/7', '/api/backups/latest', '/metrics']) {
       expect((await client.get(path, {})).status).toBe(401);

@@ -62,7 +62,7 @@ const integerParameters = [
 ];
 
 describe.each(integerParameters)('%s', (prefix) => {
-  it.each(notIntegers)('refuses %j', async (value) => {
+  it.each(notIntegers)('rejects %j', async (value) => {
     const { status, body } = await client.get(`${prefix}${encodeURIComponent(value)}`);
     expect(status).toBe(400);
     expect(body).toMatchObject({ error: expect.stringMatching(/must be an integer$/) });
@@ -72,7 +72,7 @@ describe.each(integerParameters)('%s', (prefix) => {
     expect((await client.get(`${prefix}${value}`)).status).toBe(200);
   });
 
-  it('refuses a parameter that is given twice', async () => {
+  it('rejects a parameter that is given twice', async () => {
     const parameter = prefix.split('?')[1];
     const { status, body } = await client.get(`${prefix}1&${parameter}1`);
     expect(status).toBe(400);
@@ -81,7 +81,7 @@ describe.each(integerParameters)('%s', (prefix) => {
 });
 
 describe.each(['/api/backups/', '/api/analytics/'])('%s:id', (prefix) => {
-  it.each(notIntegers.filter((value) => value !== ''))('refuses %j', async (value) => {
+  it.each(notIntegers.filter((value) => value !== ''))('rejects %j', async (value) => {
     const { status } = await client.get(`${prefix}${encodeURIComponent(value)}`);
     expect(status).toBe(400);
   });
@@ -91,7 +91,7 @@ describe.each(['/api/backups/', '/api/analytics/'])('%s:id', (prefix) => {
   });
 
   it.each(['1/2', '1%2F2', '..%2f..%2fetc', '1/', '%', '%zz', '%ff', '%00', '%e0%a4%a'])(
-    'refuses or does not find the path %s',
+    'rejects or does not find the path %s',
     async (rest) => {
       expect([400, 404]).toContain((await client.get(`${prefix}${rest}`)).status);
     },
@@ -112,14 +112,14 @@ describe('any parameter', () => {
   ];
 
   it.each(strange.map((query) => [query.slice(0, 30), query]))(
-    'that no route asks for is passed over: %s',
+    'that a route does not declare is ignored: %s',
     async (_name, query) => {
       const { status } = await client.get(`/api/backups?${query}`);
       expect(status).toBe(200);
     },
   );
 
-  it('in the wrong format of /metrics is refused', async () => {
+  it('in the wrong format of /metrics is rejected', async () => {
     expect((await client.get('/metrics?format=xml')).status).toBe(400);
     expect((await client.get('/metrics?format=json&format=json')).status).toBe(400);
   });
@@ -128,7 +128,7 @@ describe('any parameter', () => {
 describe('a method that a path does not have', () => {
   const paths = [...new Set(backupsEndpoints.map(({ route }) => route.path.replace(':id', '1')))];
 
-  it.each(paths)('is refused with those that it has: %s', async (path) => {
+  it.each(paths)('is rejected with those that it has: %s', async (path) => {
     const { status, headers, body } = await client.send('DELETE', path);
     expect(status).toBe(405);
     const allowed = path.startsWith('/api/cron/') ? 'GET, HEAD, POST' : 'GET, HEAD';
@@ -138,7 +138,7 @@ describe('a method that a path does not have', () => {
 });
 
 it.each(['/api', '/api/', '/api/nope', '/api/internal/backups', '/nope', '/', '/api//backups'])(
-  'answers 404 for the unknown path %s',
+  'returns 404 for the unknown path %s',
   async (path) => {
     const { status, headers, body } = await client.get(path);
     expect(status).toBe(404);

@@ -16,7 +16,7 @@ beforeEach(() => empty(database.db));
 const bodyOf = async (path: string) => (await client.get(path)).body;
 
 describe('GET /api/repos', () => {
-  it('answers one entry for each repository, from its newest result', async () => {
+  it('returns one entry for each repository, from its newest result', async () => {
     const run = await insertRun(database.db);
     await insertResult(database.db, run, 'owner/repo', {
       created_at: '2026-03-02T00:00:00.000001Z',
@@ -39,7 +39,7 @@ describe('GET /api/repos', () => {
     });
   });
 
-  it('takes the highest id among results of the same moment', async () => {
+  it('uses the highest id among results of the same time', async () => {
     const run = await insertRun(database.db);
     const created_at = '2026-03-01T00:00:00Z';
     await insertResult(database.db, run, 'owner/repo', { created_at, commit_hash: 'first' });
@@ -63,7 +63,7 @@ describe('GET /api/repos', () => {
     });
   });
 
-  it('answers an empty page of an empty database', async () => {
+  it('returns an empty page of an empty database', async () => {
     expect(await bodyOf('/api/repos')).toMatchObject({ data: [], pagination: { total_items: 0 } });
   });
 });
@@ -71,7 +71,7 @@ describe('GET /api/repos', () => {
 describe('GET /api/logs', () => {
   const at = (created_at: string) => ({ created_at });
 
-  it('answers every field, times to the microsecond, newest first', async () => {
+  it('returns every field, times to the microsecond, newest first', async () => {
     const run = await insertRun(database.db);
     const old = await insertLog(database.db, at('2026-03-01T10:00:00.123456Z'));
     const next = await insertLog(database.db, {
@@ -131,7 +131,7 @@ describe('GET /api/logs', () => {
   });
 
   it.each(['7', '-1', '2147483648', '4294967296', '9'.repeat(400)])(
-    'answers an empty list for run_id=%s, which no log has',
+    'returns an empty list for run_id=%s, which no log has',
     async (id) => {
       await insertLog(database.db);
       expect(await bodyOf(`/api/logs?run_id=${id}`)).toMatchObject({
@@ -141,7 +141,7 @@ describe('GET /api/logs', () => {
     },
   );
 
-  it.each(['fatal', '', 'info ', 'ínfo'])('refuses the level %j', async (level) => {
+  it.each(['fatal', '', 'info ', 'ínfo'])('rejects the level %j', async (level) => {
     const { status, body } = await client.get(`/api/logs?level=${encodeURIComponent(level)}`);
     expect(status).toBe(400);
     expect(body).toMatchObject({ error: 'level must be one of info, warn, error, debug' });
@@ -169,19 +169,19 @@ describe('GET /api/analytics', () => {
     largest_archive_size_bytes: 3_000_000_000,
   };
 
-  it('answers 404 while there is no snapshot', async () => {
+  it('returns 404 while there is no snapshot', async () => {
     for (const path of ['/api/analytics/latest', '/api/analytics/1']) {
       expect((await client.get(path)).status).toBe(404);
     }
   });
 
-  it('answers every field of the newest snapshot', async () => {
+  it('returns every field of the newest snapshot', async () => {
     const id = await insertSnapshot(database.db, { run_id: 5, ...full });
     await insertSnapshot(database.db, { captured_at: '2026-02-01T00:00:00Z' });
     expect(await bodyOf('/api/analytics/latest')).toEqual({ id, run_id: 5, ...full });
   });
 
-  it('answers NULLs of old rows as empty or 0', async () => {
+  it('returns NULLs of old rows as empty or 0', async () => {
     const nulls = Object.keys(full).filter((name) => name !== 'captured_at');
     const row = Object.fromEntries(nulls.map((name) => [name, null]));
     await insertSnapshot(database.db, row);
@@ -195,7 +195,7 @@ describe('GET /api/analytics', () => {
     });
   });
 
-  it('answers the newest snapshot of a run', async () => {
+  it('returns the newest snapshot of a run', async () => {
     const newest = await insertSnapshot(database.db, { run_id: 4, ...full });
     await insertSnapshot(database.db, { run_id: 4, captured_at: '2026-02-01T00:00:00Z' });
     await insertSnapshot(database.db, { run_id: 5 });

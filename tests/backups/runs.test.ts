@@ -26,7 +26,7 @@ const full = {
 };
 
 describe('GET /api/backups', () => {
-  it('answers an empty page of an empty database', async () => {
+  it('returns an empty page of an empty database', async () => {
     const { status, body } = await client.get('/api/backups');
     expect(status).toBe(200);
     expect(body).toEqual({
@@ -35,7 +35,7 @@ describe('GET /api/backups', () => {
     });
   });
 
-  it('answers every field of a run, times to the microsecond', async () => {
+  it('returns every field of a run, times to the microsecond', async () => {
     const id = await insertRun(database.db, full);
     const { body } = await client.get('/api/backups');
     expect(body).toMatchObject({ data: [{ id, ...full }] });
@@ -62,7 +62,7 @@ describe('GET /api/backups', () => {
     });
   });
 
-  it('answers old rows: NULLs as empty or 0, success as completed', async () => {
+  it('returns old rows: NULLs as empty or 0, success as completed', async () => {
     const id = await insertRun(database.db, {
       status: 'success',
       total_repos: null,
@@ -90,7 +90,7 @@ describe('GET /api/backups', () => {
     });
   });
 
-  it('answers the limits that the parameters are brought to', async () => {
+  it('returns the limits to which parameters are clamped', async () => {
     const paged = async (query: string) => (await client.get(`/api/backups?${query}`)).body;
     expect(await paged('page=0&limit=0')).toMatchObject({ pagination: { page: 1, limit: 50 } });
     expect(await paged('page=-7&limit=-1')).toMatchObject({ pagination: { page: 1, limit: 50 } });
@@ -98,7 +98,7 @@ describe('GET /api/backups', () => {
     expect(await paged('limit=500')).toMatchObject({ pagination: { limit: 500 } });
   });
 
-  it('answers an empty page past the end, with the true total', async () => {
+  it('returns an empty page past the end, with the true total', async () => {
     await insertRun(database.db);
     const { body } = await client.get('/api/backups?page=2');
     expect(body).toMatchObject({ data: [], pagination: { page: 2, total_items: 1 } });
@@ -106,11 +106,11 @@ describe('GET /api/backups', () => {
 });
 
 describe('GET /api/backups/latest', () => {
-  it('answers null when no run exists', async () => {
+  it('returns null when no run exists', async () => {
     expect((await client.get('/api/backups/latest')).body).toEqual({ run: null });
   });
 
-  it('answers the run that started last, not the one with the highest id', async () => {
+  it('returns the run that started last, not the one with the highest id', async () => {
     const latest = await insertRun(database.db, { started_at: '2026-03-02T00:00:00Z' });
     await insertRun(database.db, { started_at: '2026-03-01T00:00:00Z' });
     const { body } = await client.get('/api/backups/latest');
@@ -146,7 +146,7 @@ describe('GET /api/backups/latest', () => {
 });
 
 describe('GET /api/backups/:id', () => {
-  it('answers the run and its results by id', async () => {
+  it('returns the run and its results by id', async () => {
     const run = await insertRun(database.db, full);
     const other = await insertRun(database.db);
     const late = await insertResult(database.db, run, 'owner/late', {
@@ -197,13 +197,13 @@ describe('GET /api/backups/:id', () => {
     });
   });
 
-  it('answers no results of a run without any', async () => {
+  it('returns no results of a run without any', async () => {
     const id = await insertRun(database.db);
     expect((await client.get(`/api/backups/${id}`)).body).toMatchObject({ results: [] });
   });
 
   it.each(['2', '0', '-1', '2147483648', '9'.repeat(400)])(
-    'answers 404 for the id %s, which no run has',
+    'returns 404 for the id %s, which no run has',
     async (id) => {
       await insertRun(database.db);
       const { status, body } = await client.get(`/api/backups/${id}`);

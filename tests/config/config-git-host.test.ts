@@ -31,7 +31,7 @@ describe('the git host of the configuration', () => {
     ['https://example.org/team/archives'],
     ['http://127.0.0.1:8080/team/archives'],
     ['file:///srv/archives'],
-  ])('takes the destination %s', (path) => {
+  ])('accepts the destination %s', (path) => {
     expect(read({ BACKUP_REPO_PATH: path }).BACKUP_REPO_PATH).toBe(path);
   });
 });
@@ -55,14 +55,14 @@ describe('a bad value', () => {
     ['BACKUP_REPO_PATH', 'ssh://git:hunter-22@example.org/team/archives'],
     ['BACKUP_REPO_PATH', 'ada:hunter-22@example.org:team/archives'],
     ['BACKUP_REPO_PATH', 'ftp://example.org/hunter-22'],
-  ])('of %s (%#) names it and not its value', (name, value) => {
+  ])('of %s (%#) is reported by name, without its value', (name, value) => {
     const wrong = () => read({ [name]: value });
     expect(wrong).toThrow(ConfigError);
     expect(wrong).toThrow(new RegExp(`^${name} must (?!.*hunter)[^;]*$`));
   });
 });
 
-it('a bad value ends `npm start` too', () => {
+it('an invalid value also ends `npm start`', () => {
   expect(() => readConfig(localVariables, { GIT_DISCOVERY: 'hunter-22' })).toThrow(
     /^GIT_DISCOVERY must be auto or accounts$/,
   );

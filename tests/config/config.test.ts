@@ -23,7 +23,7 @@ function faultOf(
 }
 
 describe('the configuration of an empty environment', () => {
-  it('has the defaults of the decisions', () => {
+  it('has the documented defaults', () => {
     expect(read({})).toEqual({
       DATABASE_URL: undefined,
       DATA_DIR: resolve('.data'),
@@ -43,7 +43,7 @@ describe('the configuration of an empty environment', () => {
     });
   });
 
-  it('is also that of one whose values are empty', () => {
+  it('is the same if all values are empty', () => {
     const empty = Object.fromEntries(Object.keys(backupsVariables.shape).map((name) => [name, '']));
     expect(read(empty)).toEqual(read({}));
   });
@@ -81,13 +81,13 @@ describe('a bad value', () => {
     expect(fault).not.toContain('\n');
   });
 
-  it('is named beside the others', () => {
+  it('is reported together with the others', () => {
     const fault = faultOf({ LOG_LEVEL: 'loud', API_REQUIRE_AUTH: 'maybe' });
     expect(fault).toContain('LOG_LEVEL must');
     expect(fault).toContain('API_REQUIRE_AUTH must');
   });
 
-  it('of a variable that is not asked for does not matter', () => {
+  it('of a variable that is not used is ignored', () => {
     expect(readConfig(listenVariables, { LOG_LEVEL: 'loud' }).HOST).toBe('127.0.0.1');
   });
 });
@@ -108,7 +108,7 @@ describe('a secret', () => {
     );
   });
 
-  it('of another service is as long as that makes it', () => {
+  it('of another service may have any length', () => {
     const short = { GATEWAY_API_KEYS: 'k', RESEND_API_KEY: 'k', UPSTASH_REDIS_REST_TOKEN: 'k' };
     expect(() => read({ ...short, GIT_TOKEN_PERSONAL: 'k' })).not.toThrow();
   });
@@ -133,7 +133,7 @@ describe('an address that secrets are sent to', () => {
     for (const url of urls) expect(() => read({ [name]: url })).not.toThrow();
   });
 
-  it.each(names)('%s is refused as plain http to anywhere else', (name) => {
+  it.each(names)('%s is rejected as plain http to anywhere else', (name) => {
     const hosts = ['host.example', '10.0.0.1', 'localhost.host.example', '0.0.0.0', '[::2]'];
     for (const host of hosts) {
       expect(() => read({ [name]: `http://${host}:8080/hunter2` })).toThrow(
@@ -144,7 +144,7 @@ describe('an address that secrets are sent to', () => {
 });
 
 describe('a list', () => {
-  it('is read without blanks and empty entries', () => {
+  it('is read without white space and empty entries', () => {
     expect(read({ TRUSTED_PROXIES: ' 10.0.0.1 ,,::1/128, ' }).TRUSTED_PROXIES).toEqual([
       '10.0.0.1',
       '::1/128',
@@ -165,7 +165,7 @@ describe("the platform's names of Redis", () => {
     });
   });
 
-  it('stand behind ours', () => {
+  it('have a lower precedence than ours', () => {
     const own = { UPSTASH_REDIS_REST_URL: 'https://own.example' };
     expect(read({ ...platform, ...own }).UPSTASH_REDIS_REST_URL).toBe('https://own.example');
   });

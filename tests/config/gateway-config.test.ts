@@ -11,13 +11,13 @@ describe('the variables of the gateway', () => {
     ['GATEWAY_API_KEYS', 'sk-hunter2\r\nX-Header: 1'],
     ['CREDENTIALS_ENCRYPTION_KEY', 'hunter2-is-too-short'],
     ['CREDENTIALS_ENCRYPTION_KEY', `${'a'.repeat(64)},hunter2`],
-  ])('refuse %s=%j by name, without the value', (name, value) => {
+  ])('reject %s=%j by name, without the value', (name, value) => {
     const read = () => readConfig(gatewayVariables, { [name]: value });
     expect(read).toThrow(new RegExp(`^${name} must `));
     expect(read).not.toThrow(/hunter2/);
   });
 
-  it('hold a pool of keys and an address without slashes at its end', () => {
+  it('contain a pool of keys and a URL without trailing slashes', () => {
     const config = readConfig(gatewayVariables, {
       GATEWAY_BASE_URL: 'http://127.0.0.1:9/v1//',
       GATEWAY_API_KEYS: ' sk-one, sk-two ,',

@@ -13,7 +13,7 @@ describe('the variables of mail', () => {
     ['SMTP_TO', 'ops@example.com, hunter2'],
     ['SMTP_TO', Array.from({ length: 51 }, (_, n) => `hunter2-${n}@example.com`).join()],
     ['REPORTS_ACCEPT_INTERNAL', 'hunter2'],
-  ])('refuse %s=%j by name, without the value', (name, value) => {
+  ])('reject %s=%j by name, without the value', (name, value) => {
     const read = () => readConfig(mailVariables, { [name]: value });
     expect(read).toThrow(new RegExp(`^${name} must `));
     expect(read).not.toThrow(/hunter2/);
@@ -28,13 +28,13 @@ describe('the variables of mail', () => {
   });
 
   it.each(['backups@example.com', 'Backups <backups@example.com>', '<backups@example.com>'])(
-    'take %s for a sender',
+    'accept %s as a sender',
     (SMTP_FROM) => {
       expect(readConfig(mailVariables, { SMTP_FROM }).SMTP_FROM).toBe(SMTP_FROM);
     },
   );
 
-  it('hold a list of addresses, and an address of the service without slashes at its end', () => {
+  it('contain a list of addresses, and the URL of the service without trailing slashes', () => {
     const config = readConfig(mailVariables, {
       SMTP_TO: ' Ops@example.com, boss@example.com ,',
       RESEND_BASE_URL: 'http://127.0.0.1:9//',

@@ -43,7 +43,7 @@ describe('the configured secrets', () => {
     expect(configuredSecrets({ INTERNAL_SECRET: '', LOG_LEVEL: 'info' })).toEqual([]);
   });
 
-  it('leave out no variable that sounds like one', () => {
+  it('include every variable whose name sounds like one', () => {
     const named = Object.keys(localVariables.shape).filter((name) =>
       /SECRET|TOKEN|PASSWORD|KEY/.test(name),
     );

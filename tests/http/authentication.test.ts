@@ -43,11 +43,11 @@ describe('a request without a valid secret', () => {
     ['another scheme', { Authorization: `Basic ${TEST_SECRET}` }],
     ['no scheme', { Authorization: TEST_SECRET }],
     ['a scheme alone', { Authorization: 'Bearer ' }],
-  ])('is refused: %s', async (_name, headers) => {
+  ])('is rejected: %s', async (_name, headers) => {
     expect(await status(headers)).toBe(401);
   });
 
-  it('is answered with the envelope and the challenge', async () => {
+  it('gets the error envelope and the challenge', async () => {
     const response = await app.request('/api/things', { headers: { 'X-Request-ID': 'mine' } });
     expect(response.headers.get('WWW-Authenticate')).toBe('Bearer realm=backup-api');
     expect(await response.json()).toEqual({
@@ -57,7 +57,7 @@ describe('a request without a valid secret', () => {
     });
   });
 
-  it('reaches what is public', async () => {
+  it('reaches public routes', async () => {
     expect((await app.request('/health')).status).toBe(200);
   });
 });
@@ -68,7 +68,7 @@ describe('API_REQUIRE_AUTH=false', () => {
     expect(await status({})).toBe(200);
   });
 
-  it('still tells who bears the secret', async () => {
+  it('still recognizes the secret', async () => {
     const { app } = createApp({ API_REQUIRE_AUTH: 'false' });
     const headers = { 'X-Internal-Secret': TEST_SECRET };
     expect(await (await app.request('/api/things', { headers })).json()).toEqual({
@@ -82,7 +82,7 @@ describe.each<[string, Environment]>([
   ['missing', { INTERNAL_SECRET: '' }],
   ['too short', { INTERNAL_SECRET: 'x'.repeat(31) }],
 ])('an INTERNAL_SECRET that is %s', (_name, environment) => {
-  it('makes protected paths unavailable, also to who sends it', async () => {
+  it('makes protected paths unavailable, even to callers that send it', async () => {
     const { app } = createApp(environment);
     const headers = { 'X-Internal-Secret': environment.INTERNAL_SECRET ?? '' };
     const response = await app.request('/api/things', { headers });
@@ -95,7 +95,7 @@ describe.each<[string, Environment]>([
     expect((await app.request('/health')).status).toBe(200);
   });
 
-  it('is named in the log once, without its value', async () => {
+  it('is logged once, without its value', async () => {
     const { app, deps } = createApp(environment);
     await app.request('/api/things');
     await app.request('/api/things');

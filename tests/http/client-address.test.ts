@@ -14,14 +14,14 @@ const resolve = (peer: string, forwarded?: string, bearsSecret = false) =>
   resolveClientAddress({ peer, forwarded }, trusted, bearsSecret);
 
 describe('the client of a request', () => {
-  it('is the peer, whatever the header says, when the peer is no trusted proxy', () => {
+  it('is the peer, whatever the header says, when the peer is not a trusted proxy', () => {
     expect(resolve('203.0.113.5', '198.51.100.1')).toEqual({
       client: '203.0.113.5',
       forwarded: null,
     });
   });
 
-  it('is the first address from the right that is no trusted proxy', () => {
+  it('is the first address from the right that is not a trusted proxy', () => {
     expect(resolve('10.0.0.1', '1.1.1.1, 198.51.100.1, 10.2.2.2').client).toBe('198.51.100.1');
   });
 
@@ -29,7 +29,7 @@ describe('the client of a request', () => {
     expect(resolve('10.0.0.1')).toEqual({ client: '10.0.0.1', forwarded: null });
   });
 
-  it('is the peer when the header holds nothing but trusted proxies', () => {
+  it('is the peer when the header contains only trusted proxies', () => {
     expect(resolve('10.0.0.1', '10.0.0.3, 10.0.0.2').client).toBe('10.0.0.1');
   });
 
@@ -58,25 +58,25 @@ describe('the client of a request', () => {
     expect(resolve('2001:db8:aaaa::1', '198.51.100.1').client).toBe('198.51.100.1');
   });
 
-  it('writes a peer in one form', () => {
+  it('normalizes the peer', () => {
     expect(resolve('::ffff:203.0.113.5').client).toBe('203.0.113.5');
   });
 
-  it('is the forwarded address when the peer bears the internal secret', () => {
+  it('is the forwarded address when the peer has the internal secret', () => {
     expect(resolve('203.0.113.5', '1.1.1.1, 198.51.100.1, 10.2.2.2', true)).toEqual({
       client: '198.51.100.1',
       forwarded: '198.51.100.1',
     });
   });
 
-  it('has no forwarded address when the bearer of the secret sends none', () => {
+  it('has no forwarded address when a caller with the secret sends none', () => {
     expect(resolve('203.0.113.5', 'unknown', true)).toEqual({
       client: '203.0.113.5',
       forwarded: null,
     });
   });
 
-  it('never depends on what stands left of the address that was found', () => {
+  it('never depends on entries to the left of the address found', () => {
     const entry = fc.oneof(fc.ipV4(), fc.ipV6(), fc.string());
     fc.assert(
       fc.property(fc.ipV4(), fc.array(entry), (client, spoofed) => {
@@ -87,7 +87,7 @@ describe('the client of a request', () => {
     );
   });
 
-  it('is an address that was given, or the peer', () => {
+  it('is an address from the header, or the peer', () => {
     fc.assert(
       fc.property(fc.string(), (header) => {
         const { client, forwarded } = resolve('10.0.0.1', header);
@@ -119,7 +119,7 @@ describe('the connection of a request', () => {
     expect(await read('/socket', headers)).toMatchObject({ forwarded: '1.1.1.1, 2.2.2.2' });
   });
 
-  it('has the peer that the platform vouches for', async () => {
+  it('has the peer that the platform reports', async () => {
     const headers: [string, string][] = [
       ['X-Real-IP', '192.0.2.9'],
       ['X-Forwarded-For', '1.1.1.1'],
@@ -127,7 +127,7 @@ describe('the connection of a request', () => {
     expect(await read('/platform', headers)).toEqual({ peer: '192.0.2.9', forwarded: '1.1.1.1' });
   });
 
-  it("does not take the platform's own entry for a forwarded address", async () => {
+  it("does not treat the platform's own entry as a forwarded address", async () => {
     const headers: [string, string][] = [
       ['X-Real-IP', '192.0.2.9'],
       ['X-Forwarded-For', '192.0.2.9'],

@@ -17,7 +17,7 @@ afterEach(async () => {
   await Promise.all(running.splice(0).map((server) => server.close(0)));
 });
 
-/** A server that answers, but for `/hold`, whose answer does not end. */
+/** A server whose response to `/hold` does not end. */
 async function serve(limits: Partial<ConnectionLimits>) {
   const { log, clock, logged } = createTestDeps();
   const server = await serveNode({
@@ -40,7 +40,7 @@ async function open({ port }: RunningServer, localAddress = '127.0.0.1'): Promis
   return socket;
 }
 
-/** The head of the answer to a request on a connection; empty when the server ended that instead. */
+/** The head of the response to a request on a connection; empty if the server closed it instead. */
 async function ask(socket: Socket, path = '/'): Promise<string> {
   let head = '';
   socket.write(`GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`);
@@ -61,14 +61,14 @@ const isServed = async (socket: Socket) => (await ask(socket)) === 'HTTP/1.1 200
 const stillOpen = (sockets: Socket[]) => sockets.filter(({ destroyed }) => !destroyed).length;
 
 describe('connections of one address', () => {
-  it('that are idle do not keep it from being served, however many it opens', async () => {
+  it('do not block it while they are idle, however many it opens', async () => {
     const server = await serve({ perAddress: 50 });
     const idle = await openMany(server, 300);
     expect(await isServed(await open(server))).toBe(true);
     await vi.waitFor(() => expect(stillOpen(idle)).toBe(49));
   });
 
-  it('that are all in use end with its limit, and leave room to another address', async () => {
+  it('are limited while all are in use, and leave room for another address', async () => {
     const server = await serve({ perAddress: 50 });
     for (const socket of await openMany(server, 50)) await ask(socket, '/hold');
     expect(await ask(await open(server))).toBe('');
@@ -83,7 +83,7 @@ describe('connections of one address', () => {
     ]);
   });
 
-  it('make room by the one that has been idle longest', async () => {
+  it('replace the one that has been idle longest', async () => {
     const server = await serve({ perAddress: 3 });
     const [first, second, third] = [await open(server), await open(server), await open(server)];
     await isServed(first);
@@ -92,7 +92,7 @@ describe('connections of one address', () => {
     expect([first.destroyed, third.destroyed]).toEqual([false, false]);
   });
 
-  it('are free again when they have closed', async () => {
+  it('no longer count when they have closed', async () => {
     const server = await serve({ perAddress: 2 });
     const held = await openMany(server, 2);
     for (const socket of held) await ask(socket, '/hold');
@@ -106,7 +106,7 @@ describe('connections of one address', () => {
     for (const socket of held) expect(await ask(socket, '/hold')).toBe('HTTP/1.1 200 OK');
   });
 
-  it('count when they have left HTTP for a WebSocket', async () => {
+  it('count when they are upgraded to a WebSocket', async () => {
     const { log, clock } = createTestDeps();
     const server = await serveNode({
       fetch: (_request, { outgoing }) => {
@@ -136,7 +136,7 @@ describe('connections of one address', () => {
 });
 
 describe('connections of all addresses', () => {
-  it('end with the total, proxies included, and idle ones make room', async () => {
+  it('are limited to the total, including proxies, and replace idle ones', async () => {
     const server = await serve({ total: 20, shared: parseNetworks(['127.0.0.2']) });
     const held = await openMany(server, 19, '127.0.0.2');
     for (const socket of held) await ask(socket, '/hold');
@@ -145,7 +145,7 @@ describe('connections of all addresses', () => {
     await vi.waitFor(() => expect(idle.destroyed).toBe(true));
   });
 
-  it('are refused when every one is in use', async () => {
+  it('are rejected when every one is in use', async () => {
     const server = await serve({ total: 20 });
     for (const socket of await openMany(server, 20)) await ask(socket, '/hold');
     expect(await ask(await open(server, '127.0.0.2'))).toBe('');
@@ -162,7 +162,7 @@ describe('the limits of a process', () => {
     expect(chooseConnectionLimits([], files)).toMatchObject(expected);
   });
 
-  it('are chosen by the limit that it has', () => {
+  it('depend on its own limit', () => {
     const { total, perAddress } = chooseConnectionLimits([]);
     expect(total).toBeGreaterThan(perAddress);
     expect(perAddress).toBeGreaterThan(0);

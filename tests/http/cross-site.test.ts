@@ -51,14 +51,14 @@ describe.each(foreignPages)('a page %s', (_name, headers) => {
     });
   });
 
-  it('is refused before it is counted', async () => {
+  it('is rejected before the rate limit counts it', async () => {
     const { status } = createApp();
     for (let n = 0; n < 150; n += 1) expect(await status('POST', headers)).toBe(403);
     for (let n = 0; n < 100; n += 1) expect(await status('POST')).toBe(200);
     expect(await status('POST')).toBe(429);
   });
 
-  it('may not even with the secret, which a proxy may have added', async () => {
+  it('is rejected even with the secret, which a proxy may have added', async () => {
     const forwarded = { ...headers, ...withSecret, 'X-Forwarded-Host': 'dashboard.example' };
     expect(await createApp().status('POST', forwarded)).toBe(403);
   });
@@ -81,7 +81,7 @@ describe('a page of the server itself', () => {
     expect(await createApp().status('POST', headers)).toBe(200);
   });
 
-  it('is known by the Host that a trusted proxy was asked for', async () => {
+  it('is recognized by the Host that a trusted proxy forwards', async () => {
     const headers = { ...origin('https://public.example'), 'X-Forwarded-Host': 'public.example' };
     const { status } = createApp({ TRUSTED_PROXIES: '10.0.0.1' });
     expect(await status('POST', headers, '10.0.0.1')).toBe(200);
@@ -117,13 +117,13 @@ describe('a GET for a page of another site', () => {
     ['a link', { ...site('cross-site'), ...navigation }],
     ['a page of another port', { ...site('same-site'), ...image }],
     ['a browser that says no more than the origin', origin('https://evil.example')],
-  ])('as %s takes nothing from who sits in front of the browser', async (_name, headers) => {
+  ])('as %s does not use up the limit of the user', async (_name, headers) => {
     const { status } = createApp();
     for (let n = 0; n < 150; n += 1) await status('GET', headers);
     for (let n = 0; n < 100; n += 1) expect(await status('GET')).toBe(200);
   });
 
-  it('is limited too where it is let through', async () => {
+  it('is also limited where it is allowed', async () => {
     const { status } = createApp();
     const headers = { ...site('cross-site'), ...navigation };
     for (let n = 0; n < 100; n += 1) expect(await status('GET', headers)).toBe(200);

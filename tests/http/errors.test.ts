@@ -6,7 +6,7 @@ import { createTestDeps } from '../support/deps.ts';
 
 const PRIVATE = 'relation "private_table" does not exist';
 
-/** Asks an app whose only handler throws. */
+/** Sends a request to an app whose only handler throws. */
 async function answerTo(thrown: unknown) {
   const deps = createTestDeps();
   const app = createSurface(deps);
@@ -18,7 +18,7 @@ async function answerTo(thrown: unknown) {
   return { response, text: await response.text(), logged: deps.logged };
 }
 
-describe('an error that a client may read', () => {
+describe('an error for clients', () => {
   it.each([
     ['BAD_REQUEST', 400],
     ['NOT_FOUND', 404],
@@ -45,7 +45,7 @@ describe('an error that a client may read', () => {
 describe('an unavailable part', () => {
   const cause = new Error(PRIVATE);
 
-  it('is 503 with the envelope and a time to wait', async () => {
+  it('is 503 with the envelope and Retry-After', async () => {
     const { response, text } = await answerTo(
       new AppError('SERVICE_UNAVAILABLE', 'the database is unavailable', { cause }),
     );
@@ -62,7 +62,7 @@ describe('an unavailable part', () => {
     });
   });
 
-  it('says the time to wait of its own', async () => {
+  it('keeps its own Retry-After', async () => {
     const error = new AppError('SERVICE_UNAVAILABLE', 'no', { headers: { 'Retry-After': '30' } });
     expect((await answerTo(error)).response.headers.get('Retry-After')).toBe('30');
   });
@@ -85,7 +85,7 @@ describe.each<[string, unknown]>([
   ['null', null],
   ['undefined', undefined],
 ])('a handler that throws %s', (_name, thrown) => {
-  it('is answered 500 with a text that holds the request id and nothing of the cause', async () => {
+  it('returns 500 with the request id and nothing of the cause', async () => {
     const { response, text } = await answerTo(thrown);
     const message = 'internal error, request id mine';
     expect(response.status).toBe(500);
@@ -107,8 +107,8 @@ describe.each<[string, unknown]>([
   });
 });
 
-describe('a refusal of the framework', () => {
-  it('has the shape of ours', async () => {
+describe('an error of the framework', () => {
+  it('has our error shape', async () => {
     const { response, text } = await answerTo(
       new HTTPException(400, { message: 'Malformed JSON' }),
     );
@@ -118,7 +118,7 @@ describe('a refusal of the framework', () => {
 });
 
 describe('an error that cannot be written as JSON', () => {
-  it('is answered and logged all the same', async () => {
+  it('is still answered and logged', async () => {
     const circular: Record<string, unknown> = { name: 'circular' };
     circular.self = circular;
     const { response, logged } = await answerTo(new Error('outer', { cause: circular }));

@@ -14,7 +14,7 @@ afterEach(async () => {
 
 const MIB = 2 ** 20;
 
-/** Calls a server that answers as the test says. */
+/** Calls a server with a scripted response. */
 async function call(
   answer: ScriptedAnswer,
   options: { timeoutMs?: number; signal?: AbortSignal } = {},
@@ -27,7 +27,7 @@ async function call(
 }
 
 describe('callInternalService', () => {
-  it('answers status and text of a 2xx', async () => {
+  it('returns status and text of a 2xx response', async () => {
     expect(await call({ status: 201, body: 'ü' })).toEqual({ status: 201, text: 'ü' });
     expect(server?.received).toMatchObject([{ method: 'GET', path: '/path?a=b' }]);
   });
@@ -41,14 +41,14 @@ describe('callInternalService', () => {
     });
   });
 
-  it('gives up an answer that does not come in time, or not whole', async () => {
+  it('rejects a response that is late or incomplete', async () => {
     const late = { message: 'the other did not answer within 0.05 seconds' };
     await expect(call(() => undefined, { timeoutMs: 50 })).rejects.toMatchObject(late);
     const begun: ScriptedAnswer = (response) => response.writeHead(200).write('{');
     await expect(call(begun, { timeoutMs: 50 })).rejects.toMatchObject(late);
   });
 
-  it('ends with the reason of the caller who does not wait any more', async () => {
+  it('rejects with the caller's abort reason', async () => {
     const controller = new AbortController();
     const reason = new Error('enough');
     const answer = call(() => controller.abort(reason), { signal: controller.signal });
@@ -59,7 +59,7 @@ describe('callInternalService', () => {
     [404, 'NOT_FOUND'],
     [400, 'SERVICE_UNAVAILABLE'],
     [500, 'SERVICE_UNAVAILABLE'],
-  ])('tells a missing thing (%i) from any other refusal: %s', async (status, code) => {
+  ])('distinguishes 404 (%i) from other errors: %s', async (status, code) => {
     await expect(call({ status, body: { error: 'why' } })).rejects.toMatchObject({
       code,
       message: `the other answered ${status}: why`,

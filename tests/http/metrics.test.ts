@@ -19,7 +19,7 @@ const linesOf = (text: string, name: string) =>
   text.split('\n').filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `));
 
 describe('the request series', () => {
-  it('are keyed by route pattern, method and status', async () => {
+  it('are labeled by route pattern, method and status', async () => {
     const { app, metrics } = createApp();
     for (const id of ['1', '2', 'bad', 'broken']) await app.request(`/things/${id}`);
     expect(linesOf(await metrics.render(), 'http_requests_total')).toEqual([
@@ -37,7 +37,7 @@ describe('the request series', () => {
     ]);
   });
 
-  it('count durations with the same keys', async () => {
+  it('count durations with the same labels', async () => {
     const { app, metrics } = createApp();
     await app.request('/things/1');
     expect(linesOf(await metrics.render(), 'http_request_duration_seconds_count')).toEqual([
@@ -45,7 +45,7 @@ describe('the request series', () => {
     ]);
   });
 
-  it('show the requests under way', async () => {
+  it('count requests in progress', async () => {
     const { app, metrics } = createApp();
     const during = await (await app.request('/things/1')).text();
     expect(linesOf(during, 'http_requests_in_flight')).toEqual(['http_requests_in_flight 1']);
@@ -53,7 +53,7 @@ describe('the request series', () => {
     expect(linesOf(after, 'http_requests_in_flight')).toEqual(['http_requests_in_flight 0']);
   });
 
-  it('count a handler that throws no Error', async () => {
+  it('count a handler that throws a non-Error', async () => {
     const deps = createTestDeps();
     const app = createSurface(deps);
     app.get('/fails', () => {
@@ -86,13 +86,13 @@ describe('the metrics of a process', () => {
     expect(deps.metrics.contentType).toMatch(/^text\/plain/);
   });
 
-  it('are apart from those of another', async () => {
+  it('are separate from those of another', async () => {
     const [one, other] = [createApp(), createApp()];
     await one.app.request('/things/1');
     expect(linesOf(await other.metrics.render(), 'http_requests_total')).toEqual([]);
   });
 
-  it('hold the same figures as JSON', async () => {
+  it('have the same values as JSON', async () => {
     const { app, metrics } = createApp();
     await app.request('/things/1');
     const families = await metrics.json();

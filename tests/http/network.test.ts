@@ -31,7 +31,7 @@ describe('parseAddress', () => {
     '1.2.3.4 ',
     'localhost',
     ':::',
-  ])('refuses %j', (given) => {
+  ])('rejects %j', (given) => {
     expect(parseAddress(given)).toBeNull();
   });
 
@@ -56,11 +56,11 @@ describe('parseNetwork', () => {
     '::/129',
     '10.0.0.0/0x8',
     '10.0.0.0/255.0.0.0',
-  ])('refuses %j', (given) => {
+  ])('rejects %j', (given) => {
     expect(parseNetwork(given)).toBeNull();
   });
 
-  it('throws on a list with an entry that is no network', () => {
+  it('throws on a list with an entry that is not a network', () => {
     expect(() => parseNetworks(['10.0.0.1', 'proxy.example'])).toThrow(RangeError);
   });
 });

@@ -36,7 +36,7 @@ const handshake = requestOf('/handshake', {
 });
 
 describe('a handshake in the same bytes as the request before it', () => {
-  it('is answered in its turn, as the ordinary request that it is there', async () => {
+  it('is answered in order, as an ordinary request', async () => {
     const gate = Promise.withResolvers<void>();
     const server = await serve(async (request, { outgoing }) => {
       if (request.url.endsWith('/first')) await gate.promise;
@@ -76,7 +76,7 @@ describe('a handshake in the same bytes as the request before it', () => {
     platform.close();
   });
 
-  it('is taken for one again when the answer before it is done', async () => {
+  it('is accepted once the previous response is done', async () => {
     const server = await serve(
       (_request, { outgoing }) => new Response(`${outgoing.constructor.name};`),
     );
@@ -88,7 +88,7 @@ describe('a handshake in the same bytes as the request before it', () => {
   });
 });
 
-it('cuts a client whose handshake was refused and that does not close its side', async () => {
+it('cuts off a client whose handshake was rejected if it does not close its side', async () => {
   const server = await serve(() => new Response('refused', { status: 401 }));
   const socket = connect({ port: server.port, host: '127.0.0.1', allowHalfOpen: true });
   socket.write(handshake);
@@ -99,7 +99,7 @@ it('cuts a client whose handshake was refused and that does not close its side',
   socket.destroy();
 });
 
-it('lets go of a handshake that was refused when its connection ends', async () => {
+it('releases a rejected handshake when its connection closes', async () => {
   const asked = Promise.withResolvers<HttpBindings['outgoing']>();
   const server = await serve((_request, { outgoing }) => {
     asked.resolve(outgoing);
@@ -117,7 +117,7 @@ describe('requests in one packet', () => {
   const many = (count: number) =>
     Array.from({ length: count }, (_, n) => requestOf(`/${n}`, {})).join('');
 
-  it('are answered in their order', async () => {
+  it('are answered in order', async () => {
     const server = await serve((request) => new Response(`${new URL(request.url).pathname};`));
     const client = await connectRaw(server.port);
     client.send(many(20));

@@ -31,7 +31,7 @@ describe('requests without the secret', () => {
     expect(await served(1, '192.0.2.2')).toBe(1);
   });
 
-  it('are served again when the minute is over', async () => {
+  it('are served again after a minute', async () => {
     const { deps, served } = createApp();
     await served(101, '192.0.2.1');
     deps.clock.advance(59_999);
@@ -40,7 +40,7 @@ describe('requests without the secret', () => {
     expect(await served(101, '192.0.2.1')).toBe(100);
   });
 
-  it('cannot escape by a forwarded header', async () => {
+  it('cannot bypass the limit with a forwarded header', async () => {
     const { send, served } = createApp();
     await served(100, '192.0.2.1');
     expect((await send('192.0.2.1', forwardedFor('198.51.100.1'))).status).toBe(429);
@@ -52,7 +52,7 @@ describe('requests without the secret', () => {
     expect(await served(1, '10.0.0.1', forwardedFor('198.51.100.2'))).toBe(1);
   });
 
-  it('are counted by the header that is configured', async () => {
+  it('are counted by the configured header', async () => {
     const { served } = createApp({
       TRUSTED_PROXIES: '10.0.0.1',
       TRUST_PROXY_HEADER: 'CF-Connecting-IP',
@@ -62,7 +62,7 @@ describe('requests without the secret', () => {
     expect(await served(1, '198.51.100.9')).toBe(1);
   });
 
-  it('count one client once, in whatever form its address comes', async () => {
+  it('count a client once, whatever the form of its address', async () => {
     const { served } = createApp();
     expect(await served(60, '192.0.2.1')).toBe(60);
     expect(await served(60, '::ffff:192.0.2.1')).toBe(40);
@@ -85,7 +85,7 @@ describe('requests with the secret', () => {
     expect((await send('192.0.2.1', withSecret)).headers.has('RateLimit-Limit')).toBe(false);
   });
 
-  it('are counted apart from those without it', async () => {
+  it('are counted separately from those without it', async () => {
     const { served } = createApp();
     await served(100, '198.51.100.1');
     const headers = { ...withSecret, ...forwardedFor('198.51.100.1') };
@@ -104,7 +104,7 @@ describe('the answers', () => {
     expect(headers.get('RateLimit-Reset')).toBe('50');
   });
 
-  it('refuse with the envelope and the true time to wait', async () => {
+  it('are 429 with the envelope and the right Retry-After', async () => {
     const { deps, send, served } = createApp();
     await served(100, '192.0.2.1');
     deps.clock.advance(20_000);
@@ -125,7 +125,7 @@ describe('the answers', () => {
     expect((await send('192.0.2.1')).status).toBe(200);
   });
 
-  it('never ask to wait for less than a second', async () => {
+  it('never have a Retry-After of less than a second', async () => {
     const { deps, send, served } = createApp();
     await served(100, '192.0.2.1');
     deps.clock.advance(59_900);

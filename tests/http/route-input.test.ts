@@ -42,7 +42,7 @@ function createApp(encoding: BodyEncoding) {
       headers: { 'Content-Type': contentType },
       body,
     });
-    // biome-ignore lint/suspicious/noExplicitAny: what it is, the tests say.
+    // biome-ignore lint/suspicious/noExplicitAny: the tests check its shape.
     const answer: any = await response.json();
     return { status: response.status, body: answer };
   };
@@ -61,7 +61,7 @@ describe('an endpoint with a JSON body', () => {
     });
   });
 
-  it('takes no body for one without fields', async () => {
+  it('treats a missing body as one without fields', async () => {
     expect((await json(null, JSON_TYPE)).body).toMatchObject({ body: {} });
   });
 
@@ -72,27 +72,27 @@ describe('an endpoint with a JSON body', () => {
     ['half a surrogate pair', '{"text":"a\\uD83D"}', JSON_TYPE],
     ['half a surrogate pair in a name', '{"\\ude00":1}', JSON_TYPE],
     ['a NUL character in a name', '{"a\\u0000":1}', JSON_TYPE],
-  ])('refuses %s', async (_case, body, type) => {
+  ])('rejects %s', async (_case, body, type) => {
     expect(await json(body, type)).toMatchObject({
       status: 400,
       body: { code: 'VALIDATION_ERROR', details: [{ path: 'body' }] },
     });
   });
 
-  it('takes the letters of an escaped NUL for what they are', async () => {
+  it('accepts an escaped backslash before u0000', async () => {
     expect((await json('{"text":"\\\\u0000"}', JSON_TYPE)).body.body.text).toBe('\\u0000');
   });
 
-  it('takes a character that is escaped as both halves of its pair', async () => {
+  it('accepts an escaped surrogate pair', async () => {
     expect((await json('{"text":"\\ud83d\\ude00"}', JSON_TYPE)).body.body.text).toBe('😀');
   });
 
-  it('is not fooled by the names of the language', async () => {
+  it('accepts property names of Object.prototype', async () => {
     const { body } = await json('{"__proto__":{"text":"x"},"constructor":1}', JSON_TYPE);
     expect(body.body).toEqual({});
   });
 
-  it('says which fields are at fault', async () => {
+  it('names the invalid fields', async () => {
     expect(await json('{"text":1,"count":"x"}', JSON_TYPE)).toEqual({
       status: 400,
       body: {
@@ -110,7 +110,7 @@ describe('an endpoint with a JSON body', () => {
     ['a malformed id', '{"session_id":"x"}'],
     ['an id that is no text', '{"session_id":7}'],
     ['a malformed id beside another fault', '{"session_id":"x","count":"x"}'],
-  ])('tells %s apart', async (_case, body) => {
+  ])('distinguishes %s', async (_case, body) => {
     expect(await json(body, JSON_TYPE)).toMatchObject({
       status: 422,
       body: { code: 'MALFORMED_ID' },
@@ -143,7 +143,7 @@ describe('an endpoint with a form', () => {
     ['a NUL character', 'text=%00', FORM_TYPE, 'body'],
     ['17 fields of different names', fieldsOf(17), FORM_TYPE, 'body'],
     ['17 fields of one name', 'text=a&'.repeat(17), FORM_TYPE, 'body'],
-  ])('refuses %s', async (_case, body, type, path) => {
+  ])('rejects %s', async (_case, body, type, path) => {
     expect(await form(body, type)).toMatchObject({ status: 400, body: { details: [{ path }] } });
   });
 });

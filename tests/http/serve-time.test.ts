@@ -24,7 +24,7 @@ async function serve(options: Partial<ServeOptions> = {}) {
 
 const getRequest = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
 
-/** A promise with its resolver outside. */
+/** A promise and its resolver. */
 function createGate() {
   let open: () => void = () => undefined;
   const opened = new Promise<void>((resolve) => {
@@ -52,7 +52,7 @@ describe('the read timeout', () => {
     expect(answer).toContain('the request did not arrive in time');
   });
 
-  it('does not limit how long an answer takes', async () => {
+  it('does not limit the duration of a response', async () => {
     const gate = createGate();
     const { port } = await serve({
       limits,
@@ -72,12 +72,12 @@ describe('the read timeout', () => {
 });
 
 describe('keep-alive', () => {
-  it('is promised for two minutes', async () => {
+  it('is announced as two minutes', async () => {
     const { url } = await serve();
     expect((await fetch(url)).headers.get('Keep-Alive')).toMatch(/^timeout=120, max=\d+$/);
   });
 
-  it('closes an idle connection after its time', async () => {
+  it('closes an idle connection after its timeout', async () => {
     const { port } = await serve({ limits: { keepAliveMs: 50 } });
     const client = await connectRaw(port);
     client.send(getRequest);
@@ -86,7 +86,7 @@ describe('keep-alive', () => {
 });
 
 describe('shutdown', () => {
-  /** A server whose answers wait for a gate; `started` resolves when one is asked for. */
+  /** A server whose responses wait for a gate. `started` resolves with the first request. */
   async function serveGated() {
     const [gate, started] = [createGate(), createGate()];
     const server = await serve({
@@ -107,7 +107,7 @@ describe('shutdown', () => {
     await Promise.all([close(), client.ended()]);
   });
 
-  it('closes connections at once that were opened ahead of a request', async () => {
+  it('closes connections that have not sent a request at once', async () => {
     const { url, port, close } = await serve();
     const client = await connectRaw(port);
     // Accepted in turn, so the first one has been too.
@@ -116,7 +116,7 @@ describe('shutdown', () => {
     expect(client.received()).toBe('');
   });
 
-  it('accepts nobody any more', async () => {
+  it('accepts no new connections', async () => {
     const { port, close, gate, started } = await serveGated();
     const client = await connectRaw(port);
     client.send(getRequest);
@@ -141,7 +141,7 @@ describe('shutdown', () => {
     expect(deps.logged).toEqual([]);
   });
 
-  it('finishes an answer whose headers were sent before', async () => {
+  it('finishes a response whose headers were already sent', async () => {
     const rest = createGate();
     const { port, close } = await serve({
       fetch: () =>
@@ -165,7 +165,7 @@ describe('shutdown', () => {
     expect(await client.ended()).toContain('second');
   });
 
-  it('cuts what still runs after ten seconds, and says so', async () => {
+  it('cuts off requests after ten seconds, and logs it', async () => {
     const { port, close, started, deps } = await serveGated();
     const client = await connectRaw(port);
     client.send(getRequest);
@@ -179,7 +179,7 @@ describe('shutdown', () => {
     expect(deps.logged).toMatchObject([{ level: 'warn', requests: 1 }]);
   });
 
-  it('may be asked for twice', async () => {
+  it('may be called twice', async () => {
     const { close } = await serve();
     await Promise.all([close(), close()]);
     await close();

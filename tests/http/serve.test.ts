@@ -29,7 +29,7 @@ async function serve(options: Partial<ServeOptions> = {}) {
   return { ...server, deps };
 }
 
-/** Sends bytes and returns the whole answer once the server has closed the connection. */
+/** Sends bytes and returns the whole response once the server has closed the connection. */
 async function exchange(port: number, bytes: string) {
   const client = await connectRaw(port);
   client.send(bytes);
@@ -44,13 +44,13 @@ function bodyOf(answer: string): { error: string; request_id: string } {
 }
 
 describe('the server', () => {
-  it('says where it answers', async () => {
+  it('returns its URL', async () => {
     const { url, port } = await serve();
     expect(url).toBe(`http://127.0.0.1:${port}`);
     expect((await fetch(`${url}/who`)).status).toBe(200);
   });
 
-  it('takes a client that leaves in the middle of its body for no failure of its own', async () => {
+  it('does not log a client that disconnects while sending its body as a failure', async () => {
     const { port, deps } = await serve();
     const client = await connectRaw(port);
     const secret = Object.entries(withSecret).map(([name, value]) => `${name}: ${value}`);
@@ -85,13 +85,13 @@ describe('the server', () => {
     );
   });
 
-  it('names HOST when it is no address of this machine', async () => {
+  it('names HOST when it is not an address of this machine', async () => {
     await expect(serve({ host: '203.0.113.1' })).rejects.toThrow(
       expect.objectContaining({ name: 'ConfigError', message: expect.stringContaining('HOST') }),
     );
   });
 
-  it('answers a HEAD request without a body and keeps the connection usable', async () => {
+  it('responds to HEAD without a body and keeps the connection usable', async () => {
     const { port } = await serve();
     const answer = await exchange(
       port,
@@ -101,7 +101,7 @@ describe('the server', () => {
     expect(answer.match(/127\.0\.0\.1/g)).toHaveLength(1);
   });
 
-  it('answers 500 with the envelope when the app itself fails', async () => {
+  it('returns 500 with the envelope when the app itself fails', async () => {
     const { url, deps } = await serve({
       fetch: () => {
         throw new Error('private');
@@ -115,7 +115,7 @@ describe('the server', () => {
     expect(deps.logged).toMatchObject([{ level: 'error', error: { message: 'private' } }]);
   });
 
-  it('goes on after a client that disconnects in the middle of its request', async () => {
+  it('keeps working after a client disconnects during its request', async () => {
     let aborted: () => void = () => undefined;
     const seen = new Promise<void>((resolve) => {
       aborted = resolve;
@@ -190,7 +190,7 @@ describe('a request that is too large', () => {
     expect(await client.ended()).toContain('HTTP/1.1 200');
   });
 
-  it('is served up to the limit', async () => {
+  it('is accepted up to the limit', async () => {
     const { url } = await serve();
     const body = 'x'.repeat(1000);
     const response = await fetch(`${url}/api/things`, {
@@ -291,7 +291,7 @@ describe('malformed bytes', () => {
     ['GET /who HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: upgrade', 200],
     ['GET /nowhere HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: upgrade', 404],
     ['GET /who HTTP/1.1\r\nHost: a b/c\r\nUpgrade: websocket\r\nConnection: upgrade', 400],
-  ])('may be odd and still a request: %s', async (head, status) => {
+  ])('may be unusual but valid: %s', async (head, status) => {
     const { port } = await serve();
     const client = await connectRaw(port);
     client.send(`${head}\r\n\r\n`);

@@ -9,7 +9,7 @@ import { observatoryEnvironment } from '../support/observatory-client.ts';
 import { sql } from '../support/records.ts';
 import { checkShape } from '../support/shape.ts';
 
-/** Connections of the pool, and the queries that may wait for one of them here. */
+/** The connections of the pool, and the queries that may wait for one. */
 const CONNECTIONS = 10;
 const MOST = 5;
 
@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.close());
 
-/** Does work while every connection is taken and so many queries wait. */
+/** Runs work while all connections are in use and this many queries wait. */
 async function whileWaiting(waiting: number, work: () => Promise<void>): Promise<void> {
   const blocker = await connect(database.url);
   await blocker.query('SELECT pg_advisory_lock(7)');
@@ -43,7 +43,7 @@ function createApp() {
   return { app, deps };
 }
 
-it('refuses requests while too many queries wait for the database, and no longer', async () => {
+it('rejects requests while too many queries wait for the database, and no longer', async () => {
   const { app } = createApp();
   await whileWaiting(MOST + 1, async () => {
     const refused = await app.request('/work');
@@ -56,21 +56,21 @@ it('refuses requests while too many queries wait for the database, and no longer
   expect((await app.request('/work')).status).toBe(200);
 });
 
-it('serves as long as no more wait than may', async () => {
+it('serves requests while the number of waiting queries is within the limit', async () => {
   const { app } = createApp();
   await whileWaiting(MOST, async () => {
     expect((await app.request('/work')).status).toBe(200);
   });
 });
 
-it.each(['/health', '/metrics'])('answers %s all the same', async (path) => {
+it.each(['/health', '/metrics'])('always answers %s', async (path) => {
   const { app } = createApp();
   await whileWaiting(MOST + 1, async () => {
     expect((await app.request(path)).status).toBe(200);
   });
 });
 
-it('answers in the words of the surface', async () => {
+it('uses the error shape of the surface', async () => {
   const app = createObservatoryApp(createApp().deps);
   await whileWaiting(MOST + 1, async () => {
     const refused = await app.request('/auth/me');
@@ -79,7 +79,7 @@ it('answers in the words of the surface', async () => {
   });
 });
 
-it('counts what it refuses, and says so in the log once a minute', async () => {
+it('counts rejected requests, and logs them once a minute', async () => {
   const { app, deps } = createApp();
   await whileWaiting(MOST + 1, async () => {
     for (let n = 0; n < 3; n++) await app.request('/work');

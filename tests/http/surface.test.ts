@@ -40,11 +40,11 @@ describe('the request id', () => {
     },
   );
 
-  it('differs between requests that bring none', async () => {
+  it('differs between requests without one', async () => {
     expect(await idOf(null)).not.toBe(await idOf(null));
   });
 
-  it.each(['/nowhere', '/api/things/1', '/plain'])('is on every answer: %s', async (path) => {
+  it.each(['/nowhere', '/api/things/1', '/plain'])('is on every response: %s', async (path) => {
     expect(await idOf('mine', path)).toBe('mine');
   });
 });
@@ -159,7 +159,7 @@ describe('the body limit', () => {
     });
   const stream = (size: number) => new Blob(['x'.repeat(size)]).stream();
 
-  it('refuses a declared length above it', async () => {
+  it('rejects a declared length above it', async () => {
     const response = await app.request('/api/things', {
       method: 'POST',
       headers: { ...withSecret, 'Content-Length': '1001' },
@@ -172,7 +172,7 @@ describe('the body limit', () => {
     });
   });
 
-  it('refuses a body of undeclared length that grows past it', async () => {
+  it('rejects a body of undeclared length that grows past it', async () => {
     expect((await post(stream(1001))).status).toBe(413);
   });
 

@@ -22,7 +22,7 @@ import {
   sql,
 } from '../support/records.ts';
 
-// Every query over backup data, over each driver: their types differ, and so do their servers.
+// Runs every query over backup data with each driver, because their types and servers differ.
 
 const firstPage = { page: 1, limit: 10 };
 const HUGE = '9223372036854775807';
@@ -74,7 +74,7 @@ describe.each(everyDatabase)('over %s', (_name, create) => {
     expect(JSON.parse((await readLatestRun(db)) ?? '')).toMatchObject({ fixes: [{ id: fix }] });
   });
 
-  it('64-bit sizes and their sums stay digit for digit', async () => {
+  it('64-bit sizes and their sums stay exact', async () => {
     const run = await insertRun(db);
     await insertResult(db, run, 'owner/a', { archive_size_bytes: HUGE });
     await insertResult(db, run, 'owner/b', { archive_size_bytes: HUGE });
@@ -150,7 +150,7 @@ describe.each(everyDatabase)('over %s', (_name, create) => {
     );
   });
 
-  it('a stale run fails with its reason, and gives up its place', async () => {
+  it('a stale run fails with its reason and frees its key', async () => {
     const now = Date.parse('2026-03-01T11:00:00Z');
     const stale = await insertRun(db, {
       status: 'running',

@@ -20,13 +20,13 @@ const fill = (count: number) =>
     `INSERT INTO execution_logs (message) SELECT 'm' FROM generate_series(1, ${count})`,
   );
 
-it('is the planner’s guess while the table was never analysed', async () => {
+it('is the planner’s estimate before the first ANALYZE', async () => {
   await fill(50_000);
   expect(await plannersEstimate(database.db)).toBeGreaterThan(10_000);
   expect(await total()).toBe(await plannersEstimate(database.db));
 });
 
-it('is at least 10,000 where the planner guesses less', async () => {
+it('is at least 10,000 if the planner estimates less', async () => {
   await fill(12_000);
   expect(await plannersEstimate(database.db)).toBeLessThan(10_000);
   expect(await total()).toBe(10_000);

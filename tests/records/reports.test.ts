@@ -24,7 +24,7 @@ describe.each(everyDatabase)('over %s', (_name, create) => {
   });
   afterAll(() => database.close());
 
-  it('a report is kept, found, listed and noted as delivered', async () => {
+  it('a report is stored, found, listed and marked as delivered', async () => {
     const { db } = database;
     const kept = await addReport(db, REPORT);
     expect(kept).toMatchObject({
@@ -43,14 +43,14 @@ describe.each(everyDatabase)('over %s', (_name, create) => {
     expect(JSON.parse(await listReports(db, 'ada', { page: 1, limit: 5 }))).toEqual([sent]);
   });
 
-  it('of nobody is read by nobody', async () => {
+  it('without a user cannot be read', async () => {
     const { id } = await addReport(database.db, { ...REPORT, username: null });
     for (const name of ['', 'null', 'ada']) {
       expect(await findReport(database.db, name, id)).toBeNull();
     }
   });
 
-  it('what a report tells is numbers and texts', async () => {
+  it('the facts of a report are numbers and texts', async () => {
     const { db } = database;
     expect(await readRunFacts(db)).toBeNull();
     const summary = { now: NOW };

@@ -67,7 +67,7 @@ it('the requests that a stale run had claimed fail with it, and no others', asyn
   expect(rows.map((row) => row.status)).toEqual(['failed', 'completed', 'claimed', 'pending']);
 });
 
-it('a run that ended is left as it is', async () => {
+it('does not change a run that has ended', async () => {
   await insertRun(database.db, { ...old, status: 'completed' });
   await insertRun(database.db, { ...old, status: 'failed', error_message: 'its own reason' });
   expect(await sweep()).toEqual([]);
@@ -94,7 +94,7 @@ it('a start without a time does not keep the others from being swept', async () 
   expect(await sweep()).toEqual(ids);
 });
 
-it('two sweeps at once fail each run once', async () => {
+it('concurrent sweeps fail each run once', async () => {
   const ids: number[] = [];
   for (let n = 0; n < 20; n++) ids.push(await insertRun(database.db, old));
   const swept = await Promise.all([sweep(), sweep(), sweep(), sweep()]);
@@ -114,18 +114,18 @@ describe('a sweep that waits for another transaction on the run', () => {
     return swept;
   }
 
-  it('keeps the run when that was a heartbeat', async () => {
+  it('keeps the run if that was a heartbeat', async () => {
     expect(await sweepDuring(`heartbeat_at = '${recent}'`)).toEqual([]);
   });
 
-  it('keeps the outcome when that was the end of the run', async () => {
+  it('keeps the outcome if that ended the run', async () => {
     expect(await sweepDuring("status = 'completed'")).toEqual([]);
     expect(await sql(database.db, 'SELECT status FROM backup_runs')).toEqual([
       { status: 'completed' },
     ]);
   });
 
-  it('fails the run when that was no sign of life', async () => {
+  it('fails the run if that was not a sign of life', async () => {
     expect(await sweepDuring('skipped = 1')).toHaveLength(1);
   });
 });

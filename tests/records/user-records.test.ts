@@ -58,7 +58,7 @@ describe.each(everyDatabase)('over %s', (_name, create) => {
     await expect(removeUser(db, 'ada')).rejects.toMatchObject(unknown);
   });
 
-  it('a user leaves nothing to the next one of the name, and takes nothing from others', async () => {
+  it('removing a user deletes all of their records, and nobody else's', async () => {
     for (const name of ['alan', 'kurt']) {
       await addUser(db, name, 'hash');
       await storeGatewayConnection(db, name, { encryptedKey: name, keyHint: '…' });
@@ -93,7 +93,7 @@ describe.each(everyDatabase)('over %s', (_name, create) => {
     await removeUser(db, 'kurt');
   });
 
-  it('a connection is stored, used, encrypted anew and marked', async () => {
+  it('a connection is stored, used, re-encrypted and marked invalid', async () => {
     const stored = await storeGatewayConnection(db, 'ada', { encryptedKey: 'one', keyHint: '…1' });
     expect(stored).toEqual({
       encrypted_key: 'one',
@@ -152,7 +152,7 @@ describe.each(everyDatabase)('over %s', (_name, create) => {
     expect(await readActiveModelId(db)).toBeNull();
   });
 
-  it('a missing table is no missing database', async () => {
+  it('a missing table is not reported as a missing database', async () => {
     await sql(db, 'DROP TABLE gateway_connections');
     const deps = createTestDeps({
       db,

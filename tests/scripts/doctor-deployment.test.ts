@@ -80,7 +80,7 @@ describe('a deployment that has everything that is required', () => {
   });
 });
 
-it('tells that gateway keys were stored with another encryption key', async () => {
+it('reports that gateway keys were stored with another encryption key', async () => {
   const { CREDENTIALS_ENCRYPTION_KEY: before } = deploymentSecrets;
   const sealed = createSealing(before).seal('sk-or-v1-key-of-ada', 'ada');
   await storeGatewayConnection(database.db, 'ada', { encryptedKey: sealed, keyHint: '…ada' });
@@ -177,7 +177,7 @@ describe('a deployment that lacks something', () => {
     ['WS_ALLOWED_ORIGINS', 'here', 'variables', ['live feed']],
     ['GATEWAY_BASE_URL', 'here', 'variables', ['observatory', 'MCP server']],
     ['UPSTASH_REDIS_REST_TOKEN', 'token-of-tests', 'redis', everySurface],
-  ])('tells which functions refuse %s=%s', async (name, value, check, surfaces) => {
+  ])('reports which functions refuse %s=%s', async (name, value, check, surfaces) => {
     const { report, of } = await examineDeployment({ [name]: value });
     expect(of(check).status).toBe('failed');
     const because = report.features.filter((feature) => feature.because === check);

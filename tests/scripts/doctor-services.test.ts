@@ -4,7 +4,7 @@ import { examineWith } from '../support/doctor.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { type ScriptedAnswer, startScriptedServer } from '../support/scripted-server.ts';
 
-/** Nothing on this machine is looked for but what a test names. */
+/** Nothing on this machine is searched for but what a test names. */
 const nothingElse = {
   INTERNAL_SECRET: 'i'.repeat(40),
   PORT: '0',
@@ -65,7 +65,7 @@ describe('the model gateway', () => {
       '2 of 2 keys of GATEWAY_API_KEYS were rejected',
       '1, 2',
     ],
-  ])('refuses keys %s', async (_where, keys, status, detail, numbers) => {
+  ])('rejects keys %s', async (_where, keys, status, detail, numbers) => {
     for (const key of keys) gateway.refusedKeys.set(key, 401);
     const { ok, text, check } = await ask();
     expect(check).toMatchObject({ status, detail });

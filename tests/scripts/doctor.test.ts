@@ -37,7 +37,7 @@ describe('npm run doctor', () => {
     expect(await readdir(folder.path)).toEqual([]);
   });
 
-  it('shows no escape sequence where stdout is no terminal', async () => {
+  it('shows no escape sequence where stdout is not a terminal', async () => {
     const { stdout } = await runDoctor([]);
     expect(stripVTControlCharacters(stdout)).toBe(stdout);
   });
@@ -65,7 +65,7 @@ describe('npm run doctor', () => {
     expect(stdout).toContain('To fix: variables');
   });
 
-  it('ends with 1 beside a .env without the secret, as npm start would', async () => {
+  it('ends with 1 next to a .env without the secret, as npm start would', async () => {
     await writeFile(join(folder.path, '.env'), 'LOG_LEVEL=info\n');
     const { code, stdout } = await runDoctor([]);
     expect(code).toBe(1);
@@ -149,14 +149,14 @@ describe('npm run doctor', () => {
   it.each([
     [['--frob'], 2, /Usage: npm run doctor/],
     [['--variables', 'nowhere.env'], 1, /^cannot read .*nowhere\.env: .*\n$/],
-  ])('refuses %j with exit code %i', async (args, code, message) => {
+  ])('rejects %j with exit code %i', async (args, code, message) => {
     const result = await runDoctor(args);
     expect({ code: result.code, stdout: result.stdout }).toEqual({ code, stdout: '' });
     expect(result.stderr).toMatch(message);
   });
 });
 
-describe('beside a server', () => {
+describe('next to a server', () => {
   let home: Awaited<ReturnType<typeof emptyFolder>>;
   let server: RunningScript & { url: string };
   beforeAll(async () => {
@@ -191,7 +191,7 @@ describe('beside a server', () => {
     });
   });
 
-  it('tells that it runs with another secret', async () => {
+  it('reports that it runs with another secret', async () => {
     const { code, stdout } = await doctor({ INTERNAL_SECRET: 'x'.repeat(40) });
     expect(code).toBe(1);
     expect(find(stdout, 'server')).toMatchObject({
@@ -268,7 +268,7 @@ describe('on this machine', () => {
       'ok',
       /will be created in .* by/,
     ],
-  ])('tells of a DATA_DIR that %s, and leaves it alone', async (_what, make, status, detail) => {
+  ])('reports a DATA_DIR that %s, and leaves it alone', async (_what, make, status, detail) => {
     const path = join(folder.path, 'data');
     await make(path);
     const here = { DATABASE_URL: '', EMBEDDED_DB_PORT: '0', DATA_DIR: path };

@@ -98,7 +98,7 @@ describe.each([
   });
 });
 
-it('the target of an unfinished move is refused as the source of another', async () => {
+it('the target of an unfinished move is rejected as the source of another', async () => {
   const lost = losing(target.db, /INSERT INTO "execution_logs"/, 1);
   await expect(move({ target: lost })).rejects.toThrow();
   const third = await createPostgres();
@@ -137,7 +137,7 @@ it('a database is not moved into itself, also while it is empty', async () => {
 });
 
 describe('a target that holds something', () => {
-  it('is refused as it is', async () => {
+  it('is rejected as it is', async () => {
     await sql(target.db, "INSERT INTO users VALUES ('grace', 'hash')");
     const refusal = 'the target is not empty: it has rows in users';
     await expect(move()).rejects.toMatchObject({ code: 'CONFLICT', message: refusal });
@@ -159,7 +159,7 @@ it.each([
   ['a row that was changed', "UPDATE backup_runs SET status = 'failed' WHERE id = 5"],
   ['a row that came', 'INSERT INTO backup_runs DEFAULT VALUES'],
   ['a row that is gone', 'DELETE FROM backup_runs WHERE id = 10'],
-])('tells of %s in the source meanwhile, until it starts over', async (_what, change) => {
+])('reports %s in the source meanwhile, until it starts over', async (_what, change) => {
   const report = {
     ...silent,
     copied: (_rows: number, _total: number, table: string) => {

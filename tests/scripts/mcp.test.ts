@@ -71,7 +71,7 @@ describe('over stdio', () => {
   });
 });
 
-describe('refuses to start', () => {
+describe('rejects to start', () => {
   it.each([
     ['an unknown transport', ['--transport', 'ws'], {}, /^--transport must be/],
     ['an unknown transport in the environment', [], { MCP_TRANSPORT: 'ws' }, /^MCP_TRANSPORT must/],
@@ -136,7 +136,7 @@ describe.each(['http', 'sse'] as const)('the %s server', (transport) => {
   });
 });
 
-describe('the data, beside a server with an embedded database,', () => {
+describe('the data, next to a server with an embedded database,', () => {
   let beside: Record<string, string>;
   beforeAll(async () => {
     beside = { EMBEDDED_DB_PORT: String(await findFreePort(54_400)) };

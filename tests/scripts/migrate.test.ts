@@ -74,7 +74,7 @@ describe('npm run migrate', () => {
     expect(stderr).not.toContain('hidden');
   });
 
-  it('refuses arguments that it does not know with exit code 2', async () => {
+  it('rejects arguments that it does not know with exit code 2', async () => {
     const { code, stderr } = await runMigrate({}, ['--down']);
     expect(code).toBe(2);
     expect(stderr).toContain('Usage: npm run migrate');

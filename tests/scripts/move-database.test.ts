@@ -111,7 +111,7 @@ describe('from the embedded database to one with vectors, over its port', () => 
     ]);
   });
 
-  it('answers every question as before', async () => {
+  it('returns every question as before', async () => {
     expect(await readAnswers(overPort)).toEqual(await readAnswers(source.db));
   });
 
@@ -151,7 +151,7 @@ describe('from the embedded database to one with vectors, over its port', () => 
     );
   });
 
-  it('leaves nothing of its own behind, and refuses a second time', async () => {
+  it('leaves nothing of its own behind, and rejects a second time', async () => {
     expect(await sql(overPort, "SELECT to_regclass('database_move_progress') AS left")).toEqual([
       { left: null },
     ]);

@@ -75,7 +75,7 @@ describe('npm run move', () => {
     expect(await sql(target.db, 'SELECT status FROM backup_runs')).toEqual([{ status: 'failed' }]);
   });
 
-  it('refuses while a server has the database, which could write meanwhile', async () => {
+  it('rejects while a server has the database, which could write meanwhile', async () => {
     const running = await openEmbedded();
     const { code, stderr } = await runMove(target.url);
     await running.close();
@@ -116,7 +116,7 @@ describe('npm run move', () => {
     ['no address', '', []],
     ['something that is no address', 'mysql://grace:hidden-word@127.0.0.1/x\n', []],
     ['an address among the arguments', '', ['postgres://grace:hidden-word@127.0.0.1/x']],
-  ])('refuses %s with exit code 2 and without repeating it', async (_what, stdin, args) => {
+  ])('rejects %s with exit code 2 and without repeating it', async (_what, stdin, args) => {
     const { code, stdout, stderr } = await runMove(stdin, { args });
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toMatch(/^the target must be|^too many arguments/);

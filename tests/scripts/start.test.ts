@@ -205,7 +205,7 @@ describe('npm start with a configuration', () => {
     expect(stderr).toMatch(/^the embedded database in [^\n]*Move that folder aside[^\n]*\n$/);
   });
 
-  it('refuses to start without a secret beside a .env that has none', async () => {
+  it('rejects to start without a secret next to a .env that has none', async () => {
     await writeFile(join(folder.path, '.env'), 'LOG_LEVEL=info\n');
     const { code, stderr } = await refused({});
     expect(code).toBe(1);
@@ -224,7 +224,7 @@ describe('npm start with a configuration', () => {
     expect(stderr).not.toContain(value);
   });
 
-  it('refuses a git that is too old in one line', async () => {
+  it('rejects a git that is too old in one line', async () => {
     const git = join(folder.path, 'git');
     await writeFile(git, '#!/bin/sh\necho git version 2.39.3\n', { mode: 0o755 });
     const { code, stderr } = await refused({ PATH: folder.path });

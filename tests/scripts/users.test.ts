@@ -47,7 +47,7 @@ describe('npm run users', () => {
     expect(derived.toString('base64')).toBe(key);
   });
 
-  it('refuses a name that is taken and keeps the stored password', async () => {
+  it('rejects a name that is taken and keeps the stored password', async () => {
     await users(['add', 'grace'], `${PASSWORD}\n`);
     const before = await storedHash('grace');
     const { code, stderr } = await users(['add', 'grace'], 'another password\n');
@@ -55,7 +55,7 @@ describe('npm run users', () => {
     expect(await storedHash('grace')).toBe(before);
   });
 
-  it('refuses a password below 12 characters', async () => {
+  it('rejects a password below 12 characters', async () => {
     const { code, stderr } = await users(['add', 'short'], 'eleven char\n');
     expect({ code, stderr }).toEqual({
       code: 2,

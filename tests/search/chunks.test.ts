@@ -25,7 +25,7 @@ it('no chunk is longer than the limit or splits a character, and nothing is left
         expect(chunk).not.toMatch(loneSurrogate);
         const at = text.indexOf(chunk, Math.max(0, covered - 150));
         expect(at).toBeGreaterThanOrEqual(0);
-        // Only blanks lie between a chunk and the next one.
+        // There is only white space between a chunk and the next one.
         expect(text.slice(covered, Math.max(covered, at)).trim()).toBe('');
         covered = at + chunk.length;
       }
@@ -35,7 +35,7 @@ it('no chunk is longer than the limit or splits a character, and nothing is left
   );
 });
 
-it('a chunk ends with a paragraph, else a line, else a sentence, where one ends late enough', () => {
+it('a chunk ends with a paragraph, a line or a sentence that ends late enough', () => {
   const [first] = splitIntoChunks(
     `${'a'.repeat(700)}. b\nc ${'d'.repeat(100)}\n\n${'e '.repeat(500)}`,
   );
@@ -44,7 +44,7 @@ it('a chunk ends with a paragraph, else a line, else a sentence, where one ends 
   expect(line).toBe(`${'a'.repeat(700)}. b`);
 });
 
-it('neighbours overlap, so that what lies on the border is whole in one of them', () => {
+it('neighbouring chunks overlap, so that a sentence at the boundary is complete in one of them', () => {
   const text = Array.from({ length: 400 }, (_, n) => `word${n}`).join(' ');
   const [first = '', second = ''] = splitIntoChunks(text);
   const overlap = first.slice(first.lastIndexOf(second.slice(0, 20)));

@@ -8,7 +8,7 @@ import { sql } from '../support/records.ts';
 // The embedded database and the built-in model run in the process of the server, and stop it meanwhile.
 
 const LOGS = 40;
-/** Chunks that one statement stores there. */
+/** Chunks per statement there. */
 const TOGETHER = 8;
 
 let database: TestDatabase;
@@ -50,6 +50,6 @@ it('a statement stores a few chunks, so that none takes long', () => {
   expect(stored).toEqual(Array(LOGS / TOGETHER).fill(TOGETHER));
 });
 
-it('requests get a turn after each', () => {
+it('requests are served after each', () => {
   expect(rounds).toBeGreaterThanOrEqual(stored.length);
 });

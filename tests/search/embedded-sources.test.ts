@@ -74,7 +74,7 @@ describe.each([
     });
   });
 
-  it('a changed log is to be embedded again, and what it said is gone', async () => {
+  it('a changed log is queued again, and its old chunks are gone', async () => {
     const changed = await insertLog(db, { message: 'token=…' });
     const same = await insertLog(db, { message: 'same', repository: null });
     await embed(db, 'execution_log', changed);
@@ -90,7 +90,7 @@ describe.each([
     });
   });
 
-  it('another writer’s columns may be of types that know no equality', async () => {
+  it('columns of other writers may have types without an equality operator', async () => {
     await sql(db, 'ALTER TABLE execution_logs ADD COLUMN extra json');
     try {
       const same = await insertLog(db, { message: 'same' });
@@ -122,14 +122,14 @@ describe.each([
     expect(await readLeft(db)).toEqual({ jobs: [], chunks: [] });
   });
 
-  it('results go with their run', async () => {
+  it('results are deleted with their run', async () => {
     const run = await insertRun(db);
     await embed(db, 'backup_result', await insertResult(db, run, 'o/a'));
     await sql(db, 'DELETE FROM backup_runs WHERE id = $1', [run]);
     expect(await readLeft(db)).toEqual({ jobs: [], chunks: [] });
   });
 
-  it('answers go with their session', async () => {
+  it('answers are deleted with their session', async () => {
     await sql(
       db,
       `WITH session AS (INSERT INTO chat_sessions (username) VALUES ('ada') RETURNING id)
@@ -141,7 +141,7 @@ describe.each([
     expect(await readLeft(db)).toEqual({ jobs: [], chunks: [] });
   });
 
-  it('TRUNCATE of a source empties its chunks alone', async () => {
+  it('TRUNCATE of a source deletes only its chunks', async () => {
     await embed(db, 'execution_log', await insertLog(db));
     await embed(db, 'backup_result', 5);
     await sql(db, 'TRUNCATE execution_logs');
@@ -167,7 +167,7 @@ describe.each([
   });
 });
 
-it('many are forgotten by a plan of their own, whatever the session forgot before', async () => {
+it('many deletions get their own plan, whatever the session deleted before', async () => {
   const COUNT = 3_000;
   const database = await createPostgres();
   const client = await connect(database.url);
@@ -194,7 +194,7 @@ it('many are forgotten by a plan of their own, whatever the session forgot befor
   }
 });
 
-/** Rows of jobs and chunks that were read so far, deleted ones too. */
+/** The number of rows of jobs and chunks read so far, including deleted ones. */
 async function readRows(client: Awaited<ReturnType<typeof connect>>): Promise<number> {
   const { rows } = await client.query(
     `SELECT sum(seq_tup_read + idx_tup_fetch)::int AS rows FROM pg_stat_user_tables

@@ -19,7 +19,7 @@ import {
 import { empty, insertLog, sql } from '../support/records.ts';
 import { forgetGenerations } from '../support/search.ts';
 
-// Decisions 5, Embedding job, on a real Postgres with many connections.
+// Embedding jobs on a real Postgres with many connections.
 
 let database: TestDatabase;
 let db: Database;
@@ -44,7 +44,7 @@ const claim = (holder: string, limit: number, now = START) =>
   claimJobs(db, { generationId: 1, limit, lease: { holder, now } });
 const sources = (jobs: { source_id: string }[]) => jobs.map(({ source_id }) => Number(source_id));
 
-/** The database, after whose first statement somebody else lets go of the jobs that he has locked. */
+/** The database; after its first statement, another transaction releases its locks on jobs. */
 async function lockUntilTried(): Promise<Database> {
   const other = await connect(database.url);
   await other.query('BEGIN; SELECT FROM embedding_jobs FOR UPDATE');
@@ -64,8 +64,8 @@ async function lockUntilTried(): Promise<Database> {
 }
 
 // Another caller's claim locks them while its statement runs.
-describe('jobs that somebody else has locked for a moment', () => {
-  it('are stored when they are free again', async () => {
+describe('jobs that another transaction has locked briefly', () => {
+  it('are stored when they are unlocked', async () => {
     await insertLogs(2);
     await startBuiltIn(db);
     const outcomes = (await claim('a', 2)).map((job) => ({ job, chunks: [], metadata: '{}' }));
@@ -76,7 +76,7 @@ describe('jobs that somebody else has locked for a moment', () => {
     expect(await countJobs(db)).toEqual({ completed: 2 });
   });
 
-  it('are given back when they are free again', async () => {
+  it('are released when they are unlocked', async () => {
     await insertLogs(2);
     await startBuiltIn(db);
     const jobs = await claim('a', 2);
@@ -86,7 +86,7 @@ describe('jobs that somebody else has locked for a moment', () => {
 });
 
 describe('several callers at once', () => {
-  it('do every job, and none twice', async () => {
+  it('process every job, and none twice', async () => {
     await insertLogs(1_000);
     await startBuiltIn(db);
     const asked: string[] = [];
@@ -113,14 +113,14 @@ describe('several callers at once', () => {
     expect(await listChunks(db)).toHaveLength(1_000);
   });
 
-  it('get different jobs while all are at work', async () => {
+  it('get different jobs at the same time', async () => {
     await insertLogs(10);
     await startBuiltIn(db);
     const claims = await Promise.all(['a', 'b', 'c', 'd'].map((holder) => claim(holder, 3)));
     expect(claims.flatMap(sources).sort((a, b) => a - b)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
   });
 
-  it('pass over a job that somebody is just claiming', async () => {
+  it('skip a job that another caller is claiming', async () => {
     await insertLogs(2);
     await startBuiltIn(db);
     const other = await connect(database.url);
@@ -135,7 +135,7 @@ describe('several callers at once', () => {
 });
 
 describe('a lease', () => {
-  it('keeps others away for 5 minutes, then the job is taken up again', async () => {
+  it('protects a job for 5 minutes, then it can be claimed again', async () => {
     await insertLogs(1);
     await startBuiltIn(db);
     expect(sources(await claim('a', 1))).toEqual([1]);
@@ -144,7 +144,7 @@ describe('a lease', () => {
     expect(sources(await claim('b', 1, START + LEASE_MS))).toEqual([1]);
   });
 
-  it('that was lost stores nothing, also when the loser comes first or last', async () => {
+  it('that has expired stores nothing, whoever finishes first', async () => {
     await insertLogs(1);
     await startBuiltIn(db);
     const vector = Float32Array.of(1, 0);
@@ -170,7 +170,7 @@ describe('a lease', () => {
     expect(await countJobs(db)).toEqual({ completed: 1 });
   });
 
-  it('of another holder is not given back', async () => {
+  it('of another holder is not released', async () => {
     await insertLogs(1);
     await startBuiltIn(db);
     const slow = await claim('slow', 1);
@@ -181,7 +181,7 @@ describe('a lease', () => {
     expect(sources(await claim('next', 1, START + LEASE_MS))).toEqual([1]);
   });
 
-  it('of a killed batch ends, and nothing is lost or done twice', async () => {
+  it('of a killed batch expires, and nothing is lost or processed twice', async () => {
     await insertLogs(30);
     await startBuiltIn(db);
     const { process, clock } = createBatches(db);
@@ -213,7 +213,7 @@ describe('a source that changes while its job is being done', () => {
     expect(await listChunks(db)).toEqual(left);
   });
 
-  it('with others in a transaction of many: nobody waits for the other, or for each other', async () => {
+  it('in a transaction with many others does not deadlock with the batch', async () => {
     await insertLogs(2);
     await startBuiltIn(db);
     const jobs = await claim('a', 2);

@@ -52,8 +52,8 @@ async function beginInsert(message: string) {
   };
 }
 
-describe('what came after the generation', () => {
-  it('gets a job, of each kind, once', async () => {
+describe('records added after the generation', () => {
+  it('get one job each', async () => {
     await insertLog(db, { message: 'before' });
     await activateNew();
     expect(await enqueueNewSources(db)).toBe(0);
@@ -91,7 +91,7 @@ describe('what came after the generation', () => {
     ]);
   });
 
-  it('is left alone without an active generation', async () => {
+  it('are ignored without an active generation', async () => {
     await startGeneration(db, hashingModel);
     await insertLog(db);
     expect(await enqueueNewSources(db)).toBe(0);
@@ -128,7 +128,7 @@ describe('a transaction that commits late', () => {
   });
 });
 
-describe('ids that begin again', () => {
+describe('ids that restart', () => {
   const fill = async () => {
     await sql(db, 'INSERT INTO execution_logs (message) SELECT n FROM generate_series(1, 9) AS n');
     await activateNew();
@@ -154,7 +154,7 @@ describe('ids that begin again', () => {
     expect(await enqueueNewSources(db)).toBe(9);
   });
 
-  it('after a restore of other records are looked at', async () => {
+  it('after a restore of other records are scanned', async () => {
     await fill();
     await sql(db, 'DELETE FROM execution_logs');
     await insertLog(db, { id: 4 });
@@ -163,7 +163,7 @@ describe('ids that begin again', () => {
     expect(await enqueueNewSources(db)).toBe(1);
   });
 
-  it('while a sweep is under way are not taken for settled', async () => {
+  it('that appear during a sweep do not count as settled', async () => {
     await fill();
     await insertLog(db);
     const truncating: Database = {
@@ -197,7 +197,7 @@ it('ids far from the beginning take no more statements than there are records fo
   expect(sent.filter((name) => name === 'enqueue_new_execution_log')).toHaveLength(1);
 });
 
-it('what is settled is not looked through again', async () => {
+it('settled ids are not scanned again', async () => {
   await sql(db, 'INSERT INTO execution_logs (message) SELECT n FROM generate_series(1, 50) AS n');
   await activateNew();
   await insertLog(db);
@@ -216,14 +216,14 @@ it('what is settled is not looked through again', async () => {
   });
 });
 
-it('more ids than fit one statement are gone through in several', async () => {
+it('more ids than fit one statement are scanned in several', async () => {
   await activateNew();
   await insertLog(db, { id: 150_000 });
   await insertLog(db, { id: 450_001 });
   expect(await enqueueNewSources(db)).toBe(2);
 });
 
-it('several sweeps at once make each job once', async () => {
+it('concurrent sweeps create each job once', async () => {
   await activateNew();
   await sql(db, 'INSERT INTO execution_logs (message) SELECT n FROM generate_series(1, 2000) AS n');
   const made = await Promise.all(Array.from({ length: 4 }, () => enqueueNewSources(db)));

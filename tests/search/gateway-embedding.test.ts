@@ -56,7 +56,7 @@ const failures = () =>
     "SELECT source_id, attempts, error_message FROM embedding_jobs WHERE status = 'failed'",
   );
 
-/** Answers by what is to be embedded: a status, a vector for all, or null for the usual answer. */
+/** Responses by text: a status, a vector for all, or null for the default. */
 function answerBy(decide: (inputs: string[]) => number | number[] | null): void {
   gateway.routes.set('/embeddings', (request, response) => {
     const inputs = [request.body?.input].flat().map(String);
@@ -95,7 +95,7 @@ describe('vectors of the gateway', () => {
   });
 });
 
-describe('a text that the gateway cannot take', () => {
+describe('a text that the gateway cannot handle', () => {
   it.each([400, 413, 500])(
     'with %i is tried three times and fails its own job alone',
     async (status) => {
@@ -121,7 +121,7 @@ describe('a text that the gateway cannot take', () => {
     },
   );
 
-  it('that is taken at a second try is done', async () => {
+  it('that works at the second try is processed', async () => {
     let tries = 0;
     answerBy((inputs) =>
       has('log 5')(inputs) && inputs.length === 1 && tries++ > 0
@@ -141,7 +141,7 @@ it('a model that takes no text at all fails each batch after three tries, not on
   expect(gateway.requestsTo('/embeddings')).toHaveLength(6);
 });
 
-describe('what is no job’s fault', () => {
+describe('what is not a job’s fault', () => {
   const untouched = async () => {
     expect(await countJobs(database.db)).toEqual({ pending: 8 });
     const [row] = await sql(

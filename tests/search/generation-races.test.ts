@@ -44,7 +44,7 @@ const codes = (settled: PromiseSettledResult<unknown>[]) =>
     one.status === 'rejected' && one.reason instanceof AppError ? one.reason.code : one.status,
   );
 
-it('of many that start a generation at once one does, the others get CONFLICT', async () => {
+it('of concurrent starts, one succeeds and the others get CONFLICT', async () => {
   await insertLog(db);
   const started = await Promise.allSettled(
     Array.from({ length: 6 }, () => startGeneration(db, hashingModel)),
@@ -54,7 +54,7 @@ it('of many that start a generation at once one does, the others get CONFLICT', 
   expect(await sql(db, 'SELECT DISTINCT generation_id AS id FROM embedding_jobs')).toHaveLength(1);
 });
 
-it('of many that are activated at once each succeeds and the last one stays', async () => {
+it('concurrent activations all succeed and the last one stays', async () => {
   await insertReady(4);
   const activated = await Promise.allSettled([1, 2, 3, 4].map((id) => activateGeneration(db, id)));
   expect(codes(activated)).toEqual(Array(4).fill('fulfilled'));
@@ -84,7 +84,7 @@ it('at no moment is there more or less than one that is ACTIVE', async () => {
   expect([...seen]).toEqual([1]);
 });
 
-it('the database refuses a second one whoever writes it', async () => {
+it('the database rejects a second one whoever writes it', async () => {
   for (const status of ['BUILDING', 'ACTIVE']) {
     const insert = `INSERT INTO embedding_generations (model_id, dimensions, status) VALUES ('m', 3, '${status}')`;
     await sql(db, insert);
@@ -138,7 +138,7 @@ it('a batch that is storing when its generation is pruned leaves nothing behind'
 });
 
 describe('over Neon’s HTTP driver', () => {
-  it('a generation goes its whole way', async () => {
+  it('a generation goes through its whole life cycle', async () => {
     const neon = await createNeon();
     try {
       await sql(neon.db, 'CREATE DOMAIN vector AS text');

@@ -25,7 +25,7 @@ function nearest(query: string): string | undefined {
 }
 
 describe('the built-in embedding model', () => {
-  it('says in the registry that it is lexical, not semantic', () => {
+  it('is described as lexical, not semantic, in the registry', () => {
     expect(hashingModel).toMatchObject({ id: 'local/hashing-384', dimensions: 384, is_free: true });
     expect(hashingModel.name).toMatch(/lexical, not semantic/);
   });
@@ -76,7 +76,7 @@ describe('the built-in embedding model', () => {
     expect(nearest(query)).toBe(log);
   });
 
-  it('counts a repeated word less than as often as it occurs', () => {
+  it('counts repeated words sublinearly', () => {
     const once = similarity('timeout', 'timeout of remote');
     const often = similarity('timeout', `${'timeout '.repeat(10)}of remote`);
     expect(often).toBeGreaterThan(once);
@@ -84,7 +84,7 @@ describe('the built-in embedding model', () => {
     expect(similarity('remote', `${'timeout '.repeat(10)}of remote`)).toBeGreaterThan(0.15);
   });
 
-  it('takes time in proportion to a hostile text', () => {
+  it('takes linear time for a hostile text', () => {
     const terms = findTerms('a/'.repeat(50_000));
     expect(terms.size).toBeLessThan(10);
   });

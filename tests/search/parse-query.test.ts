@@ -35,7 +35,7 @@ describe('parseQuery', () => {
     expect(parseQuery('clone "timed out" -push').wanted).toBe('clone timed out');
   });
 
-  it('looks once for what is said twice, and for the beginning of a pasted phrase', () => {
+  it('removes duplicates, and uses only the beginning of a pasted phrase', () => {
     expect(parseQuery('a b a -b b -b "timed  out" or a').alternatives).toEqual([
       [word('a'), word('b'), without(word('b')), phrase('timed out')],
       [word('a')],
@@ -45,7 +45,7 @@ describe('parseQuery', () => {
     ]);
   });
 
-  it('takes any text in bounded parts', () => {
+  it('bounds any text', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 1_000 }), (query) => {
         const { alternatives } = parseQuery(query);

@@ -27,7 +27,7 @@ beforeEach(async () => {
   await forgetGenerations(db);
 });
 
-/** Notes what is embedded. */
+/** Records which texts are embedded. */
 function createRecorder() {
   const asked: string[] = [];
   return {
@@ -111,7 +111,7 @@ describe('what is stored', () => {
     expect(await listChunks(db)).toEqual(['execution_log 1: owner/name']);
   });
 
-  it('holds no secret, neither where it is stored nor where it is embedded', async () => {
+  it('contains no secrets, neither stored nor embedded', async () => {
     const configured = 'a-configured-secret-value';
     await insertLog(db, {
       message: `push to https://ada:hunter2hunter2@host/x failed: Bearer abcdefghijklmnop ${configured}`,
@@ -164,7 +164,7 @@ describe('what is stored', () => {
   });
 });
 
-describe('how much is done', () => {
+describe('the amount of work', () => {
   it('is batch_size jobs times max_batches, counted as jobs', async () => {
     await sql(
       db,
@@ -199,7 +199,7 @@ describe('how much is done', () => {
     expect(await countJobs(db)).toEqual({ completed: 8, pending: 12 });
   });
 
-  it('is at least something, however short the budget', async () => {
+  it('is at least one group, however short the budget', async () => {
     await insertLogs(2);
     await startBuiltIn(db);
     expect(await createBatches(db).process({ batchSize: 1, budgetMs: 0 })).toMatchObject({
@@ -208,7 +208,7 @@ describe('how much is done', () => {
     });
   });
 
-  it('stops before the lease could end under it', async () => {
+  it('ends before the lease expires', async () => {
     await insertLogs(12);
     await startBuiltIn(db);
     const batches = createBatches(db, {

@@ -3,7 +3,7 @@ import { connect } from '../support/connection.ts';
 import { createEmbedded, createPostgres, type TestDatabase } from '../support/databases.ts';
 import { sql } from '../support/records.ts';
 
-// What each row is found by. The indexes hold these documents, so a text must never get another one.
+// The full-text documents of rows. The indexes store these, so the document of a text must never change.
 
 /** Words on both sides of the 2,046 bytes that Postgres takes, in letters of one, two and four bytes. */
 const texts = {
@@ -29,7 +29,7 @@ describe.each([
   });
   afterAll(() => database.close());
 
-  it.each(Object.entries(texts))('are the same as ever: %s', async (_what, text) => {
+  it.each(Object.entries(texts))('do not change: %s', async (_what, text) => {
     const [row] = await sql<{ is_same: boolean; words: number }>(
       database.db,
       `SELECT search_document(4711, $1) = (
@@ -42,7 +42,7 @@ describe.each([
     expect(row?.words).toBeGreaterThanOrEqual(2);
   });
 
-  it('tell a writer nothing of words that are too long', async () => {
+  it('cause no notice for overlong words', async () => {
     const client = await connect(database.url);
     const notices: (string | undefined)[] = [];
     client.on('notice', ({ message }) => notices.push(message));

@@ -18,7 +18,7 @@ import {
 } from '../support/records.ts';
 import { ask, find, insertAnswer } from '../support/search.ts';
 
-// Full text alone, over every driver: there is no generation here.
+// Only full text, over every driver, without a generation.
 
 describe.each([
   ['the embedded database', createEmbedded],
@@ -170,7 +170,7 @@ describe.each([
     );
   });
 
-  it('says so when its time was over before it had looked at all rows, but always looks at the newest', async () => {
+  it('reports when time runs out before all rows are searched, but always searches the newest', async () => {
     await sql(db, "INSERT INTO execution_logs (id, message) VALUES (5, 'the clone failed')");
     await sql(db, "INSERT INTO execution_logs (id, message) VALUES (9000, 'the clone ended')");
     const request = { semanticWeight: 0, limit: 2 };
@@ -181,7 +181,7 @@ describe.each([
     expect(whole).toMatchObject({ total: 2, degraded_reason: null });
   });
 
-  it('looks at no more rows for a phrase than it has time for, however long they are', async () => {
+  it('checks no more rows for a phrase than there is time for, however long they are', async () => {
     const filler = Array.from({ length: 3_500 }, (_, n) => `word${n}`).join(' ');
     await sql(
       db,
@@ -193,14 +193,14 @@ describe.each([
     expect(degraded_reason).toMatch(/cut short/);
   });
 
-  it('finds nothing by the words that it keeps for itself in each document', async () => {
+  it('finds nothing by the artificial words of documents', async () => {
     await log('the clone failed');
     for (const query of ['zfi', 'zfinez', 'zcoar', 'zcoarsez']) {
       expect(await find(db, query)).toEqual([]);
     }
   });
 
-  it('puts exact hits before parts of names, and the newest first among equals', async () => {
+  it('ranks exact matches before parts of names, and the newest first among equals', async () => {
     const at = (hour: number) => new Date(Date.UTC(2026, 0, 1, hour)).toISOString();
     const newer = await insertLog(db, { message: 'site down', created_at: at(9) });
     const older = await insertLog(db, { message: 'site down', created_at: at(3) });
@@ -211,7 +211,7 @@ describe.each([
     );
   });
 
-  it('takes a word for a beginning only where no row has it', async () => {
+  it('treats a word as a prefix only if no row contains it', async () => {
     const id = await log('clone of sitemap');
     await log('push of sitemap');
     const exact = await log('site');
@@ -219,7 +219,7 @@ describe.each([
     expect(await find(db, 'clone sitem')).toEqual([`execution_log ${id}`]);
   });
 
-  it('takes words for beginnings in queries of up to eight words', async () => {
+  it('treats words as prefixes in queries of up to eight words', async () => {
     const id = await log('one two three four five six seven sitemap of all');
     expect(await find(db, 'one two three four five six seven sitem')).toEqual([
       `execution_log ${id}`,
@@ -246,7 +246,7 @@ describe.each([
     expect(await find(db, 'certificate')).toHaveLength(2);
   });
 
-  it('finds rare rows far down behind wide holes in the ids', async () => {
+  it('finds rare old rows despite large gaps in the ids', async () => {
     await sql(db, "INSERT INTO execution_logs (id, message) VALUES (5, 'a zeppelin')");
     await sql(db, "INSERT INTO execution_logs (id, message) VALUES (900000000000, 'a balloon')");
     expect(await find(db, 'zeppelin')).toEqual(['execution_log 5']);

@@ -12,7 +12,7 @@ import {
 } from '../support/records.ts';
 import { activateBuiltIn, ask, find, forgetGenerations, insertAnswer } from '../support/search.ts';
 
-// Vectors of the built-in model beside full text, on the database that has the vector extension.
+// Vectors of the built-in model combined with full text, on the database that has the vector extension.
 
 let database: TestDatabase;
 let db: Database;
@@ -31,8 +31,8 @@ afterEach(async () => {
 const log = (message: string, repository: string | null = null) =>
   insertLog(db, { message, repository });
 
-describe('which generation takes part', () => {
-  it('is the active one, and the answer names it', async () => {
+describe('the generation that is used', () => {
+  it('is the active one, and the response contains its id', async () => {
     await log('the clone timed out');
     const id = await activateBuiltIn(db);
     expect(await ask(db, 'clone')).toMatchObject({
@@ -57,7 +57,7 @@ describe('which generation takes part', () => {
     });
   });
 
-  it('is none when vectors have no weight, which is no degradation', async () => {
+  it('is none when vectors have no weight, which is not a degradation', async () => {
     await log('the clone timed out');
     await activateBuiltIn(db);
     expect(await find(db, 'cloen', { semanticWeight: 0 })).toEqual([]);
@@ -89,7 +89,7 @@ describe('what vectors add', () => {
     expect(await find(db, 'elephant')).toEqual([]);
   });
 
-  it('finds nothing that only has the same places in its vector', async () => {
+  it('finds nothing by mere hash collisions', async () => {
     // Similar by 0.20 each, with no three letters in common.
     await log('the archive volume is full', 'acme/site-47');
     await log('the archive volume is full', 'acme/site-87');
@@ -98,14 +98,14 @@ describe('what vectors add', () => {
     expect(await find(db, 'quantum')).toEqual([]);
   });
 
-  it('finds a repository that is misspelt, which only stands beside the text', async () => {
+  it('finds a repository that is misspelt, which only stands next to the text', async () => {
     const id = await log('done', 'acme/site-backend');
     await log('done', 'globex/mobile-app');
     await activateBuiltIn(db);
     expect(await find(db, 'acme/site-bakend')).toEqual([`execution_log ${id}`]);
   });
 
-  it('looks only among the source types that are asked for', async () => {
+  it('searches only the requested source types', async () => {
     const run = await insertRun(db);
     for (let n = 0; n < 120; n++) await log('authentication failed');
     const id = await insertResult(db, run, 'acme/site', { error_message: 'authentication failed' });
@@ -123,7 +123,7 @@ describe('what vectors add', () => {
     ]);
   });
 
-  it('forgets a source that is gone', async () => {
+  it('does not find a deleted source', async () => {
     const id = await log('authentication failed');
     await activateBuiltIn(db);
     await sql(db, 'DELETE FROM execution_logs WHERE id = $1', [id]);
@@ -156,7 +156,7 @@ describe('fusion', () => {
     expect(byVector[0]).toBe(`execution_log ${typo}`);
   });
 
-  it('puts what has all words first, whatever vectors say of what lacks some', async () => {
+  it('ranks rows with all words first, however similar others are', async () => {
     const story = 'disks paths hosts mirrors branches tags archives certificates quotas limits';
     const all = await log(`${story} authentication ${story} remote`);
     const most = await log('authentication');

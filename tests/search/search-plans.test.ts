@@ -66,12 +66,12 @@ describe.each([
     expect(await pagesRead(word)).toBeLessThan(2_000);
   });
 
-  it('gives the newest of a common word', async () => {
+  it('finds the newest rows of a common word', async () => {
     const newest = Array.from({ length: 10 }, (_, n) => `execution_log ${LOGS - 5 * n}`);
     expect(await find(database.db, 'timeout')).toEqual(newest);
   });
 
-  it('gives all of a rare word', async () => {
+  it('finds all rows of a rare word', async () => {
     expect(await find(database.db, 'EHOSTUNREACH')).toHaveLength(LOGS / 100_000);
   });
 });
@@ -89,7 +89,7 @@ it('is read in few pages also while the index is not merged with rows just writt
   expect(await pagesRead('zeppelin')).toBeLessThan(1_000);
 });
 
-describe('a search whose time is over', () => {
+describe('a search that runs out of time', () => {
   /** What one list gives within some milliseconds. */
   const within = (query: string, milliseconds: number, find = 'search_full_text') =>
     sql<{ row_id: string | null }>(
@@ -106,11 +106,11 @@ describe('a search whose time is over', () => {
     ['words of which one is excluded', 'timeout -backup'],
     ['a common word that is left out, and what is excluded', 'the -backup'],
     ['many phrases', Array.from({ length: 48 }, (_, n) => `"backup step ${n}" or`).join(' ')],
-  ])('says so for %s', async (_what, query) => {
+  ])('reports it for %s', async (_what, query) => {
     expect(await within(query, 60)).toEqual(cut);
   });
 
-  it('says so before it has begun', async () => {
+  it('reports it even before it starts', async () => {
     expect(await within('EHOSTUNREACH', -1)).toEqual(cut);
     expect(await within('backup zeppelin', -1, 'search_most_words')).toEqual(cut);
   });

@@ -7,7 +7,7 @@ import { countJobs, createPostgresWithVectors, listChunks } from '../support/emb
 import { empty, insertLog, sql } from '../support/records.ts';
 import { activateBuiltIn, forgetGenerations } from '../support/search.ts';
 
-// The sweep keeps the active generation up with what is written.
+// The sweep adds new records to the active generation.
 
 const PATH = '/api/cron/sweep-stale-runs';
 
@@ -46,7 +46,7 @@ describe('the sweep', () => {
     expect(await countJobs(db)).toEqual({ pending: 1 });
   });
 
-  it('leaves a generation that is being built to whoever builds it', async () => {
+  it('does not process a generation that is being built', async () => {
     await insertLog(db);
     await startGeneration(db, { id: 'local/hashing-384', dimensions: 384 });
     await sweep();

@@ -60,7 +60,7 @@ describe('a generation that is complete', () => {
     expect(await indexes()).toEqual(expected);
   });
 
-  it('has none when it is empty', async () => {
+  it('has no index when it is empty', async () => {
     await startBuiltIn(db);
     expect(await createBatches(db).process()).toMatchObject({ generation_status: 'READY' });
     expect(await indexes()).toEqual([]);
@@ -92,7 +92,7 @@ describe('a generation that is complete', () => {
     expect(rows.map((row) => row['QUERY PLAN']).join()).toContain('embedding_chunks_hnsw_1');
   });
 
-  it('tells the planner of its rows', async () => {
+  it("updates the planner's statistics", async () => {
     await sql(
       db,
       "INSERT INTO execution_logs (message) SELECT 'log ' || n FROM generate_series(1, 300) AS n",
@@ -116,7 +116,7 @@ describe('a generation that is complete', () => {
   });
 });
 
-describe('an index is made', () => {
+describe('an index is built', () => {
   it('when the last job is done', async () => {
     const postgres = await createPostgresWithVectors();
     const sent: string[] = [];
@@ -169,7 +169,7 @@ describe('an index that cannot be built', () => {
 });
 
 describe('a database without the vector extension', () => {
-  it('says so, and why', async () => {
+  it('reports why', async () => {
     const postgres = await createPostgres();
     try {
       const reason = 'the vector extension is not installed on this database server';
@@ -185,7 +185,7 @@ describe('a database without the vector extension', () => {
     }
   });
 
-  it('is given room for vectors when the extension has been installed since', async () => {
+  it('can store vectors once the extension is installed', async () => {
     await sql(db, 'DROP EXTENSION vector CASCADE');
     const [before] = await sql<{ column: boolean }>(db, hasColumn);
     expect(before?.column).toBe(false);

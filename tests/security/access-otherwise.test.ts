@@ -5,13 +5,13 @@ import { type AccessRow, callers, readAccessTable } from '../../scripts/tables/a
 import { type AccessWorld, startAccessWorld } from './access-world.ts';
 import { ask, type PlainAnswer } from './ask.ts';
 
-// What the access table does not list: other methods, other spellings of its paths, paths that nobody
-// owns, and headers that claim something. None of them gets anything without a credential.
+// Requests that the access table does not list: other methods, other spellings of its paths, unknown paths,
+// and forged headers. None of them works without a credential.
 
 const table = readAccessTable();
 const isPublic = (row: AccessRow) => row.access.nobody === 'yes';
 const guarded = table.filter((row) => !isPublic(row));
-/** `/reports/send` is the address of no report, which a GET there would ask for. */
+/** `/reports/send` is not the id of a report, which a GET there would request. */
 const isReportId = (method: string, path: string) =>
   path.endsWith('/reports/send') && ['GET', 'HEAD'].includes(method);
 const withIds = (path: string) => path.replace(':id', '1');
@@ -35,7 +35,7 @@ function send(
   return ask(world.server.url, { method, path, headers: { ...address, ...headers } });
 }
 
-/** The headers of a caller who is let in to a route. */
+/** The headers of a caller who has access to a route. */
 function headersFor(row: AccessRow | undefined): Record<string, string> {
   const caller = callers.findLast((it) => row?.access[it] === 'yes') ?? 'nobody';
   return world.ways[caller][0]?.headers ?? {};
@@ -56,7 +56,7 @@ describe.each(paths)('%s', (path, rows) => {
     'PROPFIND',
   ].filter((method) => !allowed.includes(method) && !isReportId(method, path));
 
-  it('refuses every other method: 405 with what is allowed, but 401 before that', async () => {
+  it('rejects every other method: 405 with what is allowed, but 401 before that', async () => {
     const [row] = rows;
     for (const method of others) {
       const anonymous = await send(method, withIds(path));
@@ -74,14 +74,14 @@ describe.each(paths)('%s', (path, rows) => {
   });
 });
 
-it('asks HEAD for the same credential as GET', async () => {
+it('requires the same credential for HEAD as for GET', async () => {
   for (const row of guarded.filter(({ method }) => method === 'GET')) {
     const { status } = await send('HEAD', withIds(row.path));
     expect({ path: row.path, status }).toEqual({ path: row.path, status: 401 });
   }
 });
 
-/** Other ways to write a path, most of which another server would take for the same. */
+/** Other spellings of a path, most of which some servers treat as the same. */
 const spellings: [string, (path: string) => string][] = [
   ['in upper case', (path) => path.toUpperCase()],
   ['with a slash at its end', (path) => `${path}/`],
@@ -129,7 +129,7 @@ describe.each(spellings)('a guarded path %s', (_name, spell) => {
 });
 
 it.each(['/api', '/api/', '/api/nope', '/api/internal/runs', '/api/cron/nope', '/api/logs/nope'])(
-  'asks for the secret at %s, which is no route',
+  'asks for the secret at %s, which is not a route',
   async (path) => {
     expect((await send('GET', path)).status).toBe(401);
     const [way] = world.ways.internal;
@@ -138,7 +138,7 @@ it.each(['/api', '/api/', '/api/nope', '/api/internal/runs', '/api/cron/nope', '
 );
 
 it.each(['/observatory/nope', '/sessions/1/nope', '/auth/nope', '/me/nope', '/chat/nope'])(
-  'asks for a token at %s, which is no route',
+  'asks for a token at %s, which is not a route',
   async (path) => {
     expect((await send('GET', path)).status).toBe(401);
     const [way] = world.ways.user;
@@ -172,7 +172,7 @@ it.each<[string, Record<string, string>]>([
     'the page of the dashboard',
     { Origin: 'http://localhost:3000', Referer: 'http://localhost:8080/' },
   ],
-])('is not let in by a header that claims to be %s', async (_name, headers) => {
+])('is not granted access by a header that claims to be %s', async (_name, headers) => {
   for (const { method, path } of guarded) {
     const { status } = await send(method, withIds(path), headers);
     // A page's Origin is refused by MCP before its token is looked at.

@@ -5,12 +5,12 @@ import { asMessage, connectSse } from '../support/mcp.ts';
 import { ADA } from '../support/observatory-client.ts';
 import type { AccessWorld } from './access-world.ts';
 
-/** The part of a world that requests are made for. */
+/** The part of the test world that requests need. */
 export type RequestWorld = { server: { url: string } } & Pick<AccessWorld, 'gateway' | 'ways'>;
 
-// What each route of the access table is asked, with input that a caller who is let in gets an answer to.
+// A valid request for each route of the access table.
 
-/** Stands in every thing that the user made, so that it is seen in an answer to anybody else. */
+/** A marker in everything that belongs to the user, to detect it in responses to others. */
 export const MARK = 'belongs-to-ada';
 
 /** A request of one route, the same for every caller. */
@@ -19,10 +19,10 @@ export interface AccessRequest {
   path: string;
   headers?: Record<string, string>;
   body?: string;
-  /** The status of a caller who is let in. */
+  /** The status for a caller who has access. */
   answers: number;
   endless?: boolean;
-  /** Ends what was begun for it. */
+  /** Cleans up. */
   done?(): Promise<unknown>;
 }
 
@@ -136,7 +136,7 @@ const requests: Record<string, Make> = {
   'POST /message': openSession,
 };
 
-/** The request of a route, by its path without the prefix, and what it asks for made anew. */
+/** The request of a route, by its path without the prefix, with newly created objects. */
 export async function makeRequest(
   world: RequestWorld,
   method: string,
@@ -148,7 +148,7 @@ export async function makeRequest(
   throw new Error(`nothing says how to ask ${method} ${path}`);
 }
 
-/** Does something as the user whose things the table is about. */
+/** Runs something as the user who owns the objects of the table. */
 async function asUser(world: RequestWorld, path: string, value: unknown): Promise<Response> {
   const [way] = world.ways.user;
   const headers = { ...way?.headers, 'Content-Type': 'application/json' };
@@ -170,13 +170,13 @@ async function makeReport(world: RequestWorld): Promise<string> {
   return data.id;
 }
 
-/** A question in a session of the user's; the model has an answer for each caller who is let in. */
+/** A question in one of the user's sessions. The model has an answer for each caller who has access. */
 async function question(world: RequestWorld): Promise<{ session_id: string; question: string }> {
   scriptChat(world.gateway, { text: ['Yes.'] }, { text: ['Yes.'] });
   return { session_id: await makeSession(world), question: MARK };
 }
 
-/** A call of the user's turn that waits for consent. */
+/** A tool call of the user's turn that waits for confirmation. */
 async function confirmation(world: RequestWorld): Promise<AccessRequest> {
   const args = { subject: MARK, recipients: [ADDRESSES[0]], content_markdown: MARK };
   scriptChat(

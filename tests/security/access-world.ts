@@ -16,13 +16,13 @@ import { makeWays, OTHER, type Way } from './ways.ts';
 
 const CRON_SECRET = 'a-secret-of-the-cron-of-tests-0123456789';
 
-/** The whole server as `npm start` runs it, with data, two users and stand-ins of what it calls. */
+/** The whole server as run by `npm start`, with data, two users and stand-ins of external services. */
 export interface AccessWorld {
   server: Pick<LocalServer, 'url' | 'close'>;
   database: TestDatabase;
   gateway: Gateway;
   mail: MailService;
-  /** Every way in which a caller may present what it has, each as headers. */
+  /** Every way in which a caller can send its credential, as headers. */
   ways: Record<Caller, Way[]>;
   close(): Promise<void>;
 }
@@ -54,7 +54,7 @@ export async function startAccessWorld(): Promise<AccessWorld> {
     PATH: process.env.PATH,
     PORT: '0',
     LOG_LEVEL: 'error',
-    // So that each request has an address of its own: no limit of the rate gets in the way.
+    // So that each request has its own address: no limit of the rate gets in the way.
     TRUSTED_PROXIES: '127.0.0.1',
   });
   return {

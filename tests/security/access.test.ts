@@ -24,7 +24,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-/** Asks once, from an address of its own so that no limit is reached. */
+/** Sends one request, from a separate address so that no limit is reached. */
 function send(
   method: string,
   request: Pick<AccessRequest, 'path' | 'headers' | 'body' | 'endless'>,
@@ -112,12 +112,12 @@ describe.each(named(table.filter((row) => isObservatory(row) && !isOnlyPrefixed(
 describe('the table', () => {
   const rows = table.map((row) => `${row.method} ${barePath(row)}`).sort();
 
-  it('has every route that is declared, and no other', () => {
+  it('lists every declared route, and no other', () => {
     const names = allRoutes.map(({ method, path }) => `${method.toUpperCase()} ${path}`);
     expect(rows).toEqual(names.sort());
   });
 
-  it('has every route that /openapi.json describes, and no other', async () => {
+  it('lists every route of /openapi.json, and no other', async () => {
     const { text } = await send('GET', { path: '/openapi.json' });
     const { paths } = JSON.parse(text) as { paths: Record<string, Record<string, unknown>> };
     const described = Object.entries(paths).flatMap(([path, item]) =>

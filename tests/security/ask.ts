@@ -18,7 +18,7 @@ export interface PlainAnswer {
   text: string;
 }
 
-/** Asks a server on this machine, over a connection of its own. */
+/** Asks a server on this machine, over its own connection. */
 export async function ask(origin: string, question: Question): Promise<PlainAnswer> {
   const { method, path, headers = {}, body, endless = false } = question;
   const { hostname, port } = new URL(origin);

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { findCanaries, makeCanary } from './canaries.ts';
 
-// The search of the leak tests finds what it is there to find.
+// The search of the leak tests finds planted secrets.
 
 const canary = makeCanary('KEY');
 const { value, core } = canary;

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { lstat, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** A secret of a test: its value, and the part of it that is looked for. */
+/** A planted secret: its value, and the part of it that is searched for. */
 export interface Canary {
   name: string;
   value: string;
@@ -10,7 +10,7 @@ export interface Canary {
 }
 
 /**
- * Makes a secret for a name. What is around its core is written in another way by JSON and by URLs, so
+ * Creates a secret for a name. What is around its core is written in another way by JSON and by URLs, so
  * that a form nobody thought of still shows the core.
  */
 export function makeCanary(name: string, wrap: (core: string) => string = awkward): Canary {
@@ -20,7 +20,7 @@ export function makeCanary(name: string, wrap: (core: string) => string = awkwar
 
 const awkward = (core: string) => `a"/%+\\&<${core}>=~`;
 
-/** For where only letters and digits may stand. */
+/** For values that may only contain letters and digits. */
 export const plain = (core: string) => `key-${core}-end`;
 
 /**
@@ -41,7 +41,7 @@ export function findCanaries(content: string | Uint8Array, canaries: readonly Ca
   });
 }
 
-/** What base64 has of a text wherever it begins: without the signs that neighbours have a part in. */
+/** The base64 of a text at any offset, without characters that also encode neighbouring bytes. */
 function base64Forms(core: string): string[] {
   return [0, 1, 2].map((shift) => {
     const encoded = Buffer.from(`${'x'.repeat(shift)}${core}`).toString('base64');

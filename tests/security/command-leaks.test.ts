@@ -13,8 +13,8 @@ import { emptyFolder } from '../support/local-start.ts';
 import { runScript } from '../support/script.ts';
 import { type Canary, findCanaries, findInFiles, makeCanary, plain } from './canaries.ts';
 
-// The commands and the deployed functions say nothing secret either: not with --help, not in wrong usage,
-// not about a bad value, not when the database is away.
+// Commands and deployed functions print no secrets either: with --help, for wrong usage, for an invalid
+// value, or without the database.
 
 let folder: Awaited<ReturnType<typeof emptyFolder>>;
 let closedPort: number;
@@ -24,7 +24,7 @@ beforeAll(async () => {
 });
 afterAll(() => folder.remove());
 
-/** A canary in every variable that holds a secret, of a form that the variable takes. */
+/** A canary in every secret variable, in a valid form. */
 function plant(): { environment: Record<string, string>; canaries: Canary[] } {
   const planted = secretNames.map((name) => {
     const needsPlain = /^(GATEWAY|RESEND|GIT_TOKEN)/.test(name);
@@ -116,7 +116,7 @@ describe.each<
   ],
 ])('the deployed %s', (_name, paths, create) => {
   it.each(['nothing', 'LOG_LEVEL', 'DATABASE_URL', 'API_REQUIRE_AUTH', 'TRUSTED_PROXIES'])(
-    'with a bad value of %s logs and answers nothing secret',
+    'with an invalid %s logs and returns no secret',
     async (bad) => {
       const { environment, canaries } = plant();
       const value = `${environment[bad] ?? ''}${canaries[0]?.value}`;

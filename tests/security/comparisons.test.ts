@@ -10,7 +10,7 @@ const sources = ['lib', 'api', 'scripts'].flatMap((folder) =>
     .map((name) => join(folder, name)),
 );
 
-/** What is or holds a secret, by its name. */
+/** Names of secrets. */
 const secret = String.raw`[\w.]*(?:secret|token|password|credential|verifier|signature|fingerprint|bearer|digest|api_?key)\w*(?:\([\w.]*\))?`;
 const comparisons = [
   new RegExp(String.raw`${secret}\s*[!=]==?`, 'i'),
@@ -24,7 +24,7 @@ const comparisons = [
     'i',
   ),
 ];
-/** Is it there at all, and of which type? That is no secret. */
+/** Is it there at all, and of which type? That is not a secret. */
 const harmless =
   /\b(?:typeof )?[\w.]+(?:\([\w.]*\))?\)? [!=]== \(?(?:undefined|null|''|'string'|[A-Z_]+ === undefined)|\.length [<>]=? ?[\w.]+/g;
 function comparesSecret(line: string): boolean {
@@ -33,7 +33,7 @@ function comparesSecret(line: string): boolean {
   return comparisons.some((comparison) => comparison.test(rest));
 }
 
-it('no source compares a secret but by the function for it', () => {
+it('secrets are only compared with secretsEqual', () => {
   expect(sources.length).toBeGreaterThan(200);
   const found = sources.flatMap((path) =>
     readFileSync(path, 'utf8')
@@ -66,7 +66,7 @@ it.each([
   expect(comparesSecret(line)).toBe(false);
 });
 
-it('nothing compares in constant time but what hashes first', () => {
+it('constant-time comparisons always hash first', () => {
   const users = sources.filter((path) => readFileSync(path, 'utf8').includes('timingSafeEqual'));
   expect(users.toSorted()).toEqual(['lib/security/crypto.ts', 'lib/security/password.ts']);
 });

@@ -18,7 +18,7 @@ import { type Canary, makeCanary, plain } from './canaries.ts';
 import { watchGit } from './watched-git.ts';
 import { makeWays, OTHER, type Way } from './ways.ts';
 
-/** `npm start` with a canary in everything secret, and parts that tell everybody what they were told. */
+/** `npm start` with a canary in every secret, and services that echo what they receive. */
 export interface LeakWorld {
   server: { url: string };
   script: RunningScript;

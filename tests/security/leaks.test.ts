@@ -11,11 +11,11 @@ import { ask, type PlainAnswer } from './ask.ts';
 import { findCanaries, findInFiles, makeCanary } from './canaries.ts';
 import { type LeakWorld, startLeakWorld } from './leak-world.ts';
 
-// A canary in everything that is secret, every path of error, and then a search for the canaries in all
-// that came out: answers, logs, metrics, mails, the database, files, arguments and environments.
+// Plants a canary in every secret, triggers every error path, and then searches all output for canaries:
+// responses, logs, metrics, mails, the database, files, arguments and environments.
 
 let world: LeakWorld;
-/** Every answer, by what was asked. */
+/** Every response, by request. */
 const answers: [string, string][] = [];
 let asked = 0;
 
@@ -53,7 +53,7 @@ const noConfirmation: AccessRequest = {
   answers: 503,
 };
 
-/** Asks every route with a credential that opens it, and with one that does not. */
+/** Calls every route with a valid credential, and with an invalid one. */
 async function askEverything(): Promise<void> {
   for (const { method, path, caller } of rows) {
     const request = isConfirmation(path)
@@ -144,7 +144,7 @@ describe('drives', () => {
     world.gateway.always = null;
   });
 
-  it('mail that is refused with what it was told', async () => {
+  it('mail that is rejected with what it was told', async () => {
     const { RESEND_API_KEY: key, SMTP_TO: to = '' } = world.environment;
     for (const status of [400, 401, 500, 500]) {
       world.mail.faults.push({ status, body: { name: 'x', message: `no: Bearer ${key}` } });
@@ -180,7 +180,7 @@ describe('drives', () => {
     ['migrate', []],
     ['users', ['list']],
     ['worker', ['auth', 'status', '--json']],
-  ])('npm run %s -- %j beside the server', async (name, args: string[]) => {
+  ])('npm run %s -- %j next to the server', async (name, args: string[]) => {
     const { environment, folder: cwd, echo } = world;
     const env = { ...environment, RESEND_BASE_URL: echo.url };
     const { stdout, stderr } = await runScript(name, { args, env, cwd });
@@ -197,7 +197,7 @@ describe('drives', () => {
     }
   });
 
-  it('what would forge a record of the log, or move a terminal', async () => {
+  it('input that would forge log records or control a terminal', async () => {
     const forged = '{"level":"error","message":"forged"}';
     const signs = '\u001b[2J\u001b]0;owned\u0007\u009b31m\u0085';
     const form = { 'Content-Type': 'application/x-www-form-urlencoded' };
@@ -228,7 +228,7 @@ describe('drives', () => {
     }
   });
 
-  it('every route while a table is gone, and while the database refuses connections', async () => {
+  it('every route while a table is gone, and while the database rejects connections', async () => {
     const { db } = world.database;
     await sql(db, 'ALTER TABLE backup_runs RENAME TO gone');
     await askEverything();
@@ -268,7 +268,7 @@ describe('afterwards no canary is', () => {
     const messages = records.map((line) => JSON.parse(line).message);
     expect(messages).not.toContain('forged');
     expect(world.script.output()).not.toMatch(/(?!\n)\p{Cc}|[\u2028\u2029]/u);
-    // What is no record is what the server greets with.
+    // What is not a record is what the server greets with.
     const others = lines.filter((line) => !line.startsWith('{') && line !== '');
     expect(others.filter((line) => !/^( {2}\w|Ask it|Back |Backup )/.test(line))).toEqual([]);
   });

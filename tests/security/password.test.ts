@@ -19,7 +19,7 @@ describe('verifyPassword', () => {
     expect(await verifyPassword('correct horse', null)).toBe(false);
   });
 
-  it('takes the costs of the hash, so that they can be raised', async () => {
+  it('uses the cost stored in the hash, so that it can be raised', async () => {
     const hash = olderHash('correct horse', { N: 1024 });
     expect(await verifyPassword('correct horse', hash)).toBe(true);
   });
@@ -35,7 +35,7 @@ describe('verifyPassword', () => {
     'scrypt$99999999$8$1$c2FsdHNhbHRzYWx0c2FsdA==$c2FsdHNhbHRzYWx0c2FsdA==',
     'scrypt$1048576$8$1$c2FsdHNhbHRzYWx0c2FsdA==$c2FsdHNhbHRzYWx0c2FsdA==',
     'scrypt$2$1$999$c2FsdHNhbHRzYWx0c2FsdA==$c2FsdHNhbHRzYWx0c2FsdA==',
-  ])('throws for %j, which is no hash or costs too much', async (hash) => {
+  ])('throws for %j, which is malformed or too expensive', async (hash) => {
     await expect(verifyPassword('x', hash)).rejects.toThrow('a stored password hash is malformed');
   });
 });
@@ -43,14 +43,14 @@ describe('verifyPassword', () => {
 describe('renewHash', () => {
   const hashOf = (p: number) => olderHash('correct horse', { p });
 
-  it('makes a hash of today from an older one, for the same tokens', async () => {
+  it('upgrades an older hash and keeps tokens valid', async () => {
     const renewed = (await renewHash('correct horse', hashOf(1))) ?? '';
     expect(renewed).toMatch(/^scrypt\$32768\$8\$3\$/);
     expect(await verifyPassword('correct horse', renewed)).toBe(true);
     expect(fingerprintHash(renewed)).toBe(fingerprintHash(hashOf(1)));
   });
 
-  it('leaves one alone that costs as much or more', async () => {
+  it('keeps a hash with the same or a higher cost', async () => {
     expect(await renewHash('correct horse', hashOf(3))).toBeNull();
     expect(await renewHash('correct horse', hashOf(4))).toBeNull();
   });

@@ -46,15 +46,18 @@ function gitHost() {
 }
 
 describe('the git host', () => {
-  it.each([301, 302, 303, 307, 308])('sends nothing on to another server by %i', async (code) => {
-    status = code;
-    await expect(lookUpRepository(gitHost(), 'ada/app')).rejects.toThrow(
-      /redirects the request elsewh/,
-    );
-    expect(other.received).toEqual([]);
-  });
+  it.each([301, 302, 303, 307, 308])(
+    'does not follow a redirect to another server (%i)',
+    async (code) => {
+      status = code;
+      await expect(lookUpRepository(gitHost(), 'ada/app')).rejects.toThrow(
+        /redirects the request elsewh/,
+      );
+      expect(other.received).toEqual([]);
+    },
+  );
 
-  it('sends no code on, not even to itself', async () => {
+  it('does not resend codes, not even to itself', async () => {
     const path = '/api/v3/app-manifests/a-code/conversions';
     own[path] = { status: 307, headers: { Location: '/api/v3/elsewhere' } };
     const asked = gitHost().request('POST /app-manifests/{code}/conversions', { code: 'a-code' });
@@ -74,13 +77,13 @@ describe('the git host', () => {
     expect(service.received.at(-1)?.headers.authorization).toBe('Bearer a-token-of-the-git-host');
   });
 
-  it('leads nowhere in a circle', async () => {
+  it('stops at a redirect loop', async () => {
     own['/api/v3/repos/ada/app'] = { status: 302, headers: { Location: '/api/v3/repos/ada/app' } };
     await expect(lookUpRepository(gitHost(), 'ada/app')).rejects.toThrow(/elsewhere/);
   });
 
   it.each(['http://127.0.0.1:1/', '//127.0.0.1:1/', 'file:///etc/passwd', 'http://[', ''])(
-    'leads not to %j',
+    'does not redirect to %j',
     async (Location) => {
       own['/api/v3/repos/ada/app'] = { status: 302, headers: { Location } };
       await expect(lookUpRepository(gitHost(), 'ada/app')).rejects.toThrow(/elsewhere/);

@@ -10,10 +10,10 @@ import { makeRequest } from './access-requests.ts';
 import { type AccessWorld, startAccessWorld } from './access-world.ts';
 import { ask } from './ask.ts';
 
-// SQL in every parameter, field and argument of every route and tool. What would run of it draws a number
-// from a sequence, which no rollback gives back.
+// Sends SQL in every parameter, field and argument of every route and tool. If any of it ran, it would
+// advance a sequence, which no rollback undoes.
 
-/** How SQL would get out of where a value stands: a string, a number, an identifier, a list, a pattern. */
+/** Ways in which SQL would escape from a value: a string, a number, an identifier, a list, a pattern. */
 const attacks = [
   "' || nextval('drawn') || '",
   "'; SELECT nextval('drawn'); --",
@@ -60,7 +60,7 @@ function answerAlways(): void {
 
 const table = readAccessTable();
 
-/** Headers that let a request in to a route. */
+/** Headers that give access to a route. */
 function headersFor(path: string): Record<string, string> {
   const row = table.find((it) => it.path === path || it.path === `/observatory${path}`);
   const caller = callers.findLast((it) => row?.access[it] === 'yes') ?? 'nobody';
@@ -172,7 +172,7 @@ it('searches for text that Postgres would take for its own syntax', async () => 
   }
 });
 
-it('after all of that no number was drawn, and every table is there', async () => {
+it('the sequence has not advanced, and every table still exists', async () => {
   const { db } = world.database;
   const [drawn] = await sql<{ is_called: boolean }>(db, 'SELECT is_called FROM drawn');
   expect(drawn).toEqual({ is_called: false });
@@ -180,7 +180,7 @@ it('after all of that no number was drawn, and every table is there', async () =
   expect(rows).toEqual([{ runs: '1' }]);
 });
 
-it('a number that is drawn would be seen', async () => {
+it('an advanced sequence would be detected', async () => {
   const { db } = world.database;
   await sql(db, "SELECT nextval('drawn')");
   expect(await sql(db, 'SELECT is_called FROM drawn')).toEqual([{ is_called: true }]);

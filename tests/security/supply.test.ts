@@ -19,7 +19,7 @@ import {
   startScriptedServer,
 } from '../support/scripted-server.ts';
 
-// What others wrote and we ship.
+// Dependencies.
 
 const project = resolve(import.meta.dirname, '../..');
 const packages = readLock(project);
@@ -39,7 +39,7 @@ describe('package-lock.json', () => {
     expect(packages.filter(({ integrity }) => !integrity?.startsWith('sha512-'))).toEqual([]);
   });
 
-  it('has every dependency in the version that package.json names, which is one and no range', () => {
+  it('has every dependency in the exact version of package.json', () => {
     const named = { ...packageFile.dependencies, ...packageFile.devDependencies };
     for (const [name, version] of Object.entries(named)) {
       const locked = packages.find(({ path }) => path === `node_modules/${name}`);
@@ -49,7 +49,7 @@ describe('package-lock.json', () => {
 });
 
 describe('install scripts', () => {
-  it('are decided on, each, and none is in what ships', () => {
+  it('are all listed in allowScripts, and none belongs to a production dependency', () => {
     expect(checkInstallScripts(packages, readAllowScripts(project))).toEqual([]);
     // These alone run something: they fetch or link a binary for development.
     const running = Object.entries(readAllowScripts(project)).filter(([, runs]) => runs);
@@ -67,11 +67,11 @@ describe('install scripts', () => {
 });
 
 describe('licences', () => {
-  it('of all that ship are compatible with ours', async () => {
+  it('of all production dependencies are compatible with ours', async () => {
     expect(await checkLicences(project)).toEqual([]);
   });
 
-  it('that are not compatible are found in what ships, and only there', async () => {
+  it('that are incompatible are only found in production dependencies', async () => {
     const licences = {
       gpl: 'GPL-3.0-only',
       unlicensed: 'UNLICENSED',
@@ -123,13 +123,13 @@ describe('the audit', () => {
       npm_config_registry: service.url,
     });
 
-  it('finds nothing where the service knows of nothing', async () => {
+  it('finds nothing if there are no advisories', async () => {
     answer = { headers: { 'Content-Type': 'application/json' }, body: {} };
     expect(await run()).toEqual([]);
     expect(service.received.length).toBeGreaterThan(0);
   });
 
-  it('names what the service knows', async () => {
+  it('lists advisories', async () => {
     const known = {
       id: 1,
       url: 'https://github.com/advisories/GHSA-0000-0000-0000',
@@ -145,7 +145,7 @@ describe('the audit', () => {
     ]);
   });
 
-  it('is not passed where the service does not answer', async () => {
+  it('fails if the service does not answer', async () => {
     answer = { status: 405 };
     expect(await run()).toEqual([expect.stringMatching(/^the audit failed: .*405/)]);
   });
@@ -167,12 +167,12 @@ describe('npm run sbom', () => {
     document = JSON.parse(texts[0] ?? '');
   });
 
-  it('gives the same bytes again, without a time', () => {
+  it('is reproducible', () => {
     expect(texts[0]).toBe(texts[1]);
     expect(document.metadata.timestamp).toBeUndefined();
   });
 
-  it('names this project and everything that ships, nothing of development', () => {
+  it('contains this project and all production dependencies, and no others', () => {
     const { name, version } = packageFile;
     expect(document.metadata.component).toMatchObject({ name, version });
     const names = document.components.map((it) => it['bom-ref']);
@@ -181,7 +181,7 @@ describe('npm run sbom', () => {
     expect(names).not.toContain(`vitest@${packageFile.devDependencies.vitest}`);
   });
 
-  it('gives each a hash and a licence, and refers to nothing that is not there', () => {
+  it('has a hash and licence for each, and no dangling references', () => {
     const there = new Set(document.components.map((it) => it['bom-ref']));
     for (const it of document.components) {
       expect({

@@ -9,7 +9,7 @@ export interface WatchedGit {
   processes(): Promise<string[]>;
 }
 
-/** Makes one in `folder`, and keeps there what it sees. */
+/** Creates one in `folder`, and keeps there what it sees. */
 export async function watchGit(folder: string): Promise<WatchedGit> {
   const [bin, seen] = [join(folder, 'bin'), join(folder, 'seen')];
   for (const path of [bin, seen]) await mkdir(path);

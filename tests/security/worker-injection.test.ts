@@ -9,12 +9,12 @@ import { git } from '../support/git.ts';
 import { createHostedWorker, type HostedWorker } from '../support/hosted-worker.ts';
 import { rowsOf } from '../support/worker.ts';
 
-// What the worker is told by a command line, by the git host and by repositories becomes no option of git,
-// no path outside, no command, and nothing that a terminal obeys.
+// Input of the worker from the command line, the git host and repositories never becomes a git option, a path
+// outside, a command or a terminal control sequence.
 
 let database: TestDatabase;
 let bench: HostedWorker;
-/** Would be made by a command that runs. */
+/** Would be created by an injected command. */
 let marker: string;
 
 beforeAll(async () => {
@@ -42,7 +42,7 @@ const results = () =>
     database.db,
     'SELECT repo_full_name, status, error_message FROM backup_results ORDER BY id',
   );
-/** Everything but line breaks and tabs that a terminal would obey, and what turns text around. */
+/** Control characters other than line breaks and tabs, and bidirectional characters. */
 const obeyed = /(?![\n\t])\p{Cc}|[\u202a-\u202e\u2066-\u2069]/u;
 
 /** A PATH with an ssh that notes how it was called, and fails. */
@@ -110,7 +110,7 @@ const names = [
   `team/${'x'.repeat(300)}`,
 ];
 
-it('a name from the git host is no path, no option and nothing that a terminal obeys', async () => {
+it('a name from the git host is never a path, an option or a control sequence', async () => {
   await bench.logIn();
   await bench.add({ fullName: 'team/good' });
   for (const name of names) {
@@ -167,7 +167,7 @@ describe('refs and branches', () => {
   });
 
   it.each(['--mirror', '-q', 'ext::sh -c touch% x', 'https://u:p@host/x'])(
-    'a BACKUP_REPO_PATH %j is no option and no command',
+    'a BACKUP_REPO_PATH %j is not an option and no command',
     async (target) => {
       await bench.add({ fullName: 'team/app' });
       await bench.logIn();

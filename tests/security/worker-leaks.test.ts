@@ -56,7 +56,7 @@ const repeat = (c: { req: { header(name: string): string | undefined } }) => {
 };
 
 describe('a run', () => {
-  it('is made, with repositories that fail and a destination that refuses', async () => {
+  it('is made, with repositories that fail and a destination that rejects', async () => {
     const variables = plantVariables();
     for (const name of ['team/good', 'team/refused', 'ada/backups']) {
       await bench.add({ fullName: name, private: true });

@@ -25,7 +25,7 @@ export interface ArchiveFolder {
   records: Map<string, { archive_key: string; archive_sha256: string }>;
   reader(options?: Partial<ArchiveReaderOptions>): ReturnType<typeof createArchiveReader>;
   repository(name: string): Promise<TestRepository>;
-  /** Makes `name` of all refs, or of the given revisions, and returns its bytes. */
+  /** Creates `name` of all refs, or of the given revisions, and returns its bytes. */
   bundle(name: string, from: TestRepository, ...revisions: string[]): Promise<Buffer>;
   write(name: string, bytes: Uint8Array | string): Promise<void>;
   /** What is left in the scratch folder. */

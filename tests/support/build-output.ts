@@ -22,7 +22,7 @@ const sources = readFileSync(join(project, '.vercelignore'), 'utf8')
   .filter((line) => line.startsWith('!/'))
   .map((line) => line.slice('!/'.length));
 
-/** A copy of the project that was built, in a folder of its own. */
+/** A copy of the project that was built, in its own folder. */
 export interface BuiltProject {
   folder: string;
   /** The folder in it of the Build Output API. */

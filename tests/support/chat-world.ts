@@ -5,7 +5,7 @@ import { type Gateway, startGateway } from './gateway.ts';
 import { type WatchedDatabase, watch } from './live.ts';
 import { empty } from './records.ts';
 
-/** What a test of the chat works with; made anew for each test but for the database. */
+/** What a test of the chat works with; made again for each test but for the database. */
 export interface ChatWorld {
   /** A Postgres of the test file, emptied before each test. */
   database: TestDatabase;

@@ -21,7 +21,7 @@ export interface Client {
 }
 
 /**
- * Calls the service API as it ships. Every JSON answer is held against the schema of its route, or that
+ * Calls the service API as it ships. Every JSON answer is validated against the schema of its route, or that
  * of an error's body, so a test that asks for anything checks fields, types and order.
  */
 export function createClient(options: TestDepsOptions = {}): Client {

@@ -24,7 +24,7 @@ export interface ScriptedAnswer {
   instead?: 'hang' | 'reset';
 }
 
-/** One request that the gateway got. */
+/** One request that the gateway received. */
 export interface GatewayRequest {
   method: string;
   path: string;

@@ -31,7 +31,7 @@ export interface TestRepository {
   commit(files: Record<string, string>, message?: string, at?: string): Promise<string>;
 }
 
-/** Makes a repository without commits on branch `main`. */
+/** Creates a repository without commits on branch `main`. */
 export async function createRepository(path: string): Promise<TestRepository> {
   await mkdir(path, { recursive: true });
   const run = (...args: string[]) => git(path, ...args);
@@ -59,7 +59,7 @@ export async function listRefs(location: string): Promise<string[]> {
   return lines.filter((line) => line !== '' && !line.endsWith('^{}')).sort();
 }
 
-/** A folder of its own for a test, and how to remove it. */
+/** A separate folder for a test, and how to remove it. */
 export async function temporaryFolder(): Promise<{ path: string; remove(): Promise<void> }> {
   const path = await mkdtemp(join(tmpdir(), 'worker-'));
   return { path, remove: () => rm(path, { recursive: true, force: true, maxRetries: 5 }) };

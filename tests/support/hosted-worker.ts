@@ -18,7 +18,7 @@ export interface HostedWorker {
   http: SmartHttp;
   /** Variables of a worker that knows the host. */
   env: Record<string, string>;
-  /** Makes a repository on the host with one commit, and installs the app on it. */
+  /** Creates a repository on the host with one commit, and installs the app on it. */
   add(
     repository: HostRepository,
     options?: { installed?: boolean; commits?: number },

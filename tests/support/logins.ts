@@ -12,7 +12,7 @@ import { type GitHost, startGitHost } from './git-host/server.ts';
 import { grantAppToken } from './git-host/state.ts';
 import { createMemoryKeychain, type MemoryKeychain, noDesktop } from './keychain.ts';
 
-/** A host, a configuration folder and a keychain for tests of logins, on a clock of their own. */
+/** A host, a configuration folder and a keychain for tests of logins, on their own clock. */
 export interface LoginBench {
   clock: TestClock;
   host: GitHost;
@@ -55,13 +55,13 @@ export async function createLoginBench(env: Record<string, string> = {}): Promis
 export interface TestSession {
   session: LoginSession;
   written: { stdout: string; stderr: string };
-  /** Waits until stderr has what is looked for. */
+  /** Waits until stderr has what is searched for. */
   waitFor(pattern: RegExp): Promise<RegExpExecArray>;
 }
 
 export interface TestSessionOptions {
   env?: Record<string, string>;
-  /** Lines on stdin, which is no terminal. */
+  /** Lines on stdin, which is not a terminal. */
   stdin?: string;
   signal?: AbortSignal;
 }

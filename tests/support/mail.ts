@@ -13,7 +13,7 @@ export interface SentMail {
   text: string;
 }
 
-/** One request that the service got. */
+/** One request that the service received. */
 export interface MailRequest {
   authorization: string | undefined;
   idempotencyKey: string | undefined;

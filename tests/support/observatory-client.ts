@@ -24,7 +24,7 @@ export interface ObservatoryAnswer {
   status: number;
   headers: Headers;
   text: string;
-  // biome-ignore lint/suspicious/noExplicitAny: every JSON answer is held against its route's schema.
+  // biome-ignore lint/suspicious/noExplicitAny: every JSON answer is validated against its route's schema.
   body: any;
 }
 

@@ -4,7 +4,7 @@ import type { ChatServer } from './chat.ts';
 import { signToken } from './observatory-client.ts';
 import { connectRaw, type RawClient } from './raw-client.ts';
 
-/** A question over a connection of its own, seen from both of its ends. */
+/** A question over its own connection, seen from both of its ends. */
 export interface RawQuestion {
   client: RawClient;
   /** The server's end. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
 /**
- * Holds a JSON value against a schema, more strictly than parsing does: no field may be missing or too
+ * Validates a JSON value against a schema, more strictly than parsing does: no field may be missing or too
  * many, and fields stand in the schema's order. Throws an Error that names the first fault.
  */
 export function checkShape(schema: z.core.$ZodType, value: unknown, path = 'body'): void {

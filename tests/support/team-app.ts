@@ -5,7 +5,7 @@ import { createRepository, type TestRepository, temporaryFolder } from './git.ts
 import { type GitServer, startGitServer } from './git-server.ts';
 import { callWorker, type WorkerCall } from './worker.ts';
 
-/** What a test of backup runs works with; made anew for each test but for the git server. */
+/** What a test of backup runs works with; made again for each test but for the git server. */
 export interface TeamApp {
   /** Serves the repository as `team/app.git`. */
   server: GitServer;

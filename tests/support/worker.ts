@@ -21,7 +21,7 @@ export interface WorkerCall {
   wrap?(db: Database): Database;
 }
 
-/** Runs the worker in this process with a database of its own connections. */
+/** Runs the worker in this process with its own database connections. */
 export async function callWorker(call: WorkerCall) {
   const { databaseUrl, archives, args, wrap = (db) => db } = call;
   const written = { stdout: '', stderr: '' };

@@ -80,7 +80,7 @@ export async function startWorkerd(
       return new MiniflareResponse(answer.body as never, { status: answer.status, headers: given });
     },
     handleStructuredLogs({ message }: { message: string }) {
-      // The runtime has a word of its own now and then.
+      // The runtime has its own word now and then.
       if (message.startsWith('{')) logged.push(JSON.parse(message));
     },
   });

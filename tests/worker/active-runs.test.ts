@@ -45,7 +45,7 @@ const runs = () =>
     'SELECT id, status, error_message, exclusive_key FROM backup_runs ORDER BY id',
   );
 
-it('of workers that start at once, one runs and the others are refused with exit code 0', async () => {
+it('of workers that start at once, one runs and the others are rejected with exit code 0', async () => {
   const held = server.holdFetch();
   const ended: Awaited<ReturnType<typeof backUp>>[] = [];
   const refused = Promise.withResolvers<void>();
@@ -122,7 +122,7 @@ it.each([
     `now() - interval '2 hours'`,
     'INSERT INTO backup_results (run_id, repo_full_name) VALUES (1, $$a/b$$)',
   ],
-])('is refused while a run of another writer is active: it %s', async (_, startedAt, sign) => {
+])('is rejected while a run of another writer is active: it %s', async (_, startedAt, sign) => {
   await insertRun('started_at', startedAt);
   if (sign !== '') await database.db.query({ text: sign });
   const { code, stdout } = await backUp();

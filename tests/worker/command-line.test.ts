@@ -79,7 +79,7 @@ describe('a command line', () => {
 });
 
 // Quadratic time would be hours, and the test would not end.
-it('a very long wrong argument is refused in linear time', () => {
+it('a very long wrong argument is rejected in linear time', () => {
   expect(faultOf(() => parse('run', 'x'.repeat(2 ** 21)))).toContain('too many arguments');
 });
 
@@ -144,7 +144,7 @@ describe('a source', () => {
     ['https://[hunter-2/', 'not a valid URL'],
     ['a\u0000b', 'control characters'],
     ['/', 'no folder name'],
-  ])('%s is refused, and not repeated', (text, fault) => {
+  ])('%s is rejected, and not repeated', (text, fault) => {
     const message = faultOf(() => parseSource(text, '/home/ada'));
     expect(message).toContain(fault);
     expect(message).not.toContain('hunter-2');

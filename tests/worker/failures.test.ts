@@ -53,7 +53,7 @@ it('goes on after a repository that failed, and ends completed with exit code 1'
   ]);
 });
 
-it('refuses a shallow repository, whose history is incomplete', async () => {
+it('rejects a shallow repository, whose history is incomplete', async () => {
   await app.commit({ 'a.txt': 'b' });
   await git(folder, 'clone', '--quiet', '--depth=1', `file://${app.path}`, 'shallow');
   expect((await backUp(join(folder, 'shallow'))).code).toBe(1);
@@ -62,7 +62,7 @@ it('refuses a shallow repository, whose history is incomplete', async () => {
   expect(await readdir(archives)).toEqual([]);
 });
 
-it('refuses a repository with a missing object and keeps the archive of before', async () => {
+it('rejects a repository with a missing object and keeps the previous archive', async () => {
   await backUp(app.path);
   const before = await readFile(join(archives, 'local__app.bundle'));
   await app.commit({ 'a.txt': 'to be lost' });
@@ -75,7 +75,7 @@ it('refuses a repository with a missing object and keeps the archive of before',
   expect((await readdir(archives)).sort()).toEqual(['local__app.bundle', 'local__app.bundle.json']);
 });
 
-it('refuses two sources of one name before a run begins, so that no result is spoiled', async () => {
+it('rejects two sources of one name before a run begins, so that no result is spoiled', async () => {
   await backUp(app.path);
   const before = await lastResults();
   await expect(backUp(app.path, app.path)).rejects.toMatchObject({
@@ -85,7 +85,7 @@ it('refuses two sources of one name before a run begins, so that no result is sp
   expect(await lastResults()).toEqual(before);
 });
 
-it('tells what the system refused in one plain line', async () => {
+it('reports what the system refused in one plain line', async () => {
   const file = join(folder, 'file');
   await writeFile(file, '');
   const { code, stderr } = await backUp(join(file, 'app'));
@@ -102,7 +102,7 @@ it('tells what the system refused in one plain line', async () => {
   ]);
 });
 
-it('refuses a repository whose archive would be that of another one', async () => {
+it('rejects a repository whose archive would be that of another one', async () => {
   await database.db.query({
     text: `INSERT INTO worker_repo_state (repo_full_name, archive_key)
            VALUES ('local__a/b', 'local__a__b.bundle')`,

@@ -88,7 +88,7 @@ async function sleeping(clock: TestClock): Promise<void> {
   while (clock.sleepers() === 0) await new Promise(setImmediate);
 }
 
-describe('a database that goes away while a run is under way', () => {
+describe('a database that goes away while a run is in progress', () => {
   /** Time passes at once where the run waits for the database; the heartbeat stands still. */
   function impatient(): Clock {
     const clock = createTestClock();
@@ -183,7 +183,7 @@ describe('an interrupt', () => {
     expect(await readdir(team.archives)).toEqual([]);
   });
 
-  it('keeps the archive of before', async () => {
+  it('keeps the previous archive', async () => {
     await team.backUp();
     const before = await listRefs(join(team.archives, 'team__app.bundle'));
     await team.app.commit({ 'a.txt': 'b' });

@@ -10,7 +10,7 @@ describe('the shapes of secrets', () => {
     expect(new Set(harmlessTexts).size).toBe(harmlessTexts.length);
   });
 
-  it.each(secretShapes)('$name does not come through', ({ text, secret, kept = '' }) => {
+  it.each(secretShapes)('$name is removed', ({ text, secret, kept = '' }) => {
     const shown = redact(text);
     for (const part of [secret].flat()) expect(shown).not.toContain(part);
     expect(shown).toContain('[redacted]');
@@ -31,7 +31,7 @@ describe('a value whose key names a secret', () => {
   it.each([
     ['in a list', { password: ['correct-horse-battery'] }],
     ['beside a mask that somebody wrote', { password: 'correct[redacted]horse-battery' }],
-  ])('is taken out %s', (_where, value) => {
+  ])('is removed %s', (_where, value) => {
     const shown = createRedactor([]).counted(value);
     expect(shown.redacted).toBe(1);
     expect(JSON.stringify(shown.value)).not.toContain('horse');

@@ -45,7 +45,7 @@ describe('createRedactor', () => {
     },
   );
 
-  it('counts what it takes out of a value, also by the names of its keys', () => {
+  it('counts removed secrets of a value, also by the names of its keys', () => {
     const value = {
       user: 'me',
       password: 'hunter2-Zq7',
@@ -84,7 +84,7 @@ describe('createRedactor', () => {
     }
   });
 
-  it('skips values under 8 characters and takes those of 8', () => {
+  it('ignores configured secrets of fewer than 8 characters', () => {
     expect(redactor.text('tiny 12345678 1234567')).toBe('tiny [redacted] 1234567');
   });
 
@@ -106,7 +106,7 @@ describe('createRedactor', () => {
     );
   });
 
-  it('takes the longest of secrets that begin alike, and both of two that overlap', () => {
+  it('removes the longest of secrets with the same prefix, and both of two that overlap', () => {
     const some = createRedactor(['abcdefgh', 'abcdefghijkl', 'ijklmnop']);
     expect(some.text('abcdefghijkl.')).toBe('[redacted].');
     expect(some.text('abcdefghijklmnop.')).toBe('[redacted].');
@@ -117,11 +117,11 @@ describe('createRedactor', () => {
     expect(createRedactor(['redacted']).text('Bearer abcdefgh1')).toBe('Bearer [redacted]');
   });
 
-  it('removes what has the form of a token too', () => {
+  it('also removes tokens of known formats', () => {
     expect(redactor.value({ a: ['https://u:p@h'] })).toEqual({ a: ['https://[redacted]@h'] });
   });
 
-  it('keeps everything else of a value', () => {
+  it('keeps everything else in a value', () => {
     const value = { a: [1, null, true, 'x', { b: '' }], c: {}, d: [], '': 'y', e: undefined };
     expect(redactor.value(value)).toEqual(value);
     expect(redactor.value('x')).toBe('x');
@@ -132,7 +132,7 @@ describe('createRedactor', () => {
     expect(JSON.stringify(redactor.value({ [`a${secret}`]: 1 }))).toBe('{"a[redacted]":1}');
   });
 
-  it('finds a secret that is cut into items of a list', () => {
+  it('finds a secret that is split across items of a list', () => {
     const [first, second, third] = [secret.slice(0, 5), secret.slice(5, 9), secret.slice(9)];
     expect(
       redactor.value({
@@ -178,7 +178,7 @@ const token = fc.oneof(
   alphanumeric(32).map((text) => `sk-or-v1-${text}`),
   alphanumeric(32).map((text) => `sk-${text}`),
 );
-/** Any text that is no part of a mask and long enough to be looked for. */
+/** Any text that is no part of a mask and long enough to be searched for. */
 const anySecret = fc
   .string({ unit: 'grapheme', minLength: 8, maxLength: 40 })
   .filter((text) => text.length >= 8 && !'[redacted]'.includes(text));
@@ -239,7 +239,7 @@ describe('the properties of redaction', () => {
     );
   });
 
-  it('twice changes nothing more', () => {
+  it('is idempotent', () => {
     const part = fc.oneof(
       token,
       fc.string(),
@@ -275,7 +275,7 @@ describe('the properties of redaction', () => {
     );
   });
 
-  it('ordinary text comes through unchanged', () => {
+  it('keeps ordinary text unchanged', () => {
     const hexadecimal = (length: number) =>
       fc.string({
         unit: fc.constantFrom(...'0123456789abcdef'),

@@ -84,7 +84,7 @@ export function createRandom(name: string): () => number {
   };
 }
 
-/** At most two pieces of work at once: each has a process of its own, and the machine may have two cores. */
+/** At most two pieces of work at once: each has its own process, and the machine may have two cores. */
 export function createLanes(): <Value>(work: () => Promise<Value>) => Promise<Value> {
   let free = 2;
   const waiting: (() => void)[] = [];

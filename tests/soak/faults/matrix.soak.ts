@@ -154,6 +154,6 @@ async function tryServer(
   const code = await world.close();
   expect(code, 'the server ends by itself').toBe(0);
   expect(server.output()).not.toMatch(/unhandled|uncaught/i);
-  // Everybody has left: a request that is still there is one that a fault made hang for ever.
+  // Everybody has left: a request that is still there is one that a fault made hang forever.
   expect(server.output()).not.toMatch(/cut off by the shutdown","requests":[1-9]/);
 }

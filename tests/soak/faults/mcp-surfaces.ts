@@ -12,7 +12,7 @@ import {
   withoutIds,
 } from './surface.ts';
 
-/** Calls one tool by the SDK's client, over a connection of its own. */
+/** Calls one tool by the SDK's client, over its own connection. */
 async function callTool(
   { url, address }: Ground,
   name: string,

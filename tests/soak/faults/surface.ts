@@ -20,7 +20,7 @@ export interface Ground {
   embeddingModel: string;
   /** Access tokens of two users, of whom one has no key of her own yet. */
   tokens: { ada: string; grace: string };
-  /** Headers by which the requests of one fault count for an address of their own. */
+  /** Headers by which the requests of one fault count for their own address. */
   address: Record<string, string>;
   /** Different for each fault, for what is stored. */
   label: string;

@@ -3,7 +3,7 @@ import { findFreePort } from '../../../scripts/free-port.ts';
 import { temporaryFolder } from '../../support/git.ts';
 import { freePorts, startIn } from '../../support/local-start.ts';
 
-/** `npm start` in a process of its own, whose resources can be looked at. */
+/** `npm start` in its own process, whose resources can be looked at. */
 export interface WatchedServer {
   url: string;
   /** Everything that it wrote. */

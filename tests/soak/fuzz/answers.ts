@@ -10,7 +10,7 @@ import type { FuzzAnswer } from './send.ts';
 export type CheckAnswer = (request: FuzzRequest, answer: FuzzAnswer) => void;
 
 /**
- * Holds answers against the document: status, content type, headers and body, and against what holds for
+ * Validates answers against the document: status, content type, headers and body, and against what holds for
  * every answer: no failure of the server but a described 503, and a request id.
  */
 export function createAnswerCheck(

@@ -40,14 +40,14 @@ export interface Tally {
 
 type Unended = Omit<Tally, 'heap' | 'held' | 'seconds'>;
 
-/** Requests that are under way at a time. */
+/** Requests that are in progress at a time. */
 const AT_ONCE = 8;
 /** What requests have made is removed after so many, or a long run would measure a growing database. */
 const MOST_IN_A_PART = 25_000;
 const LEAST_PARTS = 8;
 /** Far enough that runs whose seeds are neighbours have no part in common. */
 const SEED_STEP = 0x9e37_79b9;
-/** For so long a smaller request with the same fault is looked for. */
+/** For so long a smaller request with the same fault is searched for. */
 const SHRINK_MS = 20_000;
 /** No answer takes longer. */
 const SLOW_MS = 2_000;

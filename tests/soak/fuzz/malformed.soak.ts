@@ -26,7 +26,7 @@ afterAll(async () => {
 });
 
 describe('bytes that nobody should send', () => {
-  it(`are refused or cut, in ${CONVERSATIONS} connections, slow ones among them`, async () => {
+  it(`are rejected or cut, in ${CONVERSATIONS} connections, slow ones among them`, async () => {
     const { port } = world.server;
     const slow = await Promise.all(Array.from({ length: SLOW_CLIENTS }, (_, n) => dawdle(port, n)));
     const property = fc.asyncProperty(

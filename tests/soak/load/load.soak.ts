@@ -81,7 +81,7 @@ describe('200 clients at a time', () => {
 });
 
 describe('four times what the server can do', () => {
-  it('is refused where it is too much, and /health answers throughout', { retry: 2 }, async () => {
+  it('is rejected where it is too much, and /health answers throughout', { retry: 2 }, async () => {
     const perSecond = OVERLOAD * figuresOf(capacity).perSecond;
     const { result, health } = await underLoad(load({ perSecond }, times(7, 60)));
     say(`${perSecond.toFixed(0)} requests a second`, result, health);

@@ -3,14 +3,14 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import type { LoadPlan, LoadResult } from './clients.ts';
 
-/** A load under way. */
+/** A load in progress. */
 export interface Load {
   /** Resolves when its connections are there and the first request goes out. */
   connected: Promise<unknown>;
   result: Promise<LoadResult>;
 }
 
-/** Carries a plan out in a process of its own. */
+/** Carries a plan out in its own process. */
 export function runClients(plan: LoadPlan): Load {
   const child = spawn(process.execPath, [join(import.meta.dirname, 'clients.ts')], {
     env: { PATH: process.env.PATH },

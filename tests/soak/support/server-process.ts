@@ -17,7 +17,7 @@ export interface HeldMemory {
   responses: number;
 }
 
-/** `npm start` as it ships, in a process of its own, whose memory can be looked at. */
+/** `npm start` as it ships, in its own process, whose memory can be looked at. */
 export interface ServerProcess {
   url: string;
   /** Of its embedded database. */
@@ -99,7 +99,7 @@ function readOutput(child: ChildProcess, logged: LogRecord[]): Promise<string> {
     createInterface({ input: stderr }).on('line', (line) => {
       said.push(line);
       if (said.length > 100) said.shift();
-      // What is no record is node's own, such as the trace of an exception that nobody caught.
+      // What is not a record is node's own, such as the trace of an exception that nobody caught.
       if (line.startsWith('{')) logged.push(JSON.parse(line));
       else logged.push({ level: 'error', message: line });
     });

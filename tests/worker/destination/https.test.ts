@@ -201,7 +201,7 @@ it.each(['source', 'destination'])('sends no token along a redirect of a %s', as
   await elsewhere.close();
 });
 
-describe('a push that is refused', () => {
+describe('a push that is rejected', () => {
   beforeEach(async () => {
     await bench.logIn();
     await bench.logIn('token', 'github:destination');

@@ -37,7 +37,7 @@ describe('a destination', () => {
     'https://github.com/ada/backups?token=pass-word',
     'git://github.com/ada/backups',
     'ext::sh -c pass-word',
-  ])('%s is refused by the name of its variable alone', (address) => {
+  ])('%s is rejected by the name of its variable alone', (address) => {
     const reading = () => read(address);
     expect(reading).toThrow(/^BACKUP_REPO_PATH /);
     expect(reading).not.toThrow(/pass-word/);

@@ -50,7 +50,7 @@ it('backs archived repositories and forks up, and says so in the log', async () 
   expect(await logsOf('team/copy')).toContain('a fork');
 });
 
-it('backs a renamed repository up as what it is called now, and keeps the archive of before', async () => {
+it('backs a renamed repository up as what it is called now, and keeps the previous archive', async () => {
   await run();
   const { state } = bench.host;
   state.renamed.set('team/sound', 'team/noise');

@@ -32,7 +32,7 @@ describe('the client of the git host', () => {
     expect(bench.host.state.requests).toHaveLength(3);
   });
 
-  it('asks for the token anew for each request', async () => {
+  it('asks for the token again for each request', async () => {
     const client = clientOf();
     await readAccount(client);
     token = grantAppToken(bench.host.state, 'ada', 'Iv1.standin').access_token;

@@ -96,7 +96,7 @@ describe('app create', () => {
     await outcome;
   });
 
-  it('has app.json written, for its owner alone, before the browser is told', async () => {
+  it('has app.json written, only for its owner, before the browser shows success', async () => {
     const { back, state, outcome, written } = await begin();
     const shown = await back(`state=${state}&code=good-code`);
     expect(await stored()).toEqual({
@@ -123,7 +123,7 @@ describe('app create', () => {
   });
 
   it.each(['state=wrong&code=good-code', 'code=good-code'])(
-    'refuses a return with %s: its code is not exchanged',
+    'rejects a return with %s: its code is not exchanged',
     async (query) => {
       const { back, state, outcome } = await begin();
       expect(await back(query)).toMatchObject({ status: 400 });
@@ -152,7 +152,7 @@ describe('app create', () => {
     await expect(stat(appPath())).rejects.toMatchObject({ code: 'ENOENT' });
   });
 
-  it('ends when nobody comes back in 15 minutes', async () => {
+  it('ends when the browser does not return within 15 minutes', async () => {
     const { outcome } = await begin();
     await untilSleeping(bench);
     bench.clock.advance(15 * 60_000);

@@ -25,7 +25,7 @@ const check = async (env?: Record<string, string>) =>
   (await status({ check: true, ...(env ? { env } : {}) })).code;
 
 describe('auth status', () => {
-  it('tells of each login its store, its ends and whether a scheduled run could read it', async () => {
+  it('reports each login its store, its ends and whether a scheduled run could read it', async () => {
     await storeAppLogin(bench, 'github:source', ['file']);
     const imported = {
       facts: factsAt(bench.host, { kind: 'token', client_id: null }),
@@ -70,7 +70,7 @@ describe('auth status', () => {
     expect(shown.logins).toMatchObject([{ unreadable: 'it is locked', scheduled: false }]);
   });
 
-  it('tells which tokens of the environment are set and used, never what they are', async () => {
+  it('reports which tokens of the environment are set and used, never what they are', async () => {
     const token = makeToken('ghp');
     const env = { GIT_TOKEN_PRIVATE: token };
     const before = await status({ env });

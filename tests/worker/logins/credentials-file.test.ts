@@ -35,7 +35,7 @@ const login = (token: string) => ({
 });
 
 describe('credentials.json', () => {
-  it('is for its owner alone, in a folder for its owner alone', async () => {
+  it('is only for its owner, in a folder only for its owner', async () => {
     await open().locked((held) => held.write({ 'github:source': login(makeToken('ghp')) }));
     expect([await modeOf(path), await modeOf(folder)]).toEqual([0o600, 0o700]);
     expect(JSON.parse(await readFile(path, 'utf8'))).toMatchObject({

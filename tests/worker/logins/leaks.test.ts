@@ -182,7 +182,7 @@ describe('no secret is written by', () => {
     }
   });
 
-  it('any of them, in a file beside the stores, or in the arguments or the environment of another program', async () => {
+  it('any of them, in a file next to the stores, or in the arguments or the environment of another program', async () => {
     const names = await readdir(folder, { recursive: true, withFileTypes: true });
     const files = names
       .filter((entry) => entry.isFile() && !entry.parentPath.endsWith('/bin'))

@@ -36,7 +36,7 @@ async function begin(options: { paste?: boolean; stdin?: string } = {}) {
   const { paste = false, ...rest } = options;
   const opened = open(rest);
   const outcome = runLoginCommand(opened.session, { name: 'login gateway', paste, store: 'auto' });
-  // Awaited at the end of a test, where a rejection is looked for.
+  // Awaited at the end of a test, where a rejection is searched for.
   outcome.catch(() => undefined);
   const [, address = ''] = await Promise.race([
     opened.waitFor(/Open (https:\S+)\n/),
@@ -68,7 +68,7 @@ describe('login gateway', () => {
     await outcome;
   });
 
-  it('exchanges the code with its verifier and stores the key before the browser is told', async () => {
+  it('exchanges the code with its verifier and stores the key before the browser shows success', async () => {
     const { outcome, page, callback, written } = await begin();
     const shown = await visit(`${callback}&code=the-code`);
     expect(await storedKey()).toBe(gateway.issuedKey);
@@ -97,7 +97,7 @@ describe('login gateway', () => {
   });
 
   it.each(['state=wrong&code=c', 'code=c', 'state=&code=c'])(
-    'refuses a return with %s, and waits on for the right one',
+    'rejects a return with %s, and waits on for the right one',
     async (query) => {
       const { outcome, callback } = await begin();
       const shown = await visit(`${callback.split('?')[0]}?${query}`);
@@ -110,7 +110,7 @@ describe('login gateway', () => {
   );
 
   it.each(['example.org', '127.0.0.1', '127.0.0.1:1', '127.0.0.1.example.org:80'])(
-    'refuses a return that is addressed to %j',
+    'rejects a return that is addressed to %j',
     async (host) => {
       const { outcome, callback } = await begin();
       const shown = await visit(`${callback}&code=c`, { host });
@@ -122,7 +122,7 @@ describe('login gateway', () => {
   );
 
   it.each(['//', 'http://[', 'http://127.0.0.1:99999/'])(
-    'waits on after a request for %s, which is no address',
+    'waits on after a request for %s, which is not an address',
     async (target) => {
       const { outcome, callback } = await begin();
       const { host, port } = new URL(callback);
@@ -134,7 +134,7 @@ describe('login gateway', () => {
     },
   );
 
-  it('refuses a second return with the same state', async () => {
+  it('rejects a second return with the same state', async () => {
     const { outcome, callback } = await begin();
     gateway.script('/auth/keys', { instead: 'hang' });
     const first = visit(`${callback}&code=one`).catch(() => null);
@@ -164,7 +164,7 @@ describe('login gateway', () => {
     await expect(outcome).rejects.toMatchObject({ code: 'UNAUTHORIZED' });
   });
 
-  it('ends when nobody comes back in 15 minutes', async () => {
+  it('ends when the browser does not return within 15 minutes', async () => {
     const { outcome } = await begin();
     await untilSleeping(bench);
     bench.clock.advance(15 * 60_000);
@@ -186,7 +186,7 @@ describe('login gateway', () => {
   });
 
   it.each(['GATEWAY_AUTH_URL', 'GATEWAY_AUTHORIZE_URL', 'GATEWAY_BASE_URL'])(
-    'refuses %s over plain http',
+    'rejects %s over plain http',
     async (name) => {
       const { session } = open({ env: { [name]: 'http://gateway.example.org/x' } });
       await expect(
@@ -221,7 +221,7 @@ describe('login gateway --paste', () => {
     ['http://127.0.0.1:50000/callback?state=wrong&code=c\n', 'wrong state'],
     ['\n', 'sent no code'],
     ['', 'sent no code'],
-  ])('refuses %j', async (stdin, message) => {
+  ])('rejects %j', async (stdin, message) => {
     const { outcome } = await begin({ paste: true, stdin });
     await expect(outcome).rejects.toMatchObject({
       code: 'UNAUTHORIZED',

@@ -211,12 +211,12 @@ describe('login github --import-token', () => {
     expect((await secretsOf('github:source'))?.token).toBe(token);
   });
 
-  it.each(['', '\n', 'two words\n'])('refuses %j as a token', async (stdin) => {
+  it.each(['', '\n', 'two words\n'])('rejects %j as a token', async (stdin) => {
     const { error } = await logIn({ command: imported, env: noGh, stdin });
     expect(error).toMatchObject({ code: 'UNAUTHORIZED', message: 'no token was given' });
   });
 
-  it('refuses a token that the host does not accept, and does not repeat it', async () => {
+  it('rejects a token that the host does not accept, and does not repeat it', async () => {
     const wrong = makeToken('gho');
     const { error, stdout, stderr } = await logIn({ command: imported, env: noGh, stdin: wrong });
     expect(error).toMatchObject({

@@ -102,7 +102,7 @@ describe('the tokens of a run with a source login', () => {
     expect(refreshes()).toHaveLength(1);
   });
 
-  it('end with a request to log in again when the refresh token is refused', async () => {
+  it('end with a request to log in again when the refresh token is rejected', async () => {
     const { refreshToken } = await storeAppLogin(bench);
     bench.clock.advance(8 * HOURS);
     bench.host.state.refreshTokens.delete(refreshToken);

@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => database.close());
 beforeEach(() => empty(database.db));
 
-/** A client whose database was used just now and holds one run that is stale. */
+/** A client whose database was just used and has one stale run. */
 async function withStaleRun(
   options: TestDepsOptions = {},
 ): Promise<{ client: Client; id: number }> {
@@ -42,7 +42,7 @@ describe.each(['GET', 'POST'])('%s /api/cron/sweep-stale-runs', (method) => {
     expect(client.deps.logged).toContainEqual(expect.objectContaining({ run_id: id }));
   });
 
-  it('takes CRON_SECRET as a bearer, and INTERNAL_SECRET', async () => {
+  it('accepts CRON_SECRET as a bearer token, and INTERNAL_SECRET', async () => {
     const { client } = await withStaleRun({ environment: { CRON_SECRET } });
     for (const secret of [CRON_SECRET, TEST_SECRET]) {
       const { status } = await client.send(method, PATH, { Authorization: `Bearer ${secret}` });
@@ -53,7 +53,7 @@ describe.each(['GET', 'POST'])('%s /api/cron/sweep-stale-runs', (method) => {
   });
 });
 
-it('a body without the secret is refused before it is read', async () => {
+it('a body without the secret is rejected before it is read', async () => {
   const { client } = await withStaleRun();
   const response = await createBackupsApp(client.deps).request(PATH, {
     method: 'POST',
@@ -63,7 +63,7 @@ it('a body without the secret is refused before it is read', async () => {
 });
 
 describe('the sweep', () => {
-  it('leaves a database alone that nobody used', async () => {
+  it('does not touch a database that was never used', async () => {
     const queried = vi.spyOn(database.db, 'query');
     const client = createClient({ db: database.db });
     const { body } = await client.get(PATH);
@@ -72,7 +72,7 @@ describe('the sweep', () => {
     queried.mockRestore();
   });
 
-  it('leaves a database alone that was last used more than 10 minutes ago', async () => {
+  it('does not touch a database that was last used more than 10 minutes ago', async () => {
     const { client, id } = await withStaleRun();
     client.deps.clock.advance(10 * MINUTE_MS + 1);
     expect((await client.get(PATH)).body).toMatchObject({ skipped: true });
@@ -92,13 +92,13 @@ describe('the sweep', () => {
     expect((await client.get(PATH)).body).toEqual({ swept: 0, run_ids: [] });
   });
 
-  it('needs its secret also while API_REQUIRE_AUTH is false', async () => {
+  it('needs its secret even while API_REQUIRE_AUTH is false', async () => {
     const { client } = await withStaleRun({ environment: { API_REQUIRE_AUTH: 'false' } });
     expect((await client.get(PATH, {})).status).toBe(401);
     expect((await client.get(PATH, withSecret)).status).toBe(200);
   });
 
-  it('answers 503 when neither secret is configured', async () => {
+  it('returns 503 when neither secret is configured', async () => {
     const { client } = await withStaleRun({
       environment: { API_REQUIRE_AUTH: 'false', INTERNAL_SECRET: undefined },
     });
@@ -122,7 +122,7 @@ describe('sweeping in the local server', () => {
     expect(client.deps.clock.sleepers()).toBe(0);
   });
 
-  it('goes on after a sweep that failed, and logs it', async () => {
+  it('continues after a failed sweep, and logs it', async () => {
     const { client } = await withStaleRun();
     const broken = { ...client.deps, databaseUse: { ...client.deps.databaseUse } };
     broken.databaseUse.lastUse = async () => {
