@@ -48,7 +48,7 @@ describe('callInternalService', () => {
     await expect(call(begun, { timeoutMs: 50 })).rejects.toMatchObject(late);
   });
 
-  it('rejects with the caller's abort reason', async () => {
+  it("rejects with the caller's abort reason", async () => {
     const controller = new AbortController();
     const reason = new Error('enough');
     const answer = call(() => controller.abort(reason), { signal: controller.signal });

@@ -58,7 +58,7 @@ describe.each(everyDatabase)('over %s', (_name, create) => {
     await expect(removeUser(db, 'ada')).rejects.toMatchObject(unknown);
   });
 
-  it('removing a user deletes all of their records, and nobody else's', async () => {
+  it("removing a user deletes all of their records, and nobody else's", async () => {
     for (const name of ['alan', 'kurt']) {
       await addUser(db, name, 'hash');
       await storeGatewayConnection(db, name, { encryptedKey: name, keyHint: '…' });

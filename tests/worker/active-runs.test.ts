@@ -45,7 +45,7 @@ const runs = () =>
     'SELECT id, status, error_message, exclusive_key FROM backup_runs ORDER BY id',
   );
 
-it('of workers that start at once, one runs and the others are rejected with exit code 0', async () => {
+it('of concurrent workers, one runs and the others end with exit code 0', async () => {
   const held = server.holdFetch();
   const ended: Awaited<ReturnType<typeof backUp>>[] = [];
   const refused = Promise.withResolvers<void>();
@@ -93,7 +93,7 @@ it('takes over from a worker whose heartbeat is older than three minutes, once',
   expect(abandoned).toEqual({ lasted: true, ended: true });
 });
 
-it('leaves a run of ours alone while its heartbeat is younger than three minutes', async () => {
+it('does not take over a run whose heartbeat is younger than three minutes', async () => {
   await insertRun(
     'started_at, heartbeat_at, exclusive_key',
     `now() - interval '1 hour', now() - interval '170 seconds', 'worker'`,
@@ -129,7 +129,7 @@ it.each([
   expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('run 1 is active') });
 });
 
-it('is not held up by a stale run of another writer, and leaves it to the sweep', async () => {
+it('is not blocked by a stale run of another writer, and leaves it to the sweep', async () => {
   await insertRun('started_at', `now() - interval '31 minutes'`);
   expect((await backUp()).stdout).toContain('completed');
   expect((await runs())[0]).toMatchObject({ id: 1, status: 'running' });

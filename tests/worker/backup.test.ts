@@ -31,7 +31,7 @@ describe.each([
   });
   afterAll(() => database.close());
 
-  it('writes down the run, its results, archives, logs and figures', async () => {
+  it('records the run, its results, archives, logs and figures', async () => {
     const app = await createRepository(join(folder, 'App'));
     await app.commit({ 'a.txt': '12345', 'dir/b.txt': '123' }, 'first', '2026-01-01T00:00:00Z');
     const head = await app.commit({ 'a.txt': '1234567' }, 'second\n\nbody', '2026-01-03T00:00:00Z');
@@ -147,7 +147,7 @@ describe.each([
   });
 });
 
-it('works over Neon, whose driver sends each statement by itself', async () => {
+it('works over Neon, whose driver sends each statement separately', async () => {
   const database = await createNeon();
   const app = await createRepository(join(folder, 'app'));
   await app.commit({ 'a.txt': 'a' });
@@ -207,7 +207,7 @@ describe('an archive', () => {
     expect(await git(join(folder, 'restored'), 'rev-parse', 'HEAD')).toBe(head);
   });
 
-  it('holds what is stored, not what a replace ref shows', async () => {
+  it('contains the stored objects, not their replacements', async () => {
     const app = await createRepository(join(folder, 'app'));
     const first = await app.commit({ 'a.txt': 'a' });
     const second = await app.commit({ 'b.txt': 'b' });
@@ -220,7 +220,7 @@ describe('an archive', () => {
     );
   });
 
-  it('is readable by its owner alone and leaves nothing else behind', async () => {
+  it('is only readable by its owner, and nothing else is left', async () => {
     const app = await createRepository(join(folder, 'app'));
     await app.commit({ 'a.txt': 'a' });
     await backUp(app.path);
@@ -246,7 +246,7 @@ describe('an archive', () => {
     expect(await listRefs(join(archives, key))).toEqual(await listRefs(app.path));
   });
 
-  it('runs no hook and no template of the machine', async () => {
+  it('runs no hooks or templates of the machine', async () => {
     const app = await createRepository(join(folder, 'app'));
     await app.commit({ 'a.txt': 'a' });
     const hooks = join(folder, 'home', 'template', 'hooks');

@@ -138,7 +138,7 @@ it('keeps the archive of a repository that lost all its refs', async () => {
   expect(await readFile(archive)).toEqual(before);
 });
 
-it('says of a run that archived nothing that its successful repository is empty', async () => {
+it('reports an empty repository of a run that archived nothing', async () => {
   for (const ref of ['refs/heads/main', 'refs/heads/topic', 'refs/tags/v1']) {
     await app.git('update-ref', '-d', ref);
   }

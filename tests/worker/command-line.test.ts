@@ -79,7 +79,7 @@ describe('a command line', () => {
 });
 
 // Quadratic time would be hours, and the test would not end.
-it('a very long wrong argument is rejected in linear time', () => {
+it('rejects a very long wrong argument in linear time', () => {
   expect(faultOf(() => parse('run', 'x'.repeat(2 ** 21)))).toContain('too many arguments');
 });
 
@@ -144,7 +144,7 @@ describe('a source', () => {
     ['https://[hunter-2/', 'not a valid URL'],
     ['a\u0000b', 'control characters'],
     ['/', 'no folder name'],
-  ])('%s is rejected, and not repeated', (text, fault) => {
+  ])('%s is rejected, without repeating it', (text, fault) => {
     const message = faultOf(() => parseSource(text, '/home/ada'));
     expect(message).toContain(fault);
     expect(message).not.toContain('hunter-2');
@@ -156,7 +156,7 @@ describe('a source', () => {
     });
   });
 
-  it('may only speak encrypted or local protocols, but for loopback', () => {
+  it('allows only encrypted or local protocols, except to loopback', () => {
     expect(parseSource('https://example.org/a/b', '/').protocols).toBe('https:ssh:file');
     expect(parseSource('http://localhost/a/b', '/').protocols).toBe('https:ssh:file:http:git');
   });

@@ -7,7 +7,7 @@ function display(isTerminal: boolean, columns = 80) {
   return { written, ...createDisplay(stream, isTerminal) };
 }
 
-it('shows a bar on a terminal, keeps it below the lines, and takes it away', () => {
+it('shows a bar on a terminal, keeps it below the lines, and removes it', () => {
   const { written, line, progress, clear } = display(true);
   progress(1, 2, 'local/app: cloning');
   line('a line');
@@ -22,7 +22,7 @@ it('never lets the bar wrap into a second line', () => {
   expect(written).toEqual(['░'.repeat(19)]);
 });
 
-it('takes a terminal that does not know its width for 80 characters wide', () => {
+it('assumes 80 characters for a terminal of unknown width', () => {
   const { written, progress } = display(true, 0);
   progress(0, 1, 'x'.repeat(100));
   expect(written[0]).toHaveLength(79);

@@ -46,7 +46,7 @@ const states = async () =>
   ).map(({ state }) => state);
 
 describe('worker embed', () => {
-  it('does every job of the generation that is being built and says how to use it', async () => {
+  it('processes every job of the generation that is being built and prints how to use it', async () => {
     await insertLogs(450);
     await startBuiltIn(db);
     const { code, stdout, stderr } = await embed();
@@ -64,11 +64,11 @@ describe('worker embed', () => {
     await startBuiltIn(db);
     const { stderr } = await embed([], { isTerminal: true });
     expect(stderr).toContain(`${'█'.repeat(24)} 10/10 jobs of generation 1`);
-    // Taken away at the end.
+    // Removed at the end.
     expect(stderr.endsWith('\r\u001b[2K')).toBe(true);
   });
 
-  it('activates what it built, and what was READY before, with --activate', async () => {
+  it('activates the generation it built, or a READY one, with --activate', async () => {
     await insertLogs(2);
     await startBuiltIn(db);
     await embed();
@@ -95,7 +95,7 @@ describe('worker embed', () => {
     });
   });
 
-  it('waits for jobs that another one holds, and takes them up when it has gone', async () => {
+  it('waits for jobs that another worker holds, and processes them when that is gone', async () => {
     await insertLogs(2);
     await startBuiltIn(db);
     const clock = createTestClock();
@@ -120,7 +120,7 @@ describe('worker embed', () => {
     expect(await running).toMatchObject({ code: 1, stderr: 'interrupted by SIGINT\n' });
   });
 
-  it('gives up the generation that is being built with --abandon', async () => {
+  it('abandons the generation that is being built with --abandon', async () => {
     await insertLogs(1);
     await startBuiltIn(db);
     expect((await embed(['--abandon'])).stdout).toBe(
@@ -140,7 +140,7 @@ describe('worker embed', () => {
     expect((await embed(['--help'])).stdout).toMatch(/Embeds records for search/);
   });
 
-  it('ends with the reason where the database has no vectors', async () => {
+  it('ends with the reason if the database has no vectors', async () => {
     const plain = await createPostgres();
     try {
       await expect(embed([], { databaseUrl: plain.url })).rejects.toMatchObject({
@@ -180,7 +180,7 @@ describe('worker embed with a gateway model', () => {
     });
   });
 
-  it('fails when every job did', async () => {
+  it('fails if every job failed', async () => {
     gateway.always = { status: 400 };
     await expect(
       embed([], {

@@ -35,7 +35,7 @@ const lastResults = () =>
      WHERE run_id = (SELECT max(id) FROM backup_runs) ORDER BY id`,
   );
 
-it('goes on after a repository that failed, and ends completed with exit code 1', async () => {
+it('continues after a failed repository, and completes with exit code 1', async () => {
   await mkdir(join(folder, 'plain'));
   const { code } = await backUp(join(folder, 'plain'), app.path);
   expect(code).toBe(1);
@@ -75,7 +75,7 @@ it('rejects a repository with a missing object and keeps the previous archive', 
   expect((await readdir(archives)).sort()).toEqual(['local__app.bundle', 'local__app.bundle.json']);
 });
 
-it('rejects two sources of one name before a run begins, so that no result is spoiled', async () => {
+it('rejects two sources with the same name before a run starts', async () => {
   await backUp(app.path);
   const before = await lastResults();
   await expect(backUp(app.path, app.path)).rejects.toMatchObject({
@@ -115,7 +115,7 @@ it('rejects a repository whose archive would be that of another one', async () =
   );
 });
 
-it("stores and shows a hostile server's words without credentials or control characters", async () => {
+it('stores and shows messages of a hostile server without credentials or control characters', async () => {
   const server = await startGitServer();
   server.refuse(
     `\u001b[31mno\u0001 https://ada:pass-word@example.org/x \u202eevil ${'x'.repeat(3_000)}`,
@@ -173,14 +173,14 @@ it.runIf(process.platform === 'linux')(
   },
 );
 
-it('makes an archive folder and those above it for their owner alone', async () => {
+it('creates the archive folder and its parents only for their owner', async () => {
   archives = join(folder, 'some', 'where');
   expect((await backUp(app.path)).code).toBe(0);
   expect((await stat(join(folder, 'some'))).mode & 0o777).toBe(0o700);
   expect((await stat(archives)).mode & 0o777).toBe(0o700);
 });
 
-it('removes what a killed worker left in the archive folder, and nothing of a living one', async () => {
+it('removes files of a killed worker from the archive folder, and nothing of a running one', async () => {
   // No process has the highest id that Linux gives; the parent of this one runs.
   const left = `.scratch-${hostname()}-4194304-aaaaaa`;
   const living = `.scratch-${hostname()}-${process.ppid}-bbbbbb`;

@@ -33,7 +33,7 @@ afterAll(async () => {
   await remove();
 });
 
-it('archives a repository of 10^9 files, and says that it did not count them', async () => {
+it('archives a repository of 10^9 files, and reports that it did not count them', async () => {
   const small = await createRepository(join(folder, 'small'));
   await small.commit({ 'a.txt': 'four', 'b.txt': 'four' });
   const archives = join(folder, 'archives');
@@ -65,7 +65,7 @@ it('archives a repository of 10^9 files, and says that it did not count them', a
 it.each([
   ['10^9 files up to a number', {}, { entries: 1_000, timeoutMs: 60_000 }],
   ['10^9 folders without a file for a while', { hasFiles: false }, { entries: 9, timeoutMs: 300 }],
-])('looks through %s, and takes no part for the whole', async (_, content, limits) => {
+])('counts %s, and never reports a part as the whole', async (_, content, limits) => {
   const repository = await createRepository(join(folder, `of ${limits.entries}`));
   const commit = await plantBomb(repository, content);
   const git = createGit({ PATH: process.env.PATH }, new AbortController().signal);
@@ -83,7 +83,7 @@ it.each([
   });
 });
 
-it('stops packing folders in folders, which takes git long for a few bytes', async () => {
+it('stops packing deeply nested folders, which takes git long for a few bytes', async () => {
   const name = 'd'.repeat(4_000);
   const bytes = bundleOf((pack) => {
     let id = pack.add('blob', Buffer.from('x'));

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { HEARTBEAT_INTERVAL_MS, startHeartbeat } from '../../lib/worker/heartbeat.ts';
 import { createTestClock } from '../support/clock.ts';
 
-/** A heartbeat whose beats end as `answers` say, one after the other; after the last it lives. */
+/** A heartbeat whose beats have these outcomes, one after the other. */
 function start(answers: (boolean | Error)[]) {
   const clock = createTestClock();
   const lost: string[] = [];
@@ -29,7 +29,7 @@ function start(answers: (boolean | Error)[]) {
 }
 const away = () => new Error('the database is away');
 
-it('gives the run up before another worker may take it over', async () => {
+it('gives up the run before another worker may take it over', async () => {
   const { lost, advance, stop } = start(Array.from({ length: 10 }, away));
   await advance(3);
   expect(lost).toEqual([]);
@@ -45,7 +45,7 @@ it('forgives a database that comes back', async () => {
   await stop();
 });
 
-it('gives a run up that is not ours any more', async () => {
+it('gives up a run that is no longer ours', async () => {
   const { lost, advance, stop } = start([true, false]);
   await advance(2);
   expect(lost).toEqual(['taken']);

@@ -29,7 +29,7 @@ it('a second one ends the process at once', () => {
   expect(exits).toEqual([1]);
 });
 
-it('the echo of the first one that npm passes on is none', () => {
+it('the repetition of the first one by npm is ignored', () => {
   const { signals, clock, exits } = listen();
   signals.emit('SIGINT', 'SIGINT');
   clock.advance(100);

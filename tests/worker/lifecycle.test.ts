@@ -64,7 +64,7 @@ describe('the heartbeat', () => {
     expect((await run).code).toBe(0);
   });
 
-  it('ends the run when a sweep closed it meanwhile, and leaves its row as it is', async () => {
+  it('ends the run if a sweep has closed it, and does not change its row', async () => {
     const held = team.server.holdFetch();
     const clock = createTestClock();
     const run = team.backUp({ clock });
@@ -89,7 +89,7 @@ async function sleeping(clock: TestClock): Promise<void> {
 }
 
 describe('a database that goes away while a run is in progress', () => {
-  /** Time passes at once where the run waits for the database; the heartbeat stands still. */
+  /** The run's waits for the database end immediately; the heartbeat stands still. */
   function impatient(): Clock {
     const clock = createTestClock();
     return {
@@ -121,13 +121,13 @@ describe('a database that goes away while a run is in progress', () => {
     expect(await listRefs(join(team.archives, 'team__app.bundle'))).toEqual(
       await listRefs(team.app.path),
     );
-    // Nothing of it was recorded, so the next run makes it again and records it.
+    // Nothing was recorded, so the next run writes the archive again and records it.
     team.database = await createPostgres();
     expect((await team.backUp()).stdout).toContain('1 backed up');
   });
 
   it.each(['record_result', 'finish_run', 'claim_requests', 'write_snapshot'])(
-    'and comes back is written to once, though the answer to %s was lost',
+    'and comes back is written to once, even if the response to %s was lost',
     async (name) => {
       await team.database.db.query({
         text: `INSERT INTO backup_run_requests (target_repo) VALUES ('team/app')`,

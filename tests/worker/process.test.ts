@@ -31,7 +31,7 @@ describe('npm run worker', () => {
     await database.close();
   });
 
-  it('backs a relative path up, results to stdout and progress to stderr', async () => {
+  it('backs up a relative path, with results on stdout and progress on stderr', async () => {
     const args = ['run', '--source', 'app'];
     const env = { DATABASE_URL: database.url };
     const { code, stdout, stderr } = await runScript('worker', { args, env, cwd: folder });
@@ -85,7 +85,7 @@ it.each([
   });
 });
 
-it('says in one line that there is no database', async () => {
+it('reports in one line that there is no database', async () => {
   expect(await runScript('worker', { args: ['run', '--source', 'app'], cwd: folder })).toEqual({
     code: 1,
     stdout: '',

@@ -8,8 +8,8 @@ import type { TestRepository } from '../support/git.ts';
 import { useDatabase } from '../support/hooks.ts';
 import { callWorker, rowsOf } from '../support/worker.ts';
 
-// An archive, the note beside it and the database's record are three writes. Whoever checks the archive
-// between two of them, or after the worker was killed there, finds what is recorded.
+// An archive, its note and the database's record are three writes. The archive can be verified between any
+// two of them, also after the worker was killed there.
 
 const database = useDatabase();
 let archives: ArchiveFolder;

@@ -57,7 +57,7 @@ const logLines = () =>
 
 const pending = { status: 'pending', run_id: null, claimed: false };
 
-it('claims requests for its sources and closes each by how its repository ended', async () => {
+it('claims requests for its sources and closes each with the outcome of its repository', async () => {
   for (const target of ['local/app', 'local/plain']) await request(target);
   await request('local/app', 'completed');
   await backUp();
@@ -70,7 +70,7 @@ it('claims requests for its sources and closes each by how its repository ended'
   expect(await logLines()).toContain('claimed request 1 of mcp for local/app: because');
 });
 
-it('leaves what it does not fulfil pending, and says so', async () => {
+it('leaves requests that it does not fulfil pending, and logs it', async () => {
   await backUp(['App', 'Other']);
   for (const target of [null, '', 'local/app', 'team/gone\nforged line']) await request(target);
   const { stderr } = await backUp(['Other']);
@@ -120,7 +120,7 @@ it('leaves requests pending for the next run when it fails before its first repo
   expect(await requests()).toMatchObject([{ status: 'completed', run_id: 2 }]);
 });
 
-it('fails what it has claimed when it is stopped', async () => {
+it('fails its claimed requests when it is stopped', async () => {
   await request('local/app');
   const stop = new AbortController();
   await callWorker({
@@ -141,7 +141,7 @@ it('fails what it has claimed when it is stopped', async () => {
   expect(await requests()).toMatchObject([{ status: 'failed', run_id: 1 }]);
 });
 
-it('fails what a worker claimed that never ended its run, and nothing of a running one', async () => {
+it('fails requests claimed by an abandoned run, but none of a running one', async () => {
   for (const status of ['failed', 'running']) {
     await database.db.query(
       {
@@ -157,7 +157,7 @@ it('fails what a worker claimed that never ended its run, and nothing of a runni
   expect(await requests()).toMatchObject([{ status: 'failed' }, { status: 'claimed' }]);
 });
 
-it('never claims a request twice, and waits for nobody', async () => {
+it('never claims a request twice, and never waits for locks', async () => {
   for (let count = 0; count < 30; count++) await request(null);
   const other = await connect(database.url);
   await other.query('BEGIN; SELECT * FROM backup_run_requests WHERE id = 7 FOR UPDATE');
@@ -174,7 +174,7 @@ it('never claims a request twice, and waits for nobody', async () => {
   expect(claimed.sort((a, b) => a - b)).toEqual(ids.filter((id) => id !== 7));
 });
 
-it('returns what it claimed already when it is repeated', async () => {
+it('returns already claimed requests when it is repeated', async () => {
   await request('local/app');
   const start = await startRun(database.db, { totalRepos: 0, staleAfterMs: 1 });
   const runId = 'id' in start ? start.id : Number.NaN;

@@ -14,7 +14,7 @@ const team = setUpTeamApp();
 const runs = () =>
   rowsOf(team.database.db, 'SELECT status, error_message, exclusive_key FROM backup_runs');
 
-/** Time passes at once where the run waits for the database; the heartbeat waits for the test. */
+/** The run's waits for the database end immediately; the heartbeat waits for the test. */
 function impatient(): TestClock {
   const clock = createTestClock();
   return {
@@ -27,7 +27,7 @@ function impatient(): TestClock {
   };
 }
 
-/** A database for which some statements are away; `isAway` may count. */
+/** A database for which some statements fail as unavailable; `isAway` may count. */
 function losing(isAway: (name: string | undefined) => boolean): (db: Database) => Database {
   return (db: Database) => ({
     ...db,
@@ -47,7 +47,7 @@ describe('the end of a run is stored', () => {
     };
   };
 
-  it('after an interrupt, though no log line can be written any more', async () => {
+  it('after an interrupt, even if log lines can no longer be written', async () => {
     const held = team.server.holdFetch();
     const { signal, abort } = interrupt();
     const wrap = losing((name) => signal.aborted && name === 'write_log');
@@ -110,7 +110,7 @@ describe('the end of a run is stored', () => {
     ]);
   });
 
-  it('as completed, though its last log line is lost', async () => {
+  it('as completed, even if its last log line is lost', async () => {
     const wrap = (db: Database): Database => ({
       ...db,
       async query<Row>(...args: Parameters<Database['query']>) {

@@ -30,7 +30,7 @@ describe('a scheduled run', () => {
   });
   const run = () => runScript('worker', { args: ['run'], cwd: bench.folder, env: environment() });
 
-  it('tells the scheduler what happened', async () => {
+  it('reports the outcome by its exit code', async () => {
     expect((await run()).code).toBe(4);
     expect(await lastRun()).toMatchObject({ status: 'failed' });
     await bench.logIn();
@@ -41,7 +41,7 @@ describe('a scheduled run', () => {
     expect(await lastRun()).toMatchObject({ status: 'completed' });
   });
 
-  it('takes up requests, also for what only discovery finds', async () => {
+  it('fulfils requests, also for repositories that only discovery finds', async () => {
     await bench.logIn();
     for (const target of ['TEAM/a', 'team/unknown']) {
       await database.db.query(

@@ -62,7 +62,7 @@ it('sums the sources, names the newest commit and counts the whole archive folde
   });
 });
 
-it('is of zeros when no source has an archive', async () => {
+it('has only zeros if no source has an archive', async () => {
   expect(await snapshotOf(join(folder, 'none'), 'gone')).toEqual({
     head_commit: '',
     head_commit_message: '',
@@ -80,7 +80,7 @@ it('is of zeros when no source has an archive', async () => {
   });
 });
 
-it('takes submodules, odd dates and a HEAD without commits as they are', async () => {
+it('handles submodules, odd dates and a HEAD without commits', async () => {
   const odd = await createRepository(join(folder, 'odd'));
   const commit = await odd.commit({ 'a.txt': 'a' });
   await odd.git('update-index', '--add', '--cacheinfo', `160000,${commit},module`);

@@ -26,7 +26,7 @@ afterAll(async () => {
   await database.close();
 });
 
-/** The worker as a process of its own; `peak` is the most memory that it had, in bytes. */
+/** The worker in a separate process. `peak`: its peak memory in bytes. */
 async function runProcess() {
   const peak = join(bench.folder, 'peak');
   const source = `process.on('exit', () => require('node:fs').writeFileSync(${JSON.stringify(peak)}, String(process.resourceUsage().maxRSS)))`;
@@ -44,7 +44,7 @@ async function runProcess() {
   return { ...ended, peak: Number(await readFile(peak, 'utf8')) * 1_024 };
 }
 
-/** Puts a repository on the host that is a copy of another one there. */
+/** Adds a copy of another repository to the host. */
 async function copy(fullName: string): Promise<string> {
   const [owner = '', name = ''] = fullName.split('/');
   const path = join(bench.folder, 'host', owner, `${name}.git`);

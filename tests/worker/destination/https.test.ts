@@ -33,7 +33,7 @@ const headersFor = (repository: string) =>
       .filter(({ path }) => path.startsWith(`/${repository}.git/`))
       .map(({ authorization }) => authorization),
   );
-/** Lets `first` happen before the next push is taken in, each time that it is called. */
+/** Runs `first` before the next push is accepted, each time it is called. */
 function beforePush(first: (c: Context) => Promise<Response | null>) {
   bench.http.answers.set('ada/backups', async (c) => {
     const isPush = c.req.path.endsWith('/git-receive-pack');
@@ -52,7 +52,7 @@ it('pushes with the destination login, and reads sources with theirs', async () 
   expect(stderr).toContain('\nteam/a: pushed to the destination\n');
 });
 
-it('counts the destination without reading its files', async () => {
+it('measures the destination without reading its files', async () => {
   await bench.logIn();
   await bench.logIn('token', 'github:destination');
   const { stderr } = await run();
@@ -70,7 +70,7 @@ it('counts the destination without reading its files', async () => {
   );
 });
 
-it('backs the destination not up into itself, where discovery finds it', async () => {
+it('does not back up the destination into itself', async () => {
   bench.host.state.installations[0]?.repositories.push('ada/backups');
   await bench.logIn();
   await bench.logIn('token', 'github:destination');
@@ -79,7 +79,7 @@ it('backs the destination not up into itself, where discovery finds it', async (
   expect(stderr).toContain('ada/backups: skipped: it is the destination of the archives');
 });
 
-describe('with settings of a person that would lead elsewhere', () => {
+describe('with user settings that would redirect git', () => {
   let home: string;
   beforeEach(async () => {
     home = join(bench.folder, 'home');
@@ -92,13 +92,13 @@ describe('with settings of a person that would lead elsewhere', () => {
     await bench.logIn();
   });
 
-  it('pushes with the login alone', async () => {
+  it('pushes only with the login', async () => {
     const token = await bench.logIn('token', 'github:destination');
     expect((await run({ HOME: home })).code).toBe(0);
     expect(headersFor('ada/backups')).toEqual(new Set([basic(token)]));
   });
 
-  it('says that the host does not accept the login, and asks no helper', async () => {
+  it('reports that the host rejects the login, and uses no credential helper', async () => {
     const token = await bench.logIn('token', 'github:destination');
     bench.host.state.tokens.delete(token);
     expect((await run({ HOME: home })).code).toBe(1);
@@ -207,7 +207,7 @@ describe('a push that is rejected', () => {
     await bench.logIn('token', 'github:destination');
   });
 
-  it('is repeated on top of what another worker pushed meanwhile', async () => {
+  it("is repeated on top of another worker's concurrent push", async () => {
     let others = 0;
     beforePush(async () => {
       if (others++ < 2) {
@@ -224,7 +224,7 @@ describe('a push that is rejected', () => {
     expect(others).toBe(3);
   });
 
-  it('for good is a failed result with what the host said, and the run goes on', async () => {
+  it("permanently is a failed result with the host's message, and the run continues", async () => {
     await bench.add({ fullName: 'team/b' });
     beforePush(async (c) => c.text('quota exceeded', 403));
     expect((await run()).code).toBe(1);
@@ -237,7 +237,7 @@ describe('a push that is rejected', () => {
     );
   });
 
-  it('by a rule of the repository is not tried again', async () => {
+  it('by a rule of the repository is not retried', async () => {
     const hook = '#!/bin/sh\necho main is protected >&2\nexit 1\n';
     await writeFile(join(bench.folder, 'host/ada/backups.git/hooks/pre-receive'), hook, {
       mode: 0o700,

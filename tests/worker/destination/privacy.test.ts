@@ -28,7 +28,7 @@ const resultOf = async (name: string) =>
   )[0];
 const pushed = () =>
   git(join(bench.folder, 'host/ada/backups.git'), 'ls-tree', '--name-only', 'main');
-/** Who asked the API about the destination, in order. */
+/** The tokens used to query the destination, in order. */
 const asked = () =>
   bench.host.state.requests
     .filter(({ path }) => path === '/api/v3/repos/ada/backups')
@@ -62,13 +62,13 @@ it('asks with the destination login, then the source login, then no login', asyn
   );
 });
 
-it('confirms with the source login where there is no destination login', async () => {
+it('confirms with the source login if there is no destination login', async () => {
   const source = await bench.logIn();
   await run();
   expect(asked()).toEqual([`Bearer ${source}`]);
 });
 
-it('confirms with a token of the environment where no source login is stored', async () => {
+it('confirms with a token of the environment if no source login is stored', async () => {
   const token = makeToken('ghp');
   bench.host.state.tokens.set(token, { login: 'ada', endsAt: null, ofApp: false });
   await run({ GIT_TOKEN_PRIVATE: token });
@@ -87,7 +87,7 @@ it('pushes no private repository to a public destination, keeps its archive, and
   const state = `SELECT archive_key FROM worker_repo_state WHERE repo_full_name = 'team/closed'`;
   expect(await rowsOf(database.db, state)).toEqual([{ archive_key: 'team__closed.bundle' }]);
 
-  // Also when nothing changed: it is still not where it was to be.
+  // Also when nothing changed, because it is still not pushed.
   expect((await run()).code).toBe(1);
   expect(await resultOf('team/closed')).toEqual(doubt('it is public'));
 
@@ -96,7 +96,7 @@ it('pushes no private repository to a public destination, keeps its archive, and
   expect(await pushed()).toBe('a.txt\nteam__closed.bundle\nteam__open.bundle');
 });
 
-it('does not take a destination that is internal for confirmed', async () => {
+it('does not confirm an internal destination', async () => {
   await bench.logIn();
   await bench.logIn('token', 'github:destination');
   bench.host.addRepository({ fullName: 'ada/backups', private: true, internal: true });
@@ -107,7 +107,7 @@ it('does not take a destination that is internal for confirmed', async () => {
   expect(await pushed()).not.toContain('team__closed.bundle');
 });
 
-it('does not take a destination that was renamed for confirmed', async () => {
+it('does not confirm a renamed destination', async () => {
   await bench.logIn();
   await bench.logIn('token', 'github:destination');
   bench.host.addRepository({ fullName: 'ada/vault', private: true });
@@ -128,7 +128,7 @@ it.each([
   expect(asked()).toEqual([]);
 });
 
-it('looks an ssh address up by its host, whatever its port, and pushes over ssh', async () => {
+it('identifies an ssh address by its host, whatever its port, and pushes over ssh', async () => {
   await bench.logIn();
   const destination = await bench.logIn('token', 'github:destination');
   // In place of ssh: its last argument is the command for the other side.
@@ -145,7 +145,7 @@ it('looks an ssh address up by its host, whatever its port, and pushes over ssh'
   expect(await pushed()).toContain('team__closed.bundle');
 });
 
-it('makes archives though the destination login cannot be read, and says why they are not pushed', async () => {
+it('writes archives if the destination login cannot be read, and reports why they are not pushed', async () => {
   await bench.logIn();
   await bench.logIn('token', 'github:destination', 'https://elsewhere.example');
   expect((await run()).code).toBe(1);

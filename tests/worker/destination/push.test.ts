@@ -48,7 +48,7 @@ describe('a local destination', () => {
     expect(await at('rev-list', '--count', 'trunk')).toBe('2');
   });
 
-  it('keeps what else it holds, in folders too', async () => {
+  it('keeps its other files, also in folders', async () => {
     const other = await createRepository(join(bench.folder, 'other'));
     await other.commit({ 'README.md': 'mine', 'docs/x': 'x', 'team__a.bundle': 'old' });
     await other.git('push', '--quiet', target, 'HEAD:trunk');
@@ -62,7 +62,7 @@ describe('a local destination', () => {
     expect(await at('rev-list', '--count', 'trunk')).toBe('2');
   });
 
-  it('gets in a later run what it did not get in an earlier one, though nothing changed', async () => {
+  it('gets archives that an earlier run could not push, even if nothing changed', async () => {
     await bench.add({ fullName: 'team/a' });
     await bench.logIn();
     const { code } = await runTo(join(bench.folder, 'missing.git'));
@@ -107,14 +107,14 @@ describe('a local destination', () => {
     ]);
   });
 
-  it('takes named sources too, which count as private', async () => {
+  it('also accepts sources of the command line, which count as private', async () => {
     const own = await createRepository(join(bench.folder, 'own'));
     await own.commit({ a: 'a' });
     expect((await runTo(target, ['run', '--source', own.path])).code).toBe(0);
     expect(await at('ls-tree', '--name-only', 'trunk')).toBe('local__own.bundle');
   });
 
-  it('does not get what is above 100 MiB, whose archive is kept here', async () => {
+  it('does not get archives above 100 MiB, which are kept locally', async () => {
     const big = await createRepository(join(bench.folder, 'big'));
     await big.git('config', 'core.compression', '0');
     await big.git('config', 'core.bigFileThreshold', '1');
@@ -140,7 +140,7 @@ describe('a local destination', () => {
     expect(await lastResults()).toMatchObject([{ status: 'completed' }]);
   });
 
-  it('loses nothing when two workers push at once', async () => {
+  it('loses nothing when two workers push concurrently', async () => {
     const names = ['a', 'b', 'c', 'd', 'e', 'f'];
     for (const name of names) await bench.add({ fullName: `team/${name}` });
     const workers = await Promise.all(

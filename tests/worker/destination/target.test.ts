@@ -8,7 +8,7 @@ const read = (address: string) => {
 };
 
 describe('a destination', () => {
-  it('is none where no address is set', () => {
+  it('is null if no address is set', () => {
     expect(readTarget(undefined, '/home/ada')).toBeNull();
   });
 
@@ -37,13 +37,13 @@ describe('a destination', () => {
     'https://github.com/ada/backups?token=pass-word',
     'git://github.com/ada/backups',
     'ext::sh -c pass-word',
-  ])('%s is rejected by the name of its variable alone', (address) => {
+  ])('%s is rejected, naming only the variable', (address) => {
     const reading = () => read(address);
     expect(reading).toThrow(/^BACKUP_REPO_PATH /);
     expect(reading).not.toThrow(/pass-word/);
   });
 
-  it('is a repository of the git host by name alone', () => {
+  it('is matched to the git host by its host name', () => {
     const on = (address: string) => repositoryOn(read(address), 'https://github.com');
     expect(on('git@GitHub.com:Ada/Backups.git')).toBe('ada/backups');
     expect(on('https://example.org/ada/backups')).toBeNull();

@@ -53,7 +53,7 @@ describe('discovery by installations', () => {
     expect(await lastRun()).toMatchObject({ total_repos: 5, successful: 0, skipped: 5 });
   });
 
-  it('fails the run when the app is installed nowhere, and takes nothing for deleted', async () => {
+  it('fails the run when the app is installed nowhere, without treating repositories as deleted', async () => {
     await bench.add({ fullName: 'team/a' });
     await bench.logIn();
     await run();
@@ -73,7 +73,7 @@ describe('discovery by installations', () => {
     expect(await rowsOf(database.db, state)).toEqual([{ repo_full_name: 'team/a' }]);
   });
 
-  it('fails the run when the installations reach no repository', async () => {
+  it('fails the run when the installations include no repository', async () => {
     await bench.add({ fullName: 'team/a' });
     bench.host.state.installations[0]?.repositories.pop();
     await bench.logIn();
@@ -83,7 +83,7 @@ describe('discovery by installations', () => {
     });
   });
 
-  it('fails the run when every account has suspended the app', async () => {
+  it('fails the run when all accounts have suspended the app', async () => {
     await bench.add({ fullName: 'team/a' });
     for (const installation of bench.host.state.installations) installation.suspended = true;
     await bench.logIn();
@@ -93,7 +93,7 @@ describe('discovery by installations', () => {
     });
   });
 
-  it('asks with the login even where the environment has tokens, and says when it must be renewed', async () => {
+  it('uses the login even if the environment has tokens, and reports when the user must log in again', async () => {
     await bench.add({ fullName: 'team/a', private: true });
     await bench.logIn();
     bench.host.state.tokens.clear();
@@ -109,7 +109,7 @@ describe('discovery by installations', () => {
     expect(sent.join()).not.toContain(token);
   });
 
-  it('falls back to no token of the environment when the login cannot be read', async () => {
+  it('does not fall back to a token of the environment when the login cannot be read', async () => {
     await bench.add({ fullName: 'team/a' });
     // In a keychain that is not the worker's, as when cron has no desktop session.
     await storeOf(bench).save(
@@ -138,7 +138,7 @@ describe('discovery by installations', () => {
     });
   });
 
-  it('renews a token that ends soon before it is used, for the host and for git', async () => {
+  it('renews an expiring token before it is used, for the host and for git', async () => {
     await bench.add({ fullName: 'team/a', private: true });
     const { host } = bench;
     const granted = grantAppToken(host.state, 'ada', 'Iv1.standin');
@@ -157,7 +157,7 @@ describe('discovery by installations', () => {
     expect(refreshes).toHaveLength(1);
   });
 
-  it('waits a rate limit out and shows until when', async () => {
+  it('waits for a rate limit and shows until when', async () => {
     await bench.add({ fullName: 'team/a' });
     await bench.logIn();
     bench.host.state.apiAnswers.push({ limit: 'secondary', retryAfter: 1 });
@@ -184,20 +184,20 @@ describe('discovery by accounts', () => {
   });
   const found = async () => (await results()).map((it) => it.repo_full_name);
 
-  it('finds those of ORG_ACCOUNT, PROJECT_ACCOUNT and the private ones that are visible', async () => {
+  it('finds repositories of ORG_ACCOUNT and PROJECT_ACCOUNT, and visible private ones', async () => {
     await bench.logIn('app');
     const env = { GIT_DISCOVERY: 'accounts', ORG_ACCOUNT: 'team', PROJECT_ACCOUNT: 'ada' };
     expect((await run(env)).code).toBe(0);
     expect(await found()).toEqual(['ada/diary', 'ada/notes', 'team/closed', 'team/open']);
   });
 
-  it('is what an imported token implies', async () => {
+  it('is used with an imported token', async () => {
     await bench.logIn('token');
     expect((await run({ ORG_ACCOUNT: 'team' })).code).toBe(0);
     expect(await found()).toEqual(['ada/diary', 'team/closed', 'team/open']);
   });
 
-  it('is what tokens of the environment imply, each for its own accounts', async () => {
+  it('is used with tokens of the environment, each for its own accounts', async () => {
     const [personal, other] = [makeToken('ghp'), makeToken('ghp')];
     for (const token of [personal, other]) {
       bench.host.state.tokens.set(token, { login: 'ada', endsAt: null, ofApp: false });

@@ -40,7 +40,7 @@ const unlist = (name: string) => {
   }
 };
 
-it('backs archived repositories and forks up, and says so in the log', async () => {
+it('backs up archived repositories and forks, and logs it', async () => {
   await bench.add({ fullName: 'team/old', archived: true });
   await bench.add({ fullName: 'team/copy', fork: true });
   expect((await run()).code).toBe(0);
@@ -50,7 +50,7 @@ it('backs archived repositories and forks up, and says so in the log', async () 
   expect(await logsOf('team/copy')).toContain('a fork');
 });
 
-it('backs a renamed repository up as what it is called now, and keeps the previous archive', async () => {
+it('backs up a renamed repository under its new name, and keeps the previous archive', async () => {
   await run();
   const { state } = bench.host;
   state.renamed.set('team/sound', 'team/noise');
@@ -73,7 +73,7 @@ it('backs a renamed repository up as what it is called now, and keeps the previo
   ]);
 });
 
-it('claims requests for all and for what it finds, and leaves those for what else is tracked', async () => {
+it('claims requests for all and for found repositories, and leaves those for other tracked ones', async () => {
   const earlier = await insertRun(database.db, { status: 'completed' });
   await insertResult(database.db, earlier, 'local/Main', { status: 'completed' });
   await database.db.query({
@@ -91,7 +91,7 @@ it('claims requests for all and for what it finds, and leaves those for what els
   ]);
 });
 
-it('fails a request for a repository that is not on the host any more', async () => {
+it('fails a request for a repository that is no longer on the host', async () => {
   await run();
   bench.host.state.repositories.delete('team/sound');
   unlist('team/sound');
@@ -133,7 +133,7 @@ it.each([
   expect(await resultOf('team/sound')).toMatchObject({ status: 'completed' });
 });
 
-it('says that access was lost between the list and the clone, with what git said', async () => {
+it("reports that access was lost between listing and cloning, with git's message", async () => {
   await bench.add({ fullName: 'team/gone' });
   bench.http.answers.set('team/gone', (c) => {
     bench.host.state.repositories.delete('team/gone');
@@ -153,7 +153,7 @@ it.each([
   ['unlisted', 200, /^access lost: the repository exists, but discovery no longer finds it/],
   ['disabled', 451, /^the git host has disabled this repository \(451\); its archive/],
 ] as const)(
-  'gives a repository that was backed up before and is not listed any more a result: %s',
+  'records a result for a repository that is no longer listed: %s',
   async (_what, status, message) => {
     await bench.add({ fullName: 'team/b' });
     await run();
@@ -169,7 +169,7 @@ it.each([
   },
 );
 
-it('does not miss what was named on the command line, or came from another host', async () => {
+it('ignores repositories of the command line or of another host', async () => {
   const work = `${bench.folder}/work/team/sound`;
   const call = { databaseUrl: database.url, args: ['run', '--source', work] };
   expect((await bench.run(call)).code).toBe(0);
@@ -185,7 +185,7 @@ it.each([
   'team/x\u001b[31m',
   'team/x y',
   `team/${'x'.repeat(101)}`,
-])('does not take the name %j from the host', async (fullName) => {
+])('does not accept the name %j from the host', async (fullName) => {
   bench.host.addRepository({ fullName });
   install(bench.host, 'team', fullName);
   expect((await run()).code).toBe(1);
@@ -201,7 +201,7 @@ it.each([
   expect(bench.http.requests.every(({ path }) => path.startsWith('/team/sound.git/'))).toBe(true);
 });
 
-it('says that an account has suspended the app, and goes on with the others', async () => {
+it('reports that an account has suspended the app, and continues with the others', async () => {
   bench.host.state.installations.push({
     ...{ id: 9, account: 'quiet', accountType: 'User', selection: 'all', repositories: [] },
     suspended: true,

@@ -26,13 +26,13 @@ const clientOf = (signal = new AbortController().signal) =>
   });
 
 describe('the client of the git host', () => {
-  it.each([500, 502, 503, 429])('repeats a request that was answered %d', async (status) => {
+  it.each([500, 502, 503, 429])('retries a request after %d', async (status) => {
     bench.host.state.apiAnswers.push({ status }, { status });
     expect(await readAccount(clientOf())).toBe('ada');
     expect(bench.host.state.requests).toHaveLength(3);
   });
 
-  it('asks for the token again for each request', async () => {
+  it('reads the token for each request', async () => {
     const client = clientOf();
     await readAccount(client);
     token = grantAppToken(bench.host.state, 'ada', 'Iv1.standin').access_token;
@@ -48,7 +48,7 @@ describe('the client of the git host', () => {
       /waiting 1[01] min, until 05:1[67]:\d\d UTC/,
     ],
     [{ limit: 'secondary', retryAfter: 42 } as const, /waiting 42 s, until 05:06:42 UTC/],
-  ])('waits a limit out and says until when: %j', async (limit, notice) => {
+  ])('waits for a rate limit and shows until when: %j', async (limit, notice) => {
     bench.host.state.apiAnswers.push(limit);
     const account = readAccount(clientOf());
     await untilSleeping(bench);
@@ -140,8 +140,8 @@ it('no page of a list is fetched from an address in the answer', async () => {
   server.close();
 });
 
-describe('a fault of the git host', () => {
-  it('names the host and its answer, and carries neither token nor request', async () => {
+describe('an error of the git host', () => {
+  it('contains the host and its response, but neither token nor request', async () => {
     bench.host.state.tokens.clear();
     const fault = await readAccount(clientOf()).then(
       () => null,

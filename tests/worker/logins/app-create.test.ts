@@ -83,7 +83,7 @@ describe('app create', () => {
     await outcome;
   });
 
-  it('goes to the organization, with the name, that were given', async () => {
+  it('uses the given organization and name', async () => {
     const appName = `A "quoted" <b>&'name'`;
     const { action, manifest, page, back, state, outcome } = await begin({
       appName,
@@ -144,7 +144,7 @@ describe('app create', () => {
     await outcome;
   });
 
-  it('tells both that the host refused the code, and writes nothing', async () => {
+  it('shows in browser and terminal that the host rejected the code, and writes nothing', async () => {
     const { back, state, outcome } = await begin();
     const shown = await back(`state=${state}&code=bad-code`);
     expect(shown).toMatchObject({ status: 500, text: expect.stringContaining('answered 404') });
@@ -172,7 +172,7 @@ describe('an app.json that is there', () => {
   };
   beforeEach(() => writeApp(bench.folder, { ...before, host: bench.host.url }, () => undefined));
 
-  it('is not replaced, and nobody is asked', async () => {
+  it('is not replaced, and no page is opened', async () => {
     const { session, written } = openTestSession(bench);
     await expect(runLoginCommand(session, command)).rejects.toMatchObject({
       code: 'CONFLICT',
@@ -203,7 +203,7 @@ describe('an app.json that is there', () => {
     expect(bench.host.state.requests[0]?.body).toEqual({ client_id: 'Iv1.old' });
   });
 
-  it('has a wrong mode mended, with a warning', async () => {
+  it('has a wrong mode corrected, with a warning', async () => {
     await chmod(appPath(), 0o640);
     const { session, written } = openTestSession(bench);
     await runLoginCommand(session, { name: 'auth status', check: false, json: false });
@@ -211,7 +211,7 @@ describe('an app.json that is there', () => {
     expect(written.stderr).toMatch(/^warning: .*app\.json had mode 0640/);
   });
 
-  it('that is invalid is said to be so, without its content', async () => {
+  it('that is invalid is reported, without its content', async () => {
     await writeFile(appPath(), '{"client_secret": "hunter-22"');
     const { session } = openTestSession(bench);
     const fault = await runLoginCommand(session, {
@@ -227,7 +227,7 @@ describe('an app.json that is there', () => {
   });
 });
 
-it('an app made meanwhile is not replaced either', async () => {
+it('an app created in the meantime is not replaced either', async () => {
   const { back, state, outcome } = await begin();
   const other = { ...made, slug: 'other', host: bench.host.url };
   await writeApp(bench.folder, other, () => undefined);

@@ -63,7 +63,7 @@ describe('auth status', () => {
     expect(shown).toMatchObject({ discovery: 'auto', app: null, credentials: bench.store.path });
   });
 
-  it('says why a login cannot be read', async () => {
+  it('shows why a login cannot be read', async () => {
     await storeAppLogin(bench);
     bench.keychain.fault = 'it is locked';
     const { shown } = await status();
@@ -84,7 +84,7 @@ describe('auth status', () => {
     expect(JSON.stringify([before, after])).not.toContain(token);
   });
 
-  it('reads well without --json', async () => {
+  it('is readable without --json', async () => {
     await storeAppLogin(bench, 'github:source', ['file']);
     const { session, written } = openTestSession(bench);
     await runLoginCommand(session, { name: 'auth status', check: false, json: false });
@@ -117,7 +117,7 @@ describe('auth status --check', () => {
     expect(await check({ GIT_TOKEN_PERSONAL: makeToken('ghp') })).toBe(0);
   });
 
-  it('is 4 when the login has expired for good, and says so; not while it can be renewed', async () => {
+  it('is 4 when the login has expired, but not while it can be renewed', async () => {
     await storeAppLogin(bench, 'github:source', ['file']);
     bench.clock.advance(9 * 3_600_000);
     expect(await check()).toBe(0);
@@ -150,7 +150,7 @@ describe.skipIf(!hasSecretService)('a login in the keychain of a desktop session
   });
   afterAll(() => desktop.close());
 
-  it('can be read now, and not by a scheduled run', async () => {
+  it('can be read now, but not by a scheduled run', async () => {
     Object.assign(bench.keychain, createKeychain(desktop.env, systemClock));
     const secrets = { token: makeToken('ghu'), refresh_token: null };
     await bench.store.save('github:source', { facts: factsAt(bench.host), secrets }, ['keychain']);

@@ -72,7 +72,7 @@ describe('login github, piped', () => {
     });
   });
 
-  it('ends, with the login in the file, where the D-Bus hangs', async () => {
+  it('ends, with the login in the file, if the D-Bus hangs', async () => {
     const socket = join(folder, 'bus');
     const bus = createServer((connection) => connection.resume()).listen(socket);
     host.state.tokens.set('t'.repeat(40), { login: 'grace', endsAt: null, ofApp: false });
@@ -194,7 +194,7 @@ it.each([
   ['GIT_API_URL', 'http://git.example.org/api'],
   ['GIT_DISCOVERY', 'hunter-22'],
   ['GIT_TOKEN_PERSONAL', 'hunter-22 hunter-22'],
-])('a bad %s ends with 1 and one line without its value', async (name, value) => {
+])('an invalid %s ends with 1 and one line without its value', async (name, value) => {
   const { code, stderr } = await worker(['auth', 'status'], { [name]: value });
   expect({ code, stderr }).toEqual({
     code: 1,
@@ -203,11 +203,11 @@ it.each([
   expect(stderr).not.toContain(value);
 });
 
-it('says that the keychain cannot be read in a scheduled run, and how to mend it', async () => {
+it('reports that the keychain cannot be read in a scheduled run, and how to fix it', async () => {
   const token = makeToken('ghp');
   await logIn('--store', 'file');
   const path = join(folder, 'config', 'credentials.json');
-  // As a login looks that was made in a desktop session.
+  // Like a login created in a desktop session.
   const text = await readFile(path, 'utf8');
   const credentials = JSON.parse(text);
   const { token: _token, refresh_token: _refresh, ...facts } = credentials.logins['github:source'];

@@ -45,12 +45,12 @@ describe('credentials.json', () => {
     expect(await readdir(folder)).toEqual(['credentials.json', 'credentials.lock']);
   });
 
-  it('is made by no look at it', async () => {
+  it('is not created by reading it', async () => {
     expect(await open().read()).toEqual({});
     await expect(stat(folder)).rejects.toMatchObject({ code: 'ENOENT' });
   });
 
-  it('has wrong modes mended, with a warning', async () => {
+  it('has wrong modes corrected, with a warning', async () => {
     await open().locked((held) => held.write({}));
     await chmod(path, 0o644);
     await chmod(folder, 0o755);
@@ -64,7 +64,7 @@ describe('credentials.json', () => {
     expect(notices).toHaveLength(2);
   });
 
-  it('keeps what a newer version wrote beside what we know', async () => {
+  it('keeps fields of a newer version', async () => {
     const ours = { ...login('t'), color: 'blue' };
     await open().locked((held) => held.write({ 'github:source': ours }));
     await open().locked(async (held) => held.write(await held.read()));
@@ -78,7 +78,7 @@ describe('credentials.json', () => {
     [`"${secret}"`, 'something else'],
     [`{"version": 2, "logins": {"x": "${secret}"}}`, 'of another version'],
     [`{"version": 1, "logins": {"github:source": {"token": "${secret}"}}}`, 'incomplete'],
-  ])('that is invalid (%#) is said to be so, and stays as it is', async (text) => {
+  ])('that is invalid (%#) is reported, and not changed', async (text) => {
     await mkdir(folder, { recursive: true, mode: 0o700 });
     await writeFile(path, text, { mode: 0o600 });
     const fault = {
@@ -105,14 +105,14 @@ describe('credentials.json', () => {
     expect((await readdir(blocked)).sort()).toEqual(['credentials.json', 'credentials.lock']);
   });
 
-  it('has drafts of killed processes, which hold secrets, removed at the next change', async () => {
+  it('temporary files of killed processes are removed at the next change', async () => {
     await open().locked((held) => held.write({ 'github:source': login('old') }));
     await writeFile(join(folder, '.credentials.json.1.5a0c'), makeToken('ghp'), { mode: 0o600 });
     await open().locked((held) => held.write({}));
     expect((await readdir(folder)).sort()).toEqual(['credentials.json', 'credentials.lock']);
   });
 
-  it('loses no update of two processes', async () => {
+  it('loses no update of concurrent processes', async () => {
     const each = 20;
     const children = ['a', 'b'].map((name) =>
       fork(join(import.meta.dirname, 'credentials-child.ts'), [folder, name, String(each)], {
@@ -127,7 +127,7 @@ describe('credentials.json', () => {
     expect(Object.keys(await open().read())).toHaveLength(2 * each);
   });
 
-  it('is free again when the process that held it was killed', async () => {
+  it('is unlocked when the process that held it was killed', async () => {
     const child = fork(join(import.meta.dirname, 'credentials-child.ts'), [folder, 'held', '0'], {
       execArgv: [],
     });

@@ -41,7 +41,7 @@ const pausesOf = (start: number) => {
 };
 
 describe('the device flow', () => {
-  it('shows the address and the code, polls as often as it was told, and returns the token', async () => {
+  it('shows the address and the code, polls at the requested interval, and returns the token', async () => {
     const start = bench.clock.now();
     bench.host.state.polls.push(
       { error: 'authorization_pending' },
@@ -70,7 +70,7 @@ describe('the device flow', () => {
     ['429 with a code of its own', [{ status: 429, error: 'rate_limited' }], [5, 5, 5]],
     ['an answer of something else, as of a wrong proxy', [{ status: 200 }], [5, 5, 5]],
     ['slow_down as 429', [{ status: 429, error: 'slow_down' }], [5, 10, 10]],
-  ])('goes on after %s', async (_what, answers, pauses) => {
+  ])('continues after %s', async (_what, answers, pauses) => {
     const start = bench.clock.now();
     bench.host.state.polls.push(...answers, { error: 'authorization_pending' });
     const approved = untilSleeping(bench).then(() => bench.host.approve('ada'));
@@ -87,14 +87,14 @@ describe('the device flow', () => {
     ['incorrect_client_credentials', 'BAD_REQUEST', /client id.*check --client-id/],
     ['device_flow_disabled', 'BAD_REQUEST', /enable device flow in the app's settings/],
     ['unheard_of', 'UNAUTHORIZED', /rejected the login \(unheard_of\)/],
-  ])('ends at %s with what to do', async (fault, code, message) => {
+  ])('ends at %s with advice', async (fault, code, message) => {
     bench.host.state.polls.push({ error: fault });
     const { error } = await authorize();
     expect(error).toMatchObject({ code, message: expect.stringMatching(message) });
     expect(polls()).toHaveLength(1);
   });
 
-  it('ends when nobody has entered the code in 15 minutes', async () => {
+  it('ends when the code is not entered within 15 minutes', async () => {
     const start = bench.clock.now();
     const { error } = await authorize();
     expect(error).toMatchObject({
@@ -148,7 +148,7 @@ it('an address of another host is not shown: the code would go there', async () 
   expect(written.stderr).not.toContain('phishing');
 });
 
-it('a redirect is not followed: the codes are for the host alone', async () => {
+it('does not follow a redirect, because the codes are only for the host', async () => {
   const redirecting = createServer((request, response) => {
     response.writeHead(307, { Location: `${bench.host.url}${request.url}` }).end();
   }).listen(0, '127.0.0.1');

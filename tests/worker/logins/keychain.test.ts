@@ -23,7 +23,7 @@ describe.skipIf(!hasSecretService)('the keychain of a desktop session', () => {
   });
   afterAll(() => desktop.close());
 
-  it('gives back what was written, replaces it and removes it', async () => {
+  it('returns what was written, replaces it and removes it', async () => {
     const keychain = createKeychain(desktop.env, systemClock);
     expect(await keychain.read('a')).toBeNull();
     await keychain.write('a', 'first');
@@ -79,7 +79,7 @@ it('says why there is no keychain without a desktop session', async () => {
   if (process.platform === 'linux') await expect(keychain.read('a')).rejects.toThrow('DBus');
 });
 
-it('gives up after three seconds of a D-Bus that hangs, and leaves no process behind', async () => {
+it('gives up on a hanging D-Bus after three seconds, and leaves no process behind', async () => {
   const { path, remove } = await temporaryFolder();
   const socket = join(path, 'bus');
   // Takes connections and says nothing.

@@ -8,8 +8,8 @@ import { type GitHost, startGitHost } from '../../support/git-host/server.ts';
 import { makeToken } from '../../support/git-host/state.ts';
 import { type FinishedScript, runScript, startScript } from '../../support/script.ts';
 
-// Plants secrets wherever a command meets one, runs every command so that it succeeds and so that it
-// fails, and looks for them in everything that was written: both streams, files, arguments.
+// Plants secrets in every input of the commands, runs every command both successfully and failing, and
+// searches everything that was written: both streams, files, arguments.
 
 let host: GitHost;
 let gateway: Gateway;
@@ -31,7 +31,7 @@ const planted = {
   'manifest code': 'manifest-code-9e8f7a6b',
 };
 
-/** Everything secret that the host and the gateway ever gave out, beside what was planted. */
+/** All secrets issued by the host and the gateway, and the planted ones. */
 const secrets = (): string[] => {
   const sent = host.state.requests.flatMap(({ body, authorization }) => [
     authorization?.replace(/^Bearer /, ''),

@@ -56,7 +56,7 @@ const storedKey = async () => {
 };
 
 describe('login gateway', () => {
-  it('shows the page with the challenge and a callback on a port of loopback', async () => {
+  it('shows the page with the challenge and a loopback callback', async () => {
     const { outcome, page, callback } = await begin();
     expect(`${page.origin}${page.pathname}`).toBe('https://gateway.example.org/auth');
     expect(page.searchParams.get('lang')).toBe('en');
@@ -84,7 +84,7 @@ describe('login gateway', () => {
     expect(written.stdout + written.stderr + shown.text).not.toContain(gateway.issuedKey);
   });
 
-  it('makes a new state and challenge each time', async () => {
+  it('creates a new state and challenge each time', async () => {
     const [first, second] = [await begin(), await begin()];
     expect(first.page.searchParams.get('code_challenge')).not.toBe(
       second.page.searchParams.get('code_challenge'),
@@ -97,7 +97,7 @@ describe('login gateway', () => {
   });
 
   it.each(['state=wrong&code=c', 'code=c', 'state=&code=c'])(
-    'rejects a return with %s, and waits on for the right one',
+    'rejects a redirect with %s, and keeps waiting for the right one',
     async (query) => {
       const { outcome, callback } = await begin();
       const shown = await visit(`${callback.split('?')[0]}?${query}`);
@@ -110,7 +110,7 @@ describe('login gateway', () => {
   );
 
   it.each(['example.org', '127.0.0.1', '127.0.0.1:1', '127.0.0.1.example.org:80'])(
-    'rejects a return that is addressed to %j',
+    'rejects a redirect to the host %j',
     async (host) => {
       const { outcome, callback } = await begin();
       const shown = await visit(`${callback}&code=c`, { host });
@@ -134,7 +134,7 @@ describe('login gateway', () => {
     },
   );
 
-  it('rejects a second return with the same state', async () => {
+  it('rejects a second redirect with the same state', async () => {
     const { outcome, callback } = await begin();
     gateway.script('/auth/keys', { instead: 'hang' });
     const first = visit(`${callback}&code=one`).catch(() => null);
@@ -149,7 +149,7 @@ describe('login gateway', () => {
     expect(exchanges()).toHaveLength(1);
   });
 
-  it('tells the browser and the terminal that the gateway refused the code', async () => {
+  it('shows in browser and terminal that the gateway rejected the code', async () => {
     const { outcome, callback } = await begin();
     gateway.script('/auth/keys', { status: 400, body: { error: 'bad code' } });
     const shown = await visit(`${callback}&code=bad`);
@@ -158,7 +158,7 @@ describe('login gateway', () => {
     expect(await storedKey()).toBeNull();
   });
 
-  it('ends when the person denied it on the page', async () => {
+  it('ends when the user denies it on the page', async () => {
     const { outcome, callback } = await begin();
     await visit(`${callback}&error=access_denied`);
     await expect(outcome).rejects.toMatchObject({ code: 'UNAUTHORIZED' });
@@ -197,14 +197,14 @@ describe('login gateway', () => {
 });
 
 describe('login gateway --paste', () => {
-  it('takes the code from stdin', async () => {
+  it('reads the code from stdin', async () => {
     const { outcome } = await begin({ paste: true, stdin: 'pasted-code\nmore\n' });
     expect(await outcome).toBe(0);
     expect(exchanges()).toMatchObject([{ code: 'pasted-code' }]);
     expect(await storedKey()).toBe(gateway.issuedKey);
   });
 
-  it('takes the address that the browser ended at, with its state', async () => {
+  it("accepts the address of the browser's last page, with its state", async () => {
     const { session, waitFor } = open();
     // The state is known only from the address that is shown.
     const askSecret = async () => {

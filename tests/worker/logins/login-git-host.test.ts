@@ -24,7 +24,7 @@ interface Attempt {
   stdin?: string;
 }
 
-/** Runs a login that a person allows at once, on a clock that moves by itself. */
+/** Runs a login that is authorized at once, with a clock that advances by itself. */
 async function logIn({ command = {}, ...options }: Attempt = {}) {
   const { session, written } = openTestSession(bench, options);
   let isOver = false;
@@ -97,7 +97,7 @@ describe('login github', () => {
     );
   });
 
-  it('keeps the token also while the API does not answer', async () => {
+  it('keeps the token even if the API does not answer', async () => {
     bench.host.state.apiAnswers.push(...Array(2).fill({ status: 404 }));
     const { code, stdout, stderr } = await logIn();
     expect(code).toBe(0);
@@ -107,7 +107,7 @@ describe('login github', () => {
     expect(await secretsOf('github:source')).not.toBeNull();
   });
 
-  it('says aloud that the login is in the file, where there is no keychain', async () => {
+  it('reports that the login is in the file if there is no keychain', async () => {
     bench.keychain.fault = 'no bus';
     const { stdout, stderr } = await logIn();
     expect(stdout).toContain(`kept in ${bench.store.path}.`);
@@ -116,7 +116,7 @@ describe('login github', () => {
     );
   });
 
-  it('asks nobody when the login could not be kept', async () => {
+  it('does not start when the login could not be stored', async () => {
     await mkdir(bench.folder, { recursive: true });
     await writeFile(bench.store.path, 'damaged');
     const { error } = await logIn();
@@ -128,7 +128,7 @@ describe('login github', () => {
     [{ command: { clientId: null } }, null],
     [{ command: { clientId: null }, env: { GIT_APP_CLIENT_ID: 'Iv1.standin' } }, 'Iv1.standin'],
     [{ env: { GIT_APP_CLIENT_ID: 'Iv1.other' } }, 'Iv1.standin'],
-  ] as [Attempt, string | null][])('takes the client id from %j: %s', async (attempt, clientId) => {
+  ] as [Attempt, string | null][])('uses the client id from %j: %s', async (attempt, clientId) => {
     const { error } = await logIn(attempt);
     if (clientId === null) {
       expect(error).toMatchObject({
@@ -145,7 +145,7 @@ describe('login github', () => {
     expect((await logIn()).stderr).not.toContain('can only read');
   });
 
-  it('says that tokens of the environment will not be used any more', async () => {
+  it('reports that tokens of the environment will no longer be used', async () => {
     const { stderr } = await logIn({ env: { GIT_TOKEN_PERSONAL: makeToken('ghp') } });
     expect(stderr).toContain('GIT_TOKEN_PERSONAL in the environment will not be used');
   });

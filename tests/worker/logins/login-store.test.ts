@@ -18,7 +18,7 @@ const fileText = () => readFile(join(bench.folder, 'credentials.json'), 'utf8');
 const entry = () => bench.keychain.entries.get(keychainEntry(NAME, bench.folder));
 
 describe('a login', () => {
-  it('goes to the keychain, and credentials.json says so without its secrets', async () => {
+  it('is stored in the keychain, and listed in credentials.json without its secrets', async () => {
     const login = makeLogin();
     expect(await bench.store.save(NAME, login, storesFor('auto'))).toBe('keychain');
     const text = await fileText();
@@ -28,7 +28,7 @@ describe('a login', () => {
     expect(bench.notices).toEqual([]);
   });
 
-  it('goes to the file alone when that is asked for, without a word', async () => {
+  it('is stored only in the file if requested, without a notice', async () => {
     const login = makeLogin();
     bench.keychain.fault = 'not asked';
     expect(await bench.store.save(NAME, login, storesFor('file'))).toBe('file');
@@ -43,7 +43,7 @@ describe('a login', () => {
   it.each([
     ['fails', 'the keychain: it is locked', () => (bench.keychain.fault = 'it is locked')],
     ['forgets', 'does not return what was stored', () => (bench.keychain.forgets = true)],
-  ])('goes to the file, aloud, when the keychain %s', async (_how, why, damage) => {
+  ])('is stored in the file, with a notice, when the keychain %s', async (_how, why, damage) => {
     damage();
     const login = makeLogin();
     expect(await bench.store.save(NAME, login, storesFor('auto'))).toBe('file');
@@ -53,7 +53,7 @@ describe('a login', () => {
     expect(stored && (await bench.store.secretsOf(NAME, stored))).toEqual(login.secrets);
   });
 
-  it('that no store keeps is an error that names each of them', async () => {
+  it('that cannot be stored is an error that lists each store', async () => {
     bench.keychain.write = async () => {
       await rm(bench.folder, { recursive: true });
       throw new KeychainError('it is locked');
@@ -70,7 +70,7 @@ describe('a login', () => {
     expect(entry()).toBeUndefined();
   });
 
-  it('that moves to the file while the keychain is away says what stays there', async () => {
+  it('that moves to the file while the keychain is unavailable reports what remains there', async () => {
     await bench.store.save(NAME, makeLogin(), storesFor('auto'));
     bench.keychain.fault = 'no bus';
     await bench.store.save(NAME, makeLogin(), storesFor('file'));
@@ -92,7 +92,7 @@ describe('a login', () => {
 });
 
 describe('removing a login', () => {
-  it('takes its secret out of the keychain', async () => {
+  it('removes its secret from the keychain', async () => {
     await bench.store.save(NAME, makeLogin(), storesFor('auto'));
     expect(await bench.store.remove(NAME)).toBe(true);
     expect(entry()).toBeUndefined();
@@ -114,7 +114,7 @@ it.each([
     () => bench.keychain.entries.set(keychainEntry(NAME, bench.folder), 'hunter-22'),
     'its entry for this login is not valid',
   ],
-])('an entry that %s is said to be so, without its content', async (_how, damage, message) => {
+])('an entry that %s is reported, without its content', async (_how, damage, message) => {
   await bench.store.save(NAME, makeLogin(), storesFor('auto'));
   damage();
   const stored = await bench.store.find(NAME);

@@ -28,7 +28,7 @@ describe('logout', () => {
     expect([...bench.keychain.entries.keys()]).toEqual([`github:destination ${bench.folder}`]);
   });
 
-  it('removes the profile that is named, and nothing else', async () => {
+  it('removes only the given profile', async () => {
     await storeAppLogin(bench);
     await storeAppLogin(bench, 'github:destination');
     expect((await logOut('github:destination')).stdout).toBe('Removed the destination login.\n');
@@ -80,7 +80,7 @@ describe('logout', () => {
     expect((await readdir(bench.folder)).sort()).toEqual(['credentials.json', 'credentials.lock']);
   });
 
-  it('all goes on when one secret cannot be removed, and fails at the end', async () => {
+  it('all continues if a secret cannot be removed, and fails at the end', async () => {
     const app = { id: 1, slug: 's', client_id: 'c', client_secret: 's', pem: 'p', html_url: 'h' };
     const record = { ...app, webhook_secret: null, host: bench.host.url };
     await writeApp(bench.folder, record, () => undefined);

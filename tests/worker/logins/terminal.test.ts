@@ -8,8 +8,8 @@ import { type GitHost, startGitHost } from '../../support/git-host/server.ts';
 import { makeToken } from '../../support/git-host/state.ts';
 import { startOnTerminal } from '../../support/terminal.ts';
 
-// A person at a terminal: the real script on a pseudo-terminal, with a browser and a clipboard that
-// write down what they are given.
+// A user at a terminal: the real script on a pseudo-terminal, with a browser and a clipboard that record
+// their input.
 
 let host: GitHost;
 let folder: string;
@@ -59,7 +59,7 @@ async function contentOf(name: string): Promise<string> {
 }
 
 describe('login github on a terminal', () => {
-  it('copies the code and opens the page when the person says so', async () => {
+  it('copies the code and opens the page if the user agrees', async () => {
     const terminal = start('login', 'github');
     await terminal.waitFor(/Copy the code and open the page in your browser\?/);
     terminal.type('\r');
@@ -73,7 +73,7 @@ describe('login github on a terminal', () => {
     );
   });
 
-  it('shows the code boldly, and goes on when it was allowed elsewhere in the meantime', async () => {
+  it('shows the code in bold, and continues if it is authorized elsewhere in the meantime', async () => {
     const terminal = start('login', 'github');
     await terminal.waitFor(/Copy the code/);
     host.approve('ada');
@@ -84,7 +84,7 @@ describe('login github on a terminal', () => {
     expect(output.lastIndexOf('\u001b[?25h')).toBeGreaterThan(output.lastIndexOf('\u001b[?25l'));
   });
 
-  it('opens nothing when the person says no, and still waits', async () => {
+  it('opens nothing if the user declines, and still waits', async () => {
     const terminal = start('login', 'github');
     await terminal.waitFor(/Copy the code/);
     terminal.type('n');
@@ -103,7 +103,7 @@ describe('login github on a terminal', () => {
     expect(stripVTControlCharacters(output)).toMatch(/\r?\ncancelled\r?\n$/);
   });
 
-  it('is not ended by a missing browser and clipboard', async () => {
+  it('works without a browser and clipboard', async () => {
     await writeFile(join(folder, 'bin', 'xsel'), '#!/bin/sh\nexit 1\n');
     env.BROWSER = '/nonexistent';
     const terminal = start('login', 'github');
@@ -115,7 +115,7 @@ describe('login github on a terminal', () => {
   });
 });
 
-it('a token is asked for without showing it', async () => {
+it('does not show a token while it is entered', async () => {
   const token = makeToken('ghp');
   host.state.tokens.set(token, { login: 'grace', endsAt: null, ofApp: false });
   // Without a gh that this machine may have.
@@ -138,7 +138,7 @@ describe('login gateway on a terminal', () => {
   });
   afterEach(() => gateway.close());
 
-  it('opens the page, and the browser that comes back ends it', async () => {
+  it('opens the page, and ends when the browser returns', async () => {
     const terminal = start('login', 'gateway');
     await terminal.waitFor(/Open the page in your browser\?/);
     terminal.type('\r');

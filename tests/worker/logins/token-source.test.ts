@@ -36,7 +36,7 @@ describe('the tokens of a run with a source login', () => {
     expect(refreshes()).toEqual([]);
   });
 
-  it('are renewed shortly before they end, for as long as the run lasts', async () => {
+  it('are renewed shortly before they expire, as long as the run lasts', async () => {
     const first = await storeAppLogin(bench);
     const source = await open();
     bench.clock.advance(8 * HOURS - 6 * 60_000);
@@ -66,7 +66,7 @@ describe('the tokens of a run with a source login', () => {
     expect(Date.parse(stored?.expires_at ?? '')).toBe(bench.clock.now() + 8 * HOURS);
   });
 
-  it('are not asked for when they could not be stored: the refresh token is not spent', async () => {
+  it('are not renewed if they could not be stored, so that the refresh token is not used up', async () => {
     const granted = grantAppToken(bench.host.state, 'ada', 'Iv1.standin');
     const login = {
       facts: factsAt(bench.host, { expires_at: new Date(0).toISOString() }),
@@ -86,7 +86,7 @@ describe('the tokens of a run with a source login', () => {
     expect(refreshes()).toHaveLength(1);
   });
 
-  it('are renewed once when many ask at the same time, in this process and in others', async () => {
+  it('are renewed once for concurrent requests, in this process and in others', async () => {
     await storeAppLogin(bench, 'github:source', ['file']);
     bench.clock.advance(8 * HOURS);
     // Each store stands for a process: they share nothing but the files and their lock.
@@ -114,7 +114,7 @@ describe('the tokens of a run with a source login', () => {
     });
   });
 
-  it('are renewed although the host fails a few times', async () => {
+  it('are renewed even if the host fails a few times', async () => {
     await storeAppLogin(bench);
     bench.clock.advance(8 * HOURS);
     // The third is an answer of something else, as of a wrong proxy.
@@ -132,7 +132,7 @@ describe('the tokens of a run with a source login', () => {
     expect(refreshes()).toHaveLength(4);
   });
 
-  it('are stored although the run is interrupted while the host renews them', async () => {
+  it('are stored even if the run is interrupted while the host renews them', async () => {
     const first = await storeAppLogin(bench);
     bench.clock.advance(8 * HOURS);
     const interrupt = new AbortController();
@@ -201,7 +201,7 @@ describe('the tokens of a run with a source login', () => {
     expect(refreshes()).toEqual([]);
   });
 
-  it('move to the file, aloud, when the keychain fails after a refresh', async () => {
+  it('move to the file, with a notice, when the keychain fails after a refresh', async () => {
     await storeAppLogin(bench);
     bench.clock.advance(8 * HOURS);
     const write = bench.keychain.write;
@@ -241,7 +241,7 @@ describe('the tokens of a run with a source login', () => {
     });
   });
 
-  it('never go to another host than the login is for', async () => {
+  it("are never sent to a host other than the login's", async () => {
     await storeAppLogin(bench);
     const source = await open({ GIT_HOST_URL: 'https://git.example.org' });
     await expect(source.source('project')).rejects.toMatchObject({
@@ -268,7 +268,7 @@ describe('the tokens of a run without a source login', () => {
     [{ GIT_TOKEN_PERSONAL: personal, GIT_TOKEN_PRIVATE: other }, [personal, other, other]],
     [{ GIT_TOKEN_PERSONAL: personal }, [personal, personal, personal]],
     [{ GIT_TOKEN_PRIVATE: other }, [other, other, other]],
-  ])('come from the environment, one standing in for the other %#', async (env, expected) => {
+  ])('come from the environment, one replacing the other %#', async (env, expected) => {
     const source = await open(env as Record<string, string>);
     const uses = ['project', 'organization', 'private'] as const;
     expect(await Promise.all(uses.map((use) => source.source(use)))).toEqual(expected);
@@ -283,7 +283,7 @@ describe('the tokens of a run without a source login', () => {
   });
 });
 
-it('the destination has a token of its own, or none', async () => {
+it('the destination has its own token, or none', async () => {
   await storeAppLogin(bench);
   const source = await open();
   expect(await source.destination()).toBeNull();
