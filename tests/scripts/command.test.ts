@@ -11,7 +11,7 @@ beforeEach(async () => {
 afterEach(() => folder.remove());
 
 describe('the error of a command', () => {
-  it('shows no secret that the process or its files are configured with', async () => {
+  it('shows no configured secret', async () => {
     await writeFile(join(folder.path, '.env'), 'JWT_SECRET=a-value-without-form-1\n');
     const args = ['--a-value-without-form-1--a-value-without-form-2'];
     const env = { INTERNAL_SECRET: 'a-value-without-form-2' };
@@ -21,7 +21,7 @@ describe('the error of a command', () => {
     expect(stderr).not.toContain('without-form');
   });
 
-  it('is told also when a file of the configuration cannot be read', async () => {
+  it('is shown even if a configuration file cannot be read', async () => {
     await mkdir(join(folder.path, '.env'));
     const { code, stderr } = await runScript('mcp', { cwd: folder.path });
     expect({ code, stderr }).toEqual({
@@ -31,7 +31,7 @@ describe('the error of a command', () => {
   });
 });
 
-it('a wrong option of the build is named, with the right ones', async () => {
+it('reports a wrong option of the build, with the valid ones', async () => {
   const { code, stderr } = await runScript('build', { args: ['--frob'], cwd: process.cwd() });
   expect({ code, stderr }).toEqual({
     code: 2,

@@ -29,8 +29,8 @@ const everySurface = ['service API', 'live feed', 'observatory', 'MCP server'];
 const examineDeployment = (changes: Record<string, string | undefined> = {}) =>
   examineWith({ ...deploymentSecrets, DATABASE_URL: neonUrl, ...changes }, { send: neon.fetch });
 
-describe('a deployment that has everything that is required', () => {
-  it('is well, and is told what it does without', async () => {
+describe('a deployment with everything required', () => {
+  it('passes, and lists what is not configured', async () => {
     const { report, of, features } = await examineDeployment();
     expect(report).toMatchObject({ configuration: 'hosted', ok: true });
     expect(of('database')).toMatchObject({ status: 'ok', detail: `Neon, ${NEON_HOST}` });
@@ -57,13 +57,13 @@ describe('a deployment that has everything that is required', () => {
     ]);
   });
 
-  it('is not asked for git, archives or a server on this machine', async () => {
+  it('is not checked for git, archives or a local server', async () => {
     const { report } = await examineDeployment();
     const names = report.checks.map(({ name }) => name);
     for (const name of ['git', 'archives', 'server']) expect(names).not.toContain(name);
   });
 
-  it('has one who can log in when the variables name one', async () => {
+  it('has a user if the variables define one', async () => {
     const { of, features } = await examineDeployment({
       AUTH_USERNAME: ADA.username,
       AUTH_PASSWORD: ADA.password,
@@ -121,7 +121,7 @@ describe('a deployment that lacks something', () => {
     expect(features('off')).toContain(feature);
   });
 
-  it('fails with a database that this machine alone reaches', async () => {
+  it('fails with a database on this machine', async () => {
     const { report, of } = await examineDeployment({
       DATABASE_URL: 'postgres://u:p@localhost:1/x',
     });
@@ -158,7 +158,7 @@ describe('a deployment that lacks something', () => {
     expect(JSON.stringify(report)).not.toContain('hidden-word-7');
   });
 
-  it('fails with a value that does not fit, and names the variable and not the value', async () => {
+  it('fails with an invalid value, naming only the variable', async () => {
     const { report, of } = await examineDeployment({
       JWT_EXPIRES_MINUTES: 'forever',
       TRUSTED_PROXIES: '10.0.0.0/99',
@@ -198,7 +198,7 @@ describe('a deployment that lacks something', () => {
     expect((await examineDeployment()).report.ok).toBe(true);
   });
 
-  it('is warned of turns that outlast a function', async () => {
+  it('is warned of chat turns that exceed the time limit of functions', async () => {
     const { of } = await examineDeployment({ AGENT_REQUEST_DEADLINE_SECONDS: '300' });
     expect(of('limits')).toMatchObject({ status: 'warning', next: 'set less than 300' });
     expect((await examineDeployment()).of('limits').status).toBe('ok');
@@ -221,7 +221,7 @@ describe('a deployment that lacks something', () => {
 });
 
 describe('Redis', () => {
-  it.skipIf(!hasRedisServer)('is written to, and leaves nothing behind', async () => {
+  it.skipIf(!hasRedisServer)('is tested by a write that leaves nothing behind', async () => {
     const redis = await startUpstashRest();
     const local = { isHosted: false };
     const examined = await examineWith(
@@ -239,7 +239,7 @@ describe('Redis', () => {
     expect(failed.of('redis')).toMatchObject({ status: 'failed', latency_ms: null });
   });
 
-  it('fails with half of its variables', async () => {
+  it('fails with only one of its variables', async () => {
     const { of } = await examineDeployment({ UPSTASH_REDIS_REST_URL: 'https://redis.invalid' });
     expect(of('redis')).toMatchObject({
       status: 'failed',

@@ -35,13 +35,13 @@ describe('the model gateway', () => {
     return { ok: report.ok, text: JSON.stringify(report), check: of('gateway') };
   };
 
-  it('is not asked while it is not configured', async () => {
+  it('is not contacted if it is not configured', async () => {
     const { report, of } = await examineWith(nothingElse, local);
     expect(report.ok).toBe(true);
     expect(of('gateway')).toMatchObject({ status: 'off', effect: 'limits' });
   });
 
-  it('answers with its models, and is asked nothing that costs', async () => {
+  it('lists its models, without calls that cost anything', async () => {
     gateway.script('/key', { status: 200, body: {} }, { status: 200, body: {} });
     expect((await ask()).check).toMatchObject({
       status: 'ok',
@@ -51,7 +51,7 @@ describe('the model gateway', () => {
     expect(gateway.requests.every(({ method }) => method === 'GET')).toBe(true);
   });
 
-  it('is taken as it is when it has no way to look at a key', async () => {
+  it('passes if it offers no way to check a key', async () => {
     expect((await ask()).check.status).toBe('ok');
   });
 
@@ -112,7 +112,7 @@ describe('the mail service', () => {
   };
   const domains = (name: string, status: string) => ({ body: { data: [{ name, status }] } });
 
-  it('takes the key, and is asked to send nothing', async () => {
+  it('accepts the key, and sends nothing', async () => {
     const { check, received } = await ask(domains('example.com', 'verified'));
     expect(check).toMatchObject({
       status: 'ok',
@@ -128,7 +128,7 @@ describe('the mail service', () => {
     ]);
   });
 
-  it('takes a key that may do nothing but send', async () => {
+  it('accepts a key that can only send', async () => {
     const body = { statusCode: 401, name: 'restricted_api_key', message: 'only send emails' };
     expect((await ask({ status: 401, body })).check).toMatchObject({
       status: 'ok',
@@ -168,7 +168,7 @@ describe('the mail service', () => {
   });
 });
 
-it('gives a part up that does not answer, each after a time of its own', async () => {
+it('gives up on services that do not answer, each with its own time limit', async () => {
   const gateway = await startGateway();
   gateway.always = { instead: 'hang' };
   const mail = await startScriptedServer(() => () => undefined);

@@ -45,7 +45,7 @@ describe('npm run doctor', () => {
   it.each([
     ['in colour on a terminal', {}, true],
     ['without colour where NO_COLOR says so', { NO_COLOR: '1' }, false],
-  ])('is shown %s', async (_how, env, hasColor) => {
+  ])('is formatted %s', async (_how, env, hasColor) => {
     const { output } = await startOnTerminal('doctor', {
       args: [],
       cwd: folder.path,
@@ -55,7 +55,7 @@ describe('npm run doctor', () => {
     expect(output).toContain('Everything required works.');
   });
 
-  it('ends with 1 for a bad value, and names it without the value', async () => {
+  it('ends with 1 for an invalid value, without showing it', async () => {
     const { code, stdout } = await runDoctor([], { JWT_SECRET: 'too-short' });
     expect(code).toBe(1);
     expect(stdout).toMatch(/✖ variables +JWT_SECRET must have at least 32 characters\n/);
@@ -95,13 +95,13 @@ describe('npm run doctor', () => {
     }
   });
 
-  it('says the words that it has of its own although a password is one of them', async () => {
+  it('prints its own words even if one of them is a password', async () => {
     const { stdout } = await runDoctor(['--json'], { AUTH_PASSWORD: 'vector search' });
     const found = reportShape.parse(JSON.parse(stdout));
     expect(found.features.map(({ feature }) => feature)).toContain('vector search');
   });
 
-  it('says that nothing of the server works that a bad value keeps from starting', async () => {
+  it('reports that nothing works if an invalid value keeps the server from starting', async () => {
     const { stdout } = await runDoctor(['--json'], { SSE_MAX_DURATION_SECONDS: 'long' });
     const { features } = reportShape.parse(JSON.parse(stdout));
     expect(features.filter(({ because }) => because === 'variables')).toEqual(
@@ -123,7 +123,7 @@ describe('npm run doctor', () => {
     expect(stdout).toContain('see docs/operate.md#recover-a-damaged-database');
   });
 
-  it('takes the variables of a file alone, as deployed', async () => {
+  it('uses only the variables of a file, as for a deployment', async () => {
     await writeFile(
       join(folder.path, 'deploy.env'),
       `INTERNAL_SECRET="${deploymentSecrets.INTERNAL_SECRET}"\nJWT_SECRET=\n`,
@@ -136,7 +136,7 @@ describe('npm run doctor', () => {
     expect(stdout).toMatch(/✖ database +DATABASE_URL is not set: /);
   });
 
-  it('takes no secret that npm start has made for a deployment', async () => {
+  it('does not use generated secrets for a deployment', async () => {
     await mkdir(join(folder.path, '.data'));
     await writeFile(join(folder.path, '.data/local.env'), `JWT_SECRET=${'j'.repeat(40)}\n`);
     await writeFile(join(folder.path, '.env'), `MCP_AUTH_TOKEN=${'m'.repeat(40)}\n`);
@@ -177,7 +177,7 @@ describe('next to a server', () => {
   const find = (stdout: string, name: string) =>
     reportShape.parse(JSON.parse(stdout)).checks.find((check) => check.name === name);
 
-  it('finds it well, with its database', async () => {
+  it('passes with a running server', async () => {
     const { code, stdout } = await doctor();
     expect(code, stdout).toBe(0);
     expect(find(stdout, 'server')).toMatchObject({
@@ -210,7 +210,7 @@ describe('on this machine', () => {
   const examineHere = (environment: Record<string, string>) =>
     examineWith({ PORT: '0', DATABASE_URL: database.url, ...environment }, { isHosted: false });
 
-  it('finds another program on the port, and sends it no secret', async () => {
+  it('detects another program on the port, and sends it no secret', async () => {
     const other = await startScriptedServer(() => ({ status: 200, body: 'hello' }));
     const { report, of } = await examineHere({
       PORT: new URL(other.url).port,

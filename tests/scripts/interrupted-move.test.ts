@@ -35,7 +35,7 @@ const move = (options: Partial<Parameters<typeof moveDatabase>[0]> = {}) =>
 const countLogs = async (db: Database) =>
   (await sql<{ n: number }>(db, 'SELECT count(*)::int AS n FROM execution_logs'))[0]?.n;
 
-/** A handle whose connection is lost for good before the statement that fits for the given time. */
+/** A handle whose connection is lost permanently before the n-th matching statement. */
 function losing(db: Database, pattern: RegExp, time: number): Database {
   let left = time;
   return {
@@ -54,7 +54,7 @@ describe.each([
 ] as const)('a move that lost %s', (_name, pattern, which) => {
   const lost = () => move({ [which]: losing({ source, target }[which].db, pattern, 2) });
 
-  it('names the table that it got to', async () => {
+  it('names the table at which it failed', async () => {
     await expect(lost()).rejects.toMatchObject({
       code: 'SERVICE_UNAVAILABLE',
       message: expect.stringMatching(/^execution_logs failed after \d+ rows$/),
@@ -63,7 +63,7 @@ describe.each([
     expect(await countLogs(target.db)).toBeLessThan(4500);
   });
 
-  it('goes on behind what arrived, and moves nothing twice', async () => {
+  it('continues after the last stored page, and moves nothing twice', async () => {
     await expect(lost()).rejects.toThrow();
     const arrived = Number(await countLogs(target.db));
     expect(arrived).toBeGreaterThan(0);
@@ -85,7 +85,7 @@ describe.each([
     ).toEqual([{ n: 4500 }]);
   });
 
-  it('starts over when it is told to', async () => {
+  it('starts over with --start-over', async () => {
     await expect(lost()).rejects.toThrow();
     await sql(source.db, "UPDATE execution_logs SET message = 'changed' WHERE id = 1");
     expect(await move({ startOver: true })).toContainEqual({
@@ -109,7 +109,7 @@ it('the target of an unfinished move is rejected as the source of another', asyn
   await third.close();
 });
 
-it('of two moves into one target at once, one says that the other has begun', async () => {
+it('of two concurrent moves into one target, one reports that the other has started', async () => {
   const inTheMoment: Database = {
     ...target.db,
     async query(statement, values, options) {
@@ -136,7 +136,7 @@ it('a database is not moved into itself, also while it is empty', async () => {
   expect(await move()).toContainEqual({ table: 'execution_logs', rows: 4500 });
 });
 
-describe('a target that holds something', () => {
+describe('a target with data', () => {
   it('is rejected as it is', async () => {
     await sql(target.db, "INSERT INTO users VALUES ('grace', 'hash')");
     const refusal = 'the target is not empty: it has rows in users';
@@ -145,7 +145,7 @@ describe('a target that holds something', () => {
     expect(await sql(target.db, 'SELECT id FROM backup_runs')).toEqual([]);
   });
 
-  it('is not emptied by a command to start over', async () => {
+  it('is not emptied by --start-over', async () => {
     await sql(target.db, "INSERT INTO users VALUES ('grace', 'hash')");
     await expect(move({ startOver: true })).rejects.toMatchObject({
       code: 'CONFLICT',
@@ -182,7 +182,7 @@ it.each([
   }
 });
 
-it('holds no more than a page or one row in memory', async () => {
+it('keeps at most a page or one row in memory', async () => {
   await sql(source.db, 'DELETE FROM execution_logs');
   const big = (n: number, bytes: number) =>
     `INSERT INTO execution_logs (message) SELECT repeat('x', ${bytes}) FROM generate_series(1, ${n})`;
@@ -219,7 +219,7 @@ it('holds no more than a page or one row in memory', async () => {
   expect(small).toHaveLength(5);
 });
 
-it('takes tables of older writers over, with their NULLs and without columns of their own', async () => {
+it('copies tables of older writers, with their NULLs and without their extra columns', async () => {
   await sql(source.db, 'ALTER TABLE execution_logs ALTER COLUMN level DROP NOT NULL');
   await sql(source.db, 'ALTER TABLE execution_logs ADD COLUMN host text');
   await sql(source.db, "INSERT INTO execution_logs (level, host) VALUES (NULL, 'a')");
@@ -231,7 +231,7 @@ it('takes tables of older writers over, with their NULLs and without columns of 
   ]);
 });
 
-it('names the tables that stay behind', async () => {
+it('lists the tables that are not copied', async () => {
   await sql(source.db, 'CREATE TABLE orders (id int); CREATE TABLE "of a newer version" (id int)');
   const notes: string[] = [];
   await move({ report: { ...silent, note: (line) => notes.push(line) } });

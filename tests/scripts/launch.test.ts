@@ -46,7 +46,7 @@ describe('a command on a Node.js that is too old', () => {
     },
   );
 
-  // Skipped where every Node.js of the machine is new enough.
+  // Skipped if every Node.js of the machine is new enough.
   it.skipIf(oldNode === undefined)('ends with one line on a real one', async () => {
     for (const command of commands) {
       const { exitCode, stdout, stderr } = await run(oldNode ?? '', [LAUNCH, command]);
@@ -68,7 +68,7 @@ it.each(['24.0.0', '25.1.0'])('runs a command with its arguments on %s', async (
   expect(stdout).toMatch(/Backs up git repositories/);
 });
 
-it('every command that a person runs is launched by npm that way', () => {
+it('npm launches every command that way', () => {
   const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as {
     scripts: Record<string, string>;
   };

@@ -60,7 +60,7 @@ async function call(client: Client, name: string, args: Record<string, unknown> 
 }
 
 describe('a stdio server that starts before `npm start`', () => {
-  it('works from the call on that finds a server, says when it is gone, and finds the next', async () => {
+  it('works as soon as a server is running, reports when it is gone, and finds the next one', async () => {
     const client = await connectStdio();
     const missing =
       'Start it with `npm start`, or set DATABASE_URL or, for reading alone, BACKEND_URL';
@@ -117,7 +117,7 @@ it('sends nothing to a program that merely listens where a server could', async 
   expect(stranger.received).toEqual([]);
 });
 
-it('says which variable became bad while it runs', async () => {
+it('reports a variable that becomes invalid while it runs', async () => {
   const client = await connectStdio();
   const { writeFile } = await import('node:fs/promises');
   await writeFile(`${folder}/.env`, 'BACKEND_URL=no-url\n');

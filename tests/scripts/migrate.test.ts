@@ -17,7 +17,7 @@ const runMigrate = (env: Record<string, string>, args: string[] = []) =>
 const applied = /received \d+ migrations\n$/;
 
 describe('npm run migrate', () => {
-  it('migrates the database of DATABASE_URL, and says when there is nothing to do', async () => {
+  it('migrates the database of DATABASE_URL, and reports when there is nothing to do', async () => {
     const database = await createPostgres({ migrated: false });
     const env = { DATABASE_URL: database.url };
     const withoutVectors =

@@ -46,7 +46,7 @@ async function open(create: () => Promise<TestDatabase>): Promise<TestDatabase> 
   return database;
 }
 
-/** Moves, and returns what a person was told and how many rows each table has. */
+/** Moves, and returns the messages and the number of rows of each table. */
 async function move(target: Database, options: { from?: Database; startOver?: boolean } = {}) {
   const notes: string[] = [];
   const report = { note: (line: string) => notes.push(line), copied: () => undefined };
@@ -66,7 +66,7 @@ async function readRows(url: string, table: string): Promise<string[]> {
   return rows.map(({ row }) => row);
 }
 
-it('every table is moved, or is a summary that the target makes itself', () => {
+it('every table is moved, or is a summary that the target computes itself', () => {
   const all = Object.values(schema)
     .filter((it) => is(it, PgTable))
     .map(getTableName);
@@ -124,7 +124,7 @@ describe('from the embedded database to one with vectors, over its port', () => 
     expect(await keys.use(async (key) => key)).toBe(ADAS_GATEWAY_KEY);
   });
 
-  it('doubles no figure', async () => {
+  it('does not count anything twice in summaries', async () => {
     const client = await connect(target.url);
     expect(await findWrongFigures(client)).toEqual([]);
     await client.end();
@@ -142,7 +142,7 @@ describe('from the embedded database to one with vectors, over its port', () => 
     expect(found).toEqual(await search(source.db));
   });
 
-  it('gives out no id twice, also not one of a row that is gone', async () => {
+  it('never reuses an id, not even of a deleted row', async () => {
     expect(await insertRun(overPort)).toBe(501);
     expect(await insertLog(overPort)).toBe(301);
     await sql(
@@ -151,7 +151,7 @@ describe('from the embedded database to one with vectors, over its port', () => 
     );
   });
 
-  it('leaves nothing of its own behind, and rejects a second time', async () => {
+  it('leaves no traces, and cannot be repeated', async () => {
     expect(await sql(overPort, "SELECT to_regclass('database_move_progress') AS left")).toEqual([
       { left: null },
     ]);
@@ -166,7 +166,7 @@ describe.each([
   ['a Postgres', createPostgres],
   ['Neon over HTTP', createNeon],
 ])('to %s without vectors', (_name, create) => {
-  it('moves all but the embeddings, and says so', async () => {
+  it('moves everything but the embeddings, and reports it', async () => {
     const target = await open(create);
     const { notes, moved } = await move(target.db);
     expect(notes).toContainEqual(

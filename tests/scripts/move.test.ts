@@ -93,7 +93,7 @@ describe('npm run move', () => {
       (path: string) => mkdir(join(path, 'postgres'), { recursive: true }),
       ['postgres'],
     ],
-  ])('makes no database where there is %s', async (_what, make, left) => {
+  ])('does not create a database if there is %s', async (_what, make, left) => {
     const path = join(folder, 'other');
     await make(path);
     const { code, stderr } = await runMove(target.url, { env: { DATA_DIR: 'other' } });
@@ -105,7 +105,7 @@ describe('npm run move', () => {
     await rm(path, { recursive: true, force: true });
   });
 
-  it('says which side does not answer, without its password', async () => {
+  it('reports which side does not answer, without its password', async () => {
     const { code, stdout, stderr } = await runMove('postgres://grace:hidden-word@127.0.0.1:1/x\n');
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toMatch(/^the target: the database is unavailable: .*ECONNREFUSED.*\n$/);
@@ -123,7 +123,7 @@ describe('npm run move', () => {
     expect(stderr).not.toContain('hidden-word');
   });
 
-  it('asks for the address on a terminal, and does not show it', async () => {
+  it('prompts for the address on a terminal, and does not show it', async () => {
     const { waitFor, type, finished } = startOnTerminal('move', {
       args: [],
       cwd: folder,

@@ -29,7 +29,7 @@ async function announce(dataDir = folder, url = URL) {
 /** Another program on the socket. */
 async function occupy(answer: string, path = socket()): Promise<Server> {
   const server = createServer((connection) => {
-    // Who asks may leave before it has read everything.
+    // The reader may leave before it has read everything.
     connection.on('error', () => connection.destroy());
     connection.end(answer);
   });
@@ -48,14 +48,14 @@ describe('the server of a DATA_DIR', () => {
     expect(await findServer(folder)).toBeNull();
   });
 
-  it('makes DATA_DIR where it is missing', async () => {
+  it('creates DATA_DIR if it is missing', async () => {
     const dataDir = join(folder, 'new', 'data');
     await announce(dataDir);
     expect(await findServer(dataDir)).toBe(URL);
     expect((await stat(dataDir)).mode & 0o777).toBe(0o700);
   });
 
-  it('is not found by the socket of a killed one, and takes its place', async () => {
+  it('is not found by the socket of a killed server, and replaces it', async () => {
     const server = await occupy('', join(folder, 'was.sock'));
     await rename(join(folder, 'was.sock'), socket());
     await new Promise((done) => server.close(done));
@@ -66,14 +66,14 @@ describe('the server of a DATA_DIR', () => {
     expect(await findServer(folder)).toBe(URL);
   });
 
-  it('leaves the place to one that runs already', async () => {
+  it('does not replace one that is already running', async () => {
     await announce();
     await announce(folder, 'http://127.0.0.1:1');
     expect(await findServer(folder)).toBe(URL);
   });
 
   it.skipIf(process.getuid?.() !== 0)(
-    'is not believed when another user made its socket (chown needs root)',
+    'is ignored if another user created its socket (chown needs root)',
     async () => {
       await occupy(JSON.stringify({ url: URL }));
       expect(await findServer(folder)).toBe(URL);
@@ -83,14 +83,14 @@ describe('the server of a DATA_DIR', () => {
   );
 
   it.each(['', 'no JSON', '{}', '{"url":7}', '{"url":"file:///etc/passwd"}', 'x'.repeat(100_000)])(
-    'is not believed when it says %.20j',
+    'is ignored if it sends %.20j',
     async (answer) => {
       await occupy(answer);
       expect(await findServer(folder)).toBeNull();
     },
   );
 
-  it('is found in a folder whose path is too long for a socket, from near it', async () => {
+  it('is found in a folder whose path is too long for a socket, from a nearby folder', async () => {
     const dataDir = join(folder, 'd'.repeat(120));
     await mkdir(dataDir);
     const here = process.cwd();

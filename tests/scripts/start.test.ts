@@ -164,7 +164,7 @@ describe('npm start with a configuration', () => {
     expect(stdout + stderr).not.toContain(short);
   });
 
-  it('takes a short one, with a warning, while API_REQUIRE_AUTH is false', async () => {
+  it('accepts a short one, with a warning, while API_REQUIRE_AUTH is false', async () => {
     const { url, output } = await start({ INTERNAL_SECRET: 'short', API_REQUIRE_AUTH: 'false' });
     expect(await statusOf(`${url}/api/backups`)).toBe(200);
     expect(output()).toMatch(/"level":"warn".*API_REQUIRE_AUTH/);

@@ -80,7 +80,7 @@ describe('npm run users', () => {
     expect(await adding.finished).toMatchObject({ code: 0, stdout: 'added edsger\n' });
   });
 
-  it('gives a user another password, and says when there is none', async () => {
+  it('changes a password, and reports an unknown user', async () => {
     const before = await storedHash('ada');
     const { code, stdout, stderr } = await users(['password', 'ada'], 'a newer password\n');
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'changed the password of ada\n' });
@@ -93,7 +93,7 @@ describe('npm run users', () => {
     );
   });
 
-  it('removes a user, and says when there is none', async () => {
+  it('removes a user, and reports an unknown user', async () => {
     expect((await users(['remove', 'ada'])).stdout).toBe('removed ada\n');
     const { code, stderr } = await users(['remove', 'ada']);
     expect({ code, stderr }).toEqual({ code: 1, stderr: 'user ada does not exist\n' });

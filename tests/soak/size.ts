@@ -1,8 +1,8 @@
-/** Whether the suite runs at the size for a person's patience (`npm run soak -- --long`) or the check run's. */
+/** Whether the suite runs in its long form (`npm run soak -- --long`) or in the short one of the check run. */
 export const isLong = process.env.SOAK_SIZE === 'long';
 
-/** How often something is tried: a few times in the check run, many times by hand. */
+/** The number of repetitions: few in the check run, many with --long. */
 export const times = (short: number, long: number) => (isLong ? long : short);
 
-/** Where the random choices begin. A run prints it, and `--seed` repeats them. */
+/** The random seed. A run prints it, and `--seed` repeats it. */
 export const seed = Number(process.env.SOAK_SEED);

@@ -8,7 +8,7 @@ export default defineConfig({
     environment: 'node',
     globalSetup: ['tests/support/shared-postgres.ts'],
     pool: 'forks',
-    // One after the other: each part measures or kills something, and would be the next one's fault.
+    // Sequentially, because each part measures or kills something, and would disturb the others.
     maxWorkers: 1,
     // The fault matrix breaks its parts side by side: it waits for limits most of the time.
     maxConcurrency: 8,

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Victim } from './kill-repeatedly.ts';
 
-/** Starts one kind of work of `victim.ts` and resolves when it begins. */
+/** Starts one kind of work in `victim.ts` and resolves when it begins. */
 export async function beginWork(...args: string[]): Promise<Victim> {
   const child = spawn(process.execPath, [join(import.meta.dirname, 'victim.ts'), ...args], {
     env: { PATH: process.env.PATH },

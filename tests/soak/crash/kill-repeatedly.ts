@@ -2,28 +2,28 @@ import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { seed, times } from '../size.ts';
 
-/** Something that is in the middle of its work. */
+/** A process in the middle of its work. */
 export interface Victim {
   child: ChildProcess;
   /** Settles when the work is done, where the process then goes on. */
   done?: Promise<unknown>;
-  /** Reads on after the kill what it had said before. */
+  /** Reads the remaining output after the kill. */
   said?(): string;
 }
 
 export interface Scenario {
   /** Resolves when the work begins. */
   begin(): Promise<Victim>;
-  /** What must be so after a kill, at whatever moment. Puts everything back for the next. */
+  /** Checks what must hold after a kill at any moment, and resets everything for the next one. */
   check(victim: Victim): Promise<void>;
 }
 
-/** By so much longer the work is taken to be after each kill that came before its end. */
+/** Factor by which the assumed duration grows after each kill that came before the end. */
 const GROWTH = 1.1;
 
 /**
- * Lets the work end once undisturbed to learn how long it takes, then kills it again and again, each time
- * after a random part of that, and has what is left looked at. An error names the moment and the seed.
+ * Runs the work once undisturbed to measure its duration, then kills it repeatedly, each time after a random
+ * part of that, and checks what is left. Errors contain the moment and the seed.
  */
 export async function killRepeatedly(name: string, { begin, check }: Scenario): Promise<void> {
   const random = createRandom(name);
@@ -46,7 +46,7 @@ export async function killRepeatedly(name: string, { begin, check }: Scenario): 
       victim.child.kill('SIGKILL');
       await ended(victim.child);
       if (endedAfterMs !== null) late += 1;
-      // The first time is slower than the others, and a busy machine now slower, now faster.
+      // The first run is slower than the others, and the speed of a busy machine varies.
       lastsMs = endedAfterMs ?? ofMs * GROWTH;
       await check(victim);
     } catch (error) {
@@ -62,7 +62,7 @@ export async function killRepeatedly(name: string, { begin, check }: Scenario): 
 /** Settles when the work of a victim is done. */
 const workOf = ({ child, done }: Victim): Promise<unknown> => done ?? ended(child);
 
-/** Resolves after so many milliseconds with null, or with how many there were when the work came before. */
+/** Resolves with null after that many milliseconds, or with the elapsed time if the work ended before. */
 async function timeWithin(ms: number, work: Promise<unknown>): Promise<number | null> {
   const startedAt = performance.now();
   const over = new Promise<null>((done) => setTimeout(done, ms, null));
@@ -73,7 +73,7 @@ async function ended(child: ChildProcess): Promise<void> {
   if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
 }
 
-/** Numbers from 0 to 1 that the seed decides, others for each name (mulberry32). */
+/** Seeded random numbers from 0 to 1, different for each name (mulberry32). */
 export function createRandom(name: string): () => number {
   let state = [...name].reduce((sum, letter) => Math.imul(sum, 31) + letter.charCodeAt(0), seed);
   return () => {

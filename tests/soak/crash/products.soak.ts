@@ -22,13 +22,13 @@ import { seed, times } from '../size.ts';
 import { createLanes, createRandom, killRepeatedly } from './kill-repeatedly.ts';
 import { untilAlone } from './until-alone.ts';
 
-// Whole commands, killed at any moment of what they do.
+// Whole commands, killed at random moments.
 
 const inTurn = createLanes();
 const pause = (ms: number) => new Promise<void>((done) => setTimeout(done, ms));
 
 describe.concurrent('a killed command', () => {
-  it('leaves whole archives alone, and a run that is swept or taken over', ({ onTestFinished }) =>
+  it('leaves only intact archives, and a run that is swept or taken over', ({ onTestFinished }) =>
     inTurn(async () => {
       const [database, folder] = [await createPostgres(), await temporaryFolder()];
       onTestFinished(folder.remove);
@@ -76,7 +76,7 @@ describe.concurrent('a killed command', () => {
           );
           await sql(db, `UPDATE execution_logs SET created_at = ${since}`);
           await sql(db, `UPDATE backup_results SET created_at = ${since}`);
-          // Every other time the sweep comes before the next run does.
+          // Every other time, the sweep comes before the next run.
           if (round % 2 === 0) {
             const rule = { now: Date.now(), staleAfterMs: 30 * 60_000 };
             expect(await sweepStaleRuns(db, rule)).toEqual(open.map(({ id }) => id));
@@ -146,7 +146,7 @@ describe.concurrent('a killed command', () => {
             if (roles !== 'user') expect(statuses).toMatch(/^(completed|failed)$/);
           }
           expect(turns.length).toBeLessThanOrEqual(round * asked);
-          // The first round, which nothing killed, has all of them.
+          // The first round, which is not killed, has all of them.
           if (round === 1) expect(turns).toHaveLength(asked);
         },
       });
@@ -218,7 +218,7 @@ async function logIn(url: string): Promise<string> {
   return ((await response.json()) as { access_token: string }).access_token;
 }
 
-/** Unpacks a bundle, which checks its pack's checksum and that nothing is missing. */
+/** Unpacks a bundle, which verifies its checksum and completeness. */
 async function expectWhole(bundle: string, folder: string): Promise<void> {
   const clone = join(folder, `clone-${Math.random()}.git`);
   await mkdir(clone);

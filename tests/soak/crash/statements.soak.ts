@@ -18,7 +18,7 @@ import { beginWork } from './begin-work.ts';
 import { createLanes, killRepeatedly } from './kill-repeatedly.ts';
 import { untilAlone } from './until-alone.ts';
 
-// Work that must happen whole or not at all, killed at any moment of it.
+// Atomic work, killed at random moments.
 
 const inTurn = createLanes();
 
@@ -33,7 +33,7 @@ describe.concurrent('a killed process', () => {
         },
         async check() {
           const { db } = database;
-          // Without waiting for the statement that the killed one had begun: the lock does that.
+          // Without waiting for the statement of the killed process: the lock does that.
           await migrate(db, 'drizzle');
           const journal = await sql<{ tags: number; rows: number }>(
             db,
@@ -65,7 +65,7 @@ describe.concurrent('a killed process', () => {
         },
         async check() {
           await untilAlone(db);
-          // What a lease of 5 minutes would do by itself.
+          // Instead of waiting for the 5-minute lease to expire.
           await sql(db, "UPDATE embedding_jobs SET leased_until = '-infinity'");
           const deps = { db, clock: systemClock, log: silentLog, redactor: createRedactor([]) };
           const report = await processBatches(
@@ -143,7 +143,7 @@ describe.concurrent('a killed process', () => {
           const logins = Object.keys(await file.read());
           expect(logins).toEqual(expect.arrayContaining([...known, ...acknowledged]));
           expect(logins.length).toBeLessThanOrEqual(known.length + acknowledged.length + 1);
-          // The next change waits for nobody, and clears what was not finished.
+          // The next change does not wait, and removes unfinished files.
           await file.locked(async (held) => held.write(await held.read()));
           expect((await readdir(path)).sort()).toEqual(['credentials.json', 'credentials.lock']);
           known = logins;

@@ -2,8 +2,8 @@ import type { Database } from '../../../lib/database/database.ts';
 import { sql } from '../../support/records.ts';
 
 /**
- * Resolves when no other connection to the database is left: Postgres ends what a killed process had asked
- * of it, and only then is to be seen what the kill left.
+ * Resolves when no other connection to the database is left. Postgres finishes the statement of a killed
+ * process first, and only then can its effect be checked.
  */
 export async function untilAlone(db: Database): Promise<void> {
   const text = `SELECT count(*)::int AS others FROM pg_stat_activity

@@ -2,7 +2,7 @@ import { say } from '../../support/chat.ts';
 import type { Gateway } from '../../support/gateway.ts';
 import { ADDRESSES } from '../../support/mail.ts';
 
-/** A chat model of the stand-in gateway that does as the question says. */
+/** A chat model of the stand-in gateway that is controlled by the question. */
 export interface ChatModel {
   /** Lets the answer to a question that begins with `Wait` go on. */
   release(question: string): void;

@@ -10,12 +10,12 @@ import type { Surface } from './surface.ts';
 import { clone, discover, logIn, startRun, underWayRun } from './worker-surfaces.ts';
 import { startDatabaseWorld, startHostWorld, type WorkerWorld } from './worker-worlds.ts';
 
-// Every part that the product stands on, broken in every way, under everything that uses it.
+// Breaks every external service in every way, under everything that uses it.
 
-/** What a server is left with besides its idle connections: timers of the pool, sockets of clients. */
+/** Resources that a server may keep besides idle connections: timers of the pool, sockets of clients. */
 const IDLE_RESOURCES = 60;
 
-/** What became of the uses of a part under one fault. */
+/** The outcomes of all uses of a part under one fault. */
 type Seen = Partial<Record<Use, { seen: string; stored: string; fault?: string }>>;
 
 // Neon's endpoint breaks as Postgres does but for its driver, which has tests of its own.
@@ -23,7 +23,7 @@ if (!isLong) console.info('skipped without --long: Neon; a git host that hangs')
 const triedParts = serverParts.filter((part) => isLong || part !== 'neon');
 const triedDatabases = isLong ? (['postgres', 'neon'] as const) : (['postgres'] as const);
 
-/** What is wrong beside what is seen: too late, not recovered, an error. */
+/** Other problems: too late, not recovered, an error. */
 function faultOf(result: Result, limit: number, pace: Pace): string | undefined {
   const { outcome, answeredAfterMs, recoveredAfterMs } = result;
   if (outcome instanceof Error) return outcome.message;
@@ -32,7 +32,7 @@ function faultOf(result: Result, limit: number, pace: Pace): string | undefined 
   return undefined;
 }
 
-/** Tries the uses and holds what is seen against what is stated, all at once so that one look shows all. */
+/** Tries all uses and compares them with the stated outcomes in a single assertion. */
 async function compare<On>(
   part: Part,
   fault: Fault,
@@ -60,7 +60,7 @@ function cellOf(of: Outcomes, fault: Fault) {
   return { seen: 'works', stored: [], limit: 'database' } as const;
 }
 
-/** Of several that are right the one that is seen; of none whatever is there. */
+/** The observed one of several valid outcomes; the first one if none matches. */
 function anyOf(value: string | readonly string[]): unknown {
   if (typeof value === 'string') return value;
   if (value.length === 0) return expect.any(String);

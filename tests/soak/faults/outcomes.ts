@@ -1,9 +1,9 @@
 import { type Fault, faults } from '../../support/fault-proxy.ts';
 
-// What happens when a part breaks, by part, use and fault. The suite tries each combination and compares;
-// the table in docs/troubleshooting.md is written from the same.
+// What happens when a part breaks, by part, use and fault. The suite checks each combination; the table in
+// docs/troubleshooting.md is generated from it.
 
-/** The parts, as the table names them. */
+/** The names of the parts in the table. */
 export const parts = {
   postgres: 'Postgres',
   neon: 'Neon',
@@ -14,7 +14,7 @@ export const parts = {
 } as const;
 export type Part = keyof typeof parts;
 
-/** The uses, as the table names them. */
+/** The names of the uses in the table. */
 export const uses = {
   health: '`/health`',
   ready: '`/ready`',
@@ -49,7 +49,7 @@ export const uses = {
 } as const;
 export type Use = keyof typeof uses;
 
-/** How long an answer takes at most: in the suite, and in words. */
+/** The maximum duration: in the suite, and in words. */
 export const limits = {
   soon: { seconds: 3, words: '' },
   watched: { seconds: 30, words: '' },
@@ -64,20 +64,20 @@ export const limits = {
 } as const;
 export type Limit = keyof typeof limits;
 
-/** One cell. Where chance decides between several, any of them is right. */
+/** One cell. If there are several alternatives, any of them is correct. */
 export interface Outcome {
   seen: string | readonly string[];
-  /** What is stored of it then; empty when there is nothing to say. */
+  /** What is stored afterwards; empty if nothing notable is. */
   stored: string | readonly string[];
   limit: Limit;
 }
 
-/** `not used`: works while the part is away. */
+/** `not used`: works without the part. */
 export type Outcomes = Record<Fault, Outcome> | 'not used';
 
 const works = (stored = ''): Outcome => ({ seen: 'works', stored, limit: 'soon' });
 
-/** The same outcome of every fault but slowness, which only makes it slow. */
+/** The same outcome for every fault except slowness, which only causes delays. */
 function broken(
   seen: Outcome['seen'],
   { stored = '', slow = works(), limit = 'soon', ...differing }: Differing = {},
@@ -169,7 +169,7 @@ const database: Record<Use, Outcomes> = {
   startRun: broken('exit code 1: the database is unavailable', {
     stored: 'no run',
     limit: 'database',
-    // One that the worker was not told of is taken over by the next after 3 minutes.
+    // A run whose start the worker did not learn of is taken over by the next one after 3 minutes.
     resets: { stored: ['no run', 'a run of nobody for 3 minutes'] },
     slow: { ...works('no run'), limit: 'watched' },
   }),
@@ -198,7 +198,7 @@ const everywhere = Object.fromEntries(
 
 const { startRun, underWayRun, discover, clone, logIn } = notUsed;
 
-/** Rates, failed logins and the use of the database are then counted by each process for itself. */
+/** Each process then counts requests, failed logins and database use separately. */
 const redis: Record<Use, Outcomes> = {
   ...everywhere,
   ...{ startRun, underWayRun, discover, clone, logIn },
@@ -273,7 +273,7 @@ const mail: Record<Use, Outcomes> = {
   report: broken('502 EMAIL_DELIVERY_FAILED', {
     stored: 'the report, failed; not mailed',
     limit: 'mail',
-    // The service took it, but could not say so; sent again it is still mailed once.
+    // The service accepted it without a response. Sent again, it is still mailed only once.
     resets: { stored: 'the report, failed; mailed' },
     slow: works('the report, sent; mailed'),
   }),
@@ -309,7 +309,7 @@ const gitHost: Record<Use, Outcomes> = {
   }),
 };
 
-/** Every combination there is. */
+/** Every combination. */
 export const outcomes: Record<Part, Record<Use, Outcomes>> = {
   postgres: database,
   neon: database,

@@ -1,7 +1,7 @@
 import type { Fault, FaultProxy } from '../../support/fault-proxy.ts';
 import type { Phases, Seen, Surface } from './surface.ts';
 
-/** What a surface did under one fault, or how it failed to. */
+/** The outcome of a surface under one fault. */
 export interface Result {
   outcome: Seen | Error;
   /** From the moment that the part broke until the client had its answer. */
@@ -66,7 +66,7 @@ export async function runFault<On, Name extends string>(
     const outcome = await surface(ground, phases).catch((error: unknown) =>
       error instanceof Error ? error : new Error(String(error)),
     );
-    // Whoever failed on the way keeps nobody waiting.
+    // A failure does not block the others.
     for (const meeting of [breaking, repairing]) if (!arrivals.has(meeting)) void meeting.arrive();
     return {
       outcome,
@@ -81,17 +81,17 @@ export async function runFault<On, Name extends string>(
   return Object.fromEntries(results) as Record<Name, Result>;
 }
 
-/** Did it come back in time? */
+/** Whether it recovered in time. */
 export function isRecovered({ recoveredAfterMs }: Result, { slackMs }: Pace): boolean {
   return recoveredAfterMs <= RECOVERS_WITHIN_MS + slackMs;
 }
 
-/** Did it answer within the limit that is stated? */
+/** Whether it responded within the stated limit. */
 export function isInTime({ answeredAfterMs }: Result, seconds: number, { slackMs }: Pace): boolean {
   return answeredAfterMs <= seconds * 1_000 + slackMs;
 }
 
-/** Resolves for everybody when so many have arrived and the work in between is done. */
+/** A barrier: resolves for all once this many have arrived and the work in between is done. */
 function meet(count: number, work: () => Promise<void>) {
   const met = Promise.withResolvers<void>();
   let arrived = 0;

@@ -2,11 +2,11 @@ import type { Database } from '../../../lib/database/database.ts';
 import type { MailService } from '../../support/mail.ts';
 import type { ChatModel } from './chat-model.ts';
 
-/** What became of a request while a part was broken. */
+/** The outcome of a request while a part was broken. */
 export interface Seen {
   /** What its client saw. */
   seen: string;
-  /** What was stored of it; empty when there is nothing to store. */
+  /** What was stored; empty if nothing is. */
   stored: string;
 }
 
@@ -72,7 +72,7 @@ async function untilWorks(ask: (attempt: string) => Promise<string>): Promise<vo
   }
 }
 
-/** Looks until there is something. */
+/** Polls until there is a result. */
 export async function untilThere<Value>(
   look: () => Value | null | Promise<Value | null>,
   what: string,
@@ -102,7 +102,7 @@ export async function describeAnswer(response: Response): Promise<string> {
 
 const UUID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
 
-/** Without what is different each time. */
+/** Without the parts that differ each time. */
 export const withoutIds = (text: string) => text.replace(UUID, '…');
 
 /** A search says why it is not the best one. Without a generation it is as good as it can be. */

@@ -6,7 +6,7 @@ import type { OpenApi, Operation } from './operations.ts';
 import type { FuzzRequest } from './requests.ts';
 import type { FuzzAnswer } from './send.ts';
 
-/** Throws an Error that says in which way an answer is not what the document promises. */
+/** Throws an Error that explains how a response violates the document. */
 export type CheckAnswer = (request: FuzzRequest, answer: FuzzAnswer) => void;
 
 /**

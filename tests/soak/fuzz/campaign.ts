@@ -5,7 +5,7 @@ import type { FuzzAnswer, FuzzClient } from './send.ts';
 
 export interface Campaign {
   arbitrary: fc.Arbitrary<FuzzRequest>;
-  /** At least so many are sent. */
+  /** Minimum number of requests. */
   requests: number;
   seed: number;
   server: ServerProcess;
@@ -18,7 +18,7 @@ export interface Campaign {
   forget(): Promise<void>;
 }
 
-/** What a campaign found, where it found no fault. */
+/** The results of a campaign without failures. */
 export interface Tally {
   requests: number;
   seconds: number;
@@ -47,9 +47,9 @@ const MOST_IN_A_PART = 25_000;
 const LEAST_PARTS = 8;
 /** Far enough that runs whose seeds are neighbours have no part in common. */
 const SEED_STEP = 0x9e37_79b9;
-/** For so long a smaller request with the same fault is searched for. */
+/** Time limit for finding a smaller request with the same failure, which is searched for. */
 const SHRINK_MS = 20_000;
-/** No answer takes longer. */
+/** Maximum duration of a response. */
 const SLOW_MS = 2_000;
 const UNAVAILABLE = 503;
 
@@ -148,7 +148,7 @@ async function sendBatch(
     }
   }
 
-  /** On a busy machine anything may be slow once, and a part that was is 503 in another's answer. */
+  /** On a busy machine, any request may be slow once, and a slow dependency may cause a 503. */
   async function askAlone(request: FuzzRequest) {
     const answers: { status: number; durationMs: number }[] = [];
     for (let attempt = 0; attempt < 3; attempt++) answers.push(await ask(request));
@@ -164,7 +164,7 @@ export function successesOf(tally: Tally, operation: string): number {
   return count;
 }
 
-/** The tally as a person reads it. */
+/** The tally for people. */
 export function describeTally(tally: Tally): string {
   const { requests, seconds, statuses, spentMs, heap, held, slow, slowestMs, unavailable } = tally;
   const lines = [...statuses].sort().map(([name, counts]) => {

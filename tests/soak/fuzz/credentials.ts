@@ -7,11 +7,11 @@ import type { Operation } from './operations.ts';
 
 export const CRON_SECRET = 'a-secret-of-the-cron-of-tests-with-43-letters';
 
-/** Headers that let a request in, or not. */
+/** Headers that grant access, or not. */
 export interface Credentials {
   /** What the operation asks for. */
   rightFor(operation: Operation): fc.Arbitrary<Record<string, string>>;
-  /** Any that there is, right or wrong, or none. */
+  /** Any credential, right or wrong, or none. */
   any: fc.Arbitrary<Record<string, string>>;
 }
 

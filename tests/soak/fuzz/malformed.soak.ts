@@ -7,12 +7,12 @@ import { seed, times } from '../size.ts';
 import { conversations, type RawConversation } from './raw-requests.ts';
 import { startFuzzWorld } from './world.ts';
 
-// Bytes that are no HTTP, or just about. What each known case is answered is held by the tests of
-// lib/http/serve.ts; here they are generated, against the whole server.
+// Invalid or barely valid HTTP. The tests of lib/http/serve.ts cover known cases; here they are generated,
+// against the whole server.
 
 const CONVERSATIONS = times(1_000, 100_000);
 const AT_ONCE = 10;
-/** Clients that send a byte now and then, and never an end. */
+/** Clients that send a byte now and then, and never finish. */
 const SLOW_CLIENTS = 40;
 /** The read timeout of 15 seconds, and what a busy machine adds. */
 const SLOW_END_MS = 25_000;

@@ -14,7 +14,7 @@ import { describeLoad, figuresOf, type Load, quantile, runClients } from './run-
 
 const CLIENTS = 200;
 const SECONDS = times(7, 60);
-/** Times what the server was seen to do. */
+/** Measures the server. */
 const OVERLOAD = 4;
 /**
  * Milliseconds within which /health answers under overload, and the share of its answers that is held to
@@ -96,7 +96,7 @@ describe('four times what the server can do', () => {
     ).toBeLessThan(HEALTH_MS);
   });
 
-  it('is forgotten when it is over', { retry: 2 }, async () => {
+  it('leaves no trace when it is over', { retry: 2 }, async () => {
     const { result, health } = await underLoad(load({ clients: 20 }, times(2, 10)));
     say('20 clients afterwards', result, health);
     expect(figuresOf(result).failures).toEqual({});

@@ -4,9 +4,9 @@ import { secretsEqual } from '../../../lib/security/crypto.ts';
 import { times } from '../size.ts';
 import { sample, spreadOf, tell } from './samples.ts';
 
-// Whether the time of a comparison tells how much of a guess is right. That it does not is in how the
-// comparison is made (tests/security/comparisons.test.ts); here it is measured, and what is measured on a
-// machine with other work is held to little.
+// Measures whether the duration of a comparison reveals how much of a guess is right.
+// tests/security/comparisons.test.ts checks the code; this is only a rough measurement, since the machine may
+// be busy.
 
 const expected = randomBytes(30).toString('base64');
 /** So few that the machine does little else between the first and the last of them. */

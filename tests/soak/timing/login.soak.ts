@@ -9,7 +9,7 @@ import { olderHash } from '../../support/passwords.ts';
 import { times } from '../size.ts';
 import { sample, spreadOf, tell } from './samples.ts';
 
-// Whether the time of a failed login tells which names there are.
+// Whether the duration of a failed login reveals which users exist.
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.close());
 
-it('a failed login takes as long for a name that nobody has', async () => {
+it('a failed login takes as long for an unknown user', async () => {
   const config = readConfig(identityVariables, {
     AUTH_USERNAME: 'configured',
     AUTH_PASSWORD: 'the password of configured',
