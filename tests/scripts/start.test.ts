@@ -194,7 +194,9 @@ describe('npm start with a configuration', () => {
     await writeFile(join(folder.path, '.env'), `INTERNAL_SECRET=${'s'.repeat(40)}\n`);
     const { code, stderr } = await refused({ EMBEDDED_DB_PORT: '1024' });
     expect(code).toBe(1);
-    expect(stderr).toMatch(/^EMBEDDED_DB_PASSWORD must be set, [^\n]* if EMBEDDED_DB_PORT is[^\n]*\n$/);
+    expect(stderr).toMatch(
+      /^EMBEDDED_DB_PASSWORD must be set, [^\n]* if EMBEDDED_DB_PORT is[^\n]*\n$/,
+    );
   });
 
   it('says in one line what to do about a damaged DATA_DIR', async () => {
