@@ -16,7 +16,7 @@ import { connect, databaseUrl } from './connection.ts';
 import { copyTemplate, type Template } from './embedded-templates.ts';
 import { neonUrl, startNeonEndpoint } from './neon-http.ts';
 
-/** A database that a test file has for itself. */
+/** A separate database for a test file. */
 export interface TestDatabase {
   readonly db: Database;
   /** Where `connect` reaches the same data with plain SQL. */
