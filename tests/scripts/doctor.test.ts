@@ -240,7 +240,7 @@ describe('on this machine', () => {
   });
 
   it.each([
-    ['is not there', async () => undefined, /is not there$/],
+    ['does not exist', async () => undefined, /does not exist$/],
     ['is a file', (path: string) => writeFile(path, ''), /EACCES/],
   ])('fails with an archive folder that %s', async (_what, make, detail) => {
     const path = join(folder.path, 'archives');

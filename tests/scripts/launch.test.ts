@@ -51,7 +51,7 @@ describe('a command on a Node.js that is too old', () => {
     for (const command of commands) {
       const { exitCode, stdout, stderr } = await run(oldNode ?? '', [LAUNCH, command]);
       expect({ command, exitCode, stdout }).toEqual({ command, exitCode: 1, stdout: '' });
-      expect(stderr).toMatch(/^Node\.js 24 or newer is needed, and this is [^\n]+$/);
+      expect(stderr).toMatch(/^Node\.js 24 or newer is required, but this is [^\n]+$/);
     }
   });
 });

@@ -63,7 +63,7 @@ describe('a stdio server that starts before `npm start`', () => {
   it('works as soon as a server is running, reports when it is gone, and finds the next one', async () => {
     const client = await connectStdio();
     const missing =
-      'Start it with `npm start`, or set DATABASE_URL or, for reading alone, BACKEND_URL';
+      'Start it with `npm start`, or set DATABASE_URL, or BACKEND_URL for read-only access';
     expect(await call(client, 'get_dashboard_summary')).toContain(missing);
     expect(await call(client, 'send_backup_report', report)).toMatch(/start it with `npm start`/);
 

@@ -53,7 +53,7 @@ describe('npm run move', () => {
       ),
     });
     expect(stdout).toMatch(/^table +rows\nbackup_runs +1\nbackup_results +0\n/);
-    expect(stdout).toContain('Both databases hold the same. Set DATABASE_URL');
+    expect(stdout).toContain('Both databases are identical. From now on, set DATABASE_URL');
     expect(stdout).toContain('Keep CREDENTIALS_ENCRYPTION_KEY');
     expect(stdout + stderr).not.toContain(new URL(target.url).password || target.url);
     expect(await sql(target.db, 'SELECT id, status FROM backup_runs')).toEqual([
@@ -129,7 +129,7 @@ describe('npm run move', () => {
       cwd: folder,
       env: { DATABASE_URL: 'postgres://127.0.0.1:1/x' },
     });
-    await waitFor(/Address of the target/);
+    await waitFor(/URL of the target/);
     type('postgres://grace:hidden-word@127.0.0.1:1/y\r');
     const { code, output } = await finished;
     expect(code).toBe(1);

@@ -86,7 +86,7 @@ describe('npm start with nothing configured', () => {
     expect((await stat(inData('archives'))).mode & 0o777).toBe(0o700);
   });
 
-  it('refuses a second server on the same DATA_DIR in one line', async () => {
+  it('rejects a second server on the same DATA_DIR in one line', async () => {
     const { code, stderr } = await runScript('start', { cwd: folder.path, env: freePorts });
     expect(code).toBe(1);
     expect(stderr).toMatch(/^[^\n]*DATA_DIR[^\n]*\n$/);
@@ -147,7 +147,7 @@ describe('npm start with a configuration', () => {
     await folder.remove();
   });
 
-  /** Where it is not about the embedded database, which takes longer to start. */
+  /** Without the embedded database, which takes longer to start. */
   const start = async (env: Record<string, string> = {}) => {
     const script = await startIn(folder.path, { DATABASE_URL: database.url, ...env });
     running.push(script);
@@ -156,7 +156,7 @@ describe('npm start with a configuration', () => {
   const refused = (env: Record<string, string>) =>
     runScript('start', { cwd: folder.path, env: { ...freePorts, ...env } });
 
-  it('refuses an INTERNAL_SECRET below 32 characters in one line without its value', async () => {
+  it('rejects an INTERNAL_SECRET below 32 characters in one line without its value', async () => {
     const short = 'only-thirty-one-characters-long';
     const { code, stderr, stdout } = await refused({ INTERNAL_SECRET: short });
     expect(code).toBe(1);
@@ -170,7 +170,7 @@ describe('npm start with a configuration', () => {
     expect(output()).toMatch(/"level":"warn".*API_REQUIRE_AUTH/);
   });
 
-  it('makes up nothing beside a .env, and prefers the process environment to it', async () => {
+  it('generates nothing if there is a .env, and prefers the process environment to it', async () => {
     await writeFile(join(folder.path, '.env'), 'API_REQUIRE_AUTH=false\nLOG_LEVEL=loud\n');
     const { url, output } = await start({ LOG_LEVEL: 'error' });
     expect(await statusOf(`${url}/api/backups`)).toBe(200);
@@ -194,7 +194,9 @@ describe('npm start with a configuration', () => {
     await writeFile(join(folder.path, '.env'), `INTERNAL_SECRET=${'s'.repeat(40)}\n`);
     const { code, stderr } = await refused({ EMBEDDED_DB_PORT: '1024' });
     expect(code).toBe(1);
-    expect(stderr).toMatch(/^EMBEDDED_DB_PASSWORD must be set while EMBEDDED_DB_PORT is[^\n]*\n$/);
+    expect(stderr).toMatch(
+      /^EMBEDDED_DB_PASSWORD must be set, [^\n]* if EMBEDDED_DB_PORT is[^\n]*\n$/,
+    );
   });
 
   it('says in one line what to do about a damaged DATA_DIR', async () => {

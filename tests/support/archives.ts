@@ -15,13 +15,13 @@ import { createRepository, type TestRepository, temporaryFolder } from './git.ts
 
 type EntryHeader = Parameters<ReturnType<typeof pack>['entry']>[0];
 
-/** An archive folder, a scratch folder beside it, and what fills them. */
+/** An archive folder, a scratch folder next to it, and functions to fill them. */
 export interface ArchiveFolder {
   root: string;
   scratch: string;
-  /** For repositories and whatever else a test needs. */
+  /** A folder for repositories and other files of a test. */
   outside: string;
-  /** What is recorded, by repository. */
+  /** The records by repository. */
   records: Map<string, { archive_key: string; archive_sha256: string }>;
   reader(options?: Partial<ArchiveReaderOptions>): ReturnType<typeof createArchiveReader>;
   repository(name: string): Promise<TestRepository>;

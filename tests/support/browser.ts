@@ -1,14 +1,14 @@
 import { request } from 'node:http';
 import { text } from 'node:stream/consumers';
 
-/** What a browser was shown. */
+/** A page as shown by a browser. */
 export interface Shown {
   status: number;
   headers: Record<string, string | string[] | undefined>;
   text: string;
 }
 
-/** Asks a loopback server as a browser would; `host` stands for the name in the address bar. */
+/** Requests a page from a loopback server like a browser; `host` is the name in the address bar. */
 export async function visit(
   url: string,
   { host, method = 'GET' }: VisitOptions = {},

@@ -8,7 +8,7 @@ const project = resolve(import.meta.dirname, '../..');
 /** The platform's command line. */
 export const vercelCli = join(project, 'tests/build/vercel-cli/node_modules/.bin/vercel');
 
-/** Is the platform's command line here? Without it what it makes of our build is not tested. */
+/** Whether the platform's command line is installed. Tests that need it are skipped otherwise. */
 export const hasVercelCli = existsSync(vercelCli);
 if (!hasVercelCli) {
   console.warn(
@@ -16,7 +16,7 @@ if (!hasVercelCli) {
   );
 }
 
-/** What a build is made from: what `vercel deploy` uploads. */
+/** The input of a build: what `vercel deploy` uploads. */
 const sources = readFileSync(join(project, '.vercelignore'), 'utf8')
   .split('\n')
   .filter((line) => line.startsWith('!/'))
@@ -27,7 +27,7 @@ export interface BuiltProject {
   folder: string;
   /** The folder in it of the Build Output API. */
   output: string;
-  /** What the build said. */
+  /** The output of the build. */
   log: string;
   remove(): Promise<void>;
 }

@@ -29,7 +29,7 @@ export interface ScriptedStep {
   error?: { code?: number; message: string };
 }
 
-/** Has the gateway's chat models say these steps, one a request, beginning with the first. */
+/** Makes the gateway's chat models respond with these steps, one per request. */
 export function scriptChat(gateway: Gateway, ...steps: ScriptedStep[]): void {
   const left = [...steps];
   gateway.routes.set('/chat/completions', (_request, response) => {
@@ -90,7 +90,7 @@ export async function emptyChat(db: Database): Promise<void> {
   await sql(db, 'TRUNCATE chat_sessions, chat_messages, gateway_connections CASCADE');
 }
 
-/** What one request sent to the model. */
+/** The messages that one request sent to the model. */
 export function sentTo(gateway: Gateway, request: number) {
   const { body } = gateway.requestsTo('/chat/completions')[request] ?? {};
   return (body?.messages ?? []) as { role: string; content: string; tool_call_id?: string }[];
@@ -154,7 +154,7 @@ export interface EventReader {
   until<Type extends ChatEvent['type']>(type: Type): Promise<Extract<ChatEvent, { type: Type }>>;
   /** Resolves with all events when the answer has ended. */
   ended: Promise<ChatEvent[]>;
-  /** Goes away in mid-stream. */
+  /** Disconnects during the stream. */
   leave(): Promise<void>;
 }
 
@@ -203,7 +203,7 @@ export async function askStream(
   };
 }
 
-/** Looks until there is something. */
+/** Polls until there is a result. */
 export function waitFor<Value>(
   look: () => Value | null | Promise<Value | null>,
   what: string,

@@ -4,7 +4,7 @@ import type { Clock } from '../../lib/clock.ts';
 export interface TestClock extends Clock {
   /** Moves time forward and wakes the sleepers whose time has come, in their order. */
   advance(ms: number): void;
-  /** How many sleep now. */
+  /** The number of current sleepers. */
   sleepers(): number;
 }
 

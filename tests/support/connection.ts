@@ -1,6 +1,6 @@
 import { Client } from 'pg';
 
-/** A separate connection to a database, for plain SQL as another program would send it. */
+/** A separate connection to a database, for plain SQL like that of another program. */
 export async function connect(url: string): Promise<Client> {
   const client = new Client({ connectionString: url });
   await client.connect();

@@ -3,20 +3,17 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inject } from 'vitest';
-import { systemClock } from '../../lib/clock.ts';
+import { type Clock, systemClock } from '../../lib/clock.ts';
 import type { Database } from '../../lib/database/database.ts';
-import {
-  type EmbeddedDatabase,
-  type EmbeddedDatabaseOptions,
-  openEmbeddedDatabase,
-} from '../../lib/database/embedded/open.ts';
+import { type EmbeddedDatabase, openEmbeddedDatabase } from '../../lib/database/embedded/open.ts';
+import type { PortOptions } from '../../lib/database/embedded/server.ts';
 import { openDatabase } from '../../lib/database/open.ts';
 import { createLog, type Log } from '../../lib/log.ts';
 import { connect, databaseUrl } from './connection.ts';
 import { copyTemplate, type Template } from './embedded-templates.ts';
 import { neonUrl, startNeonEndpoint } from './neon-http.ts';
 
-/** A database that a test file has for itself. */
+/** A separate database for a test file. */
 export interface TestDatabase {
   readonly db: Database;
   /** Where `connect` reaches the same data with plain SQL. */
@@ -66,15 +63,13 @@ export async function createNeon(options: TestDatabaseOptions = {}): Promise<Tes
 /** A fresh embedded database. */
 export async function createEmbedded({
   migrated = true,
-  ...options
-}: TestDatabaseOptions & Partial<EmbeddedDatabaseOptions> = {}): Promise<
+  listen = null,
+  clock = systemClock,
+}: TestDatabaseOptions & { listen?: PortOptions | null; clock?: Clock } = {}): Promise<
   TestDatabase & { db: EmbeddedDatabase; dataDir: string }
 > {
   const dataDir = await makeDataDir(migrated ? 'migrated' : 'empty');
-  const db = await openEmbeddedDatabase({
-    ...{ dataDir, listen: null, log: silentLog, clock: systemClock },
-    ...options,
-  });
+  const db = await openEmbeddedDatabase({ dataDir, listen, log: silentLog, clock });
   return {
     db,
     dataDir,

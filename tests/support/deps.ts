@@ -22,7 +22,7 @@ export interface LogRecord {
 
 export interface TestDeps<Config = LocalConfig> extends Deps<Config> {
   clock: TestClock;
-  /** What was logged so far, at every level. */
+  /** Everything logged so far, at every level. */
   logged: LogRecord[];
   /** Resolves when all work that was handed to `waitUntil` so far has settled. */
   settled(): Promise<void>;

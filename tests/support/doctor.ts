@@ -20,7 +20,7 @@ export interface Examination {
   features(status: Report['features'][number]['status']): string[];
 }
 
-/** What the doctor says of variables as a deployment has them, or as a folder with a `.env` has them. */
+/** Runs the doctor with the variables of a deployment, or of a folder with a `.env`. */
 export async function examineWith(
   environment: Environment,
   {

@@ -4,13 +4,13 @@ import type { Database } from '../../lib/database/database.ts';
 import { openDatabase } from '../../lib/database/open.ts';
 import { silentLog } from './databases.ts';
 
-/** A database whose server does not listen. Its address holds words that no answer may show. */
+/** A database whose server does not listen. Its URL contains words that no response may contain. */
 export async function openDownDatabase(): Promise<Database> {
   const url = `postgres://nobody:hunter2@127.0.0.1:${await findClosedPort()}/nothing`;
   return openDatabase({ url, fetch, log: silentLog });
 }
 
-/** What an answer must not show of the database above. */
+/** What a response must not reveal about the database above. */
 export const downDatabaseWords = /ECONN|127\.0\.0\.1|hunter2|nobody|nothing/;
 
 /** A port that was free a moment ago: nothing listens there. */

@@ -31,7 +31,7 @@ export async function loadEmbeddedPostgres(folder: string): Promise<typeof Embed
   return (await import(entry.href)).default;
 }
 
-/** May every user pass through a folder and all that it is in? */
+/** Whether every user may traverse a folder and its parents. */
 function isReachable(folder: string): boolean {
   if ((statSync(folder).mode & 0o001) === 0) return false;
   return dirname(folder) === folder || isReachable(dirname(folder));

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 
-/** What can be wrong with a part that is reached over TCP. */
+/** Faults of a service that is reached over TCP. */
 export const faults = ['refuses', 'hangs', 'resets', 'garbage', 'page', 'slow'] as const;
 
 /**
@@ -11,7 +11,7 @@ export const faults = ['refuses', 'hangs', 'resets', 'garbage', 'page', 'slow'] 
  */
 export type Fault = (typeof faults)[number];
 
-/** A TCP proxy in front of a real part, which does to its connections what a network may do. */
+/** A TCP proxy in front of a real service that simulates network faults. */
 export interface FaultProxy {
   /** `127.0.0.1:<port>`, in place of the part's own. */
   readonly host: string;
@@ -20,14 +20,14 @@ export interface FaultProxy {
   accepted(): number;
   /** Connections that are open now. */
   open(): number;
-  /** From now on. Resolves when it is so. */
+  /** Sets the fault. Resolves when it is in effect. */
   break(fault: Fault): Promise<void>;
   /** Lets everything pass again. What hung is cut: a network that lost its state does not find it again. */
   repair(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** How much later a piece of an answer comes from a slow part. */
+/** The delay of each piece of a response from a slow service. */
 const SLOW_MS = 300;
 
 /** No HTTP, and in Postgres's protocol a message of no kind, after which follows nonsense. */

@@ -14,7 +14,7 @@ export interface GatewayModel {
   dimensions?: number;
 }
 
-/** How the gateway answers one call instead of as it should. */
+/** A scripted response to one call. */
 export interface ScriptedAnswer {
   status?: number;
   headers?: Record<string, string>;
@@ -43,19 +43,19 @@ export interface Gateway {
   embeddingModels: GatewayModel[];
   /** Does a model list leave out the dimensions? */
   hidesDimensions: boolean;
-  /** What /auth/keys gives for any code. */
+  /** The key that /auth/keys returns for any code. */
   issuedKey: string;
   /** Answers of the next calls of a path, in their order, whatever the key: `/embeddings`. */
   next: Map<string, ScriptedAnswer[]>;
-  /** The status with which every call with a key is refused. */
+  /** The status with which every call with a key is rejected. */
   refusedKeys: Map<string, number>;
-  /** The answer to every call while it is set. */
+  /** The response to every call while it is set. */
   always: ScriptedAnswer | null;
   /** Adds an answer for the next call of a path. */
   script(path: string, ...answers: ScriptedAnswer[]): void;
   /** The requests of one path. */
   requestsTo(path: string): GatewayRequest[];
-  /** Serves a path that the stand-in lacks, such as /chat/completions. */
+  /** Serves an additional path, such as /chat/completions. */
   routes: Map<string, (request: GatewayRequest, response: ServerResponse) => void>;
   close(): Promise<void>;
 }

@@ -16,7 +16,7 @@ export interface MemoryKeychain extends Keychain {
   entries: Map<string, string>;
   /** Why each call fails; null while it works. */
   fault: string | null;
-  /** Takes values and gives back something else, as a keychain does that forgets. */
+  /** Accepts values and returns something else, like a keychain that loses them. */
   forgets: boolean;
 }
 

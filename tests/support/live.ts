@@ -22,7 +22,7 @@ export interface LiveServer extends Pick<RunningServer, 'url' | 'port'> {
   deps: TestDeps;
   /** Ends the clients and the server as a shutdown does. */
   shutDown(): Promise<void>;
-  /** Ends everything, waiting for nobody. */
+  /** Ends everything without waiting. */
   close(): Promise<void>;
 }
 
@@ -49,7 +49,7 @@ export async function startLive(
     shutDown,
     async close() {
       const closed = shutDown();
-      // Nobody is waited for.
+      // Without waiting for clients.
       while (!(await Promise.race([closed.then(() => true), turn()]))) deps.clock.advance(10_000);
     },
   };

@@ -22,7 +22,7 @@ export interface LoginBench {
   config: GitHostConfig;
   connection: GitHostConnection;
   store: LoginStore;
-  /** What was said to the person. */
+  /** The output shown to the user. */
   notices: string[];
   remove(): Promise<void>;
 }
@@ -113,7 +113,7 @@ export function openTestSession(bench: LoginBench, options: TestSessionOptions =
   };
 }
 
-/** Resolves when as many sleep on the clock as are waited for. */
+/** Resolves when the clock has this many sleepers. */
 export async function untilSleeping(
   { clock }: Pick<LoginBench, 'clock'>,
   count = 1,

@@ -90,7 +90,7 @@ export function decide(
   return server.post('/chat/confirm', { confirm_id, approve }, username);
 }
 
-/** That a confirmation is past deciding: it says so, and in Redis its state is this. */
+/** Expects that a confirmation can no longer be decided, and has this state in Redis. */
 export async function expectState(
   { server, redis }: { server: ChatServer; redis: UpstashRest | null },
   confirm_id: string,

@@ -20,7 +20,7 @@ export interface MailRequest {
   mail: SentMail;
 }
 
-/** What the service does with a request instead of answering as it should. */
+/** A fault of the service. */
 export type MailFault =
   | { status: number; body?: unknown; headers?: Record<string, string> }
   /** `hang` never answers; `lost` takes the mail and cuts the connection before the answer. */
@@ -33,7 +33,7 @@ export interface MailService {
   /** Variables that point the observatory to it, with two addresses allowed. */
   environment: Environment;
   requests: MailRequest[];
-  /** What was really mailed: of the requests with one key the first. */
+  /** The mails that were sent: the first request of each key. */
   delivered: SentMail[];
   /** Faults of the next requests, in their order; null for none. */
   faults: (MailFault | null)[];

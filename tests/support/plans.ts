@@ -11,7 +11,7 @@ interface Plan {
   Plans?: Plan[];
 }
 
-/** Rows that each table was asked for, by the deepest nodes of a plan. */
+/** The number of rows read from each table, by the leaf nodes of a plan. */
 function rowsRead(plan: Plan, found: Record<string, number> = {}): Record<string, number> {
   const table = plan['Relation Name'];
   if (table !== undefined) {

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 
-/** A client that says what a test says, byte for byte. */
+/** A client that sends exactly the given bytes. */
 export interface RawClient {
   socket: Socket;
   send(text: string): void;

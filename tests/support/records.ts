@@ -78,7 +78,7 @@ export async function truncate(db: Database, tables: string): Promise<void> {
   );
 }
 
-/** How many logs the planner of the database itself supposes. */
+/** The planner's own estimate of the number of logs. */
 export async function plannersEstimate(db: Database): Promise<number> {
   type Explained = [{ Plan: { 'Plan Rows': number } }];
   const [row] = await sql<{ 'QUERY PLAN': string | Explained }>(

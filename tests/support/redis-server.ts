@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { decodeReply, encodeCommand, type Reply } from './resp.ts';
 
-/** Is there a `redis-server` on this machine? Without one the tests on Redis are skipped. */
+/** Whether there is a `redis-server` on this machine. The tests on Redis are skipped otherwise. */
 export const hasRedisServer = spawnSync('redis-server', ['--version']).status === 0;
 if (!hasRedisServer) console.warn('redis-server is not installed: tests on Redis are skipped');
 

@@ -24,8 +24,8 @@ export interface ScriptedServer {
 }
 
 /**
- * A server on 127.0.0.1 that answers as a test says, and remembers what it was asked. A body that is not
- * text is sent as JSON.
+ * A server on 127.0.0.1 with scripted responses that records its requests. A body that is not text is sent as
+ * JSON.
  */
 export async function startScriptedServer(
   answer: (request: ReceivedRequest) => ScriptedAnswer,

@@ -16,7 +16,7 @@ import { createRedactor } from '../../lib/security/redaction/redactor.ts';
 import { silentLog } from './databases.ts';
 import { sql, truncate } from './records.ts';
 
-/** A gateway that nobody has a key for. */
+/** A gateway without any keys. */
 const withoutGateway: Pick<SearchDeps, 'client' | 'resolveKeys'> = {
   client: {
     embedTexts: () => Promise.reject(new Error('no key was resolved')),
@@ -43,7 +43,7 @@ export function ask(
       semanticWeight: 1,
       rerankModel: null,
       investigationsOf: null,
-      // What is found does not depend on how busy the machine is.
+      // Results must not depend on how busy the machine is.
       budgetMs: 60_000,
       ...request,
     },

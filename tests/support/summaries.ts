@@ -14,7 +14,7 @@ const counted = {
     FROM backup_results GROUP BY 1 HAVING sum(archive_size_bytes) <> 0`,
 };
 
-/** Every figure in which a summary differs from a count over its table, as this connection sees both. */
+/** Every total in which a summary differs from a count over its table, as seen by this connection. */
 export async function findWrongFigures(client: Client): Promise<unknown[]> {
   const wrong: unknown[] = [];
   for (const table of ['logs', 'results'] as const) {

@@ -29,7 +29,7 @@ export function testTool(
   });
 }
 
-/** Deps of tools for a test: those that are not given fail when they are used. */
+/** Deps of tools for a test. Those that are not given throw when they are used. */
 export function createTestToolDeps(given: Partial<ToolDeps>): ToolDeps & { clock: TestClock } {
   const absent = (name: string) =>
     new Proxy(

@@ -6,7 +6,7 @@ import { type ScriptedAnswer, startScriptedServer } from './scripted-server.ts';
 
 const deploymentRequest = z.object({ files: z.array(z.object({ file: z.string() })) });
 
-/** What the platform's API says to its command line; whatever else it is asked is answered with `{}`. */
+/** Responses of the platform's API to its command line. Everything else gets `{}`. */
 const answers: [RegExp, unknown][] = [
   [/^\/v2\/user/, { user: { id: 'u', username: 'ada', email: 'ada@example.com' } }],
   [/^\/teams\//, { id: 'team_test', slug: 'team', name: 'team' }],
@@ -22,7 +22,7 @@ const answers: [RegExp, unknown][] = [
 
 /**
  * Deploys a folder by the platform's command line to a stand-in of its API. Returns the paths of the files
- * that it sends. Throws when the command line refuses the folder.
+ * that it sends. Throws if the command line rejects the folder.
  */
 export async function deployToStandIn(folder: string, options: string[] = []): Promise<string[]> {
   const api = await startScriptedServer(({ path }): ScriptedAnswer => {

@@ -14,7 +14,7 @@ import { type NeonEndpoint, neonUrl, startNeonEndpoint } from './neon-http.ts';
 import { observatoryEnvironment } from './observatory-client.ts';
 import { startUpstashRest, type UpstashRest } from './upstash-rest.ts';
 
-/** What docs/deploy.md tells to write into `wrangler.jsonc`. */
+/** The content of `wrangler.jsonc` in docs/deploy.md. */
 function readConfiguration(): { compatibility_date: string; compatibility_flags: string[] } {
   const [, json] =
     /```json\n(\{[^`]*"dist\/isolate\.js"[^`]*)```/.exec(readFileSync('docs/deploy.md', 'utf8')) ??
@@ -33,7 +33,7 @@ export interface Workerd {
   gateway: Gateway;
   /** The log records that workerd wrote. */
   logged: Record<string, unknown>[];
-  /** The hosts that workerd asked something, each once. */
+  /** The distinct hosts that workerd sent requests to. */
   asked: Set<string>;
   close(): Promise<void>;
 }
@@ -57,7 +57,7 @@ export async function startWorkerd(
     modules: [{ type: 'ESModule', path: 'isolate.js', contents: await bundleIsolate() }],
     compatibilityDate: configuration.compatibility_date,
     compatibilityFlags: configuration.compatibility_flags,
-    // Past the proxy of the library, which would not pass on that a client is gone.
+    // Bypasses the proxy of the library, which does not forward disconnects.
     unsafeDirectSockets: [{ host: '127.0.0.1', port: 0 }],
     bindings: {
       ...observatoryEnvironment,
@@ -75,7 +75,7 @@ export async function startWorkerd(
       const send = new URL(url).host.endsWith('.neon.tech') ? neon.fetch : fetch;
       const body = method === 'GET' ? null : await request.arrayBuffer();
       const answer = await send(url, { method, headers: [...headers], body });
-      // What comes was inflated on the way.
+      // The response was already decompressed.
       const given = [...answer.headers].filter(([name]) => name !== 'content-encoding');
       return new MiniflareResponse(answer.body as never, { status: answer.status, headers: given });
     },

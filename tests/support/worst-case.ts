@@ -1,7 +1,7 @@
 import type { Database } from '../../lib/database/database.ts';
 import { empty, sql } from './records.ts';
 
-/** A run in which 200 repositories failed as they do: three causes, each with two short log lines. */
+/** A realistic run with 200 failed repositories: three causes, each with two short log lines. */
 export async function fillWithTwoHundredFailures(db: Database): Promise<void> {
   await empty(db);
   await sql(
@@ -36,8 +36,9 @@ export async function fillWithTwoHundredFailures(db: Database): Promise<void> {
 }
 
 /**
- * About the most that other writers may have stored, in a run 3650: names of 10,000 characters, texts of 40 KiB that JSON
- * doubles or worse, 200 different errors, 200 fixes of one run, a run a day for ten years.
+ * About the largest data that other writers may have stored, in run 3650: names of 10,000 characters, texts
+ * of 40 KiB that JSON doubles or worse, 200 different errors, 200 fixes of one run, a run a day for ten
+ * years.
  */
 export async function fillWithWorstCase(db: Database): Promise<void> {
   await empty(db);

@@ -21,7 +21,7 @@ export interface HostInstallation {
   selection: 'all' | 'selected';
   /** Full names. */
   repositories: string[];
-  /** Its repositories are then not to be had. */
+  /** Its repositories are then unavailable. */
   suspended?: boolean;
 }
 
@@ -57,7 +57,7 @@ interface Grant {
   ofApp: boolean;
 }
 
-/** Everything that the stand-in host knows; tests change it while it runs. */
+/** The state of the stand-in host. Tests change it while it runs. */
 export interface GitHostState {
   clock: Clock;
   /** Client ids of apps. */
@@ -137,7 +137,7 @@ export function grantAppToken(state: GitHostState, login: string, clientId: stri
   };
 }
 
-/** Who a request's Authorization header belongs to; null for nobody. */
+/** The account of a request's Authorization header; null if there is none. */
 export function findGrant(
   state: GitHostState,
   authorization: string | null | undefined,
