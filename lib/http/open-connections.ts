@@ -115,7 +115,7 @@ export function chooseConnectionLimits(
 }
 
 /** Whether the limit per address applies to this address. */
-export function hasOwnLimit(address: string, { shared }: ConnectionLimits): boolean {
+function hasOwnLimit(address: string, { shared }: ConnectionLimits): boolean {
   return !isInNetworks(address, shared);
 }
 

@@ -11,8 +11,6 @@ import { getBackupMetrics, getDashboardSummary, getSystemHealth } from './overvi
 import { getBackupRunDetails, listBackupRuns, listTrackedRepositories } from './run-tools.ts';
 import type { Tool } from './tool.ts';
 
-export { describeTool } from './describe-tool.ts';
-
 /** THE list of tools. */
 export const tools: readonly Tool[] = [
   getSystemHealth,

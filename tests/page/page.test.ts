@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { AxeBuilder } from '@axe-core/playwright';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -10,6 +11,8 @@ import { insertLog, insertResult, insertRun } from '../support/records.ts';
 
 // A real browser on the server of `npm start`.
 
+const CHROMIUM = '/usr/bin/chromium';
+
 const HOSTILE = '<script>document.title="taken"</script>\u202Egpj.exe';
 /** Chromium tries to reach its own services otherwise. */
 const args = [
@@ -17,184 +20,191 @@ const args = [
   ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
 ];
 
-let browser: Browser;
-let database: TestDatabase;
-let server: LocalServer;
-let context: BrowserContext;
-let page: Page;
-/** What the browser complained of: errors of scripts and refusals by the page's own policy. */
-let complaints: string[];
-
-beforeAll(async () => {
-  await buildPageWhenStale(() => undefined);
-  [browser, database] = await Promise.all([
-    chromium.launch({ executablePath: '/usr/bin/chromium', args }),
-    createEmbedded(),
-  ]);
-  server = await startLocalServer({
-    ...observatoryEnvironment,
-    DATABASE_URL: database.url,
-    INTERNAL_SECRET: TEST_SECRET,
-    PATH: process.env.PATH,
-    PORT: '0',
-    LOG_LEVEL: 'error',
-  });
-});
-afterAll(async () => {
-  await Promise.all([browser.close(), server.close()]);
-  await database.close();
-});
-beforeEach(async () => {
-  complaints = [];
-  context = await browser.newContext();
-  page = await context.newPage();
-  page.on('pageerror', (error) => complaints.push(error.message));
-  page.on('console', (message) => {
-    if (message.type() === 'error') complaints.push(message.text());
-  });
-});
-afterEach(() => context.close());
-
-async function open(path: string): Promise<void> {
-  await page.goto(`${server.url}${path}`);
-}
-
-async function logIn(): Promise<void> {
-  await page.goto(server.issueLoginLink() ?? '');
-  await page.getByRole('heading', { name: 'Overview' }).waitFor();
-}
-
-const heading = (name: string | RegExp) => page.getByRole('heading', { name, level: 1 });
-
-describe('logging in', () => {
-  it('works by the printed link, once', async () => {
-    const link = server.issueLoginLink() ?? '';
-    await page.goto(link);
-    await heading('Overview').waitFor();
-    expect(page.url()).toBe(`${server.url}/app/`);
-    await context.clearCookies();
-    await page.goto('about:blank');
-    await page.goto(link);
-    await page.getByText('This login link was used already').waitFor();
-  });
-
-  it('works by password, and leads to the page that was asked for', async () => {
-    await open('/app/runs');
-    await page.getByLabel('User name').fill(ADA.username);
-    await page.getByRole('textbox', { name: 'Password' }).fill('wrong');
-    await page.getByRole('button', { name: 'Log in' }).click();
-    await page.getByText('Wrong user name or password').waitFor();
-    await page.getByRole('textbox', { name: 'Password' }).fill(ADA.password);
-    await page.getByRole('button', { name: 'Log in' }).click();
-    await heading('Runs').waitFor();
-    expect(page.url()).toBe(`${server.url}/app/runs`);
-  });
-
-  it('ends by logging out', async () => {
-    await logIn();
-    await page.getByRole('button', { name: 'Account' }).click();
-    await page.getByRole('menuitem', { name: 'Log out' }).click();
-    await page.getByRole('button', { name: 'Log in' }).waitFor();
-    await open('/app/');
-    await page.getByRole('button', { name: 'Log in' }).waitFor();
-  });
-});
-
-it('is what a browser gets at the address of the server', async () => {
-  await open('/');
-  await page.getByRole('button', { name: 'Log in' }).waitFor();
-  expect(new URL(page.url()).pathname).toBe('/app/login');
-});
-
-it('says what to do while there is no backup', async () => {
-  await logIn();
-  await page.getByText('npm run worker -- run --source').waitFor();
-});
-
-describe('with backups', () => {
-  let good: number;
-  let bad: number;
+describe.skipIf(!existsSync(CHROMIUM))('the page (skipped without /usr/bin/chromium)', () => {
+  let browser: Browser;
+  let database: TestDatabase;
+  let server: LocalServer;
+  let context: BrowserContext;
+  let page: Page;
+  /** What the browser complained of: errors of scripts and refusals by the page's own policy. */
+  let complaints: string[];
 
   beforeAll(async () => {
-    const { db } = database;
-    good = await insertRun(db, { status: 'completed', total_repos: 2, successful: 2 });
-    await insertResult(db, good, 'acme/api', { status: 'completed' });
-    bad = await insertRun(db, { status: 'completed', total_repos: 2, successful: 1, failed: 1 });
-    await insertResult(db, bad, 'acme/web', { status: 'failed', error_message: HOSTILE });
-    await insertLog(db, { run_id: bad, level: 'error', message: HOSTILE, repository: 'acme/web' });
-    await insertLog(db, { run_id: bad, level: 'info', message: 'x'.repeat(10_000) });
-  });
-
-  it('states the worst truth first', async () => {
-    await logIn();
-    const state = page.getByRole('status', { name: 'State of the backups' });
-    await state.getByText('1 of 2 repositories failed in the last run').waitFor();
-    await state.getByRole('link', { name: `See run #${bad}` }).click();
-    await heading(`Run #${bad}`).waitFor();
-    await page.getByText('With failures').waitFor();
-  });
-
-  it('shows what others wrote as text', async () => {
-    await logIn();
-    await open(`/app/runs/${bad}`);
-    await page.getByRole('log').getByText('gpj.exe').waitFor();
-    await open('/app/logs');
-    await page.getByRole('log').getByText('gpj.exe').waitFor();
-    expect(await page.title()).toBe('Logs · Backup Observatory');
-    expect(complaints).toEqual([]);
-  });
-
-  it('shows a log when it is written, by the filters of the address', async () => {
-    await logIn();
-    await open('/app/logs?level=warn');
-    await page.getByText('Live', { exact: true }).waitFor();
-    await insertLog(database.db, {
-      run_id: bad,
-      level: 'warn',
-      message: 'the disk is nearly full',
+    await buildPageWhenStale(() => undefined);
+    [browser, database] = await Promise.all([
+      chromium.launch({ executablePath: CHROMIUM, args }),
+      createEmbedded(),
+    ]);
+    server = await startLocalServer({
+      ...observatoryEnvironment,
+      DATABASE_URL: database.url,
+      INTERNAL_SECRET: TEST_SECRET,
+      PATH: process.env.PATH,
+      PORT: '0',
+      LOG_LEVEL: 'error',
     });
-    await page.getByRole('log').getByText('the disk is nearly full').waitFor();
-    expect(await page.getByRole('log').getByText('gpj.exe').count()).toBe(0);
+  });
+  afterAll(async () => {
+    await Promise.all([browser.close(), server.close()]);
+    await database.close();
+  });
+  beforeEach(async () => {
+    complaints = [];
+    context = await browser.newContext();
+    page = await context.newPage();
+    page.on('pageerror', (error) => complaints.push(error.message));
+    page.on('console', (message) => {
+      if (message.type() === 'error') complaints.push(message.text());
+    });
+  });
+  afterEach(() => context.close());
+
+  async function open(path: string): Promise<void> {
+    await page.goto(`${server.url}${path}`);
+  }
+
+  async function logIn(): Promise<void> {
+    await page.goto(server.issueLoginLink() ?? '');
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+  }
+
+  const heading = (name: string | RegExp) => page.getByRole('heading', { name, level: 1 });
+
+  describe('logging in', () => {
+    it('works by the printed link, once', async () => {
+      const link = server.issueLoginLink() ?? '';
+      await page.goto(link);
+      await heading('Overview').waitFor();
+      expect(page.url()).toBe(`${server.url}/app/`);
+      await context.clearCookies();
+      await page.goto('about:blank');
+      await page.goto(link);
+      await page.getByText('This login link was used already').waitFor();
+    });
+
+    it('works by password, and leads to the page that was asked for', async () => {
+      await open('/app/runs');
+      await page.getByLabel('User name').fill(ADA.username);
+      await page.getByRole('textbox', { name: 'Password' }).fill('wrong');
+      await page.getByRole('button', { name: 'Log in' }).click();
+      await page.getByText('Wrong user name or password').waitFor();
+      await page.getByRole('textbox', { name: 'Password' }).fill(ADA.password);
+      await page.getByRole('button', { name: 'Log in' }).click();
+      await heading('Runs').waitFor();
+      expect(page.url()).toBe(`${server.url}/app/runs`);
+    });
+
+    it('ends by logging out', async () => {
+      await logIn();
+      await page.getByRole('button', { name: 'Account' }).click();
+      await page.getByRole('menuitem', { name: 'Log out' }).click();
+      await page.getByRole('button', { name: 'Log in' }).waitFor();
+      await open('/app/');
+      await page.getByRole('button', { name: 'Log in' }).waitFor();
+    });
   });
 
-  const places = ['/app/', '/app/runs', '/app/repositories', '/app/logs', '/app/login'];
-  describe.each(['light', 'dark'] as const)('in the %s theme', (colorScheme) => {
-    it.each([...places, 'a run'])('%s has no violation that axe finds', async (place) => {
+  it('is what a browser gets at the address of the server', async () => {
+    await open('/');
+    await page.getByRole('button', { name: 'Log in' }).waitFor();
+    expect(new URL(page.url()).pathname).toBe('/app/login');
+  });
+
+  it('says what to do while there is no backup', async () => {
+    await logIn();
+    await page.getByText('npm run worker -- run --source').waitFor();
+  });
+
+  describe('with backups', () => {
+    let good: number;
+    let bad: number;
+
+    beforeAll(async () => {
+      const { db } = database;
+      good = await insertRun(db, { status: 'completed', total_repos: 2, successful: 2 });
+      await insertResult(db, good, 'acme/api', { status: 'completed' });
+      bad = await insertRun(db, { status: 'completed', total_repos: 2, successful: 1, failed: 1 });
+      await insertResult(db, bad, 'acme/web', { status: 'failed', error_message: HOSTILE });
+      await insertLog(db, {
+        run_id: bad,
+        level: 'error',
+        message: HOSTILE,
+        repository: 'acme/web',
+      });
+      await insertLog(db, { run_id: bad, level: 'info', message: 'x'.repeat(10_000) });
+    });
+
+    it('states the worst truth first', async () => {
       await logIn();
-      await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
-      await open(place === 'a run' ? `/app/runs/${bad}` : place);
-      await page.getByRole('heading', { level: 1 }).waitFor();
-      await page.waitForLoadState('networkidle').catch(() => undefined);
-      const { violations } = await new AxeBuilder({ page }).analyze();
-      expect(
-        violations.map(({ id, nodes }) => [
-          id,
-          ...nodes.map((it) => it.any[0]?.message ?? it.html),
-        ]),
-      ).toEqual([]);
+      const state = page.getByRole('status', { name: 'State of the backups' });
+      await state.getByText('1 of 2 repositories failed in the last run').waitFor();
+      await state.getByRole('link', { name: `See run #${bad}` }).click();
+      await heading(`Run #${bad}`).waitFor();
+      await page.getByText('With failures').waitFor();
+    });
+
+    it('shows what others wrote as text', async () => {
+      await logIn();
+      await open(`/app/runs/${bad}`);
+      await page.getByRole('log').getByText('gpj.exe').waitFor();
+      await open('/app/logs');
+      await page.getByRole('log').getByText('gpj.exe').waitFor();
+      expect(await page.title()).toBe('Logs · Backup Observatory');
       expect(complaints).toEqual([]);
     });
-  });
 
-  it('survives a reload at the width of a phone, without scrolling sideways', async () => {
-    await page.setViewportSize({ width: 390, height: 800 });
-    await logIn();
-    await open(`/app/runs/${bad}`);
-    await page.reload();
-    await heading(`Run #${bad}`).waitFor();
-    const width = await page.evaluate<number>('document.documentElement.scrollWidth');
-    expect(width).toBeLessThanOrEqual(390);
-  });
+    it('shows a log when it is written, by the filters of the address', async () => {
+      await logIn();
+      await open('/app/logs?level=warn');
+      await page.getByText('Live', { exact: true }).waitFor();
+      await insertLog(database.db, {
+        run_id: bad,
+        level: 'warn',
+        message: 'the disk is nearly full',
+      });
+      await page.getByRole('log').getByText('the disk is nearly full').waitFor();
+      expect(await page.getByRole('log').getByText('gpj.exe').count()).toBe(0);
+    });
 
-  it('leads everywhere by keyboard', async () => {
-    await logIn();
-    await page.keyboard.press('Control+k');
-    await page.getByRole('textbox', { name: 'Go to' }).waitFor();
-    await page.keyboard.type('Repo');
-    await page.getByRole('button', { name: 'Repositories' }).waitFor();
-    await page.keyboard.press('ArrowDown');
-    await page.keyboard.press('Enter');
-    await heading('Repositories').waitFor();
-    await page.getByText('acme/api').waitFor();
+    const places = ['/app/', '/app/runs', '/app/repositories', '/app/logs', '/app/login'];
+    describe.each(['light', 'dark'] as const)('in the %s theme', (colorScheme) => {
+      it.each([...places, 'a run'])('%s has no violation that axe finds', async (place) => {
+        await logIn();
+        await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+        await open(place === 'a run' ? `/app/runs/${bad}` : place);
+        await page.getByRole('heading', { level: 1 }).waitFor();
+        await page.waitForLoadState('networkidle').catch(() => undefined);
+        const { violations } = await new AxeBuilder({ page }).analyze();
+        expect(
+          violations.map(({ id, nodes }) => [
+            id,
+            ...nodes.map((it) => it.any[0]?.message ?? it.html),
+          ]),
+        ).toEqual([]);
+        expect(complaints).toEqual([]);
+      });
+    });
+
+    it('survives a reload at the width of a phone, without scrolling sideways', async () => {
+      await page.setViewportSize({ width: 390, height: 800 });
+      await logIn();
+      await open(`/app/runs/${bad}`);
+      await page.reload();
+      await heading(`Run #${bad}`).waitFor();
+      const width = await page.evaluate<number>('document.documentElement.scrollWidth');
+      expect(width).toBeLessThanOrEqual(390);
+    });
+
+    it('leads everywhere by keyboard', async () => {
+      await logIn();
+      await page.keyboard.press('Control+k');
+      await page.getByRole('textbox', { name: 'Go to' }).waitFor();
+      await page.keyboard.type('Repo');
+      await page.getByRole('button', { name: 'Repositories' }).waitFor();
+      await page.keyboard.press('ArrowDown');
+      await page.keyboard.press('Enter');
+      await heading('Repositories').waitFor();
+      await page.getByText('acme/api').waitFor();
+    });
   });
 });
