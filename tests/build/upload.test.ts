@@ -34,10 +34,12 @@ describe.skipIf(!hasVercelCli)('vercel deploy', () => {
       'lib/b/c.ts',
       'package-lock.json',
       'scripts/d/e.ts',
+      'web/src/main.tsx',
     ];
     const kept = ['.data/local.env', '.data/postgres/PG_VERSION', '.data/archives/a.bundle'];
+    const made = ['web/dist/index.html', 'web/node_modules/a/index.js'];
     const own = ['.env', '.env.local', 'deploy.env', 'other/deploy.env', 'credentials.json'];
-    for (const path of [...needed, ...kept, ...own]) await put(path);
+    for (const path of [...needed, ...kept, ...own, ...made]) await put(path);
     expect(await deployToStandIn(folder.path)).toEqual(
       [...needed, '.npmrc', 'package.json', 'vercel.json'].sort(),
     );

@@ -39,7 +39,10 @@ export interface BuiltProject {
 export async function buildProject(by: 'vercel' | 'npm'): Promise<BuiltProject> {
   const folder = await mkdtemp(join(tmpdir(), 'build-'));
   for (const name of ['.vercelignore', ...sources]) {
-    await cp(join(project, name), join(folder, name), { recursive: true });
+    await cp(join(project, name), join(folder, name), {
+      recursive: true,
+      filter: (path) => !/\/(node_modules|dist)$/.test(path),
+    });
   }
   await symlink(join(project, 'node_modules'), join(folder, 'node_modules'));
   await mkdir(join(folder, '.vercel'));
