@@ -1,4 +1,4 @@
-import { defineConfig } from 'vitest/config';
+import { configDefaults, defineConfig } from 'vitest/config';
 
 /**
  * One process runs many files of these folders and loads only once what they all load. The other folders start
@@ -44,7 +44,7 @@ export default defineConfig({
           ...shared,
           name: 'alone',
           include: ['tests/**/*.test.ts'],
-          exclude: together,
+          exclude: [...configDefaults.exclude, ...together],
         },
       },
       { test: { ...shared, name: 'together', include: together, isolate: false } },
