@@ -2,7 +2,7 @@ import type { Redis } from '@upstash/redis';
 import type { Clock } from './clock.ts';
 import type { Database } from './database/database.ts';
 import { type DatabaseUse, noteDatabaseUse } from './database/database-use.ts';
-import { createMetrics, type Metrics } from './http/metrics.ts';
+import { createMetrics, type Metrics } from './http/prometheus.ts';
 import type { Log } from './log.ts';
 import type { RateLimiter } from './rate-limits/rate-count.ts';
 import { createRateLimiter } from './rate-limits/rate-limiter.ts';

@@ -21,7 +21,9 @@ const sbom = z.looseObject({ serialNumber: z.string(), metadata: z.looseObject({
 await runProgram(program, async () => {
   const { devDependencies: _, ...shipped } = manifest.parse(await readJson('package.json'));
   const lock = lockFile.parse(await readJson('package-lock.json'));
-  const packages = Object.entries(lock.packages).filter(([, { dev }]) => !dev);
+  const packages = Object.entries(lock.packages)
+    .filter(([, { dev }]) => !dev)
+    .map(([path, { devDependencies: _, ...entry }]) => [path, entry] as const);
   const content = {
     'package.json': shipped,
     'package-lock.json': { ...lock, packages: { ...Object.fromEntries(packages), '': shipped } },

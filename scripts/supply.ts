@@ -26,6 +26,8 @@ const lockFile = z.object({
       version: z.string().default(''),
       integrity: z.string().optional(),
       hasInstallScript: z.boolean().default(false),
+      /** A link to a workspace. */
+      link: z.boolean().default(false),
       /** A development dependency. */
       dev: z.boolean().default(false),
     }),
@@ -36,11 +38,12 @@ export type LockedPackage = z.output<typeof lockFile>['packages'][string] & {
   path: string;
 };
 
-/** Every package of package-lock.json. */
+/** Every package of package-lock.json, without our own workspaces. */
 export function readLock(folder: string): LockedPackage[] {
   const { packages } = lockFile.parse(readJson(folder, 'package-lock.json'));
   return Object.entries(packages)
-    .filter(([path]) => path !== '')
+    .filter(([path]) => path.includes('node_modules/'))
+    .filter(([, { link }]) => !link)
     .map(([path, locked]) => ({ ...locked, path, name: path.replace(/^.*node_modules\//, '') }));
 }
 

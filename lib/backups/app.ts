@@ -25,7 +25,8 @@ export function createBackupsApp(
     deps.log.warn('API_REQUIRE_AUTH is false: all routes except /api/cron/* are open to anyone');
   }
   const app = createSurface(deps, options);
-  const { recognizeReader, requireReader } = createReaderCheck(deps);
+  const requireSecret = requireInternalSecret(deps);
+  const { recognizeReader, requireReader } = createReaderCheck(deps, requireSecret);
   recordRoutePatterns(app, backupsEndpoints);
   const ownAccess = { [SWEEP_PATH]: requireCronSecret(deps.config) };
   const maxPerUser = deps.config.USER_MAX_REQUESTS_PER_MINUTE;
@@ -34,7 +35,7 @@ export function createBackupsApp(
     recognizeReader,
     ...protect(deps, { ownAccess, requireAccess: requireReader, maxPerUser }),
   );
-  app.use('/metrics', requireInternalSecret(deps));
+  app.use('/metrics', requireSecret);
   mountEndpoints(app, backupsEndpoints, buildBackupsDeps(deps));
   return app;
 }

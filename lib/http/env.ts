@@ -30,6 +30,8 @@ export interface HttpEnv {
     user: string;
     /** The browser session of the token; null for a token without one. */
     browserSession: { id: string; expiresAt: number } | null;
+    /** Whether the user was identified by the session cookie. */
+    hasSessionCookie: boolean;
     /** The error of a token lookup that failed. */
     userError: unknown;
   };

@@ -2,6 +2,7 @@ import type { Hono } from 'hono';
 import { loadOnce } from '../async.ts';
 import type { LiveConfig } from '../config/live.ts';
 import type { Deps } from '../deps.ts';
+import { requireInternalSecret } from '../http/authentication.ts';
 import type { HttpEnv } from '../http/env.ts';
 import { mountEndpoints, recordRoutePatterns } from '../http/route.ts';
 import { createSurface, protect, type SurfaceOptions } from '../http/surface.ts';
@@ -10,7 +11,7 @@ import { createReaderCheck } from '../users/reader-check.ts';
 import { createLogFeed } from './feed.ts';
 import { LiveClients } from './live-client.ts';
 import { socketEndpoint } from './socket-endpoint.ts';
-import { streamEndpoint } from './stream-endpoint.ts';
+import { sseEndpoint } from './sse-endpoint.ts';
 
 export interface LiveAppOptions extends SurfaceOptions {
   /** When the platform cuts connections. They are closed a few seconds earlier. Default: never. */
@@ -30,7 +31,7 @@ export interface LiveApp {
 /** How long before the platform's limit a connection is closed, so that it ends properly. */
 const BEFORE_LIMIT_MS = 5_000;
 
-export const liveEndpoints = [streamEndpoint, socketEndpoint];
+export const liveEndpoints = [sseEndpoint, socketEndpoint];
 
 /** The live feed: one poller for all clients of the process. */
 export function createLiveApp(
@@ -38,7 +39,8 @@ export function createLiveApp(
   { platformLimitMs = Number.POSITIVE_INFINITY, ...options }: LiveAppOptions = {},
 ): LiveApp {
   const app = createSurface(deps, { ...options, outermost: [handOverConnection] });
-  const { recognizeReader, requireReader } = createReaderCheck(deps);
+  const requireSecret = requireInternalSecret(deps);
+  const { recognizeReader, requireReader } = createReaderCheck(deps, requireSecret);
   const maxPerUser = deps.config.USER_MAX_REQUESTS_PER_MINUTE;
   const feed = createLogFeed(deps);
   const clients = new LiveClients();
@@ -49,11 +51,12 @@ export function createLiveApp(
     recognizeReader,
     ...protect(deps, { requireAccess: requireReader, maxPerUser }),
   );
-  app.use('/ws/live', ...protect(deps));
+  app.use('/ws/live', ...protect(deps, { requireAccess: requireSecret }));
   mountEndpoints(app, liveEndpoints, {
     ...deps,
     feed,
     clients,
+    streamsOfUsers: new Map(),
     loadHandshakes: loadOnce(async () => new (await import('./handshakes.ts')).Handshakes()),
     streamMs: Math.min(deps.config.SSE_MAX_DURATION_SECONDS * 1_000, socketMs),
     socketMs,

@@ -8,6 +8,8 @@ import type { LiveClients } from './live-client.ts';
 export interface LiveDeps extends Deps<LiveConfig> {
   feed: LogFeed;
   clients: LiveClients;
+  /** The number of open log streams of each user who has any. */
+  streamsOfUsers: Map<string, number>;
   loadHandshakes: () => Promise<Handshakes>;
   /** How long a stream and a WebSocket may last. */
   streamMs: number;

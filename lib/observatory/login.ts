@@ -77,7 +77,7 @@ export const authEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       access: 'public',
       summary: 'Log in a browser: a user name and a password, or a login code, for a cookie',
       description:
-        'The cookie holds an access token that no script can read: `__Host-session` over https, `session` over plain http. Failures are counted as those of /auth/login.',
+        'The cookie holds an access token that no script can read: `__Host-backup-observatory` over https, `backup-observatory` over plain http. Wrong passwords are counted as those of /auth/login.',
       body: {
         encoding: 'json',
         schema: z.union([credentials, loginCode]),
@@ -91,9 +91,11 @@ export const authEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
     },
     async ({ body }, deps: ObservatoryDeps, c) => {
       const { clock, config } = deps;
-      const subject = await logIn(c, deps, () =>
-        'code' in body ? redeemCode(deps, body) : verifyPassword(deps, body),
-      );
+      // Guessing a code is hopeless, so failures are not counted: any page can open a link with a wrong one.
+      const subject =
+        'code' in body
+          ? redeemCode(deps, body)
+          : await logIn(c, deps, () => verifyPassword(deps, body));
       const token = await issueToken(deps, { ...subject, sessionId: randomUUID() });
       const seconds = config.JWT_EXPIRES_MINUTES * 60;
       setSessionCookie(c, token, seconds);
@@ -157,7 +159,7 @@ async function logIn(
   if (subject === null) {
     attempt.fail();
     deps.log.warn('a login failed', { request_id: c.get('requestId'), address });
-    throw wrongCredentials();
+    throw wrongCredentials('wrong user name or password');
   }
   await attempt.succeed();
   return subject;
@@ -172,12 +174,13 @@ async function verifyPassword(
 }
 
 /** Codes are issued for AUTH_USERNAME only, which has no stored password. */
-async function redeemCode(
+function redeemCode(
   { loginCodes }: ObservatoryDeps,
   { code }: z.output<typeof loginCode>,
-): Promise<TokenSubject | null> {
+): TokenSubject {
   const username = loginCodes?.redeem(code) ?? null;
-  return username === null ? null : { username, credential: null };
+  if (username === null) throw wrongCredentials('this login link was used or has expired');
+  return { username, credential: null };
 }
 
 function issueToken({ users }: ObservatoryDeps, subject: TokenSubject): Promise<string> {
@@ -196,8 +199,8 @@ function loginAddress(c: Context<HttpEnv>, { config }: ObservatoryDeps): string 
   return named ?? c.get('clientAddress');
 }
 
-function wrongCredentials(): AppError {
-  return new AppError('UNAUTHORIZED', 'wrong user name or password', {
+function wrongCredentials(message: string): AppError {
+  return new AppError('UNAUTHORIZED', message, {
     headers: { 'WWW-Authenticate': 'Bearer realm="observatory"' },
   });
 }

@@ -2,7 +2,6 @@ import type { MiddlewareHandler } from 'hono';
 import type { HttpConfig } from '../config/http.ts';
 import type { IdentityConfig } from '../config/identity.ts';
 import type { Deps } from '../deps.ts';
-import { requireInternalSecret } from '../http/authentication.ts';
 import type { HttpEnv } from '../http/env.ts';
 import { createUserCheck, hasToken } from './user-check.ts';
 
@@ -14,12 +13,12 @@ export interface ReaderCheck {
   requireReader: MiddlewareHandler<HttpEnv>;
 }
 
-/** Without JWT_SECRET there are no users, and the internal secret alone counts. */
+/** Without JWT_SECRET there are no users, and only the internal secret, which `requireSecret` checks, gives access. */
 export function createReaderCheck(
-  deps: Pick<Deps<HttpConfig & IdentityConfig>, 'config' | 'db' | 'clock' | 'log'>,
+  deps: Pick<Deps<HttpConfig & IdentityConfig>, 'config' | 'db' | 'clock'>,
+  requireSecret: MiddlewareHandler<HttpEnv>,
 ): ReaderCheck {
   const users = createUserCheck(deps);
-  const requireSecret = requireInternalSecret(deps);
   const hasUsers = deps.config.API_REQUIRE_AUTH && users.tokens !== null;
   return {
     recognizeReader(c, next) {

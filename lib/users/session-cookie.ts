@@ -1,40 +1,41 @@
 import type { Context } from 'hono';
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
-import type { CookieOptions } from 'hono/utils/cookie';
 
 /**
- * The cookie that holds the access token of a login in a browser. Over https it is `__Host-session`, which a
- * browser takes and sends over https alone.
+ * The cookie that holds the access token of a browser session. Over https its name starts with `__Host-`, so
+ * that browsers accept and send it over https only, and other hosts cannot set it.
  */
-const NAME = 'session';
+const NAME = 'backup-observatory';
 
-/** The token of the session cookie; null without one. */
+/** The token in the session cookie; null without one. */
 export function readSessionCookie(c: Context): string | null {
-  const prefix = isHttps(c) ? 'host' : undefined;
-  return getCookie(c, NAME, prefix) || null;
+  // Only https can have set the first one. Behind a proxy we may not know that the browser uses https.
+  const secure = getCookie(c, NAME, 'host');
+  return secure || (isHttps(c) ? null : getCookie(c, NAME)) || null;
 }
 
-/** Makes the browser keep a token for `seconds`. No script can read it and no other site's page sends it. */
+/** Stores a token in the browser for `seconds`. Scripts cannot read it, and other sites' pages do not send it. */
 export function setSessionCookie(c: Context, token: string, seconds: number): void {
-  setCookie(c, NAME, token, { ...optionsFor(c), maxAge: seconds });
+  const options = { path: '/', httpOnly: true, sameSite: 'Strict', maxAge: seconds } as const;
+  setCookie(c, NAME, token, isHttps(c) ? { ...options, secure: true, prefix: 'host' } : options);
 }
 
-/** Makes the browser forget the token. */
+/** Deletes the token from the browser. */
 export function clearSessionCookie(c: Context): void {
-  const { prefix: _, ...options } = optionsFor(c);
-  deleteCookie(c, isHttps(c) ? `__Host-${NAME}` : NAME, options);
-}
-
-function optionsFor(c: Context): CookieOptions {
-  const common = { path: '/', httpOnly: true, sameSite: 'Strict' } as const;
-  return isHttps(c) ? { ...common, secure: true, prefix: 'host' } : common;
+  const options = { path: '/', httpOnly: true, sameSite: 'Strict' } as const;
+  deleteCookie(c, NAME, options);
+  if (isHttps(c)) deleteCookie(c, `__Host-${NAME}`, { ...options, secure: true });
 }
 
 /**
- * Does the browser use https? Anybody's word is good enough: who forwards a false one only chooses a name
- * under which the browser does not find its own cookie.
+ * Whether the browser uses https. A proxy says so in X-Forwarded-Proto, and the browser in Origin. Anyone may
+ * say it: a false value only selects a cookie name that their own browser does not have.
  */
 function isHttps(c: Context): boolean {
-  const forwarded = c.req.header('x-forwarded-proto')?.split(',').at(-1)?.trim();
-  return (forwarded ?? new URL(c.req.url).protocol.slice(0, -1)) === 'https';
+  const forwarded = c.req.header('x-forwarded-proto')?.split(',') ?? [];
+  return (
+    forwarded.some((scheme) => scheme.trim() === 'https') ||
+    /^https:/i.test(c.req.header('origin') ?? '') ||
+    new URL(c.req.url).protocol === 'https:'
+  );
 }

@@ -76,6 +76,8 @@ export function createTokens(secret: string, config: IdentityConfig, clock: Cloc
         // The library does not check that this is a string.
         if (typeof username !== 'string' || username === '' || username.includes('\0')) return null;
         if (issuedAt !== null && !(issuedAt >= 0 && issuedAt <= MAX_SECONDS)) return null;
+        if (!(expiresAt >= 0 && expiresAt <= MAX_SECONDS)) return null;
+        if (typeof sessionId === 'string' && sessionId.includes('\0')) return null;
         return {
           username,
           issuedAt,

@@ -61,7 +61,10 @@ export function createUserCheck({
     if (tokens === null) throw notConfigured();
     const claims = token === null ? null : await tokens.read(token);
     if (claims === null || !(await isValid(claims))) return null;
-    if (bearerOf(c) === null) refuseForeignChange(c);
+    if (bearerOf(c) === null) {
+      c.set('hasSessionCookie', true);
+      if (!isReading(c)) rejectForeignChange(c);
+    }
     return claims;
   }
 
@@ -112,22 +115,26 @@ export function notConfigured(): AppError {
 }
 
 /** Does the request carry something that may be a user's token? */
-export function hasToken(c: Context): boolean {
+export function hasToken(c: Context<HttpEnv>): boolean {
   return tokenOf(c) !== null;
 }
 
-/** The bearer token, or without one that of the session cookie. */
-function tokenOf(c: Context): string | null {
-  return bearerOf(c) ?? (c.req.header('authorization') === undefined ? readSessionCookie(c) : null);
+/** The bearer token, or the one in the session cookie, which browsers also add to requests of other sites. */
+function tokenOf(c: Context<HttpEnv>): string | null {
+  if (c.req.header('authorization') !== undefined) return bearerOf(c);
+  return c.get('isCrossSite') ? null : readSessionCookie(c);
 }
 
 function bearerOf(c: Context): string | null {
   return /^bearer +(\S+) *$/i.exec(c.req.header('authorization') ?? '')?.[1] ?? null;
 }
 
-/** A browser adds the cookie to whatever it sends, so a change must come from a page of this server. */
-function refuseForeignChange(c: Context<HttpEnv>): void {
-  if (isReading(c) || c.get('isSameOrigin')) return;
+/**
+ * Throws FORBIDDEN for a request with the session cookie that does not come from a page of this server: browsers
+ * add the cookie to other requests too. For whatever changes something, by any method.
+ */
+export function rejectForeignChange(c: Context<HttpEnv>): void {
+  if (!c.get('hasSessionCookie') || c.get('isSameOrigin')) return;
   throw new AppError(
     'FORBIDDEN',
     'a change by session cookie needs `Sec-Fetch-Site: same-origin`; programs send a bearer token',

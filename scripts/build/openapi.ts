@@ -73,9 +73,9 @@ const securitySchemes = {
   UserCookie: {
     type: 'apiKey',
     in: 'cookie',
-    name: '__Host-session',
+    name: '__Host-backup-observatory',
     description:
-      'The cookie of POST /auth/session; `session` over plain http. Changes also need `Sec-Fetch-Site: same-origin`.',
+      'The cookie of POST /auth/session; `backup-observatory` over plain http. Changes also need `Sec-Fetch-Site: same-origin`.',
   },
 } as const;
 

@@ -1,6 +1,7 @@
 import { readdir, rename, rm, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { execa } from 'execa';
+import { childEnvironment } from '../../lib/processes/child-environment.ts';
 
 const WEB = resolve(import.meta.dirname, '../../web');
 
@@ -19,7 +20,13 @@ export async function buildPageWhenStale(say: (text: string) => void): Promise<v
 async function buildPage(): Promise<void> {
   const folder = `${PAGE_FOLDER}-${process.pid}`;
   try {
-    await execa({ cwd: WEB, preferLocal: true })`vite build --logLevel error --outDir ${folder}`;
+    const env = childEnvironment(process.env);
+    await execa({
+      cwd: WEB,
+      preferLocal: true,
+      env,
+      extendEnv: false,
+    })`vite build --logLevel error --outDir ${folder}`;
     await rm(PAGE_FOLDER, { recursive: true, force: true });
     await rename(folder, PAGE_FOLDER);
   } finally {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { readDashboardStats } from '../../lib/records/stats.ts';
+import { readDashboardStats } from '../../lib/records/dashboard-stats.ts';
 import { type Client, createClient } from '../support/client.ts';
 import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import {

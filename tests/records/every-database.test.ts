@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Database } from '../../lib/database/database.ts';
+import { readDashboardStats } from '../../lib/records/dashboard-stats.ts';
 import { listLogs } from '../../lib/records/logs.ts';
 import { ping } from '../../lib/records/ping.ts';
 import { listRepos } from '../../lib/records/repos.ts';
+import { readRunMetrics } from '../../lib/records/run-metrics.ts';
 import { listRuns, readLatestRun, readRun } from '../../lib/records/runs.ts';
 import {
   listSnapshots,
@@ -10,7 +12,6 @@ import {
   readSnapshotOfRun,
 } from '../../lib/records/snapshots.ts';
 import { STALE_RUN_MESSAGE, sweepStaleRuns } from '../../lib/records/stale-runs.ts';
-import { readDashboardStats, readRunMetrics } from '../../lib/records/stats.ts';
 import { everyDatabase, type TestDatabase } from '../support/databases.ts';
 import {
   empty,

@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../lib/database/database.ts';
+import { readDashboardStats } from '../../lib/records/dashboard-stats.ts';
 import { pollLogs, readLogEnd, replayLogs } from '../../lib/records/live-logs.ts';
 import { listLogs } from '../../lib/records/logs.ts';
 import { listRepos } from '../../lib/records/repos.ts';
+import { readRunMetrics } from '../../lib/records/run-metrics.ts';
 import { listRuns, readLatestRun, readRun } from '../../lib/records/runs.ts';
 import {
   listSnapshots,
@@ -10,7 +12,6 @@ import {
   readSnapshotOfRun,
 } from '../../lib/records/snapshots.ts';
 import { sweepStaleRuns } from '../../lib/records/stale-runs.ts';
-import { readDashboardStats, readRunMetrics } from '../../lib/records/stats.ts';
 import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { explainRead } from '../support/plans.ts';
 import { sql } from '../support/records.ts';

@@ -172,7 +172,7 @@ describe('a deployment that lacks something', () => {
   });
 
   it.each([
-    ['JWT_SECRET', 'too-short', 'variables', ['observatory']],
+    ['JWT_SECRET', 'too-short', 'variables', ['service API', 'live feed', 'observatory']],
     ['STALE_RUN_AFTER_MINUTES', 'soon', 'variables', ['service API']],
     ['WS_ALLOWED_ORIGINS', 'here', 'variables', ['live feed']],
     ['GATEWAY_BASE_URL', 'here', 'variables', ['observatory', 'MCP server']],

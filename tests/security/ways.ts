@@ -27,7 +27,7 @@ export interface Way {
 const bearer = (token: string) => ({ Authorization: `Bearer ${token}` });
 /** As a page of this server sends it. */
 const asCookie = (token: string) => ({
-  Cookie: `session=${token}`,
+  Cookie: `backup-observatory=${token}`,
   'Sec-Fetch-Site': 'same-origin',
 });
 const asSecret = (secret: string) => ({ 'X-Internal-Secret': secret });

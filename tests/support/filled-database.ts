@@ -80,6 +80,7 @@ export async function fillDatabase(db: Database): Promise<void> {
 }
 
 async function fillObservatory(db: Database): Promise<void> {
+  await sql(db, `INSERT INTO ended_sessions VALUES ('a-session', '2027-01-02 03:04:05.678901+00')`);
   await sql(
     db,
     `INSERT INTO chat_sessions (id, username, session_name)

@@ -5,6 +5,7 @@ import type { HttpEnv } from '../../http/env.ts';
 import { type Endpoint, endpoint } from '../../http/route.ts';
 import { searchableTypes } from '../../search/source-types.ts';
 import { runTool } from '../../tools/run-tool.ts';
+import { rejectForeignChange } from '../../users/user-check.ts';
 import { observatoryRoute, refused, sendData, wrapped } from '../answers.ts';
 import { uuid } from '../input.ts';
 import type { ObservatoryDeps } from '../observatory-deps.ts';
@@ -101,6 +102,7 @@ export const chatEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
     ({ query }, deps: ObservatoryDeps, c) => {
       // A HEAD request only gets headers: it asks no model and stores nothing.
       if (c.req.method === 'HEAD') return c.body(null, 200, { 'Content-Type': 'application/json' });
+      rejectForeignChange(c);
       return answer(query, deps, c);
     },
   ),

@@ -11,28 +11,29 @@ import {
   useMantineColorScheme,
 } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
+import { notifications } from '@mantine/notifications';
 import { Spotlight, spotlight } from '@mantine/spotlight';
 import {
-  IconFileText,
-  IconGitBranch,
-  IconHome,
-  IconListDetails,
-  IconLogout,
-  IconMoon,
-  IconSearch,
-  IconSun,
-  IconUser,
-} from '@tabler/icons-react';
+  CubeIcon,
+  ExitIcon,
+  FileTextIcon,
+  HomeIcon,
+  ListBulletIcon,
+  MagnifyingGlassIcon,
+  MoonIcon,
+  PersonIcon,
+  SunIcon,
+} from '@radix-ui/react-icons';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-router';
-import { api } from '../api/client.ts';
+import { ApiError, api } from '../api/client.ts';
 import { me } from '../api/queries.ts';
 
 const places = [
-  { to: '/', label: 'Overview', icon: IconHome },
-  { to: '/runs', label: 'Runs', icon: IconListDetails },
-  { to: '/repositories', label: 'Repositories', icon: IconGitBranch },
-  { to: '/logs', label: 'Logs', icon: IconFileText },
+  { to: '/', label: 'Overview', icon: HomeIcon },
+  { to: '/runs', label: 'Runs', icon: ListBulletIcon },
+  { to: '/repositories', label: 'Repositories', icon: CubeIcon },
+  { to: '/logs', label: 'Logs', icon: FileTextIcon },
 ] as const;
 
 /** What every page but the login has around it. */
@@ -68,7 +69,7 @@ export function Shell() {
           <Group gap="xs" wrap="nowrap">
             <Tooltip label="Go to… (Ctrl+K)">
               <ActionIcon variant="default" size="lg" aria-label="Go to" onClick={spotlight.open}>
-                <IconSearch size={18} />
+                <MagnifyingGlassIcon width={18} height={18} />
               </ActionIcon>
             </Tooltip>
             <ColorSchemeSwitch />
@@ -83,7 +84,7 @@ export function Shell() {
             component={Link}
             to={to}
             label={label}
-            leftSection={<Icon size={18} />}
+            leftSection={<Icon width={18} height={18} />}
             active={to === '/' ? path === '/' : path.startsWith(to)}
             aria-current={path === to ? 'page' : undefined}
             onClick={menu.close}
@@ -94,7 +95,7 @@ export function Shell() {
           label="API documents"
           mt="auto"
           c="dimmed"
-          leftSection={<IconFileText size={18} />}
+          leftSection={<FileTextIcon width={18} height={18} />}
         />
       </AppShell.Navbar>
       <AppShell.Main>
@@ -108,7 +109,7 @@ export function Shell() {
         actions={places.map(({ to, label, icon: Icon }) => ({
           id: to,
           label,
-          leftSection: <Icon size={18} />,
+          leftSection: <Icon width={18} height={18} />,
           onClick: () => void navigate({ to }),
         }))}
       />
@@ -122,7 +123,11 @@ function ColorSchemeSwitch() {
   return (
     <Tooltip label={label}>
       <ActionIcon variant="default" size="lg" aria-label={label} onClick={toggleColorScheme}>
-        {colorScheme === 'dark' ? <IconSun size={18} /> : <IconMoon size={18} />}
+        {colorScheme === 'dark' ? (
+          <SunIcon width={18} height={18} />
+        ) : (
+          <MoonIcon width={18} height={18} />
+        )}
       </ActionIcon>
     </Tooltip>
   );
@@ -133,7 +138,16 @@ function Account() {
   const queries = useQueryClient();
   const navigate = useNavigate();
   const logOut = async () => {
-    await api.DELETE('/auth/session');
+    try {
+      await api.DELETE('/auth/session');
+    } catch (error) {
+      const isOver = error instanceof ApiError && error.status === 401;
+      if (!isOver) {
+        const { message } = error as Error;
+        notifications.show({ color: 'red', title: 'You are still logged in', message });
+        return;
+      }
+    }
     queries.clear();
     await navigate({ to: '/login' });
   };
@@ -141,12 +155,12 @@ function Account() {
     <Menu position="bottom-end">
       <Menu.Target>
         <ActionIcon variant="default" size="lg" aria-label="Account">
-          <IconUser size={18} />
+          <PersonIcon width={18} height={18} />
         </ActionIcon>
       </Menu.Target>
       <Menu.Dropdown>
         <Menu.Label>{data?.username}</Menu.Label>
-        <Menu.Item leftSection={<IconLogout size={16} />} onClick={() => void logOut()}>
+        <Menu.Item leftSection={<ExitIcon width={16} height={16} />} onClick={() => void logOut()}>
           Log out
         </Menu.Item>
       </Menu.Dropdown>

@@ -1,5 +1,5 @@
 import { Badge, Button, Group, Select, Text, TextInput } from '@mantine/core';
-import { IconPlayerPause, IconPlayerPlay } from '@tabler/icons-react';
+import { PauseIcon, PlayIcon } from '@radix-ui/react-icons';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import { countOf } from '../parts/format.ts';
@@ -71,7 +71,11 @@ export function LogsPage() {
         <Button
           variant="default"
           leftSection={
-            pausedAt === null ? <IconPlayerPause size={16} /> : <IconPlayerPlay size={16} />
+            pausedAt === null ? (
+              <PauseIcon width={16} height={16} />
+            ) : (
+              <PlayIcon width={16} height={16} />
+            )
           }
           onClick={() => setPausedAt(pausedAt === null ? (lines.at(-1)?.id ?? 0) : null)}
         >

@@ -9,7 +9,7 @@ import {
   Text,
   Title,
 } from '@mantine/core';
-import { IconAlertTriangle, IconCircleCheck, IconRefresh } from '@tabler/icons-react';
+import { CheckCircledIcon, ExclamationTriangleIcon, UpdateIcon } from '@radix-ui/react-icons';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { lazy, Suspense } from 'react';
@@ -92,9 +92,9 @@ function Overview({ runs }: { runs: readonly Run[] }) {
 }
 
 const looks = {
-  good: { color: 'teal', icon: <IconCircleCheck /> },
-  bad: { color: 'red', icon: <IconAlertTriangle /> },
-  unsure: { color: 'blue', icon: <IconRefresh /> },
+  good: { color: 'teal', icon: <CheckCircledIcon /> },
+  bad: { color: 'red', icon: <ExclamationTriangleIcon /> },
+  unsure: { color: 'blue', icon: <UpdateIcon /> },
 };
 
 /** The one sentence to read. */

@@ -1,9 +1,10 @@
 import type { ServerResponse } from 'node:http';
 import * as z from 'zod';
+import { AppError } from '../errors.ts';
 import { type Endpoint, endpoint } from '../http/route.ts';
 import { connectionsUnavailable, takeOverConnection } from '../http/take-over.ts';
 import type { LiveDeps } from './live-deps.ts';
-import { StreamClient } from './stream-client.ts';
+import { SseClient } from './sse-client.ts';
 
 /** The largest id of a log, whose column is a bigint. */
 const MAX_ID = 2n ** 63n - 1n;
@@ -24,6 +25,9 @@ function describeId(description: string) {
   };
 }
 
+/** Enough for the tabs of a person. */
+const MAX_STREAMS_PER_USER = 20;
+
 /** Headers of the stream. X-Accel-Buffering keeps proxies from buffering rows. */
 const headers = {
   'Content-Type': 'text/event-stream',
@@ -32,7 +36,7 @@ const headers = {
 };
 
 /** GET /api/logs/stream. */
-export const streamEndpoint: Endpoint<LiveDeps> = endpoint(
+export const sseEndpoint: Endpoint<LiveDeps> = endpoint(
   {
     method: 'get',
     tag: 'Live feed',
@@ -62,8 +66,9 @@ export const streamEndpoint: Endpoint<LiveDeps> = endpoint(
     if (c.req.method === 'HEAD') return c.body(null, 200, headers);
     const outgoing = c.env?.outgoing;
     if (!outgoing) throw connectionsUnavailable();
-    const { feed, clients } = deps;
+    const { feed, clients, streamsOfUsers } = deps;
     const stream = createStream(outgoing, deps);
+    countStream(stream, c.get('user'), streamsOfUsers);
     const history = await feed.subscribe(stream.push, {
       after: given['last-event-id'] ?? query.after_id ?? null,
       signal: stream.left,
@@ -76,9 +81,30 @@ export const streamEndpoint: Endpoint<LiveDeps> = endpoint(
   },
 );
 
+/** Throws RATE_LIMITED when a user has too many streams open. Programs with the internal secret are trusted. */
+function countStream(
+  stream: SseClient,
+  user: string | undefined,
+  streamsOfUsers: Map<string, number>,
+): void {
+  if (user === undefined) return;
+  const open = streamsOfUsers.get(user) ?? 0;
+  if (open >= MAX_STREAMS_PER_USER) {
+    throw new AppError('RATE_LIMITED', 'this user has too many log streams open', {
+      headers: { 'Retry-After': '5' },
+    });
+  }
+  streamsOfUsers.set(user, open + 1);
+  stream.gone.addEventListener('abort', () => {
+    const left = (streamsOfUsers.get(user) ?? 1) - 1;
+    if (left === 0) streamsOfUsers.delete(user);
+    else streamsOfUsers.set(user, left);
+  });
+}
+
 /** Outside the handler, so that the stream's closures do not keep the history in memory for minutes. */
-function createStream(outgoing: ServerResponse, { clock, log, streamMs }: LiveDeps): StreamClient {
-  return new StreamClient(outgoing, {
+function createStream(outgoing: ServerResponse, { clock, log, streamMs }: LiveDeps): SseClient {
+  return new SseClient(outgoing, {
     clock,
     durationMs: streamMs,
     onSlow: () => log.info('a stream of logs was closed because its client reads too slowly'),

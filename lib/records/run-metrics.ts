@@ -7,8 +7,8 @@ import { latestSnapshotQuery } from './snapshots.ts';
 
 const STATS_TIMEOUT_MS = 15_000;
 
-/** The totals over a set of runs, common to both responses. */
-const runTotals = `
+/** The totals over a set of runs, as dashboard-stats.ts has them too. */
+export const runTotals = `
   count(*) AS total_runs, coalesce(sum(total_repos), 0) AS total_repos,
   coalesce(sum(successful), 0) AS total_successful, coalesce(sum(failed), 0) AS total_failed,
   coalesce(sum(skipped), 0) AS total_skipped,
@@ -16,42 +16,16 @@ const runTotals = `
     AS avg_duration_ms`;
 
 /** The largest archive ever recorded; the newest of equal ones. */
-const largestResult = `
+export const largestResult = `
   SELECT archive_size_bytes, repo_full_name FROM backup_results
   WHERE archive_size_bytes > 0 ORDER BY archive_size_bytes DESC NULLS LAST, id DESC LIMIT 1`;
 
-/** The all-time columns that both responses end with, in order. */
-const sizesAndAnalytics = `
+/** The all-time columns at the end of the response, in order. */
+export const sizesAndAnalytics = `
   (SELECT coalesce(sum(archive_size_bytes), 0) FROM backup_result_totals) AS total_size_bytes,
   coalesce(largest.archive_size_bytes, 0) AS largest_archive_bytes,
   coalesce(largest.repo_full_name, '') AS largest_repository,
   (SELECT row_to_json(snapshot) FROM (${latestSnapshotQuery}) AS snapshot) AS latest_analytics`;
-
-const dashboardStats: Statement = {
-  name: 'dashboard_stats',
-  text: `WITH ${newestResults},
-    totals AS (SELECT ${runTotals} FROM backup_runs),
-    last AS (
-      SELECT ${runStatus} AS status, started_at FROM backup_runs AS run
-      ORDER BY run.started_at DESC, run.id DESC LIMIT 1
-    ),
-    largest AS (${largestResult})
-    SELECT row_to_json(stats)::text AS item FROM (
-      SELECT total_runs, total_repos, total_successful, total_failed, total_skipped,
-        (SELECT count(*) FROM newest) AS distinct_repos, (${allLogsTotal}) AS total_logs,
-        CASE WHEN total_repos > 0
-          THEN greatest(0, least(100, 100 * (1 - total_failed::float8 / total_repos)))
-          ELSE 0 END AS success_rate,
-        coalesce(last.status, '') AS last_run_status, ${iso('last.started_at')} AS last_run_at,
-        avg_duration_ms, ${sizesAndAnalytics}
-      FROM totals LEFT JOIN last ON true LEFT JOIN largest ON true
-    ) AS stats`,
-};
-
-/** The DashboardStats over all runs. */
-export function readDashboardStats(db: Database): Promise<string> {
-  return readStats(db, dashboardStats, []);
-}
 
 const runMetrics: Statement = {
   name: 'run_metrics',
@@ -86,7 +60,12 @@ export function readRunMetrics(db: Database, since: number): Promise<string> {
   return readStats(db, runMetrics, [new Date(since).toISOString()]);
 }
 
-async function readStats(db: Database, statement: Statement, values: string[]): Promise<string> {
+/** Runs a statement that returns one JSON object in the column `item`. */
+export async function readStats(
+  db: Database,
+  statement: Statement,
+  values: string[],
+): Promise<string> {
   const timeoutMs = STATS_TIMEOUT_MS;
   const [row] = await db.query<{ item: string }>(statement, values, { timeoutMs });
   if (!row) throw new Error(`${statement.name} returned no row`);

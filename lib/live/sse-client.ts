@@ -8,7 +8,7 @@ const FIRST_LINES = 'retry: 5000\n\n';
 const PING = ': ping\n\n';
 
 /** A client of GET /api/logs/stream. */
-export class StreamClient extends LiveClient {
+export class SseClient extends LiveClient {
   readonly #outgoing: ServerResponse;
 
   constructor(outgoing: ServerResponse, options: LiveClientOptions) {

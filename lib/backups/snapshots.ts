@@ -12,7 +12,7 @@ const oneSnapshot = () => ({ description: 'The snapshot.', schema: snapshot });
 const notFound = (description: string) => ({ description, schema: plainError });
 
 /** GET /api/analytics/history, /api/analytics/latest and /api/analytics/:id. */
-export const analyticsEndpoints: readonly Endpoint<BackupsDeps>[] = [
+export const snapshotsEndpoints: readonly Endpoint<BackupsDeps>[] = [
   endpoint(
     {
       ...common,

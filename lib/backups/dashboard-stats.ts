@@ -1,0 +1,20 @@
+import { type Endpoint, endpoint } from '../http/route.ts';
+import { readDashboardStats } from '../records/dashboard-stats.ts';
+import type { BackupsDeps } from './backups-deps.ts';
+import { sendJson } from './json.ts';
+import { dashboardStats } from './shapes.ts';
+
+/** GET /api/dashboard/stats. */
+export const dashboardStatsEndpoints: readonly Endpoint<BackupsDeps>[] = [
+  endpoint(
+    {
+      method: 'get',
+      tag: 'Dashboard',
+      access: 'reader',
+      path: '/api/dashboard/stats',
+      summary: 'Read the statistics of all runs',
+      responses: { 200: { description: 'The statistics.', schema: dashboardStats } },
+    },
+    async (_input, { db }: BackupsDeps, c) => sendJson(c, await readDashboardStats(db)),
+  ),
+];

@@ -1,0 +1,27 @@
+import { type Endpoint, endpoint } from '../http/route.ts';
+import { readRunMetrics } from '../records/run-metrics.ts';
+import type { BackupsDeps } from './backups-deps.ts';
+import { daysInput } from './input.ts';
+import { sendJson } from './json.ts';
+import { runMetrics } from './shapes.ts';
+
+const DAY_MS = 86_400_000;
+
+/** GET /api/metrics. */
+export const runMetricsEndpoints: readonly Endpoint<BackupsDeps>[] = [
+  endpoint(
+    {
+      method: 'get',
+      tag: 'Dashboard',
+      access: 'reader',
+      path: '/api/metrics',
+      summary: 'Read the runs of the last days with their statistics',
+      query: daysInput,
+      responses: {
+        200: { description: 'Runs, oldest first, and statistics.', schema: runMetrics },
+      },
+    },
+    async ({ query }, { db, clock }: BackupsDeps, c) =>
+      sendJson(c, await readRunMetrics(db, clock.now() - query.days * DAY_MS)),
+  ),
+];

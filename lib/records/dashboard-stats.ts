@@ -1,0 +1,32 @@
+import type { Database, Statement } from '../database/database.ts';
+import { allLogsTotal } from './log-totals.ts';
+import { iso } from './page.ts';
+import { newestResults } from './repos.ts';
+import { largestResult, readStats, runTotals, sizesAndAnalytics } from './run-metrics.ts';
+import { runStatus } from './runs.ts';
+
+const dashboardStats: Statement = {
+  name: 'dashboard_stats',
+  text: `WITH ${newestResults},
+    totals AS (SELECT ${runTotals} FROM backup_runs),
+    last AS (
+      SELECT ${runStatus} AS status, started_at FROM backup_runs AS run
+      ORDER BY run.started_at DESC, run.id DESC LIMIT 1
+    ),
+    largest AS (${largestResult})
+    SELECT row_to_json(stats)::text AS item FROM (
+      SELECT total_runs, total_repos, total_successful, total_failed, total_skipped,
+        (SELECT count(*) FROM newest) AS distinct_repos, (${allLogsTotal}) AS total_logs,
+        CASE WHEN total_repos > 0
+          THEN greatest(0, least(100, 100 * (1 - total_failed::float8 / total_repos)))
+          ELSE 0 END AS success_rate,
+        coalesce(last.status, '') AS last_run_status, ${iso('last.started_at')} AS last_run_at,
+        avg_duration_ms, ${sizesAndAnalytics}
+      FROM totals LEFT JOIN last ON true LEFT JOIN largest ON true
+    ) AS stats`,
+};
+
+/** The DashboardStats over all runs. */
+export function readDashboardStats(db: Database): Promise<string> {
+  return readStats(db, dashboardStats, []);
+}
