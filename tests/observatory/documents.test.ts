@@ -16,9 +16,11 @@ describe('/openapi.json', () => {
       const statuses = Object.keys(operation?.responses ?? {});
       expect(statuses).toEqual(expect.arrayContaining([...Object.keys(route.responses), '500']));
       expect(statuses.includes('401')).toBe(
-        route.access === 'user' || route.path === '/auth/login',
+        route.access === 'user' || ['/auth/login', '/auth/session'].includes(route.path),
       );
-      expect(operation?.security).toEqual(route.access === 'user' ? [{ UserToken: [] }] : []);
+      expect(operation?.security).toEqual(
+        route.access === 'user' ? [{ UserToken: [] }, { UserCookie: [] }] : [],
+      );
       expect(statuses.includes('400')).toBe(Boolean(route.params || route.query || route.body));
       expect(statuses.includes('413')).toBe(Boolean(route.body));
       expect(statuses.includes('422')).toBe(Boolean(route.idFields));
