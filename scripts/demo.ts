@@ -8,7 +8,9 @@ import type { Environment } from '../lib/config/read.ts';
 import { runCommand } from './command.ts';
 import { commitFile, createDemoRepositories, isWholeRepository } from './demo-repositories.ts';
 import { findFreePort } from './free-port.ts';
-import { startLocalServer } from './local-server.ts';
+import { type LocalServer, startLocalServer } from './local-server.ts';
+import { preparePage } from './page/build-page.ts';
+import { describeLoginLink } from './page/login-link.ts';
 import { quoted, secretFrom } from './secret-from.ts';
 
 const PROJECT = resolve(import.meta.dirname, '..');
@@ -32,6 +34,7 @@ await runCommand(async () => {
 async function demonstrate(folder: string, stop: AbortSignal): Promise<void> {
   const secretsFile = join(folder, 'data/local.env');
   const { environment } = makeLocalSecrets(await demoEnvironment(folder), secretsFile);
+  await preparePage();
   const server = await startLocalServer(environment);
   try {
     const repositories = await createDemoRepositories(join(folder, 'repositories'));
@@ -42,7 +45,7 @@ async function demonstrate(folder: string, stop: AbortSignal): Promise<void> {
         'this project is not a complete git repository here, so it is not backed up\n',
       );
     await backUp(sources, environment, stop);
-    process.stdout.write(describe(server.url, join(folder, 'data'), secretsFile));
+    process.stdout.write(describe(server, join(folder, 'data'), secretsFile));
     for (let round = 1; !stop.aborted; round++) {
       await pause(stop);
       if (stop.aborted) break;
@@ -82,13 +85,15 @@ async function pause(stop: AbortSignal): Promise<void> {
   }
 }
 
-function describe(url: string, dataDir: string, secretsFile: string): string {
+function describe(server: LocalServer, dataDir: string, secretsFile: string): string {
+  const { url } = server;
   const ask = (path: string) =>
     `curl -s -H "Authorization: Bearer ${secretFrom(secretsFile)}" '${url}${path}'`;
   return `
 The demo is running. Ctrl-C stops it and deletes everything.
 Every minute, a repository changes and a run starts.
-
+${describeLoginLink(server)}
+  Page       ${url}/app/
   API        ${url}/api
   Documents  ${url}/docs
   Database   psql -h ${quoted(dataDir)} -U postgres

@@ -6,11 +6,11 @@ import { httpVariables } from '../lib/config/http.ts';
 import { makeLocalSecrets } from '../lib/config/local-secrets.ts';
 import { type Environment, readConfig } from '../lib/config/read.ts';
 import { checkGit } from '../lib/git/git-version.ts';
-import { CODE_MINUTES } from '../lib/users/login-codes.ts';
 import { version } from '../lib/version.ts';
 import { runCommand } from './command.ts';
 import { type EmbeddedPlaces, type LocalServer, startLocalServer } from './local-server.ts';
-import { buildPageWhenStale } from './page/build-page.ts';
+import { preparePage } from './page/build-page.ts';
+import { describeLoginLink } from './page/login-link.ts';
 import { quoted, secretFrom } from './secret-from.ts';
 
 await runCommand(async () => {
@@ -18,7 +18,7 @@ await runCommand(async () => {
   const { environment, made } = loaded.hasEnvFile
     ? { environment: loaded.environment, made: [] }
     : makeLocalSecrets(loaded.environment, loaded.localEnvFile);
-  await buildPageIfPossible();
+  await preparePage();
   await checkGit(environment, new AbortController().signal);
   const stopped = nextSignal();
   const server = await startLocalServer(environment);
@@ -29,16 +29,6 @@ await runCommand(async () => {
   await server.close();
   return 0;
 });
-
-/** Builds the page if necessary. A failure is printed; the server works without its page. */
-async function buildPageIfPossible(): Promise<void> {
-  try {
-    await buildPageWhenStale((text) => process.stdout.write(text));
-  } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    process.stderr.write(`The page could not be built, and the server runs without it: ${why}\n`);
-  }
-}
 
 interface Start {
   environment: Environment;
@@ -70,7 +60,7 @@ function describe(server: LocalServer, { environment, made, secretFile, isOurs }
   const secrets = made.length > 0 ? `${place}, made now: ${made.join(', ')}` : place;
   return `
 Backup Observatory ${version} is running. Ctrl-C stops it.
-${describeLogin(server)}
+${describeLoginLink(server)}
   Page         ${url}/app/
   API          ${url}/api
   Documents    ${url}/docs
@@ -89,13 +79,6 @@ Back up a repository, in another terminal:
   npm run worker -- run --source .
 
 `;
-}
-
-/** The link to click. Without AUTH_USERNAME there is none, and users log in with their passwords. */
-function describeLogin(server: LocalServer): string {
-  const link = server.issueLoginLink();
-  if (link === null) return '';
-  return `\nOpen this link in a browser. It logs you in, once and within ${CODE_MINUTES} minutes:\n\n  ${link}\n`;
 }
 
 /** How other programs can connect to the embedded database. Shows the password only if it was generated. */

@@ -68,6 +68,35 @@ export const runIdInput = z.object({
   id: integerText.meta(describeInteger('Id of a backup run.')),
 });
 
+const runStatuses = ['completed', 'failed', 'running'] as const;
+
+/** A moment in ISO 8601, with an offset. */
+const moment = z.iso.datetime({
+  offset: true,
+  error: 'must be a time such as 2026-01-31T08:15:00Z',
+});
+
+/** Page and filters of GET /api/backups. */
+export const runsInput = pageInput.extend({
+  status: z
+    .enum(runStatuses, `must be one of ${runStatuses.join(', ')}`)
+    .optional()
+    .meta({ description: 'Only runs of this status.' }),
+  has_failures: z
+    .enum(['true', 'false'], 'must be true or false')
+    .transform((text) => text === 'true')
+    .optional()
+    .meta({
+      description:
+        'true: only runs that failed or have failed repositories; false: only the others.',
+      override: ({ jsonSchema }) => {
+        Object.assign(jsonSchema, { type: 'boolean', enum: undefined });
+      },
+    }),
+  from: moment.optional().meta({ description: 'Only runs that started at this time or later.' }),
+  to: moment.optional().meta({ description: 'Only runs that started before this time.' }),
+});
+
 const levels = ['info', 'warn', 'error', 'debug'] as const;
 
 /** Page and filters of GET /api/logs. */

@@ -4,7 +4,7 @@ import { plainError } from '../http/error-shapes.ts';
 import { type Endpoint, endpoint } from '../http/route.ts';
 import { listRuns, readLatestRun, readRun } from '../records/runs.ts';
 import type { BackupsDeps } from './backups-deps.ts';
-import { pageInput, runIdInput } from './input.ts';
+import { runIdInput, runsInput } from './input.ts';
 import { sendJson, sendPage } from './json.ts';
 import { latestRun, listOf, result, run } from './shapes.ts';
 
@@ -17,10 +17,13 @@ export const runsEndpoints: readonly Endpoint<BackupsDeps>[] = [
       ...common,
       path: '/api/backups',
       summary: 'List backup runs, newest first',
-      query: pageInput,
+      query: runsInput,
       responses: { 200: { description: 'A page of runs.', schema: listOf(run) } },
     },
-    async ({ query }, { db }: BackupsDeps, c) => sendPage(c, await listRuns(db, query), query),
+    async ({ query }, { db }: BackupsDeps, c) => {
+      const { has_failures: hasFailures, ...filter } = query;
+      return sendPage(c, await listRuns(db, query, { ...filter, hasFailures }), query);
+    },
   ),
   endpoint(
     {

@@ -25,43 +25,49 @@ const runColumns = `
   coalesce(failed, 0) AS failed, coalesce(skipped, 0) AS skipped,
   coalesce(error_message, '') AS error_message`;
 
-const runsPage = (name: string, condition: string): Statement => ({
-  name,
-  text: pageQuery(
-    `SELECT ${runColumns} FROM backup_runs AS run WHERE ${condition}
-     ORDER BY run.started_at DESC, run.id DESC LIMIT $1::bigint OFFSET $2::bigint`,
-    `SELECT count(*) FROM backup_runs WHERE ${condition}`,
-  ),
-});
-
-const withFailures = (parameter: string) =>
-  `coalesce(${hasFailures}, false) = ${parameter}::boolean`;
-const pages = {
-  all: runsPage('runs_page', 'true'),
-  ofStatus: runsPage('runs_page_of_status', `${runStatus} = $3`),
-  ofFailures: runsPage('runs_page_of_failures', withFailures('$3')),
-  ofBoth: runsPage('runs_page_of_both', `${runStatus} = $3 AND ${withFailures('$4')}`),
-};
-
-/** Selects runs by status, and by whether they have failures. */
+/** Selects the runs that match all given filters. */
 export interface RunFilter {
   status?: string | undefined;
+  /** Whether the run failed or has failed repositories. */
   hasFailures?: boolean | undefined;
+  /** Only runs that started at this time or later. ISO 8601. */
+  from?: string | undefined;
+  /** Only runs that started before this time. ISO 8601. */
+  to?: string | undefined;
 }
+
+const conditions: { [Key in keyof Required<RunFilter>]: (parameter: string) => string } = {
+  status: (parameter) => `${runStatus} = ${parameter}`,
+  hasFailures: (parameter) => `coalesce(${hasFailures}, false) = ${parameter}::boolean`,
+  from: (parameter) => `started_at >= ${parameter}::timestamptz`,
+  to: (parameter) => `started_at < ${parameter}::timestamptz`,
+};
 
 /** Runs that match the filter, newest first. */
 export function listRuns(
   db: Database,
   request: PageRequest,
-  { status, hasFailures }: RunFilter = {},
+  filter: RunFilter = {},
 ): Promise<Page> {
-  const page = [request.limit, pageOffset(request)];
-  if (status !== undefined && hasFailures !== undefined) {
-    return readPage(db, pages.ofBoth, [...page, status, hasFailures]);
-  }
-  if (status !== undefined) return readPage(db, pages.ofStatus, [...page, status]);
-  if (hasFailures !== undefined) return readPage(db, pages.ofFailures, [...page, hasFailures]);
-  return readPage(db, pages.all, page);
+  const given = (Object.keys(conditions) as (keyof RunFilter)[]).flatMap((key) => {
+    const value = filter[key];
+    return value === undefined ? [] : [{ key, value }];
+  });
+  const where = ['true', ...given.map(({ key }, index) => conditions[key](`$${index + 3}`))];
+  const condition = where.join(' AND ');
+  const statement = {
+    name: ['runs_page', ...given.map(({ key }) => key.toLowerCase())].join('_'),
+    text: pageQuery(
+      `SELECT ${runColumns} FROM backup_runs AS run WHERE ${condition}
+       ORDER BY run.started_at DESC, run.id DESC LIMIT $1::bigint OFFSET $2::bigint`,
+      `SELECT count(*) FROM backup_runs WHERE ${condition}`,
+    ),
+  };
+  return readPage(db, statement, [
+    request.limit,
+    pageOffset(request),
+    ...given.map(({ value }) => value),
+  ]);
 }
 
 const latestRun: Statement = {

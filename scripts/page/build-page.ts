@@ -8,6 +8,16 @@ const WEB = resolve(import.meta.dirname, '../../web');
 /** Where the built page is. */
 export const PAGE_FOLDER = join(WEB, 'dist');
 
+/** Builds the page if necessary. A failure is printed; the server works without its page. */
+export async function preparePage(): Promise<void> {
+  try {
+    await buildPageWhenStale((text) => process.stdout.write(text));
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    process.stderr.write(`The page could not be built, and the server runs without it: ${why}\n`);
+  }
+}
+
 /** Builds the page unless it is newer than its sources. Calls `say` when it has to build. */
 export async function buildPageWhenStale(say: (text: string) => void): Promise<void> {
   const built = await changedAt(join(PAGE_FOLDER, 'index.html'));

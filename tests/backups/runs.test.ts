@@ -53,6 +53,42 @@ describe('GET /api/backups', () => {
     expect(body).toMatchObject({ data: [tied, second, last, first].map((id) => ({ id })) });
   });
 
+  it('returns only the runs that match all filters, and counts only those', async () => {
+    const [good, bad, failed, running] = [
+      await insertRun(database.db, { status: 'completed', started_at: '2026-03-01T00:00:00Z' }),
+      await insertRun(database.db, {
+        status: 'completed',
+        failed: 1,
+        started_at: '2026-03-02T00:00:00Z',
+      }),
+      await insertRun(database.db, { status: 'failed', started_at: '2026-03-03T00:00:00Z' }),
+      await insertRun(database.db, { status: 'running', started_at: '2026-03-04T00:00:00Z' }),
+    ];
+    const found = async (query: string) => {
+      const { body } = await client.get(`/api/backups?${query}`);
+      const { data, pagination } = body as {
+        data: { id: number }[];
+        pagination: { total_items: number };
+      };
+      const ids = data.map(({ id }) => id);
+      expect(pagination.total_items).toBe(ids.length);
+      return ids;
+    };
+    expect(await found('status=completed')).toEqual([bad, good]);
+    expect(await found('has_failures=true')).toEqual([failed, bad]);
+    expect(await found('has_failures=false')).toEqual([running, good]);
+    expect(await found('status=completed&has_failures=true')).toEqual([bad]);
+    expect(await found('from=2026-03-02T00:00:00Z&to=2026-03-04T00:00:00Z')).toEqual([failed, bad]);
+    expect(await found('from=2026-03-04T01:00:00%2B01:00')).toEqual([running]);
+  });
+
+  it.each(['status=lost', 'has_failures=maybe', 'from=yesterday', 'to=2026-03-01', 'status='])(
+    'rejects %s',
+    async (query) => {
+      expect((await client.get(`/api/backups?${query}`)).status).toBe(400);
+    },
+  );
+
   it('cuts the list into pages and counts them', async () => {
     for (let n = 0; n < 5; n++) await insertRun(database.db);
     const { body } = await client.get('/api/backups?page=3&limit=2');

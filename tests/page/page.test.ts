@@ -143,6 +143,19 @@ describe.skipIf(!existsSync(CHROMIUM))('the page (skipped without /usr/bin/chrom
       await page.getByText('With failures').waitFor();
     });
 
+    it('lists only the runs with failures when asked to, also after a reload', async () => {
+      await logIn();
+      await open('/app/runs');
+      await page.getByRole('link', { name: `#${good}`, exact: true }).waitFor();
+      await page.getByRole('switch', { name: 'Only with failures' }).click();
+      await page
+        .getByRole('link', { name: `#${good}`, exact: true })
+        .waitFor({ state: 'detached' });
+      await page.reload();
+      await page.getByRole('link', { name: `#${bad}`, exact: true }).waitFor();
+      expect(await page.getByRole('link', { name: `#${good}`, exact: true }).count()).toBe(0);
+    });
+
     it('shows what others wrote as text', async () => {
       await logIn();
       await open(`/app/runs/${bad}`);

@@ -47,6 +47,11 @@ const shellRoute = createRoute({
 const pageSearch = ({ page }: Record<string, unknown>): { page?: number } =>
   Number.isSafeInteger(page) && Number(page) > 1 ? { page: Number(page) } : {};
 
+const runsSearch = (search: Record<string, unknown>): { page?: number; failures?: true } => ({
+  ...pageSearch(search),
+  ...(search.failures === true ? { failures: true } : {}),
+});
+
 const overviewRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: '/',
@@ -55,7 +60,7 @@ const overviewRoute = createRoute({
 const runsRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: '/runs',
-  validateSearch: pageSearch,
+  validateSearch: runsSearch,
   component: lazyRouteComponent(() => import('./pages/runs.tsx'), 'RunsPage'),
 });
 const runRoute = createRoute({

@@ -30,10 +30,10 @@ export const latestRun = queryOptions({
   refetchInterval: REFRESH_MS,
 });
 
-export const runs = (page: number) =>
+export const runs = (query: { page: number; has_failures?: true }) =>
   queryOptions({
-    queryKey: ['runs', 'page', page],
-    queryFn: () => body(api.GET('/api/backups', { params: { query: { page, limit: 25 } } })),
+    queryKey: ['runs', 'page', query],
+    queryFn: () => body(api.GET('/api/backups', { params: { query: { ...query, limit: 25 } } })),
     placeholderData: keepPreviousData,
     refetchInterval: REFRESH_MS,
   });

@@ -1,10 +1,10 @@
-import { Anchor, Table } from '@mantine/core';
+import { Anchor, Switch, Table } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import type { Schemas } from '../api/client.ts';
 import { runs } from '../api/queries.ts';
 import { Age } from '../parts/age.tsx';
-import { NoBackups } from '../parts/empty.tsx';
+import { Empty, NoBackups } from '../parts/empty.tsx';
 import { formatCount, formatDuration } from '../parts/format.ts';
 import { Loaded } from '../parts/loading.tsx';
 import { Page } from '../parts/page.tsx';
@@ -12,20 +12,38 @@ import { Pages } from '../parts/pages.tsx';
 import { OutcomeBadge, outcomeOfRun } from '../parts/status.tsx';
 
 export function RunsPage() {
-  const { page = 1 } = useSearch({ from: '/shell/runs' });
+  const { page = 1, failures } = useSearch({ from: '/shell/runs' });
   const navigate = useNavigate();
   return (
-    <Page title="Runs">
-      <Loaded query={useQuery(runs(page))} lines={8}>
+    <Page
+      title="Runs"
+      aside={
+        <Switch
+          label="Only with failures"
+          checked={failures === true}
+          onChange={({ currentTarget: { checked } }) =>
+            void navigate({ to: '/runs', search: checked ? { failures: true } : {} })
+          }
+        />
+      }
+    >
+      <Loaded
+        query={useQuery(runs({ page, ...(failures ? { has_failures: true } : {}) }))}
+        lines={8}
+      >
         {({ data, pagination }) =>
-          data.length === 0 ? (
+          data.length === 0 && failures ? (
+            <Empty title="No failures">No run failed, and no repository failed in one.</Empty>
+          ) : data.length === 0 ? (
             <NoBackups />
           ) : (
             <>
               <RunsTable runs={data} />
               <Pages
                 of={pagination}
-                onChange={(page) => navigate({ to: '/runs', search: { page } })}
+                onChange={(page) =>
+                  navigate({ to: '/runs', search: { page, ...(failures ? { failures } : {}) } })
+                }
               />
             </>
           )
