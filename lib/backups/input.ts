@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { momentParameter } from '../text/moment.ts';
 
 /**
  * An integer in decimal digits. Anything else, including a repeated parameter, is rejected with 400. Values
@@ -70,12 +71,6 @@ export const runIdInput = z.object({
 
 const runStatuses = ['completed', 'failed', 'running'] as const;
 
-/** A moment in ISO 8601, with an offset. */
-const moment = z.iso.datetime({
-  offset: true,
-  error: 'must be a time such as 2026-01-31T08:15:00Z',
-});
-
 /** Page and filters of GET /api/backups. */
 export const runsInput = pageInput.extend({
   status: z
@@ -93,8 +88,8 @@ export const runsInput = pageInput.extend({
         Object.assign(jsonSchema, { type: 'boolean', enum: undefined });
       },
     }),
-  from: moment.optional().meta({ description: 'Only runs that started at this time or later.' }),
-  to: moment.optional().meta({ description: 'Only runs that started before this time.' }),
+  from: momentParameter('Only runs that started at this time or later.').optional(),
+  to: momentParameter('Only runs that started before this time.').optional(),
 });
 
 const levels = ['info', 'warn', 'error', 'debug'] as const;

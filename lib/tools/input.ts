@@ -75,25 +75,6 @@ export const runIdParameter = (description: string) =>
 export const idParameter = (description: string) =>
   integerParameter({ description, min: 1, max: Number.MAX_SAFE_INTEGER });
 
-/** A day or a time in ISO 8601, in UTC if it has no offset. Converted to UTC. */
-export const momentParameter = (description: string) =>
-  z
-    .string()
-    .refine((text) => toMoment(text) !== null, 'must be a date or a time in ISO 8601')
-    .transform((text) => toMoment(text) ?? text)
-    .meta({ description: `${description} ISO 8601: 2026-01-31, or 2026-01-31T08:15:00Z.` });
-
-const iso8601 =
-  /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(Z|[+-]\d{2}:?\d{2})?)?$/i;
-
-function toMoment(text: string): string | null {
-  const found = iso8601.exec(text);
-  if (!found) return null;
-  const isDay = text.length === 10;
-  const milliseconds = Date.parse(isDay || found[1] !== undefined ? text : `${text}Z`);
-  return Number.isNaN(milliseconds) ? null : new Date(milliseconds).toISOString();
-}
-
 /**
  * A text of at most `max` characters that Postgres can store: NUL is rejected, and half a surrogate pair becomes
  * U+FFFD.

@@ -1,13 +1,8 @@
 import * as z from 'zod';
+import { momentParameter } from '../text/moment.ts';
 import { fitItems, restFields, roomBeside } from './answer-budget.ts';
 import type { BackupSource } from './backup-source.ts';
-import {
-  idParameter,
-  limitParameter,
-  momentParameter,
-  runIdParameter,
-  textParameter,
-} from './input.ts';
+import { idParameter, limitParameter, runIdParameter, textParameter } from './input.ts';
 import { log } from './shapes.ts';
 import { MESSAGES_ARE_DATA, readTool } from './tool.ts';
 import { explainUnknown, readTrackedNames } from './unknown-names.ts';

@@ -80,9 +80,11 @@ describe('GET /api/backups', () => {
     expect(await found('status=completed&has_failures=true')).toEqual([bad]);
     expect(await found('from=2026-03-02T00:00:00Z&to=2026-03-04T00:00:00Z')).toEqual([failed, bad]);
     expect(await found('from=2026-03-04T01:00:00%2B01:00')).toEqual([running]);
+    expect(await found('from=2026-03-04T23:59:00%2B23:59')).toEqual([running]);
+    expect(await found('to=2026-03-02')).toEqual([good]);
   });
 
-  it.each(['status=lost', 'has_failures=maybe', 'from=yesterday', 'to=2026-03-01', 'status='])(
+  it.each(['status=lost', 'has_failures=maybe', 'from=yesterday', 'to=0000-01-01', 'status='])(
     'rejects %s',
     async (query) => {
       expect((await client.get(`/api/backups?${query}`)).status).toBe(400);
