@@ -6,7 +6,7 @@ import { hasSecretHeader } from '../http/authentication.ts';
 import type { HttpEnv } from '../http/env.ts';
 import { parseAddress } from '../http/network.ts';
 import { type Endpoint, endpoint } from '../http/route.ts';
-import { endSession } from '../records/ended-sessions.ts';
+import { endSession } from '../users/ended-sessions.ts';
 import { clearSessionCookie, setSessionCookie } from '../users/session-cookie.ts';
 import type { TokenSubject } from '../users/tokens.ts';
 import { notConfigured } from '../users/user-check.ts';

@@ -2,10 +2,10 @@ import pLimit from 'p-limit';
 import type { IdentityConfig } from '../config/identity.ts';
 import type { Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
-import { findPasswordHash, replacePasswordHash } from '../records/users.ts';
 import { secretsEqual } from '../security/crypto.ts';
 import { fingerprintHash, PASSWORD_COST, renewHash, verifyPassword } from '../security/password.ts';
 import { isConfiguredUser } from '../users/user-check.ts';
+import { findPasswordHash, replacePasswordHash } from '../users/users.ts';
 
 /** Password checks that run at the same time. Each takes 32 MiB, and a core for about 300 ms. */
 const MAX_AT_ONCE = 2;

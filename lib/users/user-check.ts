@@ -4,12 +4,12 @@ import type { Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
 import { isReading } from '../http/cross-site.ts';
 import type { HttpEnv } from '../http/env.ts';
-import { isEndedSession } from '../records/ended-sessions.ts';
-import { findPasswordHash, isUser } from '../records/users.ts';
 import { secretsEqual } from '../security/crypto.ts';
 import { fingerprintHash } from '../security/password.ts';
+import { isEndedSession } from './ended-sessions.ts';
 import { readSessionCookie } from './session-cookie.ts';
 import { createTokens, type TokenClaims, type Tokens } from './tokens.ts';
+import { findPasswordHash, isUser } from './users.ts';
 
 /** Identifies users by their access tokens, in `Authorization` or in the session cookie. */
 export interface UserCheck {

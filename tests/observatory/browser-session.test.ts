@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { addUser, changePassword } from '../../lib/records/users.ts';
 import { hashPassword } from '../../lib/security/password.ts';
 import { LoginCodes } from '../../lib/users/login-codes.ts';
+import { addUser, changePassword } from '../../lib/users/users.ts';
 import { createTestClock } from '../support/clock.ts';
 import { useDatabase } from '../support/hooks.ts';
 import {

@@ -1,8 +1,8 @@
 import { jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../lib/database/database.ts';
-import { addUser, findPasswordHash } from '../../lib/records/users.ts';
 import { hashPassword, PASSWORD_COST } from '../../lib/security/password.ts';
+import { addUser, findPasswordHash } from '../../lib/users/users.ts';
 import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { TEST_SECRET } from '../support/deps.ts';
 import { downDatabaseWords, openDownDatabase } from '../support/down-database.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { addUser } from '../../lib/records/users.ts';
 import { hashPassword } from '../../lib/security/password.ts';
+import { addUser } from '../../lib/users/users.ts';
 import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { downDatabaseWords, openDownDatabase } from '../support/down-database.ts';
 import {

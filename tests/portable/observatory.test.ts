@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { addUser } from '../../lib/records/users.ts';
 import { hashPassword } from '../../lib/security/password.ts';
+import { addUser } from '../../lib/users/users.ts';
 import { waitFor } from '../support/chat.ts';
 import { createEmbedded } from '../support/databases.ts';
 import { ADA } from '../support/observatory-client.ts';

@@ -3,7 +3,7 @@ import type { Database } from '../../lib/database/database.ts';
 import { beginTurn, endTurn } from '../../lib/records/chat-turns.ts';
 import { findGatewayConnection } from '../../lib/records/gateway-connections.ts';
 import { listMessages, listSessions, readSession } from '../../lib/records/sessions.ts';
-import { findPasswordHash, isUser } from '../../lib/records/users.ts';
+import { findPasswordHash, isUser } from '../../lib/users/users.ts';
 import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { explainRead } from '../support/plans.ts';
 import { sql } from '../support/records.ts';

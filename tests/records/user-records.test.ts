@@ -23,7 +23,7 @@ import {
   findPasswordHash,
   isUser,
   removeUser,
-} from '../../lib/records/users.ts';
+} from '../../lib/users/users.ts';
 import { everyDatabase, type TestDatabase } from '../support/databases.ts';
 import { createTestDeps } from '../support/deps.ts';
 import { sql } from '../support/records.ts';

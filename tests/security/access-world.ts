@@ -1,5 +1,5 @@
-import { addUser } from '../../lib/records/users.ts';
 import { hashPassword } from '../../lib/security/password.ts';
+import { addUser } from '../../lib/users/users.ts';
 import { type LocalServer, startLocalServer } from '../../scripts/local-server.ts';
 import type { Caller } from '../../scripts/tables/access-table.ts';
 import { chatEnvironment } from '../support/chat.ts';

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { addUser } from '../../lib/records/users.ts';
 import { hashPassword } from '../../lib/security/password.ts';
+import { addUser } from '../../lib/users/users.ts';
 import type { Caller } from '../../scripts/tables/access-table.ts';
 import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';

@@ -1,8 +1,8 @@
 import type { Database } from '../../lib/database/database.ts';
 import { createGatewayCredentials } from '../../lib/gateway/credentials.ts';
-import { addUser } from '../../lib/records/users.ts';
 import { activateGeneration } from '../../lib/search/generations.ts';
 import { hashPassword } from '../../lib/security/password.ts';
+import { addUser } from '../../lib/users/users.ts';
 import { createClient } from './client.ts';
 import { createTestDeps } from './deps.ts';
 import { createBatches, startBuiltIn } from './embeddings.ts';

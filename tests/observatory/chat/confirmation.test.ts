@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { addUser } from '../../../lib/records/users.ts';
 import { hashPassword } from '../../../lib/security/password.ts';
+import { addUser } from '../../../lib/users/users.ts';
 import {
   advanceUntilSettled,
   askStream,
