@@ -108,7 +108,13 @@ describe.each(everySource)('from %s', (_name, open) => {
       expect(await since('2026-03-02T00:00:00.001Z')).toBe('03');
       expect(await since('2026-03-02T01:00:00+02:00', { repository: 'owner/a' })).toBe('03 02');
       expect(await since('2026-03-04')).toBe('');
-      for (const wrong of ['yesterday', '2026-13-01', '2026-03-01T', '0'.repeat(10_000)]) {
+      for (const wrong of [
+        'yesterday',
+        '2026-13-01',
+        '2026-03-01T',
+        '0000-01-01',
+        '0'.repeat(10_000),
+      ]) {
         expect(await faultOf(source.deps, 'get_execution_logs', { since: wrong })).toMatch(
           /since: must be a date or a time in ISO 8601/,
         );
