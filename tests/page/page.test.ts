@@ -1,81 +1,40 @@
-import { existsSync } from 'node:fs';
-import { AxeBuilder } from '@axe-core/playwright';
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type LocalServer, startLocalServer } from '../../scripts/local-server.ts';
-import { buildPageWhenStale } from '../../scripts/page/build-page.ts';
-import { createEmbedded, type TestDatabase } from '../support/databases.ts';
-import { TEST_SECRET } from '../support/deps.ts';
-import { ADA, observatoryEnvironment } from '../support/observatory-client.ts';
+import { ADA } from '../support/observatory-client.ts';
+import {
+  findViolations,
+  hasChromium,
+  type PageWorld,
+  startPageWorld,
+  type Window,
+} from '../support/page.ts';
 import { insertLog, insertResult, insertRun } from '../support/records.ts';
 
 // A real browser on the server of `npm start`.
 
-const CHROMIUM = '/usr/bin/chromium';
-
 const HOSTILE = '<script>document.title="taken"</script>\u202Egpj.exe';
-/** Chromium tries to reach its own services otherwise. */
-const args = [
-  ...['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'],
-  ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
-];
 
-describe.skipIf(!existsSync(CHROMIUM))('the page (skipped without /usr/bin/chromium)', () => {
-  let browser: Browser;
-  let database: TestDatabase;
-  let server: LocalServer;
-  let context: BrowserContext;
-  let page: Page;
-  /** What the browser complained of: errors of scripts and refusals by the page's own policy. */
-  let complaints: string[];
+describe.skipIf(!hasChromium)('the page (skipped without /usr/bin/chromium)', () => {
+  let world: PageWorld;
+  let window: Window;
 
   beforeAll(async () => {
-    await buildPageWhenStale(() => undefined);
-    [browser, database] = await Promise.all([
-      chromium.launch({ executablePath: CHROMIUM, args }),
-      createEmbedded(),
-    ]);
-    server = await startLocalServer({
-      ...observatoryEnvironment,
-      DATABASE_URL: database.url,
-      INTERNAL_SECRET: TEST_SECRET,
-      PATH: process.env.PATH,
-      PORT: '0',
-      LOG_LEVEL: 'error',
-    });
+    world = await startPageWorld();
   });
-  afterAll(async () => {
-    await Promise.all([browser.close(), server.close()]);
-    await database.close();
-  });
+  afterAll(() => world.close());
   beforeEach(async () => {
-    complaints = [];
-    context = await browser.newContext();
-    page = await context.newPage();
-    page.on('pageerror', (error) => complaints.push(error.message));
-    page.on('console', (message) => {
-      if (message.type() === 'error') complaints.push(message.text());
-    });
+    window = await world.openWindow();
   });
-  afterEach(() => context.close());
+  afterEach(() => window.context.close());
 
-  async function open(path: string): Promise<void> {
-    await page.goto(`${server.url}${path}`);
-  }
-
-  async function logIn(): Promise<void> {
-    await page.goto(server.issueLoginLink() ?? '');
-    await page.getByRole('heading', { name: 'Overview' }).waitFor();
-  }
-
-  const heading = (name: string | RegExp) => page.getByRole('heading', { name, level: 1 });
+  const heading = (name: string | RegExp) => window.page.getByRole('heading', { name, level: 1 });
 
   describe('logging in', () => {
     it('works by the printed link, once', async () => {
-      const link = server.issueLoginLink() ?? '';
+      const { context, page } = window;
+      const link = world.server.issueLoginLink() ?? '';
       await page.goto(link);
       await heading('Overview').waitFor();
-      expect(page.url()).toBe(`${server.url}/app/`);
+      expect(page.url()).toBe(`${world.server.url}/app/`);
       await context.clearCookies();
       await page.goto('about:blank');
       await page.goto(link);
@@ -83,6 +42,7 @@ describe.skipIf(!existsSync(CHROMIUM))('the page (skipped without /usr/bin/chrom
     });
 
     it('works by password, and leads to the page that was asked for', async () => {
+      const { open, page } = window;
       await open('/app/runs');
       await page.getByLabel('User name').fill(ADA.username);
       await page.getByRole('textbox', { name: 'Password' }).fill('wrong');
@@ -91,10 +51,11 @@ describe.skipIf(!existsSync(CHROMIUM))('the page (skipped without /usr/bin/chrom
       await page.getByRole('textbox', { name: 'Password' }).fill(ADA.password);
       await page.getByRole('button', { name: 'Log in' }).click();
       await heading('Runs').waitFor();
-      expect(page.url()).toBe(`${server.url}/app/runs`);
+      expect(page.url()).toBe(`${world.server.url}/app/runs`);
     });
 
     it('ends by logging out', async () => {
+      const { logIn, open, page } = window;
       await logIn();
       await page.getByRole('button', { name: 'Account' }).click();
       await page.getByRole('menuitem', { name: 'Log out' }).click();
@@ -105,12 +66,14 @@ describe.skipIf(!existsSync(CHROMIUM))('the page (skipped without /usr/bin/chrom
   });
 
   it('is what a browser gets at the address of the server', async () => {
+    const { open, page } = window;
     await open('/');
     await page.getByRole('button', { name: 'Log in' }).waitFor();
     expect(new URL(page.url()).pathname).toBe('/app/login');
   });
 
   it('says what to do while there is no backup', async () => {
+    const { logIn, page } = window;
     await logIn();
     await page.getByText('npm run worker -- run --source').waitFor();
   });
@@ -120,7 +83,7 @@ describe.skipIf(!existsSync(CHROMIUM))('the page (skipped without /usr/bin/chrom
     let bad: number;
 
     beforeAll(async () => {
-      const { db } = database;
+      const { db } = world.database;
       good = await insertRun(db, { status: 'completed', total_repos: 2, successful: 2 });
       await insertResult(db, good, 'acme/api', { status: 'completed' });
       bad = await insertRun(db, { status: 'completed', total_repos: 2, successful: 1, failed: 1 });
@@ -135,6 +98,7 @@ describe.skipIf(!existsSync(CHROMIUM))('the page (skipped without /usr/bin/chrom
     });
 
     it('states the worst truth first', async () => {
+      const { logIn, page } = window;
       await logIn();
       const state = page.getByRole('status', { name: 'State of the backups' });
       await state.getByText('1 of 2 repositories failed in the last run').waitFor();
@@ -144,6 +108,7 @@ describe.skipIf(!existsSync(CHROMIUM))('the page (skipped without /usr/bin/chrom
     });
 
     it('lists only the runs with failures when asked to, also after a reload', async () => {
+      const { logIn, open, page } = window;
       await logIn();
       await open('/app/runs');
       await page.getByRole('link', { name: `#${good}`, exact: true }).waitFor();
@@ -157,6 +122,7 @@ describe.skipIf(!existsSync(CHROMIUM))('the page (skipped without /usr/bin/chrom
     });
 
     it('shows what others wrote as text', async () => {
+      const { complaints, logIn, open, page } = window;
       await logIn();
       await open(`/app/runs/${bad}`);
       await page.getByRole('log').getByText('gpj.exe').waitFor();
@@ -167,10 +133,11 @@ describe.skipIf(!existsSync(CHROMIUM))('the page (skipped without /usr/bin/chrom
     });
 
     it('shows a log when it is written, by the filters of the address', async () => {
+      const { logIn, open, page } = window;
       await logIn();
       await open('/app/logs?level=warn');
       await page.getByText('Live', { exact: true }).waitFor();
-      await insertLog(database.db, {
+      await insertLog(world.database.db, {
         run_id: bad,
         level: 'warn',
         message: 'the disk is nearly full',
@@ -182,23 +149,17 @@ describe.skipIf(!existsSync(CHROMIUM))('the page (skipped without /usr/bin/chrom
     const places = ['/app/', '/app/runs', '/app/repositories', '/app/logs', '/app/login'];
     describe.each(['light', 'dark'] as const)('in the %s theme', (colorScheme) => {
       it.each([...places, 'a run'])('%s has no violation that axe finds', async (place) => {
+        const { complaints, logIn, open, page } = window;
         await logIn();
         await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
         await open(place === 'a run' ? `/app/runs/${bad}` : place);
-        await page.getByRole('heading', { level: 1 }).waitFor();
-        await page.waitForLoadState('networkidle').catch(() => undefined);
-        const { violations } = await new AxeBuilder({ page }).analyze();
-        expect(
-          violations.map(({ id, nodes }) => [
-            id,
-            ...nodes.map((it) => it.any[0]?.message ?? it.html),
-          ]),
-        ).toEqual([]);
+        expect(await findViolations(page)).toEqual([]);
         expect(complaints).toEqual([]);
       });
     });
 
     it('survives a reload at the width of a phone, without scrolling sideways', async () => {
+      const { logIn, open, page } = window;
       await page.setViewportSize({ width: 390, height: 800 });
       await logIn();
       await open(`/app/runs/${bad}`);
@@ -209,6 +170,7 @@ describe.skipIf(!existsSync(CHROMIUM))('the page (skipped without /usr/bin/chrom
     });
 
     it('leads everywhere by keyboard', async () => {
+      const { logIn, page } = window;
       await logIn();
       await page.keyboard.press('Control+k');
       await page.getByRole('textbox', { name: 'Go to' }).waitFor();

@@ -6,3 +6,4 @@ export const times = (short: number, long: number) => (isLong ? long : short);
 
 /** The random seed. A run prints it, and `--seed` repeats it. */
 export const seed = Number(process.env.SOAK_SEED);
+if (!Number.isInteger(seed)) throw new Error('SOAK_SEED is missing: use npm run soak');

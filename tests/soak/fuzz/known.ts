@@ -76,6 +76,9 @@ const values: Record<string, fc.Arbitrary<unknown>> = {
   target_repo: fc.constantFrom('acme/widgets', 'acme/gadgets'),
   affected_run_id: run,
   status: fc.constantFrom('completed', 'failed', 'running'),
+  has_failures: fc.boolean(),
+  from: fc.constantFrom('2020-01-01', '2026-01-31T08:15:00Z'),
+  to: fc.constantFrom('2100-01-01', '2026-06-30T23:59:59.123456+02:00'),
 };
 
 /** What fields of a name take that is there. */

@@ -1,0 +1,93 @@
+import { existsSync } from 'node:fs';
+import { AxeBuilder } from '@axe-core/playwright';
+import { type BrowserContext, chromium, type Page } from 'playwright-core';
+import { type LocalServer, startLocalServer } from '../../scripts/local-server.ts';
+import { buildPageWhenStale } from '../../scripts/page/build-page.ts';
+import { createEmbedded, type TestDatabase } from './databases.ts';
+import { TEST_SECRET } from './deps.ts';
+import { observatoryEnvironment } from './observatory-client.ts';
+
+const CHROMIUM = '/usr/bin/chromium';
+
+/** Tests of the page are skipped without it, and say so. */
+export const hasChromium = existsSync(CHROMIUM);
+
+const args = [
+  ...['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'],
+  // Chromium tries to reach its own services otherwise.
+  ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
+];
+
+/** The server of `npm start` with a database of its own, and a browser. */
+export interface PageWorld {
+  database: TestDatabase;
+  server: LocalServer;
+  /** A window of its own: no cookie, nothing kept. */
+  openWindow(): Promise<Window>;
+  close(): Promise<void>;
+}
+
+/** A browser window. */
+export interface Window {
+  context: BrowserContext;
+  page: Page;
+  /** What the browser complained of: errors of scripts and refusals by the page's own policy. */
+  complaints: string[];
+  open(path: string): Promise<void>;
+  /** Uses a fresh login link, and waits for the overview. */
+  logIn(): Promise<void>;
+}
+
+/** Starts them, with variables of the server beside those of a complete installation. */
+export async function startPageWorld(environment: Record<string, string> = {}): Promise<PageWorld> {
+  await buildPageWhenStale(() => undefined);
+  const [browser, database] = await Promise.all([
+    chromium.launch({ executablePath: CHROMIUM, args }),
+    createEmbedded(),
+  ]);
+  const server = await startLocalServer({
+    ...observatoryEnvironment,
+    DATABASE_URL: database.url,
+    INTERNAL_SECRET: TEST_SECRET,
+    PATH: process.env.PATH,
+    PORT: '0',
+    LOG_LEVEL: 'error',
+    ...environment,
+  });
+  return {
+    database,
+    server,
+    async openWindow() {
+      const context = await browser.newContext();
+      const page = await context.newPage();
+      const complaints: string[] = [];
+      page.on('pageerror', (error) => complaints.push(error.message));
+      page.on('console', (message) => {
+        if (message.type() === 'error') complaints.push(message.text());
+      });
+      const open = async (path: string) => {
+        await page.goto(`${server.url}${path}`);
+      };
+      const logIn = async () => {
+        await page.goto(server.issueLoginLink() ?? '');
+        await page.getByRole('heading', { name: 'Overview' }).waitFor();
+      };
+      return { context, page, complaints, open, logIn };
+    },
+    async close() {
+      await Promise.all([browser.close(), server.close()]);
+      await database.close();
+    },
+  };
+}
+
+/** What axe finds on a page: the rule, and what it says of each element. Empty is good. */
+export async function findViolations(page: Page): Promise<string[][]> {
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  await page.waitForLoadState('networkidle').catch(() => undefined);
+  const { violations } = await new AxeBuilder({ page }).analyze();
+  return violations.map(({ id, nodes }) => [
+    id,
+    ...nodes.map((it) => it.any[0]?.message ?? it.html),
+  ]);
+}
