@@ -5,11 +5,12 @@ import { bundleFunction } from './build/bundle.ts';
 import { writeBuildOutput } from './build/output.ts';
 import { bundleReport, compareWeight, findBanned, weigh } from './build/report.ts';
 import { runProgram } from './command.ts';
+import { buildPageWhenStale, PAGE_FOLDER } from './page/build-page.ts';
 
 // Bundles the deployed functions and writes what `vercel deploy --prebuilt` uploads: `npm run build`.
 
 const program = new Command('npm run build --')
-  .description('Bundles the deployed functions.')
+  .description('Bundles the deployed functions and builds the page.')
   .option('--out <folder>', 'where to write', '.vercel/output')
   .option('--check', 'compare the bundles with the report in the repository, and write nothing')
   .option('--report', 'write that report')
@@ -42,7 +43,8 @@ await runProgram(program, async () => {
     process.stderr.write('If this is intended: npm run build -- --report\n');
     return 1;
   } else {
-    await writeBuildOutput(values.out, built);
+    await buildPageWhenStale((text) => process.stdout.write(text));
+    await writeBuildOutput(values.out, PAGE_FOLDER, built);
     for (const { surface, weight } of built) {
       const kilobytes = (bytes: number) => `${Math.round(bytes / 1_000)} kB`;
       process.stdout.write(

@@ -1,11 +1,12 @@
 import react from '@vitejs/plugin-react';
 import { defineConfig } from 'vite';
+import { firstPageBudget } from './first-page-budget.ts';
 
 const server = process.env.SERVER_URL ?? 'http://127.0.0.1:8080';
 
 export default defineConfig({
   base: '/app/',
-  plugins: [react()],
+  plugins: [react(), firstPageBudget()],
   // Browsers that know light-dark(), which must not be rewritten: Mantine sets the color scheme.
   build: { target: ['chrome123', 'edge123', 'firefox128', 'safari17.5'], sourcemap: false },
   // `npm run dev`: everything but the page itself is asked of a server that runs already.

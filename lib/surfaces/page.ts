@@ -14,8 +14,14 @@ export const PAGE_HEADERS: Readonly<Record<string, string>> = {
     "frame-ancestors 'none'",
   ].join('; '),
   'X-Content-Type-Options': 'nosniff',
+  'X-Frame-Options': 'DENY',
   'Referrer-Policy': 'no-referrer',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Cache-Control': 'no-cache',
 };
+
+/** Headers of files whose name changes with their content. */
+export const HASHED_FILE_HEADERS = { 'Cache-Control': 'public, max-age=31536000, immutable' };
 
 /** Does a browser open the server's address? MCP clients, which use it too, do not ask for HTML. */
 export function opensPage(request: Request): boolean {
@@ -27,4 +33,32 @@ export function opensPage(request: Request): boolean {
 
 export function isPagePath(path: string): boolean {
   return path.startsWith(`${PAGE_PATH}/`);
+}
+
+/** The page's routes in the format of the build's `config.json`: files by their name, else the page itself. */
+export function platformPageRoutes() {
+  const caseSensitive = true;
+  const headers = { Location: `${PAGE_PATH}/`, Vary: 'Accept' };
+  const redirect = { status: 302, headers, caseSensitive };
+  const file = (src: string, dest: string) => ({ src, dest, caseSensitive });
+  return [
+    { src: `^${PAGE_PATH}/.*$`, headers: PAGE_HEADERS, continue: true, caseSensitive },
+    {
+      src: `^${PAGE_PATH}/assets/.*$`,
+      headers: HASHED_FILE_HEADERS,
+      continue: true,
+      caseSensitive,
+    },
+    { src: `^${PAGE_PATH}$`, ...redirect },
+    {
+      src: '^/$',
+      methods: ['GET', 'HEAD'],
+      has: [{ type: 'header', key: 'accept', value: '.*text/html.*' }],
+      ...redirect,
+    },
+    file(`^${PAGE_PATH}/(assets/[^/]+)$`, `${PAGE_PATH}/$1`),
+    // Repositories have dots in their names too, but are deeper.
+    file(`^${PAGE_PATH}/([^/]+\\.(?:js|svg))$`, `${PAGE_PATH}/$1`),
+    file(`^${PAGE_PATH}/.*$`, `${PAGE_PATH}/index.html`),
+  ];
 }

@@ -1,3 +1,5 @@
+import { platformPageRoutes } from './page.ts';
+
 /** A deployed function and its paths. */
 export interface Surface {
   name: 'backups' | 'live' | 'observatory' | 'mcp';
@@ -113,17 +115,20 @@ export function platformRewrites() {
 /**
  * The table and the cron jobs in the format of the build's `config.json` (Build Output API, version 3). The
  * platform applies these routes before it looks for files and functions of that name, so that a function's
- * own path has no special meaning.
+ * own path has no special meaning. The page's files come first.
  */
 export function buildOutputConfig() {
   return {
     version: 3,
-    routes: rules.map(({ pattern, surface }) => ({
-      src: `^${pattern.replaceAll('.', '\\.').replace('*', '.*')}$`,
-      dest: functionPath(surface),
-      // Otherwise `/MCP` would match `/mcp`.
-      caseSensitive: true,
-    })),
+    routes: [
+      ...platformPageRoutes(),
+      ...rules.map(({ pattern, surface }) => ({
+        src: `^${pattern.replaceAll('.', '\\.').replace('*', '.*')}$`,
+        dest: functionPath(surface),
+        // Otherwise `/MCP` would match `/mcp`.
+        caseSensitive: true,
+      })),
+    ],
     crons: cronJobs,
   };
 }

@@ -1,5 +1,6 @@
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { PAGE_PATH } from '../../lib/surfaces/page.ts';
 import { buildOutputConfig, functionPath, type Surface } from '../../lib/surfaces/surface-paths.ts';
 import type { Bundle } from './bundle.ts';
 
@@ -17,15 +18,19 @@ const functionConfig = ({ maxDuration, supportsCancellation = false }: Surface) 
 });
 
 /**
- * Writes functions, routes and cron jobs in the platform's format (Build Output API, version 3). Removes the
- * output of an earlier build.
+ * Writes functions, the built page, routes and cron jobs in the platform's format (Build Output API, version
+ * 3). Removes the output of an earlier build.
  */
 export async function writeBuildOutput(
   folder: string,
+  pageFolder: string,
   bundles: readonly { surface: Surface; bundle: Bundle }[],
 ): Promise<void> {
-  await rm(join(folder, 'functions'), { recursive: true, force: true });
+  for (const part of ['functions', 'static']) {
+    await rm(join(folder, part), { recursive: true, force: true });
+  }
   await mkdir(folder, { recursive: true });
+  await cp(pageFolder, join(folder, 'static', PAGE_PATH), { recursive: true });
   await writeFile(join(folder, 'config.json'), formatJson(buildOutputConfig()));
   for (const { surface, bundle } of bundles) {
     const into = join(folder, 'functions', `${functionPath(surface)}.func`);

@@ -30,7 +30,8 @@ export async function buildPageWhenStale(say: (text: string) => void): Promise<v
 async function buildPage(): Promise<void> {
   const folder = `${PAGE_FOLDER}-${process.pid}`;
   try {
-    const env = childEnvironment(process.env);
+    // With another NODE_ENV, such as that of tests, React would be its development build.
+    const env = { ...childEnvironment(process.env), NODE_ENV: 'production' };
     await execa({
       cwd: WEB,
       preferLocal: true,

@@ -5,31 +5,28 @@ import type { Context } from 'hono';
 import { Hono } from 'hono';
 import { nullIfMissing } from '../../lib/files.ts';
 import type { HttpEnv } from '../../lib/http/env.ts';
-import { setSecurityHeaders } from '../../lib/http/security-headers.ts';
-import { PAGE_HEADERS, PAGE_PATH } from '../../lib/surfaces/page.ts';
+import { HASHED_FILE_HEADERS, PAGE_HEADERS, PAGE_PATH } from '../../lib/surfaces/page.ts';
 
 /** Serves the built page in `folder`. Paths below /app that are not files are routes of the page. */
 export function createPageApp(folder: string): Hono<HttpEnv> {
   const app = new Hono<HttpEnv>();
-  app.use(setSecurityHeaders);
-  app.use(`${PAGE_PATH}/*`, async (c, next) => {
+  app.use(async (c, next) => {
+    setHeaders(c, PAGE_HEADERS);
     await next();
-    for (const [name, value] of Object.entries(PAGE_HEADERS)) c.header(name, value);
   });
   app.get(
     `${PAGE_PATH}/assets/*`,
     serveStatic({
       root: folder,
       rewriteRequestPath: withoutPrefix,
-      onFound: (_path, c) => c.header('Cache-Control', 'public, max-age=31536000, immutable'),
+      onFound: (_path, c) => setHeaders(c, HASHED_FILE_HEADERS),
     }),
     (c) => c.text('there is no such file\n', 404),
   );
   app.get(
     `${PAGE_PATH}/*`,
-    serveStatic({ root: folder, rewriteRequestPath: withoutPrefix, onFound: mustRevalidate }),
+    serveStatic({ root: folder, rewriteRequestPath: withoutPrefix }),
     async (c) => {
-      mustRevalidate('', c);
       const page = await nullIfMissing(readFile(join(folder, 'index.html'), 'utf8'));
       return page === null ? c.text(NOT_BUILT, 503) : c.html(page);
     },
@@ -42,6 +39,6 @@ const NOT_BUILT = 'The page is not built: run `npm ci`, then `npm start`.\n';
 
 const withoutPrefix = (path: string) => path.slice(PAGE_PATH.length);
 
-function mustRevalidate(_path: string, c: Context): void {
-  c.header('Cache-Control', 'no-cache');
+function setHeaders(c: Context, headers: Readonly<Record<string, string>>): void {
+  for (const [name, value] of Object.entries(headers)) c.header(name, value);
 }

@@ -62,6 +62,13 @@ describe('the output of a build', () => {
     }
   });
 
+  it('has the page as files', async () => {
+    const page = join(project.output, 'static/app');
+    const html = await readFile(join(page, 'index.html'), 'utf8');
+    const [, script = ''] = /src="\/app\/(assets\/[^"]+)"/.exec(html) ?? [];
+    expect(await readFile(join(page, script), 'utf8')).toContain('import(');
+  });
+
   it.skipIf(!hasVercelCli)('is what the command line of the platform takes', () => {
     expect(project.log).toContain('Build Completed');
     expect(project.log).not.toMatch(/error/i);
@@ -178,6 +185,34 @@ describe.skipIf(!hasRedisServer)('the built functions', () => {
         bodyOf({ method: method.toUpperCase(), path, security: [] }),
       );
     }
+  });
+
+  it.each([
+    ['/app/', 200],
+    ['/app/runs/12?page=2', 200],
+    ['/app/repositories/acme/web.js', 200],
+    ['/app/icon.svg', 200],
+    ['/app/assets/missing.js', 404],
+    ['/app', 302],
+    ['/App/', 404],
+  ])('serve the page at %s as `npm start` does', async (path, expected) => {
+    const [built, local] = await Promise.all(
+      [servers.built, servers.local].map(async ({ url }) => {
+        const { status, headers, body } = await ask(`${url}${path}`);
+        // The platform names these itself.
+        const { etag, 'last-modified': modified, 'content-type': type, ...kept } = headers;
+        return status === 404 ? { status } : { status, headers: kept, body };
+      }),
+    );
+    expect(built).toEqual(local);
+    expect(built?.status).toBe(expected);
+  });
+
+  it('lead a browser from / to the page, and nobody else', async () => {
+    const asBrowser = { headers: { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } };
+    expect((await compare('/', asBrowser)).headers.location).toBe('/app/');
+    expect((await compare('/', { ...asBrowser, method: 'POST' })).status).toBe(401);
+    expect((await compare('/')).status).toBe(401);
   });
 
   it.each([

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { surfaces } from '../../lib/surfaces/surface-paths.ts';
@@ -10,13 +10,16 @@ import { temporaryFolder } from '../support/git.ts';
 it('asks the platform to tell the observatory, and no other function, of clients that leave', async () => {
   const folder = await temporaryFolder();
   const bundle = { files: [], metafile: { inputs: {}, outputs: {} } };
+  const page = join(folder.path, 'page');
+  await mkdir(page);
   await writeBuildOutput(
-    folder.path,
+    join(folder.path, 'output'),
+    page,
     surfaces.map((surface) => ({ surface, bundle })),
   );
   const asking = await Promise.all(
     surfaces.map(async ({ name }) => {
-      const file = join(folder.path, 'functions', `api/${name}.func`, '.vc-config.json');
+      const file = join(folder.path, 'output/functions', `api/${name}.func`, '.vc-config.json');
       return [name, JSON.parse(await readFile(file, 'utf8')).supportsCancellation];
     }),
   );

@@ -20,7 +20,8 @@ if (!hasVercelCli) {
 const sources = readFileSync(join(project, '.vercelignore'), 'utf8')
   .split('\n')
   .filter((line) => line.startsWith('!/'))
-  .map((line) => line.slice('!/'.length));
+  .map((line) => line.slice('!/'.length))
+  .filter((name) => existsSync(join(project, name)));
 
 /** A copy of the project that was built, in its own folder. */
 export interface BuiltProject {

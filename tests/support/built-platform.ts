@@ -1,14 +1,15 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import {
   createServer,
   type IncomingMessage,
   type OutgoingHttpHeaders,
+  type ServerResponse,
   request as sendRequest,
 } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
-import { join, resolve } from 'node:path';
+import { extname, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 
 const launcher = resolve(import.meta.dirname, 'function-process.ts');
@@ -18,6 +19,13 @@ interface BuiltRoute {
   src?: string;
   caseSensitive?: boolean;
   dest?: string;
+  methods?: string[];
+  /** Headers whose whole value matches an expression. */
+  has?: { type: 'header'; key: string; value: string }[];
+  headers?: Record<string, string>;
+  status?: number;
+  /** Adds its headers, and lets another route answer. */
+  continue?: boolean;
 }
 
 /** A stand-in of the platform that runs what `npm run build` wrote. */
@@ -41,18 +49,17 @@ export async function startBuiltPlatform(
   const functions = new Map<string, { child: ChildProcess; port: number }>();
   let errors = '';
 
-  const portOf = ({ url = '/' }: IncomingMessage): number => {
-    const { pathname } = new URL(url, 'http://localhost');
-    const route = (routes as BuiltRoute[]).find(
-      ({ src, caseSensitive }) =>
-        src !== undefined && new RegExp(src, caseSensitive ? '' : 'i').test(pathname),
-    );
-    const found = functions.get(route?.dest ?? '');
-    if (!found) throw new Error(`no function answers ${pathname}`);
+  const portOf = (request: IncomingMessage): number => {
+    const { dest } = findRoute(routes, request);
+    const found = functions.get(dest);
+    if (!found) throw new Error(`no function answers ${request.url}`);
     return found.port;
   };
 
   const server = createServer((request, response) => {
+    const { status, headers: added, dest } = findRoute(routes, request);
+    if (status !== undefined) return response.writeHead(status, added).end();
+    if (!functions.has(dest)) return serveFile(join(folder, 'static', dest), added, response);
     const { method, url: path } = request;
     const options = { port: portOf(request), method, path, headers: tellAddress(request) };
     const passed = sendRequest({ host: '127.0.0.1', ...options }, (answer) => {
@@ -85,7 +92,11 @@ export async function startBuiltPlatform(
   await once(server, 'listening');
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 
-  const destinations = new Set((routes as BuiltRoute[]).flatMap(({ dest }) => dest ?? []));
+  const destinations = new Set(
+    (routes as BuiltRoute[])
+      .flatMap(({ dest }) => dest ?? [])
+      .filter((dest) => existsSync(join(folder, 'functions', `${dest}.func`))),
+  );
   await Promise.all(
     [...destinations].map(async (dest) => {
       const cwd = join(folder, 'functions', `${dest}.func`);
@@ -122,6 +133,43 @@ export async function startBuiltPlatform(
       );
     },
   };
+}
+
+/** What the routes say about a request, taken in their order. */
+function findRoute(routes: readonly BuiltRoute[], { url = '/', method, headers }: IncomingMessage) {
+  const { pathname } = new URL(url, 'http://localhost');
+  const added: Record<string, string> = {};
+  for (const route of routes) {
+    if (route.src === undefined) continue;
+    const found = new RegExp(route.src, route.caseSensitive ? '' : 'i').exec(pathname);
+    const { methods = [method], has = [] } = route;
+    const matches =
+      found !== null &&
+      methods.includes(method) &&
+      has.every(({ key, value }) => new RegExp(`^${value}$`).test(String(headers[key] ?? '')));
+    if (!matches) continue;
+    Object.assign(added, route.headers);
+    if (route.continue) continue;
+    const dest = (route.dest ?? '').replace('$1', found[1] ?? '');
+    return { status: route.status, headers: added, dest };
+  }
+  throw new Error(`no route answers ${pathname}`);
+}
+
+const mediaTypes: Record<string, string> = {
+  '.css': 'text/css; charset=utf-8',
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.svg': 'image/svg+xml',
+};
+
+function serveFile(path: string, headers: Record<string, string>, response: ServerResponse): void {
+  if (!existsSync(path)) {
+    response.writeHead(404).end();
+    return;
+  }
+  const type = mediaTypes[extname(path)] ?? 'application/octet-stream';
+  response.writeHead(200, { 'Content-Type': type, ...headers }).end(readFileSync(path));
 }
 
 /** The headers of a request as the platform hands them over: it tells the client's address itself. */

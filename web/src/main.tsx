@@ -1,11 +1,8 @@
 import '@mantine/core/styles.css';
-import '@mantine/notifications/styles.css';
-import '@mantine/spotlight/styles.css';
 import { type CSSVariablesResolver, createTheme, MantineProvider } from '@mantine/core';
-import { Notifications } from '@mantine/notifications';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
-import { StrictMode } from 'react';
+import { lazy, StrictMode, Suspense } from 'react';
 import { createRoot } from 'react-dom/client';
 import { ApiError } from './api/client.ts';
 import { createAppRouter } from './router.tsx';
@@ -54,6 +51,16 @@ queries.getQueryCache().subscribe(({ type, query }) => {
   }
 });
 
+const Notifications = lazy(() => import('./layout/notices.tsx'));
+
+// After an update of the server, the parts of the old page are gone.
+window.addEventListener('vite:preloadError', () => {
+  const last = Number(sessionStorage.getItem('reloaded'));
+  if (Date.now() - last < 60_000) return;
+  sessionStorage.setItem('reloaded', String(Date.now()));
+  window.location.reload();
+});
+
 const root = document.getElementById('root');
 if (root === null) throw new Error('the page has no #root');
 createRoot(root).render(
@@ -63,7 +70,9 @@ createRoot(root).render(
       cssVariablesResolver={resolveVariables}
       defaultColorScheme="auto"
     >
-      <Notifications />
+      <Suspense>
+        <Notifications />
+      </Suspense>
       <QueryClientProvider client={queries}>
         <RouterProvider router={router} />
       </QueryClientProvider>

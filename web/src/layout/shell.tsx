@@ -4,43 +4,40 @@ import {
   AppShell,
   Burger,
   Group,
-  Menu,
   NavLink,
   Text,
   Tooltip,
   useMantineColorScheme,
 } from '@mantine/core';
-import { useDisclosure } from '@mantine/hooks';
-import { notifications } from '@mantine/notifications';
-import { Spotlight, spotlight } from '@mantine/spotlight';
+import { useDisclosure, useHotkeys } from '@mantine/hooks';
 import {
-  CubeIcon,
   ExitIcon,
-  FileTextIcon,
-  HomeIcon,
-  ListBulletIcon,
   MagnifyingGlassIcon,
   MoonIcon,
-  PersonIcon,
+  ReaderIcon,
   SunIcon,
 } from '@radix-ui/react-icons';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-router';
+import { lazy, Suspense } from 'react';
 import { ApiError, api } from '../api/client.ts';
 import { me } from '../api/queries.ts';
+import { notify } from '../parts/notify.ts';
+import { places } from './places.ts';
 
-const places = [
-  { to: '/', label: 'Overview', icon: HomeIcon },
-  { to: '/runs', label: 'Runs', icon: ListBulletIcon },
-  { to: '/repositories', label: 'Repositories', icon: CubeIcon },
-  { to: '/logs', label: 'Logs', icon: FileTextIcon },
-] as const;
+// Most visits do without it.
+const Palette = lazy(() => import('./palette.tsx'));
 
 /** What every page but the login has around it. */
 export function Shell() {
   const [isOpen, menu] = useDisclosure();
   const path = useRouterState({ select: ({ location }) => location.pathname });
-  const navigate = useNavigate();
+  const [isPaletteWanted, palette] = useDisclosure();
+  const openPalette = () => {
+    palette.open();
+    void import('./palette.tsx').then(({ openPalette }) => openPalette());
+  };
+  useHotkeys([['mod+K', openPalette]], []);
   return (
     <AppShell
       header={{ height: 56 }}
@@ -68,12 +65,11 @@ export function Shell() {
           </Group>
           <Group gap="xs" wrap="nowrap">
             <Tooltip label="Go to… (Ctrl+K)">
-              <ActionIcon variant="default" size="lg" aria-label="Go to" onClick={spotlight.open}>
+              <ActionIcon variant="default" size="lg" aria-label="Go to" onClick={openPalette}>
                 <MagnifyingGlassIcon width={18} height={18} />
               </ActionIcon>
             </Tooltip>
             <ColorSchemeSwitch />
-            <Account />
           </Group>
         </Group>
       </AppShell.Header>
@@ -95,24 +91,18 @@ export function Shell() {
           label="API documents"
           mt="auto"
           c="dimmed"
-          leftSection={<FileTextIcon width={18} height={18} />}
+          leftSection={<ReaderIcon width={18} height={18} />}
         />
+        <LogOut />
       </AppShell.Navbar>
       <AppShell.Main>
         <Outlet />
       </AppShell.Main>
-      <Spotlight
-        shortcut={['mod + K']}
-        highlightQuery
-        nothingFound="Nothing found"
-        searchProps={{ placeholder: 'Go to…', 'aria-label': 'Go to' }}
-        actions={places.map(({ to, label, icon: Icon }) => ({
-          id: to,
-          label,
-          leftSection: <Icon width={18} height={18} />,
-          onClick: () => void navigate({ to }),
-        }))}
-      />
+      {isPaletteWanted && (
+        <Suspense>
+          <Palette />
+        </Suspense>
+      )}
     </AppShell>
   );
 }
@@ -133,7 +123,7 @@ function ColorSchemeSwitch() {
   );
 }
 
-function Account() {
+function LogOut() {
   const { data } = useQuery(me);
   const queries = useQueryClient();
   const navigate = useNavigate();
@@ -144,7 +134,7 @@ function Account() {
       const isOver = error instanceof ApiError && error.status === 401;
       if (!isOver) {
         const { message } = error as Error;
-        notifications.show({ color: 'red', title: 'You are still logged in', message });
+        await notify({ color: 'red', title: 'You are still logged in', message });
         return;
       }
     }
@@ -152,18 +142,13 @@ function Account() {
     await navigate({ to: '/login' });
   };
   return (
-    <Menu position="bottom-end">
-      <Menu.Target>
-        <ActionIcon variant="default" size="lg" aria-label="Account">
-          <PersonIcon width={18} height={18} />
-        </ActionIcon>
-      </Menu.Target>
-      <Menu.Dropdown>
-        <Menu.Label>{data?.username}</Menu.Label>
-        <Menu.Item leftSection={<ExitIcon width={16} height={16} />} onClick={() => void logOut()}>
-          Log out
-        </Menu.Item>
-      </Menu.Dropdown>
-    </Menu>
+    <NavLink
+      component="button"
+      label="Log out"
+      description={data?.username}
+      c="dimmed"
+      leftSection={<ExitIcon width={18} height={18} />}
+      onClick={() => void logOut()}
+    />
   );
 }

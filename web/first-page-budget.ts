@@ -1,0 +1,33 @@
+import { gzipSync } from 'node:zlib';
+import type { Plugin } from 'vite';
+
+const MAX_GZIPPED_BYTES = 200_000;
+
+/** Fails the build when the browser needs more script than this before the overview works. */
+export function firstPageBudget(): Plugin {
+  return {
+    name: 'first-page-budget',
+    generateBundle(_options, bundle) {
+      const chunks = Object.values(bundle).filter((file) => file.type === 'chunk');
+      const needed = new Set<string>();
+      const need = (name: string) => {
+        const chunk = chunks.find(({ fileName }) => fileName === name);
+        if (chunk === undefined || needed.has(name)) return;
+        needed.add(name);
+        for (const imported of chunk.imports) need(imported);
+      };
+      for (const { fileName, isEntry, facadeModuleId } of chunks) {
+        if (isEntry || facadeModuleId?.endsWith('/pages/overview.tsx')) need(fileName);
+      }
+      const bytes = chunks
+        .filter(({ fileName }) => needed.has(fileName))
+        .reduce((sum, { code }) => sum + gzipSync(code).length, 0);
+      if (bytes > MAX_GZIPPED_BYTES) {
+        this.error(
+          `the first page needs ${bytes} bytes of gzipped script, more than ${MAX_GZIPPED_BYTES}: load what it can do without with import()`,
+        );
+      }
+      this.info(`the first page needs ${bytes} bytes of gzipped script`);
+    },
+  };
+}

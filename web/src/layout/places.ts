@@ -1,0 +1,9 @@
+import { CubeIcon, FileTextIcon, HomeIcon, ListBulletIcon } from '@radix-ui/react-icons';
+
+/** The pages of the navigation and of the command palette. */
+export const places = [
+  { to: '/', label: 'Overview', icon: HomeIcon },
+  { to: '/runs', label: 'Runs', icon: ListBulletIcon },
+  { to: '/repositories', label: 'Repositories', icon: CubeIcon },
+  { to: '/logs', label: 'Logs', icon: FileTextIcon },
+] as const;

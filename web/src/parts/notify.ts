@@ -1,0 +1,7 @@
+import type { NotificationData } from '@mantine/notifications';
+
+/** Shows a message in the corner of the page. */
+export async function notify(message: NotificationData): Promise<void> {
+  const { notifications } = await import('@mantine/notifications');
+  notifications.show(message);
+}
