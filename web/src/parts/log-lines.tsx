@@ -1,4 +1,6 @@
 import { Paper, Text } from '@mantine/core';
+import { useVirtualizer } from '@tanstack/react-virtual';
+import { useEffect, useRef, useState } from 'react';
 import { formatTime } from './format.ts';
 import classes from './log-lines.module.css';
 
@@ -10,31 +12,89 @@ export interface LogLine {
   created_at: string;
 }
 
-/** Lines of a log, oldest first. What others wrote is shown as text, each line apart from the others. */
+/** What a line is high before it is measured, in pixels. */
+const LINE_HEIGHT = 22;
+/** Nearer to the end than this, the reader follows it, in pixels. */
+const END_ZONE = 40;
+/** Longer messages are cut: a line is not a document. */
+const MAX_SHOWN = 10_000;
+
+/**
+ * Lines of a log, oldest first, of which only those in view are in the document. What others wrote is shown as
+ * text, each line apart from the others. At its end, it follows new lines.
+ */
 export function LogLines({ logs }: { logs: readonly LogLine[] }) {
+  const frame = useRef<HTMLDivElement>(null);
+  const lastTop = useRef(0);
+  const [follows, setFollows] = useState(true);
+  const virtualizer = useVirtualizer({
+    count: logs.length,
+    getScrollElement: () => frame.current,
+    estimateSize: () => LINE_HEIGHT,
+    getItemKey: (index) => logs[index]?.id ?? index,
+    overscan: 20,
+  });
+  const last = logs.at(-1)?.id;
+  useEffect(() => {
+    if (follows && last !== undefined) virtualizer.scrollToIndex(logs.length - 1, { align: 'end' });
+  }, [follows, last, logs.length, virtualizer]);
+  const items = virtualizer.getVirtualItems();
   return (
     <Paper
+      ref={frame}
       withBorder
       radius="md"
       className={classes.lines}
       tabIndex={0}
       role="log"
       aria-label="Log"
+      onScroll={({ currentTarget: { scrollHeight, scrollTop, clientHeight } }) => {
+        const isAtEnd = scrollHeight - scrollTop - clientHeight < END_ZONE;
+        const wentUp = scrollTop < lastTop.current;
+        lastTop.current = scrollTop;
+        // New lines put the end farther away too, which is no wish to stop.
+        if (isAtEnd || wentUp) setFollows(isAtEnd);
+      }}
     >
-      {logs.map((log) => (
-        <div key={log.id} className={classes.line}>
-          <Text span inherit c="dimmed" className={classes.time}>
-            {formatTime(log.created_at)}
-          </Text>
-          <span className={classes.level} data-level={log.level.toLowerCase()}>
-            {log.level.toLowerCase()}
-          </span>
-          <bdi className={classes.message}>
-            {log.repository ? `${log.repository}: ` : ''}
-            {log.message}
-          </bdi>
+      <div style={{ height: virtualizer.getTotalSize(), position: 'relative' }}>
+        <div
+          className={classes.shown}
+          style={{ transform: `translateY(${items[0]?.start ?? 0}px)` }}
+        >
+          {items.map(({ index, key }) => {
+            const log = logs[index];
+            return (
+              log && (
+                <div
+                  key={key}
+                  ref={virtualizer.measureElement}
+                  data-index={index}
+                  className={classes.line}
+                >
+                  <Line log={log} />
+                </div>
+              )
+            );
+          })}
         </div>
-      ))}
+      </div>
     </Paper>
+  );
+}
+
+function Line({ log: { created_at, level, repository, message } }: { log: LogLine }) {
+  return (
+    <>
+      <Text span inherit c="dimmed" className={classes.time}>
+        {formatTime(created_at)}
+      </Text>
+      <span className={classes.level} data-level={level.toLowerCase()}>
+        {level.toLowerCase().slice(0, 10)}
+      </span>
+      <bdi className={classes.message}>
+        {repository ? `${repository}: ` : ''}
+        {message.length > MAX_SHOWN ? `${message.slice(0, MAX_SHOWN)}…` : message}
+      </bdi>
+    </>
   );
 }
