@@ -3,10 +3,15 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { execa } from 'execa';
 import { systemClock } from '../lib/clock.ts';
+import { databaseVariables } from '../lib/config/database.ts';
 import { makeLocalSecrets } from '../lib/config/local-secrets.ts';
-import type { Environment } from '../lib/config/read.ts';
+import { type Environment, readConfig } from '../lib/config/read.ts';
+import { urlOfOpenDatabase } from '../lib/database/embedded/address.ts';
+import { openDatabase } from '../lib/database/open.ts';
 import { runCommand } from './command.ts';
-import { commitFile, createDemoRepositories, isWholeRepository } from './demo-repositories.ts';
+import { createCommandLog } from './database.ts';
+import { insertDemoHistory } from './demo/history.ts';
+import { commitFile, createDemoRepositories, isWholeRepository } from './demo/repositories.ts';
 import { findFreePort } from './free-port.ts';
 import { type LocalServer, startLocalServer } from './local-server.ts';
 import { preparePage } from './page/build-page.ts';
@@ -37,6 +42,7 @@ async function demonstrate(folder: string, stop: AbortSignal): Promise<void> {
   await preparePage();
   const server = await startLocalServer(environment);
   try {
+    await fillHistory(environment);
     const repositories = await createDemoRepositories(join(folder, 'repositories'));
     const sources = [...repositories];
     if (await isWholeRepository(PROJECT)) sources.push(PROJECT);
@@ -66,6 +72,18 @@ async function demoEnvironment(folder: string): Promise<Environment> {
     DATA_DIR: join(folder, 'data'),
     PORT: process.env.PORT || String(await findFreePort(8080)),
   };
+}
+
+/** Puts 60 days before the first run. */
+async function fillHistory(environment: Environment): Promise<void> {
+  const url = await urlOfOpenDatabase(readConfig(databaseVariables, environment).DATA_DIR);
+  if (url === null) throw new Error("the demo's own server has no database");
+  const db = await openDatabase({ url, fetch, log: createCommandLog(environment) });
+  try {
+    await insertDemoHistory(db, systemClock.now());
+  } finally {
+    await db.close();
+  }
 }
 
 /** Runs `npm run worker -- run`. A failed run is shown like any other. */

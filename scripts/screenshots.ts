@@ -1,0 +1,56 @@
+import { mkdir } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { execa } from 'execa';
+import { chromium } from 'playwright-core';
+import { runCommand } from './command.ts';
+import { findFreePort } from './free-port.ts';
+
+// Takes the pictures of the documents from the demo: `npm run screenshots`. Needs Chromium.
+
+const FOLDER = resolve(import.meta.dirname, '../docs/images');
+const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
+
+const pictures = [
+  { name: 'overview', path: '/app/' },
+  { name: 'run', path: '/app/runs/44' },
+  { name: 'repositories', path: '/app/repositories' },
+  { name: 'logs', path: '/app/logs' },
+];
+
+await runCommand(async () => {
+  await mkdir(FOLDER, { recursive: true });
+  const env = { PORT: String(await findFreePort(18_700)) };
+  const demo = execa('npm', ['run', '-s', 'demo'], { env, reject: false, stderr: 'inherit' });
+  const browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] });
+  try {
+    const link = await loginLinkOf(demo);
+    const page = await browser.newPage({
+      viewport: { width: 1280, height: 860 },
+      colorScheme: 'light',
+      reducedMotion: 'reduce',
+    });
+    await page.goto(link);
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    for (const { name, path } of pictures) {
+      await page.goto(new URL(path, link).href);
+      await page.getByRole('heading', { level: 1 }).waitFor();
+      // The log stream never ends, so that the network is never idle there.
+      await page.waitForLoadState('networkidle', { timeout: 3_000 }).catch(() => undefined);
+      await page.screenshot({ path: join(FOLDER, `${name}.png`) });
+      process.stdout.write(`docs/images/${name}.png\n`);
+    }
+  } finally {
+    await browser.close();
+    demo.kill('SIGINT');
+    await demo;
+  }
+  return 0;
+});
+
+async function loginLinkOf(demo: AsyncIterable<string | Uint8Array>): Promise<string> {
+  for await (const line of demo) {
+    const link = /http\S+\/app\/login#\S+/.exec(String(line))?.[0];
+    if (link !== undefined) return link;
+  }
+  throw new Error('the demo ended before it printed a link');
+}
