@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { MAX_FAILURES_COUNTED, repositoryStates } from '../records/repository-states.ts';
 
 // The resources of the service API, with fields in the order of the responses. Postgres builds the responses;
 // these schemas document them in /openapi.json, and tests validate every response against them.
@@ -110,9 +111,37 @@ export const trackedRepository = z
     last_status: result.shape.status,
     last_commit_hash: z.string(),
     archive_size_bytes: bytes,
-    last_backed_up: timestamp,
+    last_backed_up: timestamp.meta({ description: 'The time of the newest result.' }),
+    state: z.enum(repositoryStates).meta({
+      description:
+        'good: backed up. stale: not failing, but last good more than FRESHNESS_HOURS ago. failing: the newest result is a failure, and nothing good came after it. never: the same, and it was never good.',
+    }),
+    last_good_at: timestamp.nullable().meta({
+      description:
+        'When it was last known to be backed up: the last completed or empty result, or when a run last found it unchanged. Null if never.',
+    }),
+    last_checked_at: timestamp.meta({
+      description: 'When a run last dealt with it, with whatever outcome.',
+    }),
+    failing_since: timestamp.nullable().meta({
+      description: 'The first failure after last_good_at. Null unless it is failing or never.',
+    }),
+    consecutive_failures: z
+      .int()
+      .min(0)
+      .max(MAX_FAILURES_COUNTED)
+      .meta({
+        description: `Failures after last_good_at, counted up to ${MAX_FAILURES_COUNTED}.`,
+      }),
+    error_message: z.string().meta({
+      description:
+        'Why the newest result is a failure, at most 1,000 characters. Empty unless it is failing or never.',
+    }),
   })
-  .meta({ id: 'TrackedRepository', description: 'The newest result of a repository.' });
+  .meta({
+    id: 'TrackedRepository',
+    description: 'A repository: its newest result, and how up to date its backup is.',
+  });
 
 const totalLogs = z.int().meta({
   description: 'Exact below 10,000; above that, an estimate of the database.',
