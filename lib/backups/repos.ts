@@ -4,11 +4,10 @@ import { type Endpoint, endpoint } from '../http/route.ts';
 import { listRepositoryHistory } from '../records/repository-history.ts';
 import { listRepositories, readRepository } from '../records/repository-list.ts';
 import type { BackupsDeps } from './backups-deps.ts';
+import { freshSince } from './freshness.ts';
 import { pageInput, reposInput, repositoryInput } from './input.ts';
 import { sendJson, sendPage } from './json.ts';
 import { listOf, result, trackedRepository } from './shapes.ts';
-
-const HOUR_MS = 3_600_000;
 
 const common = { method: 'get', tag: 'Repositories', access: 'reader' } as const;
 const notFound = { description: 'No such repository.', schema: plainError };
@@ -77,9 +76,4 @@ function fullName({ owner, name }: { owner: string; name: string }): string {
 
 function noSuchRepository(): AppError {
   return new AppError('NOT_FOUND', 'repository not found');
-}
-
-/** A repository that was last good before this time is stale. ISO 8601. */
-function freshSince({ clock, config }: BackupsDeps): string {
-  return new Date(clock.now() - config.FRESHNESS_HOURS * HOUR_MS).toISOString();
 }

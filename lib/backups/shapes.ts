@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { MAX_WORST } from '../records/overview.ts';
 import { MAX_FAILURES_COUNTED, repositoryStates } from '../records/repository-states.ts';
 
 // The resources of the service API, with fields in the order of the responses. Postgres builds the responses;
@@ -34,6 +35,9 @@ export const run = z
     failed: z.int(),
     skipped: z.int().meta({ description: 'Repositories with no changes.' }),
     error_message: z.string().meta({ description: 'Empty when there is none.' }),
+    heartbeat_at: timestamp.nullable().meta({
+      description: 'The last sign of life of the worker; null if it wrote none.',
+    }),
   })
   .meta({ id: 'BackupRun' });
 
@@ -142,6 +146,43 @@ export const trackedRepository = z
     id: 'TrackedRepository',
     description: 'A repository: its newest result, and how up to date its backup is.',
   });
+
+const repositories = z.int().min(0).meta({ description: 'Repositories.' });
+
+export const overview = z
+  .object({
+    repositories: z.object({
+      total: repositories,
+      good: repositories,
+      stale: repositories,
+      failing: repositories,
+      never: repositories,
+    }),
+    worst: z.array(trackedRepository).meta({
+      description: `Up to ${MAX_WORST} repositories that are not good, in the order of order=worst.`,
+    }),
+    current_archive_bytes: bytes.meta({
+      description:
+        'The archives of all repositories: of each, that of its newest completed backup. One that could not be pushed does not count until it is.',
+    }),
+    last_good_run: z
+      .object({ id: z.int(), started_at: timestamp })
+      .nullable()
+      .meta({ description: 'The last completed run in which no repository failed.' }),
+    running: run.nullable().meta({
+      description: 'The run under way; its counters change after each repository.',
+    }),
+    next_run_expected_at: timestamp.nullable().meta({
+      description:
+        'The start of the last run plus usual_interval_ms. In the past if a run is overdue.',
+    }),
+    usual_interval_ms: milliseconds.nullable().meta({
+      description:
+        'The median time between the starts of the last 20 finished runs. Null with fewer than 3.',
+    }),
+    freshness_hours: z.int().meta({ description: 'FRESHNESS_HOURS of the server.' }),
+  })
+  .meta({ id: 'Overview' });
 
 const totalLogs = z.int().meta({
   description: 'Exact below 10,000; above that, an estimate of the database.',

@@ -3,6 +3,7 @@ import type { Database } from '../../lib/database/database.ts';
 import { readDashboardStats } from '../../lib/records/dashboard-stats.ts';
 import { pollLogs, readLogEnd, replayLogs } from '../../lib/records/live-logs.ts';
 import { listLogs } from '../../lib/records/logs.ts';
+import { readOverview } from '../../lib/records/overview.ts';
 import { listRepos } from '../../lib/records/repos.ts';
 import { listRepositoryHistory } from '../../lib/records/repository-history.ts';
 import { listRepositories, readRepository } from '../../lib/records/repository-list.ts';
@@ -109,6 +110,18 @@ describe.each([
       'the history of a repository',
       (db) => listRepositoryHistory(db, 'OWNER/repo-7', page),
       { newest_results: 250, backup_results: 200 + 50 },
+    ],
+    [
+      'the overview',
+      (db) => readOverview(db, { freshSince: '2100-01-01', freshnessHours: 26 }),
+      // The last finished runs, the last run, the last good one and those under way. Of each repository that
+      // fails: its last good result, its archive, its error and its first failure, and all failures.
+      {
+        newest_results: 250,
+        worker_repo_state: 249,
+        backup_runs: 22 + 1 + 1 + 2,
+        backup_results: 3 * 4 + 362,
+      },
     ],
     ['snapshots', (db) => listSnapshots(db, page), { analytics_snapshots: 20_050 }],
     ['the latest snapshot', readLatestSnapshot, { analytics_snapshots: 1 }],
