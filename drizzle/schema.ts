@@ -60,6 +60,9 @@ export const backupRuns = pgTable(
     index('backup_runs_failed')
       .on(newestFirst(table.startedAt), newestFirst(table.id))
       .where(sql`status = 'failed' OR failed > 0`),
+    index('backup_runs_good')
+      .on(newestFirst(table.startedAt), newestFirst(table.id))
+      .where(sql`status IN ('completed', 'success') AND coalesce(failed, 0) = 0`),
   ],
 );
 
@@ -88,6 +91,13 @@ export const backupResults = pgTable(
       newestFirst(table.createdAt),
       newestFirst(table.id),
     ),
+    // The last good results of a repository, however many failures came after them.
+    index('backup_results_newest_archived_of_repo')
+      .on(table.repoFullName, newestFirst(table.createdAt), newestFirst(table.id))
+      .where(sql`status IN ('completed', 'success')`),
+    index('backup_results_newest_empty_of_repo')
+      .on(table.repoFullName, newestFirst(table.createdAt), newestFirst(table.id))
+      .where(sql`status = 'empty'`),
     index('backup_results_largest').on(
       table.archiveSizeBytes.desc().nullsLast(),
       newestFirst(table.id),
@@ -242,6 +252,8 @@ export const workerRepoState = pgTable('worker_repo_state', {
   archiveSha256: text('archive_sha256').default(''),
   lastCommitHash: text('last_commit_hash').default(''),
   updatedAt: time('updated_at').notNull().defaultNow(),
+  /** When a run last found the repository good: backed up, unchanged or empty. */
+  checkedAt: time('checked_at'),
 });
 
 /** Users of the observatory, in addition to AUTH_USERNAME from the environment. */

@@ -5,6 +5,7 @@ import { dashboardStatsEndpoints } from './dashboard-stats.ts';
 import { docsEndpoints } from './docs.ts';
 import { healthEndpoints } from './health.ts';
 import { logsEndpoints } from './logs.ts';
+import { overviewEndpoints } from './overview.ts';
 import { metricsEndpoints } from './prometheus-endpoint.ts';
 import { reposEndpoints } from './repos.ts';
 import { runMetricsEndpoints } from './run-metrics.ts';
@@ -14,6 +15,7 @@ import { snapshotsEndpoints } from './snapshots.ts';
 /** All endpoints of the service API except the live feed. If paths overlap, the exact one comes first. */
 export const backupsEndpoints: readonly Endpoint<BackupsDeps>[] = [
   ...runsEndpoints,
+  ...overviewEndpoints,
   ...dashboardStatsEndpoints,
   ...runMetricsEndpoints,
   ...snapshotsEndpoints,

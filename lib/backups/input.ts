@@ -1,4 +1,6 @@
 import * as z from 'zod';
+import { repositoryOrders } from '../records/repository-list.ts';
+import { repositoryStates } from '../records/repository-states.ts';
 import { momentParameter } from '../text/moment.ts';
 
 /**
@@ -11,6 +13,14 @@ const integerText = z
   .transform((text) =>
     Math.max(Number.MIN_SAFE_INTEGER, Math.min(Number(text), Number.MAX_SAFE_INTEGER)),
   );
+
+/** A text of at most `max` characters that Postgres can store. */
+const storableText = (max: number) =>
+  z
+    .string('must be given once')
+    .max(max, `must have at most ${max} characters`)
+    .refine((text) => !text.includes('\0'), 'must not contain NUL')
+    .overwrite((text) => text.toWellFormed());
 
 interface IntegerParameter {
   description: string;
@@ -67,6 +77,32 @@ export const daysInput = z.object({
 /** The id of a run in a path. An impossible id gives 404, not 400. */
 export const runIdInput = z.object({
   id: integerText.meta(describeInteger('Id of a backup run.')),
+});
+
+/** Page, filters and order of GET /api/repos. */
+export const reposInput = pageInput.extend({
+  text: storableText(200)
+    .optional()
+    .meta({ description: 'Only repositories with this in their name, in any letter case.' }),
+  state: z
+    .enum(repositoryStates, `must be one of ${repositoryStates.join(', ')}`)
+    .optional()
+    .meta({ description: 'Only repositories in this state.' }),
+  order: z
+    .enum(repositoryOrders, `must be one of ${repositoryOrders.join(', ')}`)
+    .default('size')
+    .meta({
+      description:
+        'size: largest archive first. name: by name. newest: newest result first. worst: never, failing, stale, good, and within a state the longest not good first.',
+    }),
+});
+
+/** The name of a repository in a path. One that no repository has gives 404. */
+export const repositoryInput = z.object({
+  owner: storableText(500).meta({ description: 'The name up to its first slash.' }),
+  name: storableText(500).meta({
+    description: 'The rest of the name. A slash in it is written %2F.',
+  }),
 });
 
 const runStatuses = ['completed', 'failed', 'running'] as const;

@@ -1,25 +1,79 @@
+import { AppError } from '../errors.ts';
+import { plainError } from '../http/error-shapes.ts';
 import { type Endpoint, endpoint } from '../http/route.ts';
-import { listRepos } from '../records/repos.ts';
+import { listRepositoryHistory } from '../records/repository-history.ts';
+import { listRepositories, readRepository } from '../records/repository-list.ts';
 import type { BackupsDeps } from './backups-deps.ts';
-import { pageInput } from './input.ts';
-import { sendPage } from './json.ts';
-import { listOf, trackedRepository } from './shapes.ts';
+import { freshSince } from './freshness.ts';
+import { pageInput, reposInput, repositoryInput } from './input.ts';
+import { sendJson, sendPage } from './json.ts';
+import { listOf, result, trackedRepository } from './shapes.ts';
 
-/** GET /api/repos. */
+const common = { method: 'get', tag: 'Repositories', access: 'reader' } as const;
+const notFound = { description: 'No such repository.', schema: plainError };
+
+/** GET /api/repos, /api/repos/:owner/:name and its history. */
 export const reposEndpoints: readonly Endpoint<BackupsDeps>[] = [
   endpoint(
     {
-      method: 'get',
+      ...common,
       path: '/api/repos',
-      tag: 'Repositories',
-      access: 'reader',
-      summary: 'List tracked repositories, largest archive first',
+      summary: 'List tracked repositories, each with its state',
       description: 'One entry per repository, from its newest result.',
-      query: pageInput,
+      query: reposInput,
       responses: {
         200: { description: 'A page of repositories.', schema: listOf(trackedRepository) },
       },
     },
-    async ({ query }, { db }: BackupsDeps, c) => sendPage(c, await listRepos(db, query), query),
+    async ({ query }, deps: BackupsDeps, c) => {
+      const selection = { ...query, freshSince: freshSince(deps) };
+      return sendPage(c, await listRepositories(deps.db, query, selection), query);
+    },
+  ),
+  endpoint(
+    {
+      ...common,
+      path: '/api/repos/:owner/:name',
+      summary: 'Read one repository with its state',
+      description: 'The name matches in any letter case.',
+      params: repositoryInput,
+      responses: {
+        200: { description: 'The repository.', schema: trackedRepository },
+        404: notFound,
+      },
+    },
+    async ({ params }, deps: BackupsDeps, c) => {
+      const found = await readRepository(deps.db, fullName(params), freshSince(deps));
+      if (found === null) throw noSuchRepository();
+      return sendJson(c, found);
+    },
+  ),
+  endpoint(
+    {
+      ...common,
+      path: '/api/repos/:owner/:name/history',
+      summary: 'List the results of one repository, newest first',
+      description:
+        'The name matches in any letter case. Unchanged repositories leave no result. An error message is cut to 4,000 characters.',
+      params: repositoryInput,
+      query: pageInput,
+      responses: {
+        200: { description: 'A page of results.', schema: listOf(result) },
+        404: notFound,
+      },
+    },
+    async ({ params, query }, { db }: BackupsDeps, c) => {
+      const page = await listRepositoryHistory(db, fullName(params), query);
+      if (page.totalItems === 0) throw noSuchRepository();
+      return sendPage(c, page, query);
+    },
   ),
 ];
+
+function fullName({ owner, name }: { owner: string; name: string }): string {
+  return `${owner}/${name}`;
+}
+
+function noSuchRepository(): AppError {
+  return new AppError('NOT_FOUND', 'repository not found');
+}

@@ -1,4 +1,6 @@
 import * as z from 'zod';
+import { MAX_WORST } from '../records/overview.ts';
+import { MAX_FAILURES_COUNTED, repositoryStates } from '../records/repository-states.ts';
 
 // The resources of the service API, with fields in the order of the responses. Postgres builds the responses;
 // these schemas document them in /openapi.json, and tests validate every response against them.
@@ -33,6 +35,9 @@ export const run = z
     failed: z.int(),
     skipped: z.int().meta({ description: 'Repositories with no changes.' }),
     error_message: z.string().meta({ description: 'Empty when there is none.' }),
+    heartbeat_at: timestamp.nullable().meta({
+      description: 'The last sign of life of the worker; null if it wrote none.',
+    }),
   })
   .meta({ id: 'BackupRun' });
 
@@ -110,9 +115,74 @@ export const trackedRepository = z
     last_status: result.shape.status,
     last_commit_hash: z.string(),
     archive_size_bytes: bytes,
-    last_backed_up: timestamp,
+    last_backed_up: timestamp.meta({ description: 'The time of the newest result.' }),
+    state: z.enum(repositoryStates).meta({
+      description:
+        'good: backed up. stale: not failing, but last good more than FRESHNESS_HOURS ago. failing: the newest result is a failure, and nothing good came after it. never: the same, and it was never good.',
+    }),
+    last_good_at: timestamp.nullable().meta({
+      description:
+        'When it was last known to be backed up: the last completed or empty result, or when a run last found it unchanged. Null if never.',
+    }),
+    last_checked_at: timestamp.meta({
+      description: 'When a run last dealt with it, with whatever outcome.',
+    }),
+    failing_since: timestamp.nullable().meta({
+      description: 'The first failure after last_good_at. Null unless it is failing or never.',
+    }),
+    consecutive_failures: z
+      .int()
+      .min(0)
+      .max(MAX_FAILURES_COUNTED)
+      .meta({
+        description: `Failures after last_good_at, counted up to ${MAX_FAILURES_COUNTED}.`,
+      }),
+    error_message: z.string().meta({
+      description:
+        'Why the newest result is a failure, at most 1,000 characters. Empty unless it is failing or never.',
+    }),
   })
-  .meta({ id: 'TrackedRepository', description: 'The newest result of a repository.' });
+  .meta({
+    id: 'TrackedRepository',
+    description: 'A repository: its newest result, and how up to date its backup is.',
+  });
+
+const repositories = z.int().min(0).meta({ description: 'Repositories.' });
+
+export const overview = z
+  .object({
+    repositories: z.object({
+      total: repositories,
+      good: repositories,
+      stale: repositories,
+      failing: repositories,
+      never: repositories,
+    }),
+    worst: z.array(trackedRepository).meta({
+      description: `Up to ${MAX_WORST} repositories that are not good, in the order of order=worst.`,
+    }),
+    current_archive_bytes: bytes.meta({
+      description:
+        'The archives of all repositories: of each, that of its newest completed backup. One that could not be pushed does not count until it is.',
+    }),
+    last_good_run: z
+      .object({ id: z.int(), started_at: timestamp })
+      .nullable()
+      .meta({ description: 'The last completed run in which no repository failed.' }),
+    running: run.nullable().meta({
+      description: 'The run under way; its counters change after each repository.',
+    }),
+    next_run_expected_at: timestamp.nullable().meta({
+      description:
+        'The start of the last run plus usual_interval_ms. In the past if a run is overdue.',
+    }),
+    usual_interval_ms: milliseconds.nullable().meta({
+      description:
+        'The median time between the starts of the last 20 finished runs. Null with fewer than 3.',
+    }),
+    freshness_hours: z.int().meta({ description: 'FRESHNESS_HOURS of the server.' }),
+  })
+  .meta({ id: 'Overview' });
 
 const totalLogs = z.int().meta({
   description: 'Exact below 10,000; above that, an estimate of the database.',

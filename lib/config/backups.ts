@@ -21,6 +21,17 @@ export const sweepVariables = z.object({
     .describe('a run without a heartbeat for this long is marked as failed'),
 });
 
+/** The states of repositories. */
+export const freshnessVariables = z.object({
+  FRESHNESS_HOURS: z.coerce
+    .number('must be a number of hours')
+    .int('must be a whole number of hours')
+    .min(1, 'must be at least 1')
+    .max(8760, 'must be at most 8760 (a year)')
+    .default(26)
+    .describe('a repository without a good backup for this many hours is stale'),
+});
+
 /** All variables of the service API. */
 export const backupsVariables = z.object({
   ...databaseVariables.shape,
@@ -29,6 +40,7 @@ export const backupsVariables = z.object({
   ...httpVariables.shape,
   ...identityVariables.shape,
   ...sweepVariables.shape,
+  ...freshnessVariables.shape,
 });
 
 export type BackupsConfig = z.output<typeof backupsVariables>;

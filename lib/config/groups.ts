@@ -1,5 +1,5 @@
 import { archiveVariables } from './archives.ts';
-import { sweepVariables } from './backups.ts';
+import { freshnessVariables, sweepVariables } from './backups.ts';
 import { chatVariables } from './chat.ts';
 import { databaseVariables } from './database.ts';
 import { gatewayVariables } from './gateway.ts';
@@ -19,6 +19,7 @@ export const variableGroups = {
   Database: databaseVariables,
   'Service API': httpVariables,
   'Stale runs': sweepVariables,
+  Repositories: freshnessVariables,
   'Live feed': liveVariables,
   'Local server': listenVariables,
   Worker: archiveVariables,

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { archiveVariables } from './archives.ts';
-import { sweepVariables } from './backups.ts';
+import { freshnessVariables, sweepVariables } from './backups.ts';
 import { gitHostVariables } from './git-host.ts';
 import { liveSurfaceVariables } from './live.ts';
 import { mcpSurfaceVariables } from './mcp.ts';
@@ -9,6 +9,7 @@ import { observatoryVariables } from './observatory.ts';
 /** The configuration of `npm start`. */
 export const localVariables = z.object({
   ...sweepVariables.shape,
+  ...freshnessVariables.shape,
   ...liveSurfaceVariables.shape,
   ...mcpSurfaceVariables.shape,
   ...observatoryVariables.shape,

@@ -18,12 +18,12 @@ import { hasFailures, isFailure } from './run-failures.ts';
 export const runStatus = `CASE status WHEN 'success' THEN 'completed' ELSE status END`;
 
 /** The columns of a BackupRun in order. */
-const runColumns = `
+export const runColumns = `
   id, ${iso('started_at')} AS started_at, ${iso('completed_at')} AS completed_at,
   ${runStatus} AS status, coalesce(duration_ms, 0) AS duration_ms,
   coalesce(total_repos, 0) AS total_repos, coalesce(successful, 0) AS successful,
   coalesce(failed, 0) AS failed, coalesce(skipped, 0) AS skipped,
-  coalesce(error_message, '') AS error_message`;
+  coalesce(error_message, '') AS error_message, ${iso('heartbeat_at')} AS heartbeat_at`;
 
 /** Selects the runs that match all given filters. */
 export interface RunFilter {

@@ -15,6 +15,7 @@ import { requestRun } from '../records/run-requests.ts';
 import { listRuns, readLatestRun, readRunDetails } from '../records/runs.ts';
 import { listTrackedNames } from '../records/tracked-repos.ts';
 import type { BackupSource, ExecutionLog } from './backup-source.ts';
+import { pageOf, run } from './shapes.ts';
 import { describeUnknown, MAX_NAMES_COMPARED } from './unknown-names.ts';
 
 const DAY_MS = 86_400_000;
@@ -36,7 +37,9 @@ export function createDatabaseSource({ db: given, clock, log }: DatabaseSourceDe
     readMetrics: async (days) =>
       JSON.parse(await readMetricsHistory(db, clock.now() - days * DAY_MS)),
     listRepositories: async (page) => toPage(await listRepos(db, page), page),
-    listRuns: async (page, filter) => toPage(await listRuns(db, page, filter), page),
+    listRuns: async (page, filter) =>
+      // Without fields that only the service API has, which would use up an answer's room.
+      pageOf(run).parse(toPage(await listRuns(db, page, filter), page)),
     readRun: async (id, results) => parseOrNull(await readRunDetails(db, id, results)),
     readLatestRun: async () => parseOrNull(await readLatestRun(db)),
     async selectLogs(selection, limit) {

@@ -3,6 +3,7 @@ import type { Database } from '../database/database.ts';
 import { type NewLog, writeLog } from '../records/recording/logs.ts';
 import { type NewResult, recordResult } from '../records/recording/results.ts';
 import { beatRun, type RunCounters } from '../records/recording/runs.ts';
+import { recordUnchanged } from '../records/recording/unchanged.ts';
 import { cleanText } from '../text/clean-text.ts';
 import type { Display } from './display.ts';
 import { retryWhileUnavailable } from './retry.ts';
@@ -27,8 +28,8 @@ export interface Journal {
   conclude(level: NewLog['level'], message: string): Promise<void>;
   /** Throws RunStopped if the run is no longer ours. */
   record(result: JournalResult): Promise<void>;
-  /** Counts a repository without changes. */
-  skip(): void;
+  /** Logs and counts a repository without changes. Throws RunStopped if the run is no longer ours. */
+  skip(repository: string): Promise<void>;
   /** Renews the run's heartbeat; false if the run is no longer ours. */
   beat(): Promise<boolean>;
   counters(): RunCounters;
@@ -51,11 +52,15 @@ export function openJournal({ db, clock, display, runId, signal }: JournalOption
   const persist = <Value>(work: () => Promise<Value>) =>
     retryWhileUnavailable(work, { clock, forMs: PATIENCE_MS, signal });
 
+  const print = ({ level, message, repository }: Omit<NewLog, 'runId'>) => {
+    const prefix = level === 'info' ? '' : `${level}: `;
+    display.line(`${repository === null ? '' : `${repository}: `}${prefix}${message}`);
+  };
+
   /** Shows a line and returns a function that stores it. */
   const show = (level: NewLog['level'], text: string, repository: string | null = null) => {
     const message = cleanText(text);
-    const prefix = level === 'info' ? '' : `${level}: `;
-    display.line(`${repository === null ? '' : `${repository}: `}${prefix}${message}`);
+    print({ level, message, repository });
     return () => writeLog(db, { runId, level, message, repository });
   };
 
@@ -73,8 +78,14 @@ export function openJournal({ db, clock, display, runId, signal }: JournalOption
       recorded++;
       if (!isOurs) throw new RunStopped(stopMessages.taken);
     },
-    skip() {
-      counters.skipped++;
+    async skip(repository) {
+      const message = 'unchanged, skipped';
+      const next = { ...counters, skipped: counters.skipped + 1 };
+      print({ level: 'info', message, repository });
+      const entry = { runId, repository, message, counters: next };
+      const isOurs = await persist(() => recordUnchanged(db, entry));
+      Object.assign(counters, next);
+      if (!isOurs) throw new RunStopped(stopMessages.taken);
     },
     beat: () => beatRun(db, runId, counters),
     counters: () => ({ ...counters }),

@@ -139,8 +139,7 @@ async function recordOutcome(
   const result = { ...none, repository: source.name, durationMs };
   switch (outcome.status) {
     case 'unchanged':
-      journal.skip();
-      return journal.note('info', 'unchanged, skipped', source.name);
+      return journal.skip(source.name);
     case 'empty':
       await journal.record({ ...result, status: 'empty' });
       return journal.note('info', 'empty: no branches or tags to archive', source.name);

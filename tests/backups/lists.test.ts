@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Client, createClient } from '../support/client.ts';
 import { createPostgres, type TestDatabase } from '../support/databases.ts';
-import { empty, insertLog, insertResult, insertRun, insertSnapshot } from '../support/records.ts';
+import { empty, insertLog, insertRun, insertSnapshot } from '../support/records.ts';
 
 let database: TestDatabase;
 let client: Client;
@@ -14,59 +14,6 @@ afterAll(() => database.close());
 beforeEach(() => empty(database.db));
 
 const bodyOf = async (path: string) => (await client.get(path)).body;
-
-describe('GET /api/repos', () => {
-  it('returns one entry for each repository, from its newest result', async () => {
-    const run = await insertRun(database.db);
-    await insertResult(database.db, run, 'owner/repo', {
-      created_at: '2026-03-02T00:00:00.000001Z',
-      status: 'too_large',
-      commit_hash: 'new',
-      archive_size_bytes: 5_000_000_000,
-    });
-    await insertResult(database.db, run, 'owner/repo', { created_at: '2026-03-01T00:00:00Z' });
-    expect(await bodyOf('/api/repos')).toEqual({
-      data: [
-        {
-          full_name: 'owner/repo',
-          last_status: 'too_large',
-          last_commit_hash: 'new',
-          archive_size_bytes: 5_000_000_000,
-          last_backed_up: '2026-03-02T00:00:00.000001Z',
-        },
-      ],
-      pagination: { page: 1, limit: 50, total_items: 1, total_pages: 1 },
-    });
-  });
-
-  it('uses the highest id among results of the same time', async () => {
-    const run = await insertRun(database.db);
-    const created_at = '2026-03-01T00:00:00Z';
-    await insertResult(database.db, run, 'owner/repo', { created_at, commit_hash: 'first' });
-    await insertResult(database.db, run, 'owner/repo', { created_at, commit_hash: 'second' });
-    expect(await bodyOf('/api/repos')).toMatchObject({ data: [{ last_commit_hash: 'second' }] });
-  });
-
-  it('orders by archive size, largest first, then by name, and pages', async () => {
-    const run = await insertRun(database.db);
-    const sizes = { 'owner/b': 5, 'owner/a': 5, 'owner/big': 9, 'owner/old/nested': null };
-    for (const [name, bytes] of Object.entries(sizes)) {
-      await insertResult(database.db, run, name, { archive_size_bytes: bytes, commit_hash: null });
-    }
-    const order = ['owner/big', 'owner/a', 'owner/b', 'owner/old/nested'];
-    expect(await bodyOf('/api/repos')).toMatchObject({
-      data: order.map((full_name) => ({ full_name, last_commit_hash: '' })),
-    });
-    expect(await bodyOf('/api/repos?page=2&limit=3')).toMatchObject({
-      data: [{ full_name: 'owner/old/nested', archive_size_bytes: 0 }],
-      pagination: { total_items: 4, total_pages: 2 },
-    });
-  });
-
-  it('returns an empty page of an empty database', async () => {
-    expect(await bodyOf('/api/repos')).toMatchObject({ data: [], pagination: { total_items: 0 } });
-  });
-});
 
 describe('GET /api/logs', () => {
   const at = (created_at: string) => ({ created_at });

@@ -23,6 +23,7 @@ const full = {
   failed: 2,
   skipped: 3,
   error_message: 'two repositories failed',
+  heartbeat_at: '2026-03-01T10:04:59.000002Z',
 };
 
 describe('GET /api/backups', () => {
@@ -109,6 +110,7 @@ describe('GET /api/backups', () => {
       skipped: null,
       duration_ms: null,
       error_message: null,
+      heartbeat_at: null,
     });
     const { body } = await client.get('/api/backups');
     expect(body).toMatchObject({

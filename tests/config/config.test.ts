@@ -49,6 +49,7 @@ describe('the configuration of an empty environment', () => {
       LOGIN_FAILURE_WINDOW_SECONDS: 300,
       CRON_SECRET: undefined,
       STALE_RUN_AFTER_MINUTES: 30,
+      FRESHNESS_HOURS: 26,
     });
   });
 
@@ -83,6 +84,10 @@ describe('a bad value', () => {
     ['STALE_RUN_AFTER_MINUTES', '0'],
     ['STALE_RUN_AFTER_MINUTES', '-5'],
     ['STALE_RUN_AFTER_MINUTES', 'hunter2'],
+    ['FRESHNESS_HOURS', '0'],
+    ['FRESHNESS_HOURS', '8761'],
+    ['FRESHNESS_HOURS', '1.5'],
+    ['FRESHNESS_HOURS', 'hunter2'],
   ])('of %s is named without the value: %s', (name, value) => {
     const fault = faultOf({ [name]: value });
     expect(fault).toMatch(new RegExp(`^${name} must `));

@@ -3,7 +3,10 @@ import type { Database } from '../../lib/database/database.ts';
 import { readDashboardStats } from '../../lib/records/dashboard-stats.ts';
 import { pollLogs, readLogEnd, replayLogs } from '../../lib/records/live-logs.ts';
 import { listLogs } from '../../lib/records/logs.ts';
+import { readOverview } from '../../lib/records/overview.ts';
 import { listRepos } from '../../lib/records/repos.ts';
+import { listRepositoryHistory } from '../../lib/records/repository-history.ts';
+import { listRepositories, readRepository } from '../../lib/records/repository-list.ts';
 import { readRunMetrics } from '../../lib/records/run-metrics.ts';
 import { listRuns, readLatestRun, readRun } from '../../lib/records/runs.ts';
 import {
@@ -31,9 +34,17 @@ beforeAll(async () => {
   );
   await sql(
     database.db,
-    `INSERT INTO backup_results (run_id, repo_full_name, archive_size_bytes, created_at)
-     SELECT 1 + n / 25, 'owner/repo-' || n % 250, n, date_trunc('hour', now()) - (50000 - n) * interval '1 minute'
+    // Repository 7 has failed for long, 8 was never good, and 9 fails since its last result.
+    `INSERT INTO backup_results (run_id, repo_full_name, status, archive_size_bytes, created_at)
+     SELECT 1 + n / 25, 'owner/repo-' || n % 250,
+       CASE WHEN n % 250 = 7 AND n > 9999 OR n % 250 = 8 OR n = 49759 THEN 'failed' ELSE 'completed' END, n,
+       date_trunc('hour', now()) - (50000 - n) * interval '1 minute'
      FROM generate_series(0, 49999) AS n`,
+  );
+  await sql(
+    database.db,
+    `INSERT INTO worker_repo_state (repo_full_name, checked_at)
+     SELECT 'Owner/Repo-' || n, now() - interval '40 days' FROM generate_series(0, 249) AS n WHERE n <> 8`,
   );
   await sql(
     database.db,
@@ -59,6 +70,7 @@ const figures = {
   analytics_snapshots: 1,
 };
 const gap = { first: 100n, last: 140n };
+const states = { freshSince: '2100-01-01' };
 const filters = { level: 'info', runId: 700 };
 
 describe.each([
@@ -70,6 +82,47 @@ describe.each([
     ['the latest run', readLatestRun, { backup_runs: 1 }],
     ['a run', (db) => readRun(db, 700), { backup_runs: 1, backup_results: 25 }],
     ['repositories', (db) => listRepos(db, page), { newest_results: 250 }],
+    [
+      'repositories with their states',
+      (db) => listRepositories(db, page, { ...states, order: 'size' }),
+      // Of the page, which has none that fails.
+      { newest_results: 250, worker_repo_state: 249 },
+    ],
+    [
+      'the worst repositories',
+      (db) => listRepositories(db, page, { ...states, order: 'worst' }),
+      // Of each that fails: its last good result, its error and its first failure, and all failures, of 160,
+      // 200 and 1 results.
+      { newest_results: 250, worker_repo_state: 249, backup_results: 3 * 3 + 361 },
+    ],
+    [
+      'failing repositories by name',
+      (db) =>
+        listRepositories(db, page, { ...states, text: 'REPO', state: 'failing', order: 'name' }),
+      { newest_results: 250, worker_repo_state: 249, backup_results: 2 * 3 + 162 },
+    ],
+    [
+      'a failing repository',
+      (db) => readRepository(db, 'OWNER/repo-7', '2100-01-01'),
+      { newest_results: 250, worker_repo_state: 249, backup_results: 3 + 160 },
+    ],
+    [
+      'the history of a repository',
+      (db) => listRepositoryHistory(db, 'OWNER/repo-7', page),
+      { newest_results: 250, backup_results: 200 + 50 },
+    ],
+    [
+      'the overview',
+      (db) => readOverview(db, { freshSince: '2100-01-01', freshnessHours: 26 }),
+      // The last finished runs, the last run, the last good one and those under way. Of each repository that
+      // fails: its last good result, its archive, its error and its first failure, and all failures.
+      {
+        newest_results: 250,
+        worker_repo_state: 249,
+        backup_runs: 22 + 1 + 1 + 2,
+        backup_results: 3 * 4 + 362,
+      },
+    ],
     ['snapshots', (db) => listSnapshots(db, page), { analytics_snapshots: 20_050 }],
     ['the latest snapshot', readLatestSnapshot, { analytics_snapshots: 1 }],
     ['the snapshot of a run', (db) => readSnapshotOfRun(db, 7), { analytics_snapshots: 1 }],

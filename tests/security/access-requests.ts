@@ -55,6 +55,11 @@ const mcpMessage = (path: string): AccessRequest => ({
 /** Requests by the route's method and path; a GET that is not here needs nothing and is answered 200. */
 const requests: Record<string, Make> = {
   'GET /api/backups/:id': () => ({ path: '/api/backups/1', answers: 200 }),
+  'GET /api/repos/:owner/:name': () => ({ path: '/api/repos/ada/app', answers: 200 }),
+  'GET /api/repos/:owner/:name/history': () => ({
+    path: '/api/repos/ada/app/history',
+    answers: 200,
+  }),
   'GET /api/analytics/:id': () => ({ path: '/api/analytics/1', answers: 200 }),
   'POST /api/cron/sweep-stale-runs': () => ({ path: '/api/cron/sweep-stale-runs', answers: 200 }),
   'GET /api/logs/stream': () => ({ path: '/api/logs/stream', answers: 200, endless: true }),

@@ -49,8 +49,9 @@ export async function startAccessWorld(): Promise<AccessWorld> {
     INTERNAL_SECRET: TEST_SECRET,
     CRON_SECRET,
     MCP_AUTH_TOKEN: TEST_TOKEN,
-    // These are counted by the token, wherever they come from.
+    // These are counted by the token or the user, wherever they come from.
     MCP_MAX_CALLS_PER_MINUTE: '100000',
+    USER_MAX_REQUESTS_PER_MINUTE: '100000',
     PATH: process.env.PATH,
     PORT: '0',
     LOG_LEVEL: 'error',

@@ -165,6 +165,7 @@ it.each([
   ['log', serviceApi.log, toolShapes.log],
   ['repository', serviceApi.trackedRepository, toolShapes.trackedRepository],
   ['pagination', serviceApi.pagination, toolShapes.pagination],
-])('a %s has the same fields as in the service API', (_name, ofApi, ofTools) => {
-  expect(Object.keys(ofTools.shape)).toEqual(Object.keys(ofApi.shape));
+])('a %s has the fields of the service API, which may have more', (_name, ofApi, ofTools) => {
+  const fields = Object.keys(ofTools.shape);
+  expect(fields).toEqual(Object.keys(ofApi.shape).slice(0, fields.length));
 });

@@ -34,9 +34,10 @@ const upsertArchive: Statement = {
   text: `WITH other_spelling AS (
       DELETE FROM worker_repo_state
       WHERE lower(repo_full_name) = lower($1) AND repo_full_name <> $1
+      RETURNING checked_at
     )
-    INSERT INTO worker_repo_state (repo_full_name, archive_key, archive_sha256, updated_at)
-    VALUES ($1, $2, $3, now())
+    INSERT INTO worker_repo_state (repo_full_name, archive_key, archive_sha256, updated_at, checked_at)
+    VALUES ($1, $2, $3, now(), (SELECT max(checked_at) FROM other_spelling))
     ON CONFLICT (repo_full_name) DO UPDATE SET archive_key = excluded.archive_key,
       archive_sha256 = excluded.archive_sha256, last_commit_hash = NULL,
       updated_at = excluded.updated_at`,

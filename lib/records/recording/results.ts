@@ -40,11 +40,16 @@ const insertResult: Statement = {
       WHERE $9::text IS NOT NULL AND lower(repo_full_name) = lower($2) AND repo_full_name <> $2
     ), state AS (
       INSERT INTO worker_repo_state
-        (repo_full_name, archive_key, archive_sha256, last_commit_hash, updated_at)
-      SELECT $2, $9::text, $10::text, $4, now() WHERE $9::text IS NOT NULL
+        (repo_full_name, archive_key, archive_sha256, last_commit_hash, updated_at, checked_at)
+      SELECT $2, $9::text, $10::text, $4, now(), CASE WHEN $3 = 'completed' THEN now() END
+      WHERE $9::text IS NOT NULL
       ON CONFLICT (repo_full_name) DO UPDATE SET archive_key = excluded.archive_key,
         archive_sha256 = excluded.archive_sha256, last_commit_hash = excluded.last_commit_hash,
-        updated_at = excluded.updated_at
+        updated_at = excluded.updated_at,
+        checked_at = coalesce(excluded.checked_at, worker_repo_state.checked_at)
+    ), emptied AS (
+      UPDATE worker_repo_state SET checked_at = now()
+      WHERE $3 = 'empty' AND $9::text IS NULL AND lower(repo_full_name) = lower($2)
     )
     UPDATE backup_runs
     SET heartbeat_at = now(), successful = $11::int, failed = $12::int, skipped = $13::int

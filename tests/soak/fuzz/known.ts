@@ -42,10 +42,16 @@ const sessionIds = Array.from(
 const session = fc.constantFrom(...sessionIds);
 const run = fc.integer({ min: 1, max: RUNS });
 const log = fc.integer({ min: 0, max: 160 });
+const owner = fc.constantFrom('acme', 'ACME', 'nobody');
+const repository = fc.constantFrom('repository-1', 'Repository-2', 'none', 'a/b');
 
 const values: Record<string, fc.Arbitrary<unknown>> = {
   '/api/backups/{id}#id': run,
   '/api/analytics/{id}#id': run,
+  '/api/repos/{owner}/{name}#owner': owner,
+  '/api/repos/{owner}/{name}#name': repository,
+  '/api/repos/{owner}/{name}/history#owner': owner,
+  '/api/repos/{owner}/{name}/history#name': repository,
   '/sessions/{id}#id': session,
   '/sessions/{id}/messages#id': session,
   '/reports/{id}#id': fc.constant(places.report),
@@ -77,6 +83,9 @@ const values: Record<string, fc.Arbitrary<unknown>> = {
   affected_run_id: run,
   status: fc.constantFrom('completed', 'failed', 'running'),
   has_failures: fc.boolean(),
+  state: fc.constantFrom('good', 'stale', 'failing', 'never'),
+  order: fc.constantFrom('size', 'name', 'newest', 'worst'),
+  text: fc.constantFrom('acme', 'REPOSITORY-1', 'timeout', 'clone failed'),
   from: fc.constantFrom('2020-01-01', '2026-01-31T08:15:00Z'),
   to: fc.constantFrom('2100-01-01', '2026-06-30T23:59:59.123456+02:00'),
 };

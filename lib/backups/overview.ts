@@ -1,0 +1,30 @@
+import { type Endpoint, endpoint } from '../http/route.ts';
+import { readOverview } from '../records/overview.ts';
+import type { BackupsDeps } from './backups-deps.ts';
+import { freshSince } from './freshness.ts';
+import { sendJson } from './json.ts';
+import { overview } from './shapes.ts';
+
+/** GET /api/overview. */
+export const overviewEndpoints: readonly Endpoint<BackupsDeps>[] = [
+  endpoint(
+    {
+      method: 'get',
+      tag: 'Dashboard',
+      access: 'reader',
+      path: '/api/overview',
+      summary: 'Read whether everything is backed up',
+      description:
+        'The repositories by state, the worst of them, and the runs: one under way, the last good one, the next one.',
+      responses: { 200: { description: 'The overview.', schema: overview } },
+    },
+    async (_input, deps: BackupsDeps, c) =>
+      sendJson(
+        c,
+        await readOverview(deps.db, {
+          freshSince: freshSince(deps),
+          freshnessHours: deps.config.FRESHNESS_HOURS,
+        }),
+      ),
+  ),
+];

@@ -1,0 +1,103 @@
+import type { Database, SqlValue, Statement } from '../database/database.ts';
+import {
+  jsonArray,
+  jsonObject,
+  type Page,
+  type PageRequest,
+  pageOffset,
+  readObject,
+  readPage,
+} from './page.ts';
+import { newestResults } from './repos.ts';
+import {
+  type RepositoryState,
+  repositoryColumns,
+  withStates,
+  worstFirst,
+} from './repository-states.ts';
+
+const orders = {
+  size: 'coalesce(repository.archive_size_bytes, 0) DESC, repository.created_at DESC, repository.result_id DESC',
+  name: 'lower(repository.repo_full_name), repository.repo_full_name',
+  newest: 'repository.created_at DESC, repository.result_id DESC',
+  worst: worstFirst,
+} as const;
+
+/** Orders of a list of repositories. */
+export const repositoryOrders = Object.keys(orders) as (keyof typeof orders)[];
+
+/** Selects repositories, and orders them. */
+export interface RepositorySelection {
+  /** Part of the name, case-insensitive. */
+  text?: string | undefined;
+  state?: RepositoryState | undefined;
+  order: keyof typeof orders;
+  /** Repositories that were last good before this time are stale. ISO 8601. */
+  freshSince: string;
+}
+
+/**
+ * The tracked repositories that match, each with its newest result and its state. Unless the states are needed
+ * to filter or to order, only those of the page are looked up.
+ */
+export function listRepositories(
+  db: Database,
+  request: PageRequest,
+  { text, state, order, freshSince }: RepositorySelection,
+): Promise<Page> {
+  const values: SqlValue[] = [request.limit, pageOffset(request), freshSince];
+  const parameter = (value: SqlValue) => `$${values.push(value)}`;
+  const named =
+    text === undefined
+      ? 'true'
+      : `strpos(lower(repo_full_name), lower(${parameter(text)}::text)) > 0`;
+  const inState = state === undefined ? 'true' : `state = ${parameter(state)}`;
+  const onPage = `AS repository ORDER BY ${orders[order]} LIMIT $1::bigint OFFSET $2::bigint`;
+  const needsStates = state !== undefined || order === 'worst';
+  const ctes = [
+    `WITH ${newestResults}`,
+    `named AS (SELECT * FROM newest WHERE ${named})`,
+    ...(needsStates
+      ? [
+          `fitting AS (SELECT * FROM (${withStates('named', '$3')}) AS known WHERE ${inState})`,
+          `repository AS (SELECT * FROM fitting ${onPage})`,
+        ]
+      : [
+          `chosen AS (SELECT * FROM named ${onPage})`,
+          `repository AS (${withStates('chosen', '$3')})`,
+        ]),
+  ];
+  const statement = {
+    name: [
+      'repositories',
+      order,
+      text === undefined ? '' : 'text',
+      state === undefined ? '' : 'state',
+    ].join('_'),
+    text: `${ctes.join(',\n')}
+      SELECT ${jsonArray(`SELECT ${repositoryColumns} FROM repository ORDER BY ${orders[order]}`)} AS items,
+        (SELECT count(*) FROM ${needsStates ? 'fitting' : 'named'})::text AS total`,
+  };
+  return readPage(db, statement, values);
+}
+
+/** A row of `newest` by its name in any letter case; of several spellings the exact one, else the newest. */
+const namedExactly = `SELECT * FROM newest WHERE lower(repo_full_name) = lower($1)
+  ORDER BY repo_full_name = $1 DESC, created_at DESC, result_id DESC LIMIT 1`;
+
+const oneRepository: Statement = {
+  name: 'repository',
+  text: `WITH ${newestResults},
+    chosen AS (${namedExactly}),
+    repository AS (${withStates('chosen', '$2')})
+    SELECT ${jsonObject(`SELECT ${repositoryColumns} FROM repository`)} AS item`,
+};
+
+/** A tracked repository by its name in any letter case; null when there is none. */
+export function readRepository(
+  db: Database,
+  name: string,
+  freshSince: string,
+): Promise<string | null> {
+  return readObject(db, oneRepository, [name, freshSince]);
+}

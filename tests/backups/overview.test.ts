@@ -1,0 +1,177 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { SqlValue } from '../../lib/database/database.ts';
+import { createClient } from '../support/client.ts';
+import { createTestClock } from '../support/clock.ts';
+import { useDatabase } from '../support/hooks.ts';
+import { empty, insertResult, insertRun, sql } from '../support/records.ts';
+
+const database = useDatabase();
+const NOW = Date.parse('2026-03-10T12:00:00Z');
+
+beforeEach(() => empty(database.db));
+
+const read = async (environment = {}) => {
+  const options = { db: database.db, environment, clock: createTestClock(NOW) };
+  const client = createClient(options);
+  const { body } = await client.get('/api/overview');
+  return body as { worst: { full_name: string }[]; current_archive_bytes: number };
+};
+const at = (day: number, hour = 0, minute = 0) =>
+  new Date(Date.UTC(2026, 2, day, hour, minute)).toISOString().replace('Z', '000Z');
+
+/** Inserts results of a repository, an hour apart up to now. */
+async function results(repository: string, ...rows: Record<string, SqlValue>[]): Promise<void> {
+  const run = await insertRun(database.db, { status: 'failed', started_at: at(1) });
+  for (const [index, row] of rows.entries()) {
+    const created_at = at(10, 12 - rows.length + index);
+    await insertResult(database.db, run, repository, { created_at, ...row });
+  }
+}
+const failed = { status: 'failed' };
+
+describe('GET /api/overview', () => {
+  it('is empty for an empty database', async () => {
+    expect(await read()).toEqual({
+      repositories: { total: 0, good: 0, stale: 0, failing: 0, never: 0 },
+      worst: [],
+      current_archive_bytes: 0,
+      last_good_run: null,
+      running: null,
+      next_run_expected_at: null,
+      usual_interval_ms: null,
+      freshness_hours: 26,
+    });
+  });
+
+  it('counts the repositories by state, and lists those that are not good, the worst first', async () => {
+    await results('a/good', {});
+    await results('b/good', {});
+    await results('c/failing', {}, failed);
+    await results('d/never', failed);
+    await results('e/stale', { created_at: at(2) });
+    const body = await read();
+    expect(body).toMatchObject({
+      repositories: { total: 5, good: 2, stale: 1, failing: 1, never: 1 },
+      worst: [
+        { full_name: 'd/never', state: 'never' },
+        { full_name: 'c/failing', state: 'failing', consecutive_failures: 1 },
+        { full_name: 'e/stale', state: 'stale' },
+      ],
+    });
+    const listed = await createClient({ db: database.db, clock: createTestClock(NOW) }).get(
+      '/api/repos?order=worst&limit=3',
+    );
+    expect(listed.body).toMatchObject({ data: body.worst });
+  });
+
+  it('judges by FRESHNESS_HOURS, and says it', async () => {
+    await results('a/app', { created_at: at(10, 10) });
+    expect(await read({ FRESHNESS_HOURS: '1' })).toMatchObject({
+      repositories: { stale: 1 },
+      freshness_hours: 1,
+    });
+    expect(await read({ FRESHNESS_HOURS: '2' })).toMatchObject({ repositories: { good: 1 } });
+  });
+
+  it('lists at most 20 of the worst', async () => {
+    for (let n = 0; n < 21; n++) await results(`a/${n}`, failed);
+    const { worst } = await read();
+    expect(worst).toHaveLength(20);
+    expect(await read()).toMatchObject({ repositories: { total: 21, never: 21 } });
+  });
+
+  it.each<[string, Record<string, SqlValue>]>([
+    ['a failed result', { status: 'failed', archive_size_bytes: 0 }],
+    ['a result without a size', { status: 'failed', archive_size_bytes: null }],
+    ['an empty result', { status: 'empty', archive_size_bytes: 0 }],
+    ['an archive that was not pushed', { status: 'too_large', archive_size_bytes: 9_000 }],
+  ])('still counts the current archive after %s', async (_what, newest) => {
+    await results('a/app', { archive_size_bytes: 7 }, { archive_size_bytes: 500 }, newest);
+    await results('b/app', { status: 'success', archive_size_bytes: 30 });
+    expect(await read()).toMatchObject({ current_archive_bytes: 530 });
+  });
+
+  it('counts no archive of a repository that was never archived', async () => {
+    await results('a/app', { status: 'failed', archive_size_bytes: 5 }, { status: 'empty' });
+    expect(await read()).toMatchObject({ current_archive_bytes: 0 });
+  });
+
+  it('names the last completed run in which no repository failed', async () => {
+    const good = await insertRun(database.db, {
+      status: 'success',
+      started_at: at(3),
+      failed: null,
+    });
+    await insertRun(database.db, { status: 'completed', started_at: at(2), failed: 0 });
+    await insertRun(database.db, { status: 'completed', started_at: at(4), failed: 1 });
+    await insertRun(database.db, { status: 'failed', started_at: at(5), failed: 0 });
+    await insertRun(database.db, { status: 'running', started_at: at(6), failed: 0 });
+    expect(await read()).toMatchObject({ last_good_run: { id: good, started_at: at(3) } });
+  });
+
+  it('shows the run under way with its counters and its sign of life', async () => {
+    await insertRun(database.db, { status: 'running', started_at: at(1) });
+    const id = await insertRun(database.db, {
+      status: 'running',
+      started_at: at(9),
+      heartbeat_at: at(9, 1),
+      total_repos: 9,
+      successful: 4,
+      failed: 1,
+      skipped: 2,
+    });
+    await insertRun(database.db, { status: 'completed', started_at: at(10) });
+    expect(await read()).toMatchObject({
+      running: {
+        id,
+        status: 'running',
+        heartbeat_at: at(9, 1),
+        total_repos: 9,
+        successful: 4,
+        failed: 1,
+        skipped: 2,
+      },
+    });
+  });
+
+  it('expects the next run after the median time between finished runs, from the last start', async () => {
+    for (const hour of [0, 1, 2, 3, 9]) {
+      await insertRun(database.db, { status: 'completed', started_at: at(9, hour) });
+    }
+    await insertRun(database.db, { status: 'running', started_at: at(9, 10, 30) });
+    expect(await read()).toMatchObject({
+      usual_interval_ms: 3_600_000,
+      next_run_expected_at: at(9, 11, 30),
+    });
+  });
+
+  it('takes the mean of the two middle times of an even number', async () => {
+    for (const day of [1, 2, 4]) {
+      await insertRun(database.db, { status: 'failed', started_at: at(day) });
+    }
+    expect(await read()).toMatchObject({
+      usual_interval_ms: 1.5 * 864e5,
+      next_run_expected_at: at(5, 12),
+    });
+  });
+
+  it('expects no run with fewer than three finished ones, nor by impossible times', async () => {
+    for (const day of [1, 2]) {
+      await insertRun(database.db, { status: 'completed', started_at: at(day) });
+    }
+    await insertRun(database.db, { status: 'completed', started_at: 'infinity' });
+    await insertRun(database.db, { status: 'running', started_at: at(3) });
+    expect(await read()).toMatchObject({ usual_interval_ms: null, next_run_expected_at: null });
+  });
+
+  it('looks at the last 20 finished runs only', async () => {
+    await sql(
+      database.db,
+      `INSERT INTO backup_runs (status, started_at)
+       SELECT 'completed', timestamptz '2026-02-01' + n * interval '1 minute' FROM generate_series(1, 100) AS n
+       UNION ALL
+       SELECT 'completed', timestamptz '2026-03-01' + n * interval '1 hour' FROM generate_series(1, 20) AS n`,
+    );
+    expect(await read()).toMatchObject({ usual_interval_ms: 3_600_000 });
+  });
+});

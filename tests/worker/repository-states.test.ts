@@ -1,0 +1,136 @@
+import { rename } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import type { Database } from '../../lib/database/database.ts';
+import { createClient } from '../support/client.ts';
+import { createTestClock } from '../support/clock.ts';
+import { createRepository, type TestRepository, temporaryFolder } from '../support/git.ts';
+import { useDatabase } from '../support/hooks.ts';
+import { empty } from '../support/records.ts';
+import { callWorker, rowsOf } from '../support/worker.ts';
+
+const database = useDatabase();
+let folder: string;
+let app: TestRepository;
+let remove: () => Promise<void>;
+
+beforeEach(async () => {
+  await empty(database.db);
+  ({ path: folder, remove } = await temporaryFolder());
+  app = await createRepository(join(folder, 'app'));
+  await app.commit({ 'a.txt': 'first' });
+});
+afterEach(() => remove());
+
+const backUp = (sources = [app], wrap = (db: Database) => db) =>
+  callWorker({
+    databaseUrl: database.url,
+    archives: join(folder, 'archives'),
+    args: ['run', ...sources.flatMap(({ path }) => ['--source', path])],
+    wrap,
+  });
+
+interface Entry {
+  state: string;
+  last_good_at: string | null;
+  last_checked_at: string;
+}
+const readState = async () => {
+  const client = createClient({ db: database.db, clock: createTestClock(Date.now()) });
+  return (await client.get('/api/repos/local/app')).body as Entry;
+};
+const checkedAt = async () => {
+  const [row] = await rowsOf<{ checked_at: string | null }>(
+    database.db,
+    'SELECT checked_at FROM worker_repo_state',
+  );
+  return row?.checked_at ?? null;
+};
+
+it('a repository that failed is good again once a run finds it unchanged', async () => {
+  const away = join(folder, 'away');
+  await backUp();
+  const backedUp = await readState();
+  expect(backedUp.state).toBe('good');
+
+  await rename(app.path, away);
+  expect((await backUp()).code).toBe(1);
+  const failing = await readState();
+  expect(failing).toMatchObject({ state: 'failing', last_good_at: backedUp.last_good_at });
+
+  await rename(away, app.path);
+  expect((await backUp()).stdout).toContain('1 unchanged');
+  const unchanged = await readState();
+  expect(unchanged).toMatchObject({ state: 'good', last_good_at: unchanged.last_checked_at });
+  expect(unchanged.last_checked_at > failing.last_checked_at).toBe(true);
+});
+
+it('notes when a repository was good with each new archive, and not with a failure', async () => {
+  await backUp();
+  const first = await checkedAt();
+  expect(first).not.toBeNull();
+  await app.commit({ 'a.txt': 'second' });
+  await backUp();
+  const second = await checkedAt();
+  expect(String(second) > String(first)).toBe(true);
+  await rename(app.path, join(folder, 'away'));
+  await backUp();
+  expect(await checkedAt()).toBe(second);
+});
+
+it('notes when a repository that had an archive was found empty', async () => {
+  await backUp();
+  const before = await checkedAt();
+  await rename(app.path, join(folder, 'away'));
+  await createRepository(app.path);
+  expect((await backUp()).stdout).toContain('empty');
+  expect(String(await checkedAt()) > String(before)).toBe(true);
+});
+
+it('stores the counters of a run after each unchanged repository, in one statement for each', async () => {
+  const other = await createRepository(join(folder, 'other'));
+  await other.commit({ 'b.txt': 'b' });
+  await backUp([app, other]);
+  const skipped: unknown[] = [];
+  const perRepository: (string | undefined)[] = [];
+  const watch = (db: Database): Database => ({
+    ...db,
+    async query(statement, ...rest) {
+      const rows = await db.query<never>(statement, ...rest);
+      perRepository.push(statement.name);
+      if (statement.name === 'record_unchanged') {
+        const select = 'SELECT skipped FROM backup_runs ORDER BY id DESC LIMIT 1';
+        skipped.push(...(await rowsOf(database.db, select)));
+      }
+      return rows;
+    },
+  });
+  await backUp([app, other], watch);
+  expect(skipped).toEqual([{ skipped: 1 }, { skipped: 2 }]);
+  const from = perRepository.indexOf('repo_state');
+  expect(perRepository.slice(from, from + 4)).toEqual([
+    'repo_state',
+    'record_unchanged',
+    'repo_state',
+    'record_unchanged',
+  ]);
+});
+
+it('keeps the note when the name of a repository changes its letter case', async () => {
+  await backUp();
+  const before = await checkedAt();
+  await database.db.query({
+    text: "UPDATE worker_repo_state SET repo_full_name = 'Local/App'",
+  });
+  let afterwards: string | null = null;
+  const watch = (db: Database): Database => ({
+    ...db,
+    async query(statement, ...rest) {
+      const rows = await db.query<never>(statement, ...rest);
+      if (statement.name === 'record_archive') afterwards = await checkedAt();
+      return rows;
+    },
+  });
+  expect((await backUp([app], watch)).stdout).toContain('1 backed up');
+  expect(afterwards).toBe(before);
+});
