@@ -22,11 +22,16 @@ export function createBackupsApp(
   options: SurfaceOptions = {},
 ): Hono<HttpEnv> {
   if (!deps.config.API_REQUIRE_AUTH) {
-    deps.log.warn('API_REQUIRE_AUTH is false: all routes except /api/cron/* are open to anyone');
+    deps.log.warn(
+      'API_REQUIRE_AUTH is false: all routes except changes, archives and /api/cron/* are open to anyone',
+    );
   }
   const app = createSurface(deps, options);
   const requireSecret = requireInternalSecret(deps);
-  const { recognizeReader, requireReader } = createReaderCheck(deps, requireSecret);
+  const { recognizeReader, requireReader, requireIdentity } = createReaderCheck(
+    deps,
+    requireSecret,
+  );
   recordRoutePatterns(app, backupsEndpoints);
   const ownAccess = { [SWEEP_PATH]: requireCronSecret(deps.config) };
   const maxPerUser = deps.config.USER_MAX_REQUESTS_PER_MINUTE;
@@ -36,6 +41,10 @@ export function createBackupsApp(
     ...protect(deps, { ownAccess, requireAccess: requireReader, maxPerUser }),
   );
   app.use('/metrics', requireSecret);
+  for (const { route } of backupsEndpoints) {
+    if (route.access !== 'identified') continue;
+    app.on([route.method.toUpperCase()], [route.path], requireIdentity);
+  }
   mountEndpoints(app, backupsEndpoints, buildBackupsDeps(deps));
   return app;
 }

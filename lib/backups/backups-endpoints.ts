@@ -3,12 +3,14 @@ import type { BackupsDeps } from './backups-deps.ts';
 import { cronEndpoints } from './cron.ts';
 import { dashboardStatsEndpoints } from './dashboard-stats.ts';
 import { docsEndpoints } from './docs.ts';
+import { fixesEndpoints } from './fixes.ts';
 import { healthEndpoints } from './health.ts';
 import { logsEndpoints } from './logs.ts';
 import { overviewEndpoints } from './overview.ts';
 import { metricsEndpoints } from './prometheus-endpoint.ts';
 import { reposEndpoints } from './repos.ts';
 import { runMetricsEndpoints } from './run-metrics.ts';
+import { runRequestsEndpoints } from './run-requests.ts';
 import { runsEndpoints } from './runs.ts';
 import { snapshotsEndpoints } from './snapshots.ts';
 
@@ -21,6 +23,8 @@ export const backupsEndpoints: readonly Endpoint<BackupsDeps>[] = [
   ...snapshotsEndpoints,
   ...reposEndpoints,
   ...logsEndpoints,
+  ...fixesEndpoints,
+  ...runRequestsEndpoints,
   ...healthEndpoints,
   ...metricsEndpoints,
   ...cronEndpoints,

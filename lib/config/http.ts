@@ -5,7 +5,7 @@ import { flag, list, MIN_SECRET_LENGTH, network, wholeNumber } from './values.ts
 /** Access control and client identification of the HTTP surfaces. */
 export const httpVariables = z.object({
   API_REQUIRE_AUTH: flag(true).describe(
-    'false: all routes except /api/cron/* need no secret; a warning is logged',
+    'false: all routes except changes, archives and /api/cron/* need no secret; a warning is logged',
   ),
   INTERNAL_SECRET: z
     .string()

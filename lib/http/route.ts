@@ -6,8 +6,11 @@ import type { HttpEnv } from './env.ts';
 import { type BodyEncoding, limitBody, readBody } from './request-body.ts';
 import { describeIssue } from './validation-messages.ts';
 
-/** Who may call a route. OpenAPI documents it, and the access tests check it. */
-export type Access = 'public' | 'internal' | 'reader' | 'cron' | 'user' | 'mcp';
+/**
+ * Who may call a route. OpenAPI documents it, and the access tests check it. `identified` is a `reader` who has to
+ * show a credential even if API_REQUIRE_AUTH is false.
+ */
+export type Access = 'public' | 'internal' | 'reader' | 'identified' | 'cron' | 'user' | 'mcp';
 
 /** A response: JSON of `schema`, text of `contentType`, or either. */
 export interface RouteResponse {

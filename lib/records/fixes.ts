@@ -1,5 +1,4 @@
 import type { Database, Statement } from '../database/database.ts';
-import { AppError } from '../errors.ts';
 import { cutTextSql } from '../text/cut-text.ts';
 import { iso, readObject } from './page.ts';
 
@@ -79,22 +78,15 @@ const insertFix: Statement = {
 };
 
 /**
- * Stores a fix with a link to its run in one statement, and returns it as JSON. Throws NOT_FOUND and stores
- * nothing when there is no such run.
+ * Stores a fix with a link to its run in one statement, and returns it as JSON. Null when there is no such run:
+ * nothing is stored then.
  */
-export async function recordFix(db: Database, fix: NewFix): Promise<string> {
+export async function recordFix(db: Database, fix: NewFix): Promise<string | null> {
   const { title, description, author, commitHash, affectedRunId } = fix;
   const values = [title, description, author, commitHash, affectedRunId];
-  const recorded = await readObject(db, insertFix, values).catch((error) => {
+  return readObject(db, insertFix, values).catch((error) => {
     // The run was deleted meanwhile.
     if (error?.code === FOREIGN_KEY_VIOLATION) return null;
     throw error;
   });
-  if (recorded === null) {
-    throw new AppError(
-      'NOT_FOUND',
-      `backup run ${affectedRunId} does not exist: list_backup_runs shows which do`,
-    );
-  }
-  return recorded;
 }

@@ -1,5 +1,15 @@
 import type { Database, Statement } from '../database/database.ts';
-import { iso, readObject } from './page.ts';
+import { cutTextSql } from '../text/cut-text.ts';
+import {
+  iso,
+  jsonObject,
+  type Page,
+  type PageRequest,
+  pageOffset,
+  pageQuery,
+  readObject,
+  readPage,
+} from './page.ts';
 import { newestResults } from './repos.ts';
 
 // Pending requests of other writers have no queue_key, so `waiting` looks for them. Of two concurrent calls
@@ -50,4 +60,65 @@ export async function requestRun(db: Database, request: NewRunRequest): Promise<
   // The worker lowercases the names of its sources in the same way.
   const key = target?.toLowerCase() ?? '';
   return readObject(db, queueRequest, [key, requestedBy, reason, target ?? '']);
+}
+
+const MAX_REASON_LENGTH = 2_000;
+
+/**
+ * A withdrawn request has the status `failed`, because other programs read this table and know no other way for a
+ * request to end. Only a withdrawn one was never claimed.
+ */
+const requestColumns = `
+  id, status, nullif(target_repo, '') AS target_repo, requested_by,
+  ${cutTextSql('reason', MAX_REASON_LENGTH)} AS reason, ${iso('created_at')} AS created_at,
+  ${iso('claimed_at')} AS claimed_at, run_id,
+  status = 'failed' AND claimed_at IS NULL AND run_id IS NULL AS withdrawn`;
+
+/** Every status of a request, in the order of its life. */
+export const runRequestStatuses = ['pending', 'claimed', 'completed', 'failed'] as const;
+type RunRequestStatus = (typeof runRequestStatuses)[number];
+
+// The status is part of the statement, so that the planner can use the index of pending requests.
+const requestsPage = (status: RunRequestStatus | 'any'): Statement => {
+  const condition = status === 'any' ? 'true' : `status = '${status}'`;
+  return {
+    name: `run_requests_${status}_page`,
+    text: pageQuery(
+      `SELECT ${requestColumns} FROM backup_run_requests AS request WHERE ${condition}
+       ORDER BY request.id DESC LIMIT $1::bigint OFFSET $2::bigint`,
+      `SELECT count(*) FROM backup_run_requests WHERE ${condition}`,
+    ),
+  };
+};
+
+/** Requests for a run, newest first; only those of a status if one is given. */
+export function listRunRequests(
+  db: Database,
+  request: PageRequest,
+  status?: RunRequestStatus,
+): Promise<Page> {
+  return readPage(db, requestsPage(status ?? 'any'), [request.limit, pageOffset(request)]);
+}
+
+// A worker claims with FOR UPDATE SKIP LOCKED, so that of the two only one finds the request pending.
+const withdraw: Statement = {
+  name: 'withdraw_run_request',
+  text: `WITH withdrawn AS (
+      UPDATE backup_run_requests SET status = 'failed'
+      WHERE id = $1::bigint AND status = 'pending' RETURNING *
+    )
+    SELECT ${jsonObject(`SELECT ${requestColumns} FROM withdrawn`)} AS item,
+      EXISTS (SELECT FROM backup_run_requests WHERE id = $1::bigint) AS "isKnown"`,
+};
+
+/**
+ * Withdraws a pending request, which no worker claims any more, and returns it as JSON. `item` is null when it is
+ * not pending, because it was claimed or has ended, or when there is none.
+ */
+export async function withdrawRunRequest(
+  db: Database,
+  id: number,
+): Promise<{ item: string | null; isKnown: boolean }> {
+  const [row] = await db.query<{ item: string | null; isKnown: boolean }>(withdraw, [id]);
+  return row ?? { item: null, isKnown: false };
 }

@@ -53,7 +53,16 @@ export function createDatabaseSource({ db: given, clock, log }: DatabaseSourceDe
       if (request === null) throw await unknownTarget(db, target ?? '');
       return JSON.parse(request);
     },
-    recordFix: async (fix) => JSON.parse(await recordFix(db, fix)),
+    async recordFix(fix) {
+      const recorded = await recordFix(db, fix);
+      if (recorded === null) {
+        throw new AppError(
+          'NOT_FOUND',
+          `backup run ${fix.affectedRunId} does not exist: list_backup_runs shows which do`,
+        );
+      }
+      return JSON.parse(recorded);
+    },
     async checkDatabase() {
       const startedAt = clock.now();
       try {

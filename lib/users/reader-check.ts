@@ -1,7 +1,8 @@
-import type { MiddlewareHandler } from 'hono';
+import type { Context, MiddlewareHandler } from 'hono';
 import type { HttpConfig } from '../config/http.ts';
 import type { IdentityConfig } from '../config/identity.ts';
 import type { Deps } from '../deps.ts';
+import { unauthorized } from '../http/authentication.ts';
 import type { HttpEnv } from '../http/env.ts';
 import { createUserCheck, hasToken } from './user-check.ts';
 
@@ -11,6 +12,8 @@ export interface ReaderCheck {
   recognizeReader: MiddlewareHandler<HttpEnv>;
   /** Lets pass who has the internal secret or is a user; others get 401. */
   requireReader: MiddlewareHandler<HttpEnv>;
+  /** The same, even if API_REQUIRE_AUTH is false. Runs after `requireReader`. */
+  requireIdentity: MiddlewareHandler<HttpEnv>;
 }
 
 /** Without JWT_SECRET there are no users, and only the internal secret, which `requireSecret` checks, gives access. */
@@ -26,8 +29,20 @@ export function createReaderCheck(
       return mayBeUser ? users.recognizeUser(c, next) : next();
     },
     requireReader(c, next) {
-      const isKnown = c.get('user') !== undefined || c.get('userError') !== undefined;
-      return isKnown ? users.requireUser(c, next) : requireSecret(c, next);
+      return isKnown(c) ? users.requireUser(c, next) : requireSecret(c, next);
+    },
+    async requireIdentity(c, next) {
+      if (c.get('hasInternalSecret') || c.get('user') !== undefined) return next();
+      if (users.tokens === null || !hasToken(c)) throw unauthorized();
+      // Not recognized yet: API_REQUIRE_AUTH is false.
+      await users.recognizeUser(c, async () => undefined);
+      if (!isKnown(c)) throw unauthorized();
+      await users.requireUser(c, next);
     },
   };
+}
+
+/** Whether a user was recognized, or could not be checked. */
+function isKnown(c: Context<HttpEnv>): boolean {
+  return c.get('user') !== undefined || c.get('userError') !== undefined;
 }

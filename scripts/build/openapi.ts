@@ -79,11 +79,19 @@ const securitySchemes = {
   },
 } as const;
 
+const readers = [
+  { InternalSecret: [] },
+  { InternalBearer: [] },
+  { UserToken: [] },
+  { UserCookie: [] },
+];
+
 const security: Record<Access, Record<string, string[]>[]> = {
   public: [],
   internal: [{ InternalSecret: [] }, { InternalBearer: [] }],
   cron: [{ CronBearer: [] }, { InternalSecret: [] }],
-  reader: [{ InternalSecret: [] }, { InternalBearer: [] }, { UserToken: [] }, { UserCookie: [] }],
+  reader: readers,
+  identified: readers,
   user: [{ UserToken: [] }, { UserCookie: [] }],
   mcp: [{ McpBearer: [] }],
 };

@@ -12,6 +12,10 @@ const routes = backupsEndpoints.map(({ route }) => route);
 const named = (list: readonly Route[]) =>
   list.map((route) => [`${route.method.toUpperCase()} ${route.path}`, route] as const);
 const pathOf = (route: Route) => route.path.replace(':id', '1');
+const bodies: Record<string, unknown> = {
+  'post /api/fixes': { title: 'Fixed', description: 'It was down.' },
+};
+const bodyOf = ({ method, path }: Route) => bodies[`${method} ${path}`];
 const needsDatabase = (route: Route) => route.path.startsWith('/api/');
 
 let down: Database;
@@ -56,7 +60,8 @@ describe.each(named(routes.filter(needsDatabase)))('%s without its database', (_
     const client = createClient({ db: down });
     // The sweep does not query an unused database.
     client.deps.db.query({ text: 'SELECT 1' }).catch(() => undefined);
-    const answer = await client.send(route.method.toUpperCase(), pathOf(route), withSecret);
+    const [method, path] = [route.method.toUpperCase(), pathOf(route)];
+    const answer = await client.send(method, path, withSecret, bodyOf(route));
     expect(answer.status).toBe(503);
     expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
     expect(answer.body).toMatchObject({

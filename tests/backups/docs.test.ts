@@ -26,10 +26,10 @@ describe('GET /openapi.json', () => {
       expect(statuses).toEqual(expect.arrayContaining(Object.keys(route.responses)));
       expect(statuses).toContain('500');
       expect(statuses.includes('401')).toBe(route.access !== 'public');
-      expect(statuses.includes('400')).toBe(Boolean(route.params ?? route.query));
+      expect(statuses.includes('400')).toBe(Boolean(route.params ?? route.query ?? route.body));
       expect(statuses.includes('429')).toBe(route.path.startsWith('/api/'));
       expect(operation?.security).toHaveLength(
-        { public: 0, reader: 4 }[route.access as string] ?? 2,
+        { public: 0, reader: 4, identified: 4 }[route.access as string] ?? 2,
       );
     },
   );

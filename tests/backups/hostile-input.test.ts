@@ -53,11 +53,16 @@ const integers = ['0', '-0', '-1', '007', '2147483647', '2147483648', '-21474836
 );
 
 const integerParameters = [
-  ...['/api/backups', '/api/analytics/history', '/api/repos', '/api/logs'].flatMap((path) => [
-    `${path}?page=`,
-    `${path}?limit=`,
-  ]),
+  ...[
+    '/api/backups',
+    '/api/analytics/history',
+    '/api/repos',
+    '/api/logs',
+    '/api/fixes',
+    '/api/run-requests',
+  ].flatMap((path) => [`${path}?page=`, `${path}?limit=`]),
   '/api/logs?run_id=',
+  '/api/fixes?run_id=',
   '/api/metrics?days=',
 ];
 
@@ -128,12 +133,18 @@ describe('any parameter', () => {
 describe('a method that a path does not have', () => {
   const paths = [...new Set(backupsEndpoints.map(({ route }) => route.path.replace(':id', '1')))];
 
+  const others: Record<string, string> = {
+    '/api/cron/sweep-stale-runs': 'GET, HEAD, POST',
+    '/api/fixes': 'GET, HEAD, POST',
+    '/api/run-requests': 'GET, HEAD, POST',
+    '/api/run-requests/1': 'DELETE',
+  };
+
   it.each(paths)('is rejected with those that it has: %s', async (path) => {
-    const { status, headers, body } = await client.send('DELETE', path);
+    const { status, headers, body } = await client.send('PUT', path);
     expect(status).toBe(405);
-    const allowed = path.startsWith('/api/cron/') ? 'GET, HEAD, POST' : 'GET, HEAD';
-    expect(headers.get('allow')).toBe(allowed);
-    expect(body).toMatchObject({ error: 'DELETE is not allowed here' });
+    expect(headers.get('allow')).toBe(others[path] ?? 'GET, HEAD');
+    expect(body).toMatchObject({ error: 'PUT is not allowed here' });
   });
 });
 

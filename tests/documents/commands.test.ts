@@ -24,7 +24,11 @@ const proofs: Record<string, string[]> = {
   ],
   'docs/worker.md': ['completed: 1 repository, 0 backed up, 1 unchanged'],
   'docs/archives.md': ['refs/heads/', 'VALID_UNCOMPROMISED'],
-  'docs/http-api.md': ['"full_name":"local/backup-observatory"', '"data":{"username":"admin"}'],
+  'docs/http-api.md': [
+    '"full_name":"local/backup-observatory"',
+    '"withdrawn":true',
+    '"data":{"username":"admin"}',
+  ],
   'docs/search.md': ['"source_type":"backup_result"', '"status":"ACTIVE"'],
   'docs/chat-and-reports.md': ['local/hashing-384', '"session_name":"Full disks"', '"report_type"'],
   'docs/mcp.md': ['"structuredContent":{"data":[{"id":', '"database":{"status":"connected"'],

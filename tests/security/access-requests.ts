@@ -61,6 +61,16 @@ const requests: Record<string, Make> = {
     answers: 200,
   }),
   'GET /api/analytics/:id': () => ({ path: '/api/analytics/1', answers: 200 }),
+  'POST /api/fixes': () => json('/api/fixes', { title: 'Fixed', description: 'It was down.' }, 201),
+  // Each caller asks for what is queued already, and withdraws a request of their own.
+  'POST /api/run-requests': async (world) => {
+    await makeRunRequest(world);
+    return json('/api/run-requests', { target_repo: 'ada/app' });
+  },
+  'DELETE /api/run-requests/:id': async (world) => ({
+    path: `/api/run-requests/${await makeRunRequest(world)}`,
+    answers: 200,
+  }),
   'POST /api/cron/sweep-stale-runs': () => ({ path: '/api/cron/sweep-stale-runs', answers: 200 }),
   'GET /api/logs/stream': () => ({ path: '/api/logs/stream', answers: 200, endless: true }),
   'GET /ws/live': () => ({
@@ -173,6 +183,13 @@ async function makeReport(world: RequestWorld): Promise<string> {
   const response = await asUser(world, '/reports', report);
   const { data } = (await response.json()) as { data: { id: string } };
   return data.id;
+}
+
+/** The id of a pending request for a run. */
+async function makeRunRequest(world: RequestWorld): Promise<number> {
+  const response = await asUser(world, '/api/run-requests', { target_repo: 'ada/app' });
+  const { id } = (await response.json()) as { id: number };
+  return id;
 }
 
 /** A question in one of the user's sessions. The model has an answer for each caller who has access. */

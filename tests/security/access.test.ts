@@ -55,13 +55,15 @@ const challenges: Record<string, RegExp> = {
 async function tryCallers(row: AccessRow, method: string, make: () => Promise<AccessRequest>) {
   const made = [await make()];
   const faults: string[] = [];
+  let isUsed = false;
   const isPublic = callers.every((caller) => row.access[caller] === 'yes');
   for (const caller of callers) {
     const expected = row.access[caller];
     // Public routes ignore credentials, so one request per caller is enough.
-    for (const [index, way] of world.ways[caller].slice(0, isPublic ? 1 : undefined).entries()) {
+    for (const way of world.ways[caller].slice(0, isPublic ? 1 : undefined)) {
       // A request that is let in may use up what it asks for.
-      if (index > 0 && expected === 'yes') made.push(await make());
+      if (isUsed && expected === 'yes') made.push(await make());
+      isUsed ||= expected === 'yes';
       const request = made.at(-1) as AccessRequest;
       const status = expected === 'yes' ? request.answers : Number(expected);
       const answer = await send(method, request, way);

@@ -17,7 +17,14 @@ export interface Client {
   deps: TestDeps;
   /** Sends the internal secret unless `headers` are given. */
   get(path: string, headers?: Record<string, string>): Promise<Answer>;
-  send(method: string, path: string, headers?: Record<string, string>): Promise<Answer>;
+  /** A `json` is sent as the body. */
+  send(
+    method: string,
+    path: string,
+    headers?: Record<string, string>,
+    json?: unknown,
+  ): Promise<Answer>;
+  post(path: string, json: unknown, headers?: Record<string, string>): Promise<Answer>;
 }
 
 /**
@@ -27,15 +34,24 @@ export interface Client {
 export function createClient(options: TestDepsOptions = {}): Client {
   const deps = createTestDeps(options);
   const app = createBackupsApp(deps);
-  const send: Client['send'] = async (method, path, headers = withSecret) => {
-    const response = await app.request(path, { method, headers });
+  const send: Client['send'] = async (method, path, headers = withSecret, json) => {
+    const response = await app.request(path, {
+      method,
+      headers: json === undefined ? headers : { 'Content-Type': 'application/json', ...headers },
+      ...(json === undefined ? {} : { body: JSON.stringify(json) }),
+    });
     const text = await response.text();
     const isJson = response.headers.get('content-type')?.startsWith('application/json') ?? false;
     const body: unknown = isJson && text !== '' ? JSON.parse(text) : null;
     if (body !== null) checkShape(schemaOf(method, path, response.status), body);
     return { status: response.status, headers: response.headers, text, body };
   };
-  return { deps, send, get: (path, headers) => send('GET', path, headers) };
+  return {
+    deps,
+    send,
+    get: (path, headers) => send('GET', path, headers),
+    post: (path, json, headers) => send('POST', path, headers, json),
+  };
 }
 
 function schemaOf(method: string, path: string, status: number) {

@@ -12,6 +12,7 @@ const places = {
   report: '__report__',
   confirmation: '__confirmation__',
   sseSession: '__sse_session__',
+  runRequest: '__run_request__',
 } as const;
 
 /** The values that stand behind the places at this moment. */
@@ -55,6 +56,7 @@ const values: Record<string, fc.Arbitrary<unknown>> = {
   '/sessions/{id}#id': session,
   '/sessions/{id}/messages#id': session,
   '/reports/{id}#id': fc.constant(places.report),
+  '/api/run-requests/{id}#id': fc.constant(places.runRequest),
   id: session,
   session_id: session,
   run_id: run,

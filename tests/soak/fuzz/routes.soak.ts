@@ -21,7 +21,13 @@ let operations: Operation[];
 let document: OpenApi;
 let held: HeldOpen[] = [];
 let tally: Tally;
-const placed: Placed = { generation: '1', report: '', confirmation: '', sseSession: '' };
+const placed: Placed = {
+  generation: '1',
+  report: '',
+  confirmation: '',
+  sseSession: '',
+  runRequest: '1',
+};
 
 beforeAll(async () => {
   world = await startFuzzWorld('embedded');
@@ -78,6 +84,7 @@ describe('requests that nobody would write', () => {
       check(request, answer) {
         checkAnswer(request, answer);
         noteGeneration(request, answer);
+        noteRunRequest(request, answer);
         return answer.status;
       },
       forget: world.forget,
@@ -112,6 +119,12 @@ describe('requests that nobody would write', () => {
 function noteGeneration({ operation }: FuzzRequest, { status, text }: FuzzAnswer): void {
   if (operation !== 'POST /embeddings/switch-model' || status !== 200) return;
   placed.generation = String(JSON.parse(text).data.generation_id);
+}
+
+/** The newest request for a run is the one that is withdrawn. */
+function noteRunRequest({ operation }: FuzzRequest, { status, text }: FuzzAnswer): void {
+  if (operation !== 'POST /api/run-requests' || status !== 201) return;
+  placed.runRequest = String(JSON.parse(text).id);
 }
 
 async function makeReport(url: string, token: string): Promise<string> {
