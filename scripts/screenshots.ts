@@ -1,5 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
 import { execa } from 'execa';
 import { chromium } from 'playwright-core';
 import { runCommand } from './command.ts';
@@ -8,6 +10,7 @@ import { findFreePort } from './free-port.ts';
 // Takes the pictures of the documents from the demo: `npm run screenshots`. Needs Chromium.
 
 const FOLDER = resolve(import.meta.dirname, '../docs/images');
+const DEMO = resolve(import.meta.dirname, 'demo.ts');
 const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
 
 const pictures = [
@@ -20,10 +23,16 @@ const pictures = [
 await runCommand(async () => {
   await mkdir(FOLDER, { recursive: true });
   const env = { PORT: String(await findFreePort(18_700)) };
-  const demo = execa('npm', ['run', '-s', 'demo'], { env, reject: false, stderr: 'inherit' });
+  const demo = execa(process.execPath, [DEMO], {
+    env,
+    reject: false,
+    stderr: 'inherit',
+    buffer: false,
+  });
   const browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] });
   try {
-    const link = await loginLinkOf(demo);
+    const link = await loginLinkIn(demo.stdout);
+    demo.stdout.resume();
     const page = await browser.newPage({
       viewport: { width: 1280, height: 860 },
       colorScheme: 'light',
@@ -47,9 +56,9 @@ await runCommand(async () => {
   return 0;
 });
 
-async function loginLinkOf(demo: AsyncIterable<string | Uint8Array>): Promise<string> {
-  for await (const line of demo) {
-    const link = /http\S+\/app\/login#\S+/.exec(String(line))?.[0];
+async function loginLinkIn(output: Readable): Promise<string> {
+  for await (const line of createInterface(output)) {
+    const link = /http\S+\/app\/login#\S+/.exec(line)?.[0];
     if (link !== undefined) return link;
   }
   throw new Error('the demo ended before it printed a link');
