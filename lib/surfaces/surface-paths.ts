@@ -52,6 +52,7 @@ export const surfaces: readonly Surface[] = [
       '/observatory/*',
       '/auth/*',
       '/me/*',
+      '/config',
       '/search',
       '/embeddings/*',
       '/sessions',

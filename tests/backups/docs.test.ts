@@ -8,7 +8,7 @@ import { createClient } from '../support/client.ts';
 const routes = backupsEndpoints.map(({ route }) => route);
 const document = createDocument(allRoutes);
 const operationOf = ({ method, path }: Route) =>
-  document.paths?.[path.replace(':id', '{id}')]?.[method];
+  document.paths?.[path.replace(/:(\w+)/g, '{$1}')]?.[method];
 
 describe('GET /openapi.json', () => {
   it('is the OpenAPI 3.1 document of every surface, open to anyone', async () => {
