@@ -8,8 +8,9 @@ import {
   redirect,
 } from '@tanstack/react-router';
 import { ApiError } from './api/client.ts';
-import { me } from './api/queries.ts';
+import { me, type RepositoriesQuery } from './api/queries.ts';
 import { Shell } from './layout/shell.tsx';
+import type { LogFilter } from './pages/log-filter.ts';
 import { Empty } from './parts/empty.tsx';
 import { Failure } from './parts/loading.tsx';
 
@@ -47,6 +48,25 @@ const shellRoute = createRoute({
 const pageSearch = ({ page }: Record<string, unknown>): { page?: number } =>
   Number.isSafeInteger(page) && Number(page) > 1 ? { page: Number(page) } : {};
 
+/** The longest text in an address that is still a filter. */
+const MAX_TEXT = 255;
+
+/** A text of the address; nothing if it is empty. The router makes numbers of digits. */
+function textSearch<Key extends string>(key: Key, value: unknown): { [K in Key]?: string } {
+  const text = typeof value === 'string' || typeof value === 'number' ? String(value) : '';
+  return (text === '' ? {} : { [key]: text.slice(0, MAX_TEXT) }) as { [K in Key]?: string };
+}
+
+/** One of the choices; nothing if it is none of them. */
+function chosen<Key extends string, Choice extends string>(
+  key: Key,
+  choices: readonly Choice[],
+  value: unknown,
+): { [K in Key]?: Choice } {
+  const choice = choices.find((one) => one === value);
+  return (choice === undefined ? {} : { [key]: choice }) as { [K in Key]?: Choice };
+}
+
 const runsSearch = (search: Record<string, unknown>): { page?: number; failures?: true } => ({
   ...pageSearch(search),
   ...(search.failures === true ? { failures: true } : {}),
@@ -68,29 +88,55 @@ const runRoute = createRoute({
   path: '/runs/$id',
   component: lazyRouteComponent(() => import('./pages/run.tsx'), 'RunPage'),
 });
+const states = ['good', 'stale', 'failing', 'never'] as const;
+const orders = ['size', 'name', 'newest', 'worst'] as const;
+
+const repositoriesSearch = (search: Record<string, unknown>): RepositoriesQuery => ({
+  ...pageSearch(search),
+  ...textSearch('text', search.text),
+  ...chosen('state', states, search.state),
+  ...chosen('order', orders, search.order),
+});
+
 const repositoriesRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: '/repositories',
-  validateSearch: pageSearch,
+  validateSearch: repositoriesSearch,
   component: lazyRouteComponent(() => import('./pages/repositories.tsx'), 'RepositoriesPage'),
 });
-const levels = ['debug', 'info', 'warn', 'error'];
+const repositoryRoute = createRoute({
+  getParentRoute: () => shellRoute,
+  path: '/repositories/$owner/$name',
+  component: lazyRouteComponent(() => import('./pages/repository.tsx'), 'RepositoryPage'),
+});
+const levels = ['debug', 'info', 'warn', 'error'] as const;
+
+const logsSearch = (search: Record<string, unknown>): LogFilter => ({
+  ...chosen('level', levels, search.level),
+  ...textSearch('text', search.text),
+  ...textSearch('repository', search.repository),
+  ...(Number.isSafeInteger(search.run) && Number(search.run) > 0
+    ? { run: Number(search.run) }
+    : {}),
+});
+
 const logsRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: '/logs',
-  validateSearch: ({
-    level,
-    text,
-  }: Record<string, unknown>): { level?: string; text?: string } => ({
-    ...(levels.includes(String(level)) ? { level: String(level) } : {}),
-    ...(typeof text === 'string' && text !== '' ? { text } : {}),
-  }),
+  validateSearch: logsSearch,
   component: lazyRouteComponent(() => import('./pages/logs.tsx'), 'LogsPage'),
 });
 
 const routes = rootRoute.addChildren([
   loginRoute,
-  shellRoute.addChildren([overviewRoute, runsRoute, runRoute, repositoriesRoute, logsRoute]),
+  shellRoute.addChildren([
+    overviewRoute,
+    runsRoute,
+    runRoute,
+    repositoriesRoute,
+    repositoryRoute,
+    logsRoute,
+  ]),
 ]);
 
 export function createAppRouter(queries: QueryClient) {

@@ -1,5 +1,5 @@
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
-import { api, body } from './client.ts';
+import { api, body, type Schemas } from './client.ts';
 
 const REFRESH_MS = 15_000;
 
@@ -24,12 +24,6 @@ export const metrics = (days: number) =>
     refetchInterval: REFRESH_MS,
   });
 
-export const latestRun = queryOptions({
-  queryKey: ['runs', 'latest'],
-  queryFn: async () => (await body(api.GET('/api/backups/latest'))).run,
-  refetchInterval: REFRESH_MS,
-});
-
 export const runs = (query: { page: number; has_failures?: true }) =>
   queryOptions({
     queryKey: ['runs', 'page', query],
@@ -45,18 +39,96 @@ export const run = (id: number) =>
     refetchInterval: ({ state }) => (state.data?.run.status === 'running' ? 3_000 : false),
   });
 
-export const repositories = (page: number, limit = 25) =>
+export const overview = queryOptions({
+  queryKey: ['overview'],
+  queryFn: () => body(api.GET('/api/overview')),
+  refetchInterval: ({ state }) => (state.data?.running ? 3_000 : REFRESH_MS),
+});
+
+/** Filters and order of the list of repositories. */
+export interface RepositoriesQuery {
+  page?: number | undefined;
+  text?: string | undefined;
+  state?: RepositoryState | undefined;
+  order?: 'size' | 'name' | 'newest' | 'worst' | undefined;
+}
+export type RepositoryState = Schemas['TrackedRepository']['state'];
+
+export const repositories = (query: RepositoriesQuery) =>
   queryOptions({
-    queryKey: ['repositories', page, limit],
-    queryFn: () => body(api.GET('/api/repos', { params: { query: { page, limit } } })),
+    queryKey: ['repositories', query],
+    queryFn: () => body(api.GET('/api/repos', { params: { query: { ...query, limit: 25 } } })),
     placeholderData: keepPreviousData,
     refetchInterval: REFRESH_MS,
   });
 
-export const logs = (query: { level?: string; run_id?: number; page: number }) =>
+/** The name of a repository in its two parts, as paths have it. */
+export interface RepositoryPath {
+  owner: string;
+  name: string;
+}
+
+export const repository = (path: RepositoryPath) =>
+  queryOptions({
+    queryKey: ['repository', path],
+    queryFn: () => body(api.GET('/api/repos/{owner}/{name}', { params: { path } })),
+    refetchInterval: REFRESH_MS,
+  });
+
+export const history = (path: RepositoryPath, query: { page: number; limit: number }) =>
+  queryOptions({
+    queryKey: ['repository', path, 'history', query],
+    queryFn: () => body(api.GET('/api/repos/{owner}/{name}/history', { params: { path, query } })),
+    placeholderData: keepPreviousData,
+    refetchInterval: REFRESH_MS,
+  });
+
+/** Where the archive of a repository is served. */
+export function archiveAddress({ owner, name }: RepositoryPath): string {
+  return `/api/repos/${encodeURIComponent(owner)}/${encodeURIComponent(name)}/archive`;
+}
+
+export const archive = (path: RepositoryPath) =>
+  queryOptions({
+    queryKey: ['repository', path, 'archive'],
+    queryFn: () => body(api.GET('/api/repos/{owner}/{name}/archive', { params: { path } })),
+    retry: false,
+  });
+
+/** What archives of all runs weigh, newest first. */
+export const archiveSizes = queryOptions({
+  queryKey: ['archive sizes'],
+  queryFn: () => body(api.GET('/api/analytics/history', { params: { query: { limit: 500 } } })),
+});
+
+export const pendingRequests = queryOptions({
+  queryKey: ['run requests', 'pending'],
+  queryFn: () =>
+    body(api.GET('/api/run-requests', { params: { query: { status: 'pending', limit: 100 } } })),
+  refetchInterval: REFRESH_MS,
+});
+
+export const fixesOfRun = (id: number) =>
+  queryOptions({
+    queryKey: ['fixes', id],
+    queryFn: () => body(api.GET('/api/fixes', { params: { query: { run_id: id } } })),
+  });
+
+/** The answer of a tool, the same that agents use. */
+export const toolResult = (name: string, args: Record<string, unknown> = {}) =>
+  queryOptions({
+    queryKey: ['tool', name, args],
+    queryFn: async () => {
+      const { data } = await body(api.POST('/api/tools/execute', { body: { name, args } }));
+      if (!data.success) throw new Error(data.error ?? `${name} failed`);
+      return data.result ?? {};
+    },
+    retry: false,
+  });
+
+export const logs = (query: { run_id: number; page: number }) =>
   queryOptions({
     queryKey: ['logs', query],
-    queryFn: () =>
-      body(api.GET('/api/logs', { params: { query: { ...query, limit: 100 } } as never })),
+    queryFn: () => body(api.GET('/api/logs', { params: { query: { ...query, limit: 200 } } })),
     placeholderData: keepPreviousData,
   });

@@ -1,12 +1,16 @@
-import { Badge, Button, Group, Select, Text, TextInput } from '@mantine/core';
+import { Badge, Button, Group, NumberInput, Select, Text, TextInput } from '@mantine/core';
+import { useDebouncedCallback } from '@mantine/hooks';
 import { PauseIcon, PlayIcon } from '@radix-ui/react-icons';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
-import { countOf } from '../parts/format.ts';
+import { formatCount } from '../parts/format.ts';
 import { Failure } from '../parts/loading.tsx';
 import { LogLines } from '../parts/log-lines.tsx';
 import { Page } from '../parts/page.tsx';
 import { useLiveLogs } from './live-logs.ts';
+import type { LogFilter } from './log-filter.ts';
+
+const TYPING_MS = 300;
 
 const levels = ['debug', 'info', 'warn', 'error'];
 
@@ -16,33 +20,26 @@ const connections = {
   lost: { color: 'orange', label: 'Connection lost, trying again…' },
 };
 
+type Change = { [Key in keyof LogFilter]?: LogFilter[Key] | undefined };
+
 export function LogsPage() {
-  const { level, text } = useSearch({ from: '/shell/logs' });
+  const filter = useSearch({ from: '/shell/logs' });
+  const { level, text, repository, run } = filter;
   const navigate = useNavigate();
-  const { lines, connection, error } = useLiveLogs();
   const [pausedAt, setPausedAt] = useState<number | null>(null);
-  const wanted = text?.toLowerCase();
-  const shown = lines.filter(
-    (line) =>
-      (pausedAt === null || line.id <= pausedAt) &&
-      (level === undefined || line.level.toLowerCase() === level) &&
-      (wanted === undefined ||
-        line.message.toLowerCase().includes(wanted) ||
-        (line.repository ?? '').toLowerCase().includes(wanted)),
+  const { lines, connection, error, loadOlder, isLoadingOlder } = useLiveLogs(
+    filter,
+    pausedAt !== null,
   );
-  const held = pausedAt === null ? 0 : lines.filter(({ id }) => id > pausedAt).length;
-  const filter = (change: { level?: string | undefined; text?: string | undefined }) => {
-    const next = { level, text, ...change };
-    void navigate({
-      to: '/logs',
-      search: {
-        ...(next.level ? { level: next.level } : {}),
-        ...(next.text ? { text: next.text } : {}),
-      },
-      replace: true,
-    });
+  const change = (change: Change) => {
+    setPausedAt(null);
+    void navigate({ to: '/logs', search: { ...filter, ...change } as LogFilter, replace: true });
   };
+  const type = useDebouncedCallback(change, TYPING_MS);
+  const shown = pausedAt === null ? lines : lines.filter(({ id }) => id <= pausedAt);
+  const held = lines.length - shown.length;
   const { color, label } = connections[connection];
+  const isFiltered = Object.keys(filter).length > 0;
   return (
     <Page
       title="Logs"
@@ -54,10 +51,29 @@ export function LogsPage() {
     >
       <Group align="end">
         <TextInput
-          label="Text or repository"
-          value={text ?? ''}
-          onChange={({ currentTarget }) => filter({ text: currentTarget.value })}
-          flex="1 1 200px"
+          label="Words"
+          defaultValue={text ?? ''}
+          maxLength={200}
+          onChange={({ currentTarget }) => type({ text: currentTarget.value || undefined })}
+          flex="1 1 160px"
+        />
+        <TextInput
+          label="Repository"
+          placeholder="owner/name"
+          defaultValue={repository ?? ''}
+          maxLength={255}
+          onChange={({ currentTarget }) => type({ repository: currentTarget.value || undefined })}
+          flex="1 1 160px"
+        />
+        <NumberInput
+          label="Run"
+          min={1}
+          max={2_147_483_647}
+          allowDecimal={false}
+          hideControls
+          defaultValue={run ?? ''}
+          onChange={(value) => type({ run: Number(value) || undefined })}
+          w={90}
         />
         <Select
           label="Level"
@@ -65,8 +81,8 @@ export function LogsPage() {
           clearable
           data={levels}
           value={level ?? null}
-          onChange={(level) => filter({ level: level ?? undefined })}
-          w={130}
+          onChange={(level) => change({ level: (level ?? undefined) as LogFilter['level'] })}
+          w={120}
         />
         <Button
           variant="default"
@@ -79,7 +95,7 @@ export function LogsPage() {
           }
           onClick={() => setPausedAt(pausedAt === null ? (lines.at(-1)?.id ?? 0) : null)}
         >
-          {pausedAt === null ? 'Pause' : `Go on (${held} new)`}
+          {pausedAt === null ? 'Pause' : `Go on (${formatCount(held)} new)`}
         </Button>
       </Group>
       {error && <Failure error={error} />}
@@ -87,10 +103,19 @@ export function LogsPage() {
         <LogLines logs={shown} />
       ) : (
         <Text c="dimmed">
-          {lines.length === 0
-            ? 'There are no logs yet. They appear here while a backup runs.'
-            : `None of the last ${countOf(lines.length, 'line', 'lines')} fits the filter.`}
+          {connection === 'connecting'
+            ? 'Reading…'
+            : isFiltered
+              ? 'No line fits the filters yet. New ones appear here as they come.'
+              : 'There are no logs yet. They appear here while a backup runs.'}
         </Text>
+      )}
+      {loadOlder && (
+        <Group>
+          <Button variant="default" size="xs" loading={isLoadingOlder} onClick={loadOlder}>
+            Load older lines
+          </Button>
+        </Group>
       )}
     </Page>
   );

@@ -1,92 +1,94 @@
-import {
-  Alert,
-  Anchor,
-  Group,
-  Progress,
-  SimpleGrid,
-  Skeleton,
-  Stack,
-  Text,
-  Title,
-} from '@mantine/core';
+import { Alert, Anchor, Group, SimpleGrid, Skeleton, Stack, Text, Title } from '@mantine/core';
 import { CheckCircledIcon, ExclamationTriangleIcon, UpdateIcon } from '@radix-ui/react-icons';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { lazy, Suspense } from 'react';
 import type { Schemas } from '../api/client.ts';
-import { latestRun, metrics, run as runQuery, stats } from '../api/queries.ts';
+import { metrics, overview as overviewQuery, toolResult } from '../api/queries.ts';
 import { Age } from '../parts/age.tsx';
 import { NoBackups } from '../parts/empty.tsx';
 import { Figure } from '../parts/figure.tsx';
-import { countOf, formatCount, formatDuration } from '../parts/format.ts';
+import { formatBytes, formatCount, formatDuration } from '../parts/format.ts';
 import { Loaded } from '../parts/loading.tsx';
 import { Page } from '../parts/page.tsx';
+import { RepositoryLink } from '../parts/repository-link.tsx';
+import { RunProgress } from '../parts/run-progress.tsx';
 import { RunStrip } from '../parts/run-strip.tsx';
-import { judge, lastFinished, lastGood, type Run, type Verdict } from './verdict.ts';
+import { OutcomeBadge, outcomeOfState } from '../parts/status.tsx';
+import { judge, type Run, type Verdict } from './verdict.ts';
 
 const DAYS = 90;
 
 // The charts are most of the page's weight, and below what a person looks at first.
 const DurationChart = lazy(() => import('../parts/duration-chart.tsx'));
+const SizeChart = lazy(() => import('../parts/size-chart.tsx'));
 
 export function OverviewPage() {
+  const runs = useQuery(metrics(DAYS));
   return (
     <Page title="Overview">
-      <Loaded query={useQuery(metrics(DAYS))} lines={6}>
-        {({ runs }) => <Overview runs={runs} />}
+      <Loaded query={useQuery(overviewQuery)} lines={6}>
+        {(overview) =>
+          overview.repositories.total === 0 && overview.running === null ? (
+            <NoBackups />
+          ) : (
+            <Loaded query={runs} lines={6}>
+              {({ runs }) => <Overview overview={overview} runs={runs} />}
+            </Loaded>
+          )
+        }
       </Loaded>
     </Page>
   );
 }
 
-function Overview({ runs }: { runs: readonly Run[] }) {
-  const latest = useQuery(latestRun);
-  const totals = useQuery(stats);
-  if (latest.data === null) return <NoBackups />;
-  const good = lastGood(runs);
-  const finished = lastFinished(runs);
+function Overview({ overview, runs }: { overview: Schemas['Overview']; runs: readonly Run[] }) {
+  const { repositories, worst, running, last_good_run, next_run_expected_at } = overview;
+  const missing = repositories.total - repositories.good;
   return (
     <Stack gap="lg">
-      <Truth verdict={judge(runs, Date.now())} />
-      {latest.data?.status === 'running' && <Running run={latest.data} />}
+      <Truth verdict={judge(overview, runs, Date.now())} />
+      {running && <RunProgress run={running} linked />}
       <SimpleGrid cols={{ base: 1, xs: 2, md: 4 }}>
         <Figure
-          label="Last good run"
-          value={good ? <Age of={good.started_at} /> : 'none'}
-          note={`in the last ${DAYS} days`}
-          bad={good === null}
+          label="Good repositories"
+          value={`${formatCount(repositories.good)} of ${formatCount(repositories.total)}`}
+          note={`a good backup within ${overview.freshness_hours} hours`}
+          bad={missing > 0}
         />
         <Figure
-          label="Repositories"
-          value={totals.data ? formatCount(totals.data.distinct_repos) : '–'}
-          note="with at least one result"
+          label="Last run without failures"
+          value={last_good_run ? <Age of={last_good_run.started_at} /> : 'none'}
+          bad={last_good_run === null}
         />
-        <Figure
-          label="Failed in the last run"
-          value={finished ? formatCount(finished.failed) : '–'}
-          bad={(finished?.failed ?? 0) > 0}
-        />
-        <Figure
-          label="A run takes"
-          value={totals.data ? formatDuration(totals.data.avg_duration_ms) : '–'}
-          note="on average"
-        />
+        <NextRun at={next_run_expected_at} usualMs={overview.usual_interval_ms} />
+        <Storage bytes={overview.current_archive_bytes} />
       </SimpleGrid>
+      {worst.length > 0 && <Worst repositories={worst} missing={missing} />}
       <Stack gap="xs">
         <Title order={2} size="h4">
           The last {DAYS} days
         </Title>
         <RunStrip runs={runs} days={DAYS} />
       </Stack>
-      {finished !== null && finished.failed > 0 && <FailedRepositories id={finished.id} />}
-      <Stack gap="xs">
-        <Title order={2} size="h4">
-          How long runs take
-        </Title>
-        <Suspense fallback={<Skeleton height={220} />}>
-          <DurationChart runs={runs} />
-        </Suspense>
-      </Stack>
+      <SimpleGrid cols={{ base: 1, lg: 2 }}>
+        <Stack gap="xs">
+          <Title order={2} size="h4">
+            How long runs take
+          </Title>
+          <Suspense fallback={<Skeleton height={220} />}>
+            <DurationChart runs={runs} />
+          </Suspense>
+        </Stack>
+        <Stack gap="xs">
+          <Title order={2} size="h4">
+            Size of all archives
+          </Title>
+          <Suspense fallback={<Skeleton height={220} />}>
+            <SizeChart />
+          </Suspense>
+        </Stack>
+      </SimpleGrid>
     </Stack>
   );
 }
@@ -103,7 +105,9 @@ function Truth({ verdict: { state, sentence, run } }: { verdict: Verdict }) {
   return (
     <Alert color={color} icon={icon} role="status" aria-label="State of the backups">
       <Group justify="space-between">
-        <Text fw={600}>{sentence}</Text>
+        <Text fw={600} style={{ overflowWrap: 'anywhere' }}>
+          <bdi>{sentence}</bdi>
+        </Text>
         {run !== null && (
           <Anchor component={Link} to={`/runs/${run}`} size="sm" c="inherit" underline="always">
             See run #{run}
@@ -114,65 +118,83 @@ function Truth({ verdict: { state, sentence, run } }: { verdict: Verdict }) {
   );
 }
 
-function Running({ run }: { run: Schemas['BackupRun'] }) {
-  const done = run.successful + run.skipped + run.failed;
+function NextRun({ at, usualMs }: { at: string | null; usualMs: number | null }) {
+  if (at === null || usualMs === null) {
+    return <Figure label="Next run" value="–" note="known after three runs" />;
+  }
+  const isLate = Date.parse(at) + usualMs / 2 < Date.now();
   return (
-    <Stack gap={4}>
-      <Group justify="space-between">
-        <Text size="sm">
-          <Anchor component={Link} to={`/runs/${run.id}`} inherit>
-            Run #{run.id}
-          </Anchor>{' '}
-          is under way: {formatCount(done)} of{' '}
-          {countOf(run.total_repos, 'repository', 'repositories')} done
-        </Text>
-        <Text size="sm" c="dimmed">
-          started <Age of={run.started_at} />
-        </Text>
-      </Group>
-      <Progress
-        value={run.total_repos === 0 ? 0 : (100 * done) / run.total_repos}
-        animated
-        aria-label="Repositories done"
-      />
-    </Stack>
+    <Figure
+      label={isLate ? 'Next run was expected' : 'Next run expected'}
+      value={<Age of={at} />}
+      note={`usually every ${formatDuration(usualMs)}`}
+      bad={isLate}
+    />
   );
 }
 
-/** What failed in a run, with the reason. */
-function FailedRepositories({ id }: { id: number }) {
-  const MAX_SHOWN = 20;
+function Storage({ bytes }: { bytes: number }) {
+  const { data } = useQuery({ ...toolResult('get_system_health'), refetchInterval: 60_000 });
+  const free = (data?.storage as { available_disk_bytes?: number | null } | undefined)
+    ?.available_disk_bytes;
+  return (
+    <Figure
+      label="All archives"
+      value={formatBytes(bytes)}
+      note={typeof free === 'number' ? `${formatBytes(free)} free` : undefined}
+    />
+  );
+}
+
+/** What is not good, with the reason and since when, worst first. */
+function Worst({
+  repositories,
+  missing,
+}: {
+  repositories: readonly Schemas['TrackedRepository'][];
+  missing: number;
+}) {
   return (
     <Stack gap="xs">
-      <Title order={2} size="h4">
-        Failed in the last run
-      </Title>
-      <Loaded query={useQuery(runQuery(id))}>
-        {({ results }) => {
-          const failed = results.filter(({ status }) => status === 'failed');
-          return (
-            <Stack gap="xs">
-              {failed.slice(0, MAX_SHOWN).map((result) => (
-                <Alert
-                  key={result.id}
-                  color="red"
-                  variant="light"
-                  title={<bdi>{result.repo_full_name}</bdi>}
-                >
-                  <Text size="sm" lineClamp={3} style={{ overflowWrap: 'anywhere' }}>
-                    {result.error_message || 'No reason was recorded.'}
-                  </Text>
-                </Alert>
-              ))}
-              {failed.length > MAX_SHOWN && (
-                <Anchor component={Link} to={`/runs/${id}`}>
-                  All {formatCount(failed.length)}
-                </Anchor>
-              )}
-            </Stack>
-          );
-        }}
-      </Loaded>
+      <Group justify="space-between">
+        <Title order={2} size="h4">
+          Needs attention
+        </Title>
+        {missing > repositories.length && (
+          <Anchor component={Link} to="/repositories" size="sm">
+            All {formatCount(missing)}
+          </Anchor>
+        )}
+      </Group>
+      {repositories.map(({ full_name, state, last_good_at, failing_since, error_message }) => (
+        <Alert key={full_name} color={outcomeOfState(state).color} variant="light">
+          <Group justify="space-between" gap="xs" mb={4}>
+            <Text fw={600} size="sm">
+              <RepositoryLink name={full_name} />
+            </Text>
+            <Group gap="xs">
+              <Text size="sm">
+                {failing_since !== null ? (
+                  <>
+                    first failed <Age of={failing_since} />,{' '}
+                  </>
+                ) : null}
+                {last_good_at === null ? (
+                  'never good'
+                ) : (
+                  <>
+                    last good <Age of={last_good_at} />
+                  </>
+                )}
+              </Text>
+              <OutcomeBadge outcome={outcomeOfState(state)} />
+            </Group>
+          </Group>
+          <Text size="sm" lineClamp={3} style={{ overflowWrap: 'anywhere' }}>
+            {error_message || 'No run backed it up or found it unchanged since then.'}
+          </Text>
+        </Alert>
+      ))}
     </Stack>
   );
 }

@@ -1,33 +1,89 @@
-import { Code, Table } from '@mantine/core';
+import { Group, Select, Table, Text, TextInput } from '@mantine/core';
+import { useDebouncedCallback } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { Schemas } from '../api/client.ts';
-import { repositories } from '../api/queries.ts';
+import { type RepositoriesQuery, repositories } from '../api/queries.ts';
 import { Age } from '../parts/age.tsx';
-import { NoBackups } from '../parts/empty.tsx';
+import { Empty, NoBackups } from '../parts/empty.tsx';
 import { formatBytes } from '../parts/format.ts';
 import { Loaded } from '../parts/loading.tsx';
 import { Page } from '../parts/page.tsx';
 import { Pages } from '../parts/pages.tsx';
-import { OutcomeBadge, outcomeOfResult } from '../parts/status.tsx';
+import { RepositoryLink } from '../parts/repository-link.tsx';
+import { OutcomeBadge, outcomeOfState } from '../parts/status.tsx';
+
+const TYPING_MS = 250;
+
+const states = [
+  { value: 'good', label: 'Good' },
+  { value: 'stale', label: 'Stale' },
+  { value: 'failing', label: 'Failing' },
+  { value: 'never', label: 'Never backed up' },
+];
+const orders = [
+  { value: 'worst', label: 'Worst first' },
+  { value: 'size', label: 'Largest first' },
+  { value: 'newest', label: 'Newest first' },
+  { value: 'name', label: 'By name' },
+];
 
 export function RepositoriesPage() {
-  const { page = 1 } = useSearch({ from: '/shell/repositories' });
+  const asked = useSearch({ from: '/shell/repositories' });
+  const { page = 1, order = 'worst', text, state } = asked;
   const navigate = useNavigate();
+  const filter = (change: RepositoriesQuery) => {
+    const { page: _, ...kept } = asked;
+    void navigate({ to: '/repositories', search: { ...kept, ...change }, replace: true });
+  };
+  const filterText = useDebouncedCallback((text: string) => filter({ text }), TYPING_MS);
+  const isFiltered = text !== undefined || state !== undefined;
   return (
     <Page title="Repositories">
-      <Loaded query={useQuery(repositories(page))} lines={8}>
+      <Group align="end">
+        <TextInput
+          label="Name contains"
+          defaultValue={text ?? ''}
+          maxLength={200}
+          onChange={({ currentTarget }) => filterText(currentTarget.value)}
+          flex="1 1 200px"
+        />
+        <Select
+          label="State"
+          placeholder="All"
+          clearable
+          data={states}
+          value={state ?? null}
+          onChange={(state) =>
+            filter({ state: (state ?? undefined) as RepositoriesQuery['state'] })
+          }
+          w={170}
+        />
+        <Select
+          label="Order"
+          allowDeselect={false}
+          data={orders}
+          value={order}
+          onChange={(order) => filter({ order: order as RepositoriesQuery['order'] })}
+          w={150}
+        />
+      </Group>
+      <Loaded query={useQuery(repositories({ ...asked, page, order }))} lines={8}>
         {({ data, pagination }) =>
-          data.length === 0 ? (
-            <NoBackups />
-          ) : (
+          data.length > 0 ? (
             <>
               <RepositoriesTable repositories={data} />
               <Pages
                 of={pagination}
-                onChange={(page) => navigate({ to: '/repositories', search: { page } })}
+                onChange={(page) =>
+                  void navigate({ to: '/repositories', search: { ...asked, page } })
+                }
               />
             </>
+          ) : isFiltered ? (
+            <Empty title="No such repository">Change the filters to see others.</Empty>
+          ) : (
+            <NoBackups />
           )
         }
       </Loaded>
@@ -41,14 +97,14 @@ function RepositoriesTable({
   repositories: readonly Schemas['TrackedRepository'][];
 }) {
   return (
-    <Table.ScrollContainer minWidth={520}>
+    <Table.ScrollContainer minWidth={560}>
       <Table verticalSpacing="sm" highlightOnHover>
         <Table.Thead>
           <Table.Tr>
             <Table.Th>Repository</Table.Th>
-            <Table.Th>Last result</Table.Th>
-            <Table.Th>When</Table.Th>
-            <Table.Th>Commit</Table.Th>
+            <Table.Th>State</Table.Th>
+            <Table.Th>Last good</Table.Th>
+            <Table.Th>Reason</Table.Th>
             <Table.Th ta="right">Archive</Table.Th>
           </Table.Tr>
         </Table.Thead>
@@ -56,20 +112,22 @@ function RepositoriesTable({
           {repositories.map((repository) => (
             <Table.Tr key={repository.full_name}>
               <Table.Td style={{ overflowWrap: 'anywhere' }}>
-                <bdi>{repository.full_name}</bdi>
+                <RepositoryLink name={repository.full_name} />
               </Table.Td>
               <Table.Td>
-                <OutcomeBadge outcome={outcomeOfResult(repository.last_status)} />
+                <OutcomeBadge outcome={outcomeOfState(repository.state)} />
               </Table.Td>
               <Table.Td>
-                <Age of={repository.last_backed_up} />
+                {repository.last_good_at === null ? 'never' : <Age of={repository.last_good_at} />}
               </Table.Td>
               <Table.Td>
-                {repository.last_commit_hash && (
-                  <Code>{repository.last_commit_hash.slice(0, 10)}</Code>
-                )}
+                <Text size="sm" lineClamp={2} style={{ overflowWrap: 'anywhere' }}>
+                  {repository.error_message}
+                </Text>
               </Table.Td>
-              <Table.Td ta="right">{formatBytes(repository.archive_size_bytes)}</Table.Td>
+              <Table.Td ta="right" style={{ whiteSpace: 'nowrap' }}>
+                {formatBytes(repository.archive_size_bytes)}
+              </Table.Td>
             </Table.Tr>
           ))}
         </Table.Tbody>

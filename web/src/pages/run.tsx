@@ -1,15 +1,4 @@
-import {
-  Alert,
-  Anchor,
-  Code,
-  Group,
-  Progress,
-  SimpleGrid,
-  Stack,
-  Table,
-  Text,
-  Title,
-} from '@mantine/core';
+import { Alert, Anchor, Code, Group, SimpleGrid, Stack, Table, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
 import type { Schemas } from '../api/client.ts';
@@ -20,9 +9,15 @@ import { countOf, formatBytes, formatCount, formatDuration, formatTime } from '.
 import { Loaded } from '../parts/loading.tsx';
 import { LogLines } from '../parts/log-lines.tsx';
 import { Page } from '../parts/page.tsx';
+import { RepositoryLink } from '../parts/repository-link.tsx';
+import { RunProgress } from '../parts/run-progress.tsx';
 import { OutcomeBadge, outcomeOfResult, outcomeOfRun } from '../parts/status.tsx';
+import { Diagnosis } from './diagnosis.tsx';
+import { Fixes } from './fixes.tsx';
 
 type Result = Schemas['BackupResult'];
+
+const LOG_REFRESH_MS = 1_000;
 
 export function RunPage() {
   const id = Number(useParams({ from: '/shell/runs/$id' }).id);
@@ -40,21 +35,10 @@ export function RunPage() {
 }
 
 function RunDetails({ run, results }: { run: Schemas['BackupRun']; results: readonly Result[] }) {
-  const done = run.successful + run.skipped + run.failed;
+  const hasFailures = run.status === 'failed' || run.failed > 0;
   return (
     <Stack gap="lg">
-      {run.status === 'running' && (
-        <Stack gap={4}>
-          <Text size="sm">
-            {formatCount(done)} of {countOf(run.total_repos, 'repository', 'repositories')} done
-          </Text>
-          <Progress
-            value={run.total_repos === 0 ? 0 : (100 * done) / run.total_repos}
-            animated
-            aria-label="Repositories done"
-          />
-        </Stack>
-      )}
+      {run.status === 'running' && <RunProgress run={run} />}
       {run.status === 'failed' && (
         <Alert color="red" title="The run failed">
           <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
@@ -73,8 +57,10 @@ function RunDetails({ run, results }: { run: Schemas['BackupRun']; results: read
         />
       </SimpleGrid>
       <Failures results={results.filter(({ status }) => isFailure(status))} />
+      {hasFailures && run.status !== 'running' && <Diagnosis run={run.id} />}
+      <Fixes run={run.id} canRecord={hasFailures} />
       <Others results={results.filter(({ status }) => !isFailure(status))} />
-      <RunLogs id={run.id} />
+      <RunLogs id={run.id} isRunning={run.status === 'running'} />
     </Stack>
   );
 }
@@ -99,7 +85,9 @@ function Failures({ results }: { results: readonly Result[] }) {
           </Text>
           <Group gap="xs">
             {failed.map(({ id, repo_full_name }) => (
-              <Code key={id}>{repo_full_name}</Code>
+              <Text key={id} size="sm" ff="monospace">
+                <RepositoryLink name={repo_full_name} />
+              </Text>
             ))}
           </Group>
         </Alert>
@@ -130,7 +118,9 @@ function Others({ results }: { results: readonly Result[] }) {
           <Table.Tbody>
             {results.map((result) => (
               <Table.Tr key={result.id}>
-                <Table.Td style={{ overflowWrap: 'anywhere' }}>{result.repo_full_name}</Table.Td>
+                <Table.Td style={{ overflowWrap: 'anywhere' }}>
+                  <RepositoryLink name={result.repo_full_name} />
+                </Table.Td>
                 <Table.Td>
                   <OutcomeBadge outcome={outcomeOfResult(result.status)} />
                 </Table.Td>
@@ -151,16 +141,20 @@ function Others({ results }: { results: readonly Result[] }) {
   );
 }
 
-function RunLogs({ id }: { id: number }) {
-  const query = useQuery({ ...logs({ run_id: id, page: 1 }), refetchInterval: 5_000 });
+function RunLogs({ id, isRunning }: { id: number; isRunning: boolean }) {
+  const refetchInterval = isRunning ? LOG_REFRESH_MS : false;
+  const query = useQuery({ ...logs({ run_id: id, page: 1 }), refetchInterval });
   return (
     <Stack gap="sm">
       <Group justify="space-between">
         <Title order={2} size="h4">
           Log
         </Title>
-        <Anchor component={Link} to="/logs" size="sm">
-          All logs
+        <Anchor
+          size="sm"
+          renderRoot={(props) => <Link {...props} to="/logs" search={{ run: id }} />}
+        >
+          All of it, with filters
         </Anchor>
       </Group>
       <Loaded query={query}>

@@ -12,45 +12,54 @@ export interface Verdict {
   run: number | null;
 }
 
-/** A day, and some time for a run that takes long. */
-const FRESH_MS = 26 * 3_600_000;
-
-/** Judges by runs that are sorted oldest first. */
-export function judge(runs: readonly Run[], now: number): Verdict {
+/** Judges the overview and the runs of the last days, oldest first. */
+export function judge(overview: Schemas['Overview'], runs: readonly Run[], now: number): Verdict {
   const last = lastFinished(runs);
-  if (last === null) {
-    const first = runs.at(-1);
-    return first
-      ? { state: 'unsure', sentence: 'The first run is under way.', run: first.id }
-      : { state: 'bad', sentence: 'There was no run in the last 90 days.', run: null };
+  const run = last?.id ?? null;
+  const bad = (sentence: string): Verdict => ({ state: 'bad', sentence, run });
+  const { total, good } = overview.repositories;
+  if (total === 0) {
+    if (overview.running === null) return bad('Nothing is backed up yet.');
+    return { state: 'unsure', sentence: 'The first run is under way.', run: overview.running.id };
   }
-  const good = lastGood(runs);
-  const since = good
-    ? `the last good run was ${formatAge(good.started_at, now)}`
-    : 'no run was good';
-  if (last.status === 'failed') {
-    return { state: 'bad', sentence: `The last run failed; ${since}.`, run: last.id };
+  if (last?.status === 'failed') {
+    return bad(`The last run failed. ${describeState(overview, now)}`);
   }
-  if (last.failed > 0) {
-    const total = countOf(last.total_repos, 'repository', 'repositories');
-    const sentence = `${last.failed} of ${total} failed in the last run; ${since}.`;
-    return { state: 'bad', sentence, run: last.id };
-  }
-  if (now - Date.parse(last.started_at) > FRESH_MS) {
-    return { state: 'bad', sentence: `There is no new backup: ${since}.`, run: last.id };
-  }
-  const sentence =
-    last.total_repos === 1
+  if (good < total) return bad(describeState(overview, now));
+  return { state: 'good', sentence: describeState(overview, now), run };
+}
+
+function describeState({ repositories, worst, freshness_hours }: Schemas['Overview'], now: number) {
+  const { total, stale, failing, never } = repositories;
+  const missing = stale + failing + never;
+  if (missing === 0) {
+    return total === 1
       ? 'The repository is backed up.'
-      : `All ${countOf(last.total_repos, 'repository', 'repositories')} are backed up.`;
-  return { state: 'good', sentence, run: last.id };
+      : `All ${countOf(total, 'repository', 'repositories')} are backed up.`;
+  }
+  const [first] = worst;
+  if (missing === 1 && first) return describeOne(first, now);
+  const parts = [
+    never > 0 && `${never} never backed up`,
+    failing > 0 && `${failing} failing`,
+    stale > 0 && `${stale} without a good backup for more than ${freshness_hours} hours`,
+  ].filter((part) => part !== false);
+  const all = countOf(total, 'repository', 'repositories');
+  const verb = missing === 1 ? 'is' : 'are';
+  return `${missing} of ${all} ${verb} not safe: ${parts.join(', ')}.`;
+}
+
+function describeOne(
+  { full_name, state, last_good_at }: Schemas['TrackedRepository'],
+  now: number,
+): string {
+  if (last_good_at === null) return `${full_name} was never backed up.`;
+  const since = `last good backup was ${formatAge(last_good_at, now)}`;
+  return state === 'failing'
+    ? `${full_name} is failing; its ${since}.`
+    : `${full_name} has no recent backup: the ${since}.`;
 }
 
 export function lastFinished(runs: readonly Run[]): Run | null {
   return runs.findLast(({ status }) => status !== 'running') ?? null;
-}
-
-/** The last run in which nothing failed. */
-export function lastGood(runs: readonly Run[]): Run | null {
-  return runs.findLast(({ status, failed }) => status === 'completed' && failed === 0) ?? null;
 }

@@ -29,6 +29,17 @@ export function outcomeOfResult(status: Schemas['BackupResult']['status']): Outc
   return results[status];
 }
 
+const states: Record<Schemas['TrackedRepository']['state'], Outcome> = {
+  good: { word: 'Good', color: 'teal' },
+  stale: { word: 'Stale', color: 'orange' },
+  failing: { word: 'Failing', color: 'red' },
+  never: { word: 'Never backed up', color: 'red' },
+};
+
+export function outcomeOfState(state: Schemas['TrackedRepository']['state']): Outcome {
+  return states[state];
+}
+
 export function OutcomeBadge({ outcome: { word, color } }: { outcome: Outcome }) {
   return (
     <Badge color={color} variant="light" style={{ flexShrink: 0 }}>

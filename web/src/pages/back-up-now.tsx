@@ -1,0 +1,46 @@
+import { Button, Group, Text } from '@mantine/core';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { api } from '../api/client.ts';
+import { pendingRequests } from '../api/queries.ts';
+import { Age } from '../parts/age.tsx';
+import { notify } from '../parts/notify.ts';
+
+/**
+ * Asks the worker for a run of one repository, or of all (null), and shows the request until a run claims it.
+ * The worker takes it up with its next run.
+ */
+export function BackUpNow({ target }: { target: string | null }) {
+  const queries = useQueryClient();
+  const { data } = useQuery(pendingRequests);
+  const pending = data?.data.find(
+    ({ target_repo }) => target_repo?.toLowerCase() === target?.toLowerCase(),
+  );
+  const change = useMutation({
+    mutationFn: async () => {
+      if (pending === undefined) {
+        await api.POST('/api/run-requests', { body: { target_repo: target, reason: '' } });
+      } else {
+        const params = { path: { id: pending.id } };
+        await api.DELETE('/api/run-requests/{id}', { params });
+      }
+    },
+    onError: ({ message }) => notify({ color: 'red', title: 'That did not work', message }),
+    onSettled: () => queries.invalidateQueries({ queryKey: pendingRequests.queryKey }),
+  });
+  return (
+    <Group gap="sm">
+      {pending && (
+        <Text size="sm" c="dimmed" role="status">
+          Requested <Age of={pending.created_at} />; the worker takes it up with its next run.
+        </Text>
+      )}
+      <Button
+        variant={pending ? 'default' : 'filled'}
+        loading={change.isPending}
+        onClick={() => change.mutate()}
+      >
+        {pending ? 'Withdraw' : target === null ? 'Back up all now' : 'Back up now'}
+      </Button>
+    </Group>
+  );
+}

@@ -1,0 +1,53 @@
+import { List, Stack, Text, Title } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { toolResult } from '../api/queries.ts';
+import { Loaded } from '../parts/loading.tsx';
+
+/** What of the diagnosis is shown here; the failures themselves are above it. */
+interface Found {
+  message?: string;
+  recommended_actions?: string[];
+  similar_past_incidents?: { run_id: number | null; resolution: string }[];
+}
+
+/** Why a run failed, and what to do about it. */
+export function Diagnosis({ run }: { run: number }) {
+  const query = useQuery(toolResult('diagnose_backup_failure', { run_id: run }));
+  return (
+    <Stack gap="sm">
+      <Title order={2} size="h4">
+        What to do
+      </Title>
+      <Loaded query={query} lines={3}>
+        {(found) => {
+          const { recommended_actions = [], similar_past_incidents = [] } = found as Found;
+          return (
+            <Stack gap="sm">
+              <List size="sm" spacing={4}>
+                {recommended_actions.map((action) => (
+                  <List.Item key={action}>{action}</List.Item>
+                ))}
+              </List>
+              {similar_past_incidents.length > 0 && (
+                <>
+                  <Text size="sm" fw={600}>
+                    How earlier failures were fixed
+                  </Text>
+                  <List size="sm" spacing={4}>
+                    {similar_past_incidents.map(({ run_id, resolution }) => (
+                      <List.Item key={`${run_id} ${resolution}`}>
+                        <Text size="sm" span lineClamp={3} style={{ overflowWrap: 'anywhere' }}>
+                          {resolution}
+                        </Text>
+                      </List.Item>
+                    ))}
+                  </List>
+                </>
+              )}
+            </Stack>
+          );
+        }}
+      </Loaded>
+    </Stack>
+  );
+}

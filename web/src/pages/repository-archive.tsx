@@ -1,0 +1,175 @@
+import { Alert, Button, Code, CopyButton, Group, Stack, Table, Text, Title } from '@mantine/core';
+import { useMutation, useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { ApiError, api, body, type Schemas } from '../api/client.ts';
+import {
+  archiveAddress,
+  archive as archiveQuery,
+  type RepositoryPath,
+  toolResult,
+} from '../api/queries.ts';
+import { Age } from '../parts/age.tsx';
+import { formatBytes, formatCount } from '../parts/format.ts';
+import { Failure, Loaded } from '../parts/loading.tsx';
+import { ArchiveFiles } from './archive-files.tsx';
+
+/** The archive of a repository: what it holds, proof that it is whole, and how to restore from it. */
+export function RepositoryArchive({ path }: { path: RepositoryPath }) {
+  const query = useQuery(archiveQuery(path));
+  const { error } = query;
+  return (
+    <Stack gap="xs">
+      <Title order={2} size="h4">
+        Archive
+      </Title>
+      {error instanceof ApiError && (error.status === 404 || error.status === 503) ? (
+        <Text c="dimmed">
+          {error.status === 404
+            ? 'There is no archive yet. It appears after the first good backup.'
+            : 'The archive is on the machine of the worker, where this server cannot read it.'}
+        </Text>
+      ) : (
+        <Loaded query={query} lines={3}>
+          {(archive) => <ArchiveDetails path={path} archive={archive} />}
+        </Loaded>
+      )}
+    </Stack>
+  );
+}
+
+function ArchiveDetails({ path, archive }: { path: RepositoryPath; archive: Schemas['Archive'] }) {
+  const [showsFiles, setShowsFiles] = useState(false);
+  const verify = useMutation({
+    mutationFn: () =>
+      body(api.POST('/api/repos/{owner}/{name}/archive/verify', { params: { path } })),
+  });
+  const { bundle, fault } = archive;
+  return (
+    <Stack gap="sm">
+      {fault !== null && (
+        <Alert color="red" title="The archive cannot be read">
+          {fault}
+        </Alert>
+      )}
+      <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+        <Code>{archive.archive}</Code>, {formatBytes(archive.archive_size_bytes)}, written{' '}
+        <Age of={archive.modified_at} />
+        {bundle && <>, {formatCount(bundle.ref_count)} branches, tags and other refs</>}
+      </Text>
+      <Group gap="sm">
+        <Button loading={verify.isPending} onClick={() => verify.mutate()}>
+          Verify
+        </Button>
+        <Button variant="default" component="a" href={`${archiveAddress(path)}/bundle`} download>
+          Download
+        </Button>
+        <Button
+          variant="default"
+          aria-expanded={showsFiles}
+          onClick={() => setShowsFiles(!showsFiles)}
+        >
+          {showsFiles ? 'Hide the files' : 'Show the files'}
+        </Button>
+      </Group>
+      {verify.isPending && (
+        <Text size="sm" role="status">
+          Reading the whole archive…
+        </Text>
+      )}
+      {verify.error && <Failure error={verify.error} />}
+      {verify.data && <Proof check={verify.data} />}
+      <Restore path={path} archive={archive} />
+      {showsFiles && <ArchiveFiles path={path} />}
+    </Stack>
+  );
+}
+
+const verdicts: Record<string, { color: string; title: string }> = {
+  VALID_UNCOMPROMISED: {
+    color: 'teal',
+    title: 'You can restore from it, and it is the archive that was recorded',
+  },
+  VALID_UNRECORDED: {
+    color: 'orange',
+    title: 'You can restore from it, but no checksum of it is recorded',
+  },
+};
+
+const checks: [keyof Schemas['ArchiveCheck']['proof'], string][] = [
+  ['checksum', 'SHA-256 equals the recorded one'],
+  ['header', 'Header can be read'],
+  ['pack_checksum', "The pack's own checksum matches its bytes"],
+  ['objects', 'Every object can be read'],
+  ['history', 'Every object that is named is there'],
+];
+
+function Proof({ check }: { check: Schemas['ArchiveCheck'] }) {
+  const { color, title } = verdicts[check.integrity_status] ?? {
+    color: 'red',
+    title: 'Do not rely on this archive',
+  };
+  return (
+    <Alert color={color} title={title} role="status">
+      {check.fault !== null && (
+        <Text size="sm" mb="xs" style={{ overflowWrap: 'anywhere' }}>
+          {check.fault}
+        </Text>
+      )}
+      {check.remark !== null && (
+        <Text size="sm" mb="xs" style={{ overflowWrap: 'anywhere' }}>
+          {check.remark}
+        </Text>
+      )}
+      <Table withRowBorders={false} verticalSpacing={2} style={{ color: 'inherit' }}>
+        <Table.Tbody>
+          {checks.map(([key, what]) => (
+            <Table.Tr key={key}>
+              <Table.Td>{what}</Table.Td>
+              <Table.Td>{check.proof[key].replaceAll('_', ' ')}</Table.Td>
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+      <Text size="xs" mt="xs" style={{ overflowWrap: 'anywhere' }}>
+        SHA-256 {check.sha256_checksum}
+      </Text>
+    </Alert>
+  );
+}
+
+/** The command that restores the repository on the machine of the server. */
+function Restore({ path, archive }: { path: RepositoryPath; archive: Schemas['Archive'] }) {
+  const { data } = useQuery({ ...toolResult('get_system_health'), staleTime: 60_000 });
+  const folder = (data?.storage as { archive_path?: string } | undefined)?.archive_path;
+  if (archive.format !== 'bundle') return null;
+  const file = folder === undefined ? archive.archive : `${folder}/${archive.archive}`;
+  const command = `git clone --mirror ${quoted(file)} ${quoted(`${path.name}.git`)}`;
+  return (
+    <Stack gap={4}>
+      <Text size="sm">
+        Restore every branch and tag with git alone, on the machine of the server:
+      </Text>
+      <Group wrap="nowrap" align="start">
+        <Code block flex="1 1 auto" style={{ overflowWrap: 'anywhere', whiteSpace: 'pre-wrap' }}>
+          {command}
+        </Code>
+        <CopyButton value={command}>
+          {({ copied, copy }) => (
+            <Button variant="default" onClick={copy}>
+              {copied ? 'Copied' : 'Copy'}
+            </Button>
+          )}
+        </CopyButton>
+      </Group>
+      <Text size="sm" c="dimmed">
+        To work in it, leave out <Code>--mirror</Code>. Elsewhere, download the archive first and
+        name that file.
+      </Text>
+    </Stack>
+  );
+}
+
+/** As a shell needs it. */
+function quoted(text: string): string {
+  return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}

@@ -1,0 +1,75 @@
+import { Anchor, Code, Stack, Table, Text, Title } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { useState } from 'react';
+import { history, type RepositoryPath } from '../api/queries.ts';
+import { Age } from '../parts/age.tsx';
+import { formatBytes, formatDuration } from '../parts/format.ts';
+import { Loaded } from '../parts/loading.tsx';
+import { Pages } from '../parts/pages.tsx';
+import { OutcomeBadge, outcomeOfResult } from '../parts/status.tsx';
+
+const PAGE_SIZE = 15;
+
+/** What came of the repository in each run that changed something. */
+export function RepositoryHistory({ path }: { path: RepositoryPath }) {
+  const [page, setPage] = useState(1);
+  return (
+    <Stack gap="xs">
+      <Title order={2} size="h4">
+        History
+      </Title>
+      <Text size="sm" c="dimmed">
+        Runs that found it unchanged are left out.
+      </Text>
+      <Loaded query={useQuery(history(path, { page, limit: PAGE_SIZE }))} lines={6}>
+        {({ data, pagination }) => (
+          <>
+            <Table.ScrollContainer minWidth={560}>
+              <Table verticalSpacing="sm">
+                <Table.Thead>
+                  <Table.Tr>
+                    <Table.Th>Run</Table.Th>
+                    <Table.Th>When</Table.Th>
+                    <Table.Th>Outcome</Table.Th>
+                    <Table.Th>Commit</Table.Th>
+                    <Table.Th ta="right">Archive</Table.Th>
+                    <Table.Th ta="right">Took</Table.Th>
+                  </Table.Tr>
+                </Table.Thead>
+                <Table.Tbody>
+                  {data.map((result) => (
+                    <Table.Tr key={result.id}>
+                      <Table.Td>
+                        <Anchor component={Link} to={`/runs/${result.run_id}`} inherit>
+                          #{result.run_id}
+                        </Anchor>
+                      </Table.Td>
+                      <Table.Td>
+                        <Age of={result.created_at} />
+                      </Table.Td>
+                      <Table.Td>
+                        <OutcomeBadge outcome={outcomeOfResult(result.status)} />
+                        {result.error_message && (
+                          <Text size="xs" lineClamp={2} style={{ overflowWrap: 'anywhere' }}>
+                            {result.error_message}
+                          </Text>
+                        )}
+                      </Table.Td>
+                      <Table.Td>
+                        {result.commit_hash && <Code>{result.commit_hash.slice(0, 10)}</Code>}
+                      </Table.Td>
+                      <Table.Td ta="right">{formatBytes(result.archive_size_bytes)}</Table.Td>
+                      <Table.Td ta="right">{formatDuration(result.duration_ms)}</Table.Td>
+                    </Table.Tr>
+                  ))}
+                </Table.Tbody>
+              </Table>
+            </Table.ScrollContainer>
+            <Pages of={pagination} onChange={setPage} />
+          </>
+        )}
+      </Loaded>
+    </Stack>
+  );
+}

@@ -1,0 +1,128 @@
+import { Alert, Anchor, Group, SimpleGrid, Skeleton, Stack, Text, Title } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { Link, useParams } from '@tanstack/react-router';
+import { lazy, Suspense } from 'react';
+import type { Schemas } from '../api/client.ts';
+import { history, type RepositoryPath, repository as repositoryQuery } from '../api/queries.ts';
+import { Age } from '../parts/age.tsx';
+import { Figure } from '../parts/figure.tsx';
+import { formatBytes, formatCount } from '../parts/format.ts';
+import { Loaded } from '../parts/loading.tsx';
+import { Page } from '../parts/page.tsx';
+import { OutcomeBadge, outcomeOfState } from '../parts/status.tsx';
+import { BackUpNow } from './back-up-now.tsx';
+import { RepositoryArchive } from './repository-archive.tsx';
+import { RepositoryHistory } from './repository-history.tsx';
+
+const SizesOverTime = lazy(async () => ({
+  default: (await import('../parts/size-chart.tsx')).SizesOverTime,
+}));
+
+/** As many results as the chart shows. */
+const CHART_RESULTS = 200;
+
+export function RepositoryPage() {
+  const { owner, name } = useParams({ from: '/shell/repositories/$owner/$name' });
+  const path = { owner, name };
+  const query = useQuery(repositoryQuery(path));
+  return (
+    <Page
+      title={`${owner}/${name}`}
+      aside={
+        <Group>
+          {query.data && <OutcomeBadge outcome={outcomeOfState(query.data.state)} />}
+          <BackUpNow target={`${owner}/${name}`} />
+        </Group>
+      }
+    >
+      <Loaded query={query} lines={6}>
+        {(repository) => <RepositoryDetails path={path} repository={repository} />}
+      </Loaded>
+    </Page>
+  );
+}
+
+function RepositoryDetails({
+  path,
+  repository,
+}: {
+  path: RepositoryPath;
+  repository: Schemas['TrackedRepository'];
+}) {
+  const { state, last_good_at, last_checked_at, failing_since, consecutive_failures } = repository;
+  return (
+    <Stack gap="lg">
+      {failing_since !== null && (
+        <Alert color="red" title={describeFailures(consecutive_failures)}>
+          <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+            {repository.error_message || 'No reason was recorded.'}
+          </Text>
+          <Text size="sm" mt="xs">
+            First failed <Age of={failing_since} />.
+          </Text>
+        </Alert>
+      )}
+      {state === 'stale' && (
+        <Alert color="orange" title="No recent backup">
+          No run backed it up or found it unchanged since the last good backup. Is it still among
+          the sources of the worker?
+        </Alert>
+      )}
+      <SimpleGrid cols={{ base: 1, xs: 2, md: 4 }}>
+        <Figure
+          label="Last good backup"
+          value={last_good_at === null ? 'never' : <Age of={last_good_at} />}
+          bad={state !== 'good'}
+        />
+        <Figure
+          label="Last found good"
+          value={last_checked_at === null ? '–' : <Age of={last_checked_at} />}
+          note="backed up, or unchanged"
+        />
+        <Figure label="Archive" value={formatBytes(repository.archive_size_bytes)} />
+        <Figure
+          label="Last commit"
+          value={repository.last_commit_hash.slice(0, 10) || '–'}
+          note={
+            <Anchor
+              size="xs"
+              renderRoot={(props) => (
+                <Link {...props} to="/logs" search={{ repository: repository.full_name }} />
+              )}
+            >
+              Its logs
+            </Anchor>
+          }
+        />
+      </SimpleGrid>
+      <RepositoryArchive path={path} />
+      <Stack gap="xs">
+        <Title order={2} size="h4">
+          Size over time
+        </Title>
+        <SizeOverTime path={path} />
+      </Stack>
+      <RepositoryHistory path={path} />
+    </Stack>
+  );
+}
+
+function describeFailures(count: number): string {
+  return count === 1 ? 'The last backup failed' : `The last ${formatCount(count)} backups failed`;
+}
+
+function SizeOverTime({ path }: { path: RepositoryPath }) {
+  return (
+    <Loaded query={useQuery(history(path, { page: 1, limit: CHART_RESULTS }))} lines={5}>
+      {({ data }) => (
+        <Suspense fallback={<Skeleton height={220} />}>
+          <SizesOverTime
+            points={data
+              .filter(({ archive_size_bytes }) => archive_size_bytes > 0)
+              .map((result) => ({ at: result.created_at, bytes: result.archive_size_bytes }))}
+          />
+        </Suspense>
+      )}
+    </Loaded>
+  );
+}

@@ -1,0 +1,25 @@
+import { Anchor } from '@mantine/core';
+import { Link } from '@tanstack/react-router';
+import type { RepositoryPath } from '../api/queries.ts';
+
+/** The name of a repository, as a link to its page. */
+export function RepositoryLink({ name }: { name: string }) {
+  const path = pathOf(name);
+  const text = <bdi style={{ overflowWrap: 'anywhere' }}>{name}</bdi>;
+  if (path === null) return text;
+  return (
+    <Anchor component={Link} to={addressOf(path)} inherit>
+      {text}
+    </Anchor>
+  );
+}
+
+/** Null for a name that other programs stored in another form. */
+export function pathOf(fullName: string): RepositoryPath | null {
+  const [owner, name, ...more] = fullName.split('/');
+  return owner && name && more.length === 0 ? { owner, name } : null;
+}
+
+export function addressOf({ owner, name }: RepositoryPath): string {
+  return `/repositories/${encodeURIComponent(owner)}/${encodeURIComponent(name)}`;
+}
