@@ -99,8 +99,10 @@ describe.skipIf(!hasChromium)('the page (skipped without /usr/bin/chromium)', ()
     it('states the worst truth first', async () => {
       const { logIn, page } = window;
       await logIn();
+      await page.getByText('1 of 2', { exact: true }).waitFor();
       const state = page.getByRole('status', { name: 'State of the backups' });
-      await state.getByText('1 of 2 repositories failed in the last run').waitFor();
+      await state.getByText('acme/web was never backed up').waitFor();
+      await page.getByText('Needs attention').waitFor();
       await state.getByRole('link', { name: `See run #${bad}` }).click();
       await heading(`Run #${bad}`).waitFor();
       await page.getByText('With failures').waitFor();

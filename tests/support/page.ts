@@ -5,6 +5,7 @@ import { type LocalServer, startLocalServer } from '../../scripts/local-server.t
 import { buildPageWhenStale } from '../../scripts/page/build-page.ts';
 import { createEmbedded, type TestDatabase } from './databases.ts';
 import { TEST_SECRET } from './deps.ts';
+import { temporaryFolder } from './git.ts';
 import { observatoryEnvironment } from './observatory-client.ts';
 
 const CHROMIUM = '/usr/bin/chromium';
@@ -22,6 +23,10 @@ const args = [
 export interface PageWorld {
   database: TestDatabase;
   server: LocalServer;
+  /** Where the server reads archives. */
+  archives: string;
+  /** Stops the server, and starts it again at the same address. */
+  restart(meanwhile: () => Promise<void>): Promise<void>;
   /** A window of its own: no cookie, nothing kept. */
   openWindow(): Promise<Window>;
   close(): Promise<void>;
@@ -45,18 +50,31 @@ export async function startPageWorld(environment: Record<string, string> = {}): 
     chromium.launch({ executablePath: CHROMIUM, args }),
     createEmbedded(),
   ]);
-  const server = await startLocalServer({
-    ...observatoryEnvironment,
-    DATABASE_URL: database.url,
-    INTERNAL_SECRET: TEST_SECRET,
-    PATH: process.env.PATH,
-    PORT: '0',
-    LOG_LEVEL: 'error',
-    ...environment,
-  });
+  const archives = await temporaryFolder();
+  const startServer = (PORT: string) =>
+    startLocalServer({
+      ...observatoryEnvironment,
+      DATABASE_URL: database.url,
+      BACKUP_ARCHIVE_PATH: archives.path,
+      INTERNAL_SECRET: TEST_SECRET,
+      PATH: process.env.PATH,
+      PORT,
+      LOG_LEVEL: 'error',
+      ...environment,
+    });
+  let server = await startServer('0');
+  const { url } = server;
   return {
     database,
-    server,
+    archives: archives.path,
+    get server() {
+      return server;
+    },
+    async restart(meanwhile) {
+      await server.close();
+      await meanwhile();
+      server = await startServer(new URL(url).port);
+    },
     async openWindow() {
       const context = await browser.newContext();
       const page = await context.newPage();
@@ -66,7 +84,7 @@ export async function startPageWorld(environment: Record<string, string> = {}): 
         if (message.type() === 'error') complaints.push(message.text());
       });
       const open = async (path: string) => {
-        await page.goto(`${server.url}${path}`);
+        await page.goto(`${url}${path}`);
       };
       const logIn = async () => {
         await page.goto(server.issueLoginLink() ?? '');
@@ -76,7 +94,7 @@ export async function startPageWorld(environment: Record<string, string> = {}): 
     },
     async close() {
       await Promise.all([browser.close(), server.close()]);
-      await database.close();
+      await Promise.all([database.close(), archives.remove()]);
     },
   };
 }

@@ -170,7 +170,7 @@ function Worst({
         <Alert key={full_name} color={outcomeOfState(state).color} variant="light">
           <Group justify="space-between" gap="xs" mb={4}>
             <Text fw={600} size="sm">
-              <RepositoryLink name={full_name} />
+              <RepositoryLink name={full_name} onTint />
             </Text>
             <Group gap="xs">
               <Text size="sm">

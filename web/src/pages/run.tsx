@@ -86,7 +86,7 @@ function Failures({ results }: { results: readonly Result[] }) {
           <Group gap="xs">
             {failed.map(({ id, repo_full_name }) => (
               <Text key={id} size="sm" ff="monospace">
-                <RepositoryLink name={repo_full_name} />
+                <RepositoryLink name={repo_full_name} onTint />
               </Text>
             ))}
           </Group>

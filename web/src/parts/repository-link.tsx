@@ -2,13 +2,18 @@ import { Anchor } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import type { RepositoryPath } from '../api/queries.ts';
 
-/** The name of a repository, as a link to its page. */
-export function RepositoryLink({ name }: { name: string }) {
+/** The name of a repository, as a link to its page. On a tint, it has the color of the text. */
+export function RepositoryLink({ name, onTint = false }: { name: string; onTint?: boolean }) {
   const path = pathOf(name);
   const text = <bdi style={{ overflowWrap: 'anywhere' }}>{name}</bdi>;
   if (path === null) return text;
   return (
-    <Anchor component={Link} to={addressOf(path)} inherit>
+    <Anchor
+      component={Link}
+      to={addressOf(path)}
+      inherit
+      {...(onTint ? { c: 'inherit', underline: 'always' } : {})}
+    >
       {text}
     </Anchor>
   );

@@ -1,0 +1,184 @@
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import {
+  createRepository,
+  listRefs,
+  type TestRepository,
+  temporaryFolder,
+} from '../support/git.ts';
+import {
+  findViolations,
+  hasChromium,
+  type PageWorld,
+  startPageWorld,
+  type Window,
+} from '../support/page.ts';
+import { callWorker } from '../support/worker.ts';
+
+const execute = promisify(execFile);
+
+// A repository that the worker really backed up, looked at and restored by what the page says.
+
+const HOSTILE = '<script>document.title="taken"</script>';
+
+describe.skipIf(!hasChromium)(
+  'the pages of repositories (skipped without /usr/bin/chromium)',
+  () => {
+    let world: PageWorld;
+    let folder: Awaited<ReturnType<typeof temporaryFolder>>;
+    let repository: TestRepository;
+    let window: Window;
+
+    const backUp = (...sources: string[]) =>
+      callWorker({
+        databaseUrl: world.database.url,
+        archives: world.archives,
+        args: ['run', ...sources.flatMap((source) => ['--source', source])],
+      });
+
+    beforeAll(async () => {
+      [world, folder] = await Promise.all([startPageWorld(), temporaryFolder()]);
+      repository = await createRepository(join(folder.path, 'widgets'));
+      await repository.commit({ 'README.md': HOSTILE, 'src/main.ts': 'export const one = 1;\n' });
+      await repository.git('branch', 'other');
+      expect((await backUp(repository.path)).code).toBe(0);
+      await repository.commit({ 'logo.bin': '\0\u0001', [`x/${HOSTILE.slice(8, 20)}`]: 'text' });
+      expect((await backUp(repository.path, join(folder.path, 'lost'))).code).toBe(1);
+    });
+    afterAll(() => Promise.all([world.close(), folder.remove()]));
+    beforeEach(async () => {
+      window = await world.openWindow();
+      await window.logIn();
+    });
+    afterEach(() => window.context.close());
+
+    const heading = (name: string) => window.page.getByRole('heading', { name, level: 1 });
+
+    it('list what is not good first, and find others by name and state', async () => {
+      const { open, page } = window;
+      await open('/app/repositories');
+      const names = page.locator('tbody tr td:first-child');
+      await page.getByRole('link', { name: 'local/widgets' }).waitFor();
+      expect(await names.allTextContents()).toEqual(['local/lost', 'local/widgets']);
+      await page.getByLabel('Name contains').fill('WIDG');
+      await page.getByRole('link', { name: 'local/lost' }).waitFor({ state: 'detached' });
+      expect(new URL(page.url()).search).toBe('?text=WIDG');
+      await page.getByRole('link', { name: 'local/widgets' }).click();
+      await heading('local/widgets').waitFor();
+    });
+
+    it('say what is wrong with one, and since when', async () => {
+      const { open, page } = window;
+      await open('/app/repositories/local/lost');
+      await page.getByText('The last backup failed').waitFor();
+      await page.getByRole('alert').getByText('there is no folder').waitFor();
+      await page.getByText('There is no archive yet').waitFor();
+    });
+
+    it('prove that its archive is whole, and give the command that restores all of it', async () => {
+      const { open, page } = window;
+      await open('/app/repositories/local/widgets');
+      await page.getByRole('button', { name: 'Verify' }).click();
+      await page.getByText('it is the archive that was recorded').waitFor();
+      const command = (await page.locator('pre', { hasText: 'git clone' }).textContent()) ?? '';
+      await execute('sh', ['-c', command], { cwd: folder.path });
+      expect(await listRefs(join(folder.path, 'widgets.git'))).toEqual(
+        await listRefs(repository.path),
+      );
+    });
+
+    it('show its files as text, and let them be downloaded as they are', async () => {
+      const { complaints, open, page } = window;
+      await open('/app/repositories/local/widgets');
+      await page.getByRole('button', { name: 'Show the files' }).click();
+      await page.getByRole('button', { name: 'README.md' }).click();
+      await page.getByRole('dialog').getByText(HOSTILE).waitFor();
+      const [download] = await Promise.all([
+        page.waitForEvent('download'),
+        page.getByRole('dialog').getByRole('link', { name: 'Download' }).click(),
+      ]);
+      expect(download.suggestedFilename()).toBe('README.md');
+      expect(await readFile(await download.path(), 'utf8')).toBe(HOSTILE);
+      await page.keyboard.press('Escape');
+      await page.getByLabel('Path starts with').fill('logo');
+      await page.getByRole('button', { name: 'README.md' }).waitFor({ state: 'detached' });
+      await page.getByRole('button', { name: 'logo.bin' }).click();
+      await page.getByText('This is not text').waitFor();
+      expect(await page.title()).not.toBe('taken');
+      expect(complaints).toEqual([]);
+    });
+
+    it('let the archive itself be downloaded', async () => {
+      const { open, page } = window;
+      await open('/app/repositories/local/widgets');
+      const [download] = await Promise.all([
+        page.waitForEvent('download'),
+        page.getByRole('link', { name: 'Download' }).click(),
+      ]);
+      const archive = await readFile(join(world.archives, 'local__widgets.bundle'));
+      expect(await readFile(await download.path())).toEqual(archive);
+    });
+
+    it('request a backup, withdraw it, and follow it until a run has done it', async () => {
+      const { open, page } = window;
+      await open('/app/repositories/local/widgets');
+      await page.getByRole('button', { name: 'Back up now' }).click();
+      await page.getByText('the worker takes it up with its next run').waitFor();
+      await page.getByRole('button', { name: 'Withdraw' }).click();
+      await page.getByRole('button', { name: 'Back up now' }).click();
+      await page.getByRole('button', { name: 'Withdraw' }).waitFor();
+      const commit = await repository.commit({ 'CHANGES.md': 'more\n' });
+      expect((await backUp(repository.path)).code).toBe(0);
+      await page.reload();
+      await page.getByRole('button', { name: 'Back up now' }).waitFor();
+      await page.getByText(commit.slice(0, 10)).first().waitFor();
+    });
+
+    it('record how a failure was fixed, on the page of its run', async () => {
+      const { open, page } = window;
+      await open('/app/repositories/local/lost');
+      await page.getByRole('link', { name: '#2' }).click();
+      await heading('Run #2').waitFor();
+      await page.getByRole('heading', { name: 'What to do' }).waitFor();
+      await page.getByRole('button', { name: 'Record a fix' }).click();
+      await page.getByLabel('What was fixed, in one line').fill('Put the folder back');
+      await page.getByLabel('The cause, and what was done').fill(`It was moved. ${HOSTILE}`);
+      await page.getByRole('button', { name: 'Record', exact: true }).click();
+      await page.getByText('Put the folder back').waitFor();
+      await page.getByText(HOSTILE).waitFor();
+    });
+
+    it.each(['light', 'dark'] as const)('have no violation that axe finds, %s', async (theme) => {
+      const { complaints, open, page } = window;
+      await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
+      for (const name of ['lost', 'widgets']) {
+        await open(`/app/repositories/local/${name}`);
+        await page.getByRole('heading', { name: 'History' }).waitFor();
+        expect(await findViolations(page)).toEqual([]);
+      }
+      await page.getByRole('button', { name: 'Verify' }).click();
+      await page.getByText('it is the archive that was recorded').waitFor();
+      await page.getByRole('button', { name: 'Show the files' }).click();
+      await page.getByRole('button', { name: 'README.md' }).click();
+      await page.getByRole('dialog').getByText(HOSTILE).waitFor();
+      expect(await findViolations(page)).toEqual([]);
+      // The missing archive of the lost repository is answered with 404, which the browser notes.
+      expect(complaints.filter((text) => !text.includes('404'))).toEqual([]);
+    });
+
+    it('fit the width of a phone', async () => {
+      const { open, page } = window;
+      await page.setViewportSize({ width: 390, height: 800 });
+      for (const path of ['', '/local/widgets', '/local/lost']) {
+        await open(`/app/repositories${path}`);
+        await page.getByRole('heading', { level: 1 }).waitFor();
+        await page.waitForLoadState('networkidle');
+        const width = await page.evaluate<number>('document.documentElement.scrollWidth');
+        expect(width).toBeLessThanOrEqual(390);
+      }
+    });
+  },
+);
