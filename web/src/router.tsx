@@ -9,6 +9,7 @@ import {
 } from '@tanstack/react-router';
 import { ApiError } from './api/client.ts';
 import { me } from './api/queries.ts';
+import { type SourceType, sourceTypes } from './api/search.ts';
 import { Shell } from './layout/shell.tsx';
 import { Empty } from './parts/empty.tsx';
 import { Failure } from './parts/loading.tsx';
@@ -88,9 +89,30 @@ const logsRoute = createRoute({
   component: lazyRouteComponent(() => import('./pages/logs.tsx'), 'LogsPage'),
 });
 
+const searchRoute = createRoute({
+  getParentRoute: () => shellRoute,
+  path: '/search',
+  validateSearch: ({ q, type }: Record<string, unknown>): { q?: string; type?: SourceType } => {
+    const known = sourceTypes.find((it) => it === type);
+    const isText = typeof q === 'string' || typeof q === 'number';
+    return {
+      ...(isText && String(q).trim() !== '' ? { q: String(q).trim().slice(0, 1_000) } : {}),
+      ...(known === undefined ? {} : { type: known }),
+    };
+  },
+  component: lazyRouteComponent(() => import('./pages/search/search.tsx'), 'SearchPage'),
+});
+
 const routes = rootRoute.addChildren([
   loginRoute,
-  shellRoute.addChildren([overviewRoute, runsRoute, runRoute, repositoriesRoute, logsRoute]),
+  shellRoute.addChildren([
+    overviewRoute,
+    runsRoute,
+    runRoute,
+    repositoriesRoute,
+    logsRoute,
+    searchRoute,
+  ]),
 ]);
 
 export function createAppRouter(queries: QueryClient) {

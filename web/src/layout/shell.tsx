@@ -34,6 +34,7 @@ const places = [
   { to: '/runs', label: 'Runs', icon: ListBulletIcon },
   { to: '/repositories', label: 'Repositories', icon: CubeIcon },
   { to: '/logs', label: 'Logs', icon: FileTextIcon },
+  { to: '/search', label: 'Search', icon: MagnifyingGlassIcon },
 ] as const;
 
 /** What every page but the login has around it. */
