@@ -1,5 +1,6 @@
 import type { Endpoint } from '../http/route.ts';
 import { chatEndpoints } from './chat/endpoints.ts';
+import { runningTurnEndpoints } from './chat/running-endpoints.ts';
 import { embeddingsEndpoints } from './embeddings.ts';
 import { gatewayEndpoints } from './gateway-connection.ts';
 import { authEndpoints } from './login.ts';
@@ -19,6 +20,7 @@ export const observatoryEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
   ...searchEndpoints,
   ...sessionsEndpoints,
   ...chatEndpoints,
+  ...runningTurnEndpoints,
   ...reportsEndpoints,
   ...readyEndpoints,
 ];
