@@ -103,6 +103,15 @@ const searchRoute = createRoute({
   component: lazyRouteComponent(() => import('./pages/search/search.tsx'), 'SearchPage'),
 });
 
+// One page for both, so that an answer goes on while its conversation gets an address.
+const chatRoute = createRoute({
+  getParentRoute: () => shellRoute,
+  path: '/chat',
+  component: lazyRouteComponent(() => import('./pages/chat/chat.tsx'), 'ChatPage'),
+});
+const newConversationRoute = createRoute({ getParentRoute: () => chatRoute, path: '/' });
+const conversationRoute = createRoute({ getParentRoute: () => chatRoute, path: '/$session' });
+
 const routes = rootRoute.addChildren([
   loginRoute,
   shellRoute.addChildren([
@@ -112,6 +121,7 @@ const routes = rootRoute.addChildren([
     repositoriesRoute,
     logsRoute,
     searchRoute,
+    chatRoute.addChildren([newConversationRoute, conversationRoute]),
   ]),
 ]);
 

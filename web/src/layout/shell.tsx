@@ -14,6 +14,7 @@ import { useDisclosure } from '@mantine/hooks';
 import { notifications } from '@mantine/notifications';
 import { Spotlight, spotlight } from '@mantine/spotlight';
 import {
+  ChatBubbleIcon,
   CubeIcon,
   ExitIcon,
   FileTextIcon,
@@ -35,6 +36,7 @@ const places = [
   { to: '/repositories', label: 'Repositories', icon: CubeIcon },
   { to: '/logs', label: 'Logs', icon: FileTextIcon },
   { to: '/search', label: 'Search', icon: MagnifyingGlassIcon },
+  { to: '/chat', label: 'Chat', icon: ChatBubbleIcon },
 ] as const;
 
 /** What every page but the login has around it. */

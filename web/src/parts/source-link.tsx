@@ -15,12 +15,22 @@ interface SourceLinkProps {
   children: ReactNode;
 }
 
-/** Leads to the place of a found record: logs and results to their run. Plain text if it has none. */
+/**
+ * Leads to the place of a found record: logs and results to their run, answers to their conversation. Plain text
+ * if it has none.
+ */
 export function SourceLink({ of: { source_type, metadata }, children }: SourceLinkProps) {
-  const { run_id, repository } = metadata;
+  const { run_id, session_id, repository } = metadata;
   if (typeof run_id === 'number') {
     return (
       <PlaceLink to="/runs/$id" params={{ id: String(run_id) }}>
+        {children}
+      </PlaceLink>
+    );
+  }
+  if (typeof session_id === 'string') {
+    return (
+      <PlaceLink to="/chat/$session" params={{ session: session_id }}>
         {children}
       </PlaceLink>
     );
