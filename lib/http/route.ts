@@ -17,6 +17,8 @@ export interface RouteResponse {
   description: string;
   schema?: z.ZodType;
   contentType?: string;
+  /** The JSON of each event of a `text/event-stream`. */
+  eventSchema?: z.ZodType;
 }
 
 /**

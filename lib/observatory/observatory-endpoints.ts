@@ -1,5 +1,6 @@
 import type { Endpoint } from '../http/route.ts';
 import { chatEndpoints } from './chat/endpoints.ts';
+import { runningTurnEndpoints } from './chat/running-endpoints.ts';
 import { configEndpoints } from './config.ts';
 import { embeddingsEndpoints } from './embeddings.ts';
 import { gatewayEndpoints } from './gateway-connection.ts';
@@ -21,6 +22,7 @@ export const observatoryEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
   ...searchEndpoints,
   ...sessionsEndpoints,
   ...chatEndpoints,
+  ...runningTurnEndpoints,
   ...reportsEndpoints,
   ...readyEndpoints,
 ];

@@ -117,8 +117,16 @@ export function createDocument(routes: readonly Route[]): OpenApiDocument {
     },
     paths,
     tags: [...new Set(routes.map(({ tag }) => tag))].map((name) => ({ name })),
-    components: { securitySchemes },
+    components: { securitySchemes, schemas: eventSchemas(routes) },
   });
+}
+
+/** The schemas of events, which OpenAPI 3.1 has no place for in a response. */
+function eventSchemas(routes: readonly Route[]): Record<string, z.ZodType> {
+  const schemas = routes
+    .flatMap(({ responses }) => Object.values(responses))
+    .flatMap(({ eventSchema }) => eventSchema ?? []);
+  return Object.fromEntries(schemas.map((schema) => [z.globalRegistry.get(schema)?.id, schema]));
 }
 
 function describeRoute(route: Route): ZodOpenApiOperationObject {

@@ -123,6 +123,11 @@ const requests: Record<string, Make> = {
   }),
   'POST /chat/stream': async (world) => json('/chat/stream', await question(world)),
   'POST /chat/confirm': confirmation,
+  'GET /chat/turns': async (world) => ({
+    path: `/chat/turns?session_id=${await makeSession(world)}`,
+    answers: 200,
+  }),
+  'POST /chat/stop': runningTurn,
   'POST /sessions': () => json('/sessions', { session_name: 'another' }, 201),
   'GET /sessions': async (world) => {
     await makeSession(world);
@@ -222,6 +227,24 @@ async function confirmation(world: RequestWorld): Promise<AccessRequest> {
   return {
     ...json('/chat/confirm', { confirm_id, approve: true }),
     done: () => turn.ended,
+  };
+}
+
+/** A turn of the user whose model does not answer. */
+async function runningTurn(world: RequestWorld): Promise<AccessRequest> {
+  scriptChat(world.gateway, { text: ['Half'], instead: 'hang' });
+  const session_id = await makeSession(world);
+  const post = (path: string, value: unknown) => asUser(world, path, value);
+  const asked = { session_id, question: MARK, survives_disconnect: true };
+  const turn = await askStream({ post }, asked);
+  const { request_id } = await turn.until('info');
+  return {
+    ...json('/chat/stop', { session_id, request_id }),
+    async done() {
+      // Whoever was not let in has not stopped it.
+      await post('/chat/stop', { session_id, request_id });
+      await turn.ended;
+    },
   };
 }
 

@@ -9,6 +9,7 @@ import {
 } from '@tanstack/react-router';
 import { ApiError } from './api/client.ts';
 import { me, type RepositoriesQuery } from './api/queries.ts';
+import { type SourceType, sourceTypes } from './api/search.ts';
 import { Shell } from './layout/shell.tsx';
 import type { LogFilter } from './pages/log-filter.ts';
 import { Empty } from './parts/empty.tsx';
@@ -127,6 +128,29 @@ const logsRoute = createRoute({
   component: lazyRouteComponent(() => import('./pages/logs.tsx'), 'LogsPage'),
 });
 
+const searchRoute = createRoute({
+  getParentRoute: () => shellRoute,
+  path: '/search',
+  validateSearch: ({ q, type }: Record<string, unknown>): { q?: string; type?: SourceType } => {
+    const known = sourceTypes.find((it) => it === type);
+    const isText = typeof q === 'string' || typeof q === 'number';
+    return {
+      ...(isText && String(q).trim() !== '' ? { q: String(q).trim().slice(0, 1_000) } : {}),
+      ...(known === undefined ? {} : { type: known }),
+    };
+  },
+  component: lazyRouteComponent(() => import('./pages/search/search.tsx'), 'SearchPage'),
+});
+
+// One page for both, so that an answer goes on while its conversation gets an address.
+const chatRoute = createRoute({
+  getParentRoute: () => shellRoute,
+  path: '/chat',
+  component: lazyRouteComponent(() => import('./pages/chat/chat.tsx'), 'ChatPage'),
+});
+const newConversationRoute = createRoute({ getParentRoute: () => chatRoute, path: '/' });
+const conversationRoute = createRoute({ getParentRoute: () => chatRoute, path: '/$session' });
+
 const routes = rootRoute.addChildren([
   loginRoute,
   shellRoute.addChildren([
@@ -136,6 +160,8 @@ const routes = rootRoute.addChildren([
     repositoriesRoute,
     repositoryRoute,
     logsRoute,
+    searchRoute,
+    chatRoute.addChildren([newConversationRoute, conversationRoute]),
   ]),
 ]);
 

@@ -13,6 +13,7 @@ import type { ToolDeps } from '../../tools/tool.ts';
 import type { AskServiceApi } from '../readiness.ts';
 import { createReportMail, type ReportMail } from '../reports/send-report.ts';
 import { type ConfirmationStore, createConfirmationStore } from './confirmation-store.ts';
+import { createRunningTurns, type RunningTurns } from './running-turns.ts';
 
 /** Additional dependencies of the chat. */
 export interface ChatDeps {
@@ -21,6 +22,7 @@ export interface ChatDeps {
   /** Returns the dependencies of the tools that run for a user. */
   toolsOf(username: string): ToolDeps;
   reportMail: ReportMail;
+  runningTurns: RunningTurns;
   /** Aborts when the process ends. */
   stopping: AbortSignal | null;
 }
@@ -36,6 +38,10 @@ export function createChatDeps(
     confirmations: createConfirmationStore(deps.redis, deps.clock, deps.config),
     toolsOf: createToolDeps(deps, gateway, askServiceApi),
     reportMail: createReportMail(deps),
+    runningTurns: createRunningTurns({
+      ...deps,
+      deadlineMs: deps.config.AGENT_REQUEST_DEADLINE_SECONDS * 1000,
+    }),
     stopping,
   };
 }

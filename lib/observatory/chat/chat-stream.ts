@@ -12,10 +12,12 @@ export class ChatStream {
   readonly body: ReadableStream<Uint8Array>;
   readonly #encoder = new TextEncoder();
   readonly #gone = new AbortController();
+  readonly #client: AbortSignal;
   #controller: ReadableStreamDefaultController<Uint8Array> | null = null;
   #makeRoom: () => void = () => undefined;
 
-  constructor() {
+  /** `client` aborts when the client disconnects, also before it reads the body. */
+  constructor(client: AbortSignal) {
     this.body = new ReadableStream<Uint8Array>(
       {
         start: (controller) => {
@@ -26,6 +28,9 @@ export class ChatStream {
       },
       { highWaterMark: MAX_BUFFERED_BYTES, size: (bytes) => bytes.byteLength },
     );
+    this.#client = client;
+    if (client.aborted) this.#leave();
+    else client.addEventListener('abort', this.#leave);
   }
 
   /** Aborts when the client disconnects. */
@@ -49,15 +54,16 @@ export class ChatStream {
 
   /** Ends the answer. */
   close(): void {
+    this.#client.removeEventListener('abort', this.#leave);
     this.#controller?.close();
     this.#controller = null;
   }
 
-  #leave(): void {
+  readonly #leave = (): void => {
     this.#controller = null;
     this.#makeRoom();
     this.#gone.abort();
-  }
+  };
 }
 
 /** Closes the connection of a client that does not read the end of its answer in time. */

@@ -22,7 +22,7 @@ export interface AskedCall {
   /** Aborts when the turn ends, which expires the confirmation. */
   signal: AbortSignal;
   /** Shows the question. Called once it is stored. */
-  show(confirmId: string): Promise<void>;
+  show(confirmId: string, expiresAt: number): Promise<void>;
 }
 
 /** The decision of a person, or `unavailable` if nobody could be asked. */
@@ -45,7 +45,7 @@ export async function askPerson(deps: AskingDeps, call: AskedCall): Promise<Deci
     log.error('a confirmation could not be stored', { error });
     return 'unavailable';
   }
-  await show(id);
+  await show(id, expiresAt);
 
   const intervalMs = config.HITL_POLL_INTERVAL_SECONDS * 1000;
   while (clock.now() < expiresAt) {

@@ -3,43 +3,24 @@ import * as z from 'zod';
 import { AppError } from '../../errors.ts';
 import type { HttpEnv } from '../../http/env.ts';
 import { type Endpoint, endpoint } from '../../http/route.ts';
-import { searchableTypes } from '../../search/source-types.ts';
 import { runTool } from '../../tools/run-tool.ts';
 import { rejectForeignChange } from '../../users/user-check.ts';
 import { observatoryRoute, refused, sendData, wrapped } from '../answers.ts';
-import { uuid } from '../input.ts';
 import type { ObservatoryDeps } from '../observatory-deps.ts';
 import { ChatStream, cutWhenUnread } from './chat-stream.ts';
-import { decideConfirmation } from './confirmations.ts';
-import type { ChatEvent } from './events.ts';
-import { chatQuestion, limitsOf, prepareTurn, runPreparedTurn } from './prepare-turn.ts';
+import { type ChatEvent, chatEvent, chatSource, toolExecution } from './events.ts';
+import {
+  chatQuestion,
+  limitsOf,
+  prepareTurn,
+  runPreparedTurn,
+  streamedQuestion,
+} from './prepare-turn.ts';
+import type { FollowedTurn } from './running-turns.ts';
 
 const common = { ...observatoryRoute, tag: 'Chat', access: 'user' } as const;
 
 const chatBody = chatQuestion.meta({ id: 'ChatQuestion' });
-
-const toolCall = z
-  .object({
-    tool_call_id: z.string(),
-    name: z.string(),
-    args: z.record(z.string(), z.unknown()),
-    success: z.boolean(),
-    duration_ms: z.number(),
-    result: z.string().optional().meta({ description: 'If it succeeded.' }),
-    error: z.string().optional().meta({ description: 'If it failed or did not run.' }),
-  })
-  .meta({ id: 'ChatToolCall' });
-
-const source = z
-  .object({
-    source_type: z.enum(searchableTypes),
-    source_id: z.string(),
-    title: z.string(),
-    snippet: z.string(),
-    score: z.number(),
-    metadata: z.record(z.string(), z.unknown()),
-  })
-  .meta({ id: 'ChatSource' });
 
 const chatAnswer = z
   .object({
@@ -49,8 +30,8 @@ const chatAnswer = z
     answer: z.string(),
     status: z.literal('completed'),
     model: z.string(),
-    tool_calls: z.array(toolCall),
-    sources: z.array(source),
+    tool_calls: z.array(toolExecution),
+    sources: z.array(chatSource),
   })
   .meta({ id: 'ChatAnswer' });
 
@@ -73,7 +54,7 @@ const answers = {
   504: refused('The answer took longer than AGENT_REQUEST_DEADLINE_SECONDS (DEADLINE_EXCEEDED).'),
 };
 
-/** The endpoints of /chat, and POST /api/tools/execute. */
+/** POST and GET /chat, POST /chat/stream and POST /api/tools/execute. */
 export const chatEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
   endpoint(
     {
@@ -115,22 +96,35 @@ export const chatEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       description:
         'Each frame is `data: <json>` with a type: info first; then agent_reasoning, token, confirm_required, tool_start and tool_end; error when it fails; done last.',
       idFields: ['session_id'],
-      body: { encoding: 'json', schema: chatBody },
+      body: { encoding: 'json', schema: streamedQuestion.meta({ id: 'ChatStreamQuestion' }) },
       responses: {
-        200: { description: 'The events of the turn.', contentType: 'text/event-stream' },
+        200: {
+          description: 'The events of the turn, each a ChatEvent.',
+          contentType: 'text/event-stream',
+          eventSchema: chatEvent,
+        },
         ...refusedBefore,
+        429: refused('Too many requests, or too many of your turns are running.'),
       },
     },
     async ({ body }, deps: ObservatoryDeps, c) => {
-      const stream = new ChatStream();
-      const limits = limitsOf(deps, [c.req.raw.signal, stream.gone]);
-      const turn = await prepareTurn(body, deps, c, limits);
+      const stream = new ChatStream(c.req.raw.signal);
+      const followed = await followTurn(body, deps, c);
+      const limits = limitsOf(deps, followed ? [] : [stream.gone], followed?.stopped);
+      const turn = await prepareTurn(body, deps, c, limits).catch(async (error: unknown) => {
+        await followed?.end();
+        throw error;
+      });
       const outgoing = c.env?.outgoing;
-      const emit = (event: ChatEvent) => stream.send(event, limits.signal);
-      const work = runPreparedTurn(deps, turn, { canAsk: true, emit }).finally(() => {
+      const emit = async (event: ChatEvent) => {
+        await followed?.note(event);
+        await stream.send(event, limits.signal);
+      };
+      const work = runPreparedTurn(deps, turn, { canAsk: true, emit }).finally(async () => {
         stream.close();
         limits.release();
         void cutWhenUnread(outgoing, deps.clock);
+        await followed?.end();
       });
       deps.waitUntil(work);
       return c.body(stream.body, 200, {
@@ -139,56 +133,6 @@ export const chatEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
         // Keeps proxies from buffering the text.
         'X-Accel-Buffering': 'no',
       });
-    },
-  ),
-  endpoint(
-    {
-      ...common,
-      method: 'post',
-      path: '/chat/confirm',
-      summary: 'Approve or reject a tool call that one of your turns waits for',
-      idFields: ['confirm_id'],
-      body: {
-        encoding: 'json',
-        schema: z
-          .object({
-            confirm_id: uuid,
-            approve: z.boolean().optional(),
-            approved: z.boolean().optional().meta({ description: 'The same as approve.' }),
-          })
-          .refine(({ approve, approved }) => (approve ?? approved) !== undefined, {
-            message: 'must be given',
-            path: ['approve'],
-          })
-          .refine(({ approve, approved }) => (approve ?? approved) === (approved ?? approve), {
-            message: 'must not differ from approve',
-            path: ['approved'],
-          })
-          .meta({ id: 'ChatDecision' }),
-      },
-      responses: {
-        200: wrapped(
-          'The decision was stored.',
-          z.object({
-            confirm_id: z.guid(),
-            approved: z.boolean(),
-            status: z.enum(['approved', 'rejected']),
-          }),
-        ),
-        404: refused('No such confirmation of yours.'),
-        409: refused('It was already decided or has expired.'),
-        503: refused('The store of confirmations does not answer.'),
-      },
-    },
-    async ({ body }, { chat }: ObservatoryDeps, c) => {
-      const { confirm_id, approve, approved = false } = body;
-      const status = await decideConfirmation(chat.confirmations, {
-        id: confirm_id,
-        username: c.get('user'),
-        approve: approve ?? approved,
-      });
-      const data = { confirm_id, approved: status === 'approved', status };
-      return sendData(c, 'Decided', data);
     },
   ),
   endpoint(
@@ -242,6 +186,17 @@ export const chatEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
     },
   ),
 ];
+
+/** Makes a turn that survives its client one that its user can find; null if it does not. */
+async function followTurn(
+  { survives_disconnect, session_id }: z.output<typeof streamedQuestion>,
+  { chat }: ObservatoryDeps,
+  c: Context<HttpEnv>,
+): Promise<FollowedTurn | null> {
+  if (!survives_disconnect || !session_id) return null;
+  const [username, requestId] = [c.get('user'), c.get('requestId')];
+  return chat.runningTurns.begin({ username, sessionId: session_id, requestId });
+}
 
 /** Runs a turn without events and without anybody to ask, for POST and GET /chat. */
 async function answer(

@@ -26,6 +26,19 @@ export const chatQuestion = z.object({
     .meta({ description: 'A free chat model of the gateway. Default: GATEWAY_MODEL.' }),
 });
 
+/** A question whose answer is streamed. */
+export const streamedQuestion = chatQuestion
+  .extend({
+    survives_disconnect: z.boolean().default(false).meta({
+      description:
+        'Whether the turn goes on when you disconnect, instead of being ended. Its answer is then among the messages of the session; GET /chat/turns shows it while it runs.',
+    }),
+  })
+  .refine(({ survives_disconnect, session_id }) => !survives_disconnect || session_id, {
+    message: 'needs a session_id, under which the answer is found',
+    path: ['survives_disconnect'],
+  });
+
 type PreparedTurn = Omit<Turn, 'canAsk' | 'emit'>;
 
 const MAX_SESSION_NAME_CHARS = 80;
@@ -75,13 +88,14 @@ function asUnavailable(cause: unknown): never {
   throw new AppError('SERVICE_UNAVAILABLE', 'the chat history is unavailable', { cause });
 }
 
-/** Limits a turn by the deadline, the end of the process and the given signals of its client. */
+/** Limits a turn by the deadline, the end of the process, its user and the given signals of its client. */
 export function limitsOf(
   { clock, config, chat }: ObservatoryDeps,
   gone: AbortSignal[],
+  stopped: AbortSignal | null = null,
 ): TurnLimits {
   const deadlineMs = config.AGENT_REQUEST_DEADLINE_SECONDS * 1000;
-  return limitTurn({ clock, deadlineMs, gone, stopping: chat.stopping });
+  return limitTurn({ clock, deadlineMs, gone, stopping: chat.stopping, stopped });
 }
 
 /** Runs a prepared turn. The model's SDK and the tools are loaded by the first turn, not by a cold start. */

@@ -2,22 +2,13 @@ import type { KeyRing } from '../../gateway/keys.ts';
 import { type SearchResult, search } from '../../search/search.ts';
 import { searchableTypes } from '../../search/source-types.ts';
 import type { ObservatoryDeps } from '../observatory-deps.ts';
-
-/** A record that was found for a question. */
-export interface ChatSource {
-  source_type: string;
-  source_id: string;
-  title: string;
-  snippet: string;
-  score: number;
-  metadata: Record<string, unknown>;
-}
+import type { ChatSource } from './events.ts';
 
 const MAX_SOURCES = 5;
 const MAX_QUERY_CHARS = 1_000;
 const MAX_SNIPPET_CHARS = 600;
 
-const titles: Record<string, string> = {
+const titles: Record<ChatSource['source_type'], string> = {
   execution_log: 'Log',
   backup_result: 'Result',
   investigation: 'Investigation',
@@ -50,7 +41,7 @@ export async function findChatSources(
         signal,
       },
     );
-    return results.map(toSource);
+    return results.flatMap(toSource);
   } catch (error) {
     signal.throwIfAborted();
     log.warn('the search for a question failed', { error });
@@ -58,17 +49,13 @@ export async function findChatSources(
   }
 }
 
-function toSource({ source_type, source_id, content, score, metadata }: SearchResult): ChatSource {
+function toSource({ source_id, content, score, metadata, ...result }: SearchResult): ChatSource[] {
+  const source_type = searchableTypes.find((type) => type === result.source_type);
+  if (source_type === undefined) return [];
   const { repository } = metadata;
   const where = typeof repository === 'string' && repository !== '' ? ` of ${repository}` : '';
   const snippet =
     content.length > MAX_SNIPPET_CHARS ? `${content.slice(0, MAX_SNIPPET_CHARS - 1)}…` : content;
-  return {
-    source_type,
-    source_id,
-    title: `${titles[source_type] ?? source_type} ${source_id}${where}`,
-    snippet: snippet.toWellFormed(),
-    score,
-    metadata,
-  };
+  const title = `${titles[source_type]} ${source_id}${where}`;
+  return [{ source_type, source_id, title, snippet: snippet.toWellFormed(), score, metadata }];
 }

@@ -9,7 +9,7 @@ import type { ToolDeps } from '../../tools/tool.ts';
 import type { ReportMail, WrittenReport } from '../reports/send-report.ts';
 import { readTools, reportEmail, sendReportEmailTool } from './agent-tools.ts';
 import { type AskingDeps, askPerson, type Decision } from './confirmations.ts';
-import type { Emit, ToolArguments } from './events.ts';
+import type { Emit, ToolArguments, ToolExecution } from './events.ts';
 
 /** A call as the model requested it: `args` may be anything. */
 export interface ModelToolCall {
@@ -17,15 +17,6 @@ export interface ModelToolCall {
   name: string;
   args: unknown;
 }
-
-/** The outcome of a call, as it is returned and stored. */
-export type ToolExecution = {
-  tool_call_id: string;
-  name: string;
-  args: ToolArguments;
-  success: boolean;
-  duration_ms: number;
-} & ({ result: string } | { error: string });
 
 export interface CallingDeps extends AskingDeps {
   redactor: Redactor;
@@ -118,12 +109,16 @@ function eventsOf(
     },
     async end(
       outcome: { result: string } | { error: string } | { refusal: string },
+      decision?: Decision,
     ): Promise<FinishedCall> {
       const success = 'result' in outcome;
       const duration_ms = startedAt === null ? 0 : clock.now() - startedAt;
       const text = 'refusal' in outcome ? outcome.refusal : Object.values(outcome).join();
       const shown = cutResult(redactor.text(text));
-      const said = success ? { result: shown } : { error: shown };
+      const said = {
+        ...(success ? { result: shown } : { error: shown }),
+        ...(decision === undefined || decision === 'unavailable' ? {} : { decision }),
+      };
       await emit({ type: 'tool_end', name, tool_call_id, success, duration_ms, ...said });
       return {
         execution: { tool_call_id, name, args, success, duration_ms, ...said },
@@ -154,17 +149,19 @@ async function mailReport(
   const { name, tool_call_id } = call;
   const args = { ...report };
   const { start, end } = eventsOf(deps, { name, tool_call_id, args }, context);
-  const show = (confirm_id: string) =>
-    emit({ type: 'confirm_required', confirm_id, name, args, tool_call_id });
+  const show = (confirm_id: string, expiresAt: number) => {
+    const expires_at = new Date(expiresAt).toISOString();
+    return emit({ type: 'confirm_required', confirm_id, name, args, tool_call_id, expires_at });
+  };
   const decision = await askPerson(deps, { username, tool: name, args, signal, show });
-  if (decision !== 'approved') return end({ refusal: refusals[decision] });
+  if (decision !== 'approved') return end({ refusal: refusals[decision] }, decision);
   await start();
   try {
     // Without the turn's signal: an approved mail is sent even if the turn ends, so that its outcome is known.
     const sent = await deps.reportMail.send({ username, ...report });
-    return await end({ result: JSON.stringify(sent) });
+    return await end({ result: JSON.stringify(sent) }, decision);
   } catch (error) {
-    return end({ error: explain(error, deps.log) });
+    return end({ error: explain(error, deps.log) }, decision);
   }
 }
 

@@ -16,10 +16,18 @@ interface WatchedEvents {
   gone: readonly AbortSignal[];
   /** Aborts when the process ends; null if that is not announced. */
   stopping: AbortSignal | null;
+  /** Aborts when its user stops the turn; null if nobody can. */
+  stopped: AbortSignal | null;
 }
 
-/** Watches for the deadline, for the client to disconnect and for the process to end. */
-export function limitTurn({ clock, deadlineMs, gone, stopping }: WatchedEvents): TurnLimits {
+/** Watches for the deadline, for the client to disconnect, for its user and for the process to end. */
+export function limitTurn({
+  clock,
+  deadlineMs,
+  gone,
+  stopping,
+  stopped,
+}: WatchedEvents): TurnLimits {
   const ended = new AbortController();
   const released = new AbortController();
   const unwatch: (() => void)[] = [];
@@ -31,7 +39,8 @@ export function limitTurn({ clock, deadlineMs, gone, stopping }: WatchedEvents):
     unwatch.push(() => signal.removeEventListener('abort', end));
   };
   for (const signal of gone) watch(signal, clientGone);
-  if (stopping) watch(stopping, stopped);
+  if (stopping) watch(stopping, processEnds);
+  if (stopped) watch(stopped, stoppedByUser);
   clock.sleep(deadlineMs, released.signal).then(
     () => ended.abort(deadlineExceeded(deadlineMs)),
     () => undefined, // released
@@ -56,6 +65,10 @@ function clientGone(): AppError {
   return new AppError('SERVICE_UNAVAILABLE', 'the client is gone');
 }
 
-function stopped(): AppError {
+function stoppedByUser(): AppError {
+  return new AppError('SERVICE_UNAVAILABLE', 'you stopped this turn');
+}
+
+function processEnds(): AppError {
   return new AppError('SERVICE_UNAVAILABLE', 'the service is stopping: ask again');
 }

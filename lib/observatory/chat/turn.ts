@@ -6,10 +6,10 @@ import type { GatewayTransport } from '../../gateway/transport.ts';
 import { endTurn, type HistoryMessage } from '../../records/chat-turns.ts';
 import type { ObservatoryDeps } from '../observatory-deps.ts';
 import { askModel } from './ask-model.ts';
-import { type Emit, eventCodeOf } from './events.ts';
+import { type ChatSource, type Emit, eventCodeOf, type ToolExecution } from './events.ts';
 import { writeInstructions, writeMessages } from './instructions.ts';
-import { type ChatSource, findChatSources } from './sources.ts';
-import { type CallingDeps, callTool, type FinishedCall, type ToolExecution } from './tool-calls.ts';
+import { findChatSources } from './sources.ts';
+import { type CallingDeps, callTool, type FinishedCall } from './tool-calls.ts';
 
 export interface TurnDeps extends CallingDeps {
   observatory: ObservatoryDeps;

@@ -42,6 +42,7 @@ beforeEach(async () => {
 afterEach(() => chat.close());
 
 const storedTurn = async () => (await readMessages(database.db))[1];
+const mailed = { tool_call_id: 'call_mail', args: mailArguments };
 const typesOf = (events: { type: string }[]) => events.map(({ type }) => type);
 
 const stores = [
@@ -60,6 +61,7 @@ describe.each(stores)('a confirmation %s', (_name, inRedis) => {
 
   test('that is approved runs the tool, once, with what was shown', async () => {
     const server = await begin();
+    const expires_at = new Date(server.deps.clock.now() + 120_000).toISOString();
     const { client, confirm_id } = await chat.askForMail(server);
     expect(chat.mail.received).toHaveLength(0);
     const answer = await decide(server, confirm_id, true);
@@ -83,12 +85,14 @@ describe.each(stores)('a confirmation %s', (_name, inRedis) => {
       'done',
     ]);
     const of = { name: 'send_report_email', tool_call_id: 'call_mail' };
-    expect(events[2]).toEqual({ type: 'confirm_required', confirm_id, args: mailArguments, ...of });
+    const asked = { confirm_id, args: mailArguments, ...of };
+    expect(events[2]).toEqual({ type: 'confirm_required', ...asked, expires_at });
     expect(events[3]).toEqual({ type: 'tool_start', args: mailArguments, ...of });
     expect(events[4]).toMatchObject({
       ...of,
       success: true,
       result: expect.stringContaining('sent'),
+      decision: 'approved',
     });
     expect(chat.mail.received).toHaveLength(1);
     expect(JSON.parse(chat.mail.received[0]?.body ?? '')).toMatchObject({
@@ -98,7 +102,7 @@ describe.each(stores)('a confirmation %s', (_name, inRedis) => {
     expect(await storedTurn()).toMatchObject({
       status: 'completed',
       content: 'As you say.',
-      tool_calls: [{ tool_call_id: 'call_mail', args: mailArguments, success: true }],
+      tool_calls: [{ ...mailed, success: true, decision: 'approved' }],
     });
     await expectState({ server, redis }, confirm_id, 'approved');
     expect(chat.mail.received).toHaveLength(1);
@@ -118,11 +122,12 @@ describe.each(stores)('a confirmation %s', (_name, inRedis) => {
       success: false,
       duration_ms: 0,
       error: 'The person rejected this call. It did not run.',
+      decision: 'rejected',
     });
     expect(chat.mail.received).toHaveLength(0);
     expect(await storedTurn()).toMatchObject({
       status: 'completed',
-      tool_calls: [{ tool_call_id: 'call_mail', args: mailArguments, success: false }],
+      tool_calls: [{ ...mailed, success: false, decision: 'rejected' }],
     });
     await expectState({ server, redis }, confirm_id, 'rejected');
     // Our own words, which the model may trust.
@@ -143,7 +148,9 @@ describe.each(stores)('a confirmation %s', (_name, inRedis) => {
     await expectState({ server, redis }, confirm_id, 'expired');
     expect(await storedTurn()).toMatchObject({
       status: 'completed',
-      tool_calls: [{ success: false, error: expect.stringContaining('in time') }],
+      tool_calls: [
+        { success: false, error: expect.stringContaining('in time'), decision: 'expired' },
+      ],
     });
     expect(chat.mail.received).toHaveLength(0);
   });

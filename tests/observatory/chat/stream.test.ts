@@ -229,7 +229,7 @@ describe('tools', () => {
     scriptChat(chat.gateway, { calls }, { text: ['Much.'] });
     const { ended } = await askStream(chat.server, { question: 'Show logs.' });
     const end = (await ended).find((event) => event.type === 'tool_end');
-    const result = end && 'result' in end ? end.result : '';
+    const { result = '' } = end ?? {};
     expect(result).toMatch(/\[cut: \d+ more characters\]/);
     expect(result.length).toBeLessThanOrEqual(16_000);
     expect(JSON.parse(result).logs).toHaveLength(20);

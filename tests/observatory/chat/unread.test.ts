@@ -18,7 +18,7 @@ describe('an event stream', () => {
     ]);
 
   it('buffers 64 KiB and then waits for the client', async () => {
-    const stream = new ChatStream();
+    const stream = new ChatStream(new AbortController().signal);
     const { signal } = new AbortController();
     expect(await isSettled(stream.send(token(60_000), signal))).toBe(true);
     const second = stream.send(token(60_000), signal);
@@ -30,12 +30,22 @@ describe('an event stream', () => {
   });
 
   it('stops waiting when the turn ends', async () => {
-    const stream = new ChatStream();
+    const stream = new ChatStream(new AbortController().signal);
     const turn = new AbortController();
     const sent = stream.send(token(70_000), turn.signal);
     expect(await isSettled(sent)).toBe(false);
     turn.abort();
     await sent;
+  });
+
+  it('takes what it is given when the client left before it read anything', async () => {
+    const client = new AbortController();
+    const stream = new ChatStream(client.signal);
+    client.abort();
+    expect(stream.gone.aborted).toBe(true);
+    const { signal } = new AbortController();
+    expect(await isSettled(stream.send(token(70_000), signal))).toBe(true);
+    stream.close();
   });
 });
 

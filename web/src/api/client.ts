@@ -7,9 +7,17 @@ export type Schemas = components['schemas'];
 export class ApiError extends Error {
   readonly status: number;
   readonly requestId: string | null;
+  /** What kind of failure it is, where the server says so: `NOT_FOUND`. */
+  readonly code: string | null;
 
-  constructor(message: string, status: number, requestId: string | null) {
+  constructor(
+    message: string,
+    status: number,
+    requestId: string | null,
+    code: string | null = null,
+  ) {
     super(message);
+    this.code = code;
     this.status = status;
     this.requestId = requestId;
   }
@@ -21,9 +29,10 @@ const throwErrors: Middleware = {
     if (response.ok) return;
     const body: unknown = await response.json().catch(() => null);
     throw new ApiError(
-      messageIn(body) ?? `the server answered ${response.status}`,
+      textIn(body, 'message') ?? `the server answered ${response.status}`,
       response.status,
       response.headers.get('X-Request-ID'),
+      textIn(body, 'code'),
     );
   },
   onError() {
@@ -31,11 +40,12 @@ const throwErrors: Middleware = {
   },
 };
 
-function messageIn(body: unknown): string | null {
+/** A field of the error; an error that is a text is its own message. */
+function textIn(body: unknown, field: 'message' | 'code'): string | null {
   const { error } = Object(body) as { error?: unknown };
-  const message =
-    typeof error === 'string' ? error : (Object(error) as { message?: unknown }).message;
-  return typeof message === 'string' ? message : null;
+  if (typeof error === 'string') return field === 'message' ? error : null;
+  const value = (Object(error) as Record<string, unknown>)[field];
+  return typeof value === 'string' ? value : null;
 }
 
 /** Asks the server that the page is from. The browser adds the session cookie. */

@@ -1,4 +1,11 @@
-import { CubeIcon, FileTextIcon, HomeIcon, ListBulletIcon } from '@radix-ui/react-icons';
+import {
+  ChatBubbleIcon,
+  CubeIcon,
+  FileTextIcon,
+  HomeIcon,
+  ListBulletIcon,
+  MagnifyingGlassIcon,
+} from '@radix-ui/react-icons';
 
 /** The pages of the navigation and of the command palette. */
 export const places = [
@@ -6,4 +13,6 @@ export const places = [
   { to: '/runs', label: 'Runs', icon: ListBulletIcon },
   { to: '/repositories', label: 'Repositories', icon: CubeIcon },
   { to: '/logs', label: 'Logs', icon: FileTextIcon },
+  { to: '/search', label: 'Search', icon: MagnifyingGlassIcon },
+  { to: '/chat', label: 'Chat', icon: ChatBubbleIcon },
 ] as const;

@@ -1,0 +1,184 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import {
+  findViolations,
+  hasChromium,
+  type PageWorld,
+  startPageWorld,
+  type Window,
+} from '../support/page.ts';
+import { insertLog, insertResult, insertRun, sql } from '../support/records.ts';
+
+const HOSTILE = '<img src=x onerror="document.title=1"> <mark>zebra</mark> \u202Egpj.exe';
+
+describe.skipIf(!hasChromium)('searching (skipped without /usr/bin/chromium)', () => {
+  let world: PageWorld;
+  let window: Window;
+  let run: number;
+
+  beforeAll(async () => {
+    world = await startPageWorld();
+    const { db } = world.database;
+    run = await insertRun(db, { status: 'completed', total_repos: 1, failed: 1 });
+    await insertResult(db, run, 'acme/widgets', {
+      status: 'failed',
+      error_message: 'fatal: the lighthouse is dark',
+    });
+    await insertLog(db, {
+      run_id: run,
+      level: 'error',
+      repository: 'acme/widgets',
+      message: 'clone of the lighthouse failed',
+    });
+    await insertLog(db, { level: 'info', message: 'the lighthouse was looked at by nobody' });
+    await insertLog(db, { run_id: run, level: 'warn', message: HOSTILE });
+    await insertLog(db, {
+      run_id: run,
+      level: 'info',
+      message: `${'lorem '.repeat(500)} needleword ${'x'.repeat(10_000)}`,
+    });
+    // Postgres has not looked at the rows yet, and full text depends on no statistics.
+    await sql(db, 'ANALYZE');
+  });
+  afterAll(() => world.close());
+  beforeEach(async () => {
+    window = await world.openWindow();
+    await window.logIn();
+  });
+  afterEach(() => window.context.close());
+
+  const results = () => window.page.getByRole('list', { name: 'Results' }).getByRole('listitem');
+  const ask = async (words: string) => {
+    await window.page.getByLabel('Words to find').fill(words);
+    await window.page.keyboard.press('Enter');
+  };
+
+  it('says what can be found before anything is asked', async () => {
+    const { open, page } = window;
+    await open('/app/search');
+    await page.getByRole('heading', { name: 'Search everything that was recorded' }).waitFor();
+    await page.getByText('finds both words, in any form').waitFor();
+  });
+
+  it('finds by Enter, marks the words, and keeps the question in the address', async () => {
+    const { open, page } = window;
+    await open('/app/search');
+    await ask('lighthouse -nobody');
+    await results().first().waitFor();
+    expect(await results().count()).toBe(2);
+    expect(await results().locator('mark').allTextContents()).toEqual(['lighthouse', 'lighthouse']);
+    expect(new URL(page.url()).searchParams.get('q')).toBe('lighthouse -nobody');
+    await page.reload();
+    await results().first().waitFor();
+    expect(await results().count()).toBe(2);
+    expect(await page.getByLabel('Words to find').inputValue()).toBe('lighthouse -nobody');
+  });
+
+  it('counts the kinds of results, and shows one of them by the address', async () => {
+    const { open, page } = window;
+    await open('/app/search?q=lighthouse');
+    await page.getByRole('radio', { name: 'All (3)' }).waitFor({ state: 'attached' });
+    await page.getByRole('radio', { name: 'Answers (0)' }).waitFor({ state: 'attached' });
+    await page.getByText('Results (1)').click();
+    await page.waitForURL(/type=backup_result/);
+    await expect.poll(() => results().count()).toBe(1);
+    await page.reload();
+    await results().getByText('the lighthouse is dark').waitFor();
+    expect(await results().count()).toBe(1);
+    await page.getByRole('radio', { name: 'Logs (2)' }).waitFor({ state: 'attached' });
+    expect(await page.getByRole('radio', { name: 'Results (1)' }).isChecked()).toBe(true);
+    await page.goBack();
+    await expect.poll(() => results().count()).toBe(3);
+  });
+
+  it('leads from a result to its run, and from a log of no run to the logs', async () => {
+    const { open, page } = window;
+    await open('/app/search?q=%22lighthouse+is+dark%22');
+    await page.getByRole('link', { name: `Result of acme/widgets in run #${run}` }).click();
+    await page.getByRole('heading', { name: `Run #${run}`, level: 1 }).waitFor();
+    await open('/app/search?q=looked+nobody');
+    await results().getByRole('link').click();
+    await page.getByRole('heading', { name: 'Logs', level: 1 }).waitFor();
+  });
+
+  it('shows the part of a long line that was found', async () => {
+    const { open } = window;
+    await open('/app/search?q=needleword');
+    await results().locator('mark', { hasText: 'needleword' }).waitFor();
+    const [shown = ''] = await results().allTextContents();
+    expect(shown.length).toBeLessThan(1_000);
+  });
+
+  it('says in plain words why the answer may lack something', async () => {
+    const { open, page } = window;
+    await open('/app/search?q=lighthouse');
+    await page.getByRole('note').getByText('Only words were compared.').waitFor();
+    expect(await page.getByText('embedding generation').count()).toBe(0);
+  });
+
+  it('says when nothing was found', async () => {
+    const { open, page } = window;
+    await open('/app/search?q=xylophone');
+    await page.getByRole('heading', { name: 'Nothing found' }).waitFor();
+  });
+
+  it('shows what others wrote as text', async () => {
+    const { complaints, open, page } = window;
+    await open('/app/search?q=zebra');
+    await results().getByText('<img src=x onerror').waitFor();
+    // The mark is ours, around one word of the text.
+    expect(await results().locator('mark').allTextContents()).toEqual(['zebra']);
+    expect(await results().locator('img').count()).toBe(0);
+    expect(await page.title()).toBe('Search · Backup Observatory');
+    expect(complaints).toEqual([]);
+  });
+
+  it('shows the request of a failure', async () => {
+    const { open, page } = window;
+    await page.route('**/search', (route) =>
+      route.request().method() === 'POST'
+        ? route.continue({ postData: '{"query":' })
+        : route.continue(),
+    );
+    await open('/app/search?q=lighthouse');
+    await page.getByRole('alert').getByText('request').waitFor();
+  });
+
+  it('fits a phone, without scrolling sideways', async () => {
+    const { open, page } = window;
+    await page.setViewportSize({ width: 390, height: 800 });
+    await open('/app/search?q=needleword');
+    await results().first().waitFor();
+    const width = await page.evaluate<number>('document.documentElement.scrollWidth');
+    expect(width).toBeLessThanOrEqual(390);
+  });
+
+  it('is reached and used by keyboard alone', async () => {
+    const { page } = window;
+    await page.keyboard.press('Control+k');
+    await page.getByRole('textbox', { name: 'Go to' }).waitFor();
+    await page.keyboard.type('Search');
+    await page.getByRole('button', { name: 'Search', exact: true }).last().waitFor();
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Search', level: 1 }).waitFor();
+    await page.getByLabel('Words to find').focus();
+    await page.keyboard.type('"lighthouse is dark"');
+    await page.keyboard.press('Enter');
+    await results().first().waitFor();
+    expect(await results().count()).toBe(1);
+  });
+
+  describe.each(['light', 'dark'] as const)('in the %s theme', (colorScheme) => {
+    it.each(['/app/search', '/app/search?q=lighthouse'])(
+      '%s has no violation that axe finds',
+      async (place) => {
+        const { complaints, open, page } = window;
+        await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+        await open(place);
+        if (place.includes('q=')) await results().first().waitFor();
+        expect(await findViolations(page)).toEqual([]);
+        expect(complaints).toEqual([]);
+      },
+    );
+  });
+});

@@ -1,0 +1,107 @@
+import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
+import { EventSourceParserStream } from 'eventsource-parser/stream';
+import { api, body, type Schemas } from './client.ts';
+
+export type ChatEvent = Schemas['ChatEvent'];
+export type Message = Schemas['ChatMessage'];
+export type Session = Schemas['ChatSession'];
+
+/** A running turn, with its confirmation's end by the clock of this browser. */
+export type RunningTurn = Schemas['RunningChatTurn'];
+
+const SESSIONS_AT_ONCE = 50;
+const POLL_MS = 1_500;
+
+/** The conversations, the latest changed first. */
+export const sessions = infiniteQueryOptions({
+  queryKey: ['chat', 'sessions'],
+  queryFn: async ({ pageParam: page }) => {
+    const query = { page, limit: SESSIONS_AT_ONCE };
+    return (await body(api.GET('/sessions', { params: { query } }))).data;
+  },
+  initialPageParam: 1,
+  getNextPageParam: (last: readonly Session[], all) =>
+    last.length === SESSIONS_AT_ONCE ? all.length + 1 : undefined,
+});
+
+/** What is stored of a conversation, and which of its turns go on. */
+export interface Conversation {
+  messages: readonly Message[];
+  running: readonly RunningTurn[];
+  /** How far the server's clock is ahead, in milliseconds. */
+  clockOffset: number;
+}
+
+/** The newest messages of a conversation; asked again while a turn of it runs. */
+export const conversation = (id: string, limit: number) =>
+  queryOptions({
+    queryKey: ['chat', 'conversation', id, limit],
+    queryFn: async ({ client, queryKey, signal }): Promise<Conversation> => {
+      // In this order: what runs no longer is then among the messages.
+      const answer = await api.GET('/chat/turns', {
+        params: { query: { session_id: id } },
+        signal,
+      });
+      const running = answer.data?.data ?? [];
+      const clockOffset = readClockOffset(answer.response);
+      const before = client.getQueryData<Conversation>(queryKey);
+      if (before && before.running.length > 0 && isSame(before.running, running)) {
+        return { ...before, running, clockOffset };
+      }
+      const { data: messages } = await body(
+        api.GET('/sessions/{id}/messages', {
+          params: { path: { id }, query: { limit } },
+          signal,
+        }),
+      );
+      return { messages, running, clockOffset };
+    },
+    refetchInterval: ({ state }) => ((state.data?.running.length ?? 0) > 0 ? POLL_MS : false),
+  });
+
+function isSame(before: readonly RunningTurn[], now: readonly RunningTurn[]): boolean {
+  const ids = (turns: readonly RunningTurn[]) => turns.map(({ request_id }) => request_id).join();
+  return ids(before) === ids(now);
+}
+
+export interface AskedStream {
+  events: AsyncIterable<ChatEvent>;
+  clockOffset: number;
+}
+
+/** Asks a question whose turn goes on if this page is left. */
+export async function askChat(
+  asked: { session: string; requestId: string; question: string },
+  signal: AbortSignal,
+): Promise<AskedStream> {
+  const { data, response } = await api.POST('/chat/stream', {
+    body: { session_id: asked.session, question: asked.question, survives_disconnect: true },
+    headers: { 'X-Request-ID': asked.requestId },
+    parseAs: 'stream',
+    signal,
+  });
+  if (!data) throw new Error('the answer has no body');
+  return { events: readEvents(data), clockOffset: readClockOffset(response) };
+}
+
+async function* readEvents(bytes: ReadableStream<Uint8Array>): AsyncGenerator<ChatEvent> {
+  const reader = bytes
+    .pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>)
+    .pipeThrough(new EventSourceParserStream())
+    .getReader();
+  try {
+    for (let read = await reader.read(); !read.done; read = await reader.read()) {
+      yield JSON.parse(read.value.data) as ChatEvent;
+    }
+  } finally {
+    await reader.cancel().catch(() => undefined);
+  }
+}
+
+/** Less is only that the header has no fractions of a second. */
+const MIN_OFFSET_MS = 2_000;
+
+function readClockOffset({ headers }: Response): number {
+  const offset = Date.parse(headers.get('Date') ?? '') - Date.now();
+  return Math.abs(offset) >= MIN_OFFSET_MS ? offset : 0;
+}

@@ -1,0 +1,132 @@
+import { Anchor, Button, Stack, VisuallyHidden } from '@mantine/core';
+import { notifications } from '@mantine/notifications';
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { useEffect, useMemo, useState, useSyncExternalStore } from 'react';
+import { conversation } from '../../api/chat.ts';
+import { ApiError, api } from '../../api/client.ts';
+import { Empty } from '../../parts/empty.tsx';
+import { Failure, Loaded } from '../../parts/loading.tsx';
+import { Composer } from './composer.tsx';
+import { ConfirmationDialog } from './confirmation-dialog.tsx';
+import type { LiveTurns } from './live-turns.ts';
+import { readTurns, type Turn } from './turn.ts';
+import { TurnView } from './turn-view.tsx';
+import { useFollowEnd } from './use-follow-end.ts';
+
+const MESSAGES = 100;
+/** As many as the server gives at once. */
+const MAX_MESSAGES = 500;
+
+interface ConversationViewProps {
+  session: string;
+  turns: LiveTurns;
+}
+
+/** The turns of a conversation: those that are stored, then those that were asked here. */
+export function ConversationView({ session, turns }: ConversationViewProps) {
+  const [limit, setLimit] = useState(MESSAGES);
+  const live = useSyncExternalStore(turns.subscribe, () => turns.of(session));
+  const isStreaming = live.some(({ state }) => state === 'running');
+  const query = useQuery({ ...conversation(session, limit), enabled: !isStreaming });
+  const liveIds = new Set(live.map(({ requestId }) => requestId));
+  const stored = useMemo(() => (query.data ? readTurns(query.data) : []), [query.data]);
+  const all = [...stored.filter(({ requestId }) => !liveIds.has(requestId)), ...live];
+  const running = all.findLast(({ state }) => state === 'running');
+  const ask = (question: string) => void turns.ask(session, question);
+  const askAgain = ({ question, requestId }: Turn) => {
+    turns.forget(session, requestId);
+    ask(question);
+  };
+  const end = useFollowEnd(all);
+
+  // A first question that was refused has begun no conversation.
+  const isUnknown = query.error instanceof ApiError && query.error.status === 404;
+  if (isUnknown && live.length === 0) {
+    return (
+      <Empty title="There is no such conversation">
+        It may have been deleted.{' '}
+        <Anchor component={Link} to="/chat">
+          Begin another one
+        </Anchor>
+        .
+      </Empty>
+    );
+  }
+  return (
+    <Stack gap="lg">
+      {(query.data?.messages.length ?? 0) >= limit && limit < MAX_MESSAGES && (
+        <Button variant="subtle" onClick={() => setLimit(MAX_MESSAGES)}>
+          Show earlier messages
+        </Button>
+      )}
+      {live.length === 0 && <Loaded query={query}>{() => null}</Loaded>}
+      {live.length > 0 && query.error && !isUnknown && <Failure error={query.error} />}
+      {all.map((turn) => (
+        <TurnView
+          key={turn.requestId}
+          turn={turn}
+          isLive={liveIds.has(turn.requestId)}
+          onAskAgain={running ? undefined : askAgain}
+        />
+      ))}
+      <VisuallyHidden role="status">{describe(all.at(-1))}</VisuallyHidden>
+      <Pending turns={all} />
+      <Composer onAsk={ask} onStop={running && (() => void stop(session, running.requestId))} />
+      <div ref={end} />
+    </Stack>
+  );
+}
+
+/** What a screen reader hears of a turn, which does not read every piece of its answer. */
+function describe(turn: Turn | undefined): string {
+  if (turn === undefined) return '';
+  if (turn.confirmation !== null) return 'The answer waits for your approval.';
+  const words = {
+    running: 'Answering.',
+    completed: 'Answered.',
+    failed: 'The answer failed.',
+    lost: 'There is no answer.',
+  };
+  return words[turn.state];
+}
+
+/** Asks for the approval that a turn waits for, unless the person has put it off. */
+function Pending({ turns }: { turns: readonly Turn[] }) {
+  const found = turns.findLast(({ confirmation }) => confirmation !== null)?.confirmation ?? null;
+  const [closed, setClosed] = useState<string | null>(null);
+  const [now, setNow] = useState(Date.now);
+  useEffect(() => {
+    if (found === null) return;
+    setNow(Date.now());
+    const timer = setInterval(() => setNow(Date.now()), 500);
+    return () => clearInterval(timer);
+  }, [found]);
+  if (found === null || now >= found.expiresAt) return null;
+  if (closed === found.id) {
+    return (
+      <Button variant="light" color="orange" onClick={() => setClosed(null)}>
+        Decide about {found.name}
+      </Button>
+    );
+  }
+  return (
+    <ConfirmationDialog
+      key={found.id}
+      confirmation={found}
+      secondsLeft={Math.ceil((found.expiresAt - now) / 1000)}
+      onClose={() => setClosed(found.id)}
+    />
+  );
+}
+
+async function stop(session_id: string, request_id: string): Promise<void> {
+  try {
+    await api.POST('/chat/stop', { body: { session_id, request_id } });
+  } catch (error) {
+    // It has ended by itself.
+    if (error instanceof ApiError && error.status === 404) return;
+    const { message } = error as Error;
+    notifications.show({ color: 'red', title: 'The answer goes on', message });
+  }
+}

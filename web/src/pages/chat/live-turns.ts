@@ -1,0 +1,92 @@
+import { askChat } from '../../api/chat.ts';
+import { ApiError } from '../../api/client.ts';
+import { randomUuid } from './random-uuid.ts';
+import { applyEvent, newTurn, type Turn } from './turn.ts';
+
+const none: readonly Turn[] = [];
+
+/**
+ * The turns that were asked on this page, by conversation. What they stream is shown once for each frame of the
+ * browser, however many pieces come.
+ */
+export class LiveTurns {
+  readonly #turns = new Map<string, readonly Turn[]>();
+  readonly #listeners = new Set<() => void>();
+  readonly #streams = new Set<AbortController>();
+  readonly #onStored: () => void;
+  #isShowing = false;
+
+  /** `onStored` is called when a question has been stored, and when its answer has. */
+  constructor(onStored: () => void) {
+    this.#onStored = onStored;
+  }
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  };
+
+  /** The turns of a conversation, in their order. */
+  of(session: string): readonly Turn[] {
+    return this.#turns.get(session) ?? none;
+  }
+
+  async ask(session: string, question: string): Promise<void> {
+    const requestId = randomUuid();
+    const askedAt = new Date().toISOString();
+    const leaving = new AbortController();
+    this.#streams.add(leaving);
+    this.#set(session, [...this.of(session), newTurn({ requestId, question, askedAt })]);
+    const change = (to: (turn: Turn) => Turn) =>
+      this.#set(
+        session,
+        this.of(session).map((turn) => (turn.requestId === requestId ? to(turn) : turn)),
+      );
+    try {
+      const asked = { session, requestId, question };
+      const { events, clockOffset } = await askChat(asked, leaving.signal);
+      this.#onStored();
+      for await (const event of events) change((turn) => applyEvent(turn, event, clockOffset));
+    } catch (error) {
+      if (error instanceof ApiError) {
+        const { message, code } = error;
+        change((turn) => ({ ...turn, state: 'failed', failure: { message, code, requestId } }));
+      }
+    }
+    this.#streams.delete(leaving);
+    // A stream that broke off: the turn goes on, and is found again by its conversation.
+    const left = this.of(session).filter(
+      (turn) => turn.requestId !== requestId || turn.state !== 'running',
+    );
+    this.#set(session, left);
+    this.#show();
+    this.#onStored();
+  }
+
+  /** Forgets what was shown of a failed turn before it is asked again. */
+  forget(session: string, requestId: string): void {
+    this.#set(
+      session,
+      this.of(session).filter((turn) => turn.requestId !== requestId),
+    );
+  }
+
+  /** Stops listening. The turns go on. */
+  leave(): void {
+    for (const stream of this.#streams) stream.abort();
+  }
+
+  #set(session: string, turns: readonly Turn[]): void {
+    this.#turns.set(session, turns);
+    if (this.#isShowing) return;
+    this.#isShowing = true;
+    // There are no frames while the page is in the background.
+    if (document.hidden) this.#show();
+    else requestAnimationFrame(this.#show);
+  }
+
+  readonly #show = (): void => {
+    this.#isShowing = false;
+    for (const listener of this.#listeners) listener();
+  };
+}

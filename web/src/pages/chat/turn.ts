@@ -1,0 +1,185 @@
+import type { ChatEvent, Conversation, Message } from '../../api/chat.ts';
+import type { Schemas } from '../../api/client.ts';
+
+/** What the person is asked to approve. */
+export interface Confirmation {
+  id: string;
+  name: string;
+  args: Record<string, unknown>;
+  callId: string;
+  /** By the clock of this browser, in milliseconds. */
+  expiresAt: number;
+}
+
+/** A tool call of a turn, as its card shows it. */
+export interface Call {
+  id: string;
+  name: string;
+  args: Record<string, unknown>;
+  state: 'waiting' | 'running' | 'done' | 'failed';
+  durationMs: number | null;
+  /** The result, or why there is none. */
+  outcome: string | null;
+  decision: 'approved' | 'rejected' | 'expired' | null;
+}
+
+export interface TurnFailure {
+  message: string;
+  code: string | null;
+  requestId: string | null;
+}
+
+/** A question and what became of it. */
+export interface Turn {
+  requestId: string;
+  /** Empty if it is older than the messages that are shown. */
+  question: string;
+  askedAt: string;
+  /** `lost`: nothing answers it any more. */
+  state: 'running' | 'completed' | 'failed' | 'lost';
+  text: string;
+  calls: readonly Call[];
+  sources: readonly Schemas['ChatSource'][];
+  confirmation: Confirmation | null;
+  failure: TurnFailure | null;
+  /** How often the model was asked. */
+  iteration: number;
+}
+
+export function newTurn(asked: Pick<Turn, 'requestId' | 'question' | 'askedAt'>): Turn {
+  return {
+    ...asked,
+    state: 'running',
+    text: '',
+    calls: [],
+    sources: [],
+    confirmation: null,
+    failure: null,
+    iteration: 0,
+  };
+}
+
+/** The turn after one event of its stream. */
+export function applyEvent(turn: Turn, event: ChatEvent, clockOffset: number): Turn {
+  switch (event.type) {
+    case 'info':
+      return { ...turn, sources: event.sources };
+    case 'agent_reasoning':
+      return { ...turn, iteration: event.iteration };
+    case 'token':
+      return { ...turn, text: turn.text + event.text };
+    case 'confirm_required': {
+      const confirmation = readConfirmation(event, clockOffset);
+      return withCall({ ...turn, confirmation }, waitingCall(confirmation));
+    }
+    case 'tool_start': {
+      const { tool_call_id: id, name, args } = event;
+      const call: Call = { ...newCall, id, name, args, state: 'running' };
+      return withCall({ ...turn, confirmation: null }, call);
+    }
+    case 'tool_end': {
+      const { tool_call_id: id, name, success, duration_ms, result, error, decision } = event;
+      const args = turn.calls.findLast((call) => call.id === id)?.args ?? {};
+      return withCall(
+        { ...turn, confirmation: null },
+        {
+          id,
+          name,
+          args,
+          state: success ? 'done' : 'failed',
+          durationMs: duration_ms,
+          outcome: result ?? error ?? '',
+          decision: decision ?? null,
+        },
+      );
+    }
+    case 'error': {
+      const { message, code, request_id } = event;
+      return { ...turn, failure: { message, code, requestId: request_id } };
+    }
+    case 'done':
+      return {
+        ...turn,
+        confirmation: null,
+        state: turn.failure === null ? 'completed' : 'failed',
+      };
+    default:
+      // A newer server may say more.
+      return turn;
+  }
+}
+
+const newCall = { durationMs: null, outcome: null, decision: null } as const;
+
+/** Puts a call in the place of the same one that has not ended, or behind all others. */
+function withCall(turn: Turn, call: Call): Turn {
+  const at = turn.calls.findLastIndex(
+    ({ id, state }) => id === call.id && (state === 'waiting' || state === 'running'),
+  );
+  const calls = at < 0 ? [...turn.calls, call] : turn.calls.with(at, call);
+  return { ...turn, calls };
+}
+
+function readConfirmation(asked: Schemas['ChatConfirmation'], clockOffset: number): Confirmation {
+  const { confirm_id: id, name, args, tool_call_id: callId, expires_at } = asked;
+  return { id, name, args, callId, expiresAt: Date.parse(expires_at) - clockOffset };
+}
+
+function waitingCall({ callId: id, name, args }: Confirmation): Call {
+  return { ...newCall, id, name, args, state: 'waiting' };
+}
+
+/** The turns of a conversation as it is stored. */
+export function readTurns({ messages, running, clockOffset }: Conversation): Turn[] {
+  const turns: Turn[] = [];
+  for (const message of messages) {
+    const { role, request_id: requestId, content, created_at: askedAt } = message;
+    if (role === 'user') {
+      turns.push({ ...newTurn({ requestId, question: content, askedAt }), state: 'lost' });
+      continue;
+    }
+    const at = turns.findLastIndex((turn) => turn.requestId === requestId && turn.state === 'lost');
+    const answered = readAnswer(
+      turns[at] ?? newTurn({ requestId, question: '', askedAt }),
+      message,
+    );
+    if (at < 0) turns.push(answered);
+    else turns[at] = answered;
+  }
+  return turns.map((turn) => {
+    const found = running.find(({ request_id }) => request_id === turn.requestId);
+    if (turn.state !== 'lost' || !found) return turn;
+    const live: Turn = { ...turn, state: 'running' };
+    if (found.confirmation === null) return live;
+    const confirmation = readConfirmation(found.confirmation, clockOffset);
+    return withCall({ ...live, confirmation }, waitingCall(confirmation));
+  });
+}
+
+function readAnswer(turn: Turn, { content, status, tool_calls, request_id }: Message): Turn {
+  const isFailed = status === 'failed';
+  return {
+    ...turn,
+    state: isFailed ? 'failed' : 'completed',
+    text: content,
+    calls: tool_calls.map(readCall),
+    failure: isFailed
+      ? { message: 'This turn ended before its answer did.', code: null, requestId: request_id }
+      : null,
+  };
+}
+
+/** A stored call. Other programs write that table too, so that any field may be missing. */
+function readCall(stored: Partial<Record<string, unknown>>, index: number): Call {
+  const { tool_call_id, name, args, success, duration_ms, result, error, decision } = stored;
+  const known = (['approved', 'rejected', 'expired'] as const).find((it) => it === decision);
+  return {
+    id: String(tool_call_id ?? index),
+    name: String(name ?? 'tool'),
+    args: Object(args) as Record<string, unknown>,
+    state: success === true ? 'done' : 'failed',
+    durationMs: typeof duration_ms === 'number' ? duration_ms : null,
+    outcome: String(result ?? error ?? ''),
+    decision: known ?? null,
+  };
+}

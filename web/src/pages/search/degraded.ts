@@ -1,0 +1,23 @@
+/** The server's reasons that say what the reader can do in words that only an operator knows. */
+const reasons: readonly (readonly [string, string])[] = [
+  [
+    'no embedding generation is active',
+    'Only words were compared. Similar spellings and meanings are found too once vectors are built, as docs/search.md describes.',
+  ],
+  [
+    'the database has no vector extension',
+    'Only words were compared: the database cannot store vectors, which find similar spellings and meanings.',
+  ],
+];
+
+/** Says in plain words what a search left out. */
+export function explainDegraded(reason: string): string {
+  const plain = reasons.find(([known]) => reason.startsWith(known));
+  if (!plain) return sentence(reason);
+  const rest = reason.slice(plain[0].length).replace(/^; /, '');
+  return rest === '' ? plain[1] : `${plain[1]} ${sentence(rest)}`;
+}
+
+function sentence(text: string): string {
+  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}.`;
+}

@@ -1,0 +1,79 @@
+import { Anchor, Title, Typography } from '@mantine/core';
+import { memo, type ReactNode } from 'react';
+import parse, { type Components } from 'react-markdown';
+import remarkGfm from 'remark-gfm';
+import classes from './markdown.module.css';
+import { safeAddress } from './safe-address.ts';
+import { splitMarkdown } from './split-markdown.ts';
+
+/** Markdown that others wrote: no HTML, no images, and links only where `safeAddress` lets them lead. */
+export function Markdown({ text }: { text: string }) {
+  return (
+    <Typography className={classes.markdown}>
+      {splitMarkdown(text).map((part, index) => (
+        // A part never changes its place.
+        // biome-ignore lint/suspicious/noArrayIndexKey: see above
+        <Part key={index} text={part} />
+      ))}
+    </Typography>
+  );
+}
+
+/** Nested so deeply that it would take the parser, or the browser, too far. */
+const tooDeep = /^(?:[ \t]*(?:>|[-*+](?=[ \t])|\d{1,9}[.)](?=[ \t]))){20}/m;
+
+const Part = memo(function Part({ text }: { text: string }) {
+  if (tooDeep.test(text)) return <pre className={classes.plain}>{text}</pre>;
+  return parse({
+    children: text,
+    remarkPlugins: [remarkGfm],
+    components,
+    // Links and images are checked where they are shown.
+    urlTransform: (address) => address,
+  });
+});
+
+/** A link, or its text and address if it may not lead there. */
+function Reference({ to, children }: { to: string | undefined; children: ReactNode }) {
+  const address = safeAddress(to);
+  if (address === null) {
+    return (
+      <bdi>
+        {children}
+        {to === undefined || to.startsWith('#') ? null : ` (${to.slice(0, 200)})`}
+      </bdi>
+    );
+  }
+  return (
+    <Anchor inherit href={address} rel="noopener noreferrer" target="_blank">
+      <bdi>{children}</bdi>
+    </Anchor>
+  );
+}
+
+/** Below the title of the page, whatever level the writer chose. */
+const heading =
+  (size: 'h4' | 'h5' | 'h6'): Components['h1'] =>
+  ({ children }) => (
+    <Title order={2} size={size}>
+      {children}
+    </Title>
+  );
+
+const components: Components = {
+  h1: heading('h4'),
+  h2: heading('h4'),
+  h3: heading('h5'),
+  h4: heading('h5'),
+  h5: heading('h6'),
+  h6: heading('h6'),
+  a: ({ href, children }) => <Reference to={href}>{children}</Reference>,
+  img: ({ src, alt }) => (
+    <Reference to={typeof src === 'string' ? src : undefined}>{alt || 'image'}</Reference>
+  ),
+  code: ({ children }) => (
+    <code>
+      <bdi>{children}</bdi>
+    </code>
+  ),
+};

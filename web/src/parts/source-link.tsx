@@ -1,0 +1,45 @@
+import { Anchor, type AnchorProps } from '@mantine/core';
+import { createLink } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import type { Schemas } from '../api/client.ts';
+
+/** What is known of a record that a search found. */
+export type Source = Pick<Schemas['SearchResult'], 'source_type' | 'metadata'>;
+
+const PlaceLink = createLink((props: AnchorProps) => (
+  <Anchor inherit style={{ overflowWrap: 'anywhere' }} {...props} />
+));
+
+interface SourceLinkProps {
+  of: Source;
+  children: ReactNode;
+}
+
+/**
+ * Leads to the place of a found record: logs and results to their run, answers to their conversation. Plain text
+ * if it has none.
+ */
+export function SourceLink({ of: { source_type, metadata }, children }: SourceLinkProps) {
+  const { run_id, session_id, repository } = metadata;
+  if (typeof run_id === 'number') {
+    return (
+      <PlaceLink to="/runs/$id" params={{ id: String(run_id) }}>
+        {children}
+      </PlaceLink>
+    );
+  }
+  if (typeof session_id === 'string') {
+    return (
+      <PlaceLink to="/chat/$session" params={{ session: session_id }}>
+        {children}
+      </PlaceLink>
+    );
+  }
+  if (source_type !== 'execution_log') return children;
+  const isNamed = typeof repository === 'string' && repository !== '';
+  return (
+    <PlaceLink to="/logs" search={isNamed ? { text: repository } : {}}>
+      {children}
+    </PlaceLink>
+  );
+}
