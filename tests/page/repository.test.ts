@@ -148,7 +148,7 @@ describe.skipIf(!hasChromium)(
       await page.getByLabel('The cause, and what was done').fill(`It was moved. ${HOSTILE}`);
       await page.getByRole('button', { name: 'Record', exact: true }).click();
       await page.getByText('Put the folder back').waitFor();
-      await page.getByText(HOSTILE).waitFor();
+      await page.getByRole('alert').getByText(HOSTILE).waitFor();
     });
 
     it.each(['light', 'dark'] as const)('have no violation that axe finds, %s', async (theme) => {

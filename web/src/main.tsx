@@ -26,7 +26,12 @@ const resolveVariables: CSSVariablesResolver = () => ({
 });
 
 // The head of a dialog is no second banner of the page.
-const dialog = { defaultProps: { attributes: { header: { role: 'none' } } } };
+const dialog = {
+  defaultProps: {
+    attributes: { header: { role: 'none' } },
+    closeButtonProps: { 'aria-label': 'Close' },
+  },
+};
 
 const theme = createTheme({
   primaryColor: 'teal',

@@ -1,0 +1,90 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { hasChromium, type PageWorld, startPageWorld, type Window } from '../support/page.ts';
+import { insertLog, insertRun, sql } from '../support/records.ts';
+
+describe.skipIf(!hasChromium)('the live log (skipped without /usr/bin/chromium)', () => {
+  let world: PageWorld;
+  let window: Window;
+  let run: number;
+
+  const write = (message: string, row: Record<string, string | number> = {}) =>
+    insertLog(world.database.db, { run_id: run, message, level: 'info', ...row });
+
+  beforeAll(async () => {
+    world = await startPageWorld();
+    run = await insertRun(world.database.db, { status: 'completed' });
+  });
+  afterAll(() => world.close());
+  beforeEach(async () => {
+    window = await world.openWindow();
+    await window.logIn();
+  });
+  afterEach(() => window.context.close());
+
+  const log = () => window.page.getByRole('log');
+  const waitUntilLive = () => window.page.getByText('Live', { exact: true }).waitFor();
+
+  it('goes on after the server was away, and misses nothing', async () => {
+    const { open, page } = window;
+    await write('before the restart');
+    await open('/app/logs');
+    await waitUntilLive();
+    await log().getByText('before the restart').waitFor();
+    await world.restart(async () => {
+      await page.getByText('Connection lost, trying again…').waitFor();
+      await write('while the server was away');
+    });
+    await log().getByText('while the server was away').waitFor();
+    await waitUntilLive();
+    await write('after the restart');
+    await log().getByText('after the restart').waitFor();
+  });
+
+  it('waits while it is paused, and then shows what came meanwhile', async () => {
+    const { open, page } = window;
+    await open('/app/logs');
+    await waitUntilLive();
+    await write('the last line that was read');
+    await log().getByText('the last line that was read').waitFor();
+    await page.getByRole('button', { name: 'Pause' }).click();
+    await write('a line that waits');
+    await page.getByRole('button', { name: 'Go on (1 new)' }).click();
+    await log().getByText('a line that waits').waitFor();
+  });
+
+  it('shows old and new lines of one run, of one repository, and with certain words', async () => {
+    const other = await insertRun(world.database.db, { status: 'completed' });
+    const { open } = window;
+    await write('old line of this run', { repository: 'acme/api' });
+    await write('old line of another run', { run_id: other, repository: 'acme/web' });
+    const shown = async (address: string, news: string) => {
+      await open(`/app/logs?${address}`);
+      await waitUntilLive();
+      await log().getByText('old line of this run').waitFor();
+      await write(`${news} of another run`, { run_id: other, repository: 'acme/web' });
+      await write(`${news} of this run`, { repository: 'acme/api' });
+      await log().getByText(`${news} of this run`).waitFor();
+      expect(await log().getByText('of another run').count()).toBe(0);
+    };
+    await shown(`run=${run}`, 'first');
+    await shown('repository=ACME/api', 'second');
+    await shown('text=this%20run', 'third');
+  });
+
+  it('holds thousands of lines, few of them in the document, and leads to older ones', async () => {
+    const { open, page } = window;
+    await sql(
+      world.database.db,
+      `INSERT INTO execution_logs (run_id, level, message)
+       SELECT ${run}, 'info', 'line number ' || n || ' of many' FROM generate_series(1, 3000) AS n`,
+    );
+    await open('/app/logs?text=many');
+    await waitUntilLive();
+    await log().getByText('line number 3000 of many').waitFor();
+    await page.getByRole('button', { name: 'Load older lines' }).click();
+    await log().focus();
+    await page.keyboard.press('Home');
+    await log().getByText('line number 2601 of many').waitFor();
+    expect(await log().getByText('of many').count()).toBeLessThan(200);
+  });
+});
