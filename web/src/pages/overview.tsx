@@ -6,6 +6,7 @@ import { lazy, Suspense } from 'react';
 import type { Schemas } from '../api/client.ts';
 import { metrics, overview as overviewQuery, toolResult } from '../api/queries.ts';
 import { Age } from '../parts/age.tsx';
+import { DayStrip } from '../parts/day-strip.tsx';
 import { NoBackups } from '../parts/empty.tsx';
 import { Figure } from '../parts/figure.tsx';
 import { formatBytes, formatCount, formatDuration } from '../parts/format.ts';
@@ -13,8 +14,8 @@ import { Loaded } from '../parts/loading.tsx';
 import { Page } from '../parts/page.tsx';
 import { RepositoryLink } from '../parts/repository-link.tsx';
 import { RunProgress } from '../parts/run-progress.tsx';
-import { RunStrip } from '../parts/run-strip.tsx';
-import { OutcomeBadge, outcomeOfState } from '../parts/status.tsx';
+import { OutcomeBadge, outcomeOfRun, outcomeOfState } from '../parts/status.tsx';
+import { BackUpNow } from './back-up-now.tsx';
 import { judge, type Run, type Verdict } from './verdict.ts';
 
 const DAYS = 90;
@@ -25,9 +26,11 @@ const SizeChart = lazy(() => import('../parts/size-chart.tsx'));
 
 export function OverviewPage() {
   const runs = useQuery(metrics(DAYS));
+  const overview = useQuery(overviewQuery);
+  const hasRepositories = (overview.data?.repositories.total ?? 0) > 0;
   return (
-    <Page title="Overview">
-      <Loaded query={useQuery(overviewQuery)} lines={6}>
+    <Page title="Overview" aside={hasRepositories && <BackUpNow target={null} />}>
+      <Loaded query={overview} lines={6}>
         {(overview) =>
           overview.repositories.total === 0 && overview.running === null ? (
             <NoBackups />
@@ -69,7 +72,14 @@ function Overview({ overview, runs }: { overview: Schemas['Overview']; runs: rea
         <Title order={2} size="h4">
           The last {DAYS} days
         </Title>
-        <RunStrip runs={runs} days={DAYS} />
+        <DayStrip
+          days={DAYS}
+          events={runs.map((run) => ({
+            at: run.started_at,
+            run: run.id,
+            outcome: outcomeOfRun(run),
+          }))}
+        />
       </Stack>
       <SimpleGrid cols={{ base: 1, lg: 2 }}>
         <Stack gap="xs">

@@ -5,11 +5,12 @@ import { lazy, Suspense } from 'react';
 import type { Schemas } from '../api/client.ts';
 import { history, type RepositoryPath, repository as repositoryQuery } from '../api/queries.ts';
 import { Age } from '../parts/age.tsx';
+import { DayStrip } from '../parts/day-strip.tsx';
 import { Figure } from '../parts/figure.tsx';
 import { formatBytes, formatCount } from '../parts/format.ts';
 import { Loaded } from '../parts/loading.tsx';
 import { Page } from '../parts/page.tsx';
-import { OutcomeBadge, outcomeOfState } from '../parts/status.tsx';
+import { OutcomeBadge, outcomeOfResult, outcomeOfState } from '../parts/status.tsx';
 import { BackUpNow } from './back-up-now.tsx';
 import { RepositoryArchive } from './repository-archive.tsx';
 import { RepositoryHistory } from './repository-history.tsx';
@@ -18,8 +19,8 @@ const SizesOverTime = lazy(async () => ({
   default: (await import('../parts/size-chart.tsx')).SizesOverTime,
 }));
 
-/** As many results as the chart shows. */
-const CHART_RESULTS = 200;
+const DAYS = 90;
+const SHOWN_RESULTS = 500;
 
 export function RepositoryPage() {
   const { owner, name } = useParams({ from: '/shell/repositories/$owner/$name' });
@@ -96,12 +97,7 @@ function RepositoryDetails({
         />
       </SimpleGrid>
       <RepositoryArchive path={path} />
-      <Stack gap="xs">
-        <Title order={2} size="h4">
-          Size over time
-        </Title>
-        <SizeOverTime path={path} />
-      </Stack>
+      <OverTime path={path} />
       <RepositoryHistory path={path} />
     </Stack>
   );
@@ -111,17 +107,41 @@ function describeFailures(count: number): string {
   return count === 1 ? 'The last backup failed' : `The last ${formatCount(count)} backups failed`;
 }
 
-function SizeOverTime({ path }: { path: RepositoryPath }) {
+/** Its days and its size, of as many results as fit one answer. */
+function OverTime({ path }: { path: RepositoryPath }) {
   return (
-    <Loaded query={useQuery(history(path, { page: 1, limit: CHART_RESULTS }))} lines={5}>
+    <Loaded query={useQuery(history(path, { page: 1, limit: SHOWN_RESULTS }))} lines={5}>
       {({ data }) => (
-        <Suspense fallback={<Skeleton height={220} />}>
-          <SizesOverTime
-            points={data
-              .filter(({ archive_size_bytes }) => archive_size_bytes > 0)
-              .map((result) => ({ at: result.created_at, bytes: result.archive_size_bytes }))}
-          />
-        </Suspense>
+        <>
+          <Stack gap="xs">
+            <Title order={2} size="h4">
+              The last {DAYS} days
+            </Title>
+            <DayStrip
+              days={DAYS}
+              events={data.toReversed().map((result) => ({
+                at: result.created_at,
+                run: result.run_id,
+                outcome: outcomeOfResult(result.status),
+              }))}
+            />
+            <Text size="sm" c="dimmed">
+              Days on which it was unchanged are empty.
+            </Text>
+          </Stack>
+          <Stack gap="xs">
+            <Title order={2} size="h4">
+              Size over time
+            </Title>
+            <Suspense fallback={<Skeleton height={220} />}>
+              <SizesOverTime
+                points={data
+                  .filter(({ archive_size_bytes }) => archive_size_bytes > 0)
+                  .map((result) => ({ at: result.created_at, bytes: result.archive_size_bytes }))}
+              />
+            </Suspense>
+          </Stack>
+        </>
       )}
     </Loaded>
   );

@@ -1,0 +1,60 @@
+import { Group, Tooltip, UnstyledButton } from '@mantine/core';
+import { useNavigate } from '@tanstack/react-router';
+import classes from './day-strip.module.css';
+import { countOf } from './format.ts';
+import type { Outcome } from './status.tsx';
+
+const DAY_MS = 86_400_000;
+const names = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' });
+
+/** Something that a run did at a time. */
+export interface Event {
+  at: string;
+  run: number;
+  outcome: Outcome;
+}
+
+interface Day {
+  name: string;
+  count: number;
+  /** The event to look at: the last one that was not good, else the last. */
+  worst: Event | null;
+}
+
+/** A bar for each day, colored by its worst event. Events are given oldest first. */
+export function DayStrip({ events, days }: { events: readonly Event[]; days: number }) {
+  const navigate = useNavigate();
+  return (
+    <Group gap={2} wrap="nowrap" className={classes.strip}>
+      {daysOf(events, days).map(({ name, count, worst }) => {
+        const about = worst
+          ? `${name}: ${countOf(count, 'run', 'runs')}, ${worst.outcome.word.toLowerCase()}`
+          : `${name}: nothing`;
+        return (
+          <Tooltip key={name} label={about} events={{ hover: true, focus: true, touch: true }}>
+            {worst ? (
+              <UnstyledButton
+                className={classes.day}
+                data-color={worst.outcome.color}
+                aria-label={about}
+                onClick={() => void navigate({ to: `/runs/${worst.run}` })}
+              />
+            ) : (
+              <span className={classes.day} />
+            )}
+          </Tooltip>
+        );
+      })}
+    </Group>
+  );
+}
+
+function daysOf(events: readonly Event[], count: number): Day[] {
+  const byDay = Map.groupBy(events, ({ at }) => names.format(new Date(at)));
+  return Array.from({ length: count }, (_, index) => {
+    const name = names.format(Date.now() - (count - 1 - index) * DAY_MS);
+    const ofDay = byDay.get(name) ?? [];
+    const bad = ofDay.findLast(({ outcome }) => outcome.color !== 'teal');
+    return { name, count: ofDay.length, worst: bad ?? ofDay.at(-1) ?? null };
+  });
+}
