@@ -68,7 +68,7 @@ const insertFix: Statement = {
       RETURNING id, title, description, author, commit_hash, created_at
     ), link AS (
       INSERT INTO backup_run_fixes (run_id, fix_id)
-      SELECT $5::bigint, id FROM fix WHERE $5::bigint IS NOT NULL
+      SELECT run.id, fix.id FROM fix, backup_runs AS run WHERE run.id = $5::bigint
     )
     SELECT row_to_json(recorded)::text AS item FROM (
       SELECT id, title, description, author, commit_hash, $5::bigint AS affected_run_id,

@@ -17,7 +17,7 @@ const part = (description: string) =>
   z
     .string()
     .max(200)
-    .regex(/^[^/\\]+$/, 'must be a name')
+    .regex(/^(?!\.{1,2}$)[^/\\\p{Cc}]+$/u, 'must be a name')
     .meta({ description });
 
 const repositoryInput = z.object({

@@ -130,12 +130,19 @@ describe('GET …/archive', () => {
     expect((await verify('owner/none')).status).toBe(404);
   });
 
-  it.each(['owner/a%2Fb', 'a%5Cb/c', '%2E%2E%2Fx/c', `owner/${'n'.repeat(201)}`])(
-    'rejects the name %s',
-    async (name) => {
-      expect((await client.get(at('', name))).status).toBe(400);
-    },
-  );
+  it.each([
+    'owner/a%2Fb',
+    'a%5Cb/c',
+    '%2E%2E%2Fx/c',
+    'owner/a%00',
+    '%0a/c',
+    `owner/${'n'.repeat(201)}`,
+  ])('rejects the name %s', async (name) => {
+    for (const rest of ['', '/files', '/file?path=a', '/bundle']) {
+      expect((await client.get(at(rest, name))).status).toBe(400);
+    }
+    expect((await verify(name)).status).toBe(400);
+  });
 });
 
 describe('POST …/archive/verify', () => {
