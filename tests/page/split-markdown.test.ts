@@ -7,9 +7,12 @@ import { splitMarkdown } from '../../web/src/parts/split-markdown.ts';
 const line = fc.constantFrom('', '', 'Some words. '.repeat(30), '- item', '```', '  code', '| a |');
 const markdown = fc.array(line, { maxLength: 200 }).map((lines) => lines.join('\n'));
 
+const isCode = (text: string) => /^ {0,3}(?:`{3}|~{3})/m.test(text);
+
 it('loses nothing, and no part is longer than 8,000 characters', () => {
   fc.assert(
     fc.property(fc.oneof(markdown, fc.string({ maxLength: 30_000 })), (text) => {
+      fc.pre(!isCode(text));
       const parts = splitMarkdown(text);
       expect(parts.join('')).toBe(text);
       for (const part of parts) expect(part.length).toBeLessThanOrEqual(8_000);
@@ -33,4 +36,21 @@ it('cuts neither a list nor a block of code', () => {
   const code = `\`\`\`\nfirst\n\nsecond ${words}\n\nthird\n\`\`\``;
   expect(splitMarkdown(`${list}\n\nAfter it.`)).toEqual([`${list}\n\n`, 'After it.']);
   expect(splitMarkdown(`${code}\n\nAfter it.`)).toEqual([`${code}\n\n`, 'After it.']);
+});
+
+it('closes and reopens a block of code that is too long for one part', () => {
+  const lines = Array.from({ length: 1_000 }, (_, n) => `* line ${n} \`\`\``);
+  const parts = splitMarkdown(`~~~~text\n${lines.join('\n')}\n~~~\n~~~~\n\nAfter it.`);
+  expect(parts.length).toBeGreaterThan(2);
+  const [after, last, ...others] = parts.toReversed();
+  for (const part of others) expect(part).toMatch(/^~~~~(?:text)?\n[^~]*\n~~~~\n$/);
+  expect(last).toMatch(/^~~~~\n[^~]*\n~~~\n~~~~\n\n$/);
+  expect(after).toBe('After it.');
+  const inside = parts.join('').match(/^\* line .*$/gm);
+  expect(inside).toEqual(lines);
+});
+
+it('makes no more of a text whose mark of code is long', () => {
+  const text = `${'`'.repeat(7_990)}\n${'a\n'.repeat(50_000)}`;
+  expect(splitMarkdown(text).join('')).toBe(text);
 });

@@ -238,6 +238,8 @@ async function runningTurn(world: RequestWorld): Promise<AccessRequest> {
   const asked = { session_id, question: MARK, survives_disconnect: true };
   const turn = await askStream({ post }, asked);
   const { request_id } = await turn.until('info');
+  // Asked by then, so that it takes no step that another turn's model is to say.
+  await turn.until('token');
   return {
     ...json('/chat/stop', { session_id, request_id }),
     async done() {

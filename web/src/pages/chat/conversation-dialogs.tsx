@@ -6,6 +6,11 @@ import type { Session } from '../../api/chat.ts';
 import { ApiError, api, body } from '../../api/client.ts';
 import { Failure } from '../../parts/loading.tsx';
 
+/** What a conversation is called. */
+export function nameOf({ session_name }: Session): string {
+  return session_name || 'Without a name';
+}
+
 interface DialogProps {
   session: Session;
   onClose(): void;
@@ -73,8 +78,7 @@ export function DeleteDialog({ session, isOpen, onClose }: DialogProps & { isOpe
       <Stack>
         {remove.error && <Failure error={remove.error} />}
         <Text style={{ overflowWrap: 'anywhere' }}>
-          <bdi>{session.session_name || 'Without a name'}</bdi> and all of its answers will be gone
-          for good.
+          <bdi>{nameOf(session)}</bdi> and all of its answers will be gone for good.
         </Text>
         <Group justify="end">
           <Button variant="default" onClick={onClose} data-autofocus>

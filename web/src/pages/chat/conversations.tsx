@@ -5,7 +5,7 @@ import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { Session } from '../../api/chat.ts';
 import { Loaded } from '../../parts/loading.tsx';
-import { DeleteDialog, RenameDialog } from './conversation-dialogs.tsx';
+import { DeleteDialog, nameOf, RenameDialog } from './conversation-dialogs.tsx';
 
 interface ConversationsProps {
   query: UseInfiniteQueryResult<InfiniteData<readonly Session[]>, Error>;
@@ -89,8 +89,4 @@ export function Conversations({ query, current, onChoose }: ConversationsProps) 
       )}
     </nav>
   );
-}
-
-export function nameOf({ session_name }: Session): string {
-  return session_name || 'Without a name';
 }
