@@ -60,6 +60,37 @@ export function measuredEndpoints({ runs, logsPerRun }: Scale): MeasuredEndpoint
       ],
       faster: 25,
     },
+    {
+      path: '/api/repos?order=worst',
+      plain: [
+        `SELECT repo_full_name, max(created_at) FILTER (WHERE status IN ('completed', 'success', 'empty'))
+         FROM backup_results GROUP BY 1 ORDER BY 2 NULLS FIRST LIMIT 50`,
+      ],
+      faster: 25,
+    },
+    {
+      path: '/api/repos/owner-7/repository-7',
+      plain: [
+        `SELECT * FROM backup_results WHERE lower(repo_full_name) = 'owner-7/repository-7'
+         ORDER BY created_at DESC, id DESC LIMIT 1`,
+      ],
+    },
+    {
+      path: '/api/repos/owner-7/repository-7/history',
+      plain: page(
+        'backup_results',
+        newestLogs,
+        "WHERE lower(repo_full_name) = 'owner-7/repository-7'",
+      ),
+    },
+    {
+      path: '/api/overview',
+      plain: [
+        `SELECT repo_full_name, max(created_at) FILTER (WHERE status IN ('completed', 'success', 'empty'))
+         FROM backup_results GROUP BY 1`,
+      ],
+      faster: 25,
+    },
     { path: '/api/logs', plain: page('execution_logs', newestLogs) },
     {
       path: '/api/logs?level=info',
@@ -88,6 +119,18 @@ export function measuredEndpoints({ runs, logsPerRun }: Scale): MeasuredEndpoint
     {
       path: `/api/logs?level=info&page=${infoLogs / 50}`,
       plain: page('execution_logs', newestLogs, "WHERE lower(level) = 'info'", infoLogs - 50),
+    },
+    {
+      path: '/api/logs?repository=owner-7/repository-7',
+      plain: page('execution_logs', newestLogs, "WHERE lower(repository) = 'owner-7/repository-7'"),
+    },
+    {
+      path: '/api/logs?text=repository-7',
+      plain: page('execution_logs', newestLogs, "WHERE message ILIKE '%repository-7%'"),
+    },
+    {
+      path: `/api/logs?text=step&run_id=${run}`,
+      plain: page('execution_logs', newestLogs, `WHERE run_id = ${run} AND message ILIKE '%step%'`),
     },
     { path: '/health', plain: ['SELECT 1'] },
     { path: '/ready', plain: ['SELECT 1'] },

@@ -144,6 +144,18 @@ export const logsInput = pageInput.extend({
       },
     }),
   run_id: integerText.optional().meta(describeInteger('Only logs of this backup run.')),
+  repository: storableText(255)
+    .optional()
+    .meta({ description: 'Only logs of this repository, by its whole name in any letter case.' }),
+  from: momentParameter('Only logs from this time on.').optional(),
+  to: momentParameter('Only logs before this time.').optional(),
+  text: storableText(200).optional().meta({
+    description:
+      'Only logs with all of these words in the message or the name of the repository. Also takes "a phrase", -excluded and or. Blank means any.',
+  }),
+  before_id: integerText
+    .optional()
+    .meta(describeInteger('Only logs older than the log with this id, to read further back.')),
 });
 
 /** `format` of GET /metrics. */

@@ -6,8 +6,14 @@ export function sendJson(c: Context, text: string): Response {
   return c.body(text, 200, { 'Content-Type': 'application/json' });
 }
 
-/** Responds with a page of a list: `{data, pagination}`. */
-export function sendPage(c: Context, { items, totalItems }: Page, request: PageRequest): Response {
+/** Responds with a page of a list: `{data, pagination}`, and `truncated` if more may match. */
+export function sendPage(
+  c: Context,
+  { items, totalItems }: Page,
+  request: PageRequest,
+  isCut = false,
+): Response {
   const pagination = JSON.stringify(paginationOf(request, totalItems));
-  return sendJson(c, `{"data":${items},"pagination":${pagination}}`);
+  const truncated = isCut ? ',"truncated":true' : '';
+  return sendJson(c, `{"data":${items},"pagination":${pagination}${truncated}}`);
 }

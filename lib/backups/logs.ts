@@ -1,5 +1,10 @@
+import * as z from 'zod';
+import { plainError } from '../http/error-shapes.ts';
 import { type Endpoint, endpoint } from '../http/route.ts';
+import { listFilteredLogs, MAX_LOGS_COUNTED } from '../records/filtered-logs.ts';
+import { MAX_LOGS_FOUND } from '../records/log-words.ts';
 import { listLogs } from '../records/logs.ts';
+import { parseQuery } from '../search/parse-query.ts';
 import type { BackupsDeps } from './backups-deps.ts';
 import { logsInput } from './input.ts';
 import { sendPage } from './json.ts';
@@ -14,14 +19,31 @@ export const logsEndpoints: readonly Endpoint<BackupsDeps>[] = [
       tag: 'Logs',
       access: 'reader',
       summary: 'List execution logs, newest first',
-      description:
-        'total_items is exact with a filter, and below 10,000; otherwise it is an estimate of the database.',
+      description: `Without filters total_items is exact below 10,000, otherwise an estimate of the database. With level and run_id alone it is exact. With any other filter the list has at most the newest ${MAX_LOGS_COUNTED} logs that match, with text ${MAX_LOGS_FOUND}: before_id reads further back. A search for text is limited in time. truncated says that it was cut short: it then found only some of the older logs, so give more filters.`,
       query: logsInput,
-      responses: { 200: { description: 'A page of logs.', schema: listOf(log) } },
+      responses: {
+        200: {
+          description: 'A page of logs.',
+          schema: listOf(log).extend({
+            truncated: z
+              .literal(true)
+              .optional()
+              .meta({ description: 'There may be more logs with the text.' }),
+          }),
+        },
+        404: { description: 'No log has the id before_id.', schema: plainError },
+      },
     },
     async ({ query }, { db }: BackupsDeps, c) => {
-      const filter = { level: query.level, runId: query.run_id };
-      return sendPage(c, await listLogs(db, query, filter), query);
+      const { level, run_id: runId, repository, from, to, before_id: beforeId } = query;
+      const text = query.text?.trim() || undefined;
+      if ([repository, from, to, text, beforeId].every((filter) => filter === undefined)) {
+        return sendPage(c, await listLogs(db, query, { level, runId }), query);
+      }
+      const words = text === undefined ? null : parseQuery(text).alternatives;
+      const selection = { level, runId, repository, since: from, until: to, beforeId };
+      const page = await listFilteredLogs(db, query, selection, words);
+      return sendPage(c, page, query, page.isCut);
     },
   ),
 ];

@@ -24,7 +24,7 @@ export const logColumnsWith = (message: string) => `
   id, ${iso('created_at')} AS created_at, level, ${message} AS message, repository, run_id`;
 
 /** The columns of an ExecutionLog in order. */
-const logColumns = logColumnsWith('message');
+export const logColumns = logColumnsWith('message');
 
 const newestFirst = 'ORDER BY log.created_at DESC, log.id DESC';
 

@@ -15,7 +15,7 @@ import { requestRun } from '../records/run-requests.ts';
 import { listRuns, readLatestRun, readRunDetails } from '../records/runs.ts';
 import { listTrackedNames } from '../records/tracked-repos.ts';
 import type { BackupSource, ExecutionLog } from './backup-source.ts';
-import { pageOf, run } from './shapes.ts';
+import { latestRun, pageOf, run } from './shapes.ts';
 import { describeUnknown, MAX_NAMES_COMPARED } from './unknown-names.ts';
 
 const DAY_MS = 86_400_000;
@@ -41,7 +41,7 @@ export function createDatabaseSource({ db: given, clock, log }: DatabaseSourceDe
       // Without fields that only the service API has, which would use up an answer's room.
       pageOf(run).parse(toPage(await listRuns(db, page, filter), page)),
     readRun: async (id, results) => parseOrNull(await readRunDetails(db, id, results)),
-    readLatestRun: async () => parseOrNull(await readLatestRun(db)),
+    readLatestRun: async () => latestRun.nullable().parse(parseOrNull(await readLatestRun(db))),
     async selectLogs(selection, limit) {
       const logs: ExecutionLog[] = JSON.parse(await selectLogs(db, selection, limit + 1));
       return { logs: logs.slice(0, limit), truncated: logs.length > limit };

@@ -40,6 +40,8 @@ export const fixOfRun = z.object({
   affected_runs: z.array(integer),
 });
 
+export const latestRun = run.extend({ fixes: z.array(fixOfRun) });
+
 export const log = z.object({
   id: integer,
   created_at: text,

@@ -61,6 +61,19 @@ describe('GET /openapi.json', () => {
         description: expect.any(String),
         schema: expect.objectContaining({ type: 'integer' }),
       },
+      ...['repository', 'from', 'to', 'text'].map((name) =>
+        expect.objectContaining({
+          in: 'query',
+          name,
+          schema: expect.objectContaining({ type: 'string' }),
+        }),
+      ),
+      {
+        in: 'query',
+        name: 'before_id',
+        description: expect.any(String),
+        schema: expect.objectContaining({ type: 'integer' }),
+      },
     ]);
   });
 

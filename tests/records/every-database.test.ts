@@ -1,9 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Database } from '../../lib/database/database.ts';
 import { readDashboardStats } from '../../lib/records/dashboard-stats.ts';
+import { listFilteredLogs } from '../../lib/records/filtered-logs.ts';
 import { listLogs } from '../../lib/records/logs.ts';
+import { readOverview } from '../../lib/records/overview.ts';
 import { ping } from '../../lib/records/ping.ts';
 import { listRepos } from '../../lib/records/repos.ts';
+import { listRepositoryHistory } from '../../lib/records/repository-history.ts';
+import { listRepositories, readRepository } from '../../lib/records/repository-list.ts';
 import { readRunMetrics } from '../../lib/records/run-metrics.ts';
 import { listRuns, readLatestRun, readRun } from '../../lib/records/runs.ts';
 import {
@@ -12,10 +16,12 @@ import {
   readSnapshotOfRun,
 } from '../../lib/records/snapshots.ts';
 import { STALE_RUN_MESSAGE, sweepStaleRuns } from '../../lib/records/stale-runs.ts';
+import { parseQuery } from '../../lib/search/parse-query.ts';
 import { everyDatabase, type TestDatabase } from '../support/databases.ts';
 import {
   empty,
   insertFix,
+  insertLog,
   insertResult,
   insertRun,
   insertSnapshot,
@@ -25,6 +31,8 @@ import {
 
 // Runs every query over backup data with each driver, because their types and servers differ.
 
+/** All results of tests are later. */
+const freshSince = '2026-01-01T00:00:00Z';
 const firstPage = { page: 1, limit: 10 };
 const HUGE = '9223372036854775807';
 
@@ -48,6 +56,17 @@ describe.each(everyDatabase)('over %s', (_name, create) => {
     expect(await listLogs(db, { page: 500, limit: 10 }, { level: 'info', runId: 1 })).toEqual(
       nothing,
     );
+    expect(await listRepositories(db, firstPage, { order: 'worst', freshSince })).toEqual(nothing);
+    expect(await readRepository(db, 'owner/a', freshSince)).toBeNull();
+    expect(await listRepositoryHistory(db, 'owner/a', firstPage)).toEqual(nothing);
+    expect(JSON.parse(await readOverview(db, { freshSince, freshnessHours: 26 }))).toMatchObject({
+      repositories: { total: 0 },
+    });
+    const words = parseQuery('a').alternatives;
+    expect(await listFilteredLogs(db, firstPage, { runId: 1 }, words)).toEqual({
+      ...nothing,
+      isCut: false,
+    });
     expect(await readLatestRun(db)).toBeNull();
     expect(await readRun(db, 1)).toBeNull();
     expect(await readLatestSnapshot(db)).toBeNull();
@@ -99,6 +118,60 @@ describe.each(everyDatabase)('over %s', (_name, create) => {
     expect(new Set(repos.map(({ last_commit_hash }) => last_commit_hash))).toEqual(
       new Set(['new']),
     );
+  });
+
+  it('the state of each repository is found, filtered and summed up', async () => {
+    const run = await insertRun(db, { status: 'completed', started_at: '2026-03-01T00:00:00Z' });
+    const at = (day: number) => ({ created_at: `2026-03-0${day}T00:00:00Z` });
+    await insertResult(db, run, 'Owner/A', { ...at(1), archive_size_bytes: HUGE });
+    await insertResult(db, run, 'Owner/A', { ...at(2), status: 'failed', error_message: 'no' });
+    await insertResult(db, run, 'owner/b', at(3));
+    const selection = { order: 'worst', state: 'failing', text: 'OWNER', freshSince } as const;
+    const { items, totalItems } = await listRepositories(db, firstPage, selection);
+    expect(totalItems).toBe(1);
+    const failing = {
+      full_name: 'Owner/A',
+      state: 'failing',
+      last_good_at: '2026-03-01T00:00:00.000000Z',
+      failing_since: '2026-03-02T00:00:00.000000Z',
+      consecutive_failures: 1,
+      error_message: 'no',
+    };
+    expect(JSON.parse(items)).toMatchObject([failing]);
+    expect(JSON.parse((await readRepository(db, 'owner/a', freshSince)) ?? '')).toMatchObject(
+      failing,
+    );
+    expect((await listRepositoryHistory(db, 'owner/a', firstPage)).totalItems).toBe(2);
+    const overview = await readOverview(db, { freshSince, freshnessHours: 26 });
+    expect(overview).toContain(`"current_archive_bytes":${HUGE},`);
+    expect(JSON.parse(overview)).toMatchObject({
+      repositories: { total: 2, good: 1, failing: 1 },
+      worst: [failing],
+      last_good_run: { id: run },
+      usual_interval_ms: null,
+      freshness_hours: 26,
+    });
+  });
+
+  it('logs are found by every filter at once', async () => {
+    const row = { run_id: 7, level: 'WARN', repository: 'Owner/A', message: 'slow clone' };
+    const id = await insertLog(db, { ...row, created_at: '2026-03-02T00:00:00Z' });
+    const newer = await insertLog(db, { ...row, created_at: '2026-03-02T00:00:01Z' });
+    const selection = {
+      runId: 7,
+      level: 'warn',
+      repository: 'owner/a',
+      since: '2026-03-02T00:00:00Z',
+      until: '2026-03-03T00:00:00Z',
+      beforeId: newer,
+    };
+    for (const words of [null, parseQuery('SLOW').alternatives]) {
+      const found = await listFilteredLogs(db, firstPage, selection, words);
+      expect(JSON.parse(found.items)).toMatchObject([{ id, ...row }]);
+      expect(found).toMatchObject({ totalItems: 1, isCut: false });
+    }
+    const words = parseQuery('clone').alternatives;
+    expect(await listFilteredLogs(db, firstPage, {}, words)).toMatchObject({ totalItems: 2 });
   });
 
   it('snapshots are found by run', async () => {

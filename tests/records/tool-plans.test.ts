@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../lib/database/database.ts';
 import { readMetricsHistory } from '../../lib/records/daily-metrics.ts';
-import { selectLogs } from '../../lib/records/filtered-logs.ts';
+import { listFilteredLogs, selectLogs } from '../../lib/records/filtered-logs.ts';
 import { findRecordedArchive } from '../../lib/records/recorded-archive.ts';
 import { readErrorLogs, readFailure } from '../../lib/records/run-failures.ts';
 import { requestRun } from '../../lib/records/run-requests.ts';
@@ -39,10 +39,17 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => database.close());
 
+const LONG_AGO = '2020-01-01T00:00:00Z';
 /** Later than every log. */
 const SOON = new Date(Date.now() + 864e5).toISOString();
 const request = { target: 'owner/repo-7', requestedBy: 'mcp', reason: '' };
 const logs = (selection: object) => (db: Database) => selectLogs(db, selection, 50);
+const listed =
+  (selection: object, page = 1) =>
+  (db: Database) =>
+    listFilteredLogs(db, { page, limit: 50 }, selection, null);
+/** The rows of a page, and those counted for its total. */
+const pageAndTotal = (page: number, total: number) => ({ execution_logs: page + total });
 
 describe.each([
   ['the plan for its values', false],
@@ -141,4 +148,56 @@ describe.each([
       expect(rows, `rows of ${table}`).toBeLessThanOrEqual(most[table] ?? 0);
     }
   });
+});
+
+// As GET /api/logs lists them, with a bounded total. These statements have no name, so they are always planned
+// for their values.
+it.each<[string, (db: Database) => Promise<unknown>, Record<string, number>]>([
+  [
+    'a page of logs of a busy repository',
+    listed({ repository: 'owner/busy' }),
+    pageAndTotal(154, 30_004),
+  ],
+  [
+    'a page of logs of a level of a busy repository',
+    listed({ repository: 'owner/busy', level: 'error' }),
+    pageAndTotal(50, 10_000),
+  ],
+  ['a page of logs since a moment', listed({ since: LONG_AGO }), pageAndTotal(50, 10_000)],
+  ['a page of logs before a moment', listed({ until: SOON }), pageAndTotal(50, 10_000)],
+  [
+    'a page of logs of a level before a moment',
+    listed({ until: SOON, level: 'error' }),
+    pageAndTotal(50, 10_000),
+  ],
+  [
+    'a page of logs of a run between moments',
+    listed({ runId: 700, since: LONG_AGO, until: SOON }),
+    pageAndTotal(50, 100),
+  ],
+  [
+    'the last page of logs that are counted',
+    listed({ until: SOON }, 200),
+    pageAndTotal(10_000, 10_000),
+  ],
+  [
+    'a page behind those that are counted',
+    listed({ until: SOON }, 90_000),
+    pageAndTotal(0, 10_000),
+  ],
+  ['a page of older logs', listed({ beforeId: 100_000 }), pageAndTotal(53, 10_000)],
+  // The ends of the run are looked up for the page and for the total.
+  [
+    'a page of logs of a repository in a run',
+    listed({ repository: 'owner/rare', runId: 701 }),
+    pageAndTotal(112, 112),
+  ],
+  [
+    'a page of logs of a level that there is none of',
+    listed({ until: SOON, level: 'debug' }),
+    pageAndTotal(0, 0),
+  ],
+])('the plan reads few rows for %s', async (_what, read, most) => {
+  const counted = await explainRead(database, read, false);
+  expect(counted.execution_logs).toBeLessThanOrEqual(most.execution_logs ?? 0);
 });

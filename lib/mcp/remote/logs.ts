@@ -1,4 +1,5 @@
-import { type LogSelection, noSuchLog } from '../../records/filtered-logs.ts';
+import { noSuchLog } from '../../records/filtered-logs.ts';
+import type { LogSelection } from '../../records/log-selection.ts';
 import type { ExecutionLog, SelectedLogs } from '../../tools/backup-source.ts';
 import { log, pageOf } from '../../tools/shapes.ts';
 import type { RemoteApi } from './api.ts';

@@ -1,10 +1,10 @@
 import * as z from 'zod';
 import { AppError } from '../../errors.ts';
-import { fixOfRun, result, run } from '../../tools/shapes.ts';
+import { latestRun, result, run } from '../../tools/shapes.ts';
 import type { RemoteApi } from './api.ts';
 
 const runWithResults = z.object({ run, results: z.array(result) });
-const latestRun = z.object({ run: run.extend({ fixes: z.array(fixOfRun) }).nullable() });
+const latest = z.object({ run: latestRun.nullable() });
 
 /** A run with the results of its repositories. */
 export type RemoteRun = z.output<typeof runWithResults>;
@@ -25,5 +25,5 @@ export async function readRemoteRun(
 
 /** The run that started last, with its fixes; null when there is no run. */
 export async function readRemoteLatestRun(api: RemoteApi, signal: AbortSignal) {
-  return (await api.read('/api/backups/latest', latestRun, signal)).run;
+  return (await api.read('/api/backups/latest', latest, signal)).run;
 }
