@@ -55,20 +55,20 @@ describe.skipIf(!hasChromium)('the live log (skipped without /usr/bin/chromium)'
   it('shows old and new lines of one run, of one repository, and with certain words', async () => {
     const other = await insertRun(world.database.db, { status: 'completed' });
     const { open } = window;
-    await write('old line of this run', { repository: 'acme/api' });
-    await write('old line of another run', { run_id: other, repository: 'acme/web' });
+    await write('old line of alpha', { repository: 'acme/api' });
+    await write('old line of beta', { run_id: other, repository: 'acme/web' });
     const shown = async (address: string, news: string) => {
       await open(`/app/logs?${address}`);
       await waitUntilLive();
-      await log().getByText('old line of this run').waitFor();
-      await write(`${news} of another run`, { run_id: other, repository: 'acme/web' });
-      await write(`${news} of this run`, { repository: 'acme/api' });
-      await log().getByText(`${news} of this run`).waitFor();
-      expect(await log().getByText('of another run').count()).toBe(0);
+      await log().getByText('old line of alpha').waitFor();
+      await write(`${news} of beta`, { run_id: other, repository: 'acme/web' });
+      await write(`${news} of alpha`, { repository: 'acme/api' });
+      await log().getByText(`${news} of alpha`).waitFor();
+      expect(await log().getByText('of beta').count()).toBe(0);
     };
     await shown(`run=${run}`, 'first');
     await shown('repository=ACME/api', 'second');
-    await shown('text=this%20run', 'third');
+    await shown('text=ALPHA%20line', 'third line');
   });
 
   it('holds thousands of lines, few of them in the document, and leads to older ones', async () => {
