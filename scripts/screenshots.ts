@@ -16,7 +16,7 @@ const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
 const pictures = [
   { name: 'overview', path: '/app/' },
   { name: 'run', path: '/app/runs/44' },
-  { name: 'repositories', path: '/app/repositories' },
+  { name: 'repository', path: '/app/repositories/local/website' },
   { name: 'logs', path: '/app/logs' },
 ];
 

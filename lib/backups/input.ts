@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { repositoryOrders } from '../records/repository-list.ts';
-import { repositoryStates } from '../records/repository-states.ts';
+import { repositoryOrders } from '../records/repositories/list.ts';
+import { repositoryStates } from '../records/repositories/states.ts';
 import { momentParameter } from '../text/moment.ts';
 
 /**

@@ -1,9 +1,9 @@
 import * as z from 'zod';
 import { plainError } from '../http/error-shapes.ts';
 import { type Endpoint, endpoint } from '../http/route.ts';
-import { listFilteredLogs, MAX_LOGS_COUNTED } from '../records/filtered-logs.ts';
-import { MAX_LOGS_FOUND } from '../records/log-words.ts';
-import { listLogs } from '../records/logs.ts';
+import { listFilteredLogs, MAX_LOGS_COUNTED } from '../records/logs/filtered.ts';
+import { listLogs } from '../records/logs/list.ts';
+import { MAX_LOGS_FOUND } from '../records/logs/words.ts';
 import { parseQuery } from '../search/parse-query.ts';
 import type { BackupsDeps } from './backups-deps.ts';
 import { logsInput } from './input.ts';

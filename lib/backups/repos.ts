@@ -1,8 +1,8 @@
 import { AppError } from '../errors.ts';
 import { plainError } from '../http/error-shapes.ts';
 import { type Endpoint, endpoint } from '../http/route.ts';
-import { listRepositoryHistory } from '../records/repository-history.ts';
-import { listRepositories, readRepository } from '../records/repository-list.ts';
+import { listRepositoryHistory } from '../records/repositories/history.ts';
+import { listRepositories, readRepository } from '../records/repositories/list.ts';
 import type { BackupsDeps } from './backups-deps.ts';
 import { freshSince } from './freshness.ts';
 import { pageInput, reposInput, repositoryInput } from './input.ts';

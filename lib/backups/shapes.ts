@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { MAX_WORST } from '../records/overview.ts';
-import { MAX_FAILURES_COUNTED, repositoryStates } from '../records/repository-states.ts';
+import { MAX_FAILURES_COUNTED, repositoryStates } from '../records/repositories/states.ts';
 
 // The resources of the service API, with fields in the order of the responses. Postgres builds the responses;
 // these schemas document them in /openapi.json, and tests validate every response against them.

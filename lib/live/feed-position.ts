@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 import type { Database } from '../database/database.ts';
-import { type LiveLog, POLL_BATCH_ROWS, pollLogs, readLogEnd } from '../records/live-logs.ts';
+import { type LiveLog, POLL_BATCH_ROWS, pollLogs, readLogEnd } from '../records/logs/live.ts';
 import { LateRows } from './late-rows.ts';
 import { includesId, MissingIds } from './missing-ids.ts';
 

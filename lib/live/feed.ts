@@ -3,7 +3,7 @@ import type { Database } from '../database/database.ts';
 import { AppError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import { warnOccasionally } from '../occasional-log.ts';
-import { replayLogs } from '../records/live-logs.ts';
+import { replayLogs } from '../records/logs/live.ts';
 import { FeedPosition, type JoinPoint } from './feed-position.ts';
 import { LogBatch } from './log-batch.ts';
 

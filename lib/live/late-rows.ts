@@ -1,4 +1,4 @@
-import { REPLAY_ROWS } from '../records/live-logs.ts';
+import { REPLAY_ROWS } from '../records/logs/live.ts';
 
 interface LateRow {
   id: bigint;

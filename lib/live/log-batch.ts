@@ -1,4 +1,4 @@
-import type { LiveLog } from '../records/live-logs.ts';
+import type { LiveLog } from '../records/logs/live.ts';
 
 /** Rows that are sent together. Each format is created once, for all clients. */
 export class LogBatch {

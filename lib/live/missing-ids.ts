@@ -1,4 +1,4 @@
-import type { IdRange } from '../records/live-logs.ts';
+import type { IdRange } from '../records/logs/live.ts';
 
 /** Missing ids are searched for at least this long. */
 export const SEARCH_MS = 60_000;

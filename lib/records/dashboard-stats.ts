@@ -1,5 +1,5 @@
 import type { Database, Statement } from '../database/database.ts';
-import { allLogsTotal } from './log-totals.ts';
+import { allLogsTotal } from './logs/totals.ts';
 import { iso } from './page.ts';
 import { newestResults } from './repos.ts';
 import { largestResult, readStats, runTotals, sizesAndAnalytics } from './run-metrics.ts';

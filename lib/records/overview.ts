@@ -6,7 +6,7 @@ import {
   repositoryStates,
   withStates,
   worstFirst,
-} from './repository-states.ts';
+} from './repositories/states.ts';
 import { runColumns } from './runs.ts';
 
 /** Repositories that are listed, the worst first. */

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { RecordedArchive } from '../archives/open-archive.ts';
 import type { NewFix } from '../records/fixes.ts';
-import type { LogSelection } from '../records/log-selection.ts';
+import type { LogSelection } from '../records/logs/selection.ts';
 import type { PageRequest } from '../records/page.ts';
 import type {
   dashboardSummary,

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Database } from '../../lib/database/database.ts';
 import { readDashboardStats } from '../../lib/records/dashboard-stats.ts';
-import { listFilteredLogs } from '../../lib/records/filtered-logs.ts';
-import { listLogs } from '../../lib/records/logs.ts';
+import { listFilteredLogs } from '../../lib/records/logs/filtered.ts';
+import { listLogs } from '../../lib/records/logs/list.ts';
 import { readOverview } from '../../lib/records/overview.ts';
 import { ping } from '../../lib/records/ping.ts';
 import { listRepos } from '../../lib/records/repos.ts';
-import { listRepositoryHistory } from '../../lib/records/repository-history.ts';
-import { listRepositories, readRepository } from '../../lib/records/repository-list.ts';
+import { listRepositoryHistory } from '../../lib/records/repositories/history.ts';
+import { listRepositories, readRepository } from '../../lib/records/repositories/list.ts';
 import { readRunMetrics } from '../../lib/records/run-metrics.ts';
 import { listRuns, readLatestRun, readRun } from '../../lib/records/runs.ts';
 import {

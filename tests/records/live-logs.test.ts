@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { pollLogs, readLogEnd, replayLogs } from '../../lib/records/live-logs.ts';
+import { pollLogs, readLogEnd, replayLogs } from '../../lib/records/logs/live.ts';
 import { everyDatabase, type TestDatabase } from '../support/databases.ts';
 import { empty, sql } from '../support/records.ts';
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type LogFilter, listLogs } from '../../lib/records/logs.ts';
+import { type LogFilter, listLogs } from '../../lib/records/logs/list.ts';
 import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { sql } from '../support/records.ts';
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { listLogs } from '../../lib/records/logs.ts';
+import { listLogs } from '../../lib/records/logs/list.ts';
 import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { plannersEstimate, sql } from '../support/records.ts';
 

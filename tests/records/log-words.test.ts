@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { listFilteredLogs } from '../../lib/records/filtered-logs.ts';
-import type { LogSelection } from '../../lib/records/log-selection.ts';
+import { listFilteredLogs } from '../../lib/records/logs/filtered.ts';
+import type { LogSelection } from '../../lib/records/logs/selection.ts';
 import { parseQuery } from '../../lib/search/parse-query.ts';
 import { useDatabase } from '../support/hooks.ts';
 import { sql } from '../support/records.ts';

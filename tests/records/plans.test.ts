@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../lib/database/database.ts';
 import { readDashboardStats } from '../../lib/records/dashboard-stats.ts';
-import { pollLogs, readLogEnd, replayLogs } from '../../lib/records/live-logs.ts';
-import { listLogs } from '../../lib/records/logs.ts';
+import { listLogs } from '../../lib/records/logs/list.ts';
+import { pollLogs, readLogEnd, replayLogs } from '../../lib/records/logs/live.ts';
 import { readOverview } from '../../lib/records/overview.ts';
 import { listRepos } from '../../lib/records/repos.ts';
-import { listRepositoryHistory } from '../../lib/records/repository-history.ts';
-import { listRepositories, readRepository } from '../../lib/records/repository-list.ts';
+import { listRepositoryHistory } from '../../lib/records/repositories/history.ts';
+import { listRepositories, readRepository } from '../../lib/records/repositories/list.ts';
 import { readRunMetrics } from '../../lib/records/run-metrics.ts';
 import { listRuns, readLatestRun, readRun } from '../../lib/records/runs.ts';
 import {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../lib/database/database.ts';
 import { readMetricsHistory } from '../../lib/records/daily-metrics.ts';
-import { listFilteredLogs, selectLogs } from '../../lib/records/filtered-logs.ts';
+import { listFilteredLogs, selectLogs } from '../../lib/records/logs/filtered.ts';
 import { findRecordedArchive } from '../../lib/records/recorded-archive.ts';
 import { readErrorLogs, readFailure } from '../../lib/records/run-failures.ts';
 import { requestRun } from '../../lib/records/run-requests.ts';

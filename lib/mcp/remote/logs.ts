@@ -1,5 +1,5 @@
-import { noSuchLog } from '../../records/filtered-logs.ts';
-import type { LogSelection } from '../../records/log-selection.ts';
+import { noSuchLog } from '../../records/logs/filtered.ts';
+import type { LogSelection } from '../../records/logs/selection.ts';
 import type { ExecutionLog, SelectedLogs } from '../../tools/backup-source.ts';
 import { log, pageOf } from '../../tools/shapes.ts';
 import type { RemoteApi } from './api.ts';

@@ -38,7 +38,7 @@ export function SourceLink({ of: { source_type, metadata }, children }: SourceLi
   if (source_type !== 'execution_log') return children;
   const isNamed = typeof repository === 'string' && repository !== '';
   return (
-    <PlaceLink to="/logs" search={isNamed ? { text: repository } : {}}>
+    <PlaceLink to="/logs" search={isNamed ? { repository } : {}}>
       {children}
     </PlaceLink>
   );

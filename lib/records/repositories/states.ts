@@ -1,5 +1,5 @@
-import { cutTextSql } from '../text/cut-text.ts';
-import { iso } from './page.ts';
+import { cutTextSql } from '../../text/cut-text.ts';
+import { iso } from '../page.ts';
 
 /** How up to date the backup of a repository is. */
 export const repositoryStates = ['good', 'stale', 'failing', 'never'] as const;

@@ -1,5 +1,5 @@
-import type { SqlValue } from '../database/database.ts';
-import { newestFirst, type SelectedLogs, type Words } from './log-selection.ts';
+import type { SqlValue } from '../../database/database.ts';
+import { newestFirst, type SelectedLogs, type Words } from './selection.ts';
 
 /** Logs with the words that are found, the newest. */
 export const MAX_LOGS_FOUND = 1_000;

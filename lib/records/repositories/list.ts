@@ -1,4 +1,4 @@
-import type { Database, SqlValue, Statement } from '../database/database.ts';
+import type { Database, SqlValue, Statement } from '../../database/database.ts';
 import {
   jsonArray,
   jsonObject,
@@ -7,14 +7,9 @@ import {
   pageOffset,
   readObject,
   readPage,
-} from './page.ts';
-import { newestResults } from './repos.ts';
-import {
-  type RepositoryState,
-  repositoryColumns,
-  withStates,
-  worstFirst,
-} from './repository-states.ts';
+} from '../page.ts';
+import { newestResults } from '../repos.ts';
+import { type RepositoryState, repositoryColumns, withStates, worstFirst } from './states.ts';
 
 const orders = {
   size: 'coalesce(repository.archive_size_bytes, 0) DESC, repository.created_at DESC, repository.result_id DESC',

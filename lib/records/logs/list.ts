@@ -1,5 +1,4 @@
-import type { Database, SqlValue, Statement } from '../database/database.ts';
-import { allLogsTotal } from './log-totals.ts';
+import type { Database, SqlValue, Statement } from '../../database/database.ts';
 import {
   iso,
   jsonArray,
@@ -8,7 +7,8 @@ import {
   pageOffset,
   pageQuery,
   readPage,
-} from './page.ts';
+} from '../page.ts';
+import { allLogsTotal } from './totals.ts';
 
 /** Selects logs by level (lower case), by run, by both, or all. */
 export interface LogFilter {

@@ -1,10 +1,10 @@
-import type { Database, SqlValue } from '../database/database.ts';
-import { AppError } from '../errors.ts';
-import { cutTextSql } from '../text/cut-text.ts';
-import { type LogSelection, newestFirst, toSql, type Words } from './log-selection.ts';
-import { foundByWords, wordsBudget } from './log-words.ts';
-import { logColumns, logColumnsWith } from './logs.ts';
-import { jsonArray, type Page, type PageRequest, pageOffset } from './page.ts';
+import type { Database, SqlValue } from '../../database/database.ts';
+import { AppError } from '../../errors.ts';
+import { cutTextSql } from '../../text/cut-text.ts';
+import { jsonArray, type Page, type PageRequest, pageOffset } from '../page.ts';
+import { logColumns, logColumnsWith } from './list.ts';
+import { type LogSelection, newestFirst, toSql, type Words } from './selection.ts';
+import { foundByWords, wordsBudget } from './words.ts';
 
 const MAX_MESSAGE_LENGTH = 4_000;
 
@@ -42,7 +42,7 @@ export interface FilteredPage extends Page {
 
 /**
  * A page of the matching logs, newest first, with at most the newest MAX_LOGS_COUNTED of them, or the newest
- * MAX_LOGS_FOUND (log-words.ts) with words. Throws NOT_FOUND when there is no log with the id `beforeId`.
+ * MAX_LOGS_FOUND (words.ts) with words. Throws NOT_FOUND when there is no log with the id `beforeId`.
  */
 export async function listFilteredLogs(
   db: Database,

@@ -1,6 +1,6 @@
-import type { Database, Statement } from '../database/database.ts';
-import { jsonArray, type Page, type PageRequest, pageOffset, readPage } from './page.ts';
-import { boundedResultColumns } from './result-columns.ts';
+import type { Database, Statement } from '../../database/database.ts';
+import { jsonArray, type Page, type PageRequest, pageOffset, readPage } from '../page.ts';
+import { boundedResultColumns } from '../result-columns.ts';
 
 /** Letter cases in which the results of one repository may be written. */
 const MAX_SPELLINGS = 20;

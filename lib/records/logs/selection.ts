@@ -1,5 +1,5 @@
-import type { SqlValue } from '../database/database.ts';
-import type { QueryTerm } from '../search/parse-query.ts';
+import type { SqlValue } from '../../database/database.ts';
+import type { QueryTerm } from '../../search/parse-query.ts';
 
 /** Selects the logs that match all given filters. */
 export interface LogSelection {
