@@ -119,6 +119,11 @@ const insertHistory: Statement = {
       SELECT numbered.id, level, repository, message, log.at
       FROM json_to_recordset($3::json) AS log (run int, at timestamptz, level text, repository text,
         message text) JOIN numbered USING (run) ORDER BY log.at
+    ), states AS (
+      INSERT INTO worker_repo_state (repo_full_name, checked_at)
+      SELECT repository, max(log.at)
+      FROM json_to_recordset($3::json) AS log (at timestamptz, level text, repository text)
+      WHERE level = 'info' AND repository IS NOT NULL GROUP BY repository
     ), fixes AS (
       INSERT INTO backup_fixes (title, description, author, created_at, updated_at)
       SELECT title, description, 'Demo', at, at

@@ -7,9 +7,9 @@ const project = resolve(import.meta.dirname, '../..');
 export const readDocument = (path: string) => readFileSync(join(project, path), 'utf8');
 
 /** Every page of docs/. */
-export const pages: readonly string[] = readdirSync(join(project, 'docs')).map(
-  (name) => `docs/${name}`,
-);
+export const pages: readonly string[] = readdirSync(join(project, 'docs'))
+  .filter((name) => name.endsWith('.md'))
+  .map((name) => `docs/${name}`);
 
 /** Every document of the project. */
 export const documents: readonly string[] = [
