@@ -11,12 +11,6 @@ export const me = queryOptions({
   staleTime: 60_000,
 });
 
-export const stats = queryOptions({
-  queryKey: ['stats'],
-  queryFn: () => body(api.GET('/api/dashboard/stats')),
-  refetchInterval: REFRESH_MS,
-});
-
 export const metrics = (days: number) =>
   queryOptions({
     queryKey: ['metrics', days],

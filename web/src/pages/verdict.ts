@@ -60,6 +60,6 @@ function describeOne(
     : `${full_name} has no recent backup: the ${since}.`;
 }
 
-export function lastFinished(runs: readonly Run[]): Run | null {
+function lastFinished(runs: readonly Run[]): Run | null {
   return runs.findLast(({ status }) => status !== 'running') ?? null;
 }

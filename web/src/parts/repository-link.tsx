@@ -20,11 +20,11 @@ export function RepositoryLink({ name, onTint = false }: { name: string; onTint?
 }
 
 /** Null for a name that other programs stored in another form. */
-export function pathOf(fullName: string): RepositoryPath | null {
+function pathOf(fullName: string): RepositoryPath | null {
   const [owner, name, ...more] = fullName.split('/');
   return owner && name && more.length === 0 ? { owner, name } : null;
 }
 
-export function addressOf({ owner, name }: RepositoryPath): string {
+function addressOf({ owner, name }: RepositoryPath): string {
   return `/repositories/${encodeURIComponent(owner)}/${encodeURIComponent(name)}`;
 }
