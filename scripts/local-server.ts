@@ -1,10 +1,12 @@
 import { join } from 'node:path';
 import { PendingWork } from '../lib/async.ts';
 import { createBackupsApp } from '../lib/backups/app.ts';
+import { createServedArchives } from '../lib/backups/archives/served-archives.ts';
 import { startStaleRunSweep } from '../lib/backups/stale-run-sweep.ts';
 import { systemClock } from '../lib/clock.ts';
 import { archivePath } from '../lib/config/archives.ts';
 import type { DatabaseConfig } from '../lib/config/database.ts';
+import { hasMcpToken } from '../lib/config/features.ts';
 import { rejectShortSecret } from '../lib/config/http.ts';
 import { listenPort, listenVariables, ownUrl } from '../lib/config/listen.ts';
 import { type LocalConfig, localVariables } from '../lib/config/local.ts';
@@ -81,7 +83,8 @@ export async function startLocalServer(environment: Environment): Promise<LocalS
       fetch,
       waitUntil: pendingWork.add,
     });
-    const backups = createBackupsApp(deps);
+    const archives = createServedArchives(deps);
+    const backups = createBackupsApp(deps, { archives });
     const live = createLiveApp(deps);
     const stopping = new AbortController();
     const loginCodes = new LoginCodes(systemClock);
@@ -92,6 +95,8 @@ export async function startLocalServer(environment: Environment): Promise<LocalS
         askServiceApi: async (signal) => backups.request('/health', { signal }),
         stopping: stopping.signal,
         loginCodes,
+        hasMcpToken: hasMcpToken(environment),
+        explainMissingArchives: archives.explainMissing,
       }),
       mcp: createMcpApp(
         { ...deps, config: { ...config, BACKEND_URL: config.BACKEND_URL ?? ownUrl(listen) } },

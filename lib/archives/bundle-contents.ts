@@ -4,7 +4,13 @@ import { corrupt, incomplete } from './archive-fault.ts';
 import { type BundleHeader, readBundleHeader } from './bundle-header.ts';
 import { type FileContent, notAFile, notFound, tooLarge } from './file-content.ts';
 import { isRejection } from './git-workspace.ts';
-import { listTree, parseEntry, type Tree, type TreeListing } from './list-tree.ts';
+import {
+  type ListRequest,
+  listTree,
+  parseEntry,
+  type Tree,
+  type TreeListing,
+} from './list-tree.ts';
 import type { OpenArchive } from './open-archive.ts';
 import { type Bundle, makeRepository, unpackBundle, whyNotUnpacked } from './unpack-bundle.ts';
 import type { BundleChecks } from './verify-bundle.ts';
@@ -12,7 +18,7 @@ import type { BundleChecks } from './verify-bundle.ts';
 /** The first files under a prefix, and whether there are more. */
 export function listBundle(
   archive: OpenArchive,
-  request: { prefix: string; limit: number },
+  request: ListRequest,
   checks: BundleChecks & { clock: Clock },
 ): Promise<TreeListing> {
   return withTree(archive, checks, (tree) => listTree(tree, request, checks));

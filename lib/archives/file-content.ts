@@ -107,8 +107,8 @@ function describeLosses(redacted: number, removed: number): ShownContent['notes'
   return redacted === 0 ? { notice } : { redacted, notice };
 }
 
-/** Throws BAD_REQUEST for an invalid file_path. */
-export function checkFilePath(path: string): void {
+/** Throws BAD_REQUEST for an invalid path, with the name of its parameter. */
+export function checkFilePath(path: string, parameter: string): void {
   const problems: [boolean, string][] = [
     [path === '', 'is empty'],
     [path.includes('..'), 'contains ..'],
@@ -117,7 +117,8 @@ export function checkFilePath(path: string): void {
     [path.includes('\0'), 'contains NUL'],
   ];
   const problem = problems.find(([isTrue]) => isTrue);
-  if (problem) throw new AppError('BAD_REQUEST', `file_path ${problem[1]}, which is not allowed`);
+  if (problem)
+    throw new AppError('BAD_REQUEST', `${parameter} ${problem[1]}, which is not allowed`);
 }
 
 export function notFound(path: string): AppError {

@@ -18,6 +18,15 @@ export interface TreeListing {
   truncated: boolean;
 }
 
+/** What to list. */
+export interface ListRequest {
+  /** Only paths that start with this text. */
+  prefix: string;
+  /** How many of these to skip. Default: 0. */
+  offset?: number;
+  limit: number;
+}
+
 /**
  * Lists the first files of a tree whose path starts with `prefix`, up to the limit and the size of a
  * response. A few bytes can encode a tree of a billion files, so git lists only what is under the prefix, and
@@ -25,13 +34,15 @@ export interface TreeListing {
  */
 export async function listTree(
   tree: Tree,
-  { prefix, limit }: { prefix: string; limit: number },
+  { prefix, offset = 0, limit }: ListRequest,
   { limits, clock }: { limits: ArchiveLimits; clock: Clock },
 ): Promise<TreeListing> {
   const entries: ArchiveEntry[] = [];
   let characters = 0;
+  let toSkip = offset;
   try {
     for await (const entry of walk(tree, prefix, clock.now() + limits.listTimeoutMs, clock)) {
+      if (toSkip-- > 0) continue;
       characters += JSON.stringify(entry).length + 1;
       const isFull = entries.length === limit || characters > limits.listedCharacters;
       if (isFull) return { entries, truncated: true };

@@ -21,6 +21,8 @@ export interface OpenArchive {
   resolvedBy: ResolvedBy;
   handle: FileHandle;
   sizeBytes: number;
+  /** When the file was last written, in milliseconds since the epoch. */
+  modifiedAt: number;
   /** Its note, read just before it was opened; null if there is none. */
   note: ArchiveNote | null;
   /** Reads the note again, in case a run has replaced the archive. */
@@ -127,7 +129,7 @@ async function openCandidate(root: string, candidate: Candidate): Promise<OpenAr
 async function openFile(
   root: string,
   name: string,
-): Promise<{ handle: FileHandle; sizeBytes: number } | null> {
+): Promise<Pick<OpenArchive, 'handle' | 'sizeBytes' | 'modifiedAt'> | null> {
   if (!isInside(root, resolve(root, name))) return null;
   const path = await findInside(root, join(root, name));
   if (path === null) return null;
@@ -137,7 +139,7 @@ async function openFile(
   try {
     const opened = await handle.stat({ bigint: true });
     if (opened.isFile() && (await isStillInside(root, path, opened))) {
-      return { handle, sizeBytes: Number(opened.size) };
+      return { handle, sizeBytes: Number(opened.size), modifiedAt: Number(opened.mtimeMs) };
     }
   } catch (error) {
     await handle.close();

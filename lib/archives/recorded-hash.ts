@@ -24,7 +24,7 @@ export interface HashVerdict {
  * and the new one, and either passes.
  */
 export function compareHash(sha256: string, { record, note }: Recorded): HashVerdict {
-  const recorded = record?.archive_sha256.trim().toLowerCase() || null;
+  const recorded = readDatabaseHash(record);
   if (recorded !== null) {
     const checksum = recorded === sha256 ? 'passed' : 'failed';
     const remark = note === null ? null : remarkOn(note, sha256, recorded);
@@ -43,6 +43,21 @@ export function compareHash(sha256: string, { record, note }: Recorded): HashVer
   const expected = isBefore ? sha256 : archive_sha256;
   const checksum = expected === sha256 ? 'passed' : 'failed';
   return { checksum, expected, recordedBy: 'note', remark: null };
+}
+
+/** The recorded SHA-256 of an archive, as far as it is known which one that is; null if none is. */
+export function readRecordedHash({
+  record,
+  note,
+}: Recorded): Pick<HashVerdict, 'expected' | 'recordedBy'> {
+  const recorded = readDatabaseHash(record);
+  if (recorded !== null) return { expected: recorded, recordedBy: 'database' };
+  if (note === null || note.replacing !== null) return { expected: null, recordedBy: null };
+  return { expected: note.archive_sha256, recordedBy: 'note' };
+}
+
+function readDatabaseHash(record: RecordedArchive | null): string | null {
+  return record?.archive_sha256.trim().toLowerCase() || null;
 }
 
 /** How the note differs from the database's record. */

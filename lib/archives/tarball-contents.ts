@@ -1,6 +1,7 @@
 import type { FileHandle } from 'node:fs/promises';
 import { type FileContent, notAFile, notFound, tooLarge } from './file-content.ts';
 import type { ArchiveLimits } from './limits.ts';
+import type { ListRequest } from './list-tree.ts';
 import { readTarball } from './read-tarball.ts';
 import type { ArchiveEntry } from './results.ts';
 
@@ -9,20 +10,21 @@ interface Reading {
   signal: AbortSignal;
 }
 
-/** Lists the first `limit` entries under a prefix. Throws what readTarball throws. */
+/** Lists the first `limit` entries under a prefix, after the offset. Throws what readTarball throws. */
 export async function listTarball(
   handle: FileHandle,
-  { prefix, limit }: { prefix: string; limit: number },
+  { prefix, offset = 0, limit }: ListRequest,
   reading: Reading,
 ): Promise<{ entries: ArchiveEntry[]; truncated: boolean }> {
   const entries: ArchiveEntry[] = [];
   let truncated = false;
   let characters = 0;
+  let toSkip = offset;
   const wanted = withoutDot(prefix);
   await readTarball(handle, {
     ...reading,
     visit(entry) {
-      if (!withoutDot(entry.path).startsWith(wanted)) return 'next';
+      if (!withoutDot(entry.path).startsWith(wanted) || toSkip-- > 0) return 'next';
       characters += JSON.stringify(entry).length + 1;
       truncated = entries.length === limit || characters > reading.limits.listedCharacters;
       if (truncated) return 'stop';

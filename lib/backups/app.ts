@@ -9,6 +9,7 @@ import { createSurface, protect, type SurfaceOptions } from '../http/surface.ts'
 import { warnOccasionally } from '../occasional-log.ts';
 import { ping } from '../records/ping.ts';
 import { createReaderCheck } from '../users/reader-check.ts';
+import type { ServedArchives } from './archives/archives-deps.ts';
 import type { BackupsDeps } from './backups-deps.ts';
 import { backupsEndpoints } from './backups-endpoints.ts';
 import { requireCronSecret, SWEEP_PATH } from './cron.ts';
@@ -16,10 +17,15 @@ import { READY_WITHIN_MS } from './health.ts';
 
 const WARN_INTERVAL_MS = 60_000;
 
+export interface BackupsAppOptions extends SurfaceOptions {
+  /** The archives on this machine. Default: null, there are none. */
+  archives?: ServedArchives | null;
+}
+
 /** The service API without its live feed. */
 export function createBackupsApp(
   deps: Deps<BackupsConfig>,
-  options: SurfaceOptions = {},
+  { archives = null, ...options }: BackupsAppOptions = {},
 ): Hono<HttpEnv> {
   if (!deps.config.API_REQUIRE_AUTH) {
     deps.log.warn(
@@ -45,14 +51,18 @@ export function createBackupsApp(
     if (route.access !== 'identified') continue;
     app.on([route.method.toUpperCase()], [route.path], requireIdentity);
   }
-  mountEndpoints(app, backupsEndpoints, buildBackupsDeps(deps));
+  mountEndpoints(app, backupsEndpoints, buildBackupsDeps(deps, archives));
   return app;
 }
 
-export function buildBackupsDeps(deps: Deps<BackupsConfig>): BackupsDeps {
+export function buildBackupsDeps(
+  deps: Deps<BackupsConfig>,
+  archives: ServedArchives | null = null,
+): BackupsDeps {
   const { db, clock } = deps;
   return {
     ...deps,
+    archives,
     startedAt: clock.now(),
     pingDatabase: shareInFlight(() => ping(db), { clock, maxMs: READY_WITHIN_MS }),
     warnNotReady: warnOccasionally(deps, WARN_INTERVAL_MS),

@@ -1,6 +1,7 @@
 import type { BackupsConfig } from '../config/backups.ts';
 import type { Deps } from '../deps.ts';
 import type { Log } from '../log.ts';
+import type { ServedArchives } from './archives/archives-deps.ts';
 
 /**
  * The dependencies of the service API's endpoints. Public endpoints are bounded in cost, however often they
@@ -9,6 +10,8 @@ import type { Log } from '../log.ts';
 export interface BackupsDeps extends Deps<BackupsConfig> {
   /** When the app was created, in milliseconds since the epoch. */
   startedAt: number;
+  /** The archives on this machine; null where there are none, as in a deployed function. */
+  archives: ServedArchives | null;
   /** Concurrent callers share one ping. */
   pingDatabase(): Promise<void>;
   /** Warns at most once a minute. */

@@ -1,4 +1,5 @@
 import type { Endpoint } from '../http/route.ts';
+import { archivesEndpoints } from './archives/endpoints.ts';
 import type { BackupsDeps } from './backups-deps.ts';
 import { cronEndpoints } from './cron.ts';
 import { dashboardStatsEndpoints } from './dashboard-stats.ts';
@@ -22,6 +23,7 @@ export const backupsEndpoints: readonly Endpoint<BackupsDeps>[] = [
   ...runMetricsEndpoints,
   ...snapshotsEndpoints,
   ...reposEndpoints,
+  ...archivesEndpoints,
   ...logsEndpoints,
   ...fixesEndpoints,
   ...runRequestsEndpoints,

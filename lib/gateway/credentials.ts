@@ -1,3 +1,4 @@
+import { offersServerKeys } from '../config/features.ts';
 import type { GatewayConfig } from '../config/gateway.ts';
 import type { Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
@@ -62,7 +63,7 @@ export function createGatewayCredentials(deps: CredentialDeps): GatewayCredentia
 
   function describe(connection: GatewayConnection | null): ConnectionStatus {
     if (connection === null) {
-      const source = hasServerKeys && config.GATEWAY_ALLOW_SERVER_KEYS ? 'server' : 'none';
+      const source = offersServerKeys(config) ? 'server' : 'none';
       const none = { key_hint: null, connected_at: null, last_used_at: null, invalid: false };
       return { connected: false, source, ...none };
     }

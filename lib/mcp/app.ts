@@ -8,11 +8,11 @@ import type { HttpEnv } from '../http/env.ts';
 import { limitBody, MAX_BODY_BYTES } from '../http/request-body.ts';
 import { mountEndpoints, recordRoutePatterns } from '../http/route.ts';
 import { createSurface, type SurfaceOptions } from '../http/surface.ts';
+import { MCP_PATH } from '../surfaces/mcp-path.ts';
 import type { ToolDeps } from '../tools/tool.ts';
 import { limitCalls, requireMcpToken } from './authentication.ts';
 import {
   healthEndpoint,
-  MCP_PATH,
   type McpDeps,
   mcpEndpoints,
   sseEndpoints,

@@ -7,6 +7,7 @@ import { plainError } from '../http/error-shapes.ts';
 import { readText } from '../http/request-body.ts';
 import { type Endpoint, endpoint } from '../http/route.ts';
 import { parseJson } from '../json.ts';
+import { MCP_PATH } from '../surfaces/mcp-path.ts';
 import { version } from '../version.ts';
 import type { CreateMcpServer } from './server.ts';
 import type { GuardOptions } from './transports/guarded-transport.ts';
@@ -53,7 +54,6 @@ const refusals = {
   413: { description: 'The body is larger than 1 MiB.', schema: plainError },
 };
 
-export const MCP_PATH = '/mcp';
 const MESSAGE_PATH = '/message';
 
 /** Streamable HTTP. The deployed function also serves it under the aliases. */

@@ -31,6 +31,10 @@ export interface ObservatoryAppOptions extends SurfaceOptions {
   stopping?: AbortSignal | null | undefined;
   /** Codes of login links. Default: null, there are none. */
   loginCodes?: LoginCodes | null | undefined;
+  /** Whether the MCP server of this installation has a token. Default: false. */
+  hasMcpToken?: boolean | undefined;
+  /** Says why the archives cannot be read here; null if they can. Default: they are not here. */
+  explainMissingArchives?: (() => Promise<string | null>) | undefined;
   /** What checking a password costs. Default: PASSWORD_COST. */
   passwordCost?: PasswordCost | undefined;
 }
@@ -40,16 +44,13 @@ const WARN_INTERVAL_MS = 60_000;
 /** The observatory: login, search, chat and reports. */
 export function createObservatoryApp(
   deps: Deps<ObservatoryConfig>,
-  { askServiceApi, stopping, loginCodes, passwordCost, ...options }: ObservatoryAppOptions = {},
+  options: ObservatoryAppOptions = {},
 ): Hono<HttpEnv> {
-  const observatoryDeps = buildObservatoryDeps(deps, {
-    askServiceApi,
-    stopping,
-    loginCodes,
-    passwordCost,
-  });
+  const observatoryDeps = buildObservatoryDeps(deps, options);
+  const { readConnection, outermost } = options;
   const app = createSurface(deps, {
-    ...options,
+    ...(readConnection ? { readConnection } : {}),
+    ...(outermost ? { outermost } : {}),
     describeError: describeObservatoryError,
     getPath: pathWithoutPrefix,
   });
@@ -89,12 +90,16 @@ const askNobody: AskServiceApi = async () => {
   throw new Error('BACKEND_URL is not set');
 };
 
+const explainNoArchives = async () => 'the archives are not on this server';
+
 function buildObservatoryDeps(
   deps: Deps<ObservatoryConfig>,
   {
     askServiceApi = askNobody,
     stopping = null,
     loginCodes = null,
+    hasMcpToken = false,
+    explainMissingArchives = explainNoArchives,
     passwordCost,
   }: Omit<ObservatoryAppOptions, keyof SurfaceOptions>,
 ): ObservatoryDeps {
@@ -112,6 +117,8 @@ function buildObservatoryDeps(
     gateway,
     chat: createChatDeps(deps, { stopping, gateway, askServiceApi }),
     askServiceApi,
+    hasMcpToken,
+    explainMissingArchives,
     findFaults: shareReadiness({ ...deps, askServiceApi }),
     warnNotReady: warnOccasionally(deps, WARN_INTERVAL_MS),
   };

@@ -20,6 +20,10 @@ export interface ObservatoryDeps extends Deps<ObservatoryConfig> {
   chat: ChatDeps;
   /** Asks the service API of the same deployment for its /health. */
   askServiceApi: AskServiceApi;
+  /** Whether the MCP server of this installation has a token. */
+  hasMcpToken: boolean;
+  /** Why the archives cannot be read here; null if they can. */
+  explainMissingArchives(): Promise<string | null>;
   /** Checks what /observatory/ready reports, once for concurrent callers. */
   findFaults(): Promise<ReadinessFaults>;
   /** Warns at most once a minute. */

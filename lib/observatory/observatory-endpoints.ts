@@ -1,5 +1,6 @@
 import type { Endpoint } from '../http/route.ts';
 import { chatEndpoints } from './chat/endpoints.ts';
+import { configEndpoints } from './config.ts';
 import { embeddingsEndpoints } from './embeddings.ts';
 import { gatewayEndpoints } from './gateway-connection.ts';
 import { authEndpoints } from './login.ts';
@@ -14,6 +15,7 @@ import { sessionsEndpoints } from './sessions.ts';
 export const observatoryEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
   ...authEndpoints,
   ...gatewayEndpoints,
+  ...configEndpoints,
   ...modelsEndpoints,
   ...embeddingsEndpoints,
   ...searchEndpoints,

@@ -1,4 +1,5 @@
 import type { Hono, MiddlewareHandler } from 'hono';
+import { hasMcpToken } from '../config/features.ts';
 import { type ObservatoryConfig, observatoryVariables } from '../config/observatory.ts';
 import type { Environment } from '../config/read.ts';
 import type { Deps } from '../deps.ts';
@@ -23,7 +24,12 @@ export function createHostedObservatoryApp(
       name: 'the observatory',
       readConfig: configReader(observatoryVariables),
       createApp: (deps, given) => {
-        const options = { ...given, stopping, outermost: [finishRequests(deps)] };
+        const options = {
+          ...given,
+          stopping,
+          outermost: [finishRequests(deps)],
+          hasMcpToken: hasMcpToken(environment),
+        };
         const { VERCEL_URL: host } = deps.config;
         if (host === undefined) return createObservatoryApp(deps, options);
         const askServiceApi: AskServiceApi = (signal) =>

@@ -54,6 +54,7 @@ export const surfaces: readonly Surface[] = [
       '/observatory/*',
       '/auth/*',
       '/me/*',
+      '/config',
       '/search',
       '/embeddings/*',
       '/sessions',

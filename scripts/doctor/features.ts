@@ -1,3 +1,4 @@
+import { neededVariables } from '../../lib/config/features.ts';
 import { findRejection } from './rejected-config.ts';
 import type { Check, Feature } from './report.ts';
 import type { Subject } from './subject.ts';
@@ -51,10 +52,14 @@ const features: readonly Need[] = [
   {
     surface: 'observatory',
     feature: "users' own gateway keys",
-    needs: ['JWT_SECRET', ...data, 'CREDENTIALS_ENCRYPTION_KEY', 'stored_keys'],
+    needs: ['JWT_SECRET', ...data, ...neededVariables.ownGatewayKeys, 'stored_keys'],
   },
   { surface: 'observatory', feature: 'reports by mail', needs: ['JWT_SECRET', ...data, 'mail'] },
-  { surface: 'MCP server', feature: 'tools over the network', needs: ['MCP_AUTH_TOKEN', ...data] },
+  {
+    surface: 'MCP server',
+    feature: 'tools over the network',
+    needs: [...neededVariables.mcp, ...data],
+  },
   {
     surface: 'MCP server',
     feature: 'archive checks',

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { findMissing, neededVariables } from '../../lib/config/features.ts';
 import { type MailConfig, mailVariables } from '../../lib/config/mail.ts';
 import { readBoundedText } from '../../lib/http/bounded-text.ts';
 import { parseJson } from '../../lib/json.ts';
@@ -19,13 +20,9 @@ const domainList = z.object({
 /** Checks the mail service by listing its domains. Sends nothing. */
 export async function checkMail(subject: Subject): Promise<Check> {
   const found = await withConfig(mailVariables, subject, async (config) => {
-    const { RESEND_API_KEY, SMTP_FROM, SMTP_TO } = config;
-    const missing = [
-      ...(RESEND_API_KEY === undefined ? ['RESEND_API_KEY'] : []),
-      ...(SMTP_FROM === undefined ? ['SMTP_FROM'] : []),
-      ...(SMTP_TO.length === 0 ? ['SMTP_TO'] : []),
-    ];
-    if (missing.length === 3) return off('not configured: reports are not mailed');
+    const missing = findMissing('mail', config);
+    if (missing.length === neededVariables.mail.length)
+      return off('not configured: reports are not mailed');
     if (missing.length > 0) {
       const detail = `${missing.join(' and ')} not set: reports are not mailed`;
       return failed(detail, `set ${missing.join(' and ')}`);

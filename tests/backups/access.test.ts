@@ -11,7 +11,10 @@ import { downDatabaseWords, openDownDatabase } from '../support/down-database.ts
 const routes = backupsEndpoints.map(({ route }) => route);
 const named = (list: readonly Route[]) =>
   list.map((route) => [`${route.method.toUpperCase()} ${route.path}`, route] as const);
-const pathOf = (route: Route) => route.path.replace(':id', '1');
+const pathOf = (route: Route) => {
+  const query = route.path.endsWith('/archive/file') ? '?path=a' : '';
+  return route.path.replace(/:\w+/g, '1') + query;
+};
 const bodies: Record<string, unknown> = {
   'post /api/fixes': { title: 'Fixed', description: 'It was down.' },
 };
@@ -42,7 +45,7 @@ describe.each(named(routes.filter(({ access }) => access !== 'public')))('%s', (
   });
 
   it('checks the secret before the parameters', async () => {
-    const path = `${route.path.replace(':id', 'x')}?page=x&days=x&format=x`;
+    const path = `${route.path.replace(/:\w+/g, 'x')}?page=x&days=x&format=x`;
     const client = createClient({ db: down });
     expect((await client.send(route.method.toUpperCase(), path, {})).status).toBe(401);
   });

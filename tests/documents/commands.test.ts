@@ -27,6 +27,9 @@ const proofs: Record<string, string[]> = {
   'docs/http-api.md': [
     '"full_name":"local/backup-observatory"',
     '"withdrawn":true',
+    '"integrity_status":"VALID_UNCOMPROMISED"',
+    '"path":"docs/worker.md"',
+    'MIT License',
     '"data":{"username":"admin"}',
   ],
   'docs/search.md': ['"source_type":"backup_result"', '"status":"ACTIVE"'],

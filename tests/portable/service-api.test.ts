@@ -83,6 +83,27 @@ describe.skipIf(!hasRedisServer)('the service API in workerd', () => {
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
   });
 
+  it('takes changes: a request for a run, withdrawn at once', async () => {
+    const headers = { ...withSecret, 'Content-Type': 'application/json' };
+    const address = `${workerd.url}/api/run-requests`;
+    const asked = await fetch(address, { method: 'POST', headers, body: '{"reason":"a test"}' });
+    const { id } = (await asked.json()) as { id: number };
+    expect(asked.status).toBe(201);
+    const withdrawn = await fetch(`${address}/${id}`, { method: 'DELETE', headers: withSecret });
+    expect([withdrawn.status, await withdrawn.json()]).toMatchObject([200, { withdrawn: true }]);
+  });
+
+  it.each(['', '/files', '/file?path=a', '/bundle'])(
+    'says that there are no archives here: …/archive%s',
+    async (rest) => {
+      const response = await ask(`/api/repos/acme/widgets/archive${rest}`);
+      expect([response.status, await response.json()]).toMatchObject([
+        503,
+        { message: expect.stringContaining('the archives are not on this server') },
+      ]);
+    },
+  );
+
   it('has metrics of its requests, and none of a process', async () => {
     const text = await (await ask('/metrics')).text();
     expect(text).toMatch(/^http_requests_total\{.*route="\/api\/backups".*\} \d+$/m);

@@ -35,6 +35,11 @@ const json = (path: string, value: unknown, answers = 200): AccessRequest => ({
   answers,
 });
 
+const archive = (rest: string): AccessRequest => ({
+  path: `/api/repos/ada/app/archive${rest}`,
+  answers: 200,
+});
+
 const hello = {
   jsonrpc: '2.0',
   id: 1,
@@ -61,6 +66,11 @@ const requests: Record<string, Make> = {
     answers: 200,
   }),
   'GET /api/analytics/:id': () => ({ path: '/api/analytics/1', answers: 200 }),
+  'GET /api/repos/:owner/:name/archive': () => archive(''),
+  'POST /api/repos/:owner/:name/archive/verify': () => archive('/verify'),
+  'GET /api/repos/:owner/:name/archive/files': () => archive('/files'),
+  'GET /api/repos/:owner/:name/archive/file': () => archive('/file?path=a.txt'),
+  'GET /api/repos/:owner/:name/archive/bundle': () => archive('/bundle'),
   'POST /api/fixes': () => json('/api/fixes', { title: 'Fixed', description: 'It was down.' }, 201),
   // Each caller asks for what is queued already, and withdraws a request of their own.
   'POST /api/run-requests': async (world) => {

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { hashPassword } from '../../lib/security/password.ts';
 import { addUser } from '../../lib/users/users.ts';
 import { type LocalServer, startLocalServer } from '../../scripts/local-server.ts';
@@ -6,7 +7,7 @@ import { chatEnvironment } from '../support/chat.ts';
 import { createEmbedded, type TestDatabase } from '../support/databases.ts';
 import { TEST_SECRET } from '../support/deps.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
-import { temporaryFolder } from '../support/git.ts';
+import { createRepository, temporaryFolder } from '../support/git.ts';
 import { type MailService, startMailService } from '../support/mail.ts';
 import { TEST_TOKEN } from '../support/mcp.ts';
 import { ADA, observatoryEnvironment, TEST_JWT_SECRET } from '../support/observatory-client.ts';
@@ -40,6 +41,9 @@ export async function startAccessWorld(): Promise<AccessWorld> {
   await insertResult(db, run, 'ada/app', { status: 'completed' });
   await insertLog(db, { run_id: run, level: 'info', message: 'cloned ada/app' });
   await insertSnapshot(db, { run_id: run });
+  const repository = await createRepository(join(archives.path, 'app'));
+  await repository.commit({ 'a.txt': 'a' });
+  await repository.git('bundle', 'create', '--quiet', '../ada__app.bundle', '--all');
   const server = await startLocalServer({
     ...observatoryEnvironment,
     ...chatEnvironment(gateway),

@@ -95,7 +95,8 @@ describe.each(named)('%s', (_name, route) => {
     const fields = Object.keys(route.query?.shape ?? {});
     for (const attack of attacks) {
       const text = encodeURIComponent(attack);
-      if (route.params) await note(attack, send(method, route.path.replace(/:\w+/, text), headers));
+      if (route.params)
+        await note(attack, send(method, route.path.replace(/:\w+/g, text), headers));
       for (const field of fields) {
         const others = new URLSearchParams(query);
         others.set(field, attack);

@@ -4,11 +4,8 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 import { pack } from 'tar-stream';
-import {
-  type ArchiveCall,
-  type ArchiveReaderOptions,
-  createArchiveReader,
-} from '../../lib/archives/archives.ts';
+import type { ArchiveCall } from '../../lib/archives/archive-access.ts';
+import { type ArchiveReaderOptions, createArchiveReader } from '../../lib/archives/archives.ts';
 import { createRedactor } from '../../lib/security/redaction/redactor.ts';
 import { createTestClock } from './clock.ts';
 import { createRepository, type TestRepository, temporaryFolder } from './git.ts';

@@ -1,4 +1,5 @@
 import { createBackupsApp } from '../../lib/backups/app.ts';
+import type { ServedArchives } from '../../lib/backups/archives/archives-deps.ts';
 import { backupsEndpoints } from '../../lib/backups/backups-endpoints.ts';
 import { errorEnvelope, plainError } from '../../lib/http/error-shapes.ts';
 import type { Route } from '../../lib/http/route.ts';
@@ -9,6 +10,7 @@ export interface Answer {
   status: number;
   headers: Headers;
   text: string;
+  bytes: Uint8Array;
   /** The parsed body of a JSON answer, else null. */
   body: unknown;
 }
@@ -27,24 +29,30 @@ export interface Client {
   post(path: string, json: unknown, headers?: Record<string, string>): Promise<Answer>;
 }
 
+export interface ClientOptions extends TestDepsOptions {
+  /** Makes the archives that it serves. Default: null, there are none. */
+  archives?: ((deps: TestDeps) => ServedArchives) | null;
+}
+
 /**
  * Calls the service API as it ships. Every JSON answer is validated against the schema of its route, or that
  * of an error's body, so a test that asks for anything checks fields, types and order.
  */
-export function createClient(options: TestDepsOptions = {}): Client {
+export function createClient({ archives = null, ...options }: ClientOptions = {}): Client {
   const deps = createTestDeps(options);
-  const app = createBackupsApp(deps);
+  const app = createBackupsApp(deps, { archives: archives?.(deps) ?? null });
   const send: Client['send'] = async (method, path, headers = withSecret, json) => {
     const response = await app.request(path, {
       method,
       headers: json === undefined ? headers : { 'Content-Type': 'application/json', ...headers },
       ...(json === undefined ? {} : { body: JSON.stringify(json) }),
     });
-    const text = await response.text();
+    const bytes = new Uint8Array(await response.arrayBuffer());
+    const text = new TextDecoder().decode(bytes);
     const isJson = response.headers.get('content-type')?.startsWith('application/json') ?? false;
     const body: unknown = isJson && text !== '' ? JSON.parse(text) : null;
     if (body !== null) checkShape(schemaOf(method, path, response.status), body);
-    return { status: response.status, headers: response.headers, text, body };
+    return { status: response.status, headers: response.headers, text, bytes, body };
   };
   return {
     deps,

@@ -69,6 +69,7 @@ export function createObservatoryClient(
   options: TestDepsOptions & ObservatoryAppOptions = {},
 ): ObservatoryClient {
   const { askServiceApi, loginCodes, passwordCost = QUICK_COST, ...rest } = options;
+  const { hasMcpToken, explainMissingArchives } = options;
   const deps = createTestDeps({
     ...rest,
     environment: { ...observatoryEnvironment, ...rest.environment },
@@ -76,6 +77,8 @@ export function createObservatoryClient(
   const app = createObservatoryApp(deps, {
     passwordCost,
     loginCodes,
+    hasMcpToken,
+    explainMissingArchives,
     ...(askServiceApi ? { askServiceApi } : {}),
   });
 

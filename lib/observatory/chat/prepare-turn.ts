@@ -9,12 +9,15 @@ import type { Turn, TurnDeps, TurnOutcome } from './turn.ts';
 import { limitTurn, type TurnLimits } from './turn-limits.ts';
 
 /** A question to the chat. */
+/** The longest question, in characters. */
+export const MAX_QUESTION_CHARS = 10_000;
+
 export const chatQuestion = z.object({
   session_id: uuid.nullish().meta({
     description:
       'The session that the question belongs to. It is created if it does not exist. Left out: none.',
   }),
-  question: z.string().trim().min(1).max(10_000),
+  question: z.string().trim().min(1).max(MAX_QUESTION_CHARS),
   model: z
     .string()
     .min(1)

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { findMissing } from '../../config/features.ts';
 import type { MailConfig } from '../../config/mail.ts';
 import type { Deps } from '../../deps.ts';
 import { AppError } from '../../errors.ts';
@@ -30,16 +31,10 @@ export type Delivery =
 export type MailDeps = Pick<Deps<MailConfig>, 'config' | 'log' | 'redactor' | 'clock'>;
 
 /** The access to the mail service, or which variables are missing. */
-export function findMail({
-  RESEND_API_KEY: key,
-  SMTP_FROM: from,
-  SMTP_TO,
-}: MailConfig): { key: string; from: string } | { fault: string } {
-  const [firstRecipient] = SMTP_TO;
-  if (key !== undefined && from !== undefined && firstRecipient !== undefined) return { key, from };
-  const missing = Object.entries({ RESEND_API_KEY: key, SMTP_FROM: from, SMTP_TO: firstRecipient })
-    .filter(([, value]) => value === undefined)
-    .map(([name]) => name);
+export function findMail(config: MailConfig): { key: string; from: string } | { fault: string } {
+  const { RESEND_API_KEY: key, SMTP_FROM: from } = config;
+  const missing = findMissing('mail', config);
+  if (missing.length === 0 && key !== undefined && from !== undefined) return { key, from };
   return { fault: `no report can be mailed: the operator has to set ${missing.join(', ')}` };
 }
 

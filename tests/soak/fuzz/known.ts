@@ -46,6 +46,12 @@ const log = fc.integer({ min: 0, max: 160 });
 const owner = fc.constantFrom('acme', 'ACME', 'nobody');
 const repository = fc.constantFrom('repository-1', 'Repository-2', 'none', 'a/b');
 
+/** The repository of the archive, in the path of an operation. */
+const archiveOf = (path: string) => ({
+  [`${path}#owner`]: fc.constant('acme'),
+  [`${path}#name`]: fc.constantFrom('widgets', 'widgets', 'none'),
+});
+
 const values: Record<string, fc.Arbitrary<unknown>> = {
   '/api/backups/{id}#id': run,
   '/api/analytics/{id}#id': run,
@@ -57,6 +63,13 @@ const values: Record<string, fc.Arbitrary<unknown>> = {
   '/sessions/{id}/messages#id': session,
   '/reports/{id}#id': fc.constant(places.report),
   '/api/run-requests/{id}#id': fc.constant(places.runRequest),
+  ...archiveOf('/api/repos/{owner}/{name}/archive'),
+  ...archiveOf('/api/repos/{owner}/{name}/archive/verify'),
+  ...archiveOf('/api/repos/{owner}/{name}/archive/files'),
+  ...archiveOf('/api/repos/{owner}/{name}/archive/file'),
+  ...archiveOf('/api/repos/{owner}/{name}/archive/bundle'),
+  path: fc.constantFrom('README.md', 'src/token.txt', 'secrets.bin', 'none'),
+  cursor: fc.constantFrom('0', '1', '3'),
   id: session,
   session_id: session,
   run_id: run,

@@ -1,0 +1,98 @@
+import type { ArchiveAccess, ArchiveAccessOptions, ArchiveCall } from './archive-access.ts';
+import { ArchiveFault } from './archive-fault.ts';
+import { hashFile } from './file-hash.ts';
+import type { OpenArchive, RecordedArchive } from './open-archive.ts';
+import { compareHash } from './recorded-hash.ts';
+import type { Proof, Verification } from './results.ts';
+import { type BundleChecks, type Findings, verifyBundle } from './verify-bundle.ts';
+import { verifyTarball } from './verify-tarball.ts';
+
+/** Everything that checking an archive found, intact or not. */
+export interface Examination {
+  archive: OpenArchive;
+  sha256: string;
+  expected: string | null;
+  recordedBy: Verification['expected_by'];
+  proof: Proof;
+  refs: Verification['refs'];
+  /** Whether there are more refs. */
+  truncated: boolean;
+  /** A discrepancy of the note, if any. */
+  remark: string | null;
+  /** Null for an intact archive. Its message lists the outcome of each check. */
+  fault: ArchiveFault | null;
+}
+
+/** Checks an open archive. Throws only errors that are not caused by the archive. */
+export async function examineArchive(
+  archive: OpenArchive,
+  record: RecordedArchive | null,
+  { repository, access, findRecord, call }: ExaminationContext,
+): Promise<Examination> {
+  const { workspaces, limits } = access;
+  const { signal } = call;
+  const { sha256, findings } = await readWhole(archive, { workspaces, limits, signal });
+  let hash = compareHash(sha256, { record, note: archive.note });
+  if (hash.checksum !== 'passed') {
+    // Meanwhile, a run may have replaced and recorded the archive.
+    const [now, note] = [await findRecord(repository, signal), await archive.readNote()];
+    hash = compareHash(sha256, { record: now, note });
+  }
+  const { refs, truncated } = findings;
+  const { expected, recordedBy, remark } = hash;
+  const proof = { checksum: hash.checksum, ...findings.proof };
+  const facts = { sha256, expected, recordedBy, proof, refs, truncated, remark };
+  return { archive, ...facts, fault: findFault({ archive, ...facts }, findings) };
+}
+
+interface ExaminationContext extends Pick<ArchiveAccessOptions, 'findRecord'> {
+  repository: string;
+  access: Pick<ArchiveAccess, 'workspaces' | 'limits'>;
+  call: ArchiveCall;
+}
+
+/** The verdict on an archive without a fault. */
+export function judgeIntact({ checksum }: Proof): Verification['integrity_status'] {
+  return checksum === 'passed' ? 'VALID_UNCOMPROMISED' : 'VALID_UNRECORDED';
+}
+
+/** Hashes and verifies the file concurrently. If one fails, the other is aborted. */
+async function readWhole(
+  archive: OpenArchive,
+  checks: BundleChecks,
+): Promise<{ sha256: string; findings: Findings }> {
+  const failure = new AbortController();
+  const signal = AbortSignal.any([checks.signal, failure.signal]);
+  const stopOther = (error: unknown) => {
+    failure.abort(error);
+    throw error;
+  };
+  const end = archive.sizeBytes;
+  const hashing = hashFile(archive.handle, 'sha256', { start: 0, end, signal });
+  const verifying =
+    archive.format === 'bundle'
+      ? verifyBundle(archive, { ...checks, signal })
+      : verifyTarball(archive.handle, { ...checks, signal });
+  // Both must end before the file is closed.
+  await Promise.allSettled([hashing.catch(stopOther), verifying.catch(stopOther)]);
+  signal.throwIfAborted();
+  return { sha256: (await hashing).toString('hex'), findings: await verifying };
+}
+
+/** The fault of a damaged archive, with the outcome of each check; null for an intact one. */
+function findFault(
+  { archive, sha256, expected, proof, remark }: Omit<Examination, 'fault'>,
+  { fault }: Findings,
+): ArchiveFault | null {
+  const checks = Object.entries(proof).map(([name, outcome]) => `${name} ${outcome}`);
+  const withChecks = (reason: string) => `${archive.name}: ${reason} (${checks.join(', ')})`;
+  if (proof.checksum !== 'failed') {
+    return fault && new ArchiveFault(fault.kind, withChecks(fault.reason));
+  }
+  const also = fault === null ? '' : `; also ${fault.kind}: ${fault.reason}`;
+  const noteRemark = remark === null ? '' : `; ${remark}`;
+  return new ArchiveFault(
+    'CHECKSUM_MISMATCH',
+    withChecks(`its SHA-256 is ${sha256}, recorded is ${expected}${noteRemark}${also}`),
+  );
+}

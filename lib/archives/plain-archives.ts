@@ -1,0 +1,190 @@
+import { basename } from 'node:path';
+import {
+  type ArchiveAccessOptions,
+  type ArchiveCall,
+  createArchiveAccess,
+} from './archive-access.ts';
+import { ArchiveFault, type FaultKind } from './archive-fault.ts';
+import { extractFromBundle, listBundle } from './bundle-contents.ts';
+import { readBundleHeader } from './bundle-header.ts';
+import { examineArchive, judgeIntact } from './examine-archive.ts';
+import { checkFilePath } from './file-content.ts';
+import { streamFile } from './file-stream.ts';
+import type { OpenArchive } from './open-archive.ts';
+import { readRecordedHash } from './recorded-hash.ts';
+import type { ArchiveEntry, Verification } from './results.ts';
+import { extractFromTarball, listTarball } from './tarball-contents.ts';
+
+/** How many refs of an archive are listed. */
+const MAX_LISTED_REFS = 100;
+
+/** What is known about an archive without reading all of it. */
+export interface ArchiveFacts
+  extends Pick<
+    Verification,
+    'repository' | 'archive' | 'format' | 'resolved_by' | 'archive_size_bytes'
+  > {
+  /** ISO 8601 in UTC. */
+  modified_at: string;
+  recorded_sha256: string | null;
+  recorded_by: Verification['expected_by'];
+  /** What the header of a bundle says; null for a tar.gz, and if it cannot be read. */
+  bundle: {
+    object_format: string;
+    objects: number;
+    /** Whether it is complete by its header: neither incremental nor without some objects. */
+    complete: boolean;
+    ref_count: number;
+    refs: { name: string; id: string }[];
+  } | null;
+  /** Why the header cannot be read. */
+  fault: string | null;
+}
+
+/** The outcome of a whole check, also of a damaged archive. */
+export interface ArchiveCheck
+  extends Omit<Verification, 'truncated' | 'integrity_status' | 'remark'> {
+  truncated: boolean;
+  integrity_status: Verification['integrity_status'] | FaultKind;
+  remark: string | null;
+  /** What is wrong with the archive, with the outcome of each check; null if it is intact. */
+  fault: string | null;
+}
+
+/** Some entries of an archive. */
+export interface ArchivePage {
+  repository: string;
+  archive: string;
+  format: Verification['format'];
+  entries: ArchiveEntry[];
+  truncated: boolean;
+}
+
+/**
+ * Reads archives as they are, without removing secrets, for people who may see them. Throws as `ArchiveReader`
+ * does.
+ */
+export interface PlainArchives {
+  describe(repository: string, call: ArchiveCall): Promise<ArchiveFacts>;
+  check(repository: string, call: ArchiveCall): Promise<ArchiveCheck>;
+  /** Lists entries whose path starts with `prefix`. */
+  list(
+    repository: string,
+    request: { prefix: string; offset: number; limit: number },
+    call: ArchiveCall,
+  ): Promise<ArchivePage>;
+  /** Reads one file of at most 10 MiB. */
+  readFile(repository: string, path: string, call: ArchiveCall): Promise<Buffer>;
+  /** Opens the archive itself. Either `stream` is read or canceled, or `close` is called. */
+  download(repository: string, call: ArchiveCall): Promise<ArchiveDownload>;
+}
+
+/** An archive that is sent as it is. */
+export interface ArchiveDownload {
+  fileName: string;
+  sizeBytes: number;
+  stream(): ReadableStream<Uint8Array>;
+  close(): Promise<void>;
+}
+
+/** Opens the archives of a folder. */
+export function createPlainArchives(options: ArchiveAccessOptions): PlainArchives {
+  const { findRecord, clock } = options;
+  const access = createArchiveAccess(options);
+  const { workspaces, limits } = access;
+  const checksOf = ({ signal }: ArchiveCall) => ({ workspaces, limits, signal });
+
+  return {
+    async describe(repository, call) {
+      const { archive, record } = await access.open(repository, call);
+      try {
+        const { expected, recordedBy } = readRecordedHash({ record, note: archive.note });
+        return {
+          repository,
+          archive: archive.name,
+          format: archive.format,
+          resolved_by: archive.resolvedBy,
+          archive_size_bytes: archive.sizeBytes,
+          modified_at: new Date(archive.modifiedAt).toISOString(),
+          recorded_sha256: expected,
+          recorded_by: recordedBy,
+          ...(await describeHeader(archive)),
+        };
+      } finally {
+        await archive.handle.close();
+      }
+    },
+    check: (repository, call) =>
+      access.use(repository, call, async (archive, record) => {
+        const context = { repository, access, findRecord, call };
+        const found = await examineArchive(archive, record, context);
+        const { fault, proof, refs } = found;
+        return {
+          repository,
+          archive: archive.name,
+          format: archive.format,
+          resolved_by: archive.resolvedBy,
+          archive_size_bytes: archive.sizeBytes,
+          sha256_checksum: found.sha256,
+          expected_sha256: found.expected,
+          expected_by: found.recordedBy,
+          refs: refs.slice(0, MAX_LISTED_REFS),
+          truncated: found.truncated || refs.length > MAX_LISTED_REFS,
+          pack_verified: proof.objects === 'passed',
+          integrity_status: fault?.kind ?? judgeIntact(proof),
+          proof,
+          remark: found.remark,
+          fault: fault?.reason ?? null,
+        };
+      }),
+    list: (repository, request, call) =>
+      access.use(repository, call, async (archive) => {
+        const { entries, truncated } =
+          archive.format === 'bundle'
+            ? await listBundle(archive, request, { ...checksOf(call), clock })
+            : await listTarball(archive.handle, request, checksOf(call));
+        return { repository, archive: archive.name, format: archive.format, entries, truncated };
+      }),
+    async readFile(repository, path, call) {
+      checkFilePath(path, 'path');
+      return access.use(repository, call, async (archive) => {
+        const { bytes } =
+          archive.format === 'bundle'
+            ? await extractFromBundle(archive, path, checksOf(call))
+            : await extractFromTarball(archive.handle, path, checksOf(call));
+        return bytes;
+      });
+    },
+    async download(repository, call) {
+      const { archive } = await access.open(repository, call);
+      const { handle, sizeBytes } = archive;
+      return {
+        fileName: basename(archive.name),
+        sizeBytes,
+        stream: () => streamFile(handle, sizeBytes),
+        close: () => handle.close(),
+      };
+    },
+  };
+}
+
+async function describeHeader({
+  format,
+  handle,
+}: OpenArchive): Promise<Pick<ArchiveFacts, 'bundle' | 'fault'>> {
+  if (format !== 'bundle') return { bundle: null, fault: null };
+  try {
+    const { objectFormat, objects, prerequisites, filter, refs } = await readBundleHeader(handle);
+    const bundle = {
+      object_format: objectFormat,
+      objects,
+      complete: prerequisites.length === 0 && filter === null,
+      ref_count: refs.length,
+      refs: refs.slice(0, MAX_LISTED_REFS),
+    };
+    return { bundle, fault: null };
+  } catch (error) {
+    if (!(error instanceof ArchiveFault)) throw error;
+    return { bundle: null, fault: error.message };
+  }
+}

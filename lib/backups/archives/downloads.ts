@@ -1,0 +1,28 @@
+import { removeDeceptiveCharacters } from '../../text/hidden-text.ts';
+
+const MAX_NAME_CHARS = 200;
+
+/**
+ * Headers of a download. Its content is foreign: a browser saves it and never shows it as a page of this server.
+ */
+export function downloadHeaders(name: string, sizeBytes: number): Record<string, string> {
+  return {
+    'Content-Type': 'application/octet-stream',
+    'Content-Length': String(sizeBytes),
+    'Content-Disposition': dispositionOf(name),
+    'Content-Security-Policy': "default-src 'none'; sandbox",
+    'X-Content-Type-Options': 'nosniff',
+  };
+}
+
+/** RFC 6266: a name in ASCII for old programs, and the real one in UTF-8. */
+function dispositionOf(given: string): string {
+  const plain = removeDeceptiveCharacters(given.toWellFormed());
+  const name = [...plain].slice(-MAX_NAME_CHARS).join('') || 'file';
+  const ascii = name.replace(/[^\x20-\x7e]|["%/\\]/g, '_');
+  const encoded = encodeURIComponent(name).replace(
+    /['()*]/g,
+    (sign) => `%${sign.charCodeAt(0).toString(16)}`,
+  );
+  return `attachment; filename="${ascii}"; filename*=UTF-8''${encoded}`;
+}

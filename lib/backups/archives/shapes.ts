@@ -1,0 +1,116 @@
+import * as z from 'zod';
+
+const hash = z.string().meta({ description: 'SHA-256, in hex.' });
+const recordedBy = z.enum(['database', 'note']).nullable().meta({
+  description: 'Where the SHA-256 is recorded: note is the file beside the archive.',
+});
+
+const archive = {
+  repository: z.string(),
+  archive: z.string().meta({ description: 'File name in the archive folder.' }),
+  format: z.enum(['bundle', 'tar.gz']),
+};
+
+const resolved = {
+  ...archive,
+  resolved_by: z
+    .enum(['worker_repo_state', 'canonical_name', 'legacy_name', 'legacy_name_any_case'])
+    .meta({ description: 'How the file was found.' }),
+  archive_size_bytes: z.int(),
+};
+
+/** GET …/archive. */
+export const archiveFacts = z
+  .object({
+    ...resolved,
+    modified_at: z.iso.datetime(),
+    recorded_sha256: hash.nullable(),
+    recorded_by: recordedBy,
+    bundle: z
+      .object({
+        object_format: z.string().meta({ description: 'sha1 or sha256.' }),
+        objects: z
+          .int()
+          .meta({ description: 'The number of objects that the pack claims to have.' }),
+        complete: z.boolean().meta({
+          description:
+            'Whether it needs no earlier bundle and leaves no objects out, by its header.',
+        }),
+        ref_count: z.int(),
+        refs: z
+          .array(z.object({ name: z.string(), id: z.string() }))
+          .max(100)
+          .meta({
+            description: 'The first 100, in the order of the bundle; an id may be a tag’s.',
+          }),
+      })
+      .nullable()
+      .meta({ description: 'The header of a bundle; null for a tar.gz, or if it cannot be read.' }),
+    fault: z.string().nullable().meta({ description: 'Why the header cannot be read.' }),
+  })
+  .meta({ id: 'Archive' });
+
+const outcome = z.enum(['passed', 'failed', 'not_recorded', 'not_applicable', 'not_checked']);
+
+/** POST …/archive/verify. */
+export const archiveCheck = z
+  .object({
+    ...resolved,
+    sha256_checksum: hash,
+    expected_sha256: hash.nullable(),
+    expected_by: recordedBy,
+    refs: z.array(z.object({ name: z.string(), commit: z.string() })).max(100),
+    truncated: z.boolean().meta({ description: 'Whether there are more refs.' }),
+    pack_verified: z.boolean(),
+    integrity_status: z
+      .enum([
+        'VALID_UNCOMPROMISED',
+        'VALID_UNRECORDED',
+        'CHECKSUM_MISMATCH',
+        'CORRUPT_ARCHIVE',
+        'INCOMPLETE_HISTORY',
+      ])
+      .meta({ description: 'VALID_UNRECORDED: intact, but no SHA-256 is recorded.' }),
+    proof: z.object({
+      checksum: outcome,
+      header: outcome,
+      pack_checksum: outcome,
+      objects: outcome,
+      history: outcome,
+    }),
+    remark: z.string().nullable().meta({
+      description: 'How the note beside the archive differs from the database.',
+    }),
+    fault: z.string().nullable().meta({ description: 'What is wrong with the archive.' }),
+  })
+  .meta({ id: 'ArchiveCheck' });
+
+/** GET …/archive/files. */
+export const archiveFiles = z
+  .object({
+    ...archive,
+    entries: z.array(
+      z.object({
+        path: z.string(),
+        size: z.int(),
+        mode: z.string().meta({ description: 'Octal.' }),
+        type: z.enum([
+          'file',
+          'directory',
+          'symlink',
+          'link',
+          'submodule',
+          'character-device',
+          'block-device',
+          'fifo',
+          'unknown',
+        ]),
+      }),
+    ),
+    truncated: z.boolean().meta({ description: 'Whether there are, or may be, more.' }),
+    next: z
+      .string()
+      .nullable()
+      .meta({ description: 'The cursor of the next call, if there are more.' }),
+  })
+  .meta({ id: 'ArchiveFiles' });
