@@ -25,11 +25,15 @@ const resolveVariables: CSSVariablesResolver = () => ({
   dark: { '--mantine-color-dimmed': 'var(--mantine-color-dark-1)', ...readableTints(3, 'white') },
 });
 
+// The head of a dialog is no second banner of the page.
+const dialog = { defaultProps: { attributes: { header: { role: 'none' } } } };
+
 const theme = createTheme({
   primaryColor: 'teal',
   primaryShade: 9,
   autoContrast: true,
   cursorType: 'pointer',
+  components: { Modal: dialog, Drawer: dialog },
 });
 
 const queries = new QueryClient({

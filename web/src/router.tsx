@@ -88,9 +88,29 @@ const logsRoute = createRoute({
   component: lazyRouteComponent(() => import('./pages/logs.tsx'), 'LogsPage'),
 });
 
+const reportsRoute = createRoute({
+  getParentRoute: () => shellRoute,
+  path: '/reports',
+  validateSearch: pageSearch,
+  component: lazyRouteComponent(() => import('./pages/reports/reports.tsx'), 'ReportsPage'),
+});
+const reportRoute = createRoute({
+  getParentRoute: () => shellRoute,
+  path: '/reports/$id',
+  component: lazyRouteComponent(() => import('./pages/reports/report.tsx'), 'ReportPage'),
+});
+
 const routes = rootRoute.addChildren([
   loginRoute,
-  shellRoute.addChildren([overviewRoute, runsRoute, runRoute, repositoriesRoute, logsRoute]),
+  shellRoute.addChildren([
+    overviewRoute,
+    runsRoute,
+    runRoute,
+    repositoriesRoute,
+    logsRoute,
+    reportsRoute,
+    reportRoute,
+  ]),
 ]);
 
 export function createAppRouter(queries: QueryClient) {

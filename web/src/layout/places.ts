@@ -1,4 +1,10 @@
-import { CubeIcon, FileTextIcon, HomeIcon, ListBulletIcon } from '@radix-ui/react-icons';
+import {
+  CubeIcon,
+  EnvelopeClosedIcon,
+  FileTextIcon,
+  HomeIcon,
+  ListBulletIcon,
+} from '@radix-ui/react-icons';
 
 /** The pages of the navigation and of the command palette. */
 export const places = [
@@ -6,4 +12,5 @@ export const places = [
   { to: '/runs', label: 'Runs', icon: ListBulletIcon },
   { to: '/repositories', label: 'Repositories', icon: CubeIcon },
   { to: '/logs', label: 'Logs', icon: FileTextIcon },
+  { to: '/reports', label: 'Reports', icon: EnvelopeClosedIcon },
 ] as const;
