@@ -100,8 +100,28 @@ const reportRoute = createRoute({
   component: lazyRouteComponent(() => import('./pages/reports/report.tsx'), 'ReportPage'),
 });
 
+const settingsRoute = createRoute({
+  getParentRoute: () => shellRoute,
+  path: '/settings',
+  validateSearch: ({ tab }: Record<string, unknown>): { tab?: string } =>
+    typeof tab === 'string' ? { tab } : {},
+  component: lazyRouteComponent(() => import('./pages/settings/settings.tsx'), 'SettingsPage'),
+});
+/** In a window of its own, without the navigation. */
+const gatewayReturnRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/settings/gateway/$state',
+  validateSearch: ({ code }: Record<string, unknown>): { code?: string } =>
+    ['string', 'number'].includes(typeof code) ? { code: String(code) } : {},
+  component: lazyRouteComponent(
+    () => import('./pages/settings/gateway-return.tsx'),
+    'GatewayReturnPage',
+  ),
+});
+
 const routes = rootRoute.addChildren([
   loginRoute,
+  gatewayReturnRoute,
   shellRoute.addChildren([
     overviewRoute,
     runsRoute,
@@ -110,6 +130,7 @@ const routes = rootRoute.addChildren([
     logsRoute,
     reportsRoute,
     reportRoute,
+    settingsRoute,
   ]),
 ]);
 

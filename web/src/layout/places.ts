@@ -2,6 +2,7 @@ import {
   CubeIcon,
   EnvelopeClosedIcon,
   FileTextIcon,
+  GearIcon,
   HomeIcon,
   ListBulletIcon,
 } from '@radix-ui/react-icons';
@@ -13,4 +14,5 @@ export const places = [
   { to: '/repositories', label: 'Repositories', icon: CubeIcon },
   { to: '/logs', label: 'Logs', icon: FileTextIcon },
   { to: '/reports', label: 'Reports', icon: EnvelopeClosedIcon },
+  { to: '/settings', label: 'Settings', icon: GearIcon },
 ] as const;

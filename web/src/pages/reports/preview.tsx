@@ -32,7 +32,7 @@ export function Preview({ html }: { html: string }) {
         />
       </Paper>
       <Text size="xs" c="dimmed">
-        As it looks in a mail. Links do not open here.
+        Nothing is loaded here, and links do not open.
       </Text>
     </>
   );
