@@ -3,7 +3,7 @@ import { wrongUsage } from '../lib/command-line.ts';
 import { MIN_PASSWORD_LENGTH } from '../lib/config/values.ts';
 import type { Database } from '../lib/database/database.ts';
 import { hashPassword } from '../lib/security/password.ts';
-import { addUser, changePassword, listUsers, removeUser } from '../lib/users/users.ts';
+import { addUser, changePassword, listUsers, removeUser, USERNAME } from '../lib/users/users.ts';
 import { runProgram } from './command.ts';
 import { withDatabase } from './database.ts';
 import { readHiddenLine } from './hidden-line.ts';
@@ -59,7 +59,7 @@ function onUser(action: string, description: string, act: (name: string) => Prom
 }
 
 function parseName(name: string): string {
-  if (/^[\p{L}\p{N}._@+-]{1,64}$/u.test(name)) return name;
+  if (USERNAME.test(name)) return name;
   throw wrongUsage('a user name must have 1 to 64 letters, digits or . _ @ + -');
 }
 

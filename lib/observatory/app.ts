@@ -18,7 +18,7 @@ import { createChatDeps } from './chat/chat-deps.ts';
 import { createLoginLockout } from './login-lockout.ts';
 import type { ObservatoryDeps } from './observatory-deps.ts';
 import { observatoryEndpoints } from './observatory-endpoints.ts';
-import { createPasswordCheck } from './password-check.ts';
+import { createPasswords } from './passwords.ts';
 import type { AskServiceApi } from './readiness.ts';
 import { shareReadiness } from './readiness.ts';
 import { readyEndpoints } from './ready.ts';
@@ -113,7 +113,7 @@ function buildObservatoryDeps(
     users: createUserCheck(deps),
     loginCodes,
     lockout: createLoginLockout(deps),
-    checkPassword: createPasswordCheck(deps, passwordCost),
+    passwords: createPasswords(deps, passwordCost),
     gateway,
     chat: createChatDeps(deps, { stopping, gateway, askServiceApi }),
     askServiceApi,

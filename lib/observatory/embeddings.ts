@@ -3,6 +3,7 @@ import { type Endpoint, endpoint } from '../http/route.ts';
 import { openEmbedder } from '../search/embedders/open-embedder.ts';
 import { readEmbeddingStatus } from '../search/embedding-status.ts';
 import { activateGeneration, pruneGenerations, startGeneration } from '../search/generations.ts';
+import { listGenerations } from '../search/list-generations.ts';
 import { processBatches } from '../search/process-batch.ts';
 import { requireVectors } from '../search/vector-storage.ts';
 import { observatoryRoute, refused, sendData, wrapped } from './answers.ts';
@@ -15,6 +16,7 @@ const common = { ...observatoryRoute, tag: 'Embeddings', access: 'user' } as con
 const MAX_ID = 2_147_483_647;
 
 const status = z.enum(['BUILDING', 'READY', 'ACTIVE', 'RETIRED', 'FAILED']);
+const timestamp = z.iso.datetime({ precision: 6 });
 const percentage = z.number().min(0).max(100);
 const noVectors = refused(
   'The database has no vector extension (the message says why), or is unavailable.',
@@ -66,6 +68,35 @@ export const embeddingsEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
     },
     async (_input, { db }: ObservatoryDeps, c) =>
       sendData(c, 'Read the status of embeddings', await readEmbeddingStatus(db)),
+  ),
+  endpoint(
+    {
+      ...common,
+      method: 'get',
+      path: '/embeddings/generations',
+      summary: 'List the generations, newest first',
+      responses: {
+        200: wrapped(
+          'The newest 50.',
+          z.array(
+            generation
+              .omit({ chunk_count: true })
+              .extend({
+                created_at: timestamp,
+                activated_at: timestamp.nullable(),
+                failed_jobs: z.int(),
+                failure: z
+                  .string()
+                  .nullable()
+                  .meta({ description: 'Why one of its jobs failed; null if none did.' }),
+              })
+              .meta({ id: 'ListedGeneration' }),
+          ),
+        ),
+      },
+    },
+    async (_input, { db, redactor }: ObservatoryDeps, c) =>
+      sendData(c, 'Read the generations', redactor.value(await listGenerations(db))),
   ),
   endpoint(
     {

@@ -1,16 +1,15 @@
-import { randomUUID } from 'node:crypto';
 import type { Context } from 'hono';
 import * as z from 'zod';
 import { AppError } from '../errors.ts';
-import { hasSecretHeader } from '../http/authentication.ts';
 import type { HttpEnv } from '../http/env.ts';
-import { parseAddress } from '../http/network.ts';
 import { type Endpoint, endpoint } from '../http/route.ts';
 import { endSession } from '../users/ended-sessions.ts';
-import { clearSessionCookie, setSessionCookie } from '../users/session-cookie.ts';
+import { clearSessionCookie } from '../users/session-cookie.ts';
 import type { TokenSubject } from '../users/tokens.ts';
 import { notConfigured } from '../users/user-check.ts';
 import { observatoryRoute, refused, sendData, wrapped } from './answers.ts';
+import { issueToken, startSession } from './issue-token.ts';
+import { countAttempt } from './login-attempt.ts';
 import type { ObservatoryDeps } from './observatory-deps.ts';
 
 const common = { ...observatoryRoute, tag: 'Login' } as const;
@@ -90,19 +89,13 @@ export const authEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       },
     },
     async ({ body }, deps: ObservatoryDeps, c) => {
-      const { clock, config } = deps;
       // Guessing a code is hopeless, so failures are not counted: any page can open a link with a wrong one.
       const subject =
         'code' in body
           ? redeemCode(deps, body)
           : await logIn(c, deps, () => verifyPassword(deps, body));
-      const token = await issueToken(deps, { ...subject, sessionId: randomUUID() });
-      const seconds = config.JWT_EXPIRES_MINUTES * 60;
-      setSessionCookie(c, token, seconds);
-      return sendData(c, 'Logged in', {
-        username: subject.username,
-        expires_at: new Date(clock.now() + seconds * 1000).toISOString(),
-      });
+      const expires_at = await startSession(c, deps, subject);
+      return sendData(c, 'Logged in', { username: subject.username, expires_at });
     },
   ),
   endpoint(
@@ -137,39 +130,23 @@ export const authEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
   ),
 ];
 
-/**
- * Logs a user in by `verify`, and counts failures by client address. Throws UNAUTHORIZED when `verify` returns
- * null.
- */
+/** Logs a user in by `verify`. Throws UNAUTHORIZED when that returns null. */
 async function logIn(
   c: Context<HttpEnv>,
   deps: ObservatoryDeps,
   verify: () => Promise<TokenSubject | null>,
 ): Promise<TokenSubject> {
   if (deps.users.tokens === null) throw notConfigured();
-  const address = loginAddress(c, deps);
-  const attempt = await deps.lockout.begin(address);
-  let subject: TokenSubject | null;
-  try {
-    subject = await verify();
-  } catch (error) {
-    await attempt.cancel();
-    throw error;
-  }
-  if (subject === null) {
-    attempt.fail();
-    deps.log.warn('a login failed', { request_id: c.get('requestId'), address });
-    throw wrongCredentials('wrong user name or password');
-  }
-  await attempt.succeed();
+  const subject = await countAttempt(c, deps, verify);
+  if (subject === null) throw wrongCredentials('wrong user name or password');
   return subject;
 }
 
 async function verifyPassword(
-  { checkPassword }: ObservatoryDeps,
+  { passwords }: ObservatoryDeps,
   { username, password }: z.output<typeof credentials>,
 ): Promise<TokenSubject | null> {
-  const verified = await checkPassword(username, password);
+  const verified = await passwords.check(username, password);
   return verified && { username, ...verified };
 }
 
@@ -181,22 +158,6 @@ function redeemCode(
   const username = loginCodes?.redeem(code) ?? null;
   if (username === null) throw wrongCredentials('this login link was used or has expired');
   return { username, credential: null };
-}
-
-function issueToken({ users }: ObservatoryDeps, subject: TokenSubject): Promise<string> {
-  if (users.tokens === null) throw notConfigured();
-  return users.tokens.issue(subject);
-}
-
-/**
- * The address whose failures are counted: the client's, or with a valid X-Internal-Secret the one in
- * X-Client-Address.
- */
-function loginAddress(c: Context<HttpEnv>, { config }: ObservatoryDeps): string {
-  const named = hasSecretHeader(c, config)
-    ? parseAddress(c.req.header('x-client-address')?.trim() ?? '')
-    : null;
-  return named ?? c.get('clientAddress');
 }
 
 function wrongCredentials(message: string): AppError {

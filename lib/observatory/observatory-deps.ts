@@ -6,7 +6,7 @@ import type { LoginCodes } from '../users/login-codes.ts';
 import type { UserCheck } from '../users/user-check.ts';
 import type { ChatDeps } from './chat/chat-deps.ts';
 import type { LoginLockout } from './login-lockout.ts';
-import type { CheckPassword } from './password-check.ts';
+import type { Passwords } from './passwords.ts';
 import type { AskServiceApi, ReadinessFaults } from './readiness.ts';
 
 /** The dependencies of the endpoints of the observatory. */
@@ -15,7 +15,7 @@ export interface ObservatoryDeps extends Deps<ObservatoryConfig> {
   /** Null where none is ever issued. */
   loginCodes: LoginCodes | null;
   lockout: LoginLockout;
-  checkPassword: CheckPassword;
+  passwords: Passwords;
   gateway: Gateway;
   chat: ChatDeps;
   /** Asks the service API of the same deployment for its /health. */

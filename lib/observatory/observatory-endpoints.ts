@@ -11,11 +11,13 @@ import { readyEndpoints } from './ready.ts';
 import { reportsEndpoints } from './reports/endpoints.ts';
 import { searchEndpoints } from './search.ts';
 import { sessionsEndpoints } from './sessions.ts';
+import { usersEndpoints } from './users.ts';
 
 /** Every endpoint of the observatory. Add new lists here. */
 export const observatoryEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
   ...authEndpoints,
   ...gatewayEndpoints,
+  ...usersEndpoints,
   ...configEndpoints,
   ...modelsEndpoints,
   ...embeddingsEndpoints,

@@ -54,6 +54,8 @@ export const surfaces: readonly Surface[] = [
       '/observatory/*',
       '/auth/*',
       '/me/*',
+      '/users',
+      '/users/*',
       '/config',
       '/search',
       '/embeddings/*',

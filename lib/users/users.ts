@@ -9,7 +9,8 @@ const insertUser = {
 const selectUsers = {
   name: 'list_users',
   text: `SELECT username, to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS created_at
-         FROM users ORDER BY username`,
+         FROM users WHERE $1::text IS NULL OR username = $1
+         ORDER BY username LIMIT $2::int`,
 };
 const updatePassword = {
   name: 'change_password',
@@ -43,6 +44,9 @@ const selectUserSince = {
 /** The tolerated difference between the clocks of the service and the database. */
 const CLOCK_TOLERANCE_SECONDS = 60;
 
+/** What a new user may be called. Dots alone would be no part of an address. */
+export const USERNAME = /^(?!\.{1,2}$)[\p{L}\p{N}._@+-]{1,64}$/u;
+
 export interface User {
   username: string;
   /** ISO 8601 in UTC. */
@@ -55,9 +59,12 @@ export async function addUser(db: Database, username: string, passwordHash: stri
   if (added.length === 0) throw new AppError('CONFLICT', `user ${username} already exists`);
 }
 
-/** All stored users, sorted by name. */
-export function listUsers(db: Database): Promise<User[]> {
-  return db.query<User>(selectUsers);
+/** Stored users, sorted by name: all, at most `limit`, or only the one of this name. */
+export function listUsers(
+  db: Database,
+  { only = null, limit = null }: { only?: string | null; limit?: number | null } = {},
+): Promise<User[]> {
+  return db.query<User>(selectUsers, [only, limit]);
 }
 
 /** Changes a user's password. Throws NOT_FOUND for an unknown user. */

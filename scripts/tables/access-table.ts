@@ -14,8 +14,8 @@ export const callers = [
 ] as const;
 export type Caller = (typeof callers)[number];
 
-/** Allowed, rejected, or 404 for something that belongs to another user. */
-export type Access = 'yes' | '401' | '404';
+/** Allowed, rejected, 403 for what only the owner may, or 404 for something that belongs to another user. */
+export type Access = 'yes' | '401' | '403' | '404';
 
 /** One row of the table: a route and the result for each caller. */
 export interface AccessRow {
@@ -50,6 +50,6 @@ function readRow(line: string): Omit<AccessRow, 'section'> {
 }
 
 function readCell(cell: string): Access {
-  if (cell === 'yes' || cell === '401' || cell === '404') return cell;
+  if (cell === 'yes' || cell === '401' || cell === '403' || cell === '404') return cell;
   throw new Error(`not a cell of the access table: ${cell}`);
 }

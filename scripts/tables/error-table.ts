@@ -13,7 +13,8 @@ const meanings: Record<Exclude<ErrorCode, 'MALFORMED_ID'>, string> = {
   GATEWAY_OUT_OF_CREDITS: 'the key has no credit left at the model gateway',
   GATEWAY_KEY_INVALID: 'the model gateway rejected your own key: connect it again',
   CONFIRMATION_REQUIRED: "the tool needs a person's approval, which cannot be requested here",
-  FORBIDDEN: 'requests from pages of this origin, or with this Host, are not allowed',
+  FORBIDDEN:
+    'this user may not do it, or requests from pages of this origin, or with this Host, are not allowed',
   NOT_FOUND: 'it does not exist, or belongs to another user',
   METHOD_NOT_ALLOWED: 'the path does not support this method; `Allow` lists those it does',
   CONFLICT:

@@ -333,3 +333,38 @@ describe('GET /embeddings/status', () => {
     expect((await readStatus()).progress).toEqual({ ...nothing, percentage: 100 });
   });
 });
+
+describe('GET /embeddings/generations', () => {
+  const list = async () => (await client.get('/embeddings/generations')).body.data;
+
+  it('lists them, newest first, with why jobs failed', async () => {
+    expect(await list()).toEqual([]);
+    await logs(2);
+    await build();
+    await activate(1);
+    await switchModel();
+    await sql(
+      database.db,
+      `UPDATE embedding_jobs SET status = 'failed', error_message = 'the password=hunter2hunter2 is wrong'
+       WHERE generation_id = 2 AND id = (SELECT min(id) FROM embedding_jobs WHERE generation_id = 2)`,
+    );
+    const common = { model_id: MODEL, dimensions: 384, created_at: expect.any(String) };
+    const [building, active] = await list();
+    expect(building).toEqual({
+      ...common,
+      id: 2,
+      status: 'BUILDING',
+      activated_at: null,
+      failed_jobs: 1,
+      failure: 'the password=[redacted] is wrong',
+    });
+    expect(active).toEqual({
+      ...common,
+      id: 1,
+      status: 'ACTIVE',
+      activated_at: expect.any(String),
+      failed_jobs: 0,
+      failure: null,
+    });
+  });
+});

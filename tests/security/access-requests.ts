@@ -152,6 +152,13 @@ const requests: Record<string, Make> = {
     await makeReport(world);
     return { path: '/reports', answers: 200 };
   },
+  'POST /users': () => json('/users', newUser(), 201),
+  'DELETE /users/:name': async (world) => ({
+    path: `/users/${await makeUser(world)}`,
+    answers: 200,
+  }),
+  'PUT /users/:name/password': async (world) =>
+    json(`/users/${await makeUser(world)}/password`, { password: 'another good password' }),
   'GET /reports/:id': async (world) => ({
     path: `/reports/${await makeReport(world)}`,
     answers: 200,
@@ -191,6 +198,15 @@ async function makeSession(world: RequestWorld): Promise<string> {
   const { status } = await asUser(world, '/sessions', { id, session_name: MARK });
   if (status !== 201) throw new Error(`no session was made: ${status}`);
   return id;
+}
+
+const newUser = () => ({ username: `u-${randomUUID()}`, password: 'a good password' });
+
+async function makeUser(world: RequestWorld): Promise<string> {
+  const user = newUser();
+  const { status } = await asUser(world, '/users', user);
+  if (status !== 201) throw new Error(`no user was made: ${status}`);
+  return user.username;
 }
 
 async function makeReport(world: RequestWorld): Promise<string> {

@@ -151,8 +151,40 @@ const chatRoute = createRoute({
 const newConversationRoute = createRoute({ getParentRoute: () => chatRoute, path: '/' });
 const conversationRoute = createRoute({ getParentRoute: () => chatRoute, path: '/$session' });
 
+const reportsRoute = createRoute({
+  getParentRoute: () => shellRoute,
+  path: '/reports',
+  validateSearch: pageSearch,
+  component: lazyRouteComponent(() => import('./pages/reports/reports.tsx'), 'ReportsPage'),
+});
+const reportRoute = createRoute({
+  getParentRoute: () => shellRoute,
+  path: '/reports/$id',
+  component: lazyRouteComponent(() => import('./pages/reports/report.tsx'), 'ReportPage'),
+});
+
+const settingsRoute = createRoute({
+  getParentRoute: () => shellRoute,
+  path: '/settings',
+  validateSearch: ({ tab }: Record<string, unknown>): { tab?: string } =>
+    typeof tab === 'string' ? { tab } : {},
+  component: lazyRouteComponent(() => import('./pages/settings/settings.tsx'), 'SettingsPage'),
+});
+/** In a window of its own, without the navigation. */
+const gatewayReturnRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/settings/gateway/$state',
+  validateSearch: ({ code }: Record<string, unknown>): { code?: string } =>
+    ['string', 'number'].includes(typeof code) ? { code: String(code) } : {},
+  component: lazyRouteComponent(
+    () => import('./pages/settings/gateway-return.tsx'),
+    'GatewayReturnPage',
+  ),
+});
+
 const routes = rootRoute.addChildren([
   loginRoute,
+  gatewayReturnRoute,
   shellRoute.addChildren([
     overviewRoute,
     runsRoute,
@@ -162,6 +194,9 @@ const routes = rootRoute.addChildren([
     logsRoute,
     searchRoute,
     chatRoute.addChildren([newConversationRoute, conversationRoute]),
+    reportsRoute,
+    reportRoute,
+    settingsRoute,
   ]),
 ]);
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { identityVariables } from '../../../lib/config/identity.ts';
 import { readConfig } from '../../../lib/config/read.ts';
-import { createPasswordCheck } from '../../../lib/observatory/password-check.ts';
+import { createPasswords } from '../../../lib/observatory/passwords.ts';
 import { hashPassword } from '../../../lib/security/password.ts';
 import { addUser } from '../../../lib/users/users.ts';
 import { createPostgres, silentLog, type TestDatabase } from '../../support/databases.ts';
@@ -24,7 +24,7 @@ it('a failed login takes as long for an unknown user', async () => {
     AUTH_USERNAME: 'configured',
     AUTH_PASSWORD: 'the password of configured',
   });
-  const check = createPasswordCheck({ config, db: database.db, log: silentLog });
+  const { check } = createPasswords({ config, db: database.db, log: silentLog });
   const names = ['unknown', 'stored', 'older', 'configured'].map((name) => ({
     name,
     async act() {

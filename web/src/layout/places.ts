@@ -1,7 +1,9 @@
 import {
   ChatBubbleIcon,
   CubeIcon,
+  EnvelopeClosedIcon,
   FileTextIcon,
+  GearIcon,
   HomeIcon,
   ListBulletIcon,
   MagnifyingGlassIcon,
@@ -15,4 +17,6 @@ export const places = [
   { to: '/logs', label: 'Logs', icon: FileTextIcon },
   { to: '/search', label: 'Search', icon: MagnifyingGlassIcon },
   { to: '/chat', label: 'Chat', icon: ChatBubbleIcon },
+  { to: '/reports', label: 'Reports', icon: EnvelopeClosedIcon },
+  { to: '/settings', label: 'Settings', icon: GearIcon },
 ] as const;

@@ -3,13 +3,19 @@ import type { IdentityConfig } from '../config/identity.ts';
 import type { Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
 import { secretsEqual } from '../security/crypto.ts';
-import { fingerprintHash, PASSWORD_COST, renewHash, verifyPassword } from '../security/password.ts';
+import {
+  fingerprintHash,
+  hashPassword,
+  PASSWORD_COST,
+  renewHash,
+  verifyPassword,
+} from '../security/password.ts';
 import { isConfiguredUser } from '../users/user-check.ts';
 import { findPasswordHash, replacePasswordHash } from '../users/users.ts';
 
-/** Password checks that run at the same time. Each takes 32 MiB, and a core for about 300 ms. */
+/** Passwords that are checked or hashed at the same time. Each takes 32 MiB, and a core for about 300 ms. */
 const MAX_AT_ONCE = 2;
-/** Password checks that may wait. More are refused. */
+/** Passwords that may wait. More are refused. */
 const MAX_WAITING = 64;
 
 /** A login with the right password. */
@@ -24,20 +30,27 @@ export interface VerifiedLogin {
  */
 export type CheckPassword = (username: string, password: string) => Promise<VerifiedLogin | null>;
 
+/** Work on passwords that takes memory and time, of which little runs at once. */
+export interface Passwords {
+  check: CheckPassword;
+  /** Throws SERVICE_UNAVAILABLE if too many wait. */
+  hash(password: string): Promise<string>;
+}
+
 /**
- * Creates the password check. Every name takes one query and one scrypt, whether it is unknown, stored or
+ * Creates them. For a check every name takes one query and one scrypt, whether it is unknown, stored or
  * AUTH_USERNAME, so that the time reveals nothing. After a login, a hash with outdated parameters is replaced.
  */
-export function createPasswordCheck(
+export function createPasswords(
   { config, db, log }: Pick<Deps<IdentityConfig>, 'config' | 'db' | 'log'>,
   cost = PASSWORD_COST,
-): CheckPassword {
+): Passwords {
   const limit = pLimit(MAX_AT_ONCE);
   const runLimited = async <Value>(work: () => Promise<Value>): Promise<Value> => {
     if (limit.pendingCount < MAX_WAITING) return limit(work);
     throw new AppError('SERVICE_UNAVAILABLE', 'too many logins at once, try again');
   };
-  return async (username, password) => {
+  const check: CheckPassword = async (username, password) => {
     const stored = await findPasswordHash(db, username);
     const isConfigured = isConfiguredUser(config, username);
     const isVerified = await runLimited(() =>
@@ -51,6 +64,7 @@ export function createPasswordCheck(
     await renew(username, password, stored);
     return { credential: fingerprintHash(stored) };
   };
+  return { check, hash: (password) => runLimited(() => hashPassword(password, cost)) };
 
   async function renew(username: string, password: string, stored: string): Promise<void> {
     try {

@@ -1,0 +1,215 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { hashPassword } from '../../lib/security/password.ts';
+import { addUser } from '../../lib/users/users.ts';
+import { useDatabase } from '../support/hooks.ts';
+import {
+  ADA,
+  createObservatoryClient,
+  type ObservatoryAnswer,
+} from '../support/observatory-client.ts';
+import { QUICK_COST } from '../support/passwords.ts';
+import { sql } from '../support/records.ts';
+
+// Ada is AUTH_USERNAME, grace and linus are in the table.
+
+const database = useDatabase();
+const PASSWORD = 'the password of grace';
+const NEW = 'a new and better one';
+const ofPage = { 'Sec-Fetch-Site': 'same-origin' };
+let client: ReturnType<typeof createObservatoryClient>;
+let grace: { token: string };
+
+beforeEach(async () => {
+  client = createObservatoryClient({ db: database.db });
+  await sql(database.db, 'DELETE FROM users');
+  for (const name of ['grace', 'linus']) {
+    await addUser(database.db, name, await hashPassword(`the password of ${name}`, QUICK_COST));
+  }
+  grace = { token: await tokenOf('grace', PASSWORD) };
+});
+
+async function tokenOf(username: string, password: string): Promise<string> {
+  return (await client.login(username, password)).body.access_token;
+}
+
+const codeOf = ({ status, body }: ObservatoryAnswer) => [status, body.error?.code];
+const forbidden = [403, 'FORBIDDEN'];
+
+describe('GET /users', () => {
+  it('lists all for AUTH_USERNAME, with themselves first', async () => {
+    const { body } = await client.get('/users');
+    expect(body.data.may_manage).toBe(true);
+    expect(body.data.users).toEqual([
+      { username: ADA.username, created_at: null, is_owner: true },
+      { username: 'grace', created_at: expect.any(String), is_owner: false },
+      { username: 'linus', created_at: expect.any(String), is_owner: false },
+    ]);
+  });
+
+  it('lists AUTH_USERNAME once, also if the table has the name', async () => {
+    await addUser(database.db, ADA.username, await hashPassword(PASSWORD, QUICK_COST));
+    const { body } = await client.get('/users');
+    expect(body.data.users.map((user: { username: string }) => user.username)).toEqual([
+      'ada',
+      'grace',
+      'linus',
+    ]);
+  });
+
+  it('shows others only themselves', async () => {
+    const { body } = await client.get('/users', grace);
+    expect(body.data.may_manage).toBe(false);
+    expect(body.data.users).toEqual([
+      { username: 'grace', created_at: expect.any(String), is_owner: false },
+    ]);
+  });
+});
+
+describe('POST /users', () => {
+  it('adds a user who can log in', async () => {
+    const { status, body } = await client.post('/users', { username: 'alan', password: NEW });
+    expect([status, body.data]).toEqual([201, { username: 'alan' }]);
+    expect((await client.login('alan', NEW)).status).toBe(200);
+  });
+
+  it.each(['grace', ADA.username])('is 409 for %s, who exists', async (username) => {
+    const answer = await client.post('/users', { username, password: NEW });
+    expect(codeOf(answer)).toEqual([409, 'CONFLICT']);
+    expect((await client.login('grace', PASSWORD)).status).toBe(200);
+  });
+
+  it.each([
+    ['an empty name', '', NEW],
+    ['a name with a space', 'a b', NEW],
+    ['a name that is no part of an address', '..', NEW],
+    ['a long name', 'x'.repeat(65), NEW],
+    ['a short password', 'alan', 'eleven char'],
+    ['a long password', 'alan', 'x'.repeat(1_025)],
+  ])('rejects %s', async (_fault, username, password) => {
+    const answer = await client.post('/users', { username, password });
+    expect(codeOf(answer)).toEqual([400, 'VALIDATION_ERROR']);
+  });
+});
+
+describe('DELETE /users/:name', () => {
+  it('removes the user, whose token is no longer valid', async () => {
+    const { status, body } = await client.send('DELETE', '/users/grace');
+    expect([status, body.data]).toEqual([200, { username: 'grace' }]);
+    expect((await client.get('/auth/me', grace)).status).toBe(401);
+  });
+
+  it('is 404 for an unknown user', async () => {
+    expect(codeOf(await client.send('DELETE', '/users/nobody'))).toEqual([404, 'NOT_FOUND']);
+  });
+
+  it('keeps what belongs to AUTH_USERNAME', async () => {
+    await addUser(database.db, ADA.username, await hashPassword(PASSWORD, QUICK_COST));
+    const answer = await client.send('DELETE', `/users/${ADA.username}`);
+    expect(codeOf(answer)).toEqual([409, 'CONFLICT']);
+    const rows = await sql(database.db, "SELECT 1 FROM users WHERE username = 'ada'");
+    expect(rows).toHaveLength(1);
+  });
+});
+
+describe('what only AUTH_USERNAME may do is 403 for others, whoever it is about', () => {
+  it.each(['linus', 'nobody', ADA.username])('%s', async (name) => {
+    const about = `/users/${name}`;
+    const user = { username: name, password: NEW };
+    expect(codeOf(await client.post('/users', user, grace))).toEqual(forbidden);
+    expect(codeOf(await client.send('DELETE', about, grace))).toEqual(forbidden);
+    const change = await client.send('PUT', `${about}/password`, {
+      ...grace,
+      json: { password: NEW, current_password: PASSWORD },
+    });
+    expect(codeOf(change)).toEqual(forbidden);
+    expect((await client.login('linus', 'the password of linus')).status).toBe(200);
+  });
+
+  it('their own removal too', async () => {
+    expect(codeOf(await client.send('DELETE', '/users/grace', grace))).toEqual(forbidden);
+  });
+
+  it('if AUTH_USERNAME is not set, that is everybody', async () => {
+    const environment = { AUTH_USERNAME: undefined, AUTH_PASSWORD: undefined };
+    const without = createObservatoryClient({ db: database.db, environment });
+    expect(codeOf(await without.send('DELETE', '/users/linus', grace))).toEqual(forbidden);
+  });
+});
+
+describe('PUT /users/:name/password', () => {
+  const change = (name: string, json: object, request = {}) =>
+    client.send('PUT', `/users/${name}/password`, { ...request, json });
+
+  it('lets AUTH_USERNAME set that of another user, whose tokens end', async () => {
+    expect((await change('grace', { password: NEW })).status).toBe(200);
+    expect((await client.get('/auth/me', grace)).status).toBe(401);
+    expect((await client.login('grace', PASSWORD)).status).toBe(401);
+    expect((await client.login('grace', NEW)).status).toBe(200);
+  });
+
+  it('is 404 for an unknown user', async () => {
+    expect(codeOf(await change('nobody', { password: NEW }))).toEqual([404, 'NOT_FOUND']);
+  });
+
+  it('does not set AUTH_PASSWORD', async () => {
+    const json = { password: NEW, current_password: ADA.password };
+    expect(codeOf(await change(ADA.username, json))).toEqual([409, 'CONFLICT']);
+  });
+
+  it('lets users change their own with the current one', async () => {
+    const json = { password: NEW, current_password: PASSWORD };
+    const { status, headers } = await change('grace', json, grace);
+    expect(status).toBe(200);
+    // A program gets no cookie.
+    expect(headers.getSetCookie()).toEqual([]);
+    expect((await client.get('/auth/me', grace)).status).toBe(401);
+    expect((await client.login('grace', NEW)).status).toBe(200);
+  });
+
+  it('needs the current one', async () => {
+    const answer = await change('grace', { password: NEW }, grace);
+    expect(answer.body.error.details).toEqual([
+      { path: 'current_password', message: 'is required for your own password' },
+    ]);
+    const wrong = await change('grace', { password: NEW, current_password: 'wrong' }, grace);
+    expect(codeOf(wrong)).toEqual(forbidden);
+    expect((await client.login('grace', PASSWORD)).status).toBe(200);
+  });
+
+  it('counts wrong ones as failed logins of the address', async () => {
+    const limited = createObservatoryClient({
+      db: database.db,
+      environment: { LOGIN_MAX_FAILURES: '2' },
+    });
+    const guess = () =>
+      limited.send('PUT', '/users/grace/password', {
+        ...grace,
+        json: { password: NEW, current_password: 'wrong' },
+      });
+    expect([(await guess()).status, (await guess()).status]).toEqual([403, 403]);
+    expect(codeOf(await guess())).toEqual([429, 'LOGIN_LOCKED']);
+    expect((await limited.login('grace', PASSWORD)).status).toBe(429);
+  });
+
+  it('keeps the browser logged in that changed it, and no other', async () => {
+    const logIn = async () => {
+      const login = { username: 'grace', password: PASSWORD };
+      const answer = await client.post('/auth/session', login, { token: null, headers: ofPage });
+      return cookieOf(answer);
+    };
+    const [own, other] = [await logIn(), await logIn()];
+    const as = (cookie: string) => ({ token: null, headers: { Cookie: cookie, ...ofPage } });
+    const json = { password: NEW, current_password: PASSWORD };
+    const renewed = cookieOf(await change('grace', json, as(own)));
+    const statuses = [];
+    for (const cookie of [renewed, own, other]) {
+      statuses.push((await client.get('/auth/me', as(cookie))).status);
+    }
+    expect(statuses).toEqual([200, 401, 401]);
+  });
+});
+
+/** Name and value of the cookie that an answer sets. */
+function cookieOf(answer: ObservatoryAnswer): string {
+  return answer.headers.getSetCookie()[0]?.split(';')[0] ?? '';
+}

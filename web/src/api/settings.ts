@@ -1,0 +1,82 @@
+import { queryOptions } from '@tanstack/react-query';
+import { api, body, type Schemas } from './client.ts';
+
+/** How often the progress of a generation is read while it is built. */
+const PROGRESS_MS = 2_000;
+
+/** Whose key one's questions use. */
+export const gatewayConnection = queryOptions({
+  queryKey: ['gateway'],
+  queryFn: async () => (await body(api.GET('/me/gateway'))).data,
+});
+
+/** Connects one's own key with the code that the gateway gave. */
+export async function connectGateway(code: string, verifier: string): Promise<void> {
+  await api.POST('/me/gateway/exchange', { body: { code, code_verifier: verifier } });
+}
+
+export async function disconnectGateway(): Promise<void> {
+  await api.DELETE('/me/gateway');
+}
+
+export const embeddingModels = queryOptions({
+  queryKey: ['models', 'embedding'],
+  queryFn: () => body(api.GET('/api/embedding-models')),
+});
+
+export const rerankingModels = queryOptions({
+  queryKey: ['models', 'reranking'],
+  queryFn: () => body(api.GET('/api/reranking-models')),
+});
+
+/** The generations of vectors, with the progress of the one that is built. */
+export const generations = queryOptions({
+  queryKey: ['generations'],
+  queryFn: async () => {
+    const [status, all] = await Promise.all([
+      body(api.GET('/embeddings/status')),
+      body(api.GET('/embeddings/generations')),
+    ]);
+    return { ...status.data, generations: all.data };
+  },
+  refetchInterval: ({ state }) =>
+    state.data?.generations.some(({ status }) => status === 'BUILDING') ? PROGRESS_MS : false,
+});
+
+export async function switchModel(model_id: string): Promise<Schemas['SwitchedModel']> {
+  return (await body(api.POST('/embeddings/switch-model', { body: { model_id } }))).data;
+}
+
+/** Processes jobs of a generation for some seconds at most. */
+export async function processJobs(generation_id: number): Promise<Schemas['ProcessedBatch']> {
+  const wanted = { generation_id, batch_size: 100, max_batches: 5 };
+  return (await body(api.POST('/embeddings/process-batch', { body: wanted }))).data;
+}
+
+export async function activateGeneration(generation_id: number): Promise<void> {
+  await api.POST('/embeddings/activate', { params: { query: { generation_id } } });
+}
+
+export async function pruneGenerations(): Promise<void> {
+  await api.POST('/embeddings/prune');
+}
+
+export const users = queryOptions({
+  queryKey: ['users'],
+  queryFn: async () => (await body(api.GET('/users'))).data,
+});
+
+export async function addUser(user: Schemas['NewUser']): Promise<void> {
+  await api.POST('/users', { body: user });
+}
+
+export async function removeUser(name: string): Promise<void> {
+  await api.DELETE('/users/{name}', { params: { path: { name } } });
+}
+
+export async function changePassword(
+  name: string,
+  passwords: Schemas['NewPassword'],
+): Promise<void> {
+  await api.PUT('/users/{name}/password', { params: { path: { name } }, body: passwords });
+}

@@ -1,0 +1,39 @@
+import { Paper, Text } from '@mantine/core';
+
+/** As the mail shows it: nothing is loaded, and a link has nowhere to open. */
+const head = `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Report</title>
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<base target="_blank"><style>
+body { font-family: system-ui, sans-serif; line-height: 1.5; color: #1f2328; background: #fff;
+  max-width: 60em; margin: 1em; overflow-wrap: anywhere; }
+table { border-collapse: collapse; display: block; overflow-x: auto; }
+th, td { border: 1px solid #d1d9e0; padding: 0.25em 0.6em; overflow-wrap: normal; }
+pre { overflow-x: auto; } svg { max-width: 100%; height: auto; }
+</style></head><body>`;
+
+/** The HTML of a report in a frame that runs no script and has no access to the page. */
+export function Preview({ html }: { html: string }) {
+  return (
+    <>
+      <Paper withBorder radius="md" style={{ overflow: 'hidden' }}>
+        <iframe
+          title="Preview of the report"
+          sandbox=""
+          srcDoc={`${head}${html}</body></html>`}
+          style={{
+            display: 'block',
+            width: '100%',
+            height: '70vh',
+            minHeight: 320,
+            border: 0,
+            background: '#fff',
+            colorScheme: 'light',
+          }}
+        />
+      </Paper>
+      <Text size="xs" c="dimmed">
+        Nothing is loaded here, and links do not open.
+      </Text>
+    </>
+  );
+}

@@ -1,0 +1,124 @@
+import { Anchor, Button, Group, Stack, Table, Text } from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
+import { useQuery } from '@tanstack/react-query';
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import type { Schemas } from '../../api/client.ts';
+import { reports } from '../../api/reports.ts';
+import { Age } from '../../parts/age.tsx';
+import { Empty } from '../../parts/empty.tsx';
+import { Loaded } from '../../parts/loading.tsx';
+import { Page } from '../../parts/page.tsx';
+import { OutcomeBadge } from '../../parts/status.tsx';
+import { nameOfKind, outcomeOfDelivery } from './about.ts';
+import { MakeReport } from './make-report.tsx';
+
+/** One's reports, and making a new one. */
+export function ReportsPage() {
+  const { page = 1 } = useSearch({ from: '/shell/reports' });
+  const [isMaking, making] = useDisclosure();
+  return (
+    <Page title="Reports" aside={<Button onClick={making.open}>Make a report</Button>}>
+      <Loaded query={useQuery(reports(page))} lines={8}>
+        {({ shown, hasOlder }) =>
+          shown.length === 0 && page === 1 ? (
+            <Empty title="No reports yet">
+              A report sums up what the database holds now: one run, 30 days, or a failure. Read it
+              here, or mail it. Make the first one.
+            </Empty>
+          ) : (
+            <>
+              <ReportsTable reports={shown} />
+              <Turn page={page} hasOlder={hasOlder} />
+            </>
+          )
+        }
+      </Loaded>
+      <MakeReport isOpen={isMaking} close={making.close} />
+    </Page>
+  );
+}
+
+function ReportsTable({ reports }: { reports: readonly Schemas['Report'][] }) {
+  return (
+    <Table.ScrollContainer minWidth={620}>
+      <Table verticalSpacing="sm" highlightOnHover>
+        <Table.Thead>
+          <Table.Tr>
+            <Table.Th>Report</Table.Th>
+            <Table.Th>Made</Table.Th>
+            <Table.Th>Mail</Table.Th>
+            <Table.Th>To</Table.Th>
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {reports.map((report) => (
+            <ReportRow key={report.id} report={report} />
+          ))}
+        </Table.Tbody>
+      </Table>
+    </Table.ScrollContainer>
+  );
+}
+
+function ReportRow({ report }: { report: Schemas['Report'] }) {
+  const { id, report_type, subject, status, recipients, created_at, sent_at } = report;
+  return (
+    <Table.Tr>
+      <Table.Td style={{ overflowWrap: 'anywhere' }}>
+        <Anchor component={Link} to={`/reports/${id}`}>
+          <bdi>{subject}</bdi>
+        </Anchor>
+        <Text size="xs" c="dimmed">
+          {nameOfKind(report_type)}
+        </Text>
+      </Table.Td>
+      <Table.Td>
+        <Age of={created_at} />
+      </Table.Td>
+      <Table.Td>
+        <Stack gap={4} align="flex-start">
+          <OutcomeBadge outcome={outcomeOfDelivery(status)} />
+          {status === 'failed' && (
+            <Text size="xs" lineClamp={2} maw={260} style={{ overflowWrap: 'anywhere' }}>
+              {report.error_message}
+            </Text>
+          )}
+          {sent_at !== null && (
+            <Text size="xs" c="dimmed">
+              <Age of={sent_at} />
+            </Text>
+          )}
+        </Stack>
+      </Table.Td>
+      <Table.Td style={{ overflowWrap: 'anywhere' }}>
+        {recipients.slice(0, 3).map((recipient) => (
+          <Text key={recipient} size="sm">
+            <bdi>{recipient}</bdi>
+          </Text>
+        ))}
+        {recipients.length > 3 && (
+          <Text size="sm" c="dimmed">
+            and {recipients.length - 3} more
+          </Text>
+        )}
+      </Table.Td>
+    </Table.Tr>
+  );
+}
+
+function Turn({ page, hasOlder }: { page: number; hasOlder: boolean }) {
+  const navigate = useNavigate();
+  if (page === 1 && !hasOlder) return null;
+  const turnTo = (to: number) =>
+    void navigate({ to: '/reports', search: to > 1 ? { page: to } : {} });
+  return (
+    <Group justify="space-between">
+      <Button variant="default" disabled={page === 1} onClick={() => turnTo(page - 1)}>
+        Newer
+      </Button>
+      <Button variant="default" disabled={!hasOlder} onClick={() => turnTo(page + 1)}>
+        Older
+      </Button>
+    </Group>
+  );
+}

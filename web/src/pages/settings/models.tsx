@@ -1,0 +1,115 @@
+import { Anchor, Code, Table, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { installation } from '../../api/installation.ts';
+import { rerankingModels } from '../../api/settings.ts';
+import { formatCount } from '../../parts/format.ts';
+import { Loaded } from '../../parts/loading.tsx';
+import { Gateway } from './gateway.tsx';
+import { Section } from './section.tsx';
+
+/** The gateway, and which models do what. */
+export function Models() {
+  const query = useQuery(installation);
+  return (
+    <Loaded query={query}>
+      {(installation) => (
+        <>
+          <Section
+            title="Model gateway"
+            about="The chat and models of the gateway need a key. Yours is encrypted, used for your requests only, and never shown again."
+          >
+            <Gateway installation={installation} />
+          </Section>
+          <Section
+            title="Models in use"
+            about="The chat’s model is set by GATEWAY_MODEL; a question may name another one."
+          >
+            <Table.ScrollContainer minWidth={360}>
+              <Table variant="vertical" layout="fixed" withTableBorder>
+                <Table.Tbody>
+                  <Table.Tr>
+                    <Table.Th w={120}>Chat</Table.Th>
+                    <Table.Td>
+                      <Model id={installation.models.chat} none="none set: name one" />
+                    </Table.Td>
+                  </Table.Tr>
+                  <Table.Tr>
+                    <Table.Th>Search</Table.Th>
+                    <Table.Td>
+                      <Model id={installation.models.embedding} none="none: words alone" />{' '}
+                      <Anchor
+                        size="sm"
+                        underline="always"
+                        renderRoot={(props) => (
+                          <Link to="/settings" search={{ tab: 'search' }} {...props} />
+                        )}
+                      >
+                        Change
+                      </Anchor>
+                    </Table.Td>
+                  </Table.Tr>
+                </Table.Tbody>
+              </Table>
+            </Table.ScrollContainer>
+          </Section>
+          <Section
+            title="Models that rerank"
+            about="The free ones of the gateway. A search may name one to sort its best results."
+          >
+            <Reranking />
+          </Section>
+        </>
+      )}
+    </Loaded>
+  );
+}
+
+function Model({ id, none }: { id: string | null; none: string }) {
+  return id === null ? (
+    <Text span size="sm" c="dimmed">
+      {none}
+    </Text>
+  ) : (
+    <Code style={{ overflowWrap: 'anywhere' }}>{id}</Code>
+  );
+}
+
+function Reranking() {
+  const query = useQuery(rerankingModels);
+  return (
+    <Loaded query={query} lines={2}>
+      {({ models }) =>
+        models.length === 0 ? (
+          <Text size="sm">The gateway has none.</Text>
+        ) : (
+          <Table.ScrollContainer minWidth={360}>
+            <Table>
+              <Table.Thead>
+                <Table.Tr>
+                  <Table.Th>Model</Table.Th>
+                  <Table.Th ta="right">Context, in tokens</Table.Th>
+                </Table.Tr>
+              </Table.Thead>
+              <Table.Tbody>
+                {models.map(({ id, name, context_length }) => (
+                  <Table.Tr key={id}>
+                    <Table.Td style={{ overflowWrap: 'anywhere' }}>
+                      <bdi>{name}</bdi>
+                      <Text size="xs" c="dimmed">
+                        <bdi>{id}</bdi>
+                      </Text>
+                    </Table.Td>
+                    <Table.Td ta="right">
+                      {context_length === 0 ? '–' : formatCount(context_length)}
+                    </Table.Td>
+                  </Table.Tr>
+                ))}
+              </Table.Tbody>
+            </Table>
+          </Table.ScrollContainer>
+        )
+      }
+    </Loaded>
+  );
+}

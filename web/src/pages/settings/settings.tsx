@@ -1,0 +1,45 @@
+import { Tabs } from '@mantine/core';
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import { Page } from '../../parts/page.tsx';
+import { Agents } from './agents.tsx';
+import { Models } from './models.tsx';
+import { Users } from './users.tsx';
+import { Vectors } from './vectors.tsx';
+
+const tabs = [
+  { value: 'models', label: 'Models', Panel: Models },
+  { value: 'search', label: 'Search', Panel: Vectors },
+  { value: 'users', label: 'Users', Panel: Users },
+  { value: 'agents', label: 'Connect an agent', Panel: Agents },
+] as const;
+
+/** What can be set up while the server runs, in tabs that have an address each. */
+export function SettingsPage() {
+  const { tab } = useSearch({ from: '/shell/settings' });
+  const navigate = useNavigate();
+  const shown = tabs.find(({ value }) => value === tab) ?? tabs[0];
+  return (
+    <Page title="Settings">
+      <Tabs
+        value={shown.value}
+        onChange={(value) =>
+          void navigate({ to: '/settings', search: value === null ? {} : { tab: value } })
+        }
+        keepMounted={false}
+      >
+        <Tabs.List mb="lg">
+          {tabs.map(({ value, label }) => (
+            <Tabs.Tab key={value} value={value}>
+              {label}
+            </Tabs.Tab>
+          ))}
+        </Tabs.List>
+        {tabs.map(({ value, Panel }) => (
+          <Tabs.Panel key={value} value={value}>
+            <Panel />
+          </Tabs.Panel>
+        ))}
+      </Tabs>
+    </Page>
+  );
+}

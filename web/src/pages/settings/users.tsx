@@ -1,0 +1,115 @@
+import { Alert, Button, Group, Stack, Table, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { Schemas } from '../../api/client.ts';
+import { me } from '../../api/queries.ts';
+import { users } from '../../api/settings.ts';
+import { Age } from '../../parts/age.tsx';
+import { Loaded } from '../../parts/loading.tsx';
+import { Section } from './section.tsx';
+import { AddUser, ChangePassword, RemoveUser } from './user-dialogs.tsx';
+
+type Asked = { to: 'add' } | { to: 'change' | 'remove'; name: string } | null;
+
+/** Who may log in. */
+export function Users() {
+  const query = useQuery(users);
+  const { data: self } = useQuery(me);
+  const [asked, setAsked] = useState<Asked>(null);
+  const close = () => setAsked(null);
+  return (
+    <Section
+      title="Users"
+      about="The user of AUTH_USERNAME owns this installation and manages the others. All users see all backups; chats, reports and keys are each user’s own."
+    >
+      <Loaded query={query}>
+        {({ users, may_manage }) => (
+          <Stack>
+            <Table.ScrollContainer minWidth={460}>
+              <Table verticalSpacing="sm">
+                <Table.Thead>
+                  <Table.Tr>
+                    <Table.Th>User</Table.Th>
+                    <Table.Th>Added</Table.Th>
+                    <Table.Th ta="right">Actions</Table.Th>
+                  </Table.Tr>
+                </Table.Thead>
+                <Table.Tbody>
+                  {users.map((user) => (
+                    <UserRow
+                      key={user.username}
+                      user={user}
+                      ask={setAsked}
+                      mayManage={may_manage}
+                    />
+                  ))}
+                </Table.Tbody>
+              </Table>
+            </Table.ScrollContainer>
+            {may_manage ? (
+              <Group>
+                <Button onClick={() => setAsked({ to: 'add' })}>Add a user</Button>
+              </Group>
+            ) : (
+              <Alert color="blue" title="You see only yourself">
+                Ask the owner of this installation to add or remove users.
+              </Alert>
+            )}
+          </Stack>
+        )}
+      </Loaded>
+      {asked?.to === 'add' && <AddUser close={close} />}
+      {asked?.to === 'change' && (
+        <ChangePassword name={asked.name} isOwn={asked.name === self?.username} close={close} />
+      )}
+      {asked?.to === 'remove' && <RemoveUser name={asked.name} close={close} />}
+    </Section>
+  );
+}
+
+interface UserRowProps {
+  user: Schemas['User'];
+  mayManage: boolean;
+  ask(what: Asked): void;
+}
+
+function UserRow({ user, mayManage, ask }: UserRowProps) {
+  const { username: name, created_at, is_owner } = user;
+  return (
+    <Table.Tr>
+      <Table.Td style={{ overflowWrap: 'anywhere' }}>
+        <bdi>{name}</bdi>
+      </Table.Td>
+      <Table.Td>{created_at === null ? '–' : <Age of={created_at} />}</Table.Td>
+      <Table.Td>
+        {is_owner ? (
+          <Text size="sm" ta="right" c="dimmed">
+            set by AUTH_USERNAME and AUTH_PASSWORD
+          </Text>
+        ) : (
+          <Group gap="xs" justify="flex-end" wrap="nowrap">
+            <Button
+              size="xs"
+              variant="default"
+              onClick={() => ask({ to: 'change', name })}
+              aria-label={`Change password of ${name}`}
+            >
+              Change password
+            </Button>
+            {mayManage && (
+              <Button
+                size="xs"
+                variant="light"
+                color="red"
+                onClick={() => ask({ to: 'remove', name })}
+                aria-label={`Remove ${name}`}
+              >
+                Remove
+              </Button>
+            )}
+          </Group>
+        )}
+      </Table.Td>
+    </Table.Tr>
+  );
+}
