@@ -202,3 +202,14 @@ it('says in one line that the database has no tables', async () => {
   );
   await bare.close();
 });
+
+it('starts no run on tables of an earlier version, and says in one line what to do', async () => {
+  const earlier = await createPostgres();
+  await earlier.db.query({ text: 'ALTER TABLE worker_repo_state DROP COLUMN checked_at' });
+  const args = ['run', '--source', app.path];
+  await expect(callWorker({ databaseUrl: earlier.url, archives, args })).rejects.toThrow(
+    'the database has tables of an earlier version: run `npm run migrate`',
+  );
+  expect(await rowsOf(earlier.db, 'SELECT id FROM backup_runs')).toEqual([]);
+  await earlier.close();
+});

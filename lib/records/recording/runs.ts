@@ -46,6 +46,8 @@ const insertRun: Statement = {
     INSERT INTO backup_runs (status, started_at, heartbeat_at, exclusive_key, total_repos)
     SELECT 'running', now(), now(), 'worker', $4::int
     WHERE (SELECT count(*) FROM abandoned) >= 0
+      -- Fails on tables of an earlier version, before the run writes to them.
+      AND NOT EXISTS (SELECT checked_at FROM worker_repo_state WHERE false)
       AND NOT EXISTS (SELECT FROM backup_runs AS run WHERE ${runOfAnotherWriter})
     ON CONFLICT (exclusive_key) DO NOTHING
     RETURNING id`,
@@ -81,7 +83,8 @@ async function insertRunOrExplain(db: Database, values: SqlValue[]): Promise<{ i
   } catch (error) {
     const { code } = error as { code?: unknown };
     if (code !== UNDEFINED_TABLE && code !== UNDEFINED_COLUMN) throw error;
-    const message = 'the database has no tables yet: run `npm run migrate`';
+    const what = code === UNDEFINED_TABLE ? 'no tables yet' : 'tables of an earlier version';
+    const message = `the database has ${what}: run \`npm run migrate\``;
     throw new AppError('SERVICE_UNAVAILABLE', message);
   }
 }
