@@ -4,13 +4,13 @@ import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { execa } from 'execa';
 import { chromium } from 'playwright-core';
-import { runCommand } from './command.ts';
-import { findFreePort } from './free-port.ts';
+import { runCommand } from '../../scripts/command.ts';
+import { findFreePort } from '../../scripts/free-port.ts';
 
 // Takes the pictures of the documents from the demo: `npm run screenshots`. Needs Chromium.
 
-const FOLDER = resolve(import.meta.dirname, '../docs/images');
-const DEMO = resolve(import.meta.dirname, 'demo.ts');
+const FOLDER = resolve(import.meta.dirname, '../../docs/images');
+const DEMO = resolve(import.meta.dirname, '../../scripts/demo.ts');
 const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
 
 const pictures = [
