@@ -18,16 +18,19 @@ export const reports = (page: number) =>
     placeholderData: keepPreviousData,
   });
 
+/** One report. */
 export const report = (id: string) =>
   queryOptions({
     queryKey: ['reports', id],
     queryFn: async () => (await body(api.GET('/reports/{id}', { params: { path: { id } } }))).data,
   });
 
+/** Makes a report of what the database holds now. */
 export async function makeReport(wanted: Schemas['NewReport']): Promise<Schemas['Report']> {
   return (await body(api.POST('/reports', { body: wanted }))).data;
 }
 
+/** Mails a report. */
 export async function sendReport(delivery: {
   report_id: string;
   recipients: string[];

@@ -15,15 +15,18 @@ export async function connectGateway(code: string, verifier: string): Promise<vo
   await api.POST('/me/gateway/exchange', { body: { code, code_verifier: verifier } });
 }
 
+/** Deletes one's own key. */
 export async function disconnectGateway(): Promise<void> {
   await api.DELETE('/me/gateway');
 }
 
+/** The models of vectors that may be used. */
 export const embeddingModels = queryOptions({
   queryKey: ['models', 'embedding'],
   queryFn: () => body(api.GET('/api/embedding-models')),
 });
 
+/** The free models that sort results. */
 export const rerankingModels = queryOptions({
   queryKey: ['models', 'reranking'],
   queryFn: () => body(api.GET('/api/reranking-models')),
@@ -43,6 +46,7 @@ export const generations = queryOptions({
     state.data?.generations.some(({ status }) => status === 'BUILDING') ? PROGRESS_MS : false,
 });
 
+/** Starts a generation. */
 export async function switchModel(model_id: string): Promise<Schemas['SwitchedModel']> {
   return (await body(api.POST('/embeddings/switch-model', { body: { model_id } }))).data;
 }
@@ -53,27 +57,33 @@ export async function processJobs(generation_id: number): Promise<Schemas['Proce
   return (await body(api.POST('/embeddings/process-batch', { body: wanted }))).data;
 }
 
+/** Makes searches use a generation. */
 export async function activateGeneration(generation_id: number): Promise<void> {
   await api.POST('/embeddings/activate', { params: { query: { generation_id } } });
 }
 
+/** Deletes generations that are retired or failed. */
 export async function pruneGenerations(): Promise<void> {
   await api.POST('/embeddings/prune');
 }
 
+/** The users; oneself alone for who does not manage them. */
 export const users = queryOptions({
   queryKey: ['users'],
   queryFn: async () => (await body(api.GET('/users'))).data,
 });
 
+/** Adds a user. */
 export async function addUser(user: Schemas['NewUser']): Promise<void> {
   await api.POST('/users', { body: user });
 }
 
+/** Removes a user with all that is theirs. */
 export async function removeUser(name: string): Promise<void> {
   await api.DELETE('/users/{name}', { params: { path: { name } } });
 }
 
+/** Changes a password; one's own needs the current one. */
 export async function changePassword(
   name: string,
   passwords: Schemas['NewPassword'],

@@ -25,6 +25,7 @@ export const kinds = [
   },
 ] as const;
 
+/** What a report is called; those of chats and agents have no kind of their own. */
 export function nameOfKind(type: Report['report_type']): string {
   return kinds.find((kind) => kind.type === type)?.name ?? 'Written in a chat';
 }
@@ -35,6 +36,7 @@ const deliveries: Record<Report['status'], Outcome> = {
   failed: { word: 'Mail failed', color: 'red' },
 };
 
+/** What became of its latest mail. */
 export function outcomeOfDelivery(status: Report['status']): Outcome {
   return deliveries[status];
 }

@@ -29,6 +29,7 @@ export async function startLogin(authorizeUrl: string): Promise<string> {
   return address.href;
 }
 
+/** A code that still comes is then worth nothing. */
 export function forgetLogin(): void {
   sessionStorage.removeItem(KEY);
 }

@@ -25,7 +25,7 @@ export function Models() {
             title="Models in use"
             about="The chat’s model is set by GATEWAY_MODEL; a question may name another one."
           >
-            <Table.ScrollContainer minWidth={360}>
+            <Table.ScrollContainer minWidth={300}>
               <Table variant="vertical" layout="fixed" withTableBorder>
                 <Table.Tbody>
                   <Table.Tr>
@@ -83,7 +83,7 @@ function Reranking() {
         models.length === 0 ? (
           <Text size="sm">The gateway has none.</Text>
         ) : (
-          <Table.ScrollContainer minWidth={360}>
+          <Table.ScrollContainer minWidth={300}>
             <Table>
               <Table.Thead>
                 <Table.Tr>

@@ -10,6 +10,7 @@ const MIN_PASSWORD_LENGTH = 12;
 const MAX_PASSWORD_LENGTH = 1024;
 const MAX_NAME_LENGTH = 64;
 
+/** Asks for a name and a password. */
 export function AddUser({ close }: { close(): void }) {
   const [username, setUsername] = useState('');
   const [password, setPassword] = useState('');
@@ -75,6 +76,7 @@ export function ChangePassword({ name, isOwn, close }: ChangePasswordProps) {
   );
 }
 
+/** Asks before everything of a user is deleted. */
 export function RemoveUser({ name, close }: { name: string; close(): void }) {
   return (
     <Question

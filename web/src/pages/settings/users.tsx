@@ -1,4 +1,4 @@
-import { Alert, Button, Group, Stack, Table, Text } from '@mantine/core';
+import { Alert, Button, Group, Paper, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Schemas } from '../../api/client.ts';
@@ -25,27 +25,9 @@ export function Users() {
       <Loaded query={query}>
         {({ users, may_manage }) => (
           <Stack>
-            <Table.ScrollContainer minWidth={460}>
-              <Table verticalSpacing="sm">
-                <Table.Thead>
-                  <Table.Tr>
-                    <Table.Th>User</Table.Th>
-                    <Table.Th>Added</Table.Th>
-                    <Table.Th ta="right">Actions</Table.Th>
-                  </Table.Tr>
-                </Table.Thead>
-                <Table.Tbody>
-                  {users.map((user) => (
-                    <UserRow
-                      key={user.username}
-                      user={user}
-                      ask={setAsked}
-                      mayManage={may_manage}
-                    />
-                  ))}
-                </Table.Tbody>
-              </Table>
-            </Table.ScrollContainer>
+            {users.map((user) => (
+              <UserRow key={user.username} user={user} ask={setAsked} mayManage={may_manage} />
+            ))}
             {may_manage ? (
               <Group>
                 <Button onClick={() => setAsked({ to: 'add' })}>Add a user</Button>
@@ -76,18 +58,24 @@ interface UserRowProps {
 function UserRow({ user, mayManage, ask }: UserRowProps) {
   const { username: name, created_at, is_owner } = user;
   return (
-    <Table.Tr>
-      <Table.Td style={{ overflowWrap: 'anywhere' }}>
-        <bdi>{name}</bdi>
-      </Table.Td>
-      <Table.Td>{created_at === null ? '–' : <Age of={created_at} />}</Table.Td>
-      <Table.Td>
-        {is_owner ? (
-          <Text size="sm" ta="right" c="dimmed">
-            set by AUTH_USERNAME and AUTH_PASSWORD
+    <Paper withBorder p="sm" radius="md">
+      <Group justify="space-between">
+        <div style={{ minWidth: 0 }}>
+          <Text fw={600} style={{ overflowWrap: 'anywhere' }}>
+            <bdi>{name}</bdi>
           </Text>
-        ) : (
-          <Group gap="xs" justify="flex-end" wrap="nowrap">
+          <Text size="sm" c="dimmed">
+            {created_at === null ? (
+              'The owner, set by AUTH_USERNAME and AUTH_PASSWORD'
+            ) : (
+              <>
+                Added <Age of={created_at} />
+              </>
+            )}
+          </Text>
+        </div>
+        {!is_owner && (
+          <Group gap="xs">
             <Button
               size="xs"
               variant="default"
@@ -109,7 +97,7 @@ function UserRow({ user, mayManage, ask }: UserRowProps) {
             )}
           </Group>
         )}
-      </Table.Td>
-    </Table.Tr>
+      </Group>
+    </Paper>
   );
 }

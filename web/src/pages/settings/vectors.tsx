@@ -175,7 +175,7 @@ interface ListProps {
 function List({ generations, active, activate, isActivating }: ListProps) {
   return (
     <>
-      <Table.ScrollContainer minWidth={520}>
+      <Table.ScrollContainer minWidth={640}>
         <Table verticalSpacing="sm">
           <Table.Thead>
             <Table.Tr>
