@@ -40,7 +40,8 @@ const newFix = z
       description: 'The commit that contains the change.',
     }),
     author: z.string().trim().min(1).max(100).nullish().meta({
-      description: 'Who fixed it. Default: the user who asks; api with the internal secret.',
+      description:
+        'Who fixed it, with the internal secret; default: api. A user is always named as the author.',
     }),
     affected_run_id: z.int().min(1).nullish().meta({ description: 'The run that failed.' }),
   })
@@ -79,7 +80,8 @@ export const fixesEndpoints: readonly Endpoint<BackupsDeps>[] = [
       const recorded = await recordFix(db, {
         title: body.title,
         description: body.description,
-        author: body.author ?? callerName(c),
+        // Only programs speak for others.
+        author: c.get('user') ?? body.author ?? callerName(c),
         commitHash: body.commit_hash ?? '',
         affectedRunId: body.affected_run_id ?? null,
       });

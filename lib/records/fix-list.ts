@@ -9,27 +9,28 @@ const columns = `
   id, ${cutTextSql('title', listedFixLimits.title)} AS title,
   ${cutTextSql('description', listedFixLimits.description)} AS description,
   ${cutTextSql('commit_hash', listedFixLimits.title)} AS commit_hash,
-  ${cutTextSql('author', listedFixLimits.title)} AS author, ${iso('created_at')} AS created_at,
+  ${cutTextSql('author', listedFixLimits.title)} AS author, ${iso('fix.created_at')} AS created_at,
   (SELECT coalesce(json_agg(newest.run_id ORDER BY newest.run_id DESC), '[]') FROM (
     SELECT link.run_id FROM backup_run_fixes AS link WHERE link.fix_id = fix.id
     ORDER BY link.run_id DESC LIMIT ${listedFixLimits.runs}
   ) AS newest) AS affected_runs`;
 
-const newestFirst = 'ORDER BY fix.created_at DESC, fix.id DESC LIMIT $1::bigint OFFSET $2::bigint';
+/** The columns are made of the rows of the page only, however many come before it. */
+const pageOf = (condition: string) => `
+  SELECT ${columns} FROM (
+    SELECT * FROM backup_fixes AS fix WHERE ${condition}
+    ORDER BY fix.created_at DESC, fix.id DESC LIMIT $1::bigint OFFSET $2::bigint
+  ) AS fix ORDER BY fix.created_at DESC, fix.id DESC`;
 
 const fixesPage: Statement = {
   name: 'fixes_page',
-  text: pageQuery(
-    `SELECT ${columns} FROM backup_fixes AS fix ${newestFirst}`,
-    'SELECT count(*) FROM backup_fixes',
-  ),
+  text: pageQuery(pageOf('true'), 'SELECT count(*) FROM backup_fixes'),
 };
 
 const fixesOfRunPage: Statement = {
   name: 'fixes_of_run_page',
   text: pageQuery(
-    `SELECT ${columns} FROM backup_fixes AS fix
-     WHERE id IN (SELECT fix_id FROM backup_run_fixes WHERE run_id = $3::bigint) ${newestFirst}`,
+    pageOf('fix.id IN (SELECT fix_id FROM backup_run_fixes WHERE run_id = $3::bigint)'),
     'SELECT count(*) FROM backup_run_fixes WHERE run_id = $3::bigint',
   ),
 };

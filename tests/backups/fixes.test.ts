@@ -88,10 +88,16 @@ describe('POST /api/fixes', () => {
     expect((await listed()).data).toEqual([answer.body]);
   });
 
-  it('takes another author and a commit, and no run', async () => {
+  it('takes another author from a program, and a commit, and no run', async () => {
     const fix = { title: 'a', description: 'b', author: 'grace', commit_hash: 'abc' };
-    const { status, body } = await client.post('/api/fixes', fix, await asAda());
+    const { status, body } = await client.post('/api/fixes', fix);
     expect([status, body]).toEqual([201, expect.objectContaining({ ...fix, affected_runs: [] })]);
+  });
+
+  it('lets no user speak for another', async () => {
+    const fix = { title: 'a', description: 'b', author: 'grace' };
+    const { body } = await client.post('/api/fixes', fix, await asAda());
+    expect(body).toMatchObject({ author: 'ada' });
   });
 
   it('names api as the author with the internal secret', async () => {

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { isHardToParse } from '../../web/src/parts/hard-markdown.ts';
 import { splitMarkdown } from '../../web/src/parts/split-markdown.ts';
 
 // Long answers are parsed in parts, so that each piece that is streamed costs no more than the last part.
@@ -53,4 +54,21 @@ it('closes and reopens a block of code that is too long for one part', () => {
 it('makes no more of a text whose mark of code is long', () => {
   const text = `${'`'.repeat(7_990)}\n${'a\n'.repeat(50_000)}`;
   expect(splitMarkdown(text).join('')).toBe(text);
+});
+
+it.each([
+  ['quotes within quotes', '> '.repeat(3_000)],
+  ['quotes within a footnote', `[^a]: ${'>'.repeat(7_900)}x\n\ntext[^a]`],
+  ['lists within a footnote', `[^a]: ${'- '.repeat(3_900)}x\n\n[^a]`],
+  ['images within images', `${'!['.repeat(1_300)}x${'](y)'.repeat(1_300)}`],
+  ['a footnote that is named often', `${'[^a]'.repeat(1_900)}\n\n[^a]: x`],
+])('leaves %s to be shown as they are', (_what, text) => {
+  const large = splitMarkdown(text).filter(({ length }) => length > 1_000);
+  expect(large.length).toBeGreaterThan(0);
+  expect(large.every(isHardToParse)).toBe(true);
+});
+
+it('parses an ordinary answer', () => {
+  const answer = '# Why\n\n- [run 1](/app/runs/1) failed\n- > twice\n\n| a | b |\n| - | - |\n';
+  expect(isHardToParse(answer.repeat(20))).toBe(false);
 });

@@ -1,6 +1,7 @@
 import { constants } from 'node:fs';
 import { access, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
+import type { ArchiveCall } from '../../archives/archive-access.ts';
 import type { PlainArchives } from '../../archives/plain-archives.ts';
 import { loadOnce } from '../../async.ts';
 import { archivePath } from '../../config/archives.ts';
@@ -20,6 +21,7 @@ type ArchiveConfig = Pick<DatabaseConfig, 'DATA_DIR'> & {
 const MAX_CHECKS = 1;
 /** Calls that read or unpack an archive, of which four run at a time. */
 const MAX_READS = 12;
+const MAX_READS_PER_CALLER = 4;
 
 /** The archives on this machine. What reads them is loaded with the first call. */
 export function createServedArchives({
@@ -58,33 +60,51 @@ export function createServedArchives({
     return load();
   }
 
-  const checks = createGate(MAX_CHECKS, 'another archive is being verified: try again later');
-  const reads = createGate(MAX_READS, 'too many archives are being read: try again later');
+  const checks = createGate(
+    { total: MAX_CHECKS, perCaller: MAX_CHECKS },
+    'another archive is being verified: try again later',
+  );
+  const reads = createGate(
+    { total: MAX_READS, perCaller: MAX_READS_PER_CALLER },
+    'too many archives are being read: try again later',
+  );
   return {
     explainMissing,
-    check: (...asked) => checks(async () => (await open()).check(...asked)),
-    describe: (...asked) => reads(async () => (await open()).describe(...asked)),
-    list: (...asked) => reads(async () => (await open()).list(...asked)),
-    readFile: (...asked) => reads(async () => (await open()).readFile(...asked)),
+    check: (repository, call) => checks(call, async () => (await open()).check(repository, call)),
+    // Reads a header only.
+    describe: async (...asked) => (await open()).describe(...asked),
+    list: (repository, selection, call) =>
+      reads(call, async () => (await open()).list(repository, selection, call)),
+    readFile: (repository, path, call) =>
+      reads(call, async () => (await open()).readFile(repository, path, call)),
     download: async (...asked) => (await open()).download(...asked),
   };
 }
 
 const RETRY_AFTER_SECONDS = '5';
 
-/** Runs at most `max` pieces of work at a time. Throws RATE_LIMITED above that. */
-function createGate(max: number, message: string) {
-  let running = 0;
-  return async <Result>(work: () => Promise<Result>): Promise<Result> => {
-    if (running >= max) {
+/** Runs so much work at a time, of all callers and of each. Throws RATE_LIMITED above that. */
+function createGate(max: { total: number; perCaller: number }, message: string) {
+  const running = new Map<string, number>();
+  let total = 0;
+  return async <Result>(
+    { caller = '' }: ArchiveCall,
+    work: () => Promise<Result>,
+  ): Promise<Result> => {
+    const own = running.get(caller) ?? 0;
+    if (total >= max.total || own >= max.perCaller) {
       const headers = { 'Retry-After': RETRY_AFTER_SECONDS };
       throw new AppError('RATE_LIMITED', message, { headers });
     }
-    running += 1;
+    total += 1;
+    running.set(caller, own + 1);
     try {
       return await work();
     } finally {
-      running -= 1;
+      total -= 1;
+      const left = (running.get(caller) ?? 1) - 1;
+      if (left === 0) running.delete(caller);
+      else running.set(caller, left);
     }
   };
 }

@@ -28,10 +28,7 @@ export function LoginPage() {
     mutationFn: (body: Credentials) => api.POST('/auth/session', { body }),
     async onSuccess() {
       queries.clear();
-      // Only a place of this page: never what somebody put into a link.
-      router.history.push(
-        from?.startsWith('/') && !from.startsWith('//') ? `/app${from}` : '/app/',
-      );
+      router.history.push(placeOf(from));
     },
   });
 
@@ -98,6 +95,13 @@ export function LoginPage() {
       </Paper>
     </Center>
   );
+}
+
+/** Only a place of this page: never what somebody put into a link. */
+function placeOf(from: string | undefined): string {
+  const { origin, pathname, search, hash } = new URL(`/app${from ?? '/'}`, window.location.origin);
+  const isHere = origin === window.location.origin && pathname.startsWith('/app/');
+  return isHere ? `${pathname}${search}${hash}` : '/app/';
 }
 
 function explain(error: Error, usesCode: boolean): string {

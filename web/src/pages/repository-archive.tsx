@@ -143,7 +143,8 @@ function Restore({ path, archive }: { path: RepositoryPath; archive: Schemas['Ar
   const folder = (data?.storage as { archive_path?: string } | undefined)?.archive_path;
   if (archive.format !== 'bundle') return null;
   const file = folder === undefined ? archive.archive : `${folder}/${archive.archive}`;
-  const command = `git clone --mirror ${quoted(file)} ${quoted(`${path.name}.git`)}`;
+  // A name that begins with a hyphen is no option behind the two.
+  const command = `git clone --mirror -- ${quoted(file)} ${quoted(`./${path.name}.git`)}`;
   return (
     <Stack gap={4}>
       <Text size="sm">
@@ -151,7 +152,7 @@ function Restore({ path, archive }: { path: RepositoryPath; archive: Schemas['Ar
       </Text>
       <Group wrap="nowrap" align="start">
         <Code block flex="1 1 auto" style={{ overflowWrap: 'anywhere', whiteSpace: 'pre-wrap' }}>
-          {command}
+          <bdi>{command}</bdi>
         </Code>
         <CopyButton value={command}>
           {({ copied, copy }) => (

@@ -2,6 +2,7 @@ import { Anchor, Title, Typography } from '@mantine/core';
 import { memo, type ReactNode } from 'react';
 import parse, { type Components } from 'react-markdown';
 import remarkGfm from 'remark-gfm';
+import { isHardToParse } from './hard-markdown.ts';
 import classes from './markdown.module.css';
 import { safeAddress } from './safe-address.ts';
 import { splitMarkdown } from './split-markdown.ts';
@@ -19,11 +20,8 @@ export function Markdown({ text }: { text: string }) {
   );
 }
 
-/** Nested so deeply that it would take the parser, or the browser, too far. */
-const tooDeep = /^(?:[ \t]*(?:>|[-*+](?=[ \t])|\d{1,9}[.)](?=[ \t]))){20}/m;
-
 const Part = memo(function Part({ text }: { text: string }) {
-  if (tooDeep.test(text)) return <pre className={classes.plain}>{text}</pre>;
+  if (isHardToParse(text)) return <pre className={classes.plain}>{text}</pre>;
   return parse({
     children: text,
     remarkPlugins: [remarkGfm],
