@@ -54,6 +54,28 @@ describe.skipIf(!hasChromium)('the page (skipped without /usr/bin/chromium)', ()
       expect(page.url()).toBe(`${world.server.url}/app/runs`);
     });
 
+    it('leads back to the place when it has expired meanwhile', async () => {
+      const { context, logIn, page } = window;
+      await logIn();
+      // What the browser does once the session's time is over.
+      await context.clearCookies();
+      await page.getByRole('link', { name: 'Runs', exact: true }).click();
+      await page.getByRole('textbox', { name: 'User name' }).fill(ADA.username);
+      await page.getByRole('textbox', { name: 'Password' }).fill(ADA.password);
+      await page.getByRole('button', { name: 'Log in' }).click();
+      await heading('Runs').waitFor();
+    });
+
+    it('leads nowhere but to the page, whatever its address says', async () => {
+      const { open, page } = window;
+      await open('/app/login?from=/../observatory/chat?question=hello');
+      await page.getByRole('textbox', { name: 'User name' }).fill(ADA.username);
+      await page.getByRole('textbox', { name: 'Password' }).fill(ADA.password);
+      await page.getByRole('button', { name: 'Log in' }).click();
+      await heading('Overview').waitFor();
+      expect(new URL(page.url()).pathname).toBe('/app/');
+    });
+
     it('ends by logging out', async () => {
       const { logIn, open, page } = window;
       await logIn();

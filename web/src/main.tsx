@@ -38,7 +38,7 @@ const theme = createTheme({
   primaryShade: 9,
   autoContrast: true,
   cursorType: 'pointer',
-  components: { Modal: dialog, Drawer: dialog },
+  components: { Modal: { defaultProps: { ...dialog.defaultProps, size: 'lg' } }, Drawer: dialog },
 });
 
 const queries = new QueryClient({

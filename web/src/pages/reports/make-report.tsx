@@ -1,9 +1,8 @@
-import { Button, Group, NumberInput, Radio, Stack, Text, TextInput } from '@mantine/core';
+import { Button, Group, Modal, NumberInput, Radio, Stack, Text, TextInput } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
 import { makeReport } from '../../api/reports.ts';
-import { Dialog } from '../../parts/dialog.tsx';
 import { Failure } from '../../parts/loading.tsx';
 import { kinds } from './about.ts';
 
@@ -14,9 +13,9 @@ const MAX_RUN = 2_147_483_647;
 /** Asks what the report is about, makes it and shows it. */
 export function MakeReport({ isOpen, close }: { isOpen: boolean; close(): void }) {
   return (
-    <Dialog opened={isOpen} onClose={close} title="Make a report">
+    <Modal opened={isOpen} onClose={close} title="Make a report">
       <Wishes close={close} />
-    </Dialog>
+    </Modal>
   );
 }
 

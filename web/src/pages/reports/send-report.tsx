@@ -1,10 +1,9 @@
-import { Alert, Button, Checkbox, Group, List, Stack, Text } from '@mantine/core';
+import { Alert, Button, Checkbox, Group, List, Modal, Stack, Text } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Schemas } from '../../api/client.ts';
 import { installation } from '../../api/installation.ts';
 import { sendReport } from '../../api/reports.ts';
-import { Dialog } from '../../parts/dialog.tsx';
 import { countOf } from '../../parts/format.ts';
 import { Failure, Loaded } from '../../parts/loading.tsx';
 import { notify } from '../../parts/notify.ts';
@@ -24,7 +23,7 @@ interface SendReportProps {
 export function SendReport({ report, isOpen, close }: SendReportProps) {
   const query = useQuery({ ...installation, enabled: isOpen });
   return (
-    <Dialog opened={isOpen} onClose={close} title="Send the report">
+    <Modal opened={isOpen} onClose={close} title="Send the report">
       <Loaded query={query}>
         {({ features: { mail }, report_recipients }) =>
           mail.enabled ? (
@@ -37,7 +36,7 @@ export function SendReport({ report, isOpen, close }: SendReportProps) {
           )
         }
       </Loaded>
-    </Dialog>
+    </Modal>
   );
 }
 

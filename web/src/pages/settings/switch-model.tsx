@@ -1,10 +1,9 @@
-import { Button, Group, List, Radio, Stack, Text } from '@mantine/core';
+import { Button, Group, List, Modal, Radio, Stack, Text } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Schemas } from '../../api/client.ts';
 import { installation } from '../../api/installation.ts';
 import { embeddingModels, switchModel } from '../../api/settings.ts';
-import { Dialog } from '../../parts/dialog.tsx';
 import { countOf, formatCount } from '../../parts/format.ts';
 import { Failure, Loaded } from '../../parts/loading.tsx';
 
@@ -35,7 +34,7 @@ export function SwitchModel({ isOpen, close, records, onStarted }: SwitchModelPr
     close();
   };
   return (
-    <Dialog opened={isOpen} onClose={leave} title="Choose the model of the vectors">
+    <Modal opened={isOpen} onClose={leave} title="Choose the model of the vectors">
       {chosen === null ? (
         <Loaded query={query}>
           {({ models, active_model_id }) => (
@@ -59,7 +58,7 @@ export function SwitchModel({ isOpen, close, records, onStarted }: SwitchModelPr
           </Group>
         </Stack>
       )}
-    </Dialog>
+    </Modal>
   );
 }
 

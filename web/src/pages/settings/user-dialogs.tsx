@@ -1,8 +1,7 @@
-import { Button, Group, PasswordInput, Stack, Text, TextInput } from '@mantine/core';
+import { Button, Group, Modal, PasswordInput, Stack, Text, TextInput } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { addUser, changePassword, removeUser } from '../../api/settings.ts';
-import { Dialog } from '../../parts/dialog.tsx';
 import { Failure } from '../../parts/loading.tsx';
 import { notify } from '../../parts/notify.ts';
 
@@ -132,7 +131,7 @@ function Question({ title, action, isDestructive, act, done, close, children }: 
     onSettled: () => queries.invalidateQueries({ queryKey: ['users'] }),
   });
   return (
-    <Dialog opened onClose={close} title={<bdi>{title}</bdi>} size="md">
+    <Modal opened onClose={close} title={<bdi>{title}</bdi>} size="md">
       <form
         onSubmit={(event) => {
           event.preventDefault();
@@ -156,6 +155,6 @@ function Question({ title, action, isDestructive, act, done, close, children }: 
           </Group>
         </Stack>
       </form>
-    </Dialog>
+    </Modal>
   );
 }
