@@ -152,8 +152,11 @@ describe.skipIf(!hasRedisServer)('the built functions', () => {
     }
   });
 
+  /** A function has no archives, and says so where the server of `npm start` reads them. */
+  const isAboutArchives = ({ path }: Operation) => /\/archive(\/|$)|^\/config$/.test(path);
+
   it('answer every operation of the document as `npm start` does with credentials', async () => {
-    for (const operation of operations) {
+    for (const operation of operations.filter((operation) => !isAboutArchives(operation))) {
       const [scheme = ''] = operation.security.flatMap((one) => Object.keys(one));
       const { status } = await compare(
         addressOf(operation),
@@ -162,6 +165,15 @@ describe.skipIf(!hasRedisServer)('the built functions', () => {
       );
       expect([401, 500], `${operation.method} ${operation.path}`).not.toContain(status);
     }
+  });
+
+  it('say that the archives are elsewhere', async () => {
+    const { url, token } = servers.built;
+    const headers = { Authorization: `Bearer ${token}` };
+    const archive = await ask(`${url}/api/repos/acme/api/archive`, { headers });
+    expect([archive.status, archive.body]).toEqual([503, expect.stringContaining('archive')]);
+    const { data } = JSON.parse((await ask(`${url}/observatory/config`, { headers })).body);
+    expect(data.features.archives).toEqual({ enabled: false, reason: expect.any(String) });
   });
 
   it('take no path with a slash at its end for the one without, with or without credentials', async () => {

@@ -55,8 +55,9 @@ describe.skipIf(!hasChromium)('the page (skipped without /usr/bin/chromium)', ()
     });
 
     it('leads back to the place when it has expired meanwhile', async () => {
-      const { context, logIn, page } = window;
+      const { context, logIn, open, page } = window;
       await logIn();
+      await open('/app/');
       // What the browser does once the session's time is over.
       await context.clearCookies();
       await page.getByRole('link', { name: 'Runs', exact: true }).click();
@@ -79,6 +80,7 @@ describe.skipIf(!hasChromium)('the page (skipped without /usr/bin/chromium)', ()
     it('ends by logging out', async () => {
       const { logIn, open, page } = window;
       await logIn();
+      await open('/app/');
       await page.getByRole('button', { name: 'Log out' }).click();
       await page.getByRole('button', { name: 'Log in' }).waitFor();
       await open('/app/');
@@ -94,8 +96,9 @@ describe.skipIf(!hasChromium)('the page (skipped without /usr/bin/chromium)', ()
   });
 
   it('says what to do while there is no backup', async () => {
-    const { logIn, page } = window;
+    const { logIn, open, page } = window;
     await logIn();
+    await open('/app/');
     await page.getByText('npm run worker -- run --source').waitFor();
   });
 
@@ -119,8 +122,9 @@ describe.skipIf(!hasChromium)('the page (skipped without /usr/bin/chromium)', ()
     });
 
     it('states the worst truth first', async () => {
-      const { logIn, page } = window;
+      const { logIn, open, page } = window;
       await logIn();
+      await open('/app/');
       await page.getByText('1 of 2', { exact: true }).waitFor();
       const state = page.getByRole('status', { name: 'State of the backups' });
       await state.getByText('acme/web was never backed up').waitFor();
@@ -193,11 +197,12 @@ describe.skipIf(!hasChromium)('the page (skipped without /usr/bin/chromium)', ()
     });
 
     it('leads everywhere by keyboard', async () => {
-      const { logIn, page } = window;
+      const { logIn, open, page } = window;
       await logIn();
+      await open('/app/');
       await page.keyboard.press('Control+k');
       await page.getByRole('textbox', { name: 'Go to' }).waitFor();
-      await page.keyboard.type('Repo');
+      await page.keyboard.type('Reposi');
       await page.getByRole('button', { name: 'Repositories' }).waitFor();
       await page.keyboard.press('ArrowDown');
       await page.keyboard.press('Enter');

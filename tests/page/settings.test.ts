@@ -48,8 +48,9 @@ describe.skipIf(!hasChromium)('the settings (skipped without /usr/bin/chromium)'
   };
 
   it('is in the navigation, and keeps its tab in the address', async () => {
-    const { complaints, logIn, page } = window;
+    const { complaints, logIn, open, page } = window;
     await logIn();
+    await open('/app/');
     await page.getByRole('link', { name: 'Settings' }).click();
     await page.getByRole('tab', { name: 'Users' }).click();
     await page.getByText('owns this installation').waitFor();
