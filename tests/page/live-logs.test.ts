@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { hasChromium, type PageWorld, startPageWorld, type Window } from '../support/page.ts';
 import { insertLog, insertRun, sql } from '../support/records.ts';
 
@@ -82,9 +82,14 @@ describe.skipIf(!hasChromium)('the live log (skipped without /usr/bin/chromium)'
     await waitUntilLive();
     await log().getByText('line number 3000 of many').waitFor();
     await page.getByRole('button', { name: 'Load older lines' }).click();
-    await log().focus();
-    await page.keyboard.press('Home');
-    await log().getByText('line number 2601 of many').waitFor();
+    const oldest = log().getByText('line number 2601 of many');
+    await vi.waitFor(
+      async () => {
+        await log().press('Home');
+        expect(await oldest.count()).toBe(1);
+      },
+      { timeout: 20_000, interval: 200 },
+    );
     expect(await log().getByText('of many').count()).toBeLessThan(200);
   });
 });

@@ -57,14 +57,16 @@ describe.skipIf(!hasChromium)('the page (skipped without /usr/bin/chromium)', ()
     it('leads back to the place when it has expired meanwhile', async () => {
       const { context, logIn, open, page } = window;
       await logIn();
-      await open('/app/');
+      await open('/app/runs');
+      await heading('Runs').waitFor();
+      await page.waitForLoadState('networkidle');
       // What the browser does once the session's time is over.
       await context.clearCookies();
-      await page.getByRole('link', { name: 'Runs', exact: true }).click();
+      await page.getByRole('link', { name: 'Repositories' }).click();
       await page.getByRole('textbox', { name: 'User name' }).fill(ADA.username);
       await page.getByRole('textbox', { name: 'Password' }).fill(ADA.password);
       await page.getByRole('button', { name: 'Log in' }).click();
-      await heading('Runs').waitFor();
+      await heading('Repositories').waitFor();
     });
 
     it('leads nowhere but to the page, whatever its address says', async () => {
@@ -200,6 +202,7 @@ describe.skipIf(!hasChromium)('the page (skipped without /usr/bin/chromium)', ()
       const { logIn, open, page } = window;
       await logIn();
       await open('/app/');
+      await heading('Overview').waitFor();
       await page.keyboard.press('Control+k');
       await page.getByRole('textbox', { name: 'Go to' }).waitFor();
       await page.keyboard.type('Reposi');

@@ -153,7 +153,9 @@ describe.skipIf(!hasChromium)('searching (skipped without /usr/bin/chromium)', (
   });
 
   it('is reached and used by keyboard alone', async () => {
-    const { page } = window;
+    const { open, page } = window;
+    await open('/app/');
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
     await page.keyboard.press('Control+k');
     await page.getByRole('textbox', { name: 'Go to' }).waitFor();
     await page.keyboard.type('Search');

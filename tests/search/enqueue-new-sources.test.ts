@@ -204,16 +204,19 @@ it('settled ids are not scanned again', async () => {
   await enqueueNewSources(db);
   await insertLog(db);
   // A transaction of another database of this server, which may be open for a moment, counts too.
-  await vi.waitFor(async () => {
-    await enqueueNewSources(db);
-    const [mark] = await sql<{ settled: number; seen: number }>(
-      db,
-      `SELECT settled_id::int AS settled, seen_id::int AS seen FROM embedding_watermarks
+  await vi.waitFor(
+    async () => {
+      await enqueueNewSources(db);
+      const [mark] = await sql<{ settled: number; seen: number }>(
+        db,
+        `SELECT settled_id::int AS settled, seen_id::int AS seen FROM embedding_watermarks
        WHERE source_type = 'execution_log'`,
-    );
-    expect(mark?.seen).toBe(52);
-    expect(mark?.settled).toBeGreaterThanOrEqual(51);
-  });
+      );
+      expect(mark?.seen).toBe(52);
+      expect(mark?.settled).toBeGreaterThanOrEqual(51);
+    },
+    { timeout: 20_000, interval: 100 },
+  );
 });
 
 it('more ids than fit one statement are scanned in several', async () => {

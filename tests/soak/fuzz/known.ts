@@ -62,6 +62,8 @@ const values: Record<string, fc.Arbitrary<unknown>> = {
   '/sessions/{id}#id': session,
   '/sessions/{id}/messages#id': session,
   '/reports/{id}#id': fc.constant(places.report),
+  '/users/{name}#name': fc.constantFrom('grace', 'mary', 'linus'),
+  '/users/{name}/password#name': fc.constantFrom('grace', 'mary', 'linus'),
   '/api/run-requests/{id}#id': fc.constant(places.runRequest),
   ...archiveOf('/api/repos/{owner}/{name}/archive'),
   ...archiveOf('/api/repos/{owner}/{name}/archive/verify'),
@@ -114,6 +116,16 @@ const initialize = message('initialize', {
   capabilities: {},
   clientInfo: { name: 'fuzz', version: '1' },
 });
+/** Users are few, so that they are added, used and removed again and again. */
+const userName = fc.constantFrom('grace', 'mary', 'linus');
+const newUsers = fc.oneof(
+  {
+    weight: 3,
+    arbitrary: fc.record({ username: userName, password: fc.constant(USER.password) }),
+  },
+  { weight: 1, arbitrary: fc.record({ username: fc.string(), password: fc.string() }) },
+);
+
 const messages = fc.constantFrom<unknown>(
   initialize,
   message('ping', {}),
@@ -147,8 +159,9 @@ export function knownHeaders({ schemes, path }: Operation): fc.Arbitrary<Record<
   return path === '/ws/live' ? fc.constantFrom(handshake, handshake, {}) : fc.constant({});
 }
 
-/** Messages of the protocol where the body is one, which its loose schema would hardly ever make. */
+/** Messages of the protocol where the body is one, which its loose schema would hardly ever make; new users. */
 export function knownBody({ schemes, body, path }: Operation): fc.Arbitrary<unknown> | null {
+  if (body !== null && path === '/users') return newUsers;
   if (body === null || !schemes.includes('McpBearer')) return null;
   if (path === '/message') return messages;
   return fc.oneof(
