@@ -163,6 +163,8 @@ describe.skipIf(!hasChromium)('searching (skipped without /usr/bin/chromium)', (
     await page.keyboard.press('ArrowDown');
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Search', level: 1 }).waitFor();
+    // While it closes, the palette gives the focus back.
+    await page.getByRole('textbox', { name: 'Go to' }).waitFor({ state: 'detached' });
     await page.getByLabel('Words to find').focus();
     await page.keyboard.type('"lighthouse is dark"');
     await page.keyboard.press('Enter');

@@ -85,6 +85,7 @@ describe('requests that nobody would write', () => {
       check(request: FuzzRequest, answer: FuzzAnswer) {
         checkAnswer(request, answer);
         noteGeneration(request, answer);
+        noteRunRequest(request, answer);
         return answer.status;
       },
       forget: world.forget,
