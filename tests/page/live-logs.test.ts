@@ -40,6 +40,26 @@ describe.skipIf(!hasChromium)('the live log (skipped without /usr/bin/chromium)'
     await log().getByText('after the restart').waitFor();
   });
 
+  it('shows a line that is written while it opens', async () => {
+    const { open, page } = window;
+    let backlog: Promise<unknown> | null = null;
+    await page.route('**/api/logs?*', async (route) => {
+      if (new URL(route.request().url()).searchParams.get('limit') !== '1') {
+        const fetched = route.fetch();
+        backlog = fetched;
+        return route.fulfill({ response: await fetched });
+      }
+      // A round trip, after which a question that was sent beside this one is known.
+      await page.evaluate('0');
+      await backlog;
+      await write('written while it opened');
+      return route.continue();
+    });
+    await open('/app/logs');
+    await waitUntilLive();
+    await log().getByText('written while it opened').waitFor();
+  });
+
   it('waits while it is paused, and then shows what came meanwhile', async () => {
     const { open, page } = window;
     await open('/app/logs');

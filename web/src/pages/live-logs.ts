@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'react';
-import { api, body } from '../api/client.ts';
+import { ApiError, api, body } from '../api/client.ts';
 import type { LogLine } from '../parts/log-lines.tsx';
 import { fits, type LogFilter, queryOf } from './log-filter.ts';
 
@@ -94,17 +94,20 @@ export function useLiveLogs(filter: LogFilter, isPaused: boolean): LiveLogs {
     };
     const start = async () => {
       try {
-        // From the newest line of all, so that none between the two questions is missed.
-        const [newest, backlog] = await Promise.all([
-          read({}, 1, left.signal),
-          read(wanted, BACKLOG, left.signal),
-        ]);
-        lastId = newest[0]?.id ?? 0;
+        // First, so that what is written between the two questions comes over the stream too.
+        const [newest] = await read({}, 1, left.signal);
+        const backlog = await read(wanted, BACKLOG, left.signal);
+        lastId = newest?.id ?? 0;
         append(backlog.toReversed());
         setHasOlder(backlog.length === BACKLOG);
+        setError(null);
         follow();
       } catch (error) {
-        if (!left.signal.aborted) setError(error as Error);
+        if (left.signal.aborted) return;
+        setError(error as Error);
+        // A server that is away comes back; one that refuses the question will refuse it again.
+        const isAway = error instanceof ApiError && (error.status === 0 || error.status >= 500);
+        if (isAway) setTimeout(() => left.signal.aborted || void start(), RETRY_MS);
       }
     };
     setLines([]);
