@@ -152,9 +152,10 @@ async function findReplaced(place: Place): Promise<ArchiveRecord['replacing']> {
   const { folder, key, recordedSha256 } = place;
   const { record, isArchiveThere, isInPlace } = await readRecord(folder, key);
   if (!isArchiveThere) return null;
-  if (record === null) return { sha256: recordedSha256 };
+  const none = { size_bytes: null, modified_ms: null, increments: [], versions: [] };
+  if (record === null) return { ...none, sha256: recordedSha256 };
   // Not in place: an earlier run was stopped between writing the note and replacing the archive.
   return isInPlace
-    ? { sha256: record.archive_sha256 }
-    : (record.replacing ?? { sha256: record.archive_sha256 });
+    ? { ...none, sha256: record.archive_sha256 }
+    : (record.replacing ?? { ...none, sha256: record.archive_sha256 });
 }

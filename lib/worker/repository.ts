@@ -86,6 +86,8 @@ export async function backUpRepository(backup: RepositoryBackup): Promise<Reposi
       head_branch: headBranch,
       host: source.host?.url ?? null,
       archive_blob: blob,
+      increments: [],
+      versions: [],
       replacing: null,
       figures: uncountedFigures(refs),
     };
