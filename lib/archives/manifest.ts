@@ -25,12 +25,13 @@ export const versionManifest = z.object({
   files: z.array(
     z.object({
       name: z.string(),
-      sha256,
+      /** Null if it was not recorded, for an archive of an earlier release. */
+      sha256: sha256.nullable(),
       size_bytes: z.int(),
-      /** Commits that it needs from the files before it. */
-      prerequisites: z.array(objectId),
     }),
   ),
+  /** Commits that the last of the files needs from those before it. */
+  prerequisites: z.array(objectId),
   /** SHA-256 of the manifest of the version before it; null for the first. */
   previous_sha256: sha256.nullable(),
 });
@@ -71,9 +72,9 @@ export function hashText(text: string): string {
   return createHash('sha256').update(text).digest('hex');
 }
 
-/** A digest of all refs and the branch of HEAD, in hexadecimal; equal exactly if both are equal. */
-export function digestRefs(refs: ReadonlyMap<string, string>, headBranch: string | null): string {
-  const hash = createHash('sha256').update(`HEAD -> ${headBranch ?? ''}\n`);
+/** A digest of refs, in hexadecimal, equal exactly if all are equal. */
+export function digestRefs(refs: ReadonlyMap<string, string>): string {
+  const hash = createHash('sha256');
   for (const name of [...refs.keys()].sort()) hash.update(`${refs.get(name)} ${name}\n`);
   return hash.digest('hex');
 }
@@ -86,6 +87,13 @@ export function bundledName(name: string): string {
   return name.startsWith('refs/kept/')
     ? `refs/kept/source/${name.slice('refs/kept/'.length)}`
     : name;
+}
+
+/** The name that a ref of a bundle had at the source; null if it is one of those that are kept. */
+export function sourceName(name: string): string | null {
+  if (!name.startsWith('refs/kept/')) return name;
+  const own = 'refs/kept/source/';
+  return name.startsWith(own) ? `refs/kept/${name.slice(own.length)}` : null;
 }
 
 /** The name under which the ref of a version is kept once the source has overwritten or deleted it. */

@@ -13,6 +13,7 @@ import { mailVariables } from './mail.ts';
 import { backendVariables, mcpVariables } from './mcp.ts';
 import { redisVariables } from './redis.ts';
 import { searchVariables } from './search.ts';
+import { versionVariables } from './versions.ts';
 
 /** All variables by topic. docs/configuration.md and .env.example are generated from these. */
 export const variableGroups = {
@@ -23,6 +24,7 @@ export const variableGroups = {
   'Live feed': liveVariables,
   'Local server': listenVariables,
   Worker: archiveVariables,
+  Versions: versionVariables,
   'Git host': gitHostVariables,
   Redis: redisVariables,
   Logging: logVariables,

@@ -27,6 +27,8 @@ export interface GitOptions {
   stdin?: string | { fd: number };
   /** A token for one address, which disables credential helpers. Default: none. */
   credential?: GitCredential | null;
+  /** Receives git's progress as it is written. */
+  onProgress?(text: string): void;
 }
 
 /** git as a child process. Every call rejects with the signal's reason when that aborts. */
@@ -35,6 +37,8 @@ export interface Git {
   read(args: readonly string[], options?: GitOptions): Promise<string>;
   /** Runs git for its raw output, of at most 64 MiB. Throws GitError. */
   readBytes(args: readonly string[], options?: GitOptions): Promise<Uint8Array>;
+  /** Runs git with its output appended to an open file. Throws GitError. */
+  write(args: readonly string[], file: { fd: number }, options?: GitOptions): Promise<void>;
   /** Runs git and yields its records of at most 1 MiB, terminated by `separator`. Throws GitError. */
   stream(args: readonly string[], separator: string, options?: GitOptions): AsyncIterable<string>;
 }
@@ -42,6 +46,7 @@ export interface Git {
 const MAX_OUTPUT_BYTES = 64 * 2 ** 20;
 const MAX_ERROR_BYTES = 2 ** 20;
 const MAX_RECORD_LENGTH = 2 ** 20;
+const MAX_TAIL_LENGTH = 2 ** 16;
 const DEFAULT_TIMEOUT_MS = 10 * 60_000;
 
 /** Options for every call: no hooks, no background maintenance. */
@@ -51,9 +56,16 @@ const settings = [
   'gc.auto=0',
   'maintenance.auto=false',
   'i18n.logOutputEncoding=UTF-8',
-  // Give up on connections below 1 kB/s for two minutes.
+  // The first version of the protocol lists all refs with one request, where the second needs two.
+  'protocol.version=0',
+  // Give up on connections below 1 kB/s for five minutes.
   'http.lowSpeedLimit=1000',
-  'http.lowSpeedTime=120',
+  'http.lowSpeedTime=300',
+  // Bound the memory of packing: larger files are stored without deltas.
+  'pack.windowMemory=64m',
+  'pack.deltaCacheSize=64m',
+  'core.deltaBaseCacheLimit=64m',
+  'core.bigFileThreshold=32m',
 ].flatMap((setting) => ['-c', setting]);
 
 /** Variables that would redirect git to another repository. */
@@ -93,7 +105,11 @@ export function createGit(
   defaults: Pick<GitOptions, 'protocols' | 'timeoutMs'> = {},
 ): Git {
   const env = gitEnvironment(environment);
-  const start = async (args: readonly string[], options: GitOptions, buffered: boolean) => {
+  const start = async (
+    args: readonly string[],
+    options: GitOptions,
+    output: 'buffered' | 'streamed' | { fd: number },
+  ) => {
     // Loaded lazily, to keep it out of the cold starts of deployed functions, which never run git.
     const { execa } = await import('execa');
     signal.throwIfAborted();
@@ -107,14 +123,29 @@ export function createGit(
       extendEnv: false,
       detached: process.platform !== 'win32',
       ...readsFrom(options.stdin),
-      buffer: { stdout: buffered, stderr: true },
+      // Any descriptor works, although the type only allows the first few.
+      ...(typeof output === 'object' ? { stdout: output.fd as 3 } : {}),
+      buffer: { stdout: output === 'buffered', stderr: !options.onProgress },
       maxBuffer: { stdout: MAX_OUTPUT_BYTES, stderr: MAX_ERROR_BYTES },
       stripFinalNewline: false,
       reject: false,
     });
     const timeoutMs = options.timeoutMs ?? defaults.timeoutMs ?? DEFAULT_TIMEOUT_MS;
     const group = superviseGroup(child, { signal, timeoutMs });
-    return { child, group, ended: child.finally(group.release) };
+    const ended = child.finally(group.release);
+    const { onProgress } = options;
+    if (!onProgress) return { child, group, ended };
+    // Hours of progress exceed any buffer: only the end, which has the error, is kept.
+    let tail = '';
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      onProgress(text);
+      tail = (tail + text).slice(-MAX_TAIL_LENGTH);
+    });
+    const withTail = ended.then((ending) => ({
+      ...ending,
+      stderr: Buffer.from(dropProgress(tail)),
+    }));
+    return { child, group, ended: withTail };
   };
   const check = (ending: Ending, timedOut: boolean, args: readonly string[]) => {
     signal.throwIfAborted();
@@ -122,7 +153,7 @@ export function createGit(
   };
 
   const readBytes = async (args: readonly string[], options: GitOptions = {}) => {
-    const { group, ended } = await start(args, options, true);
+    const { group, ended } = await start(args, options, 'buffered');
     const result = await ended;
     check(result, group.timedOut(), args);
     return result.stdout ?? new Uint8Array();
@@ -133,12 +164,16 @@ export function createGit(
       return Buffer.from(await readBytes(args, options)).toString();
     },
     readBytes,
+    async write(args, file, options = {}) {
+      const { group, ended } = await start(args, options, file);
+      check(await ended, group.timedOut(), args);
+    },
     async *stream(args, separator, options = {}) {
-      const { child, group, ended } = await start(args, options, false);
+      const { child, group, ended } = await start(args, options, 'streamed');
       let drained = false;
       try {
         let rest = '';
-        for await (const text of child.stdout.setEncoding('utf8') as AsyncIterable<string>) {
+        for await (const text of child.stdout?.setEncoding('utf8') ?? []) {
           const records = (rest + text).split(separator);
           rest = records.pop() ?? '';
           // Without a limit, rescanning for the end with each chunk would take quadratic time.
@@ -161,7 +196,6 @@ export function createGit(
 
 function readsFrom(stdin: GitOptions['stdin']) {
   if (typeof stdin === 'string') return { input: stdin };
-  // Any descriptor works, although the type only allows the first few.
   return { stdin: stdin === undefined ? ('ignore' as const) : (stdin.fd as 3) };
 }
 
@@ -179,6 +213,12 @@ function gitEnvironment(environment: Environment): Environment {
     GIT_NO_LAZY_FETCH: '1',
     GIT_OPTIONAL_LOCKS: '0',
   };
+}
+
+/** The lines of git's error output that are not about its progress. */
+function dropProgress(text: string): string {
+  const lines = text.split(/[\r\n]+/);
+  return lines.filter((line) => !/^(?:remote: )?[A-Z][a-z ]{1,40}: +\d/.test(line)).join('\n');
 }
 
 function describeFailure(ending: Ending, timedOut: boolean, args: readonly string[]): GitError {

@@ -1,9 +1,16 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { chmod, mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import * as z from 'zod';
-import { archiveNote, noteName } from '../archives/note.ts';
+import {
+  formatManifest,
+  incrementName,
+  manifestFolder,
+  manifestName,
+  type VersionManifest,
+} from '../archives/manifest.ts';
+import { archiveNote, describeFiles, noteName, type VersionEntry } from '../archives/note.ts';
 import { nullIfMissing } from '../files.ts';
 import { parseJson } from '../json.ts';
 import { repositoryFigures } from './figures.ts';
@@ -15,14 +22,24 @@ import { syncFile } from './sync-file.ts';
  */
 const archiveRecord = archiveNote.extend({
   archive_size_bytes: z.int(),
-  /** The archive's modification time in milliseconds since the epoch. */
+  /** The full bundle's modification time in milliseconds since the epoch. */
   archive_modified_ms: z.int(),
+  /** Where the repository was read; null in a note of an earlier release. */
+  address: z.string().nullable().default(null),
   /** The branch of HEAD; null if HEAD was detached or unborn. */
   head_branch: z.string().nullable(),
+  /** Digest of the refs of the newest version; null in a note of an earlier release. */
+  refs_sha256: z.string().nullable().default(null),
   /** URL of the git host on which discovery found it; null if it was given on the command line. */
   host: z.string().nullable().default(null),
-  /** The archive's git blob id (SHA-1), to check whether a destination has it already. */
+  /** The full bundle's git blob id (SHA-1), to check whether a destination has it already. */
   archive_blob: z.string().nullable().default(null),
+  /** When all files were last read and had the SHA-256 that is recorded here, ISO 8601. */
+  checked_at: z.iso.datetime().nullable().default(null),
+  /** The number of the next increment. Numbers are not used again, so that a name always means one content. */
+  next_increment: z.int().min(1).default(1),
+  /** Increments that the full bundle has replaced and that are not deleted yet. */
+  obsolete: z.array(z.string()).default([]),
   figures: repositoryFigures,
 });
 
@@ -52,110 +69,197 @@ export async function makeArchiveFolder(folder: string): Promise<void> {
   }
 }
 
-/**
- * The note of an archive; null if there is none, or if the archive's size or modification time differs from
- * it. Does not detect damage that changes neither.
- */
-export async function readArchiveRecord(
-  folder: string,
-  key: string,
-): Promise<ArchiveRecord | null> {
-  const { record, isInPlace } = await readRecord(folder, key);
-  return isInPlace ? record : null;
+/** A file of an archive. */
+export interface ArchiveFile {
+  name: string;
+  /** Null if it was not recorded. */
+  sha256: string | null;
+  sizeBytes: number;
 }
 
-interface FoundRecord {
+/** What is in the archive folder for a repository. */
+export interface ArchiveState {
   /** Null if there is no valid note. */
   record: ArchiveRecord | null;
-  isArchiveThere: boolean;
-  /** Whether the note describes the current archive. */
-  isInPlace: boolean;
+  /** The full bundle and its increments; empty if there is no full bundle. */
+  files: ArchiveFile[];
+  /** The versions that the files hold. */
+  versions: readonly VersionEntry[];
+  /** Whether the note describes the files exactly, as far as sizes and the full bundle's time tell. */
+  isSettled: boolean;
 }
 
-async function readRecord(folder: string, key: string): Promise<FoundRecord> {
+/** Reads what is in the archive folder for a repository. Does not read the files themselves. */
+export async function readArchiveState(folder: string, key: string): Promise<ArchiveState> {
   const path = join(folder, key);
-  const [note, archive] = await Promise.all([
+  const [note, bundle] = await Promise.all([
     nullIfMissing(readFile(noteName(path), 'utf8')),
     nullIfMissing(stat(path)),
   ]);
   const parsed = note === null ? null : archiveRecord.safeParse(parseJson(note));
   const record = parsed?.success ? parsed.data : null;
-  const isInPlace =
-    archive?.isFile() === true &&
-    record?.archive_size_bytes === archive.size &&
-    record.archive_modified_ms === Math.floor(archive.mtimeMs);
-  return { record, isArchiveThere: archive !== null, isInPlace };
+  if (!bundle?.isFile()) return { record, files: [], versions: [], isSettled: false };
+  const { size: sizeBytes, mtimeMs: modifiedMs } = bundle;
+  if (record === null) {
+    return {
+      record,
+      files: [{ name: key, sha256: null, sizeBytes }],
+      versions: [],
+      isSettled: false,
+    };
+  }
+  const described = describeFiles(record, { sizeBytes, modifiedMs });
+  const files: ArchiveFile[] = [{ name: key, sha256: described.sha256, sizeBytes }];
+  let isWhole = true;
+  for (const { name, sha256, size_bytes } of described.increments) {
+    const found = await nullIfMissing(stat(join(folder, name)));
+    isWhole &&= found?.isFile() === true && found.size === size_bytes;
+    files.push({ name, sha256, sizeBytes: size_bytes });
+  }
+  const isSettled =
+    isWhole &&
+    record.replacing === null &&
+    record.archive_size_bytes === sizeBytes &&
+    record.archive_modified_ms === Math.floor(modifiedMs);
+  return { record, files, versions: described.versions, isSettled };
+}
+
+/** The note of an archive; null if there is none, or if the files differ from it in size or time. */
+export async function readArchiveRecord(
+  folder: string,
+  key: string,
+): Promise<ArchiveRecord | null> {
+  const { record, isSettled } = await readArchiveState(folder, key);
+  return isSettled ? record : null;
+}
+
+/** The size of a whole archive in bytes. */
+export function archiveBytes({ archive_size_bytes: bytes, increments }: ArchiveRecord): number {
+  return increments.reduce((total, { size_bytes }) => total + size_bytes, bytes);
+}
+
+/** A bundle that is finished: synced, and read back. */
+export interface SealedBundle {
+  sha256: string;
+  /** Its git blob id. */
+  blob: string;
+  sizeBytes: number;
+  modifiedMs: number;
 }
 
 /** Syncs and hashes a finished bundle before it is published. */
-export async function sealBundle(
-  path: string,
-): Promise<{ sha256: string; blob: string; sizeBytes: number; modifiedMs: number }> {
+export async function sealBundle(path: string): Promise<SealedBundle> {
   await chmod(path, 0o600);
   await syncFile(path);
   const { size: sizeBytes, mtimeMs } = await stat(path);
-  const hash = createHash('sha256');
   const blob = createHash('sha1').update(`blob ${sizeBytes}\0`);
-  for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {
-    hash.update(chunk);
-    blob.update(chunk);
-  }
-  const modifiedMs = Math.floor(mtimeMs);
-  return { sha256: hash.digest('hex'), blob: blob.digest('hex'), sizeBytes, modifiedMs };
+  const sha256 = await hashWith(path, (chunk) => blob.update(chunk));
+  return { sha256, blob: blob.digest('hex'), sizeBytes, modifiedMs: Math.floor(mtimeMs) };
 }
 
-/** Where an archive goes, and the hash of the current one in the database. */
+/** The SHA-256 of a file, in hexadecimal. */
+export function hashArchiveFile(path: string): Promise<string> {
+  return hashWith(path, null);
+}
+
+async function hashWith(path: string, also: ((chunk: Buffer) => void) | null): Promise<string> {
+  const hash = createHash('sha256');
+  const chunks = createReadStream(path, { highWaterMark: 2 ** 20 }) as AsyncIterable<Buffer>;
+  for await (const chunk of chunks) {
+    hash.update(chunk);
+    also?.(chunk);
+  }
+  return hash.digest('hex');
+}
+
+/** Where an archive is, and a folder beside it for temporary files. */
 export interface Place {
   folder: string;
   key: string;
-  recordedSha256: string | null;
+  scratch: string;
 }
 
 /**
- * Moves a sealed bundle into place atomically, so that readers see either the old archive or the new one. The
- * note is written first and describes both, so that it is valid even if the worker is killed in between.
+ * Puts a sealed full bundle into place atomically, so that readers see either the old archive or the new one.
+ * The note is written first and describes both, so that it is valid even if the worker is killed in between.
  * `settleNote` must follow.
  */
-export async function publishArchive(
+export async function publishBundle(
   bundle: string,
   place: Place,
-  record: ArchiveRecord,
+  {
+    record,
+    before,
+    recordedSha256,
+  }: {
+    record: ArchiveRecord;
+    before: ArchiveState;
+    /** SHA-256 of the archive in the database. */
+    recordedSha256: string | null;
+  },
 ): Promise<void> {
-  await writeNote(bundle, place, { ...record, replacing: await findReplaced(place) });
-  await rename(bundle, join(place.folder, place.key));
+  const [replaced, ...others] = before.files;
+  const path = join(place.folder, place.key);
+  const modifiedMs = replaced === undefined ? null : Math.floor((await stat(path)).mtimeMs);
+  const known = new Map(before.record?.increments.map((one) => [one.name, one]));
+  for (const one of before.record?.replacing?.increments ?? []) known.set(one.name, one);
+  const replacing =
+    replaced === undefined
+      ? null
+      : {
+          sha256: replaced.sha256 ?? recordedSha256,
+          size_bytes: replaced.sizeBytes,
+          modified_ms: modifiedMs,
+          increments: others.flatMap(({ name }) => known.get(name) ?? []),
+          versions: [...before.versions],
+        };
+  await writeNote(place, { ...record, replacing });
+  await rename(bundle, path);
   await syncFile(place.folder);
 }
 
-/** Writes the final note of a published archive. `scratch`: path for a temporary file. */
-export function settleNote(
-  scratch: string,
-  place: Pick<Place, 'folder' | 'key'>,
-  record: ArchiveRecord,
-): Promise<void> {
-  return writeNote(scratch, place, { ...record, replacing: null });
+/** Puts a sealed increment into place under a name that no other file has, and returns the name. */
+export async function publishIncrement(
+  bundle: string,
+  { folder, key }: Place,
+  first: number,
+): Promise<{ name: string; number: number }> {
+  for (let number = first; ; number++) {
+    const name = incrementName(key, number);
+    // An archive of a repository called `<name>.<number>` may be there.
+    if ((await nullIfMissing(stat(join(folder, name)))) !== null) continue;
+    await rename(bundle, join(folder, name));
+    await syncFile(folder);
+    return { name, number };
+  }
 }
 
-async function writeNote(
-  scratch: string,
-  { folder, key }: Pick<Place, 'folder' | 'key'>,
-  record: ArchiveRecord,
-): Promise<void> {
-  const note = noteName(scratch);
+/** Writes the manifest of a version, which counts once the note lists it. Returns its text. */
+export async function publishManifest(
+  { folder, key, scratch }: Place,
+  manifest: VersionManifest,
+): Promise<string> {
+  const versions = join(folder, manifestFolder(key));
+  await mkdir(versions, { recursive: true, mode: 0o700 });
+  const text = formatManifest(manifest);
+  const file = join(scratch, 'manifest.json');
+  await writeFile(file, text, { mode: 0o600 });
+  await syncFile(file);
+  await rename(file, join(versions, manifestName(manifest.version)));
+  await syncFile(versions);
+  return text;
+}
+
+/** Writes the note that describes the files in place, and deletes the files that it calls obsolete. */
+export async function settleNote(place: Place, record: ArchiveRecord): Promise<void> {
+  await writeNote(place, { ...record, replacing: null });
+  for (const name of record.obsolete) await rm(join(place.folder, name), { force: true });
+}
+
+async function writeNote({ folder, key, scratch }: Place, record: ArchiveRecord): Promise<void> {
+  const note = join(scratch, 'note.json');
   await writeFile(note, `${JSON.stringify(record, null, 2)}\n`, { mode: 0o600 });
   await syncFile(note);
   await rename(note, join(folder, noteName(key)));
   await syncFile(folder);
-}
-
-/** The archive that is about to be replaced; null if there is none. */
-async function findReplaced(place: Place): Promise<ArchiveRecord['replacing']> {
-  const { folder, key, recordedSha256 } = place;
-  const { record, isArchiveThere, isInPlace } = await readRecord(folder, key);
-  if (!isArchiveThere) return null;
-  const none = { size_bytes: null, modified_ms: null, increments: [], versions: [] };
-  if (record === null) return { ...none, sha256: recordedSha256 };
-  // Not in place: an earlier run was stopped between writing the note and replacing the archive.
-  return isInPlace
-    ? { ...none, sha256: record.archive_sha256 }
-    : (record.replacing ?? { ...none, sha256: record.archive_sha256 });
 }

@@ -1,34 +1,32 @@
-import { join } from 'node:path';
-import { type Git, GitError } from '../git/git.ts';
-import { type ArchiveRecord, readArchiveRecord } from './archive.ts';
-import { type Refs, type RemoteRefs, readBundleRefs, sameRefs } from './refs.ts';
+import { digestRefs } from '../archives/manifest.ts';
+import type { ArchiveRecord, ArchiveState } from './archive.ts';
+import type { RemoteRefs } from './refs.ts';
+import { DamagedArchive, readArchivedRefs } from './versions/archived-refs.ts';
 
 /**
- * The archive's note if the archive can be kept: it is the recorded one, was not modified since, and has
- * the same refs and HEAD branch as the repository. Does not verify the archive's objects again.
+ * Whether a source has the same refs and HEAD branch as the newest version of its archive. Reads neither
+ * objects nor, except for an archive of an earlier release, the archive.
  */
-export async function findUnchangedArchive(
-  {
-    git,
-    archiveFolder,
-    recordedSha256,
-  }: { git: Git; archiveFolder: string; recordedSha256: string | null },
-  key: string,
+export async function isUnchanged(
+  folder: string,
+  archive: Pick<ArchiveState, 'files'> & { record: ArchiveRecord },
   remote: RemoteRefs,
-): Promise<ArchiveRecord | null> {
-  const record = await readArchiveRecord(archiveFolder, key);
-  if (record === null || record.archive_sha256 !== recordedSha256) return null;
-  if (remote.headBranch !== null && remote.headBranch !== record.head_branch) return null;
-  const archived = await readArchivedRefs(git, join(archiveFolder, key));
-  return archived !== null && sameRefs(archived, remote.refs) ? record : null;
+): Promise<boolean> {
+  const { record } = archive;
+  if (remote.headBranch !== null && remote.headBranch !== record.head_branch) return false;
+  const archived = record.refs_sha256 ?? (await digestArchived(folder, archive));
+  return archived === digestRefs(remote.refs);
 }
 
 /** Null if the archive cannot be read, so that it is written again. */
-async function readArchivedRefs(git: Git, path: string): Promise<Refs | null> {
+async function digestArchived(
+  folder: string,
+  archive: Pick<ArchiveState, 'files'>,
+): Promise<string | null> {
   try {
-    return await readBundleRefs(git, path);
+    return digestRefs((await readArchivedRefs(folder, archive)).refs);
   } catch (error) {
-    if (error instanceof GitError) return null;
+    if (error instanceof DamagedArchive) return null;
     throw error;
   }
 }

@@ -36,7 +36,7 @@ export function uncountedFigures(refs: Refs): RepositoryFigures {
 }
 
 /**
- * Counts a clone: commits reachable from any ref, and the files of HEAD's tree with their sizes.
+ * Counts a clone: commits reachable from the `revisions`, and the files of HEAD's tree with their sizes.
  * `head_commit_message` is the subject line. What git cannot count within the limits is reported as
  * uncounted.
  */
@@ -45,9 +45,10 @@ export async function measureClone(
   gitDir: string,
   refs: Refs,
   limits = figureLimits,
+  revisions: readonly string[] = ['--all'],
 ): Promise<RepositoryFigures> {
   const head = refs.get('HEAD') ?? '';
-  const history = await unlessGitFails(measureHistory(git, gitDir, refs, limits));
+  const history = await unlessGitFails(measureHistory(git, gitDir, refs, limits, revisions));
   const tree = await unlessGitFails(measureTree(git, gitDir, head, limits));
   return {
     ...(history ?? noHistory(refs)),
@@ -74,8 +75,9 @@ export async function measureHistory(
   gitDir: string,
   refs: Refs,
   { timeoutMs }: Pick<FigureLimits, 'timeoutMs'> = figureLimits,
+  revisions: readonly string[] = ['--all'],
 ) {
-  const count = [`--git-dir=${gitDir}`, 'rev-list', '--all', '--count'];
+  const count = [`--git-dir=${gitDir}`, 'rev-list', ...revisions, '--count'];
   const commits = await git.read(count, { timeoutMs });
   const figures = noHistory(refs);
   return {

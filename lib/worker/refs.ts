@@ -39,11 +39,6 @@ export async function readCloneRefs(git: Git, gitDir: string): Promise<Refs> {
   return parseRefs(await git.read([`--git-dir=${gitDir}`, 'show-ref', '--head']));
 }
 
-/** The refs of a bundle file. Throws GitError, also for a file that is not a bundle. */
-export async function readBundleRefs(git: Git, path: string): Promise<Refs> {
-  return parseRefs(await git.read(['bundle', 'list-heads', path]));
-}
-
 /** Whether both have the same refs at the same objects. */
 export function sameRefs(some: Refs, others: Refs): boolean {
   return some.size === others.size && [...some].every(([name, id]) => others.get(name) === id);

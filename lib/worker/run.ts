@@ -1,6 +1,7 @@
 import { orAborted } from '../async.ts';
 import type { Clock } from '../clock.ts';
 import type { Environment } from '../config/read.ts';
+import type { RetentionPolicy } from '../config/versions.ts';
 import type { Database } from '../database/database.ts';
 import { createGit, GitError } from '../git/git.ts';
 import type { Log } from '../log.ts';
@@ -41,6 +42,11 @@ export interface RunDeps {
   /** The process's environment, parts of which are passed to git. */
   environment: Environment;
   archiveFolder: string;
+  mirrorFolder: string;
+  /** Which versions are kept. */
+  retention: RetentionPolicy;
+  /** From this size of its full bundle on, an archive gets increments. */
+  incrementsFromBytes: number;
   staleAfterMs: number;
   /** The git host, for discovery and destination. */
   gitHost: Pick<HostAccess, 'config' | 'store'> & { fetch: typeof fetch };
@@ -167,7 +173,7 @@ async function backUp(
   const { target } = deps;
   const destination = target === null ? null : openDestination({ ...deps, access, target });
   try {
-    for await (const ended of backUpSources({ ...deps, git, destination }, sources)) {
+    for await (const ended of backUpSources({ ...deps, runId: id, git, destination }, sources)) {
       if (ended.status === 'failed' || ended.status === 'too_large') {
         progress.failed.add(ended.source);
       }

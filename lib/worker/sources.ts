@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.ts';
+import type { RetentionPolicy } from '../config/versions.ts';
 import type { Database } from '../database/database.ts';
 import { AppError } from '../errors.ts';
 import { type Git, GitError } from '../git/git.ts';
@@ -11,7 +12,8 @@ import type { Destination } from './destination/open-destination.ts';
 import type { Display } from './display.ts';
 import { explainHostError } from './git-host/errors.ts';
 import type { Journal } from './journal.ts';
-import { backUpRepository, type RepositoryOutcome } from './repository.ts';
+import { backUpRepository } from './repository.ts';
+import type { RepositoryOutcome } from './repository-backup.ts';
 import type { Source } from './source.ts';
 import { RunStopped } from './stop.ts';
 
@@ -22,7 +24,11 @@ export interface SourcesContext {
   display: Display;
   git: Git;
   journal: Journal;
+  runId: number;
   archiveFolder: string;
+  mirrorFolder: string;
+  retention: RetentionPolicy;
+  incrementsFromBytes: number;
   /** Where archives are pushed, if anywhere. */
   destination: Destination | null;
   signal: AbortSignal;
@@ -60,7 +66,7 @@ async function backUpSource(
   source: Source,
   show: (doing: string) => void,
 ): Promise<Outcome> {
-  const { db, log, git, journal, archiveFolder, signal } = context;
+  const { db, log, journal, signal } = context;
   for (const remark of source.host?.remarks ?? []) await journal.note('info', remark, source.name);
   if (source.host?.fault) return failure(source.host.fault);
   const key = archiveKey(source.name);
@@ -70,14 +76,17 @@ async function backUpSource(
   }
   try {
     const outcome = await backUpRepository({
-      git,
-      archiveFolder,
+      ...context,
       source,
+      now: context.clock.now,
       recordedSha256: state.archiveSha256,
       async onStep(step) {
         show(step);
-        if (step === 'cloning') await journal.note('info', 'new or changed, cloning', source.name);
+        if (step === 'cloning') await journal.note('info', 'new or changed, fetching', source.name);
       },
+      onRemark: (level, text) => journal.note(level, text, source.name),
+      onVersion: async () => undefined,
+      onPruned: async () => undefined,
       onPublished: ({ key, record: { archive_sha256: sha256 } }) =>
         journal.persist(() => recordArchive(db, source.name, { key, sha256 })),
     });

@@ -3,6 +3,7 @@ import { archivePath, archiveVariables } from '../config/archives.ts';
 import { sweepVariables } from '../config/backups.ts';
 import { configFolder, gitHostVariables } from '../config/git-host.ts';
 import { readConfig } from '../config/read.ts';
+import { mirrorPath, versionVariables } from '../config/versions.ts';
 import { AppError } from '../errors.ts';
 import { checkGit } from '../git/git-version.ts';
 import { contextVariables, type WorkerOptions, withDatabase } from './command-context.ts';
@@ -20,6 +21,7 @@ const runVariables = z.object({
   ...contextVariables,
   ...archiveVariables.shape,
   ...gitHostVariables.shape,
+  ...versionVariables.shape,
   STALE_RUN_AFTER_MINUTES: sweepVariables.shape.STALE_RUN_AFTER_MINUTES,
 });
 
@@ -67,6 +69,9 @@ async function runBackups(
       ...context,
       target,
       archiveFolder: archivePath(config),
+      mirrorFolder: mirrorPath(config),
+      retention: config.BACKUP_KEEP,
+      incrementsFromBytes: config.BACKUP_INCREMENTS_FROM_MIB * 2 ** 20,
       staleAfterMs: config.STALE_RUN_AFTER_MINUTES * 60_000,
       gitHost: { config, store, fetch: options.fetch },
     };

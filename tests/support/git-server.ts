@@ -42,7 +42,7 @@ export async function startGitServer(): Promise<GitServer> {
     }
     const sent = await buffer(request);
     const body = request.headers['content-encoding'] === 'gzip' ? gunzipSync(sent) : sent;
-    if (hold !== null && body.includes('command=fetch')) {
+    if (hold !== null && body.includes('want ')) {
       hold.came();
       await hold.released;
     }

@@ -141,6 +141,7 @@ describe.each([
       { run_id: 1, level: 'info', repository: 'local/App' },
       { run_id: 1, level: 'info', repository: 'local/App' },
       { run_id: 1, level: 'info', repository: 'local/nothing' },
+      { run_id: 1, level: 'info', repository: 'local/nothing' },
       { run_id: 1, level: 'error', repository: 'local/gone' },
       { run_id: 1, level: 'info', repository: null },
     ]);
@@ -229,7 +230,10 @@ describe('an archive', () => {
     expect((await readdir(archives)).sort()).toEqual([
       'local__app.bundle',
       'local__app.bundle.json',
+      'local__app.versions',
     ]);
+    expect((await stat(join(archives, 'local__app.versions'))).mode & 0o777).toBe(0o700);
+    expect((await stat(`${archives}-data/mirrors/local__app.git`)).isDirectory()).toBe(true);
   });
 
   it.each([

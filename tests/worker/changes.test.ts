@@ -66,6 +66,11 @@ describe('a repository whose refs are those of its archive', () => {
   });
 });
 
+/** The refs of the archive without those that it keeps. */
+async function listSourceRefs(): Promise<string[]> {
+  return (await listRefs(archive)).filter((line) => !line.includes('\trefs/kept/'));
+}
+
 async function damageInPlace(): Promise<void> {
   const { mtimeMs } = await stat(archive);
   const bytes = await readFile(archive);
@@ -88,7 +93,7 @@ describe('a repository is backed up again when', () => {
     await backUp();
     await change();
     expect((await backUp()).stdout).toContain('1 backed up, 0 unchanged');
-    expect(await listRefs(archive)).toEqual(await listRefs(app.path));
+    expect(await listSourceRefs()).toEqual(await listRefs(app.path));
     expect((await backUp()).stdout).toContain('0 backed up, 1 unchanged');
   });
 
@@ -125,16 +130,18 @@ it('archives a repository whose only commits are at a detached HEAD', async () =
     await app.git('update-ref', '-d', ref);
   }
   expect((await backUp()).stdout).toContain('1 backed up');
-  expect(await listRefs(archive)).toEqual([expect.stringMatching(/\tHEAD$/)]);
+  expect(await listSourceRefs()).toEqual([expect.stringMatching(/\tHEAD$/)]);
 });
 
-it('keeps the archive of a repository that lost all its refs', async () => {
+it('fails and keeps the archive of a repository that lost all its refs', async () => {
   await backUp();
   const before = await readFile(archive);
   for (const ref of ['refs/heads/main', 'refs/heads/topic', 'refs/tags/v1']) {
     await app.git('update-ref', '-d', ref);
   }
-  expect((await backUp()).stdout).toContain('0 backed up, 0 unchanged, 1 empty');
+  const { code, stdout, stderr } = await backUp();
+  expect({ code, stdout }).toEqual({ code: 1, stdout: expect.stringContaining('1 failed') });
+  expect(stderr).toContain('the repository is empty now, and was not before');
   expect(await readFile(archive)).toEqual(before);
 });
 

@@ -72,7 +72,11 @@ it('rejects a repository with a missing object and keeps the previous archive', 
   expect((await backUp(app.path)).code).toBe(1);
   expect((await lastResults())[0]).toMatchObject({ status: 'failed' });
   expect(await readFile(join(archives, 'local__app.bundle'))).toEqual(before);
-  expect((await readdir(archives)).sort()).toEqual(['local__app.bundle', 'local__app.bundle.json']);
+  expect((await readdir(archives)).sort()).toEqual([
+    'local__app.bundle',
+    'local__app.bundle.json',
+    'local__app.versions',
+  ]);
 });
 
 it('rejects two sources with the same name before a run starts', async () => {

@@ -9,6 +9,7 @@ import { parseSource } from '../../lib/worker/source.ts';
 import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import {
   createRepository,
+  git,
   listRefs,
   plantBomb,
   type TestRepository,
@@ -97,16 +98,41 @@ it('stops packing deeply nested folders, which takes git long for a few bytes', 
   const archiveFolder = join(folder, 'deep-archives');
   await mkdir(archiveFolder);
   const published: unknown[] = [];
-  const backUp = backUpRepository({
-    git: createGit({ PATH: process.env.PATH }, new AbortController().signal),
-    archiveFolder,
-    source: parseSource('deep', folder),
-    recordedSha256: null,
-    onStep: async () => undefined,
-    onPublished: async (archive) => void published.push(archive),
-    packTimeoutMs: 100,
-  });
-  await expect(backUp).rejects.toThrow('git bundle did not end in time and was stopped');
+  const backUp = (packTimeoutMs: number) =>
+    backUpRepository({
+      git: createGit({ PATH: process.env.PATH }, new AbortController().signal),
+      archiveFolder,
+      mirrorFolder: join(folder, 'deep-mirrors'),
+      source: parseSource('deep', folder),
+      runId: 1,
+      recordedSha256: null,
+      now: Date.now,
+      retention: { allDays: 7, daily: 0, weekly: 0, monthly: 0 },
+      incrementsFromBytes: 2 ** 26,
+      figureLimits: { entries: 10, timeoutMs: 100 },
+      onStep: async () => undefined,
+      onPublished: async (archive) => void published.push(archive),
+      onVersion: async () => undefined,
+      onPruned: async () => undefined,
+      onRemark: async () => undefined,
+      packTimeoutMs,
+    });
+  // The first archive is the pack as it was received.
+  expect(await backUp(100)).toMatchObject({ status: 'completed' });
+  const before = await readdir(archiveFolder);
+  const deep = join(folder, 'deep');
+  const commit = await git(
+    deep,
+    'commit-tree',
+    'HEAD^{tree}',
+    '-p',
+    'HEAD',
+    '-m',
+    'the same files',
+  );
+  await git(deep, 'update-ref', 'refs/heads/more', commit);
+  published.length = 0;
+  await expect(backUp(100)).rejects.toThrow(/git pack-objects did not end in time and was stopped/);
   expect(published).toEqual([]);
-  expect(await readdir(archiveFolder)).toEqual([]);
+  expect(await readdir(archiveFolder)).toEqual(before);
 });

@@ -2,7 +2,12 @@ import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Database } from '../../lib/database/database.ts';
-import { type ArchiveRecord, publishArchive, settleNote } from '../../lib/worker/archive.ts';
+import {
+  type ArchiveRecord,
+  publishBundle,
+  readArchiveState,
+  settleNote,
+} from '../../lib/worker/archive.ts';
 import { type ArchiveFolder, anyCall, createArchiveFolder, sha256 } from '../support/archives.ts';
 import type { TestRepository } from '../support/git.ts';
 import { useDatabase } from '../support/hooks.ts';
@@ -64,16 +69,20 @@ describe('a worker that is killed', () => {
     };
     return { path, record };
   }
-  const place = (recordedSha256: string | null = null) => ({
-    folder: archives.root,
-    key,
-    recordedSha256,
-  });
+  const place = () => ({ folder: archives.root, key, scratch: archives.root });
+  const publish = async (
+    path: string,
+    record: ArchiveRecord,
+    recordedSha256: string | null = null,
+  ) => {
+    const before = await readArchiveState(archives.root, key);
+    await publishBundle(path, place(), { record, before, recordedSha256 });
+  };
   /** As if it were killed when the note was written: its archive is not where it is moved from. */
   const publishNoteAlone = async (name: string) => {
     const { record } = await prepare(name);
     const missing = join(archives.root, 'missing');
-    const publishing = publishArchive(missing, place(), record);
+    const publishing = publish(missing, record);
     await expect(publishing).rejects.toMatchObject({ code: 'ENOENT' });
   };
 
@@ -93,9 +102,9 @@ describe('a worker that is killed', () => {
 
   it('after the archive leaves the new one, as expected', async () => {
     const { path, record } = await prepare('second');
-    await publishArchive(path, place(), record);
+    await publish(path, record);
     expect(await verify()).toMatchObject({ expected_sha256: record.archive_sha256 });
-    await settleNote(join(archives.root, '.note'), { folder: archives.root, key }, record);
+    await settleNote(place(), record);
     expect((await readNote()).replacing).toBeNull();
     expect(await verify()).toMatchObject({ expected_sha256: record.archive_sha256 });
   });
@@ -105,7 +114,7 @@ describe('a worker that is killed', () => {
     const { record } = await prepare('second');
     await writeFile(join(archives.root, `${key}.json`), '{"version":2');
     const missing = join(archives.root, 'missing');
-    await expect(publishArchive(missing, place(before), record)).rejects.toThrow('ENOENT');
+    await expect(publish(missing, record, before)).rejects.toThrow('ENOENT');
     expect(await verify()).toMatchObject({ expected_sha256: before, expected_by: 'note' });
   });
 

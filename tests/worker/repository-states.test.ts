@@ -78,15 +78,6 @@ it('notes when a repository was good with each new archive, and not with a failu
   expect(await checkedAt()).toBe(second);
 });
 
-it('notes when a repository that had an archive was found empty', async () => {
-  await backUp();
-  const before = await checkedAt();
-  await rename(app.path, join(folder, 'away'));
-  await createRepository(app.path);
-  expect((await backUp()).stdout).toContain('empty');
-  expect(String(await checkedAt()) > String(before)).toBe(true);
-});
-
 it('stores the counters of a run after each unchanged repository, in one statement for each', async () => {
   const other = await createRepository(join(folder, 'other'));
   await other.commit({ 'b.txt': 'b' });

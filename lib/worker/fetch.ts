@@ -1,0 +1,74 @@
+import { GitError, type GitOptions } from '../git/git.ts';
+import type { GitCredential } from '../git/git-credential.ts';
+import { cleanText } from '../text/clean-text.ts';
+import type { Source } from './source.ts';
+
+const FETCH_TIMEOUT_MS = 12 * 60 * 60_000;
+const MAX_DEFECT_LENGTH = 200;
+
+export interface FetchOptions {
+  source: Source;
+  /** Called for each transfer. */
+  credential(): Promise<GitCredential | null>;
+  /** Receives what git writes about its progress. */
+  onProgress?: ((text: string) => void) | undefined;
+}
+
+/** A transfer of everything that a source has. Throws GitError. */
+type Transfer<Result> = (
+  from: { location: string; isChecked: boolean },
+  options: GitOptions,
+) => Promise<Result>;
+
+/**
+ * Transfers everything of a source, checking every object; a source whose old objects have defects is
+ * transferred all the same. Returns what git found, null if nothing. Throws GitError.
+ */
+export async function transferChecked<Result>(
+  options: FetchOptions,
+  transfer: Transfer<Result>,
+): Promise<{ result: Result; defect: string | null }> {
+  try {
+    return { result: await transferOnce(options, transfer, true), defect: null };
+  } catch (error) {
+    if (!(error instanceof GitError)) throw error;
+    const defect = findDefect(error.message);
+    if (defect === null) throw explain(error, options.source);
+    return { result: await transferOnce(options, transfer, false), defect };
+  }
+}
+
+async function transferOnce<Result>(
+  { source, credential, onProgress }: FetchOptions,
+  transfer: Transfer<Result>,
+  isChecked: boolean,
+): Promise<Result> {
+  const { location, protocols } = source;
+  return transfer(
+    { location, isChecked },
+    {
+      protocols,
+      timeoutMs: FETCH_TIMEOUT_MS,
+      credential: await credential(),
+      ...(onProgress ? { onProgress } : {}),
+    },
+  );
+}
+
+/** What `transfer.fsckObjects` objects to; null if the failure has another reason. */
+function findDefect(message: string): string | null {
+  const [, defect] = /object ([0-9a-f]{40,64}: [\w-]+: [^\n]*)/.exec(message) ?? [];
+  if (defect !== undefined) return cleanText(defect, MAX_DEFECT_LENGTH);
+  return /fsck error in (?:packed|pack) objects?/.test(message) ? 'an object has a defect' : null;
+}
+
+function explain(error: GitError, { isLocal, location }: Source): GitError {
+  // `git clone` says so of a folder that exists and is no repository.
+  if (isLocal && error.message === `fatal: repository '${location}' does not exist`) {
+    return new GitError(`${location} does not appear to be a git repository`);
+  }
+  if (!/shallow update not allowed|source repository is shallow/.test(error.message)) return error;
+  return new GitError(
+    'the repository is shallow, so its history is incomplete; run `git fetch --unshallow` in it',
+  );
+}

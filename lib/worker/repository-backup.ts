@@ -1,0 +1,50 @@
+import type { RetentionPolicy } from '../config/versions.ts';
+import type { Git } from '../git/git.ts';
+import type { KeptArchive } from './archive.ts';
+import type { FigureLimits } from './figures.ts';
+import type { Source } from './source.ts';
+import type { VersionFacts } from './versions/version-facts.ts';
+
+/**
+ * How the backup of one repository ended, unless it failed. `empty` has no ref at all: a repository with
+ * commits only at a detached HEAD has no branch or tag either, but is archived.
+ */
+export type RepositoryOutcome =
+  | ({ status: 'unchanged' } & KeptArchive)
+  | { status: 'empty' }
+  | ({ status: 'completed' } & KeptArchive);
+
+export interface RepositoryBackup {
+  git: Git;
+  archiveFolder: string;
+  /** Where mirrors are kept. */
+  mirrorFolder: string;
+  source: Source;
+  runId: number;
+  /** SHA-256 of the archive in the database; null if there is none. */
+  recordedSha256: string | null;
+  /** Milliseconds since the epoch. */
+  now(): number;
+  /** Which versions are kept. */
+  retention: RetentionPolicy;
+  /** From this size of its full bundle on, an archive gets increments. */
+  incrementsFromBytes: number;
+  /** Called before each step. */
+  onStep(step: BackupStep): Promise<void>;
+  /** Called as soon as a new archive is published, before counting. */
+  onPublished(archive: KeptArchive): Promise<void>;
+  /** Called with each new version, once its archive is published. */
+  onVersion(version: VersionFacts): Promise<void>;
+  /** Called with the numbers of versions that were let go. */
+  onPruned(versions: readonly number[]): Promise<void>;
+  /** Called with what a person should know. */
+  onRemark(level: 'info' | 'warn' | 'error', text: string): Promise<void>;
+  /** Receives what git writes about the progress of a transfer. */
+  onProgress?: (text: string) => void;
+  /** Default: `figureLimits`. */
+  figureLimits?: FigureLimits;
+  /** Milliseconds that packing may take, in addition to what the size needs. Default: 10 minutes. */
+  packTimeoutMs?: number;
+}
+
+export type BackupStep = 'reading refs' | 'cloning' | 'writing the archive' | 'counting';

@@ -1,0 +1,81 @@
+import { join } from 'node:path';
+import { ArchiveFault } from '../../archives/archive-fault.ts';
+import { sourceName } from '../../archives/manifest.ts';
+import { nullIfMissing } from '../../files.ts';
+import { type Git, GitError } from '../../git/git.ts';
+import type { ArchiveState } from '../archive.ts';
+import { addBundle, hasObjects, type Mirror, readHeader, setKeptRefs } from '../mirror.ts';
+import type { Refs } from '../refs.ts';
+
+/** The refs of an archive, by the header of its last file. */
+export interface ArchivedRefs {
+  /** Those of the newest version, by their names at the source, with HEAD. */
+  refs: Refs;
+  /** Those that keep what the source has overwritten or deleted, by their names in the archive. */
+  kept: Refs;
+}
+
+/** An archive that cannot be continued because a file of it is missing or damaged. */
+export class DamagedArchive extends Error {
+  override readonly name = 'DamagedArchive';
+}
+
+/** Reads the refs of an archive. Throws DamagedArchive. */
+export async function readArchivedRefs(
+  folder: string,
+  { files }: Pick<ArchiveState, 'files'>,
+): Promise<ArchivedRefs> {
+  const archived = { refs: new Map<string, string>(), kept: new Map<string, string>() };
+  const last = files.at(-1);
+  if (last === undefined) return archived;
+  for (const { name, id } of (await readHeaderOf(folder, last.name)).refs) {
+    const own = sourceName(name);
+    if (own === null) archived.kept.set(name, id);
+    else archived.refs.set(own, id);
+  }
+  return archived;
+}
+
+async function readHeaderOf(folder: string, name: string) {
+  try {
+    const header = await nullIfMissing(readHeader(join(folder, name)));
+    if (header !== null) return header;
+  } catch (error) {
+    if (!(error instanceof ArchiveFault)) throw error;
+    throw new DamagedArchive(`${name}: ${error.reason}`, { cause: error });
+  }
+  throw new DamagedArchive(`${name} is missing`);
+}
+
+/**
+ * Makes sure that the mirror has everything that the archive has, and the same kept refs. Reads the archive
+ * only if something is missing. Throws DamagedArchive.
+ */
+export async function bringArchive(
+  git: Git,
+  mirror: Mirror,
+  folder: string,
+  { files }: Pick<ArchiveState, 'files'>,
+  { refs, kept }: ArchivedRefs,
+): Promise<void> {
+  const tips = [...refs.values(), ...kept.values()];
+  if (!(await hasObjects(git, mirror, tips))) {
+    for (const { name } of files) await addFile(git, mirror, folder, name);
+    if (!(await hasObjects(git, mirror, tips))) {
+      throw new DamagedArchive(`${files.at(-1)?.name} does not contain all objects of its refs`);
+    }
+  }
+  await setKeptRefs(git, mirror, kept);
+}
+
+async function addFile(git: Git, mirror: Mirror, folder: string, name: string): Promise<void> {
+  try {
+    const added = await nullIfMissing(addBundle(git, mirror, join(folder, name)).then(() => true));
+    if (added === null) throw new DamagedArchive(`${name} is missing`);
+  } catch (error) {
+    const isDamage =
+      error instanceof ArchiveFault || (error instanceof GitError && error.fault === 'failed');
+    if (!isDamage) throw error;
+    throw new DamagedArchive(`${name}: ${error.message}`, { cause: error });
+  }
+}

@@ -1,0 +1,87 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { keptName, manifestFolder, manifestName } from '../../archives/manifest.ts';
+import type { VersionEntry } from '../../archives/note.ts';
+import type { RetentionPolicy } from '../../config/versions.ts';
+import type { Git } from '../../git/git.ts';
+import { type ArchiveRecord, hashArchiveFile, type Place, settleNote } from '../archive.ts';
+import { type Mirror, setKeptRefs } from '../mirror.ts';
+import type { Refs } from '../refs.ts';
+import { readManifest } from './manifests.ts';
+import { findOverwritten } from './overwritten.ts';
+import { selectPruned } from './retention.ts';
+
+export interface Pruning {
+  git: Git;
+  mirror: Mirror;
+  place: Place;
+  /** The note of the archive, whose files must be in place. */
+  record: ArchiveRecord;
+  /** The refs of the newest version. */
+  refs: Refs;
+  policy: RetentionPolicy;
+  now: number;
+}
+
+/** The versions that were let go, and the note without them. */
+export interface Pruned {
+  record: ArchiveRecord;
+  versions: VersionEntry[];
+}
+
+/**
+ * Lets go the versions that the policy does not keep, after all files of the archive were read and had the
+ * recorded SHA-256. Their objects leave the archive when its full bundle is next written. Throws
+ * PruningRefused, GitError and file system errors.
+ */
+export async function pruneVersions(pruning: Pruning): Promise<Pruned> {
+  const { git, mirror, place, record, refs, policy, now } = pruning;
+  const versions = selectPruned(record.versions, policy, now);
+  if (versions.length === 0) return { record, versions };
+  await checkFiles(place, record);
+  const left = record.versions.filter((entry) => !versions.includes(entry));
+  const kept = await findKept(pruning, left.slice(0, -1), refs);
+  const next = { ...record, versions: left, checked_at: new Date(now).toISOString() };
+  await settleNote(place, next);
+  await setKeptRefs(git, mirror, kept);
+  for (const { version } of versions) {
+    await rm(join(place.folder, manifestFolder(place.key), manifestName(version)), { force: true });
+  }
+  return { record: next, versions };
+}
+
+/** Versions that cannot be let go now. */
+export class PruningRefused extends Error {
+  override readonly name = 'PruningRefused';
+}
+
+async function checkFiles({ folder, key }: Place, record: ArchiveRecord): Promise<void> {
+  const files = [{ name: key, sha256: record.archive_sha256 }, ...record.increments];
+  for (const { name, sha256 } of files) {
+    if ((await hashArchiveFile(join(folder, name))) !== sha256) {
+      throw new PruningRefused(`${name} is not the file that was recorded`);
+    }
+  }
+}
+
+/** The refs that keep what the versions before the newest need and the source no longer has. */
+async function findKept(
+  { git, mirror, place }: Pruning,
+  older: readonly VersionEntry[],
+  refs: Refs,
+): Promise<Map<string, string>> {
+  const needed = new Map<string, string>();
+  const nameOf = new Map<string, string>();
+  for (const entry of [...older].reverse()) {
+    const manifest = await readManifest(place.folder, place.key, entry);
+    if (manifest === null)
+      throw new PruningRefused(`the manifest of version ${entry.version} is missing or altered`);
+    for (const [name, id] of Object.entries(manifest.refs)) {
+      if (nameOf.has(id)) continue;
+      nameOf.set(id, keptName(entry.version, name));
+      needed.set(nameOf.get(id) ?? '', id);
+    }
+  }
+  const { lost } = await findOverwritten(git, mirror, needed, refs);
+  return new Map(lost);
+}

@@ -1,0 +1,43 @@
+import type { VersionEntry } from '../../archives/note.ts';
+import type { RetentionPolicy } from '../../config/versions.ts';
+
+const DAY_MS = 24 * 60 * 60_000;
+
+/**
+ * The versions that the policy lets go, oldest first. Of each day, week and month that it counts, the newest
+ * version stays. The newest version always stays, and so does everything older than a version with a warning.
+ */
+export function selectPruned(
+  versions: readonly VersionEntry[],
+  policy: RetentionPolicy,
+  now: number,
+): VersionEntry[] {
+  const newestFirst = [...versions].reverse();
+  const kept = new Set<VersionEntry>(newestFirst.slice(0, 1));
+  for (const entry of newestFirst) {
+    if (now - Date.parse(entry.at) <= policy.allDays * DAY_MS) kept.add(entry);
+  }
+  keepNewest(newestFirst, policy.daily, (time) => Math.floor(time / DAY_MS), kept);
+  // 1970 began on a Thursday, and weeks begin on Mondays.
+  keepNewest(newestFirst, policy.weekly, (time) => Math.floor((time / DAY_MS + 3) / 7), kept);
+  keepNewest(newestFirst, policy.monthly, (time) => new Date(time).toISOString().slice(0, 7), kept);
+  const lastWarned = versions.findLastIndex(({ warning }) => warning !== null);
+  return versions.filter((entry, index) => index > lastWarned && !kept.has(entry));
+}
+
+/** Keeps the newest version of each of the last `count` periods that have one. */
+function keepNewest(
+  newestFirst: readonly VersionEntry[],
+  count: number,
+  periodOf: (time: number) => number | string,
+  kept: Set<VersionEntry>,
+): void {
+  const periods = new Set<number | string>();
+  for (const entry of newestFirst) {
+    const period = periodOf(Date.parse(entry.at));
+    if (periods.has(period)) continue;
+    if (periods.size >= count) return;
+    periods.add(period);
+    kept.add(entry);
+  }
+}
