@@ -20,6 +20,8 @@ export interface RepositoryBackup {
   /** Where mirrors are kept. */
   mirrorFolder: string;
   source: Source;
+  /** Calls to a hanging file system end with it, like those of git. */
+  signal: AbortSignal;
   runId: number;
   /** SHA-256 of the archive in the database; null if there is none. */
   recordedSha256: string | null;

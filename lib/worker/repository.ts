@@ -1,4 +1,5 @@
 import { stat } from 'node:fs/promises';
+import { orAborted } from '../async.ts';
 import { AppError } from '../errors.ts';
 import { GitError } from '../git/git.ts';
 import type { GitCredential } from '../git/git-credential.ts';
@@ -18,12 +19,14 @@ import { updateArchive } from './update-archive.ts';
  * After an error, the archive folder is unchanged, or has the new version if it was already published.
  */
 export async function backUpRepository(backup: RepositoryBackup): Promise<RepositoryOutcome> {
-  const { git, archiveFolder, source, onStep } = backup;
+  const { git, archiveFolder, source, signal, onStep } = backup;
   await checkFolder(source);
   const key = archiveKey(source.name);
-  const before = await readArchiveState(archiveFolder, key);
+  const before = await orAborted(signal, () => readArchiveState(archiveFolder, key));
   const credential = () => credentialOf(source);
-  const isFirst = before.files.length === 0 && !(await hasMirror(backup.mirrorFolder, key));
+  const isFirst =
+    before.files.length === 0 &&
+    !(await orAborted(signal, () => hasMirror(backup.mirrorFolder, key)));
   let remote: RemoteRefs | null = null;
   if (!isFirst) {
     await onStep('reading refs');

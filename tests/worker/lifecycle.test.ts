@@ -117,6 +117,7 @@ describe('a database that goes away while a run is in progress', () => {
     expect((await readdir(team.archives)).sort()).toEqual([
       'team__app.bundle',
       'team__app.bundle.json',
+      'team__app.versions',
     ]);
     expect(await listRefs(join(team.archives, 'team__app.bundle'))).toEqual(
       await listRefs(team.app.path),
