@@ -23,18 +23,21 @@ export const pagination = z
   })
   .meta({ id: 'Pagination' });
 
-/** What the worker is at while a run is under way. */
+/** What the worker is at while a run is under way, with the keys in the order in which jsonb keeps them. */
 const progress = z.object({
   bytes: bytes.meta({ description: 'Received so far, by the whole run.' }),
   active: z
     .array(
       z.object({
-        repository: z.string(),
+        bytes: bytes.nullable().meta({ description: 'Received so far; null if unknown.' }),
         phase: z.string().meta({ description: 'As git names it.', example: 'Receiving objects' }),
-        percent: z.int().min(0).max(100).nullable().meta({
-          description: 'Of the phase. Null if unknown, as are the bytes.',
-        }),
-        bytes: bytes.nullable(),
+        percent: z
+          .int()
+          .min(0)
+          .max(100)
+          .nullable()
+          .meta({ description: 'Of the phase; null if unknown.' }),
+        repository: z.string(),
       }),
     )
     .max(MAX_ACTIVE)

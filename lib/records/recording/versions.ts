@@ -124,19 +124,22 @@ export async function recordVersion(db: Database, version: NewVersion): Promise<
   return true;
 }
 
-// What an open row says is needed as long as the repository has a version.
+// A closed row goes when as many kept versions are below its begin as below its end. What an open row says is
+// needed as long as the repository has a version.
 const prune: Statement = {
   name: 'prune_archive_versions',
   text: `WITH pruned AS (
       UPDATE archive_versions SET pruned_at = now()
       WHERE repo_full_name = $1 AND version = ANY ($2::int[]) AND pruned_at IS NULL
+    ), kept AS (
+      SELECT ARRAY[0] || coalesce(array_agg(version ORDER BY version), '{}') AS versions
+      FROM archive_versions
+      WHERE repo_full_name = $1 AND pruned_at IS NULL AND NOT version = ANY ($2::int[])
     )
-    DELETE FROM archive_refs AS ref
-    WHERE repo_full_name = $1 AND to_version IS NOT NULL AND NOT EXISTS (
-      SELECT FROM archive_versions AS kept
-      WHERE kept.repo_full_name = $1 AND kept.pruned_at IS NULL AND NOT kept.version = ANY ($2::int[])
-        AND kept.version >= ref.from_version AND kept.version < ref.to_version
-    )`,
+    DELETE FROM archive_refs
+    WHERE repo_full_name = $1 AND to_version IS NOT NULL
+      AND width_bucket(from_version - 1, (SELECT versions FROM kept))
+        = width_bucket(to_version - 1, (SELECT versions FROM kept))`,
 };
 
 /**
