@@ -125,6 +125,8 @@ describe('GET /api/backups', () => {
           skipped: 0,
           duration_ms: 0,
           error_message: '',
+          incomplete: null,
+          tries: null,
         },
       ],
     });
@@ -209,7 +211,7 @@ describe('GET /api/backups/:id', () => {
     const { status, body } = await client.get(`/api/backups/${run}`);
     expect(status).toBe(200);
     expect(body).toEqual({
-      run: { id: run, ...full },
+      run: { id: run, ...full, progress: null },
       results: [
         {
           id: late,
@@ -221,6 +223,8 @@ describe('GET /api/backups/:id', () => {
           commit_hash: 'c0ffee',
           archive_size_bytes: 6_000_000_000,
           error_message: 'too large',
+          incomplete: null,
+          tries: null,
         },
         {
           id: early,
