@@ -125,8 +125,6 @@ describe('GET /api/backups', () => {
           skipped: 0,
           duration_ms: 0,
           error_message: '',
-          incomplete: null,
-          tries: null,
         },
       ],
     });
@@ -236,6 +234,8 @@ describe('GET /api/backups/:id', () => {
           commit_hash: '',
           archive_size_bytes: 0,
           error_message: '',
+          incomplete: null,
+          tries: null,
         },
       ],
     });
