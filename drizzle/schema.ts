@@ -52,6 +52,8 @@ export const backupRuns = pgTable(
     heartbeatAt: time('heartbeat_at'),
     /** Set for the one active run of our workers; null in every other row. */
     exclusiveKey: text('exclusive_key'),
+    /** What the worker is at: bytes so far, and the active repositories. Null once the run has ended. */
+    progress: jsonb('progress'),
   },
   (table) => [
     unique('backup_runs_exclusive_key_unique').on(table.exclusiveKey),
@@ -78,6 +80,10 @@ export const backupResults = pgTable(
     durationMs: bigint('duration_ms', { mode: 'number' }).default(0),
     errorMessage: text('error_message').default(''),
     createdAt: time('created_at').notNull().defaultNow(),
+    /** What a good archive does not hold, such as LFS objects; null when it holds all. */
+    incomplete: text('incomplete'),
+    /** How often the worker tried. Null in rows that do not say. */
+    tries: integer('tries'),
   },
   (table) => [
     foreignKey({
@@ -255,6 +261,69 @@ export const workerRepoState = pgTable('worker_repo_state', {
   /** When a run last found the repository good: backed up, unchanged or empty. */
   checkedAt: time('checked_at'),
 });
+
+/** The versions of each repository's archive. The archive folder has them too, and more about each. */
+export const archiveVersions = pgTable(
+  'archive_versions',
+  {
+    repoFullName: text('repo_full_name').notNull(),
+    /** From 1. */
+    version: integer('version').notNull(),
+    /** Not a reference: a version outlives its run, and may be known before it. */
+    runId: integer('run_id'),
+    createdAt: time('created_at').notNull().defaultNow(),
+    /** The branch of HEAD; null if HEAD was detached or unborn. */
+    headBranch: text('head_branch'),
+    refCount: integer('ref_count').notNull().default(0),
+    /** A digest of all refs: digestRefs of lib/archives/manifest.ts. */
+    refsSha256: text('refs_sha256').notNull().default(''),
+    manifestSha256: text('manifest_sha256').notNull().default(''),
+    /** The file name of the full bundle. */
+    archiveKey: text('archive_key').notNull().default(''),
+    /** How many files of the archive the version needs. */
+    files: integer('files').notNull().default(1),
+    /** Of the whole archive when the version was made, and what the version added to it. */
+    sizeBytes: bigint('size_bytes', { mode: 'number' }).notNull().default(0),
+    newBytes: bigint('new_bytes', { mode: 'number' }).notNull().default(0),
+    /** Such as a rewritten history. */
+    warning: text('warning'),
+    /** When retention let it go; null as long as it can be restored. */
+    prunedAt: time('pruned_at'),
+  },
+  (table) => [
+    primaryKey({ name: 'archive_versions_pkey', columns: [table.repoFullName, table.version] }),
+    index('archive_versions_newest_of_repo').on(
+      sql`lower(repo_full_name)`,
+      newestFirst(table.version),
+    ),
+  ],
+);
+
+/**
+ * Where the refs of each repository pointed: one row for as long as a ref stayed the same, so that the table
+ * grows with changes and not with versions.
+ */
+export const archiveRefs = pgTable(
+  'archive_refs',
+  {
+    id: bigserial('id', { mode: 'bigint' }).primaryKey(),
+    repoFullName: text('repo_full_name').notNull(),
+    /** At most 1,000 bytes: lib/records/recording/ref-names.ts. */
+    name: text('name').notNull(),
+    objectId: text('object_id').notNull(),
+    /** The first version in which it pointed there, and the first in which it no longer did: null if it still does. */
+    fromVersion: integer('from_version').notNull(),
+    toVersion: integer('to_version'),
+  },
+  (table) => [
+    // In the order of bytes, as git lists refs, so that the index also finds all names with a prefix.
+    uniqueIndex('archive_refs_of_repo').on(
+      table.repoFullName,
+      sql`"name" COLLATE "C"`,
+      table.fromVersion,
+    ),
+  ],
+);
 
 /** Users of the observatory, in addition to AUTH_USERNAME from the environment. */
 export const users = pgTable('users', {

@@ -14,6 +14,7 @@ import { runMetricsEndpoints } from './run-metrics.ts';
 import { runRequestsEndpoints } from './run-requests.ts';
 import { runsEndpoints } from './runs.ts';
 import { snapshotsEndpoints } from './snapshots.ts';
+import { versionsEndpoints } from './versions.ts';
 
 /** All endpoints of the service API except the live feed. If paths overlap, the exact one comes first. */
 export const backupsEndpoints: readonly Endpoint<BackupsDeps>[] = [
@@ -23,6 +24,7 @@ export const backupsEndpoints: readonly Endpoint<BackupsDeps>[] = [
   ...runMetricsEndpoints,
   ...snapshotsEndpoints,
   ...reposEndpoints,
+  ...versionsEndpoints,
   ...archivesEndpoints,
   ...logsEndpoints,
   ...fixesEndpoints,

@@ -48,6 +48,20 @@ function integerWithDefault(clamp: (value: number) => number, about: Required<In
     .meta(describeInteger(description, rest));
 }
 
+/** `true` or `false`. */
+function flag(description: string) {
+  return z
+    .enum(['true', 'false'], 'must be true or false')
+    .transform((text) => text === 'true')
+    .optional()
+    .meta({
+      description,
+      override: ({ jsonSchema }) => {
+        Object.assign(jsonSchema, { type: 'boolean', enum: undefined });
+      },
+    });
+}
+
 /** `page` and `limit` of every list. */
 export const pageInput = z.object({
   page: integerWithDefault((page) => Math.max(1, page), {
@@ -105,6 +119,33 @@ export const repositoryInput = z.object({
   }),
 });
 
+/** Page and filters of GET /api/repos/:owner/:name/versions. */
+export const versionsInput = pageInput.extend({
+  before: integerText
+    .optional()
+    .meta(describeInteger('Only versions older than the one with this number.')),
+  pruned: flag('true: also versions that retention has let go, which cannot be restored.'),
+});
+
+/** A version of a repository in a path. An impossible number gives 404, not 400. */
+export const versionInput = repositoryInput.extend({
+  id: integerText.meta(describeInteger('Number of a version.')),
+});
+
+/** Filters of GET /api/repos/:owner/:name/versions/:id/refs. */
+export const refsInput = z.object({
+  text: storableText(200)
+    .optional()
+    .meta({ description: 'Only refs with this in their name, in any letter case.' }),
+  prefix: storableText(200)
+    .optional()
+    .meta({ description: 'Only refs whose name begins with this, such as refs/tags/.' }),
+  after: storableText(4_096)
+    .optional()
+    .meta({ description: 'Only names after this one: the `next` of the previous answer.' }),
+  limit: pageInput.shape.limit,
+});
+
 const runStatuses = ['completed', 'failed', 'running'] as const;
 
 /** Page and filters of GET /api/backups. */
@@ -113,17 +154,9 @@ export const runsInput = pageInput.extend({
     .enum(runStatuses, `must be one of ${runStatuses.join(', ')}`)
     .optional()
     .meta({ description: 'Only runs of this status.' }),
-  has_failures: z
-    .enum(['true', 'false'], 'must be true or false')
-    .transform((text) => text === 'true')
-    .optional()
-    .meta({
-      description:
-        'true: only runs that failed or have failed repositories; false: only the others.',
-      override: ({ jsonSchema }) => {
-        Object.assign(jsonSchema, { type: 'boolean', enum: undefined });
-      },
-    }),
+  has_failures: flag(
+    'true: only runs that failed or have failed repositories; false: only the others.',
+  ),
   from: momentParameter('Only runs that started at this time or later.').optional(),
   to: momentParameter('Only runs that started before this time.').optional(),
 });

@@ -1,15 +1,17 @@
 import * as z from 'zod';
 import { MAX_WORST } from '../records/overview.ts';
+import { MAX_ACTIVE } from '../records/recording/progress.ts';
 import { MAX_FAILURES_COUNTED, repositoryStates } from '../records/repositories/states.ts';
 
 // The resources of the service API, with fields in the order of the responses. Postgres builds the responses;
 // these schemas document them in /openapi.json, and tests validate every response against them.
 
-const timestamp = z.iso.datetime({ precision: 6 }).meta({
+/** A time, as Postgres formats it. */
+export const timestamp = z.iso.datetime({ precision: 6 }).meta({
   description: 'ISO 8601 in UTC, with microseconds.',
   example: '2026-01-31T08:15:00.123456Z',
 });
-const bytes = z.int().meta({ description: 'Bytes.' });
+export const bytes = z.int().meta({ description: 'Bytes.' });
 const milliseconds = z.int().meta({ description: 'Milliseconds.' });
 
 export const pagination = z
@@ -20,6 +22,27 @@ export const pagination = z
     total_pages: z.int().meta({ description: 'total_items / limit, rounded up.' }),
   })
   .meta({ id: 'Pagination' });
+
+/** What the worker is at while a run is under way, with the keys in the order in which jsonb keeps them. */
+const progress = z.object({
+  bytes: bytes.meta({ description: 'Received so far, by the whole run.' }),
+  active: z
+    .array(
+      z.object({
+        bytes: bytes.nullable().meta({ description: 'Received so far; null if unknown.' }),
+        phase: z.string().meta({ description: 'As git names it.', example: 'Receiving objects' }),
+        percent: z
+          .int()
+          .min(0)
+          .max(100)
+          .nullable()
+          .meta({ description: 'Of the phase; null if unknown.' }),
+        repository: z.string(),
+      }),
+    )
+    .max(MAX_ACTIVE)
+    .meta({ description: 'The repositories that are being backed up.' }),
+});
 
 const runStatus = z.enum(['completed', 'failed', 'running']);
 
@@ -37,6 +60,9 @@ export const run = z
     error_message: z.string().meta({ description: 'Empty when there is none.' }),
     heartbeat_at: timestamp.nullable().meta({
       description: 'The last sign of life of the worker; null if it wrote none.',
+    }),
+    progress: progress.nullable().meta({
+      description: 'What the worker is at. Null if it does not say, and once the run has ended.',
     }),
   })
   .meta({ id: 'BackupRun' });
@@ -69,6 +95,13 @@ export const result = z
     commit_hash: z.string().meta({ description: 'Empty when there is none.' }),
     archive_size_bytes: bytes,
     error_message: z.string().meta({ description: 'Empty when there is none.' }),
+    incomplete: z.string().nullable().meta({
+      description: 'What a good archive does not hold, such as LFS objects; null if it holds all.',
+      example: 'LFS: 12 pointers, 3.4 GB are not in the archive',
+    }),
+    tries: z.int().nullable().meta({
+      description: 'How often the worker tried; null if it did not say.',
+    }),
   })
   .meta({ id: 'BackupResult' });
 

@@ -23,7 +23,8 @@ export const runColumns = `
   ${runStatus} AS status, coalesce(duration_ms, 0) AS duration_ms,
   coalesce(total_repos, 0) AS total_repos, coalesce(successful, 0) AS successful,
   coalesce(failed, 0) AS failed, coalesce(skipped, 0) AS skipped,
-  coalesce(error_message, '') AS error_message, ${iso('heartbeat_at')} AS heartbeat_at`;
+  coalesce(error_message, '') AS error_message, ${iso('heartbeat_at')} AS heartbeat_at,
+  CASE status WHEN 'running' THEN progress END AS progress`;
 
 /** Selects the runs that match all given filters. */
 export interface RunFilter {

@@ -36,6 +36,11 @@ export const movedTables: readonly MovedTable[] = [
   },
   { name: 'backup_run_requests', key: id },
   { name: 'worker_repo_state', key: name('repo_full_name') },
+  {
+    name: 'archive_versions',
+    key: [...name('repo_full_name'), { column: 'version', type: 'bigint' }],
+  },
+  { name: 'archive_refs', key: id },
   { name: 'users', key: name('username') },
   { name: 'ended_sessions', key: name('id') },
   { name: 'gateway_connections', key: name('username') },

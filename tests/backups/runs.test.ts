@@ -209,7 +209,7 @@ describe('GET /api/backups/:id', () => {
     const { status, body } = await client.get(`/api/backups/${run}`);
     expect(status).toBe(200);
     expect(body).toEqual({
-      run: { id: run, ...full },
+      run: { id: run, ...full, progress: null },
       results: [
         {
           id: late,
@@ -221,6 +221,8 @@ describe('GET /api/backups/:id', () => {
           commit_hash: 'c0ffee',
           archive_size_bytes: 6_000_000_000,
           error_message: 'too large',
+          incomplete: null,
+          tries: null,
         },
         {
           id: early,
@@ -232,6 +234,8 @@ describe('GET /api/backups/:id', () => {
           commit_hash: '',
           archive_size_bytes: 0,
           error_message: '',
+          incomplete: null,
+          tries: null,
         },
       ],
     });

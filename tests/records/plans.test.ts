@@ -7,6 +7,7 @@ import { readOverview } from '../../lib/records/overview.ts';
 import { listRepos } from '../../lib/records/repos.ts';
 import { listRepositoryHistory } from '../../lib/records/repositories/history.ts';
 import { listRepositories, readRepository } from '../../lib/records/repositories/list.ts';
+import { listVersions, readVersionRefs } from '../../lib/records/repositories/versions.ts';
 import { readRunMetrics } from '../../lib/records/run-metrics.ts';
 import { listRuns, readLatestRun, readRun } from '../../lib/records/runs.ts';
 import {
@@ -56,6 +57,23 @@ beforeAll(async () => {
     database.db,
     `INSERT INTO analytics_snapshots (run_id, captured_at)
      SELECT n, date_trunc('hour', now()) - (20000 - n) * interval '1 hour' FROM generate_series(1, 20000) AS n`,
+  );
+  await sql(
+    database.db,
+    `INSERT INTO archive_versions (repo_full_name, version, created_at)
+     SELECT 'owner/repo-' || n % 250, 1 + n / 250, now() - (10000 - n) * interval '1 minute'
+     FROM generate_series(0, 9999) AS n`,
+  );
+  // Of repository 7: 20,000 refs, of which every second changed in version 20.
+  await sql(
+    database.db,
+    `INSERT INTO archive_refs (repo_full_name, name, object_id, from_version, to_version)
+     SELECT 'owner/repo-7', 'refs/pull/' || lpad(n::text, 5, '0'), md5(n::text), 1,
+       CASE n % 2 WHEN 0 THEN 20 END FROM generate_series(0, 19999) AS n
+     UNION ALL SELECT 'owner/repo-7', 'refs/pull/' || lpad(n::text, 5, '0'), md5(n::text), 20, NULL
+     FROM generate_series(0, 19998, 2) AS n
+     UNION ALL SELECT 'owner/repo-' || n % 250, 'refs/heads/' || n, md5(n::text), 1, NULL
+     FROM generate_series(0, 29999) AS n WHERE n % 250 <> 7`,
   );
   await sql(database.db, 'VACUUM ANALYZE');
 }, 120_000);
@@ -110,6 +128,23 @@ describe.each([
       'the history of a repository',
       (db) => listRepositoryHistory(db, 'OWNER/repo-7', page),
       { newest_results: 250, backup_results: 200 + 50 },
+    ],
+    [
+      'the versions of a repository',
+      (db) => listVersions(db, 'OWNER/repo-7', page, { withPruned: false }),
+      // Its versions: for the spelling, and those that fit, read for the page and the total.
+      { archive_versions: 3 * 40, newest_results: 250 },
+    ],
+    [
+      'the refs of a version',
+      (db) => readVersionRefs(db, 'OWNER/repo-7', 30, { after: 'refs/pull/15000', limit: 50 }),
+      // The rows after this name: the planner expects so few that it may read all before it sorts them.
+      { archive_versions: 41, archive_refs: 7_498 },
+    ],
+    [
+      'the refs of a version with a prefix',
+      (db) => readVersionRefs(db, 'OWNER/repo-7', 30, { prefix: 'refs/pull/1777', limit: 50 }),
+      { archive_versions: 41, archive_refs: 15 },
     ],
     [
       'the overview',

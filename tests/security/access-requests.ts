@@ -65,6 +65,14 @@ const requests: Record<string, Make> = {
     path: '/api/repos/ada/app/history',
     answers: 200,
   }),
+  'GET /api/repos/:owner/:name/versions': () => ({
+    path: '/api/repos/ada/app/versions',
+    answers: 200,
+  }),
+  'GET /api/repos/:owner/:name/versions/:id/refs': () => ({
+    path: '/api/repos/ada/app/versions/1/refs',
+    answers: 200,
+  }),
   'GET /api/analytics/:id': () => ({ path: '/api/analytics/1', answers: 200 }),
   'GET /api/repos/:owner/:name/archive': () => archive(''),
   'POST /api/repos/:owner/:name/archive/verify': () => archive('/verify'),

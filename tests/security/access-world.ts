@@ -39,6 +39,8 @@ export async function startAccessWorld(): Promise<AccessWorld> {
   await addUser(db, OTHER, await hashPassword(`the password of ${OTHER}`, QUICK_COST));
   const run = await insertRun(db, { status: 'completed', total_repos: 1 });
   await insertResult(db, run, 'ada/app', { status: 'completed' });
+  const text = "INSERT INTO archive_versions (repo_full_name, version) VALUES ('ada/app', 1)";
+  await db.query({ text });
   await insertLog(db, { run_id: run, level: 'info', message: 'cloned ada/app' });
   await insertSnapshot(db, { run_id: run });
   const repository = await createRepository(join(archives.path, 'app'));

@@ -68,6 +68,20 @@ export async function fillDatabase(db: Database): Promise<void> {
     `INSERT INTO worker_repo_state (repo_full_name, archive_key, archive_sha256)
      VALUES ('Org/b', 'org__b.bundle', 'b'), ('org/A', 'org__a.bundle', 'a'), ('Ørg/c', '', NULL)`,
   );
+  await sql(
+    db,
+    `INSERT INTO archive_versions (repo_full_name, version, created_at, size_bytes, warning, pruned_at)
+     SELECT (ARRAY['Org/b', 'org/A', 'Ørg/c'])[1 + n % 3], n, '2026-05-01T10:00:00.123456Z', 9007199254740993 + n,
+       CASE n WHEN 7 THEN E'it''s "rewritten"\n🙂' END, CASE WHEN n < 5 THEN 'infinity'::timestamptz END
+     FROM generate_series(1, 20) AS n`,
+  );
+  await sql(
+    db,
+    `INSERT INTO archive_refs (id, repo_full_name, name, object_id, from_version, to_version)
+     SELECT n * 7, (ARRAY['Org/b', 'org/A'])[1 + n % 2], 'refs/heads/ü-' || n % 11, md5(n::text), n,
+       CASE WHEN n < 30 THEN n + 11 END
+     FROM generate_series(1, 40) AS n`,
+  );
   await addUser(db, GRACE.username, await hashPassword(GRACE.password, QUICK_COST));
   await createGatewayCredentials(
     createTestDeps({ db, environment: observatoryEnvironment }),

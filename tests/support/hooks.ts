@@ -18,7 +18,9 @@ export function useHostedWorker(database: TestDatabase): HostedWorker {
   let worker: HostedWorker;
   beforeEach(async () => {
     worker = await createHostedWorker();
-    await database.db.query({ text: 'TRUNCATE backup_runs, worker_repo_state CASCADE' });
+    await database.db.query({
+      text: 'TRUNCATE backup_runs, worker_repo_state, archive_versions, archive_refs CASCADE',
+    });
   });
   afterEach(() => worker.close());
   return latest(() => worker);

@@ -209,7 +209,7 @@ it('says in one line that the database has no tables', async () => {
 
 it('starts no run on tables of an earlier version, and says in one line what to do', async () => {
   const earlier = await createPostgres();
-  await earlier.db.query({ text: 'ALTER TABLE worker_repo_state DROP COLUMN checked_at' });
+  await earlier.db.query({ text: 'ALTER TABLE backup_runs DROP COLUMN progress' });
   const args = ['run', '--source', app.path];
   await expect(callWorker({ databaseUrl: earlier.url, archives, args })).rejects.toThrow(
     'the database has tables of an earlier version: run `npm run migrate`',

@@ -18,6 +18,10 @@ export interface NewResult {
   archiveSizeBytes: number;
   durationMs: number;
   errorMessage: string;
+  /** What a good archive does not hold, such as LFS objects. Default: null, it holds all. */
+  incomplete?: string | null;
+  /** How often it was tried. Default: null, unknown. */
+  tries?: number | null;
   /** Null leaves the recorded archive unchanged. */
   archive: ArchiveState | null;
   /** The run's counters including this result. */
@@ -32,8 +36,9 @@ const insertResult: Statement = {
   name: 'record_result',
   text: `WITH result AS (
       INSERT INTO backup_results
-        (run_id, repo_full_name, status, commit_hash, archive_size_bytes, duration_ms, error_message)
-      SELECT $1::int, $2, $3, $4, $5::bigint, $6::bigint, $7
+        (run_id, repo_full_name, status, commit_hash, archive_size_bytes, duration_ms, error_message,
+          incomplete, tries)
+      SELECT $1::int, $2, $3, $4, $5::bigint, $6::bigint, $7, $14, $15::int
       WHERE (SELECT count(*) FROM backup_results WHERE run_id = $1::int) = $8::int
     ), other_spelling AS (
       DELETE FROM worker_repo_state
@@ -77,6 +82,8 @@ export async function recordResult(db: Database, result: NewResult): Promise<boo
     counters.successful,
     counters.failed,
     counters.skipped,
+    result.incomplete ?? null,
+    result.tries ?? null,
   ]);
   return rows.length > 0;
 }

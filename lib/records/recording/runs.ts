@@ -1,6 +1,7 @@
 import type { Database, SqlValue, Statement } from '../../database/database.ts';
 import { AppError } from '../../errors.ts';
 import { latestSignOfLife, STALE_RUN_MESSAGE } from '../stale-runs.ts';
+import { formatProgress, type RunProgress } from './progress.ts';
 
 /** The counters in a run's row. */
 export interface RunCounters {
@@ -37,7 +38,7 @@ const insertRun: Statement = {
         status = CASE status WHEN 'running' THEN 'failed' ELSE status END,
         error_message = CASE status WHEN 'running' THEN $3 ELSE error_message END,
         duration_ms = CASE status WHEN 'running' THEN ${sinceStart} ELSE duration_ms END,
-        completed_at = coalesce(completed_at, now()), exclusive_key = NULL
+        completed_at = coalesce(completed_at, now()), exclusive_key = NULL, progress = NULL
       WHERE exclusive_key = 'worker'
         AND (status <> 'running'
           OR coalesce(heartbeat_at, started_at) < now() - ${milliseconds('$2')})
@@ -47,7 +48,7 @@ const insertRun: Statement = {
     SELECT 'running', now(), now(), 'worker', $4::int
     WHERE (SELECT count(*) FROM abandoned) >= 0
       -- Fails on tables of an earlier version, before the run writes to them.
-      AND NOT EXISTS (SELECT checked_at FROM worker_repo_state WHERE false)
+      AND NOT EXISTS (SELECT progress FROM backup_runs WHERE false)
       AND NOT EXISTS (SELECT FROM backup_runs AS run WHERE ${runOfAnotherWriter})
     ON CONFLICT (exclusive_key) DO NOTHING
     RETURNING id`,
@@ -92,18 +93,25 @@ async function insertRunOrExplain(db: Database, values: SqlValue[]): Promise<{ i
 const beat: Statement = {
   name: 'beat_run',
   text: `UPDATE backup_runs
-    SET heartbeat_at = now(), successful = $2::int, failed = $3::int, skipped = $4::int
+    SET heartbeat_at = now(), successful = $2::int, failed = $3::int, skipped = $4::int,
+      progress = coalesce($5::jsonb, progress)
     WHERE id = $1::int AND status = 'running' AND exclusive_key = 'worker'
     RETURNING id`,
 };
 
 /**
- * Records a heartbeat and the counters of a run. Returns false when the run is no longer ours, because it
- * was considered stale and closed.
+ * Records a heartbeat, the counters of a run and, if given, what it is at. Returns false when the run is no
+ * longer ours, because it was considered stale and closed.
  */
-export async function beatRun(db: Database, id: number, counters: RunCounters): Promise<boolean> {
+export async function beatRun(
+  db: Database,
+  id: number,
+  counters: RunCounters,
+  progress: RunProgress | null = null,
+): Promise<boolean> {
   const { successful, failed, skipped } = counters;
-  return (await db.query(beat, [id, successful, failed, skipped])).length > 0;
+  const at = progress && formatProgress(progress);
+  return (await db.query(beat, [id, successful, failed, skipped, at])).length > 0;
 }
 
 const total: Statement = {
@@ -120,7 +128,7 @@ export async function writeTotal(db: Database, id: number, totalRepos: number): 
 const finish: Statement = {
   name: 'finish_run',
   text: `WITH finished AS (
-      UPDATE backup_runs SET status = $2, error_message = $3, exclusive_key = NULL,
+      UPDATE backup_runs SET status = $2, error_message = $3, exclusive_key = NULL, progress = NULL,
         completed_at = now(), heartbeat_at = now(), duration_ms = ${sinceStart},
         successful = $4::int, failed = $5::int, skipped = $6::int
       WHERE id = $1::int AND status = 'running' AND exclusive_key = 'worker'

@@ -97,6 +97,12 @@ async function fill(url: string): Promise<void> {
      SELECT 1 + i % ${RUNS}, 'acme/repository-' || i % 12,
        (ARRAY['completed', 'failed', 'empty', 'too_large'])[1 + i % 4], md5(i::text), i * 1000, 10
      FROM generate_series(1, 80) AS i`,
+    `INSERT INTO archive_versions (repo_full_name, version, run_id, pruned_at)
+     SELECT 'acme/repository-' || i / 5, 1 + i % 5, 1 + i % ${RUNS}, CASE WHEN i % 5 = 0 THEN now() END
+     FROM generate_series(5, 24) AS i`,
+    `INSERT INTO archive_refs (repo_full_name, name, object_id, from_version)
+     SELECT 'acme/repository-' || i % 5, 'refs/heads/branch-' || i, md5(i::text), 1 + i % 5
+     FROM generate_series(1, 60) AS i`,
     `INSERT INTO execution_logs (run_id, level, message, repository)
      SELECT 1 + i % ${RUNS}, (ARRAY['info', 'warn', 'error', 'debug'])[1 + i % 4],
        'clone of repository ' || i || ' failed: timeout', 'acme/repository-' || i % 12

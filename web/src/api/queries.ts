@@ -77,6 +77,17 @@ export const history = (path: RepositoryPath, query: { page: number; limit: numb
     refetchInterval: REFRESH_MS,
   });
 
+export const versions = (
+  path: RepositoryPath,
+  query: { page: number; limit: number; pruned: boolean },
+) =>
+  queryOptions({
+    queryKey: ['repository', path, 'versions', query],
+    queryFn: () => body(api.GET('/api/repos/{owner}/{name}/versions', { params: { path, query } })),
+    placeholderData: keepPreviousData,
+    refetchInterval: REFRESH_MS,
+  });
+
 /** Where the archive of a repository is served. */
 export function archiveAddress({ owner, name }: RepositoryPath): string {
   return `/api/repos/${encodeURIComponent(owner)}/${encodeURIComponent(name)}/archive`;

@@ -1,4 +1,4 @@
-import { Alert, Button, Code, CopyButton, Group, Stack, Table, Text, Title } from '@mantine/core';
+import { Alert, Button, Code, Group, Stack, Table, Text, Title } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { ApiError, api, body, type Schemas } from '../api/client.ts';
@@ -9,6 +9,7 @@ import {
   toolResult,
 } from '../api/queries.ts';
 import { Age } from '../parts/age.tsx';
+import { Command, quoted } from '../parts/command.tsx';
 import { formatBytes, formatCount } from '../parts/format.ts';
 import { Failure, Loaded } from '../parts/loading.tsx';
 import { ArchiveFiles } from './archive-files.tsx';
@@ -150,27 +151,11 @@ function Restore({ path, archive }: { path: RepositoryPath; archive: Schemas['Ar
       <Text size="sm">
         Restore every branch and tag with git alone, on the machine of the server:
       </Text>
-      <Group wrap="nowrap" align="start">
-        <Code block flex="1 1 auto" style={{ overflowWrap: 'anywhere', whiteSpace: 'pre-wrap' }}>
-          <bdi>{command}</bdi>
-        </Code>
-        <CopyButton value={command}>
-          {({ copied, copy }) => (
-            <Button variant="default" onClick={copy}>
-              {copied ? 'Copied' : 'Copy'}
-            </Button>
-          )}
-        </CopyButton>
-      </Group>
+      <Command>{command}</Command>
       <Text size="sm" c="dimmed">
         To work in it, leave out <Code>--mirror</Code>. Elsewhere, download the archive first and
         name that file.
       </Text>
     </Stack>
   );
-}
-
-/** As a shell needs it. */
-function quoted(text: string): string {
-  return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -7,6 +7,7 @@ import { Age } from '../parts/age.tsx';
 import { formatBytes, formatDuration } from '../parts/format.ts';
 import { Loaded } from '../parts/loading.tsx';
 import { Pages } from '../parts/pages.tsx';
+import { Remarks } from '../parts/remarks.tsx';
 import { OutcomeBadge, outcomeOfResult } from '../parts/status.tsx';
 
 const PAGE_SIZE = 15;
@@ -50,6 +51,7 @@ export function RepositoryHistory({ path }: { path: RepositoryPath }) {
                       </Table.Td>
                       <Table.Td>
                         <OutcomeBadge outcome={outcomeOfResult(result.status)} />
+                        <Remarks result={result} />
                         {result.error_message && (
                           <Text size="xs" lineClamp={2} style={{ overflowWrap: 'anywhere' }}>
                             {result.error_message}

@@ -14,6 +14,7 @@ import { OutcomeBadge, outcomeOfResult, outcomeOfState } from '../parts/status.t
 import { BackUpNow } from './back-up-now.tsx';
 import { RepositoryArchive } from './repository-archive.tsx';
 import { RepositoryHistory } from './repository-history.tsx';
+import { RepositoryVersions } from './repository-versions.tsx';
 
 const SizesOverTime = lazy(async () => ({
   default: (await import('../parts/size-chart.tsx')).SizesOverTime,
@@ -97,6 +98,7 @@ function RepositoryDetails({
         />
       </SimpleGrid>
       <RepositoryArchive path={path} />
+      <RepositoryVersions path={path} />
       <OverTime path={path} />
       <RepositoryHistory path={path} />
     </Stack>

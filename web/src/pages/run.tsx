@@ -9,6 +9,7 @@ import { countOf, formatBytes, formatCount, formatDuration, formatTime } from '.
 import { Loaded } from '../parts/loading.tsx';
 import { LogLines } from '../parts/log-lines.tsx';
 import { Page } from '../parts/page.tsx';
+import { Remarks } from '../parts/remarks.tsx';
 import { RepositoryLink } from '../parts/repository-link.tsx';
 import { RunProgress } from '../parts/run-progress.tsx';
 import { OutcomeBadge, outcomeOfResult, outcomeOfRun } from '../parts/status.tsx';
@@ -123,6 +124,7 @@ function Others({ results }: { results: readonly Result[] }) {
                 </Table.Td>
                 <Table.Td>
                   <OutcomeBadge outcome={outcomeOfResult(result.status)} />
+                  <Remarks result={result} />
                 </Table.Td>
                 <Table.Td>
                   {result.commit_hash && <Code>{result.commit_hash.slice(0, 10)}</Code>}

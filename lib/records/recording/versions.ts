@@ -1,0 +1,154 @@
+import type { Database, Statement } from '../../database/database.ts';
+import { changeLedger, LEDGER_TIMEOUT_MS, type RefChanges } from './ref-ledger.ts';
+
+/** A version of a repository's archive. */
+export interface NewVersion {
+  repository: string;
+  version: number;
+  runId: number | null;
+  /** When it was made, ISO 8601. */
+  at: string;
+  /** The branch of HEAD; null if HEAD was detached or unborn. */
+  headBranch: string | null;
+  refCount: number;
+  /** From digestRefs. */
+  refsSha256: string;
+  manifestSha256: string;
+  /** The file name of the full bundle. */
+  archiveKey: string;
+  /** How many files of the archive the version needs. */
+  files: number;
+  /** The size of the whole archive. */
+  sizeBytes: number;
+  /** What the version added to it. */
+  newBytes: number;
+  /** Such as a rewritten history. */
+  warning: string | null;
+  changes: RefChanges;
+}
+
+/** The newest version that is recorded. */
+export interface RecordedVersion {
+  version: number;
+  manifestSha256: string;
+}
+
+const newestVersion: Statement = {
+  name: 'newest_archive_version',
+  text: `SELECT version, manifest_sha256 AS "manifestSha256" FROM archive_versions
+    WHERE repo_full_name = $1 ORDER BY version DESC LIMIT 1`,
+};
+
+/** The newest recorded version of a repository; null when there is none. */
+export async function readNewestVersion(
+  db: Database,
+  repository: string,
+): Promise<RecordedVersion | null> {
+  const [newest] = await db.query<RecordedVersion>(newestVersion, [repository]);
+  return newest ?? null;
+}
+
+// Makes the ledger what it was at the version before, whatever an interrupted recording has left of this one.
+// Versions of this number or above are of an archive that is gone, unless the manifest is the same.
+const prepare: Statement = {
+  name: 'prepare_archive_version',
+  text: `WITH base AS (
+      SELECT version, manifest_sha256, pruned_at FROM archive_versions
+      WHERE repo_full_name = $1 AND version < $2::int ORDER BY version DESC LIMIT 1
+    ), recorded AS (
+      SELECT FROM archive_versions
+      WHERE repo_full_name = $1 AND version = $2::int AND manifest_sha256 = $3
+    ), fitting AS (
+      SELECT coalesce((SELECT version FROM base), 0) AS base WHERE NOT EXISTS (SELECT FROM recorded)
+        AND ($4::text IS NULL
+          OR EXISTS (SELECT FROM base WHERE manifest_sha256 = $4 AND pruned_at IS NULL))
+    ), replaced AS (
+      DELETE FROM archive_versions USING fitting
+      WHERE repo_full_name = $1 AND version > fitting.base
+    ), dropped AS (
+      DELETE FROM archive_refs USING fitting
+      WHERE repo_full_name = $1 AND from_version > fitting.base
+    ), reopened AS (
+      UPDATE archive_refs SET to_version = NULL FROM fitting
+      WHERE repo_full_name = $1 AND from_version <= fitting.base AND to_version > fitting.base
+    )
+    SELECT (EXISTS (SELECT FROM recorded))::int AS recorded, (EXISTS (SELECT FROM fitting))::int AS fitting`,
+};
+
+// The last of the statements, so that a version that can be read has all its refs.
+const insertVersion: Statement = {
+  name: 'record_archive_version',
+  text: `INSERT INTO archive_versions (repo_full_name, version, run_id, created_at, head_branch, ref_count,
+      refs_sha256, manifest_sha256, archive_key, files, size_bytes, new_bytes, warning)
+    VALUES ($1, $2::int, $3::int, $4::timestamptz, $5, $6::int, $7, $8, $9, $10::int, $11::bigint, $12::bigint, $13)
+    ON CONFLICT (repo_full_name, version) DO UPDATE SET run_id = excluded.run_id,
+      created_at = excluded.created_at, head_branch = excluded.head_branch,
+      ref_count = excluded.ref_count, refs_sha256 = excluded.refs_sha256,
+      manifest_sha256 = excluded.manifest_sha256, archive_key = excluded.archive_key,
+      files = excluded.files, size_bytes = excluded.size_bytes, new_bytes = excluded.new_bytes,
+      warning = excluded.warning`,
+};
+
+/**
+ * Records a version and where its refs point. Idempotent, also when it is tried again after an interruption at any
+ * point; nobody sees half a version. Returns false, and records nothing, when the changes are not relative to
+ * the recorded version before it: give all refs then.
+ *
+ * Recorded versions of the same number or above that have other manifests are replaced. To keep those of an
+ * archive that is lost, number the first version of a new one above `readNewestVersion`.
+ */
+export async function recordVersion(db: Database, version: NewVersion): Promise<boolean> {
+  const { repository, manifestSha256, changes } = version;
+  const [found] = await db.query<{ recorded: number; fitting: number }>(
+    prepare,
+    [repository, version.version, manifestSha256, changes.since],
+    { timeoutMs: LEDGER_TIMEOUT_MS },
+  );
+  if (found?.fitting === 1) await changeLedger(db, repository, version.version, changes);
+  else if (found?.recorded !== 1) return false;
+  await db.query(insertVersion, [
+    repository,
+    version.version,
+    version.runId,
+    version.at,
+    version.headBranch,
+    version.refCount,
+    version.refsSha256,
+    manifestSha256,
+    version.archiveKey,
+    version.files,
+    version.sizeBytes,
+    version.newBytes,
+    version.warning,
+  ]);
+  return true;
+}
+
+// A closed row goes when as many kept versions are below its begin as below its end. What an open row says is
+// needed as long as the repository has a version.
+const prune: Statement = {
+  name: 'prune_archive_versions',
+  text: `WITH pruned AS (
+      UPDATE archive_versions SET pruned_at = now()
+      WHERE repo_full_name = $1 AND version = ANY ($2::int[]) AND pruned_at IS NULL
+    ), kept AS (
+      SELECT ARRAY[0] || coalesce(array_agg(version ORDER BY version), '{}') AS versions
+      FROM archive_versions
+      WHERE repo_full_name = $1 AND pruned_at IS NULL AND NOT version = ANY ($2::int[])
+    )
+    DELETE FROM archive_refs
+    WHERE repo_full_name = $1 AND to_version IS NOT NULL
+      AND width_bucket(from_version - 1, (SELECT versions FROM kept))
+        = width_bucket(to_version - 1, (SELECT versions FROM kept))`,
+};
+
+/**
+ * Notes that versions can no longer be restored, and forgets where refs pointed in these alone. Idempotent.
+ */
+export async function markPruned(
+  db: Database,
+  repository: string,
+  versions: readonly number[],
+): Promise<void> {
+  await db.query(prune, [repository, versions], { timeoutMs: LEDGER_TIMEOUT_MS });
+}

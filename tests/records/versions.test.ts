@@ -1,0 +1,259 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Database } from '../../lib/database/database.ts';
+import { lastDurations } from '../../lib/records/recording/durations.ts';
+import {
+  markPruned,
+  type NewVersion,
+  readNewestVersion,
+  recordVersion,
+} from '../../lib/records/recording/versions.ts';
+import { readVersionRefs } from '../../lib/records/repositories/versions.ts';
+import { everyDatabase, type TestDatabase } from '../support/databases.ts';
+import { empty, insertResult, insertRun, sql } from '../support/records.ts';
+
+const REPOSITORY = 'acme/app';
+
+type Refs = Record<string, string | null>;
+
+/** The id of an object, from a letter. */
+const id = (letter: string) => letter.repeat(40);
+const manifestOf = (version: number, archive = 'first') => `${archive} ${version}`;
+
+const versionWith = (version: number, since: string | null, refs: Refs): NewVersion => ({
+  repository: REPOSITORY,
+  version,
+  runId: 7,
+  at: '2026-03-01T10:00:00.123456Z',
+  headBranch: 'main',
+  refCount: 3,
+  refsSha256: 'digest',
+  manifestSha256: manifestOf(version),
+  archiveKey: 'acme__app.bundle',
+  files: 2,
+  sizeBytes: 5_000_000_000,
+  newBytes: 1_000,
+  warning: null,
+  changes: { since, refs: new Map(Object.entries(refs)) },
+});
+
+/** All refs of a version, read in small pages; null when there is no such version. */
+async function refsAt(db: Database, version: number): Promise<Record<string, string> | null> {
+  const found: Record<string, string> = {};
+  let after: string | undefined;
+  for (;;) {
+    const answer = await readVersionRefs(db, REPOSITORY, version, { limit: 500, after });
+    if (answer === null || answer === 'pruned') return null;
+    const { data, next } = JSON.parse(answer.item);
+    for (const { name, object_id } of data) found[name] = object_id;
+    if (next === null) return found;
+    after = next;
+  }
+}
+
+const ledger = (db: Database) =>
+  sql<{ name: string; object_id: string; from_version: number; to_version: number | null }>(
+    db,
+    'SELECT name, object_id, from_version, to_version FROM archive_refs ORDER BY name, from_version',
+  );
+
+/** The database, but its connection is lost after so many statements. */
+function lostAfter(db: Database, statements: number): Database {
+  let left = statements;
+  return {
+    ...db,
+    async query(...asked) {
+      if (left === 0) throw new Error('the connection was lost');
+      left -= 1;
+      return db.query(...asked);
+    },
+  };
+}
+
+describe.each(everyDatabase)('versions over %s', (_name, create) => {
+  let database: TestDatabase;
+  let db: Database;
+
+  beforeAll(async () => {
+    database = await create();
+    db = database.db;
+  });
+  afterAll(() => database.close());
+  beforeEach(() => empty(db));
+
+  const record = (version: number, since: string | null, refs: Refs) =>
+    recordVersion(db, versionWith(version, since, refs));
+
+  /** Three versions: `gone` is deleted in the second and comes back in the third. */
+  async function recordThree(): Promise<void> {
+    await record(1, null, {
+      HEAD: id('a'),
+      'refs/heads/main': id('a'),
+      'refs/heads/gone': id('a'),
+    });
+    await record(2, manifestOf(1), {
+      HEAD: id('b'),
+      'refs/heads/main': id('b'),
+      'refs/heads/gone': null,
+    });
+    await record(3, manifestOf(2), { 'refs/heads/gone': id('c'), 'refs/tags/v1': id('b') });
+  }
+
+  it('are recorded with where every ref pointed', async () => {
+    await recordThree();
+    expect(await refsAt(db, 1)).toEqual({
+      HEAD: id('a'),
+      'refs/heads/main': id('a'),
+      'refs/heads/gone': id('a'),
+    });
+    expect(await refsAt(db, 2)).toEqual({ HEAD: id('b'), 'refs/heads/main': id('b') });
+    expect(await refsAt(db, 3)).toEqual({
+      HEAD: id('b'),
+      'refs/heads/main': id('b'),
+      'refs/heads/gone': id('c'),
+      'refs/tags/v1': id('b'),
+    });
+    expect(await refsAt(db, 4)).toBeNull();
+    expect(await readNewestVersion(db, REPOSITORY)).toEqual({
+      version: 3,
+      manifestSha256: manifestOf(3),
+    });
+    expect(await readNewestVersion(db, 'acme/other')).toBeNull();
+  });
+
+  it('add nothing for a ref that stayed where it was', async () => {
+    await recordThree();
+    const before = await ledger(db);
+    expect(await record(4, manifestOf(3), {})).toBe(true);
+    expect(await record(5, manifestOf(4), { 'refs/heads/main': id('b') })).toBe(true);
+    expect(await ledger(db)).toEqual(before);
+    expect(await refsAt(db, 5)).toEqual(await refsAt(db, 3));
+  });
+
+  it('change nothing when they are recorded again', async () => {
+    await recordThree();
+    const before = await ledger(db);
+    expect(await record(3, manifestOf(2), { 'refs/heads/gone': id('c') })).toBe(true);
+    expect(await record(2, manifestOf(1), {})).toBe(true);
+    expect(await ledger(db)).toEqual(before);
+  });
+
+  it('are the same after an interruption at any statement and another try', async () => {
+    // More than one statement takes.
+    const many = Object.fromEntries(
+      Array.from({ length: 20_500 }, (_, n) => [`refs/pull/${n}/head`, id('a')]),
+    );
+    await record(1, null, { ...many, HEAD: id('a') });
+    const changed = Object.fromEntries(
+      Object.keys(many).map((name, n) => [name, n % 2 === 0 ? null : id('b')]),
+    );
+    const next = versionWith(2, manifestOf(1), { ...changed, 'refs/heads/new': id('b') });
+    const kept = Object.entries(changed).filter(([, object]) => object !== null);
+    const expected = { ...Object.fromEntries(kept), HEAD: id('a'), 'refs/heads/new': id('b') };
+    for (const statements of [1, 2, 4]) {
+      await expect(recordVersion(lostAfter(db, statements), next)).rejects.toThrow('lost');
+      expect(await refsAt(db, 2)).toBeNull();
+      expect(await refsAt(db, 1)).toEqual({ ...many, HEAD: id('a') });
+    }
+    expect(await recordVersion(db, next)).toBe(true);
+    expect(await refsAt(db, 2)).toEqual(expected);
+    // 20,501 at first, and one more for each that points elsewhere or is new.
+    expect(await ledger(db)).toHaveLength(20_501 + 10_250 + 1);
+  }, 60_000);
+
+  it('forget what an abandoned recording had written', async () => {
+    await recordThree();
+    const abandoned = versionWith(4, manifestOf(3), { HEAD: id('d'), 'refs/heads/gone': null });
+    await expect(recordVersion(lostAfter(db, 2), abandoned)).rejects.toThrow('lost');
+    await record(5, manifestOf(3), { 'refs/tags/v2': id('e') });
+    expect(await refsAt(db, 5)).toEqual({ ...(await refsAt(db, 3)), 'refs/tags/v2': id('e') });
+  });
+
+  it('are refused when the changes are relative to another one, and take all refs instead', async () => {
+    await recordThree();
+    const before = await ledger(db);
+    expect(await record(5, manifestOf(4), { HEAD: id('e') })).toBe(false);
+    expect(await ledger(db)).toEqual(before);
+    expect(await record(5, null, { HEAD: id('b'), 'refs/heads/new': id('e') })).toBe(true);
+    expect(await refsAt(db, 5)).toEqual({ HEAD: id('b'), 'refs/heads/new': id('e') });
+    expect(await refsAt(db, 3)).toMatchObject({ 'refs/heads/gone': id('c') });
+  });
+
+  it('close every ref that a complete list leaves out, across its statements', async () => {
+    const all = (letter: string, from: number) =>
+      Object.fromEntries(
+        Array.from({ length: 11_000 }, (_, n) => [`refs/tags/${from + n} 🙂 \uff5e`, id(letter)]),
+      );
+    await record(1, null, all('a', 0));
+    await record(2, null, all('a', 10_500));
+    expect(await refsAt(db, 2)).toEqual(all('a', 10_500));
+    await record(3, null, {});
+    expect(await refsAt(db, 3)).toEqual({});
+    expect(await refsAt(db, 1)).toEqual(all('a', 0));
+  }, 60_000);
+
+  it('of an archive that was begun anew replace those of the same numbers', async () => {
+    await recordThree();
+    const second = {
+      ...versionWith(2, manifestOf(1), { 'refs/heads/gone': null, 'refs/heads/other': id('d') }),
+      manifestSha256: manifestOf(2, 'second'),
+    };
+    expect(await recordVersion(db, second)).toBe(true);
+    expect(await refsAt(db, 2)).toEqual({
+      HEAD: id('a'),
+      'refs/heads/main': id('a'),
+      'refs/heads/other': id('d'),
+    });
+    expect(await refsAt(db, 3)).toBeNull();
+    expect(await readNewestVersion(db, REPOSITORY)).toMatchObject({ version: 2 });
+  });
+
+  it('keep apart what belongs to another repository', async () => {
+    await recordThree();
+    const other = { ...versionWith(1, null, { HEAD: id('f') }), repository: 'acme/app2' };
+    await recordVersion(db, other);
+    await markPruned(db, 'acme/app2', [1]);
+    expect(Object.keys((await refsAt(db, 3)) ?? {})).toHaveLength(4);
+    expect(await refsAt(db, 1)).not.toBeNull();
+  });
+
+  it('that are pruned take along what no other needs', async () => {
+    await recordThree();
+    await markPruned(db, REPOSITORY, [2]);
+    expect(await refsAt(db, 2)).toBeNull();
+    expect(Object.keys((await refsAt(db, 1)) ?? {})).toHaveLength(3);
+    expect(Object.keys((await refsAt(db, 3)) ?? {})).toHaveLength(4);
+    await markPruned(db, REPOSITORY, [1, 2]);
+    await markPruned(db, REPOSITORY, [1, 2]);
+    expect(await ledger(db)).toEqual(
+      ['HEAD', 'refs/heads/gone', 'refs/heads/main', 'refs/tags/v1'].map((name) =>
+        expect.objectContaining({ name, to_version: null }),
+      ),
+    );
+    expect(await refsAt(db, 3)).toMatchObject({ HEAD: id('b'), 'refs/heads/gone': id('c') });
+  });
+
+  it('keep names apart that are too long for an index', async () => {
+    // Random, so that the database cannot compress it.
+    const long = `refs/heads/${Array.from({ length: 900 }, (_, n) => String.fromCodePoint(0x4e00 + ((n * 7919) % 20_000))).join('')}`;
+    await record(1, null, { [`${long}a`]: id('a'), [`${long}b`]: id('b') });
+    await record(2, manifestOf(1), { [`${long}a`]: null });
+    expect(Object.values((await refsAt(db, 1)) ?? {}).sort()).toEqual([id('a'), id('b')]);
+    expect(Object.values((await refsAt(db, 2)) ?? {})).toEqual([id('b')]);
+  });
+
+  it('know how long the last completed backup of each repository took', async () => {
+    const run = await insertRun(db);
+    const at = (day: number) => ({ created_at: `2026-03-0${day}T00:00:00Z` });
+    await insertResult(db, run, 'a/slow', { ...at(1), duration_ms: 1 });
+    await insertResult(db, run, 'a/slow', { ...at(2), duration_ms: 5_000_000_000 });
+    await insertResult(db, run, 'a/slow', { ...at(3), duration_ms: 9, status: 'failed' });
+    await insertResult(db, run, 'a/old', { ...at(1), duration_ms: null, status: 'success' });
+    await insertResult(db, run, 'a/bad', { ...at(1), duration_ms: 9, status: 'failed' });
+    expect(await lastDurations(db, ['a/slow', 'a/old', 'a/bad', 'a/none', 'ü {"\\'])).toEqual(
+      new Map([
+        ['a/slow', 5_000_000_000],
+        ['a/old', 0],
+      ]),
+    );
+  });
+});

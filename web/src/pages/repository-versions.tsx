@@ -1,0 +1,160 @@
+import { Accordion, Alert, Anchor, Badge, Group, Stack, Switch, Text, Title } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { useState } from 'react';
+import type { Schemas } from '../api/client.ts';
+import { type RepositoryPath, versions } from '../api/queries.ts';
+import { Age } from '../parts/age.tsx';
+import { Command, quoted } from '../parts/command.tsx';
+import { countOf, formatBytes, formatTime } from '../parts/format.ts';
+import { Loaded } from '../parts/loading.tsx';
+import { Pages } from '../parts/pages.tsx';
+import { VersionRefs } from './version-refs.tsx';
+
+const PAGE_SIZE = 10;
+
+type Version = Schemas['ArchiveVersion'];
+
+/** The states of the repository that can be restored, newest first. */
+export function RepositoryVersions({ path }: { path: RepositoryPath }) {
+  const [page, setPage] = useState(1);
+  const [pruned, setPruned] = useState(false);
+  const [open, setOpen] = useState<string | null>(null);
+  const query = useQuery(versions(path, { page, limit: PAGE_SIZE, pruned }));
+  const hasVersions = pruned || (query.data?.pagination.total_items ?? 0) > 0;
+  return (
+    <Stack gap="xs">
+      <Group justify="space-between">
+        <Title order={2} size="h4">
+          Versions
+        </Title>
+        {hasVersions && (
+          <Switch
+            label="Also those that were let go"
+            checked={pruned}
+            onChange={({ currentTarget }) => {
+              setPruned(currentTarget.checked);
+              setPage(1);
+            }}
+          />
+        )}
+      </Group>
+      <Loaded query={query} lines={3}>
+        {({ data, pagination }) =>
+          data.length === 0 ? (
+            <Text c="dimmed">
+              There are no versions yet. The next run that finds a change makes the first one, and
+              from then on every earlier state can be restored.
+            </Text>
+          ) : (
+            <>
+              <Accordion variant="contained" order={3} value={open} onChange={setOpen}>
+                {data.map((version) => (
+                  <Accordion.Item key={version.version} value={String(version.version)}>
+                    <Accordion.Control>
+                      <Summary version={version} />
+                    </Accordion.Control>
+                    <Accordion.Panel>
+                      {open === String(version.version) && (
+                        <Details path={path} version={version} />
+                      )}
+                    </Accordion.Panel>
+                  </Accordion.Item>
+                ))}
+              </Accordion>
+              <Pages
+                of={pagination}
+                onChange={(page) => {
+                  setPage(page);
+                  setOpen(null);
+                }}
+              />
+            </>
+          )
+        }
+      </Loaded>
+    </Stack>
+  );
+}
+
+function Summary({ version }: { version: Version }) {
+  const { warning, pruned_at } = version;
+  const shade = pruned_at === null ? undefined : 'dimmed';
+  return (
+    <Group justify="space-between" gap="0 var(--mantine-spacing-xs)">
+      <Group gap="xs">
+        <Text fw={600} c={shade}>
+          Version {version.version}
+        </Text>
+        <Text size="sm" c={shade}>
+          <Age of={version.created_at} />
+        </Text>
+        {warning !== null && (
+          <Badge color="orange" variant="light">
+            Warning
+          </Badge>
+        )}
+        {pruned_at !== null && (
+          <Badge color="gray" variant="light">
+            Let go
+          </Badge>
+        )}
+      </Group>
+      <Text size="sm" c="dimmed" pe="xs">
+        {countOf(version.ref_count, 'ref', 'refs')}, {formatBytes(version.new_bytes)} new
+      </Text>
+    </Group>
+  );
+}
+
+function Details({ path, version }: { path: RepositoryPath; version: Version }) {
+  const { warning, pruned_at, head_branch, run_id } = version;
+  return (
+    <Stack gap="sm">
+      {warning !== null && (
+        <Alert color="orange" title="This version differs much from the one before it">
+          <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+            {warning}
+          </Text>
+        </Alert>
+      )}
+      <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+        Made {formatTime(version.created_at)}
+        {run_id !== null && (
+          <>
+            {' '}
+            by{' '}
+            <Anchor component={Link} to={`/runs/${run_id}`} inherit underline="always">
+              run #{run_id}
+            </Anchor>
+          </>
+        )}
+        {head_branch !== null && (
+          <>
+            , default branch <bdi>{head_branch}</bdi>
+          </>
+        )}
+        . The archive had {countOf(version.files, 'file', 'files')} and{' '}
+        {formatBytes(version.size_bytes)}.
+      </Text>
+      {pruned_at === null ? (
+        <>
+          <Text size="sm">
+            Restore it on the machine of the worker, in the folder of Backup Observatory:
+          </Text>
+          <Command>{restoreCommand(path, version.version)}</Command>
+          <VersionRefs path={path} version={version.version} />
+        </>
+      ) : (
+        <Text size="sm">
+          Retention let it go <Age of={pruned_at} />, so it can no longer be restored.
+        </Text>
+      )}
+    </Stack>
+  );
+}
+
+function restoreCommand({ owner, name }: RepositoryPath, version: number): string {
+  const folder = `./${name.split('/').at(-1)}-version-${version}`;
+  return `npm run worker -- restore ${quoted(`${owner}/${name}`)} --version ${version} --to ${quoted(folder)}`;
+}
