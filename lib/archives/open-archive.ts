@@ -53,8 +53,6 @@ export interface OpenArchive {
   /** The text of another file in the archive folder; null if there is none, or if it is longer. */
   readBeside(name: string, maxBytes: number): Promise<string | null>;
   close(): Promise<void>;
-  /** Closes everything but `handle`. */
-  closeIncrements(): Promise<void>;
 }
 
 interface Candidate {
@@ -167,10 +165,7 @@ async function openCandidate(root: string, { name, resolvedBy }: Candidate) {
   }
 }
 
-type OpenBase = Omit<
-  OpenArchive,
-  'noted' | 'increments' | 'readNote' | 'readBeside' | 'close' | 'closeIncrements'
->;
+type OpenBase = Omit<OpenArchive, 'noted' | 'increments' | 'readNote' | 'readBeside' | 'close'>;
 
 /** Opens the increments that the note lists, and closes everything if that fails. */
 async function openIncrements(root: string, base: OpenBase) {
@@ -178,12 +173,9 @@ async function openIncrements(root: string, base: OpenBase) {
   const isChain = note !== null && format === 'bundle';
   const noted = isChain ? describeFiles(note, { sizeBytes, modifiedMs: modifiedAt }) : null;
   const increments: OpenIncrement[] = [];
-  const closeIncrements = async () => {
-    await Promise.all(increments.map(({ file }) => file?.handle.close()));
-  };
   const close = async () => {
-    await closeIncrements();
-    await handle.close();
+    const handles = increments.flatMap(({ file }) => file?.handle ?? []);
+    await Promise.all([handle, ...handles].map((one) => one.close()));
   };
   try {
     for (const { name: fileName, sha256, size_bytes } of noted?.increments ?? []) {
@@ -195,7 +187,7 @@ async function openIncrements(root: string, base: OpenBase) {
     await close();
     throw error;
   }
-  return { ...base, noted, increments, close, closeIncrements };
+  return { ...base, noted, increments, close };
 }
 
 function formatOf(name: string): ArchiveFormat | null {

@@ -1,4 +1,5 @@
 import { basename } from 'node:path';
+import { AppError } from '../errors.ts';
 import {
   type ArchiveAccessOptions,
   type ArchiveCall,
@@ -83,8 +84,15 @@ export interface PlainArchives {
   ): Promise<ArchivePage>;
   /** Reads one file of at most 10 MiB. */
   readFile(repository: string, path: string, call: ArchiveCall): Promise<Buffer>;
-  /** Opens the archive itself. Either `stream` is read or canceled, or `close` is called. */
-  download(repository: string, call: ArchiveCall): Promise<ArchiveDownload>;
+  /**
+   * Opens a file of the archive, by default the first. Either `stream` is read or canceled, or `close` is called.
+   * Throws NOT_FOUND for a name that is not one of its files.
+   */
+  download(
+    repository: string,
+    fileName: string | undefined,
+    call: ArchiveCall,
+  ): Promise<ArchiveDownload>;
 }
 
 /** An archive that is sent as it is. */
@@ -166,15 +174,19 @@ export function createPlainArchives(options: ArchiveAccessOptions): PlainArchive
         return bytes;
       });
     },
-    async download(repository, call) {
+    async download(repository, wanted, call) {
       const { archive } = await access.open(repository, call);
-      const { handle, sizeBytes } = archive;
-      await archive.closeIncrements();
+      const { name, handle, sizeBytes, increments } = archive;
+      const files = [{ name, file: { handle, sizeBytes } }, ...increments];
+      const found = files.find((one) => wanted === undefined || basename(one.name) === wanted);
+      const file = found?.file;
+      for (const other of files) if (other !== found) await other.file?.handle.close();
+      if (!found || !file) throw new AppError('NOT_FOUND', 'the archive has no such file');
       return {
-        fileName: basename(archive.name),
-        sizeBytes,
-        stream: () => streamFile(handle, sizeBytes),
-        close: () => handle.close(),
+        fileName: basename(found.name),
+        sizeBytes: file.sizeBytes,
+        stream: () => streamFile(file.handle, file.sizeBytes),
+        close: () => file.handle.close(),
       };
     },
   };

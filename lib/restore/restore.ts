@@ -1,6 +1,6 @@
 import { lstat, mkdir, readdir, rename, rmdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { corrupt, incomplete } from '../archives/archive-fault.ts';
+import { corrupt } from '../archives/archive-fault.ts';
 import { hashWhile } from '../archives/chain/hash-while.ts';
 import { proveHistory } from '../archives/chain/prove-history.ts';
 import { type Chain, type ChainFile, named, readChain } from '../archives/chain/read-chain.ts';
@@ -135,12 +135,10 @@ export async function restoreVersion(
 }
 
 /** The bundles that a version needs. */
-async function readNeeded(archive: OpenArchive, files: number): Promise<Chain> {
+function readNeeded(archive: OpenArchive, files: number): Promise<Chain> {
   const listed = 1 + archive.increments.length;
   if (files > listed) throw corrupt(`its note lists ${listed} of the ${files} files it needs`);
-  const chain = await readChain(archive, files);
-  if (chain.base.header.prerequisites.length === 0) return chain;
-  throw incomplete('the bundle is incremental and cannot be restored without an earlier one');
+  return readChain(archive, files);
 }
 
 interface NewRepository {
