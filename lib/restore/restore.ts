@@ -1,5 +1,7 @@
 import { lstat, mkdir, readdir, rename, rmdir } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
+import pLimit from 'p-limit';
 import { corrupt } from '../archives/archive-fault.ts';
 import { hashWhile } from '../archives/chain/hash-while.ts';
 import { proveHistory } from '../archives/chain/prove-history.ts';
@@ -37,7 +39,7 @@ export interface RestoreContext {
   environment: Environment;
   clock: Clock;
   signal: AbortSignal;
-  /** Called before each file that is unpacked. */
+  /** Called with the number of files that are unpacked. */
   onFile?(done: number, total: number): void;
 }
 
@@ -160,23 +162,40 @@ async function makeRepository(
   return { folder, gitDir: isBare ? folder : join(folder, '.git'), isBare };
 }
 
-/** Checks and unpacks each file once. */
+/** How many files are unpacked at a time. Each pack is whole, so the order does not matter. */
+const AT_ONCE = Math.min(4, availableParallelism());
+
+/** Checks and unpacks each file once. Throws the first fault in the order of the files. */
 async function unpackChain(
   workspace: Workspace,
   gitDir: string,
   { base, increments }: Chain,
   { signal, onFile }: RestoreContext,
 ): Promise<void> {
-  const files = [base, ...increments];
-  for (const [index, file] of files.entries()) {
-    onFile?.(index, files.length);
-    const check = () => hashWhile(file, signal, () => unpackFile(file, file === base));
-    await (file === base ? check() : named(file.name, check));
-  }
-
-  async function unpackFile(file: ChainFile, links: boolean): Promise<void> {
+  const limit = pLimit(AT_ONCE);
+  const total = 1 + increments.length;
+  let done = 0;
+  let isFailed = false;
+  const unpack = async (file: ChainFile) => {
+    if (isFailed) return;
     try {
-      await unpackBundle(workspace, gitDir, file, { links });
+      await hashWhile(file, signal, () => unpackFile(file));
+      onFile?.(++done, total);
+    } catch (error) {
+      isFailed = true;
+      throw error;
+    }
+  };
+  onFile?.(done, total);
+  const results = await Promise.allSettled([
+    limit(() => unpack(base)),
+    ...increments.map((file) => limit(() => named(file.name, () => unpack(file)))),
+  ]);
+  for (const result of results) if (result.status === 'rejected') throw result.reason;
+
+  async function unpackFile(file: ChainFile): Promise<void> {
+    try {
+      await unpackBundle(workspace, gitDir, file, { links: file === base });
     } catch (error) {
       throw isRejection(error) ? describeRejection(error.message) : error;
     }
