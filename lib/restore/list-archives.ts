@@ -32,7 +32,12 @@ export interface ListedVersion extends Pick<VersionEntry, 'at' | 'warning'> {
 export async function listArchives(root: string): Promise<ListedArchive[]> {
   const listed: ListedArchive[] = [];
   for (const repository of await listRepositories(root)) {
-    listed.push(await withArchive(root, repository, describe));
+    try {
+      listed.push(await withArchive(root, repository, describe));
+    } catch (error) {
+      // A folder, or a name that no archive has.
+      if (!(error instanceof AppError) || !isNoArchive(error)) throw error;
+    }
   }
   return listed;
 
@@ -67,7 +72,7 @@ export async function listRepositories(root: string): Promise<string[]> {
     const [, base] = /^(.+)\.\d+\.bundle$/.exec(name) ?? [];
     return base !== undefined && names.has(`${base}.bundle`) && !names.has(`${name}.json`);
   };
-  return [...names]
+  const repositories = [...names]
     .filter((name) => /\.(?:bundle|tar\.gz)$/.test(name) && !isIncrement(name))
     .sort()
     .flatMap((name) => {
@@ -75,6 +80,12 @@ export async function listRepositories(root: string): Promise<string[]> {
       // A bundle is found by owner and name only.
       return repository.includes('/') || name.endsWith('.tar.gz') ? [repository] : [];
     });
+  // A bundle takes precedence over a tar.gz of the same name.
+  return [...new Set(repositories)];
+}
+
+function isNoArchive({ code }: AppError): boolean {
+  return code === 'NOT_FOUND' || code === 'BAD_REQUEST';
 }
 
 async function readNames(root: string): Promise<string[]> {

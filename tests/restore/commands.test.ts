@@ -138,6 +138,16 @@ describe('without a database', () => {
     });
   });
 
+  it('versions lists nothing that is no archive, and a repository once', async () => {
+    const { stdout } = await call('versions');
+    await mkdir(join(archives.root, 'team__folder.bundle'));
+    await archives.write(`team__${'x'.repeat(201)}.bundle`, '');
+    await archives.write('nobody.bundle', '');
+    await archives.write('team__app.7.bundle', 'left by a run that was killed');
+    await archives.write('team__app.tar.gz', await makeTarball([{ name: 'a' }, 'a']));
+    expect((await call('versions')).stdout).toBe(stdout);
+  });
+
   it('versions lists those of one repository', async () => {
     const [first] = chain.note.versions;
     if (first) first.warning = 'rewritten\u001b[31m history';
