@@ -85,7 +85,7 @@ async function measureBundle(folder: string): Promise<Pair> {
   await git(folder, 'init', '--quiet', '--bare', plainGit);
   const archive = await openArchive(folder, 'team/app', null);
   const { length } = await readBundleHeader(archive.handle);
-  await archive.handle.close();
+  await archive.close();
   const plain = await timeShell(
     `sha256sum "$1" >&2 && tail -c +${length + 1} "$1" | git --git-dir="$2" index-pack --strict --stdin`,
     bundle,

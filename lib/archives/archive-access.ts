@@ -44,7 +44,7 @@ export interface ArchiveAccess {
   ): Promise<Answer>;
 }
 
-/** Each call may use all cores and up to 2 GiB of disk. */
+/** Each call may use all cores and up to 16 GiB of disk. */
 const AT_ONCE = { total: 4, perCaller: 2 };
 
 /** Opens archives below one folder. Never writes to it, and never follows links out of it. */
@@ -59,14 +59,14 @@ export function createArchiveAccess(options: ArchiveAccessOptions): ArchiveAcces
   };
   return {
     limits,
-    workspaces: createWorkspaces({ ...options, gitTimeoutMs: limits.gitTimeoutMs }),
+    workspaces: createWorkspaces({ ...options, limits }),
     open,
     async use(repository, call, work) {
       const { archive, record } = await open(repository, call);
       try {
         return await limit(call.caller ?? '', call.signal, () => work(archive, record));
       } finally {
-        await archive.handle.close();
+        await archive.close();
       }
     },
   };

@@ -21,6 +21,11 @@ export function corrupt(reason: string): ArchiveFault {
   return new ArchiveFault('CORRUPT_ARCHIVE', reason);
 }
 
+/** A file that is not the one that was recorded. */
+export function mismatch(reason: string): ArchiveFault {
+  return new ArchiveFault('CHECKSUM_MISMATCH', reason);
+}
+
 /** A bundle that lacks objects, or may lack some. */
 export function incomplete(reason: string): ArchiveFault {
   return new ArchiveFault('INCOMPLETE_HISTORY', reason);

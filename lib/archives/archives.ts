@@ -56,7 +56,7 @@ export function createArchiveReader(options: ArchiveReaderOptions): ArchiveReade
       access.use(repository, call, async (archive, record) => {
         const context = { repository, access, findRecord, call };
         const examination = await examineArchive(archive, record, context);
-        const { fault, proof, remark, truncated } = examination;
+        const { fault, proof, refs, refCount, files, remark } = examination;
         if (fault !== null) throw fault;
         return {
           repository,
@@ -67,8 +67,10 @@ export function createArchiveReader(options: ArchiveReaderOptions): ArchiveReade
           sha256_checksum: examination.sha256,
           expected_sha256: examination.expected,
           expected_by: examination.recordedBy,
-          refs: examination.refs,
-          ...(truncated ? { truncated } : {}),
+          files,
+          refs,
+          ref_count: refCount,
+          ...(refs.length < refCount ? { truncated: true as const } : {}),
           pack_verified: proof.objects === 'passed',
           integrity_status: judgeIntact(proof),
           proof,

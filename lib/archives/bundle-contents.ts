@@ -1,9 +1,10 @@
 import type { Clock } from '../clock.ts';
 import { AppError } from '../errors.ts';
 import { corrupt, incomplete } from './archive-fault.ts';
-import { type BundleHeader, readBundleHeader } from './bundle-header.ts';
+import { type Chain, readChain } from './chain/read-chain.ts';
 import { type FileContent, notAFile, notFound, tooLarge } from './file-content.ts';
 import { isRejection } from './git-workspace.ts';
+import type { ArchiveLimits } from './limits.ts';
 import {
   type ListRequest,
   listTree,
@@ -12,7 +13,7 @@ import {
   type TreeListing,
 } from './list-tree.ts';
 import type { OpenArchive } from './open-archive.ts';
-import { type Bundle, makeRepository, unpackBundle, whyNotUnpacked } from './unpack-bundle.ts';
+import { makeRepository, unpackBundle, whyNotUnpacked } from './unpack-bundle.ts';
 import type { BundleChecks } from './verify-bundle.ts';
 
 /** The first files under a prefix, and whether there are more. */
@@ -51,13 +52,15 @@ async function withTree<Result>(
   { workspaces, limits, signal }: BundleChecks,
   work: (tree: Tree) => Promise<Result>,
 ): Promise<Result> {
-  const bundle = { archive, limits, header: await readBundleHeader(archive.handle) };
-  const commit = findDefaultBranch(bundle.header);
-  throwIfUnreadable(bundle);
-  return workspaces.use(signal, async (workspace) => {
-    const gitDir = await makeRepository(workspace, bundle);
+  const chain = await readChain(archive);
+  const commit = findDefaultBranch(chain);
+  throwIfUnreadable(chain, limits);
+  return workspaces.use({ signal, sizeBytes: chain.sizeBytes }, async (workspace) => {
+    const gitDir = await makeRepository(workspace, chain);
     try {
-      await unpackBundle(workspace, gitDir, bundle, { links: false });
+      for (const file of [chain.base, ...chain.increments]) {
+        await unpackBundle(workspace, gitDir, file, { links: false });
+      }
       return await work({ git: workspace.git, gitDir, commit });
     } catch (error) {
       if (isRejection(error)) throw corrupt(`git could not read the bundle: ${error.message}`);
@@ -66,18 +69,18 @@ async function withTree<Result>(
   });
 }
 
-function throwIfUnreadable(bundle: Bundle): void {
-  const why = whyNotUnpacked(bundle);
+function throwIfUnreadable(chain: Chain, limits: ArchiveLimits): void {
+  const why = whyNotUnpacked(chain, limits);
   if (why !== null) {
     throw new AppError('PAYLOAD_TOO_LARGE', `the bundle is not unpacked because ${why}`);
   }
-  if (bundle.header.prerequisites.length > 0) {
+  if (chain.base.header.prerequisites.length > 0) {
     throw incomplete('the bundle is incremental and cannot be read without an earlier one');
   }
 }
 
 /** HEAD, else main, else master, else the first branch. */
-function findDefaultBranch({ refs }: BundleHeader): string {
+function findDefaultBranch({ refs }: Chain): string {
   const find = (searched: string) => refs.find(({ name }) => name === searched);
   const ref =
     find('HEAD') ??

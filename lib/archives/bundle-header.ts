@@ -23,8 +23,15 @@ const PACK_HEADER_BYTES = 12;
 const NO_BUNDLE = 'the file does not start like a git bundle';
 const signatures = new Set(['# v2 git bundle', '# v3 git bundle']);
 
-/** Reads the header of an open bundle. Throws ArchiveFault if it is not a bundle. */
+/** Reads the header of an open bundle with refs. Throws ArchiveFault if it is not one. */
 export async function readBundleHeader(handle: FileHandle): Promise<BundleHeader> {
+  const header = await readIncrementHeader(handle);
+  if (header.refs.length === 0) throw corrupt('the bundle has no refs');
+  return header;
+}
+
+/** Reads the header of an open bundle, which has no refs if the source had none. Throws ArchiveFault. */
+export async function readIncrementHeader(handle: FileHandle): Promise<BundleHeader> {
   const bytes = await readToBlankLine(handle);
   const [signature = '', ...lines] = bytes.toString('utf8').split('\n');
   if (!signatures.has(signature)) throw corrupt(NO_BUNDLE);
@@ -41,7 +48,6 @@ export async function readBundleHeader(handle: FileHandle): Promise<BundleHeader
     if (line.startsWith('@')) readCapability(header, line.slice(1));
     else readLine(header, line);
   }
-  if (header.refs.length === 0) throw corrupt('the bundle has no refs');
   return header;
 }
 

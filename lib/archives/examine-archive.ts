@@ -15,8 +15,9 @@ export interface Examination {
   recordedBy: Verification['expected_by'];
   proof: Proof;
   refs: Verification['refs'];
-  /** Whether there are more refs. */
-  truncated: boolean;
+  refCount: number;
+  /** How many files were read. */
+  files: number;
   /** A discrepancy of the note, if any. */
   remark: string | null;
   /** Null for an intact archive. Its message lists the outcome of each check. */
@@ -38,11 +39,15 @@ export async function examineArchive(
     const [now, note] = [await findRecord(repository, signal), await archive.readNote()];
     hash = compareHash(sha256, { record: now, note });
   }
-  const { refs, truncated } = findings;
+  const { refs, refCount } = findings;
   const { expected, recordedBy, remark } = hash;
-  const proof = { checksum: hash.checksum, ...findings.proof };
-  const facts = { sha256, expected, recordedBy, proof, refs, truncated, remark };
-  return { archive, ...facts, fault: findFault({ archive, ...facts }, findings) };
+  // Of the increments, too.
+  const checksum = findings.fault?.kind === 'CHECKSUM_MISMATCH' ? 'failed' : hash.checksum;
+  const proof = { checksum, ...findings.proof };
+  const files = 1 + archive.increments.length;
+  const facts = { sha256, expected, recordedBy, proof, refs, refCount, files, remark };
+  const fault = findFault({ archive, ...facts }, findings, hash.checksum);
+  return { archive, ...facts, fault };
 }
 
 interface ExaminationContext extends Pick<ArchiveAccessOptions, 'findRecord'> {
@@ -83,10 +88,11 @@ async function readWhole(
 function findFault(
   { archive, sha256, expected, proof, remark }: Omit<Examination, 'fault'>,
   { fault }: Findings,
+  checksum: Proof['checksum'],
 ): ArchiveFault | null {
   const checks = Object.entries(proof).map(([name, outcome]) => `${name} ${outcome}`);
   const withChecks = (reason: string) => `${archive.name}: ${reason} (${checks.join(', ')})`;
-  if (proof.checksum !== 'failed') {
+  if (checksum !== 'failed') {
     return fault && new ArchiveFault(fault.kind, withChecks(fault.reason));
   }
   const also = fault === null ? '' : `; also ${fault.kind}: ${fault.reason}`;

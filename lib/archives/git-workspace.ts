@@ -1,8 +1,10 @@
+import { statfs } from 'node:fs/promises';
 import type { Clock } from '../clock.ts';
 import type { Environment } from '../config/read.ts';
 import { AppError } from '../errors.ts';
 import { createGit, type Git, GitError } from '../git/git.ts';
 import { makeScratch, removeScratch, sweepScratch } from '../processes/scratch.ts';
+import type { ArchiveLimits } from './limits.ts';
 
 /** A scratch folder, and git restricted to it. */
 export interface Workspace {
@@ -11,25 +13,33 @@ export interface Workspace {
   folder: string;
 }
 
+/** What is done in a workspace. */
+export interface WorkspaceUse {
+  signal: AbortSignal;
+  /** How much git will unpack. */
+  sizeBytes: number;
+}
+
 export interface WorkspaceOptions {
   /** Where scratch folders are created; needs disk space for unpacked bundles. */
   scratchFolder: string;
   environment: Environment;
   clock: Clock;
-  /** Time limit of one command. */
-  gitTimeoutMs: number;
+  /** Time limit of one command, and the size for which it gets one more millisecond. */
+  limits: Pick<ArchiveLimits, 'gitTimeoutMs' | 'gitBytesPerMs'>;
+  /** What errors call the scratch folder. */
+  scratchName?: string;
+  /** Whether what git writes must survive a power failure. Default: false. */
+  isDurable?: boolean;
 }
 
 /** Provides workspaces in which bundles are unpacked. */
 export interface Workspaces {
   /**
    * Runs `work` in a workspace, which is always removed afterwards. Throws SERVICE_UNAVAILABLE if git is
-   * missing or runs out of time or disk space, or the signal's reason.
+   * missing or there is too little time or disk space, or the signal's reason.
    */
-  use<Result>(
-    signal: AbortSignal,
-    work: (workspace: Workspace) => Promise<Result>,
-  ): Promise<Result>;
+  use<Result>(use: WorkspaceUse, work: (workspace: Workspace) => Promise<Result>): Promise<Result>;
 }
 
 /** git's messages for problems of the machine, not of the archive. */
@@ -38,7 +48,8 @@ const ofTheMachine =
 
 /** Creates workspaces below `scratchFolder`, and removes those of killed processes first. */
 export function createWorkspaces(options: WorkspaceOptions): Workspaces {
-  const { scratchFolder, environment, clock, gitTimeoutMs } = options;
+  const { scratchFolder, environment, clock, limits, isDurable = false } = options;
+  const { scratchName = 'the folder for temporary files (TMPDIR)' } = options;
   let swept: Promise<unknown> | undefined;
 
   const makeFolder = async () => {
@@ -49,18 +60,19 @@ export function createWorkspaces(options: WorkspaceOptions): Workspaces {
     } catch (error) {
       // Try again with the next call: the folder may exist by then.
       swept = undefined;
-      const reason = 'the folder for temporary files (TMPDIR) is missing or cannot be written';
+      const reason = `${scratchName} is missing or cannot be written`;
       throw new AppError('SERVICE_UNAVAILABLE', reason, { cause: error });
     }
   };
 
   return {
-    async use(signal, work) {
+    async use({ signal, sizeBytes }, work) {
       const folder = await makeFolder();
       try {
-        const git = createGit(gitEnvironment(environment, folder), signal, {
+        await checkRoom(folder, scratchName, sizeBytes);
+        const git = createGit(gitEnvironment(environment, folder, isDurable), signal, {
           protocols: 'none',
-          timeoutMs: gitTimeoutMs,
+          timeoutMs: limits.gitTimeoutMs + sizeBytes / limits.gitBytesPerMs,
         });
         return await work({ git, folder });
       } catch (error) {
@@ -70,6 +82,13 @@ export function createWorkspaces(options: WorkspaceOptions): Workspaces {
       }
     },
   };
+}
+
+async function checkRoom(folder: string, name: string, sizeBytes: number): Promise<void> {
+  const { bavail, bsize } = await statfs(folder);
+  // The pack and its index.
+  if (bavail * bsize > sizeBytes * 1.2) return;
+  throw new AppError('SERVICE_UNAVAILABLE', `${name} has too little space to unpack the bundle`);
 }
 
 /** Whether git rejected the archive. */
@@ -90,7 +109,7 @@ function explain(error: unknown): unknown {
  * Only PATH of the environment: no system or user configuration, no attributes, no transports, and no
  * allocations beyond what the largest bundle may need.
  */
-function gitEnvironment(environment: Environment, folder: string): Environment {
+function gitEnvironment(environment: Environment, folder: string, isDurable: boolean): Environment {
   return {
     PATH: environment.PATH,
     SystemRoot: environment.SystemRoot,
@@ -104,8 +123,7 @@ function gitEnvironment(environment: Environment, folder: string): Environment {
     GIT_CONFIG_COUNT: '2',
     GIT_CONFIG_KEY_0: 'protocol.allow',
     GIT_CONFIG_VALUE_0: 'never',
-    // A scratch repository need not survive a power failure.
     GIT_CONFIG_KEY_1: 'core.fsync',
-    GIT_CONFIG_VALUE_1: 'none',
+    GIT_CONFIG_VALUE_1: isDurable ? 'default' : 'none',
   };
 }

@@ -1,10 +1,18 @@
-import { constants } from 'node:fs';
-import { type FileHandle, open, readdir, realpath, stat } from 'node:fs/promises';
-import { isAbsolute, join, relative, resolve, sep } from 'node:path';
+import { type FileHandle, readdir, realpath, stat } from 'node:fs/promises';
+import { dirname, isAbsolute, join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { AppError } from '../errors.ts';
 import { nullIfMissing } from '../files.ts';
 import { NoArchive } from './archive-fault.ts';
-import { type ArchiveNote, MAX_NOTE_BYTES, noteName, parseNote } from './note.ts';
+import { type OpenFile, openInside, readInside } from './chain/open-inside.ts';
+import {
+  type ArchiveNote,
+  describeFiles,
+  MAX_NOTE_BYTES,
+  type NotedFiles,
+  noteName,
+  parseNote,
+} from './note.ts';
 import type { ArchiveFormat, ResolvedBy } from './results.ts';
 
 /** What is recorded about a repository's archive; empty if unknown. */
@@ -13,7 +21,18 @@ export interface RecordedArchive {
   archive_sha256: string;
 }
 
-/** An open archive. Everything is read through one handle, so that the file cannot be swapped. */
+/** A bundle that continues an archive. */
+export interface OpenIncrement {
+  /** Its path in the archive folder. */
+  name: string;
+  /** The SHA-256 and the size in the note. */
+  sha256: string;
+  sizeBytes: number;
+  /** Null if it is missing. */
+  file: OpenFile | null;
+}
+
+/** An open archive. Each file is read through one handle, so that it cannot be swapped. */
 export interface OpenArchive {
   /** Its path in the archive folder. */
   name: string;
@@ -25,14 +44,24 @@ export interface OpenArchive {
   modifiedAt: number;
   /** Its note, read just before it was opened; null if there is none. */
   note: ArchiveNote | null;
+  /** What the note says of the files that are in place; null without a note, and for a tar.gz. */
+  noted: NotedFiles | null;
+  /** The bundles that continue it, in order. */
+  increments: readonly OpenIncrement[];
   /** Reads the note again, in case a run has replaced the archive. */
   readNote(): Promise<ArchiveNote | null>;
+  /** The text of another file in the archive folder; null if there is none, or if it is longer. */
+  readBeside(name: string, maxBytes: number): Promise<string | null>;
+  close(): Promise<void>;
 }
 
 interface Candidate {
   name: string;
   resolvedBy: ResolvedBy;
 }
+
+/** How often a chain is opened that is replaced meanwhile. */
+const MAX_ATTEMPTS = 3;
 
 /** A single path segment that is safe in a file name. */
 const part = /^(?!\.{1,2}$)[^/\\\p{Cc}]{1,200}$/u;
@@ -114,81 +143,51 @@ async function findLegacyName(root: string, name: string): Promise<string | null
 }
 
 /** Null if a candidate is missing, is not a file, is outside the root, or has an unknown format. */
-async function openCandidate(root: string, candidate: Candidate): Promise<OpenArchive | null> {
-  const { name, resolvedBy } = candidate;
+async function openCandidate(root: string, { name, resolvedBy }: Candidate) {
   const format = formatOf(name);
-  if (format === null || name.includes('\0') || isAbsolute(name)) return null;
-  const readNote = () => readNoteOf(root, name);
-  // First, because the note is written before the archive is replaced, and describes both until then.
-  const note = await readNote();
-  const file = await openFile(root, name);
-  return file && { name, format, resolvedBy, ...file, note, readNote };
+  if (format === null || isAbsolute(name)) return null;
+  const readBeside = (other: string, maxBytes: number) => readInside(root, other, maxBytes);
+  const readNote = async () => {
+    const text = await readBeside(noteName(name), MAX_NOTE_BYTES);
+    return text === null ? null : parseNote(text);
+  };
+  for (let attempt = 1; ; attempt++) {
+    // First, because the note is written before the archive is replaced, and describes both until then.
+    const note = await readNote();
+    const file = await openInside(root, name);
+    if (file === null) return null;
+    const archive = await openIncrements(root, { name, format, resolvedBy, ...file, note });
+    const isWhole = archive.increments.every((increment) => increment.file !== null);
+    if (isWhole || attempt === MAX_ATTEMPTS) return { ...archive, readNote, readBeside };
+    await archive.close();
+    // A run may have put another chain in place meanwhile. If not, an increment is missing.
+    if (isDeepStrictEqual(note, await readNote())) attempt = MAX_ATTEMPTS - 1;
+  }
 }
 
-/** Opens a file inside the root; null if it is missing, is not a file, or is outside the root. */
-async function openFile(
-  root: string,
-  name: string,
-): Promise<Pick<OpenArchive, 'handle' | 'sizeBytes' | 'modifiedAt'> | null> {
-  if (!isInside(root, resolve(root, name))) return null;
-  const path = await findInside(root, join(root, name));
-  if (path === null) return null;
-  // O_NONBLOCK: do not wait for a writer if it is a pipe.
-  const handle = await nullIfMissing(open(path, constants.O_RDONLY | constants.O_NONBLOCK));
-  if (handle === null) return null;
+type OpenBase = Omit<OpenArchive, 'noted' | 'increments' | 'readNote' | 'readBeside' | 'close'>;
+
+/** Opens the increments that the note lists, and closes everything if that fails. */
+async function openIncrements(root: string, base: OpenBase) {
+  const { name, handle, sizeBytes, modifiedAt, note, format } = base;
+  const isChain = note !== null && format === 'bundle';
+  const noted = isChain ? describeFiles(note, { sizeBytes, modifiedMs: modifiedAt }) : null;
+  const increments: OpenIncrement[] = [];
+  const close = async () => {
+    const handles = increments.flatMap(({ file }) => file?.handle ?? []);
+    await Promise.all([handle, ...handles].map((one) => one.close()));
+  };
   try {
-    const opened = await handle.stat({ bigint: true });
-    if (opened.isFile() && (await isStillInside(root, path, opened))) {
-      return { handle, sizeBytes: Number(opened.size), modifiedAt: Number(opened.mtimeMs) };
+    for (const { name: fileName, sha256, size_bytes } of noted?.increments ?? []) {
+      const path = join(dirname(name), fileName);
+      const file = await openInside(root, path);
+      increments.push({ name: path, sha256, sizeBytes: size_bytes, file });
     }
   } catch (error) {
-    await handle.close();
+    await close();
     throw error;
   }
-  await handle.close();
-  return null;
-}
-
-/** The note of an archive; null if there is no valid one. */
-async function readNoteOf(root: string, archive: string): Promise<ArchiveNote | null> {
-  const file = await openFile(root, noteName(archive));
-  if (file === null) return null;
-  try {
-    // Not by its size, which may change.
-    const { buffer, bytesRead } = await file.handle.read(Buffer.alloc(MAX_NOTE_BYTES + 1));
-    return bytesRead > MAX_NOTE_BYTES ? null : parseNote(buffer.toString('utf8', 0, bytesRead));
-  } finally {
-    await file.handle.close();
-  }
-}
-
-/** Whether the path still leads to the open file, and no link was inserted after the first check. */
-async function isStillInside(
-  root: string,
-  path: string,
-  opened: { dev: bigint; ino: bigint },
-): Promise<boolean> {
-  const now = await findInside(root, path);
-  const found = now === null ? null : await nullIfMissing(stat(now, { bigint: true }));
-  return found !== null && found.dev === opened.dev && found.ino === opened.ino;
-}
-
-/** The path without links; null if it is missing or leads out of the root. */
-async function findInside(root: string, path: string): Promise<string | null> {
-  try {
-    const real = await realpath(path);
-    return isInside(root, real) ? real : null;
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    // Circular links, a file in place of a folder, or an invalid name.
-    if (['ENOENT', 'ELOOP', 'ENOTDIR', 'ENAMETOOLONG'].includes(code ?? '')) return null;
-    throw error;
-  }
-}
-
-function isInside(root: string, path: string): boolean {
-  const way = relative(root, path);
-  return way !== '' && way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way);
+  return { ...base, noted, increments, close };
 }
 
 function formatOf(name: string): ArchiveFormat | null {

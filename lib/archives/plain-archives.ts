@@ -1,4 +1,5 @@
 import { basename } from 'node:path';
+import { AppError } from '../errors.ts';
 import {
   type ArchiveAccessOptions,
   type ArchiveCall,
@@ -6,7 +7,7 @@ import {
 } from './archive-access.ts';
 import { ArchiveFault, type FaultKind } from './archive-fault.ts';
 import { extractFromBundle, listBundle } from './bundle-contents.ts';
-import { readBundleHeader } from './bundle-header.ts';
+import { readChain } from './chain/read-chain.ts';
 import { examineArchive, judgeIntact } from './examine-archive.ts';
 import { checkFilePath } from './file-content.ts';
 import { streamFile } from './file-stream.ts';
@@ -14,9 +15,7 @@ import type { OpenArchive } from './open-archive.ts';
 import { readRecordedHash } from './recorded-hash.ts';
 import type { ArchiveEntry, Verification } from './results.ts';
 import { extractFromTarball, listTarball } from './tarball-contents.ts';
-
-/** How many refs of an archive are listed. */
-const MAX_LISTED_REFS = 100;
+import { MAX_LISTED_REFS } from './verify-bundle.ts';
 
 /** What is known about an archive without reading all of it. */
 export interface ArchiveFacts
@@ -28,17 +27,27 @@ export interface ArchiveFacts
   modified_at: string;
   recorded_sha256: string | null;
   recorded_by: Verification['expected_by'];
-  /** What the header of a bundle says; null for a tar.gz, and if it cannot be read. */
+  /** Its files, each after the one that it continues. */
+  files: ArchiveFile[];
+  /** What the headers of its bundles say; null for a tar.gz, and if one cannot be read. */
   bundle: {
     object_format: string;
     objects: number;
-    /** Whether it is complete by its header: neither incremental nor without some objects. */
+    /** Whether it is complete by its headers: it needs no earlier bundle and leaves no objects out. */
     complete: boolean;
     ref_count: number;
     refs: { name: string; id: string }[];
   } | null;
-  /** Why the header cannot be read. */
+  /** Why a header cannot be read. */
   fault: string | null;
+}
+
+/** A file of an archive. */
+export interface ArchiveFile {
+  name: string;
+  size_bytes: number;
+  /** As it is recorded; null if it is not. */
+  sha256: string | null;
 }
 
 /** The outcome of a whole check, also of a damaged archive. */
@@ -75,8 +84,15 @@ export interface PlainArchives {
   ): Promise<ArchivePage>;
   /** Reads one file of at most 10 MiB. */
   readFile(repository: string, path: string, call: ArchiveCall): Promise<Buffer>;
-  /** Opens the archive itself. Either `stream` is read or canceled, or `close` is called. */
-  download(repository: string, call: ArchiveCall): Promise<ArchiveDownload>;
+  /**
+   * Opens a file of the archive, by default the first. Either `stream` is read or canceled, or `close` is called.
+   * Throws NOT_FOUND for a name that is not one of its files.
+   */
+  download(
+    repository: string,
+    fileName: string | undefined,
+    call: ArchiveCall,
+  ): Promise<ArchiveDownload>;
 }
 
 /** An archive that is sent as it is. */
@@ -108,17 +124,18 @@ export function createPlainArchives(options: ArchiveAccessOptions): PlainArchive
           modified_at: new Date(archive.modifiedAt).toISOString(),
           recorded_sha256: expected,
           recorded_by: recordedBy,
-          ...(await describeHeader(archive)),
+          files: listFiles(archive, expected),
+          ...(await describeHeaders(archive)),
         };
       } finally {
-        await archive.handle.close();
+        await archive.close();
       }
     },
     check: (repository, call) =>
       access.use(repository, call, async (archive, record) => {
         const context = { repository, access, findRecord, call };
         const found = await examineArchive(archive, record, context);
-        const { fault, proof, refs } = found;
+        const { fault, proof, refs, refCount, files } = found;
         return {
           repository,
           archive: archive.name,
@@ -128,8 +145,10 @@ export function createPlainArchives(options: ArchiveAccessOptions): PlainArchive
           sha256_checksum: found.sha256,
           expected_sha256: found.expected,
           expected_by: found.recordedBy,
-          refs: refs.slice(0, MAX_LISTED_REFS),
-          truncated: found.truncated || refs.length > MAX_LISTED_REFS,
+          files,
+          refs,
+          ref_count: refCount,
+          truncated: refs.length < refCount,
           pack_verified: proof.objects === 'passed',
           integrity_status: fault?.kind ?? judgeIntact(proof),
           proof,
@@ -155,30 +174,49 @@ export function createPlainArchives(options: ArchiveAccessOptions): PlainArchive
         return bytes;
       });
     },
-    async download(repository, call) {
+    async download(repository, wanted, call) {
       const { archive } = await access.open(repository, call);
-      const { handle, sizeBytes } = archive;
+      const { name, handle, sizeBytes, increments } = archive;
+      const files = [{ name, file: { handle, sizeBytes } }, ...increments];
+      const found = files.find((one) => wanted === undefined || basename(one.name) === wanted);
+      const file = found?.file;
+      for (const other of files) if (other !== found) await other.file?.handle.close();
+      if (!found || !file) throw new AppError('NOT_FOUND', 'the archive has no such file');
       return {
-        fileName: basename(archive.name),
-        sizeBytes,
-        stream: () => streamFile(handle, sizeBytes),
-        close: () => handle.close(),
+        fileName: basename(found.name),
+        sizeBytes: file.sizeBytes,
+        stream: () => streamFile(file.handle, file.sizeBytes),
+        close: () => file.handle.close(),
       };
     },
   };
 }
 
-async function describeHeader({
-  format,
-  handle,
-}: OpenArchive): Promise<Pick<ArchiveFacts, 'bundle' | 'fault'>> {
-  if (format !== 'bundle') return { bundle: null, fault: null };
+function listFiles(
+  { name, sizeBytes, increments }: OpenArchive,
+  sha256: string | null,
+): ArchiveFile[] {
+  return [
+    { name: basename(name), size_bytes: sizeBytes, sha256 },
+    ...increments.map((increment) => ({
+      name: basename(increment.name),
+      size_bytes: increment.sizeBytes,
+      sha256: increment.sha256,
+    })),
+  ];
+}
+
+async function describeHeaders(
+  archive: OpenArchive,
+): Promise<Pick<ArchiveFacts, 'bundle' | 'fault'>> {
+  if (archive.format !== 'bundle') return { bundle: null, fault: null };
   try {
-    const { objectFormat, objects, prerequisites, filter, refs } = await readBundleHeader(handle);
+    const { base, increments, objects, refs } = await readChain(archive);
+    const isWhole = [base, ...increments].every(({ header }) => header.filter === null);
     const bundle = {
-      object_format: objectFormat,
+      object_format: base.header.objectFormat,
       objects,
-      complete: prerequisites.length === 0 && filter === null,
+      complete: base.header.prerequisites.length === 0 && isWhole,
       ref_count: refs.length,
       refs: refs.slice(0, MAX_LISTED_REFS),
     };

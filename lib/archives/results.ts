@@ -18,7 +18,7 @@ export type CheckOutcome = 'passed' | 'failed' | 'not_recorded' | 'not_applicabl
 
 /** The outcome of each check of an archive. */
 export interface Proof {
-  /** The file's SHA-256 is the recorded one. */
+  /** The SHA-256 of every file is the recorded one. */
   checksum: CheckOutcome;
   /** The bundle's header, or every header of the tar.gz, is readable. */
   header: CheckOutcome;
@@ -49,8 +49,11 @@ export interface Verification {
   /** Null if none is recorded. */
   expected_sha256: string | null;
   expected_by: RecordedBy | null;
-  /** In the bundle's order, as many as fit a response; none for a tar.gz. */
+  /** How many files it has: more than one if increments continue it. All were checked. */
+  files: number;
+  /** In the order of the newest bundle, at most 100; none for a tar.gz. */
   refs: ArchivedRef[];
+  ref_count: number;
   /** Only if refs were left out. */
   truncated?: true;
   /** Whether git unpacked the pack and checked all its objects. False for a tar.gz. */

@@ -2,22 +2,34 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { GitError } from '../git/git.ts';
 import { ArchiveFault, corrupt, incomplete } from './archive-fault.ts';
-import { readBundleHeader } from './bundle-header.ts';
+import type { BundleHeader } from './bundle-header.ts';
+import { checkHash, hashWhile } from './chain/hash-while.ts';
+import { proveHistory } from './chain/prove-history.ts';
+import { type Chain, type ChainFile, named, readChain } from './chain/read-chain.ts';
+import { readTips } from './chain/read-tips.ts';
 import { hashFile } from './file-hash.ts';
 import { isRejection, type Workspace, type Workspaces } from './git-workspace.ts';
 import type { ArchiveLimits } from './limits.ts';
 import type { OpenArchive } from './open-archive.ts';
 import type { ArchivedRef, Proof } from './results.ts';
-import { type Bundle, makeRepository, unpackBundle, whyNotUnpacked } from './unpack-bundle.ts';
+import {
+  describeRejection,
+  makeRepository,
+  unpackBundle,
+  whyNotUnpacked,
+} from './unpack-bundle.ts';
 
-/** The results of verifying an archive, except its checksum. */
+/** How many refs of an archive are listed. */
+export const MAX_LISTED_REFS = 100;
+
+/** The results of verifying an archive, except the checksum of its first file. */
 export interface Findings {
   proof: Omit<Proof, 'checksum'>;
   /** Null if the archive is intact. */
   fault: ArchiveFault | null;
+  /** At most 100. */
   refs: ArchivedRef[];
-  /** Whether there are more refs than listed. */
-  truncated: boolean;
+  refCount: number;
 }
 
 export interface BundleChecks {
@@ -29,7 +41,9 @@ export interface BundleChecks {
 /**
  * Verifies a bundle: its header, also with `git bundle verify` (which accepts a damaged pack and a shallow
  * history); then the pack, by unpacking it with git and checking all objects and the links between them; then
- * that its refs point to objects of the pack. Throws only errors that are not caused by the bundle.
+ * that its refs point to objects of the pack. Does the same with the increments that continue it, hashes them, and
+ * checks that every version has its manifest and all its objects. Throws only errors that are not caused by the
+ * archive.
  */
 export function verifyBundle(archive: OpenArchive, checks: BundleChecks): Promise<Findings> {
   return collectFindings('not_checked', (findings) => runChecks(findings, archive, checks));
@@ -49,7 +63,7 @@ export async function collectFindings(
     },
     fault: null,
     refs: [],
-    truncated: false,
+    refCount: 0,
   };
   try {
     await check(findings);
@@ -63,36 +77,54 @@ export async function collectFindings(
 async function runChecks(findings: Findings, archive: OpenArchive, checks: BundleChecks) {
   const { workspaces, limits, signal } = checks;
   const { proof } = findings;
-  const bundle = { archive, limits, header: await readBundleHeader(archive.handle) };
-  const known = whyNotComplete(bundle);
+  const chain = await readChain(archive);
+  const { base, increments, sizeBytes } = chain;
+  const known = whyNotComplete(chain, limits);
   if (known !== null) {
     proof.header = 'passed';
-    await checkPackChecksum(findings, bundle, signal);
+    await checkPackChecksum(findings, base, signal);
+    for (const file of increments) await named(file.name, () => checkHash(file, signal));
     // A bundle that is merely too large may have a complete history.
-    if (whyNotUnpacked(bundle) === null) proof.history = 'failed';
+    if (whyNotUnpacked(chain, limits) === null) proof.history = 'failed';
     throw incomplete(known);
   }
-  await workspaces.use(signal, async (workspace) => {
-    const gitDir = await makeRepository(workspace, bundle);
-    await checkHeader(workspace, gitDir, bundle);
+  // Now, because a run may prune versions meanwhile. A fault is reported once the objects are checked.
+  const [tips] = await Promise.allSettled([readTips(archive, signal)]);
+  await workspaces.use({ signal, sizeBytes }, async (workspace) => {
+    const gitDir = await makeRepository(workspace, chain);
+    await checkHeader(workspace, gitDir, base);
     proof.header = 'passed';
-    await checkPack(findings, workspace, gitDir, bundle, signal);
+    await checkPack(findings, workspace, { gitDir, file: base, links: true }, signal);
     proof.history = 'failed';
-    const refs = await readRefs(workspace, gitDir, bundle);
+    await readRefs(workspace, gitDir, base.header.refs);
+    for (const file of increments) {
+      const check = () => checkPack(findings, workspace, { gitDir, file, links: false }, signal);
+      await named(file.name, () => hashWhile(file, signal, check));
+    }
+    if (tips.status === 'rejected') throw tips.reason;
+    const idsOf = (refs: BundleHeader['refs']) => refs.map(({ id }) => id);
+    const ids = new Set([...idsOf(chain.refs), ...tips.value]);
+    await proveHistory(workspace, gitDir, { tips: ids, proven: idsOf(base.header.refs) });
+    const listed = await readRefs(workspace, gitDir, chain.refs.slice(0, MAX_LISTED_REFS));
     proof.history = 'passed';
-    findings.refs = takeListed(refs, limits.listedCharacters);
-    findings.truncated = refs.length > findings.refs.length;
+    findings.refs = takeListed(listed, limits.listedCharacters);
+    findings.refCount = chain.refs.length;
   });
 }
 
-/** Why the history is incomplete according to the header, or cannot be checked; null if neither. */
-function whyNotComplete(bundle: Bundle): string | null {
-  const { prerequisites, filter } = bundle.header;
+/** Why the history is incomplete according to the headers, or cannot be checked; null if neither. */
+function whyNotComplete(chain: Chain, limits: ArchiveLimits): string | null {
+  const { base, increments } = chain;
+  const { prerequisites } = base.header;
   if (prerequisites.length > 0) {
     return `the bundle is incremental: it needs commits that it does not contain, the first ${prerequisites[0]}`;
   }
-  if (filter !== null) return 'the bundle was created with a filter that excluded objects';
-  const why = whyNotUnpacked(bundle);
+  const filtered = [base, ...increments].find(({ header }) => header.filter !== null);
+  if (filtered !== undefined) {
+    const which = filtered === base ? 'the bundle' : filtered.name;
+    return `${which} was created with a filter that excluded objects`;
+  }
+  const why = whyNotUnpacked(chain, limits);
   if (why === null) return null;
   return `the bundle was not unpacked because ${why}, so neither its objects nor its history were verified; this is not a sign of damage`;
 }
@@ -100,12 +132,12 @@ function whyNotComplete(bundle: Bundle): string | null {
 async function checkHeader(
   { git, folder }: Workspace,
   gitDir: string,
-  { archive, header }: Bundle,
+  { handle, header }: ChainFile,
 ): Promise<void> {
   // A copy of the header, which is all that git reads here: by now, the archive's name may belong to another
   // file.
   const copy = join(folder, 'header.bundle');
-  const { buffer } = await archive.handle.read(Buffer.alloc(header.length), 0, header.length, 0);
+  const { buffer } = await handle.read(Buffer.alloc(header.length), 0, header.length, 0);
   await writeFile(copy, buffer);
   try {
     await git.read([`--git-dir=${gitDir}`, 'bundle', 'verify', '--quiet', copy]);
@@ -118,17 +150,16 @@ async function checkHeader(
 async function checkPack(
   findings: Findings,
   workspace: Workspace,
-  gitDir: string,
-  bundle: Bundle,
+  { gitDir, file, links }: { gitDir: string; file: ChainFile; links: boolean },
   signal: AbortSignal,
 ): Promise<void> {
   const { proof } = findings;
   try {
-    await unpackBundle(workspace, gitDir, bundle, { links: true });
+    await unpackBundle(workspace, gitDir, file, { links });
   } catch (error) {
     if (!(error instanceof GitError)) throw error;
     // Even if git ran out of time or memory, since damaged bytes can be the cause.
-    await checkPackChecksum(findings, bundle, signal);
+    await checkPackChecksum(findings, file, signal);
     if (!isRejection(error)) throw error;
     const fault = describeRejection(error.message);
     proof.objects = fault.kind === 'CORRUPT_ARCHIVE' ? 'failed' : 'passed';
@@ -142,14 +173,14 @@ async function checkPack(
 /** For a pack that git did not read completely. Throws if its checksum does not match. */
 async function checkPackChecksum(
   { proof }: Findings,
-  { archive, header }: Bundle,
+  { handle, sizeBytes, header }: ChainFile,
   signal: AbortSignal,
 ): Promise<void> {
   const { objectFormat, length } = header;
   const trailer = Buffer.alloc(objectFormat === 'sha1' ? 20 : 32);
-  const end = archive.sizeBytes - trailer.length;
-  await archive.handle.read(trailer, 0, trailer.length, Math.max(end, 0));
-  const computed = await hashFile(archive.handle, objectFormat, { start: length, end, signal });
+  const end = sizeBytes - trailer.length;
+  await handle.read(trailer, 0, trailer.length, Math.max(end, 0));
+  const computed = await hashFile(handle, objectFormat, { start: length, end, signal });
   proof.pack_checksum = computed.equals(trailer) ? 'passed' : 'failed';
   if (proof.pack_checksum === 'failed') {
     throw corrupt('the pack does not match its checksum: it was changed or truncated');
@@ -167,27 +198,16 @@ function takeListed(refs: ArchivedRef[], max: number): ArchivedRef[] {
   return end === -1 ? refs : refs.slice(0, end);
 }
 
-function describeRejection(message: string): ArchiveFault {
-  // A link to a missing object, or a delta against one.
-  const missing = /did not receive expected object ([0-9a-f]+)/.exec(message);
-  if (missing)
-    return incomplete(`the bundle does not contain the object ${missing[1]}, which it needs`);
-  if (/unresolved deltas?/.test(message)) {
-    return incomplete('the bundle contains deltas against objects that it does not contain');
-  }
-  return corrupt(`git could not read the pack: ${message}`);
-}
-
-/** The bundle's refs with their commits. Throws INCOMPLETE_HISTORY if one points to a missing object. */
+/** Refs with their commits. Throws INCOMPLETE_HISTORY if one points to a missing object. */
 async function readRefs(
   { git }: Workspace,
   gitDir: string,
-  { header }: Bundle,
+  refs: BundleHeader['refs'],
 ): Promise<ArchivedRef[]> {
-  const queries = header.refs.map(({ id }) => `${id}^{}\n`).join('');
+  const queries = refs.map(({ id }) => `${id}^{}\n`).join('');
   const args = [`--git-dir=${gitDir}`, 'cat-file', '--batch-check=%(objectname)', '--buffer'];
   const commits = (await git.read(args, { stdin: queries })).split('\n');
-  return header.refs.map(({ name, id }, index) => {
+  return refs.map(({ name, id }, index) => {
     const commit = commits[index] ?? '';
     if (!/^[0-9a-f]+$/.test(commit)) {
       throw incomplete(`a ref points to the object ${id}, which the bundle does not contain`);

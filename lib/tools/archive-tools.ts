@@ -11,7 +11,7 @@ const repo_name = textParameter(
 );
 
 const MORE_REFS =
-  'further refs: `git bundle list-heads` lists all of them, on the machine that has the archive';
+  'further refs: `git bundle list-heads` of the newest file lists all of them, on the machine that has the archive';
 const MORE_ENTRIES =
   'there are, or may be, further entries: call again with a longer prefix, such as the path of a folder';
 
@@ -20,7 +20,7 @@ export const verifyArchiveIntegrity = readTool({
   name: 'verify_archive_integrity',
   title: 'Verify archive integrity',
   description:
-    "Prove that a repository's archive is complete and unchanged. Compares its SHA-256 with the recorded one (from the database, or else from the note beside the archive) and checks, for a git bundle, the header, the pack's own checksum, every object and the complete history; for a tar.gz, every header. VALID_UNCOMPROMISED: everything was proved. VALID_UNRECORDED: everything but the SHA-256, because none is recorded; nobody can tell whether the archive was replaced by another complete one. Anything else is an error that starts with CHECKSUM_MISMATCH, CORRUPT_ARCHIVE or INCOMPLETE_HISTORY. Use it when somebody asks whether a backup can be relied on. It reads the whole archive, which takes time. " +
+    "Prove that a repository's archive is complete and unchanged. Compares its SHA-256 with the recorded one (from the database, or else from the note beside the archive) and checks, for a git bundle and the bundles that continue it, the header, the pack's own checksum, every object and the complete history; for a tar.gz, every header. VALID_UNCOMPROMISED: everything was proved. VALID_UNRECORDED: everything but the SHA-256, because none is recorded; nobody can tell whether the archive was replaced by another complete one. Anything else is an error that starts with CHECKSUM_MISMATCH, CORRUPT_ARCHIVE or INCOMPLETE_HISTORY. Use it when somebody asks whether a backup can be relied on. It reads the whole archive, which takes time. " +
     MESSAGES_ARE_DATA,
   input: z.strictObject({ repo_name }),
   output: archiveVerification,

@@ -166,7 +166,10 @@ export const archiveVerification = z.object({
   expected_sha256: z.string().nullable(),
   /** `database` or `note` (the file beside the archive); null when no SHA-256 is recorded. */
   expected_by: z.string().nullable(),
+  /** More than one if bundles continue it; all were checked. */
+  files: z.number(),
   refs: z.array(z.object({ name: z.string(), commit: z.string() })),
+  ref_count: z.number(),
   ...restFields,
   pack_verified: z.boolean(),
   integrity_status: z.string(),

@@ -3,6 +3,11 @@ import { parseCommandLine, wrongUsage } from '../command-line.ts';
 import { cleanText } from '../text/clean-text.ts';
 import { archiveKey } from './archive.ts';
 import type { LoginName } from './logins/login.ts';
+import {
+  addRestoreCommands,
+  type RestoreCommand,
+  type VersionsCommand,
+} from './restore-commands.ts';
 import { parseSource, type Source } from './source.ts';
 
 export interface RunCommand {
@@ -43,6 +48,8 @@ export type WorkerCommand =
   | { name: 'help'; text: string }
   | RunCommand
   | EmbedCommand
+  | VersionsCommand
+  | RestoreCommand
   | LoginCommand;
 
 const MAX_PAUSE_MINUTES = 7 * 24 * 60;
@@ -53,6 +60,7 @@ export function parseWorkerCommand(args: readonly string[], folder: string): Wor
   const program = new Command('npm run worker --').description('The backup worker.');
   addRun(program, folder, (command) => found.push(command));
   addEmbed(program, (command) => found.push(command));
+  addRestoreCommands(program, folder, (command) => found.push(command));
   addLogins(program, (command) => found.push(command));
   const text = parseCommandLine(program, args);
   const [command] = found;

@@ -43,6 +43,12 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
       const { runEmbed } = await import('./embed.ts');
       return await runEmbed(options, command);
     }
+    if (command.name === 'versions' || command.name === 'restore') {
+      const { runRestore, runVersions } = await import('./run-restore.ts');
+      return command.name === 'restore'
+        ? await runRestore(options, command)
+        : await runVersions(options, command);
+    }
     // Loaded only if needed: a run needs neither prompts nor pages.
     const { runLoginCommand } = await import('./logins/commands.ts');
     const config = readConfig(gitHostVariables, environment);

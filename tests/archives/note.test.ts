@@ -51,8 +51,8 @@ describe('without a record in the database', () => {
     ['its SHA-256 is none', () => writeNote({ archive_sha256: 'AB'.repeat(32) })],
     ['the note is a folder', () => mkdir(join(archives.root, `${NAME}.json`))],
     [
-      'the note is longer than a mebibyte',
-      () => writeNote({ archive_sha256: archived, more: 'x'.repeat(2 ** 20) }),
+      'the note is longer than four mebibytes',
+      () => writeNote({ archive_sha256: archived, more: 'x'.repeat(2 ** 22) }),
     ],
     [
       'the note is a link that leads out of the folder',

@@ -23,7 +23,7 @@ async function resolve(repository: string, record: Partial<RecordedArchive> | nu
   const recorded = record && { archive_key: '', archive_sha256: '', ...record };
   try {
     const archive = await openArchive(archives.root, repository, recorded);
-    await archive.handle.close();
+    await archive.close();
     return [archive.name, archive.resolvedBy];
   } catch (error) {
     return (error as Error).message;

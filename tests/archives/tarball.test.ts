@@ -55,7 +55,9 @@ it('verifies an intact tar.gz by its SHA-256 and its headers', async () => {
     sha256_checksum: sha256(bytes),
     expected_sha256: sha256(bytes),
     expected_by: 'database',
+    files: 1,
     refs: [],
+    ref_count: 0,
     pack_verified: false,
     integrity_status: 'VALID_UNCOMPROMISED',
     proof: {

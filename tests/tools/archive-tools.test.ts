@@ -55,10 +55,12 @@ describe('the archive tools', () => {
       sha256_checksum: sha256(bytes),
       expected_sha256: sha256(bytes),
       expected_by: 'database',
+      files: 1,
       refs: [
         { name: 'refs/heads/main', commit },
         { name: 'HEAD', commit },
       ],
+      ref_count: 2,
       pack_verified: true,
       integrity_status: 'VALID_UNCOMPROMISED',
       proof: {

@@ -145,12 +145,22 @@ export const archivesEndpoints: readonly Endpoint<BackupsDeps>[] = [
       method: 'get',
       path: `${BASE}/bundle`,
       summary: 'Download the archive of a repository',
-      description: 'git clones a bundle as it is.',
-      responses: { 200: download('The archive.'), ...missing },
+      description: 'git clones a bundle as it is, and fetches the bundles that continue it.',
+      query: z.object({
+        file: z
+          .string('must be given once')
+          .max(255)
+          .optional()
+          .meta({ description: 'The name of one of its `files`. Default: the first.' }),
+      }),
+      responses: {
+        200: download('The archive.'),
+        404: failed('There is no archive of this repository, or it has no such file.'),
+      },
     },
-    async ({ params }, deps: BackupsDeps, c) => {
-      const opened = await ask(deps, c, params, (archives, ...asked) =>
-        archives.download(...asked),
+    async ({ params, query }, deps: BackupsDeps, c) => {
+      const opened = await ask(deps, c, params, (archives, repository, call) =>
+        archives.download(repository, query.file, call),
       );
       const headers = downloadHeaders(opened.fileName, opened.sizeBytes);
       if (c.req.method !== 'HEAD') return c.body(opened.stream(), 200, headers);

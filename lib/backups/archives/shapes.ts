@@ -26,27 +26,38 @@ export const archiveFacts = z
     modified_at: z.iso.datetime(),
     recorded_sha256: hash.nullable(),
     recorded_by: recordedBy,
+    files: z
+      .array(
+        z.object({
+          name: z.string(),
+          size_bytes: z.int(),
+          sha256: hash.nullable().meta({ description: 'As recorded; null if it is not.' }),
+        }),
+      )
+      .meta({ description: 'The archive, then the bundles that continue it, in order.' }),
     bundle: z
       .object({
         object_format: z.string().meta({ description: 'sha1 or sha256.' }),
         objects: z
           .int()
-          .meta({ description: 'The number of objects that the pack claims to have.' }),
+          .meta({ description: 'The number of objects that the packs claim to have.' }),
         complete: z.boolean().meta({
           description:
-            'Whether it needs no earlier bundle and leaves no objects out, by its header.',
+            'Whether it needs no earlier bundle and leaves no objects out, by its headers.',
         }),
         ref_count: z.int(),
         refs: z
           .array(z.object({ name: z.string(), id: z.string() }))
           .max(100)
           .meta({
-            description: 'The first 100, in the order of the bundle; an id may be a tag’s.',
+            description: 'The first 100, in the order of the newest bundle; an id may be a tag’s.',
           }),
       })
       .nullable()
-      .meta({ description: 'The header of a bundle; null for a tar.gz, or if it cannot be read.' }),
-    fault: z.string().nullable().meta({ description: 'Why the header cannot be read.' }),
+      .meta({
+        description: 'The headers of its bundles; null for a tar.gz, or if one cannot be read.',
+      }),
+    fault: z.string().nullable().meta({ description: 'Why a header cannot be read.' }),
   })
   .meta({ id: 'Archive' });
 
@@ -59,7 +70,11 @@ export const archiveCheck = z
     sha256_checksum: hash,
     expected_sha256: hash.nullable(),
     expected_by: recordedBy,
+    files: z.int().meta({
+      description: 'How many files it has: more than one if bundles continue it. All were checked.',
+    }),
     refs: z.array(z.object({ name: z.string(), commit: z.string() })).max(100),
+    ref_count: z.int(),
     truncated: z.boolean().meta({ description: 'Whether there are more refs.' }),
     pack_verified: z.boolean(),
     integrity_status: z

@@ -13,6 +13,7 @@ import {
   makeTarball,
   sha256,
 } from '../../support/archives.ts';
+import { createChain } from '../../support/chains.ts';
 import { waitFor } from '../../support/chat.ts';
 import { type Client, createClient } from '../../support/client.ts';
 import { createPostgres, silentLog, type TestDatabase } from '../../support/databases.ts';
@@ -78,6 +79,7 @@ describe('GET …/archive', () => {
         modified_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
         recorded_sha256: sha256(bytes),
         recorded_by: 'database',
+        files: [{ name: 'local__app.bundle', size_bytes: bytes.length, sha256: sha256(bytes) }],
         bundle: {
           object_format: 'sha1',
           objects: expect.any(Number),
@@ -101,7 +103,7 @@ describe('GET …/archive', () => {
     const { body } = await client.get(at('', 'owner/many'));
     const { bundle } = body as { bundle: { refs: unknown[]; ref_count: number } };
     expect([bundle.refs.length, bundle.ref_count]).toEqual([100, 122]);
-    expect((await verify('owner/many')).body).toMatchObject({ truncated: true });
+    expect((await verify('owner/many')).body).toMatchObject({ truncated: true, ref_count: 122 });
   });
 
   it('knows nothing of the inside of a tar.gz', async () => {
@@ -403,6 +405,51 @@ describe('GET …/archive/bundle', () => {
     expect(closed).toEqual([true]);
   });
 
+  it('sends each file of an archive that others continue', async () => {
+    const app = await folder.repository('chain');
+    const chain = createChain(folder.root, 'owner__chain.bundle', app);
+    for (const text of ['one', 'two', 'three']) {
+      await app.commit({ 'a.txt': text });
+      await chain.version();
+    }
+    const { body } = await client.get(at('', 'owner/chain'));
+    const { files, bundle } = body as {
+      files: { name: string; size_bytes: number; sha256: string }[];
+      bundle: { refs: unknown; complete: boolean };
+    };
+    expect(files.map(({ name }) => name)).toEqual([
+      'owner__chain.bundle',
+      'owner__chain.1.bundle',
+      'owner__chain.2.bundle',
+    ]);
+    const head = await app.git('rev-parse', 'main');
+    expect(bundle).toMatchObject({
+      complete: true,
+      refs: [
+        { name: 'refs/heads/main', id: head },
+        { name: 'HEAD', id: head },
+      ],
+    });
+    for (const { name, size_bytes, sha256: digest } of files) {
+      const { bytes } = await client.get(at(`/bundle?file=${name}`, 'owner/chain'));
+      expect([bytes.length, sha256(bytes)]).toEqual([size_bytes, digest]);
+    }
+    expect(sha256((await client.get(at('/bundle', 'owner/chain'))).bytes)).toBe(files[0]?.sha256);
+    expect((await verify('owner/chain')).body).toMatchObject({
+      files: 3,
+      integrity_status: 'VALID_UNCOMPROMISED',
+    });
+    for (const name of [
+      'owner__chain.3.bundle',
+      'owner__chain.bundle.json',
+      '../x',
+      'owner__tar.tar.gz',
+    ]) {
+      const asked = at(`/bundle?file=${encodeURIComponent(name)}`, 'owner/chain');
+      expect([name, (await client.get(asked)).status]).toEqual([name, 404]);
+    }
+  });
+
   it('closes the file when the client leaves', async () => {
     await folder.write('owner__long.bundle', '');
     await truncate(join(folder.root, 'owner__long.bundle'), 2 ** 30);
@@ -453,7 +500,7 @@ describe('GET …/archive/bundle', () => {
     const archives = createServedArchives(client.deps);
     await folder.write('owner__cut.bundle', 'x'.repeat(2 ** 20));
     const call = { signal: new AbortController().signal };
-    const opened = await archives.download('owner/cut', call);
+    const opened = await archives.download('owner/cut', undefined, call);
     const reader = opened.stream().getReader();
     const hash = createHash('sha256').update((await reader.read()).value ?? '');
     expect(hash.digest('hex')).toBe(sha256(Buffer.from('x'.repeat(2 ** 18))));

@@ -1,0 +1,43 @@
+import type { VersionEntry } from '../archives/note.ts';
+import type { OpenArchive } from '../archives/open-archive.ts';
+import { AppError } from '../errors.ts';
+
+/** Which version is meant. */
+export type VersionChoice =
+  | 'newest'
+  /** The version of this number. */
+  | { version: number }
+  /** The newest that was made at this time or before, in milliseconds since the epoch. */
+  | { before: number };
+
+/**
+ * Finds a version in an archive's note; null for the only one of an archive of an earlier release. Throws NOT_FOUND
+ * if there is none.
+ */
+export function chooseVersion(
+  { name, noted, modifiedAt }: OpenArchive,
+  choice: VersionChoice,
+): VersionEntry | null {
+  const versions = noted?.versions ?? [];
+  const oldest = versions.at(0);
+  if (oldest === undefined) {
+    const made = new Date(modifiedAt).toISOString();
+    if (choice === 'newest' || ('before' in choice && choice.before >= modifiedAt)) return null;
+    throw notFound(`${name} is of an earlier release and holds one version, of ${made}`);
+  }
+  const found = versions.findLast(({ version, at }) => {
+    if (choice === 'newest') return true;
+    return 'version' in choice ? version === choice.version : Date.parse(at) <= choice.before;
+  });
+  if (found !== undefined) return found;
+  const newest = versions.at(-1) ?? oldest;
+  throw notFound(
+    choice !== 'newest' && 'version' in choice
+      ? `${name} has no version ${choice.version}: it has ${versions.length}, from ${oldest.version} to ${newest.version}`
+      : `${name} has no version of that time: its oldest is of ${oldest.at}`,
+  );
+}
+
+function notFound(message: string): AppError {
+  return new AppError('NOT_FOUND', message);
+}

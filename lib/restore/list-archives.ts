@@ -1,0 +1,130 @@
+import { readdir } from 'node:fs/promises';
+import type { VersionEntry } from '../archives/note.ts';
+import { type OpenArchive, openArchive } from '../archives/open-archive.ts';
+import { AppError } from '../errors.ts';
+
+/** An archive of the folder. */
+export interface ListedArchive {
+  /** `owner/name` in lower case, or the name of an old tar.gz. */
+  repository: string;
+  archive: string;
+  format: OpenArchive['format'];
+  /** At least one: an archive of an earlier release is a version without a number. */
+  versions: number;
+  /** When the newest version was made. ISO 8601 in UTC. */
+  newest: string;
+  /** Of all its files. */
+  size_bytes: number;
+}
+
+/** A version that can be restored. */
+export interface ListedVersion extends Pick<VersionEntry, 'at' | 'warning'> {
+  /** Null for an archive of an earlier release, as are the run and the number of refs. */
+  version: number | null;
+  run_id: number | null;
+  ref_count: number | null;
+  /** The files it needs, in order, and their size. */
+  files: string[];
+  size_bytes: number;
+}
+
+/** Describes every archive of a folder, in the order of their names. Throws AppError. */
+export async function listArchives(root: string): Promise<ListedArchive[]> {
+  const listed: ListedArchive[] = [];
+  for (const repository of await listRepositories(root)) {
+    try {
+      listed.push(await withArchive(root, repository, describe));
+    } catch (error) {
+      // A folder, or a name that no archive has.
+      if (!(error instanceof AppError) || !isNoArchive(error)) throw error;
+    }
+  }
+  return listed;
+
+  function describe(archive: OpenArchive, repository: string): ListedArchive {
+    const versions = versionsOf(archive);
+    return {
+      repository,
+      archive: archive.name,
+      format: archive.format,
+      versions: versions.length,
+      newest: versions.at(-1)?.at ?? '',
+      size_bytes: sizeOf(archive),
+    };
+  }
+}
+
+/** The versions of a repository, oldest first. Throws AppError. */
+export function listVersions(
+  root: string,
+  repository: string,
+): Promise<{ archive: string; versions: ListedVersion[] }> {
+  return withArchive(root, repository, (archive) => ({
+    archive: archive.name,
+    versions: versionsOf(archive),
+  }));
+}
+
+/** The repositories of an archive folder by the names of its files. Throws SERVICE_UNAVAILABLE. */
+export async function listRepositories(root: string): Promise<string[]> {
+  const names = new Set(await readNames(root));
+  const isIncrement = (name: string) => {
+    const [, base] = /^(.+)\.\d+\.bundle$/.exec(name) ?? [];
+    return base !== undefined && names.has(`${base}.bundle`) && !names.has(`${name}.json`);
+  };
+  const repositories = [...names]
+    .filter((name) => /\.(?:bundle|tar\.gz)$/.test(name) && !isIncrement(name))
+    .sort()
+    .flatMap((name) => {
+      const repository = name.replace(/\.(?:bundle|tar\.gz)$/, '').replace('__', '/');
+      // A bundle is found by owner and name only.
+      return repository.includes('/') || name.endsWith('.tar.gz') ? [repository] : [];
+    });
+  // A bundle takes precedence over a tar.gz of the same name.
+  return [...new Set(repositories)];
+}
+
+function isNoArchive({ code }: AppError): boolean {
+  return code === 'NOT_FOUND' || code === 'BAD_REQUEST';
+}
+
+async function readNames(root: string): Promise<string[]> {
+  try {
+    return await readdir(root);
+  } catch (error) {
+    const reason = 'the archive folder (BACKUP_ARCHIVE_PATH) is missing, or may not be read';
+    throw new AppError('SERVICE_UNAVAILABLE', reason, { cause: error });
+  }
+}
+
+async function withArchive<Result>(
+  root: string,
+  repository: string,
+  work: (archive: OpenArchive, repository: string) => Result,
+): Promise<Result> {
+  const archive = await openArchive(root, repository, null);
+  try {
+    return work(archive, repository);
+  } finally {
+    await archive.close();
+  }
+}
+
+function versionsOf(archive: OpenArchive): ListedVersion[] {
+  const { name, noted, modifiedAt, sizeBytes, increments } = archive;
+  const at = new Date(modifiedAt).toISOString();
+  const only = { at, run_id: null, ref_count: null, warning: null };
+  if (noted === null || noted.versions.length === 0) {
+    return [{ ...only, version: null, files: [name], size_bytes: sizeBytes }];
+  }
+  return noted.versions.map(({ version, at, run_id, ref_count, warning, files }) => {
+    const needed = increments.slice(0, files - 1);
+    const size = needed.reduce((sum, one) => sum + one.sizeBytes, sizeBytes);
+    const names = [name, ...needed.map((one) => one.name)];
+    return { version, at, run_id, ref_count, warning, files: names, size_bytes: size };
+  });
+}
+
+function sizeOf({ sizeBytes, increments }: OpenArchive): number {
+  return increments.reduce((sum, one) => sum + one.sizeBytes, sizeBytes);
+}

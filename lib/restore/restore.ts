@@ -1,0 +1,224 @@
+import { availableParallelism } from 'node:os';
+import { dirname, join } from 'node:path';
+import pLimit from 'p-limit';
+import { corrupt } from '../archives/archive-fault.ts';
+import { hashWhile } from '../archives/chain/hash-while.ts';
+import { proveHistory } from '../archives/chain/prove-history.ts';
+import { type Chain, type ChainFile, named, readChain } from '../archives/chain/read-chain.ts';
+import { readManifest } from '../archives/chain/read-manifest.ts';
+import { createWorkspaces, isRejection, type Workspace } from '../archives/git-workspace.ts';
+import { type OpenArchive, openArchive } from '../archives/open-archive.ts';
+import { describeRejection, unpackBundle } from '../archives/unpack-bundle.ts';
+import type { Clock } from '../clock.ts';
+import type { Environment } from '../config/read.ts';
+import { AppError } from '../errors.ts';
+import { chooseVersion, type VersionChoice } from './choose-version.ts';
+import { inParent, moveTo } from './target.ts';
+import { onlyRef, refsOfBundle, refsOfManifest, type VersionRefs } from './version-refs.ts';
+import { readHeadCommit, writeRefs } from './write-refs.ts';
+
+/** What to restore, and where. */
+export interface RestoreRequest {
+  /** The archive folder. */
+  root: string;
+  /** `owner/name`, as the archive's file is called. */
+  repository: string;
+  choice: VersionChoice;
+  /** Only this branch, tag or other ref; null for all. */
+  ref: string | null;
+  /** Without a work tree. */
+  isBare: boolean;
+  /** The absolute path of the new repository: missing, or an empty folder. */
+  target: string;
+}
+
+/** What restoring needs. */
+export interface RestoreContext {
+  /** Only PATH is used, to find git. */
+  environment: Environment;
+  clock: Clock;
+  signal: AbortSignal;
+  /** Called with the number of files that are unpacked. */
+  onFile?(done: number, total: number): void;
+}
+
+/** A restored and proved version. */
+export interface Restored {
+  repository: string;
+  archive: string;
+  /** Null for an archive of an earlier release. */
+  version: number | null;
+  /** When the version was made, or the archive of an earlier release. ISO 8601 in UTC. */
+  at: string;
+  /** The names of all refs but HEAD. */
+  refs: string[];
+  /** The branch of HEAD; null if it is detached. */
+  headBranch: string | null;
+  /** The commit of HEAD; null if there is none. */
+  headCommit: string | null;
+  /** How many files of the archive were needed, and their size. */
+  files: number;
+  sizeBytes: number;
+  /** Whether the SHA-256 of each file was recorded. */
+  isRecorded: boolean;
+}
+
+/** Enough for a slow disk: an hour, and two more for each gigabyte and a half. */
+const limits = { gitTimeoutMs: 60 * 60_000, gitBytesPerMs: 200 };
+
+/**
+ * Restores a version of a repository from its archive alone, and proves it: the SHA-256 of the manifest and of every
+ * file, every object, that nothing is missing, and that the refs are those that were recorded. The target appears
+ * whole or not at all. Throws AppError; ArchiveFault if the archive is damaged, which names the file.
+ */
+export async function restoreVersion(
+  request: RestoreRequest,
+  context: RestoreContext,
+): Promise<Restored> {
+  const { root, repository, target } = request;
+  const archive = await openArchive(root, repository, null);
+  try {
+    if (archive.format !== 'bundle') {
+      throw new AppError(
+        'CONFLICT',
+        `${archive.name} is not a git bundle: unpack it with \`tar -xzf\``,
+      );
+    }
+    return await named(archive.name, () => inParent(target, () => restore(archive)));
+  } catch (error) {
+    // Of the file system, such as a full disk.
+    if (error instanceof AppError || !(error instanceof Error) || !('syscall' in error))
+      throw error;
+    throw new AppError('SERVICE_UNAVAILABLE', `${target} cannot be written`, { cause: error });
+  } finally {
+    await archive.close();
+  }
+
+  async function restore(archive: OpenArchive): Promise<Restored> {
+    const { environment, clock, signal } = context;
+    const entry = chooseVersion(archive, request.choice);
+    const manifest = entry && (await readManifest(archive, entry));
+    const chain = await readNeeded(archive, entry?.files ?? 1);
+    const all = manifest ? refsOfManifest(manifest) : refsOfBundle(chain);
+    const wanted = request.ref === null ? all : onlyRef(all, request.ref);
+    const workspaces = createWorkspaces({
+      scratchFolder: dirname(target),
+      scratchName: 'the folder of the restored repository',
+      environment,
+      clock,
+      limits,
+      isDurable: true,
+    });
+    return workspaces.use({ signal, sizeBytes: chain.sizeBytes }, async (workspace) => {
+      const made = await makeRepository(workspace, chain, request.isBare);
+      await unpackChain(workspace, made.gitDir, chain, context);
+      await proveHistory(workspace, made.gitDir, {
+        tips: [...all.refs.values(), ...('id' in all.head ? [all.head.id] : [])],
+        proven: chain.base.header.refs.map(({ id }) => id),
+      });
+      const headCommit = await fill(workspace, made, wanted);
+      signal.throwIfAborted();
+      await moveTo(made.folder, target);
+      return {
+        repository,
+        archive: archive.name,
+        version: entry?.version ?? null,
+        at: entry?.at ?? new Date(archive.modifiedAt).toISOString(),
+        refs: [...wanted.refs.keys()],
+        headBranch: 'branch' in wanted.head ? wanted.head.branch : null,
+        headCommit,
+        files: 1 + chain.increments.length,
+        sizeBytes: chain.sizeBytes,
+        isRecorded: chain.base.sha256 !== null,
+      };
+    });
+  }
+}
+
+/** The bundles that a version needs. */
+function readNeeded(archive: OpenArchive, files: number): Promise<Chain> {
+  const listed = 1 + archive.increments.length;
+  if (files > listed) throw corrupt(`its note lists ${listed} of the ${files} files it needs`);
+  return readChain(archive, files);
+}
+
+interface NewRepository {
+  folder: string;
+  gitDir: string;
+  isBare: boolean;
+}
+
+async function makeRepository(
+  { git, folder: scratch }: Workspace,
+  { base }: Chain,
+  isBare: boolean,
+): Promise<NewRepository> {
+  const folder = join(scratch, 'repository');
+  const format = `--object-format=${base.header.objectFormat}`;
+  const options = [format, '--initial-branch=main', ...(isBare ? ['--bare'] : [])];
+  // No template, and thus no hooks.
+  await git.read(['init', '--quiet', '--template=', ...options, '--', folder]);
+  return { folder, gitDir: isBare ? folder : join(folder, '.git'), isBare };
+}
+
+/** How many files are unpacked at a time. Each pack is whole, so the order does not matter. */
+const AT_ONCE = Math.min(4, availableParallelism());
+
+/** Checks and unpacks each file once. Throws the first fault in the order of the files. */
+async function unpackChain(
+  workspace: Workspace,
+  gitDir: string,
+  { base, increments }: Chain,
+  { signal, onFile }: RestoreContext,
+): Promise<void> {
+  const limit = pLimit(AT_ONCE);
+  const total = 1 + increments.length;
+  let done = 0;
+  let isFailed = false;
+  const unpack = async (file: ChainFile) => {
+    if (isFailed) return;
+    try {
+      await hashWhile(file, signal, () => unpackFile(file));
+      onFile?.(++done, total);
+    } catch (error) {
+      isFailed = true;
+      throw error;
+    }
+  };
+  onFile?.(done, total);
+  const results = await Promise.allSettled([
+    limit(() => unpack(base)),
+    ...increments.map((file) => limit(() => named(file.name, () => unpack(file)))),
+  ]);
+  for (const result of results) if (result.status === 'rejected') throw result.reason;
+
+  async function unpackFile(file: ChainFile): Promise<void> {
+    try {
+      await unpackBundle(workspace, gitDir, file, { links: file === base });
+    } catch (error) {
+      throw isRejection(error) ? describeRejection(error.message) : error;
+    }
+  }
+}
+
+/** Sets the refs and checks out the work tree. Returns the commit of HEAD. */
+async function fill(
+  { git }: Workspace,
+  { folder, gitDir, isBare }: NewRepository,
+  wanted: VersionRefs,
+): Promise<string | null> {
+  await writeRefs(git, gitDir, wanted);
+  const commit = await readHeadCommit(git, gitDir);
+  if (isBare || commit === null) return commit;
+  try {
+    const options = [`--git-dir=${gitDir}`, `--work-tree=${folder}`];
+    await git.read([...options, 'read-tree', '--reset', '-u', commit]);
+  } catch (error) {
+    if (!isRejection(error)) throw error;
+    throw new AppError(
+      'CONFLICT',
+      `git cannot check out the files, try \`--bare\`: ${error.message}`,
+    );
+  }
+  return commit;
+}

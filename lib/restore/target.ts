@@ -1,0 +1,58 @@
+import { lstat, mkdir, readdir, rename, rmdir } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { AppError } from '../errors.ts';
+import { nullIfMissing } from '../files.ts';
+
+/**
+ * Makes the folder above the target for `work`, and removes it again if that fails. Throws CONFLICT if the target is
+ * neither missing nor an empty folder, or cannot be made.
+ */
+export async function inParent<Result>(
+  target: string,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const parent = dirname(target);
+  const first = await prepare(target);
+  try {
+    return await work();
+  } catch (error) {
+    if (first !== undefined) await removeEmpty(parent, first);
+    throw error;
+  }
+}
+
+/** Returns the first folder that was made, if any. */
+async function prepare(target: string): Promise<string | undefined> {
+  try {
+    const found = await nullIfMissing(lstat(target));
+    const isFree = found === null || (found.isDirectory() && (await readdir(target)).length === 0);
+    if (!isFree) throw notEmpty(target);
+    return await mkdir(dirname(target), { recursive: true });
+  } catch (error) {
+    if (error instanceof AppError) throw error;
+    throw new AppError('CONFLICT', `${target} cannot be written`, { cause: error });
+  }
+}
+
+/** Removes empty folders from `folder` up to `last`. */
+async function removeEmpty(folder: string, last: string): Promise<void> {
+  for (let current = folder; current.length >= last.length; current = dirname(current)) {
+    if ((await readdir(current)).length > 0) return;
+    await rmdir(current);
+  }
+}
+
+/** Moves a finished folder to the target. Throws CONFLICT if somebody has put something there meanwhile. */
+export async function moveTo(folder: string, target: string): Promise<void> {
+  try {
+    await rename(folder, target);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (['ENOTEMPTY', 'EEXIST', 'ENOTDIR', 'EISDIR'].includes(code ?? '')) throw notEmpty(target);
+    throw error;
+  }
+}
+
+function notEmpty(target: string): AppError {
+  return new AppError('CONFLICT', `${target} is not an empty folder`);
+}

@@ -1,0 +1,78 @@
+import { corrupt } from '../archives/archive-fault.ts';
+import type { Chain } from '../archives/chain/read-chain.ts';
+import type { VersionManifest } from '../archives/manifest.ts';
+import { AppError } from '../errors.ts';
+import { cleanText } from '../text/clean-text.ts';
+
+/** The refs that a repository gets. */
+export interface VersionRefs {
+  /** Object ids by ref name, without HEAD. */
+  refs: ReadonlyMap<string, string>;
+  /** What HEAD is: on a branch, which may have no commit, or detached at an object. */
+  head: { branch: string } | { id: string };
+}
+
+/** What git does not allow in the name of a ref (git check-ref-format). */
+const forbidden = /[\0-\x20\x7f~^:?*[\\]|\.\.|@\{|\/\/|\/\.|\.lock(?:\/|$)|[./]$/;
+
+/** The refs of a version. Throws CORRUPT_ARCHIVE if no repository can have them. */
+export function refsOfManifest(manifest: VersionManifest): VersionRefs {
+  const { HEAD, ...refs } = manifest.refs;
+  const { head_branch: branch } = manifest;
+  const named = new Map(Object.entries(refs));
+  checkNames(named);
+  if (branch === null) return { refs: named, head: headOf(HEAD, named) };
+  if (!branch.startsWith('refs/heads/') || named.get(branch) !== HEAD) {
+    throw corrupt('the manifest has another commit for HEAD than for its branch');
+  }
+  return { refs: named, head: { branch } };
+}
+
+/** The refs of an archive without versions. Its note does not say which branch HEAD is on. */
+export function refsOfBundle(chain: Pick<Chain, 'refs'>): VersionRefs {
+  const named = new Map(chain.refs.map(({ name, id }) => [name, id]));
+  const head = named.get('HEAD');
+  named.delete('HEAD');
+  checkNames(named);
+  // The worker writes the branch of HEAD last.
+  const branch = chain.refs.findLast(
+    ({ name, id }) => name.startsWith('refs/heads/') && id === head,
+  );
+  return { refs: named, head: branch ? { branch: branch.name } : headOf(head, named) };
+}
+
+/** Only one branch, tag or other ref, and HEAD on it. Throws NOT_FOUND if there is none of this name. */
+export function onlyRef({ refs }: VersionRefs, wanted: string): VersionRefs {
+  const names = [wanted, `refs/heads/${wanted}`, `refs/tags/${wanted}`];
+  const name = names.find((one) => refs.has(one));
+  const id = name === undefined ? undefined : refs.get(name);
+  if (name === undefined || id === undefined) {
+    const shown = cleanText(wanted, 200);
+    throw new AppError('NOT_FOUND', `this version has no branch or tag ${shown}`);
+  }
+  const only = new Map([[name, id]]);
+  return { refs: only, head: name.startsWith('refs/heads/') ? { branch: name } : { id } };
+}
+
+/** Detached at a commit, or on a branch without one if the source's HEAD had none. */
+function headOf(id: string | undefined, refs: ReadonlyMap<string, string>): VersionRefs['head'] {
+  if (id !== undefined) return { id };
+  const isFree = (branch: string) =>
+    [...refs.keys()].every((name) => !`${name}/`.startsWith(`${branch}/`));
+  for (let number = 0; ; number++) {
+    const branch = `refs/heads/main${number === 0 ? '' : number}`;
+    if (isFree(branch)) return { branch };
+  }
+}
+
+/** Throws for names that git refuses, and for those of which one would be a folder and a file. */
+function checkNames(refs: ReadonlyMap<string, string>): void {
+  for (const name of refs.keys()) {
+    const parts = name.split('/');
+    const parents = parts.slice(2).map((_, at) => parts.slice(0, at + 2).join('/'));
+    const isAllowed =
+      parts.length > 1 && parts[0] === 'refs' && !forbidden.test(name) && name.isWellFormed();
+    if (isAllowed && !parents.some((parent) => refs.has(parent))) continue;
+    throw corrupt(`it has a ref that git does not allow: ${cleanText(name, 200)}`);
+  }
+}

@@ -1,0 +1,51 @@
+import type { Restored } from '../restore/restore.ts';
+import { cleanText } from '../text/clean-text.ts';
+import { formatBytes } from '../text/units.ts';
+
+/** What was restored and how it was proved, for people. */
+export function describeRestored(restored: Restored, target: string): string {
+  const { repository, version, at, files, sizeBytes, isRecorded } = restored;
+  const which = version === null ? `the archive of ${at}` : `version ${version} of ${at}`;
+  const hashes = isRecorded
+    ? `the SHA-256 of ${version === null ? '' : 'the manifest and '}every file, `
+    : '';
+  const unproved = isRecorded ? '' : '; no SHA-256 is recorded';
+  return `${[
+    `Restored ${repository}, ${which}, to ${target}`,
+    `  Refs: ${countRefs(restored.refs)}; HEAD is ${describeHead(restored)}`,
+    `  From: ${files === 1 ? '1 file' : `${files} files`}, ${formatBytes(sizeBytes)}`,
+    `  Proved: ${hashes}every object, the whole history, and all refs${unproved}`,
+  ].join('\n')}\n`;
+}
+
+/** A table with aligned columns. The first row is its head. Foreign text is made safe for a terminal. */
+export function formatTable(rows: readonly (readonly string[])[]): string {
+  const safe = rows.map((row) => row.map((cell) => cleanText(cell, 300)));
+  const widths = safe[0]?.map((_, at) => Math.max(...safe.map((row) => row[at]?.length ?? 0)));
+  const lines = safe.map((row) =>
+    row
+      .map((cell, at) => cell.padEnd(widths?.[at] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  );
+  return `${lines.join('\n')}\n`;
+}
+
+function countRefs(names: readonly string[]): string {
+  const branches = names.filter((name) => name.startsWith('refs/heads/')).length;
+  const tags = names.filter((name) => name.startsWith('refs/tags/')).length;
+  const others = names.length - branches - tags;
+  const count = (number: number, one: string, more: string) =>
+    `${number} ${number === 1 ? one : more}`;
+  return [
+    count(branches, 'branch', 'branches'),
+    count(tags, 'tag', 'tags'),
+    ...(others > 0 ? [count(others, 'other', 'others')] : []),
+  ].join(', ');
+}
+
+function describeHead({ headBranch, headCommit }: Restored): string {
+  const branch = headBranch === null ? null : cleanText(headBranch.replace('refs/heads/', ''), 200);
+  if (headCommit === null) return branch === null ? 'nothing' : `${branch}, without a commit`;
+  return branch === null ? `detached at ${headCommit}` : `${branch} at ${headCommit}`;
+}

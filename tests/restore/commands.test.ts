@@ -1,0 +1,260 @@
+import { mkdir, readdir, readFile, rm, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { AppError } from '../../lib/errors.ts';
+import { parseWorkerCommand } from '../../lib/worker/command-line.ts';
+import { type ArchiveFolder, createArchiveFolder, makeTarball } from '../support/archives.ts';
+import { createChain, flipByte, type TestChain } from '../support/chains.ts';
+import { runScript } from '../support/script.ts';
+import { callWorker } from '../support/worker.ts';
+
+const parse = (...args: string[]) => parseWorkerCommand(args, '/home/ada');
+
+describe('a command line', () => {
+  const restore = {
+    name: 'restore',
+    repository: 'team/app',
+    choice: 'newest',
+    ref: null,
+    isBare: false,
+    target: '/home/ada/there',
+  };
+
+  it('asks for a version', () => {
+    const to = ['--to', 'there'];
+    expect(parse('restore', 'team/app', ...to)).toEqual(restore);
+    expect(parse('restore', 'team/app', ...to, '--version', '7', '--bare')).toEqual({
+      ...restore,
+      choice: { version: 7 },
+      isBare: true,
+    });
+    expect(parse('restore', 'team/app', '--to=/x', '--ref', 'main')).toEqual({
+      ...restore,
+      ref: 'main',
+      target: '/x',
+    });
+    expect(parse('restore', '--all', ...to)).toEqual({ ...restore, repository: null });
+    expect(parse('versions')).toEqual({ name: 'versions', repository: null, isJson: false });
+    expect(parse('versions', 'team/app', '--json')).toEqual({
+      name: 'versions',
+      repository: 'team/app',
+      isJson: true,
+    });
+  });
+
+  it.each([
+    ['2026-03-01T12:00:00Z', Date.UTC(2026, 2, 1, 12)],
+    ['2026-03-01t12:00:00.250+02:00', Date.UTC(2026, 2, 1, 10, 0, 0, 250)],
+    ['2026-03-01T12:00', new Date(2026, 2, 1, 12).getTime()],
+    ['2026-03-01 12:00', new Date(2026, 2, 1, 12).getTime()],
+    ['2026-03-01', new Date(2026, 2, 2).getTime() - 1],
+    ['2024-02-29', new Date(2024, 2, 1).getTime() - 1],
+  ])('--at %s is %d', (text, before) => {
+    expect(parse('restore', 'team/app', '--to', 'x', '--at', text)).toMatchObject({
+      choice: { before },
+    });
+  });
+
+  it.each([
+    [['restore', 'team/app'], "required option '--to <folder>' not specified"],
+    [['restore', '--to', 'x'], 'name one repository, or give --all'],
+    [['restore', 'team/app', '--all', '--to', 'x'], 'name one repository, or give --all'],
+    [['restore', '--all', '--to', 'x', '--version', '1'], 'cannot be used with'],
+    [['restore', '--all', '--to', 'x', '--ref', 'main'], 'cannot be used with'],
+    [['restore', 'a/b', '--to', 'x', '--version', '1', '--at', '2026-01-01'], 'cannot be used'],
+    [['restore', 'a/b', '--to', 'x', '--version', '0'], 'the number of a version'],
+    [['restore', 'a/b', '--to', 'x', '--version', '1.5'], 'the number of a version'],
+    [['restore', 'a/b', '--to', 'x', '--at', 'yesterday'], 'a date or a time in ISO 8601'],
+    [['restore', 'a/b', '--to', 'x', '--at', '2026-02-31'], 'a date or a time in ISO 8601'],
+    [['restore', 'a/b', '--to', 'x', '--at', '2026-01-01T25:00'], 'a date or a time'],
+    [['restore', 'a/b', 'c/d', '--to', 'x'], 'too many arguments'],
+    [['versions', 'a/b', 'c/d'], 'too many arguments'],
+  ])('%j is wrong usage', (args, fault) => {
+    const failure = (() => {
+      try {
+        return parse(...args);
+      } catch (error) {
+        return error;
+      }
+    })();
+    expect(failure).toBeInstanceOf(AppError);
+    expect(failure).toMatchObject({ code: 'BAD_REQUEST', message: expect.stringContaining(fault) });
+  });
+});
+
+describe('without a database', () => {
+  let archives: ArchiveFolder;
+  let chain: TestChain;
+
+  beforeEach(async () => {
+    archives = await createArchiveFolder();
+    const app = await archives.repository('app');
+    chain = createChain(archives.root, 'team__app.bundle', app);
+    for (const text of ['one', 'two']) {
+      await app.commit({ 'a.txt': text });
+      await chain.version();
+    }
+    const old = await archives.repository('old');
+    await old.commit({ 'b.txt': 'old' });
+    await archives.bundle('team__old.bundle', old);
+    // A repository whose name looks like an increment.
+    await archives.bundle('team__old.1.bundle', old);
+    await archives.write('team__old.1.bundle.json', '{}');
+  });
+  afterEach(() => archives.remove());
+
+  const call = (...args: string[]) =>
+    callWorker({
+      args,
+      archives: archives.root,
+      folder: archives.outside,
+      databaseUrl: 'postgres://127.0.0.1:1/none',
+    });
+
+  it('versions lists every archive, and no increment', async () => {
+    await archives.write('tar.tar.gz', await makeTarball([{ name: 'a' }, 'a']));
+    const { code, stdout } = await call('versions');
+    expect(code).toBe(0);
+    expect(stdout.split('\n').map((line) => line.split(/ {2,}/).slice(0, 2))).toEqual([
+      ['Repository', 'Versions'],
+      ['tar', 'tar.gz'],
+      ['team/app', '2'],
+      ['team/old.1', '1'],
+      ['team/old', '1'],
+      [''],
+    ]);
+    const { stdout: json } = await call('versions', '--json');
+    const sizes = chain.note.increments.reduce(
+      (sum, { size_bytes }) => sum + size_bytes,
+      chain.note.archive_size_bytes ?? 0,
+    );
+    expect(JSON.parse(json)).toContainEqual({
+      repository: 'team/app',
+      archive: 'team__app.bundle',
+      format: 'bundle',
+      versions: 2,
+      newest: '2026-03-02T12:00:00.000Z',
+      size_bytes: sizes,
+    });
+  });
+
+  it('versions lists nothing that is no archive, and a repository once', async () => {
+    const { stdout } = await call('versions');
+    await mkdir(join(archives.root, 'team__folder.bundle'));
+    await archives.write(`team__${'x'.repeat(201)}.bundle`, '');
+    await archives.write('nobody.bundle', '');
+    await archives.write('team__app.7.bundle', 'left by a run that was killed');
+    await archives.write('team__app.tar.gz', await makeTarball([{ name: 'a' }, 'a']));
+    expect((await call('versions')).stdout).toBe(stdout);
+  });
+
+  it('versions lists those of one repository', async () => {
+    const [first] = chain.note.versions;
+    if (first) first.warning = 'rewritten\u001b[31m history';
+    await chain.writeNote();
+    const { stdout } = await call('versions', 'Team/App');
+    expect(stdout).toMatch(
+      /^Version +Time +Refs +Needs +Size +Warning\n1 +2026-03-01T12:00:00\.000Z +2 +1 file +\d+ B +rewritten\S* history\n2 +2026-03-02T12:00:00\.000Z +2 +2 files +\d+ B\n$/,
+    );
+    expect(stdout).not.toContain('\u001b');
+    const { stdout: json } = await call('versions', 'team/app', '--json');
+    expect(JSON.parse(json)).toMatchObject({
+      repository: 'team/app',
+      archive: 'team__app.bundle',
+      versions: [
+        { version: 1, files: ['team__app.bundle'], ref_count: 2 },
+        { version: 2, files: ['team__app.bundle', 'team__app.1.bundle'], warning: null },
+      ],
+    });
+    expect((await call('versions', 'team/old')).stdout).toMatch(/\n- +20\S+ +- +1 file/);
+  });
+
+  it('versions says that a folder has no archive, and that there is none', async () => {
+    for (const name of await readdir(archives.root)) {
+      await rm(join(archives.root, name), { recursive: true });
+    }
+    expect((await call('versions')).stdout).toBe(`There is no archive in ${archives.root}.\n`);
+    await expect(call('versions', 'team/app')).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    await rm(archives.root, { recursive: true });
+    await expect(call('versions')).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' });
+  });
+
+  it('restore restores a version and says how it was proved', async () => {
+    const { code, stdout } = await call(
+      'restore',
+      'team/app',
+      '--to',
+      'x/y',
+      '--at',
+      '2026-03-02T11:00Z',
+    );
+    const to = join(archives.outside, 'x/y');
+    const head = chain.note.versions.length;
+    expect(head).toBe(2);
+    expect([code, stdout]).toEqual([
+      0,
+      expect.stringMatching(
+        new RegExp(
+          `^Restored team/app, version 1 of 2026-03-01T12:00:00.000Z, to ${to}\\n  Refs: 1 branch, 0 tags; HEAD is main at \\w{40}\\n  From: 1 file, \\d+ B\\n  Proved: the SHA-256 of the manifest and every file, every object, the whole history, and all refs\\n$`,
+        ),
+      ),
+    ]);
+    expect(await readFile(join(to, 'a.txt'), 'utf8')).toBe('one');
+  });
+
+  it('restore --all goes on after a failure, and exits with 1', async () => {
+    await flipByte(join(archives.root, 'team__app.1.bundle'));
+    const { code, stdout, stderr } = await call('restore', '--all', '--to', 'all');
+    const to = join(archives.outside, 'all');
+    expect(code).toBe(1);
+    expect(stderr).toMatch(
+      /^team\/app was not restored: CHECKSUM_MISMATCH: .*team__app\.1\.bundle/,
+    );
+    expect(stdout).toContain(`, to ${to}/team/old\n`);
+    expect(stdout).toContain('; no SHA-256 is recorded\n');
+    expect(stdout).toMatch(
+      new RegExp(`\\nRestored 2 of 3 repositories to ${to}\\nNot restored: team/app\\n$`),
+    );
+    expect((await readdir(join(to, 'team'))).sort()).toEqual(['old', 'old.1']);
+  });
+
+  it('restore --all restores everything of a time, and exits with 0', async () => {
+    const { code, stdout } = await call('restore', '--all', '--to', 'all', '--at', '2999-01-01');
+    expect([code, stdout]).toEqual([0, expect.stringContaining('Restored 3 of 3 repositories')]);
+    expect(await readFile(join(archives.outside, 'all/team/app/a.txt'), 'utf8')).toBe('two');
+  });
+
+  it('restore --all fails where there is nothing to restore', async () => {
+    await rm(archives.root, { recursive: true });
+    await mkdir(archives.root);
+    expect(await call('restore', '--all', '--to', 'all')).toMatchObject({ code: 1 });
+  });
+
+  it('restore refuses a name that is no repository, and a folder that is a link', async () => {
+    await expect(call('restore', '../app', '--to', 'x')).rejects.toMatchObject({
+      code: 'BAD_REQUEST',
+    });
+    await mkdir(join(archives.outside, 'elsewhere'));
+    await symlink('elsewhere', join(archives.outside, 'link'));
+    await expect(call('restore', 'team/app', '--to', 'link')).rejects.toMatchObject({
+      code: 'CONFLICT',
+    });
+    expect(await readdir(join(archives.outside, 'elsewhere'))).toEqual([]);
+  });
+
+  it('the commands work as programs, with nothing but the archive folder', async () => {
+    const env = { BACKUP_ARCHIVE_PATH: archives.root, DATABASE_URL: 'nothing that can be used' };
+    const run = (...args: string[]) => runScript('worker', { args, cwd: archives.outside, env });
+    expect(await run('versions')).toMatchObject({ code: 0, stderr: '' });
+    expect(await run('restore', 'team/app', '--to', 'x')).toMatchObject({ code: 0, stderr: '' });
+    expect(await run('restore', 'team/app', '--to', 'x')).toMatchObject({
+      code: 1,
+      stderr: `${join(archives.outside, 'x')} is not an empty folder\n`,
+    });
+    expect(await run('restore', 'team/app')).toMatchObject({ code: 2 });
+    expect(await run('restore', 'team/none', '--to', 'z')).toMatchObject({
+      code: 1,
+      stderr: 'there is no archive of team/none in the archive folder\n',
+    });
+  });
+});
