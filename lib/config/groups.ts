@@ -1,3 +1,4 @@
+import * as z from 'zod';
 import { archiveVariables } from './archives.ts';
 import { freshnessVariables, sweepVariables } from './backups.ts';
 import { chatVariables } from './chat.ts';
@@ -13,6 +14,7 @@ import { mailVariables } from './mail.ts';
 import { backendVariables, mcpVariables } from './mcp.ts';
 import { redisVariables } from './redis.ts';
 import { searchVariables } from './search.ts';
+import { workerVariables } from './worker.ts';
 
 /** All variables by topic. docs/configuration.md and .env.example are generated from these. */
 export const variableGroups = {
@@ -22,7 +24,7 @@ export const variableGroups = {
   Repositories: freshnessVariables,
   'Live feed': liveVariables,
   'Local server': listenVariables,
-  Worker: archiveVariables,
+  Worker: z.object({ ...archiveVariables.shape, ...workerVariables.shape }),
   'Git host': gitHostVariables,
   Redis: redisVariables,
   Logging: logVariables,

@@ -14,6 +14,7 @@ import {
 } from './archive.ts';
 import { findUnchangedArchive } from './change-detection.ts';
 import { type FigureLimits, measureClone, uncountedFigures } from './figures.ts';
+import type { Progress } from './progress.ts';
 import { type Refs, readBundleRefs, readCloneRefs, readRemoteRefs, sameRefs } from './refs.ts';
 import type { Source } from './source.ts';
 import { RunStopped } from './stop.ts';
@@ -35,6 +36,8 @@ export interface RepositoryBackup {
   recordedSha256: string | null;
   /** Called before each step. */
   onStep(step: BackupStep): Promise<void>;
+  /** Called with git's own progress. */
+  onProgress?(progress: Progress): void;
   /** Called as soon as a new archive is published, before counting. */
   onPublished(archive: KeptArchive): Promise<void>;
   /** Default: `figureLimits`. */

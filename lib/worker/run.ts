@@ -2,7 +2,7 @@ import { orAborted } from '../async.ts';
 import type { Clock } from '../clock.ts';
 import type { Environment } from '../config/read.ts';
 import type { Database } from '../database/database.ts';
-import { createGit, GitError } from '../git/git.ts';
+import { GitError } from '../git/git.ts';
 import type { Log } from '../log.ts';
 import { sweepScratch } from '../processes/scratch.ts';
 import type { RunRequest } from '../records/recording/requests.ts';
@@ -26,9 +26,10 @@ import { type HostAccess, openHostAccess } from './host-access.ts';
 import { type Journal, openJournal } from './journal.ts';
 import { claimFulfilled, findFailedRequests } from './requests.ts';
 import { retryWhileUnavailable } from './retry.ts';
+import { backUpSources } from './schedule/back-up-sources.ts';
+import { isFailure, type Outcome } from './schedule/outcome.ts';
 import { takeSnapshot } from './snapshot.ts';
 import type { Source } from './source.ts';
-import { backUpSources } from './sources.ts';
 import { describeStop, RunStopped, stopMessages } from './stop.ts';
 import { countRepositories } from './text.ts';
 
@@ -41,6 +42,8 @@ export interface RunDeps {
   /** The process's environment, parts of which are passed to git. */
   environment: Environment;
   archiveFolder: string;
+  /** How many repositories are backed up at once. */
+  concurrency: number;
   staleAfterMs: number;
   /** The git host, for discovery and destination. */
   gitHost: Pick<HostAccess, 'config' | 'store'> & { fetch: typeof fetch };
@@ -94,7 +97,8 @@ export async function performRun(
   const progress: RunProgress = { requests: [], sources: given ?? [], failed: new Set(), empty: 0 };
   let stop: { message: string; exitCode: number } | null = null;
   try {
-    await backUp({ ...deps, journal, signal }, id, given, progress);
+    const stop = (error: unknown) => lost.abort(error);
+    await backUp({ ...deps, journal, signal, stop }, id, given, progress);
   } catch (error) {
     const message = describeStop(error, signal, deps.log);
     stop = { message, exitCode: error instanceof RunStopped ? error.exitCode : 1 };
@@ -142,7 +146,8 @@ interface RunProgress {
   empty: number;
 }
 
-type RunContext = RunDeps & { journal: Journal };
+/** `stop` ends the run for a reason. */
+type RunContext = RunDeps & { journal: Journal; stop(error: unknown): void };
 
 async function backUp(
   deps: RunContext,
@@ -154,7 +159,6 @@ async function backUp(
   const what = given === null ? 'discovering repositories' : countRepositories(given.length);
   await journal.note('info', `run ${id} started: ${what}`);
   await prepareArchiveFolder(deps);
-  const git = createGit(deps.environment, signal);
   const access = openHostAccess(
     deps.gitHost,
     { ...deps.gitHost, clock, signal },
@@ -167,12 +171,11 @@ async function backUp(
   const { target } = deps;
   const destination = target === null ? null : openDestination({ ...deps, access, target });
   try {
-    for await (const ended of backUpSources({ ...deps, git, destination }, sources)) {
-      if (ended.status === 'failed' || ended.status === 'too_large') {
-        progress.failed.add(ended.source);
-      }
-      if (ended.status === 'empty') progress.empty++;
-    }
+    const onEnded = (source: Source, outcome: Outcome) => {
+      if (isFailure(outcome)) progress.failed.add(source);
+      if (outcome.status === 'empty') progress.empty++;
+    };
+    await backUpSources({ ...deps, destination, onEnded }, sources);
     await storeSnapshot(deps, id, sources, destination);
   } finally {
     await destination?.close();

@@ -3,6 +3,7 @@ import { archivePath, archiveVariables } from '../config/archives.ts';
 import { sweepVariables } from '../config/backups.ts';
 import { configFolder, gitHostVariables } from '../config/git-host.ts';
 import { readConfig } from '../config/read.ts';
+import { workerVariables } from '../config/worker.ts';
 import { AppError } from '../errors.ts';
 import { checkGit } from '../git/git-version.ts';
 import { contextVariables, type WorkerOptions, withDatabase } from './command-context.ts';
@@ -19,6 +20,7 @@ import { describeReport } from './summary.ts';
 const runVariables = z.object({
   ...contextVariables,
   ...archiveVariables.shape,
+  ...workerVariables.shape,
   ...gitHostVariables.shape,
   STALE_RUN_AFTER_MINUTES: sweepVariables.shape.STALE_RUN_AFTER_MINUTES,
 });
@@ -67,6 +69,7 @@ async function runBackups(
       ...context,
       target,
       archiveFolder: archivePath(config),
+      concurrency: config.BACKUP_CONCURRENCY,
       staleAfterMs: config.STALE_RUN_AFTER_MINUTES * 60_000,
       gitHost: { config, store, fetch: options.fetch },
     };
