@@ -1,3 +1,5 @@
+import { guardGroup } from './orphan-guard.ts';
+
 const KILL_AFTER_MS = 5_000;
 
 /** A child process that leads its own process group (`detached`), so that its helpers end with it. */
@@ -27,7 +29,7 @@ function killAtExit(kill: () => void): () => void {
 }
 
 /**
- * Stops a group when the signal aborts, after `timeoutMs` milliseconds, and when this process exits. Killing
+ * Stops a group when the signal aborts, after `timeoutMs` milliseconds, and when this process exits or is killed. Killing
  * only git would leave its transport helper behind, waiting for the network.
  */
 export function superviseGroup(
@@ -50,6 +52,7 @@ export function superviseGroup(
     stop();
   }, timeoutMs);
   signal.addEventListener('abort', stop, { once: true });
+  const unguard = leader.pid === undefined ? null : guardGroup(leader.pid);
   const forget = killAtExit(() => send('SIGKILL'));
   return {
     stop,
@@ -59,6 +62,7 @@ export function superviseGroup(
       clearTimeout(force);
       signal.removeEventListener('abort', stop);
       forget();
+      unguard?.();
     },
   };
 }

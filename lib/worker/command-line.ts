@@ -89,8 +89,8 @@ backed up as local/<folder name>. With BACKUP_REPO_PATH archives are pushed ther
 worker backs up the repositories that it discovers with the source login (see GIT_DISCOVERY). The database is
 DATABASE_URL, else that of a running \`npm start\`.
 
-Exit codes: 0 done, or another run is active; 1 failed, or a repository failed; 2 wrong usage;
-4 not logged in, or log in again.`,
+Exit codes: 0 done; 1 failed, or a repository failed; 2 wrong usage; 4 not logged in, or log in again;
+75 another run is active.`,
     )
     .action(({ source, every }: { source?: string[]; every?: number }) => {
       const sources = source?.map((text) => parseSource(text, folder)) ?? null;

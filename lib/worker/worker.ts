@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import * as z from 'zod';
 import { archivePath, archiveVariables } from '../config/archives.ts';
 import { sweepVariables } from '../config/backups.ts';
@@ -12,7 +13,8 @@ import { readTarget } from './destination/target.ts';
 import type { Display, OutputStream } from './display.ts';
 import { openLoginStore } from './logins/login-store.ts';
 import { openLoginSession } from './logins/session.ts';
-import { performRun, type RunDeps } from './run.ts';
+import { performRun } from './run.ts';
+import type { RunDeps } from './running/run-deps.ts';
 import type { Source } from './source.ts';
 import { RunStopped } from './stop.ts';
 import { describeReport } from './summary.ts';
@@ -25,9 +27,12 @@ const runVariables = z.object({
   STALE_RUN_AFTER_MINUTES: sweepVariables.shape.STALE_RUN_AFTER_MINUTES,
 });
 
+/** The exit code of a run that was refused because another one is active; sysexits.h calls it EX_TEMPFAIL. */
+const REFUSED = 75;
+
 /**
- * Runs one command of the worker and returns its exit code: 0 done, also if another run is active; 1 failed,
- * also if a repository did; 4 if the user must log in. Throws AppError or ConfigError for problems that the
+ * Runs one command of the worker and returns its exit code: 0 done; 1 failed, also if a repository did; 4 if the
+ * user must log in; 75 if another run is active. Throws AppError or ConfigError for problems that the
  * user can fix: wrong usage, an invalid variable, no database.
  */
 export async function runWorker(options: WorkerOptions): Promise<number> {
@@ -69,6 +74,7 @@ async function runBackups(
       ...context,
       target,
       archiveFolder: archivePath(config),
+      dataFolder: resolve(config.DATA_DIR),
       concurrency: config.BACKUP_CONCURRENCY,
       staleAfterMs: config.STALE_RUN_AFTER_MINUTES * 60_000,
       gitHost: { config, store, fetch: options.fetch },
@@ -87,7 +93,7 @@ async function runOnce(
   const report = await performRun(deps, sources);
   deps.display.clear();
   stdout.write(`${describeReport(report)}\n`);
-  return report.status === 'refused' ? 0 : report.exitCode;
+  return report.status === 'refused' ? REFUSED : report.exitCode;
 }
 
 /** Runs until the signal aborts, which is a failure only during a run. */

@@ -32,6 +32,7 @@ export async function callWorker(call: WorkerCall) {
       PATH: process.env.PATH,
       HOME: '/nonexistent',
       BACKUP_ARCHIVE_PATH: archives,
+      DATA_DIR: `${archives}-data`,
       ...call.env,
     },
     clock: call.clock ?? systemClock,

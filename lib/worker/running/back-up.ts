@@ -1,0 +1,93 @@
+import { orAborted } from '../../async.ts';
+import { sweepScratch } from '../../processes/scratch.ts';
+import type { RunRequest } from '../../records/recording/requests.ts';
+import { writeTotal } from '../../records/recording/runs.ts';
+import { cleanText } from '../../text/clean-text.ts';
+import { makeArchiveFolder } from '../archive.ts';
+import { openDestination } from '../destination/open-destination.ts';
+import { repositoryOn } from '../destination/target.ts';
+import { discoverSources } from '../discovery/discover.ts';
+import { type HostAccess, openHostAccess } from '../host-access.ts';
+import type { Journal } from '../journal.ts';
+import { claimFulfilled } from '../requests.ts';
+import { backUpSources } from '../schedule/back-up-sources.ts';
+import { isFailure, type Outcome } from '../schedule/outcome.ts';
+import type { Source } from '../source.ts';
+import { RunStopped } from '../stop.ts';
+import { countRepositories } from '../text.ts';
+import type { RunDeps } from './run-deps.ts';
+import { storeSnapshot } from './store-snapshot.ts';
+
+/** What a run has done so far. */
+export interface RunProgress {
+  requests: RunRequest[];
+  sources: readonly Source[];
+  failed: Set<Source>;
+  empty: number;
+}
+
+/** A run in progress. `stop` ends it for a reason. */
+export type RunContext = RunDeps & { journal: Journal; stop(error: unknown): void };
+
+/** Finds the sources, backs them up and measures what there is then. Throws what stops the run. */
+export async function backUp(
+  deps: RunContext,
+  id: number,
+  given: readonly Source[] | null,
+  progress: RunProgress,
+): Promise<void> {
+  const { db, journal, clock, signal } = deps;
+  const what = given === null ? 'discovering repositories' : countRepositories(given.length);
+  await journal.note('info', `run ${id} started: ${what}`);
+  await prepareArchiveFolder(deps);
+  const access = openHostAccess(
+    deps.gitHost,
+    { ...deps.gitHost, clock, signal },
+    deps.display.line,
+  );
+  const sources = given ?? (await discover(deps, id, access));
+  progress.sources = sources;
+  const isDiscovered = given === null;
+  progress.requests = await claimFulfilled({ db, journal, runId: id, sources, isDiscovered });
+  const { target } = deps;
+  const destination = target === null ? null : openDestination({ ...deps, access, target });
+  try {
+    const onEnded = (source: Source, outcome: Outcome) => {
+      if (isFailure(outcome)) progress.failed.add(source);
+      if (outcome.status === 'empty') progress.empty++;
+    };
+    await backUpSources({ ...deps, destination, onEnded }, sources);
+    await storeSnapshot(deps, id, sources, destination);
+  } finally {
+    await destination?.close();
+  }
+}
+
+async function discover(
+  { db, journal, archiveFolder, target }: RunContext,
+  id: number,
+  access: HostAccess,
+): Promise<Source[]> {
+  const sources = await discoverSources({
+    db,
+    access,
+    archiveFolder,
+    destination: target === null ? null : repositoryOn(target, access.connection.hostUrl),
+    note: journal.note,
+  });
+  await journal.persist(() => writeTotal(db, id, sources.length));
+  await journal.note('info', `discovery found ${countRepositories(sources.length)}`);
+  return sources;
+}
+
+async function prepareArchiveFolder({ archiveFolder, clock, signal }: RunDeps): Promise<void> {
+  try {
+    // Calls to a hanging file system cannot be aborted.
+    await orAborted(signal, () => makeArchiveFolder(archiveFolder));
+    await orAborted(signal, () => sweepScratch(archiveFolder, clock.now()));
+  } catch (cause) {
+    signal.throwIfAborted();
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new RunStopped(cleanText(`the archive folder cannot be used: ${reason}`), { cause });
+  }
+}

@@ -1,0 +1,29 @@
+import type { Clock } from '../../clock.ts';
+import type { Environment } from '../../config/read.ts';
+import type { Database } from '../../database/database.ts';
+import type { Log } from '../../log.ts';
+import type { PushTarget } from '../destination/target.ts';
+import type { Display } from '../display.ts';
+import type { HostAccess } from '../host-access.ts';
+
+/** The dependencies of a run. */
+export interface RunDeps {
+  db: Database;
+  clock: Clock;
+  log: Log;
+  display: Display;
+  /** The process's environment, parts of which are passed to git. */
+  environment: Environment;
+  archiveFolder: string;
+  /** DATA_DIR, in which the worker keeps what only this machine needs. */
+  dataFolder: string;
+  /** How many repositories are backed up at once. */
+  concurrency: number;
+  staleAfterMs: number;
+  /** The git host, for discovery and destination. */
+  gitHost: Pick<HostAccess, 'config' | 'store'> & { fetch: typeof fetch };
+  /** Where archives are pushed, if anywhere. */
+  target: PushTarget | null;
+  /** Aborts with a RunStopped error as the reason. */
+  signal: AbortSignal;
+}
