@@ -15,6 +15,8 @@ import { openLoginStore } from './logins/login-store.ts';
 import { openLoginSession } from './logins/session.ts';
 import { performRun } from './run.ts';
 import type { RunDeps } from './running/run-deps.ts';
+import { performDryRun } from './selection/dry-run.ts';
+import { readSelection } from './selection/select.ts';
 import type { Source } from './source.ts';
 import { RunStopped } from './stop.ts';
 import { describeReport } from './summary.ts';
@@ -55,19 +57,17 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
   } catch (error) {
     if (!(error instanceof RunStopped)) throw error;
     io.stderr.write(`${error.message}\n`);
-    return 1;
+    return error.exitCode;
   }
 }
 
-async function runBackups(
-  options: WorkerOptions,
-  { sources, everyMs }: RunCommand,
-): Promise<number> {
+async function runBackups(options: WorkerOptions, command: RunCommand): Promise<number> {
   const { environment, io, keychain } = options;
+  const { sources, everyMs } = command;
   const config = readConfig(runVariables, environment);
   const target = readTarget(config.BACKUP_REPO_PATH, options.folder);
   await checkGit(environment, options.signal);
-  return withDatabase(options, config, (context) => {
+  return withDatabase(options, config, async (context) => {
     const folder = configFolder(config, environment);
     const store = openLoginStore({ folder, keychain, notify: context.display.line });
     const deps = {
@@ -76,9 +76,14 @@ async function runBackups(
       archiveFolder: archivePath(config),
       dataFolder: resolve(config.DATA_DIR),
       concurrency: config.BACKUP_CONCURRENCY,
+      selection: readSelection(command, config),
       staleAfterMs: config.STALE_RUN_AFTER_MINUTES * 60_000,
       gitHost: { config, store, fetch: options.fetch },
     };
+    if (command.isDryRun) {
+      await performDryRun(deps, sources, { stdout: io.stdout, isJson: false });
+      return 0;
+    }
     if (everyMs === null) return runOnce(deps, sources, io.stdout);
     return runRepeatedly(deps, sources, io.stdout, everyMs);
   });

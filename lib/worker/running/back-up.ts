@@ -12,6 +12,7 @@ import type { Journal } from '../journal.ts';
 import { claimFulfilled } from '../requests.ts';
 import { backUpSources } from '../schedule/back-up-sources.ts';
 import { isFailure, type Outcome } from '../schedule/outcome.ts';
+import { type Selected, selectSources } from '../selection/select.ts';
 import type { Source } from '../source.ts';
 import { RunStopped } from '../stop.ts';
 import { countRepositories } from '../text.ts';
@@ -37,7 +38,8 @@ export async function backUp(
   progress: RunProgress,
 ): Promise<void> {
   const { db, journal, clock, signal } = deps;
-  const what = given === null ? 'discovering repositories' : countRepositories(given.length);
+  const isDiscovered = given === null;
+  const what = isDiscovered ? 'discovering repositories' : countRepositories(given.length);
   await journal.note('info', `run ${id} started: ${what}`);
   await prepareArchiveFolder(deps);
   const access = openHostAccess(
@@ -45,10 +47,12 @@ export async function backUp(
     { ...deps.gitHost, clock, signal },
     deps.display.line,
   );
-  const sources = given ?? (await discover(deps, id, access));
+  const found = given ?? (await discover(deps, access));
+  const { selected: sources, leftOut } = await select(deps, found);
   progress.sources = sources;
-  const isDiscovered = given === null;
-  progress.requests = await claimFulfilled({ db, journal, runId: id, sources, isDiscovered });
+  await journal.persist(() => writeTotal(db, id, sources.length));
+  const requested = { db, journal, runId: id, sources, leftOut, isDiscovered };
+  progress.requests = await claimFulfilled(requested);
   const { target } = deps;
   const destination = target === null ? null : openDestination({ ...deps, access, target });
   try {
@@ -57,7 +61,8 @@ export async function backUp(
       if (outcome.status === 'empty') progress.empty++;
     };
     await backUpSources({ ...deps, destination, onEnded }, sources);
-    await storeSnapshot(deps, id, sources, destination);
+    // Archives of what is left out are still there.
+    await storeSnapshot(deps, id, found, destination);
   } finally {
     await destination?.close();
   }
@@ -65,19 +70,35 @@ export async function backUp(
 
 async function discover(
   { db, journal, archiveFolder, target }: RunContext,
-  id: number,
   access: HostAccess,
 ): Promise<Source[]> {
-  const sources = await discoverSources({
-    db,
-    access,
-    archiveFolder,
-    destination: target === null ? null : repositoryOn(target, access.connection.hostUrl),
-    note: journal.note,
-  });
-  await journal.persist(() => writeTotal(db, id, sources.length));
-  await journal.note('info', `discovery found ${countRepositories(sources.length)}`);
+  const { note } = journal;
+  const destination = target === null ? null : repositoryOn(target, access.connection.hostUrl);
+  const sources = await discoverSources({ db, access, archiveFolder, destination, note });
+  await note('info', `discovery found ${countRepositories(sources.length)}`);
   return sources;
+}
+
+/** Throws RunStopped if nothing is left, which is hardly what was meant. */
+async function select(
+  { journal, selection }: RunContext,
+  found: readonly Source[],
+): Promise<Selected> {
+  const result = selectSources(found, selection);
+  const { selected, leftOut, unmatched } = result;
+  for (const { from, text } of unmatched) {
+    await journal.note('warn', `${from} ${text} matches no repository`);
+  }
+  if (selected.length === 0 && leftOut.length > 0) {
+    throw new RunStopped('nothing to back up: --only and --exclude leave every repository out');
+  }
+  if (leftOut.length > 0) {
+    await journal.note(
+      'info',
+      `${countRepositories(leftOut.length)} left out by --only or --exclude`,
+    );
+  }
+  return result;
 }
 
 async function prepareArchiveFolder({ archiveFolder, clock, signal }: RunDeps): Promise<void> {

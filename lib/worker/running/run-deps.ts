@@ -5,6 +5,7 @@ import type { Log } from '../../log.ts';
 import type { PushTarget } from '../destination/target.ts';
 import type { Display } from '../display.ts';
 import type { HostAccess } from '../host-access.ts';
+import type { Selection } from '../selection/select.ts';
 
 /** The dependencies of a run. */
 export interface RunDeps {
@@ -19,6 +20,8 @@ export interface RunDeps {
   dataFolder: string;
   /** How many repositories are backed up at once. */
   concurrency: number;
+  /** Which repositories are left out. */
+  selection: Selection;
   staleAfterMs: number;
   /** The git host, for discovery and destination. */
   gitHost: Pick<HostAccess, 'config' | 'store'> & { fetch: typeof fetch };
