@@ -1,3 +1,4 @@
+import * as z from 'zod';
 import { archiveVariables } from './archives.ts';
 import { freshnessVariables, sweepVariables } from './backups.ts';
 import { chatVariables } from './chat.ts';
@@ -14,6 +15,7 @@ import { backendVariables, mcpVariables } from './mcp.ts';
 import { redisVariables } from './redis.ts';
 import { searchVariables } from './search.ts';
 import { versionVariables } from './versions.ts';
+import { workerVariables } from './worker.ts';
 
 /** All variables by topic. docs/configuration.md and .env.example are generated from these. */
 export const variableGroups = {
@@ -23,8 +25,8 @@ export const variableGroups = {
   Repositories: freshnessVariables,
   'Live feed': liveVariables,
   'Local server': listenVariables,
-  Worker: archiveVariables,
   Versions: versionVariables,
+  Worker: z.object({ ...archiveVariables.shape, ...workerVariables.shape }),
   'Git host': gitHostVariables,
   Redis: redisVariables,
   Logging: logVariables,

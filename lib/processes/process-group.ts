@@ -1,3 +1,5 @@
+import { guardGroup } from './orphan-guard.ts';
+
 const KILL_AFTER_MS = 5_000;
 
 /** A child process that leads its own process group (`detached`), so that its helpers end with it. */
@@ -10,8 +12,24 @@ export interface ProcessGroup {
   release(): void;
 }
 
+/** Kills the groups that are alive at the exit of this process. One listener for all, as there may be many. */
+const atExit = new Set<() => void>();
+
+function killAll(): void {
+  for (const kill of atExit) kill();
+}
+
+function killAtExit(kill: () => void): () => void {
+  // Before other exit listeners, which may remove the folder that a child writes to.
+  if (atExit.size === 0) process.prependOnceListener('exit', killAll);
+  atExit.add(kill);
+  return () => {
+    if (atExit.delete(kill) && atExit.size === 0) process.removeListener('exit', killAll);
+  };
+}
+
 /**
- * Stops a group when the signal aborts, after `timeoutMs` milliseconds, and when this process exits. Killing
+ * Stops a group when the signal aborts, after `timeoutMs` milliseconds, and when this process exits or is killed. Killing
  * only git would leave its transport helper behind, waiting for the network.
  */
 export function superviseGroup(
@@ -29,14 +47,13 @@ export function superviseGroup(
     send('SIGTERM');
     force ??= setTimeout(() => send('SIGKILL'), KILL_AFTER_MS);
   };
-  const killNow = () => send('SIGKILL');
   const timer = setTimeout(() => {
     isOver = true;
     stop();
   }, timeoutMs);
   signal.addEventListener('abort', stop, { once: true });
-  // Before other exit listeners, which may remove the folder that the child writes to.
-  process.prependOnceListener('exit', killNow);
+  const unguard = leader.pid === undefined ? null : guardGroup(leader.pid);
+  const forget = killAtExit(() => send('SIGKILL'));
   return {
     stop,
     timedOut: () => isOver,
@@ -44,7 +61,8 @@ export function superviseGroup(
       clearTimeout(timer);
       clearTimeout(force);
       signal.removeEventListener('abort', stop);
-      process.removeListener('exit', killNow);
+      forget();
+      unguard?.();
     },
   };
 }

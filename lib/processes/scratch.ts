@@ -9,8 +9,12 @@ const FOREIGN_LEFTOVER_MS = 24 * 60 * 60_000;
 const removal = { recursive: true, force: true, maxRetries: 10, retryDelay: 100 };
 const leftover = /^\.scratch-(.+)-(\d+)-[A-Za-z0-9]{6}$/;
 
-/** The folders of this process, each with its exit listener. */
-const inUse = new Map<string, () => void>();
+/** The folders of this process. */
+const inUse = new Set<string>();
+
+function removeAll(): void {
+  for (const path of inUse) rmSync(path, removal);
+}
 
 /**
  * Creates a folder for clones and temporary files. Its name identifies its process. It is removed by
@@ -18,19 +22,16 @@ const inUse = new Map<string, () => void>();
  */
 export async function makeScratch(folder: string): Promise<string> {
   const path = await mkdtemp(join(folder, `.scratch-${hostname()}-${process.pid}-`));
-  const removeAtExit = () => rmSync(path, removal);
-  inUse.set(path, removeAtExit);
-  process.once('exit', removeAtExit);
+  // One listener for all, as there may be many.
+  if (inUse.size === 0) process.once('exit', removeAll);
+  inUse.add(path);
   return path;
 }
 
 /** Removes a scratch folder. Retries, because git may still be writing there while it is being stopped. */
 export async function removeScratch(path: string): Promise<void> {
   await rm(path, removal);
-  const removeAtExit = inUse.get(path);
-  if (removeAtExit === undefined) return;
-  process.removeListener('exit', removeAtExit);
-  inUse.delete(path);
+  if (inUse.delete(path) && inUse.size === 0) process.removeListener('exit', removeAll);
 }
 
 /**

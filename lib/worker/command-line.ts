@@ -1,6 +1,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { parseCommandLine, wrongUsage } from '../command-line.ts';
 import { cleanText } from '../text/clean-text.ts';
+import { patternFault } from '../text/name-pattern.ts';
 import { archiveKey } from './archive.ts';
 import type { LoginName } from './logins/login.ts';
 import {
@@ -16,6 +17,12 @@ export interface RunCommand {
   sources: Source[] | null;
   /** Milliseconds from one start to the next; null for one run. */
   everyMs: number | null;
+  /** Patterns of `--only`; null if there are none. */
+  only: string[] | null;
+  /** Patterns of `--exclude`; null if there are none. */
+  exclude: string[] | null;
+  /** List what a run would do instead. */
+  isDryRun: boolean;
 }
 
 export interface EmbedCommand {
@@ -81,13 +88,24 @@ function addRun(program: Command, folder: string, found: Found): void {
     .option(
       '--source <path|url>',
       `back up this repository instead of those found by discovery: a folder, or an https://, ssh://, file:// or user@host:path address; may be repeated. Credentials come from git's credential helper or the ssh agent, never from the address.`,
-      (text: string, before: string[] | undefined) => [...(before ?? []), text],
+      append,
     )
+    .option(
+      '--only <pattern>',
+      'back up only repositories whose name matches, such as team/* or web-?; may be repeated; default: BACKUP_ONLY',
+      appendPattern,
+    )
+    .option(
+      '--exclude <pattern>',
+      'leave out repositories whose name matches; may be repeated; default: BACKUP_EXCLUDE',
+      appendPattern,
+    )
+    .option('--dry-run', 'list what would be done and why, and change nothing', false)
     .option('--once', 'one run, then exit (the default)')
     .addOption(
       new Option('--every <minutes>', 'repeat the run at this interval, until Ctrl-C')
         .argParser(parseMinutes)
-        .conflicts('once'),
+        .conflicts(['once', 'dryRun']),
     )
     .addHelpText(
       'after',
@@ -97,14 +115,33 @@ backed up as local/<folder name>. With BACKUP_REPO_PATH archives are pushed ther
 worker backs up the repositories that it discovers with the source login (see GIT_DISCOVERY). The database is
 DATABASE_URL, else that of a running \`npm start\`.
 
-Exit codes: 0 done, or another run is active; 1 failed, or a repository failed; 2 wrong usage;
-4 not logged in, or log in again.`,
+Exit codes: 0 done; 1 failed, or a repository failed; 2 wrong usage; 4 not logged in, or log in again;
+75 another run is active.`,
     )
-    .action(({ source, every }: { source?: string[]; every?: number }) => {
+    .action((options: RunOptions) => {
+      const { source, every, only = null, exclude = null, dryRun: isDryRun } = options;
       const sources = source?.map((text) => parseSource(text, folder)) ?? null;
       checkNames(sources ?? []);
-      found({ name: 'run', sources, everyMs: every ?? null });
+      found({ name: 'run', sources, everyMs: every ?? null, only, exclude, isDryRun });
     });
+}
+
+interface RunOptions {
+  source?: string[];
+  every?: number;
+  only?: string[];
+  exclude?: string[];
+  dryRun: boolean;
+}
+
+function append(text: string, before: string[] | undefined): string[] {
+  return [...(before ?? []), text];
+}
+
+function appendPattern(text: string, before: string[] | undefined): string[] {
+  const fault = patternFault(text);
+  if (fault === null) return append(text, before);
+  throw new InvalidArgumentError(`A pattern ${fault}.`);
 }
 
 function addEmbed(program: Command, found: Found): void {

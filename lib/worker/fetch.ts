@@ -1,6 +1,7 @@
 import { GitError, type GitOptions } from '../git/git.ts';
 import type { GitCredential } from '../git/git-credential.ts';
 import { cleanText } from '../text/clean-text.ts';
+import { type Progress, readProgress } from './progress.ts';
 import type { Source } from './source.ts';
 
 const FETCH_TIMEOUT_MS = 12 * 60 * 60_000;
@@ -10,8 +11,8 @@ export interface FetchOptions {
   source: Source;
   /** Called for each transfer. */
   credential(): Promise<GitCredential | null>;
-  /** Receives what git writes about its progress. */
-  onProgress?: ((text: string) => void) | undefined;
+  /** Called with git's own progress. */
+  onProgress?: ((progress: Progress) => void) | undefined;
 }
 
 /** A transfer of everything that a source has. Throws GitError. */
@@ -50,7 +51,7 @@ async function transferOnce<Result>(
       protocols,
       timeoutMs: FETCH_TIMEOUT_MS,
       credential: await credential(),
-      ...(onProgress ? { onProgress } : {}),
+      ...(onProgress ? { onProgress: readProgress(onProgress) } : {}),
     },
   );
 }

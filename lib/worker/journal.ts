@@ -1,3 +1,4 @@
+import pLimit from 'p-limit';
 import type { Clock } from '../clock.ts';
 import type { Database } from '../database/database.ts';
 import { type NewLog, writeLog } from '../records/recording/logs.ts';
@@ -26,7 +27,7 @@ export interface Journal {
   note(level: NewLog['level'], message: string, repository?: string): Promise<void>;
   /** Logs the run's last line: waits only briefly, but does so even if the signal has aborted. */
   conclude(level: NewLog['level'], message: string): Promise<void>;
-  /** Throws RunStopped if the run is no longer ours. */
+  /** Records results in the order of the calls. Throws RunStopped if the run is no longer ours. */
   record(result: JournalResult): Promise<void>;
   /** Logs and counts a repository without changes. Throws RunStopped if the run is no longer ours. */
   skip(repository: string): Promise<void>;
@@ -49,6 +50,8 @@ export interface JournalOptions {
 export function openJournal({ db, clock, display, runId, signal }: JournalOptions): Journal {
   const counters: RunCounters = { successful: 0, failed: 0, skipped: 0 };
   let recorded = 0;
+  // One after the other: each writes the counters, and a result its position among all results of the run.
+  const inTurn = pLimit(1);
   const persist = <Value>(work: () => Promise<Value>) =>
     retryWhileUnavailable(work, { clock, forMs: PATIENCE_MS, signal });
 
@@ -68,26 +71,29 @@ export function openJournal({ db, clock, display, runId, signal }: JournalOption
     note: (level, text, repository) => persist(show(level, text, repository)),
     conclude: (level, text) =>
       retryWhileUnavailable(show(level, text), { clock, forMs: LAST_PATIENCE_MS }),
-    async record(result) {
-      const isFailed = result.status === 'failed' || result.status === 'too_large';
-      const counted = isFailed ? 'failed' : 'successful';
-      const next = { ...counters, [counted]: counters[counted] + 1 };
-      const entry = { ...result, runId, counters: next, position: recorded };
-      const isOurs = await persist(() => recordResult(db, entry));
-      Object.assign(counters, next);
-      recorded++;
-      if (!isOurs) throw new RunStopped(stopMessages.taken);
-    },
-    async skip(repository) {
-      const message = 'unchanged, skipped';
-      const next = { ...counters, skipped: counters.skipped + 1 };
-      print({ level: 'info', message, repository });
-      const entry = { runId, repository, message, counters: next };
-      const isOurs = await persist(() => recordUnchanged(db, entry));
-      Object.assign(counters, next);
-      if (!isOurs) throw new RunStopped(stopMessages.taken);
-    },
-    beat: () => beatRun(db, runId, counters),
+    record: (result) =>
+      inTurn(async () => {
+        const isFailed = result.status === 'failed' || result.status === 'too_large';
+        const counted = isFailed ? 'failed' : 'successful';
+        const next = { ...counters, [counted]: counters[counted] + 1 };
+        const entry = { ...result, runId, counters: next, position: recorded };
+        const isOurs = await persist(() => recordResult(db, entry));
+        Object.assign(counters, next);
+        recorded++;
+        if (!isOurs) throw new RunStopped(stopMessages.taken);
+      }),
+    skip: (repository) =>
+      inTurn(async () => {
+        const message = 'unchanged, skipped';
+        const next = { ...counters, skipped: counters.skipped + 1 };
+        print({ level: 'info', message, repository });
+        const entry = { runId, repository, message, counters: next };
+        const isOurs = await persist(() => recordUnchanged(db, entry));
+        Object.assign(counters, next);
+        if (!isOurs) throw new RunStopped(stopMessages.taken);
+      }),
+    // In turn as well, so that it never writes counters that are older than those of a result.
+    beat: () => inTurn(() => beatRun(db, runId, counters)),
     counters: () => ({ ...counters }),
     persist,
   };

@@ -2,6 +2,7 @@ import type { RetentionPolicy } from '../config/versions.ts';
 import type { Git } from '../git/git.ts';
 import type { KeptArchive } from './archive.ts';
 import type { FigureLimits } from './figures.ts';
+import type { Progress } from './progress.ts';
 import type { Source } from './source.ts';
 import type { VersionFacts } from './versions/version-facts.ts';
 
@@ -41,8 +42,8 @@ export interface RepositoryBackup {
   onPruned(versions: readonly number[]): Promise<void>;
   /** Called with what a person should know. */
   onRemark(level: 'info' | 'warn' | 'error', text: string): Promise<void>;
-  /** Receives what git writes about the progress of a transfer. */
-  onProgress?: (text: string) => void;
+  /** Called with git's own progress. */
+  onProgress?(progress: Progress): void;
   /** Default: `figureLimits`. */
   figureLimits?: FigureLimits;
   /** Milliseconds that packing may take, in addition to what the size needs. Default: 10 minutes. */

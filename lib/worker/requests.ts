@@ -7,6 +7,7 @@ import {
 import { areAllTracked, findUntracked } from '../records/tracked-repos.ts';
 import { cleanText } from '../text/clean-text.ts';
 import type { Journal } from './journal.ts';
+import type { LeftOut } from './selection/select.ts';
 import type { Source } from './source.ts';
 
 const MAX_LINE = 500;
@@ -19,6 +20,8 @@ export interface RequestedRun {
   journal: Journal;
   runId: number;
   sources: readonly Source[];
+  /** What the run leaves out. */
+  leftOut: readonly LeftOut[];
   /** Whether the sources come from discovery and not from the command line. */
   isDiscovered: boolean;
 }
@@ -27,24 +30,30 @@ export interface RequestedRun {
  * Claims and logs the requests that a run fulfils; the others stay pending. A request for a repository is
  * fulfilled if it is among the sources; a request for all repositories is fulfilled if the sources come from
  * discovery or include every tracked repository. A request for a repository that discovery does not find and
- * that was never backed up is claimed and fails, since no run could fulfil it. Requests never restrict a run.
+ * that was never backed up is claimed and fails, since no run could fulfil it. One for a repository that is left
+ * out stays pending. Requests never restrict a run.
  */
 export async function claimFulfilled(run: RequestedRun): Promise<RunRequest[]> {
-  const { db, journal, runId, sources } = run;
+  const { db, journal, runId, sources, leftOut } = run;
+  // What a variable leaves out for good is not meant by a request for all.
+  const meant = [...sources, ...leftOut.filter((it) => it.isLasting).map(({ source }) => source)];
   const pending = await journal.persist(() => listPendingRequests(db));
   const coversAll =
     pending.some(({ target }) => target === null) &&
-    (run.isDiscovered ||
+    ((run.isDiscovered && leftOut.every(({ isLasting }) => isLasting)) ||
       (await journal.persist(() =>
         areAllTracked(
           db,
-          sources.map(({ name }) => name),
+          meant.map(({ name }) => name),
         ),
       )));
   const isFulfilled = (request: RunRequest) =>
     request.target === null ? coversAll : sources.some((source) => isFor(source, request));
   const unfulfilled = pending.filter((request) => !isFulfilled(request));
-  const targets = unfulfilled.flatMap(({ target }) => target ?? []);
+  const isLeftOut = (request: RunRequest) => leftOut.some(({ source }) => isFor(source, request));
+  const targets = unfulfilled
+    .filter((request) => !isLeftOut(request))
+    .flatMap(({ target }) => target ?? []);
   const unknown =
     run.isDiscovered && targets.length > 0
       ? await journal.persist(() => findUntracked(db, targets))

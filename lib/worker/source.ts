@@ -21,6 +21,8 @@ export interface HostFacts {
   /** The host's URL. */
   url: string;
   isPrivate: boolean;
+  /** Bytes that it occupies there, as far as the host knows; null if it does not say. */
+  sizeBytes: number | null;
   /** For the log, such as `archived on the git host`. */
   remarks: readonly string[];
   /** Why it cannot be backed up, if that is known in advance. */

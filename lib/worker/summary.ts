@@ -6,7 +6,7 @@ export function describeReport(report: RunReport): string {
   if (report.status === 'refused') {
     const { active } = report;
     return active === null
-      ? 'No run: another one was starting or ending.'
+      ? 'No run: another worker is starting, ending, or uses the same DATA_DIR.'
       : `No run: run ${active.id} is active since ${active.startedAt}.`;
   }
   const { id, status, total, counters, empty, errorMessage, durationMs } = report;

@@ -1,9 +1,11 @@
+import { resolve } from 'node:path';
 import * as z from 'zod';
 import { archivePath, archiveVariables } from '../config/archives.ts';
 import { sweepVariables } from '../config/backups.ts';
 import { configFolder, gitHostVariables } from '../config/git-host.ts';
 import { readConfig } from '../config/read.ts';
 import { mirrorPath, versionVariables } from '../config/versions.ts';
+import { workerVariables } from '../config/worker.ts';
 import { AppError } from '../errors.ts';
 import { checkGit } from '../git/git-version.ts';
 import { contextVariables, type WorkerOptions, withDatabase } from './command-context.ts';
@@ -12,7 +14,10 @@ import { readTarget } from './destination/target.ts';
 import type { Display, OutputStream } from './display.ts';
 import { openLoginStore } from './logins/login-store.ts';
 import { openLoginSession } from './logins/session.ts';
-import { performRun, type RunDeps } from './run.ts';
+import { performRun } from './run.ts';
+import type { RunDeps } from './running/run-deps.ts';
+import { performDryRun } from './selection/dry-run.ts';
+import { readSelection } from './selection/select.ts';
 import type { Source } from './source.ts';
 import { RunStopped } from './stop.ts';
 import { describeReport } from './summary.ts';
@@ -20,14 +25,18 @@ import { describeReport } from './summary.ts';
 const runVariables = z.object({
   ...contextVariables,
   ...archiveVariables.shape,
+  ...workerVariables.shape,
   ...gitHostVariables.shape,
   ...versionVariables.shape,
   STALE_RUN_AFTER_MINUTES: sweepVariables.shape.STALE_RUN_AFTER_MINUTES,
 });
 
+/** The exit code of a run that was refused because another one is active; sysexits.h calls it EX_TEMPFAIL. */
+const REFUSED = 75;
+
 /**
- * Runs one command of the worker and returns its exit code: 0 done, also if another run is active; 1 failed,
- * also if a repository did; 4 if the user must log in. Throws AppError or ConfigError for problems that the
+ * Runs one command of the worker and returns its exit code: 0 done; 1 failed, also if a repository did; 4 if the
+ * user must log in; 75 if another run is active. Throws AppError or ConfigError for problems that the
  * user can fix: wrong usage, an invalid variable, no database.
  */
 export async function runWorker(options: WorkerOptions): Promise<number> {
@@ -56,19 +65,17 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
   } catch (error) {
     if (!(error instanceof RunStopped)) throw error;
     io.stderr.write(`${error.message}\n`);
-    return 1;
+    return error.exitCode;
   }
 }
 
-async function runBackups(
-  options: WorkerOptions,
-  { sources, everyMs }: RunCommand,
-): Promise<number> {
+async function runBackups(options: WorkerOptions, command: RunCommand): Promise<number> {
   const { environment, io, keychain } = options;
+  const { sources, everyMs } = command;
   const config = readConfig(runVariables, environment);
   const target = readTarget(config.BACKUP_REPO_PATH, options.folder);
   await checkGit(environment, options.signal);
-  return withDatabase(options, config, (context) => {
+  return withDatabase(options, config, async (context) => {
     const folder = configFolder(config, environment);
     const store = openLoginStore({ folder, keychain, notify: context.display.line });
     const deps = {
@@ -78,9 +85,16 @@ async function runBackups(
       mirrorFolder: mirrorPath(config),
       retention: config.BACKUP_KEEP,
       incrementsFromBytes: config.BACKUP_INCREMENTS_FROM_MIB * 2 ** 20,
+      dataFolder: resolve(config.DATA_DIR),
+      concurrency: config.BACKUP_CONCURRENCY,
+      selection: readSelection(command, config),
       staleAfterMs: config.STALE_RUN_AFTER_MINUTES * 60_000,
       gitHost: { config, store, fetch: options.fetch },
     };
+    if (command.isDryRun) {
+      await performDryRun(deps, sources, { stdout: io.stdout, isJson: false });
+      return 0;
+    }
     if (everyMs === null) return runOnce(deps, sources, io.stdout);
     return runRepeatedly(deps, sources, io.stdout, everyMs);
   });
@@ -95,7 +109,7 @@ async function runOnce(
   const report = await performRun(deps, sources);
   deps.display.clear();
   stdout.write(`${describeReport(report)}\n`);
-  return report.status === 'refused' ? 0 : report.exitCode;
+  return report.status === 'refused' ? REFUSED : report.exitCode;
 }
 
 /** Runs until the signal aborts, which is a failure only during a run. */

@@ -5,6 +5,7 @@ import { backupsVariables } from '../../lib/config/backups.ts';
 import { listenPort, listenVariables } from '../../lib/config/listen.ts';
 import { localVariables } from '../../lib/config/local.ts';
 import { ConfigError, type Environment, readConfig } from '../../lib/config/read.ts';
+import { workerVariables } from '../../lib/config/worker.ts';
 
 const read = (environment: Environment) => readConfig(backupsVariables, environment);
 
@@ -103,6 +104,22 @@ describe('a bad value', () => {
 
   it('of a variable that is not used is ignored', () => {
     expect(readConfig(listenVariables, { LOG_LEVEL: 'loud' }).HOST).toBe('127.0.0.1');
+  });
+});
+
+describe('the concurrency of backups', () => {
+  it.each([
+    [{}, 4],
+    [{ BACKUP_CONCURRENCY: '1' }, 1],
+    [{ BACKUP_CONCURRENCY: '64' }, 64],
+  ])('%j is %d', (environment, concurrency) => {
+    expect(readConfig(workerVariables, environment).BACKUP_CONCURRENCY).toBe(concurrency);
+  });
+
+  it.each(['0', '65', '1.5', 'many'])('cannot be %s', (value) => {
+    expect(() => readConfig(workerVariables, { BACKUP_CONCURRENCY: value })).toThrow(
+      'BACKUP_CONCURRENCY must be a whole number, 1 to 64',
+    );
   });
 });
 

@@ -4,6 +4,7 @@ import { readDashboardStats } from '../../lib/records/dashboard-stats.ts';
 import { listLogs } from '../../lib/records/logs/list.ts';
 import { pollLogs, readLogEnd, replayLogs } from '../../lib/records/logs/live.ts';
 import { readOverview } from '../../lib/records/overview.ts';
+import { readLastDurations } from '../../lib/records/recording/durations.ts';
 import { listRepos } from '../../lib/records/repos.ts';
 import { listRepositoryHistory } from '../../lib/records/repositories/history.ts';
 import { listRepositories, readRepository } from '../../lib/records/repositories/list.ts';
@@ -161,6 +162,12 @@ describe.each([
     ['snapshots', (db) => listSnapshots(db, page), { analytics_snapshots: 20_050 }],
     ['the latest snapshot', readLatestSnapshot, { analytics_snapshots: 1 }],
     ['the snapshot of a run', (db) => readSnapshotOfRun(db, 7), { analytics_snapshots: 1 }],
+    [
+      'the last durations of repositories',
+      (db) => readLastDurations(db, ['owner/repo-1', 'owner/repo-7', 'owner/repo-8', 'unknown/x']),
+      // Repository 8 was never good.
+      { backup_results: 2 },
+    ],
     ['logs', (db) => listLogs(db, page, {}), { execution_logs: 10_050 }],
     ['logs of a level', (db) => listLogs(db, page, { level: 'info' }), { execution_logs: 50 }],
     ['logs of a run', (db) => listLogs(db, page, { runId: 700 }), { execution_logs: 50 }],

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Database } from '../../lib/database/database.ts';
-import { lastDurations } from '../../lib/records/recording/durations.ts';
+import { readLastDurations } from '../../lib/records/recording/durations.ts';
 import {
   markPruned,
   type NewVersion,
@@ -249,7 +249,7 @@ describe.each(everyDatabase)('versions over %s', (_name, create) => {
     await insertResult(db, run, 'a/slow', { ...at(3), duration_ms: 9, status: 'failed' });
     await insertResult(db, run, 'a/old', { ...at(1), duration_ms: null, status: 'success' });
     await insertResult(db, run, 'a/bad', { ...at(1), duration_ms: 9, status: 'failed' });
-    expect(await lastDurations(db, ['a/slow', 'a/old', 'a/bad', 'a/none', 'ü {"\\'])).toEqual(
+    expect(await readLastDurations(db, ['a/slow', 'a/old', 'a/bad', 'a/none', 'ü {"\\'])).toEqual(
       new Map([
         ['a/slow', 5_000_000_000],
         ['a/old', 0],

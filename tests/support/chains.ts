@@ -123,7 +123,8 @@ export function createChain(root: string, name: string, from: TestRepository): T
         run_id: null,
         head_branch: headBranch,
         refs,
-        files: files.map((file) => ({ ...file, prerequisites: [] })),
+        files,
+        prerequisites: [],
         previous_sha256: note.versions.at(-1)?.manifest_sha256 ?? null,
       };
       const text = formatManifest(manifest);

@@ -45,7 +45,7 @@ const runs = () =>
     'SELECT id, status, error_message, exclusive_key FROM backup_runs ORDER BY id',
   );
 
-it('of concurrent workers, one runs and the others end with exit code 0', async () => {
+it('of concurrent workers, one runs and the others end with exit code 75', async () => {
   const held = server.holdFetch();
   const ended: Awaited<ReturnType<typeof backUp>>[] = [];
   const refused = Promise.withResolvers<void>();
@@ -61,7 +61,7 @@ it('of concurrent workers, one runs and the others end with exit code 0', async 
   const since = new Date(run?.started_at ?? '').toISOString().replace(/\.\d+/, '');
   for (const { code, stdout } of ended) {
     expect({ code, stdout }).toEqual({
-      code: 0,
+      code: 75,
       stdout: `No run: run ${run?.id} is active since ${since}.\n`,
     });
   }
@@ -126,7 +126,10 @@ it.each([
   await insertRun('started_at', startedAt);
   if (sign !== '') await database.db.query({ text: sign });
   const { code, stdout } = await backUp();
-  expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('run 1 is active') });
+  expect({ code, stdout }).toEqual({
+    code: 75,
+    stdout: expect.stringContaining('run 1 is active'),
+  });
 });
 
 it('is not blocked by a stale run of another writer, and leaves it to the sweep', async () => {

@@ -41,6 +41,8 @@ describe.each([
     const { code, stdout } = await callWorker({
       databaseUrl: database.url,
       archives,
+      // So that results and logs are in the order of the sources.
+      env: { BACKUP_CONCURRENCY: '1' },
       args: [
         'run',
         '--source',

@@ -26,13 +26,24 @@ describe('a command line', () => {
     expect(parse('run', '--source', 'a', '--source=/b')).toEqual({
       name: 'run',
       everyMs: null,
+      only: null,
+      exclude: null,
+      isDryRun: false,
       sources: [
         expect.objectContaining({ name: 'local/a', location: '/home/ada/a' }),
         expect.objectContaining({ name: 'local/b', location: '/b' }),
       ],
     });
     expect(parse('run', '--source', 'a', '--once')).toMatchObject({ everyMs: null });
-    expect(parse('run')).toEqual({ name: 'run', everyMs: null, sources: null });
+    expect(parse('run')).toMatchObject({ name: 'run', everyMs: null, sources: null });
+  });
+
+  it('run takes patterns of what to back up and to leave out', () => {
+    expect(parse('run', '--only', 'team/*', '--only=web-?', '--exclude', '{a,b}')).toMatchObject({
+      only: ['team/*', 'web-?'],
+      exclude: ['{a,b}'],
+    });
+    expect(parse('run', '--dry-run')).toMatchObject({ isDryRun: true });
   });
 
   it.each([
@@ -69,6 +80,12 @@ describe('a command line', () => {
       /^option '--every <minutes>' is invalid\. It/,
     ],
     [['run', '--source', 'a', '--once', '--every', '5'], 'cannot be used with'],
+    [['run', '--dry-run', '--every', '5'], 'cannot be used with'],
+    [['run', '--only', '+(hunter)'], 'A pattern may only use *, ?, […] and {a,b} as wildcards'],
+    [['run', '--only', 'hunter*'.repeat(30)], 'A pattern must have 1 to 200 characters'],
+    [['run', '--exclude', 'h*u*n*ter*'], 'A pattern may have at most 3 times * in a part'],
+    [['run', '--exclude', '{a}{b}{hunter}'], 'A pattern may have at most 2 times {'],
+    [['run', '--exclude='], 'option --exclude needs a value'],
     [["it's hunter"], /^unknown command$/],
     [[], /^the command is incomplete\n\nUsage: npm run worker --/],
   ])('%j is wrong usage, and no value is repeated', (args, fault) => {

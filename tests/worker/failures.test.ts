@@ -32,7 +32,7 @@ const lastResults = () =>
   rowsOf<{ repo_full_name: string; status: string; error_message: string }>(
     database.db,
     `SELECT repo_full_name, status, error_message FROM backup_results
-     WHERE run_id = (SELECT max(id) FROM backup_runs) ORDER BY id`,
+     WHERE run_id = (SELECT max(id) FROM backup_runs) ORDER BY repo_full_name DESC`,
   );
 
 it('continues after a failed repository, and completes with exit code 1', async () => {

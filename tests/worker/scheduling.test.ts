@@ -36,7 +36,7 @@ describe('a scheduled run', () => {
     await bench.logIn();
     expect((await run()).code).toBe(0);
     expect(await lastRun()).toMatchObject({ status: 'completed', successful: 1 });
-    bench.http.answers.set('team/a', (c) => c.text('oops', 500));
+    bench.http.answers.set('team/a', (c) => c.text('oops', 400));
     expect((await run()).code).toBe(1);
     expect(await lastRun()).toMatchObject({ status: 'completed' });
   });

@@ -13,7 +13,7 @@ const durations: Statement = {
 };
 
 /** How long the last completed backup of each repository took, in milliseconds. One that has none is missing. */
-export async function lastDurations(
+export async function readLastDurations(
   db: Database,
   names: readonly string[],
 ): Promise<Map<string, number>> {

@@ -17,6 +17,13 @@ export interface ActiveRun {
   startedAt: string;
 }
 
+/** A run that one of our workers started. */
+export interface StartedRun {
+  id: number;
+  /** ISO 8601 in UTC, with microseconds; with the id it names a run of any database. */
+  startedAt: string;
+}
+
 /** After this long without a heartbeat, a run of our worker is abandoned and another may start. */
 const RUN_LEASE_MS = 3 * 60_000;
 
@@ -24,6 +31,7 @@ const UNDEFINED_TABLE = '42P01';
 const UNDEFINED_COLUMN = '42703';
 
 const milliseconds = (parameter: string) => `${parameter}::double precision * interval '1 ms'`;
+const exactStart = `to_char(started_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
 const sinceStart = 'greatest(0, extract(epoch FROM now() - started_at) * 1000)::bigint';
 /** A run of another writer whose latest sign of life is at most $1 milliseconds old. */
 const runOfAnotherWriter = `status = 'running' AND exclusive_key IS NULL
@@ -41,7 +49,8 @@ const insertRun: Statement = {
         completed_at = coalesce(completed_at, now()), exclusive_key = NULL, progress = NULL
       WHERE exclusive_key = 'worker'
         AND (status <> 'running'
-          OR coalesce(heartbeat_at, started_at) < now() - ${milliseconds('$2')})
+          OR coalesce(heartbeat_at, started_at) < now() - ${milliseconds('$2')}
+          OR id = $5::int AND ${exactStart} = $6)
       RETURNING id
     )
     INSERT INTO backup_runs (status, started_at, heartbeat_at, exclusive_key, total_repos)
@@ -51,7 +60,7 @@ const insertRun: Statement = {
       AND NOT EXISTS (SELECT progress FROM backup_runs WHERE false)
       AND NOT EXISTS (SELECT FROM backup_runs AS run WHERE ${runOfAnotherWriter})
     ON CONFLICT (exclusive_key) DO NOTHING
-    RETURNING id`,
+    RETURNING id, ${exactStart} AS "startedAt"`,
 };
 
 const activeRun: Statement = {
@@ -62,25 +71,39 @@ const activeRun: Statement = {
     ORDER BY started_at DESC, id DESC LIMIT 1`,
 };
 
+/** What a new run has to know. */
+export interface RunStart {
+  totalRepos: number;
+  staleAfterMs: number;
+  /** A run whose worker is known to be gone; it counts as abandoned at once. */
+  abandoned?: StartedRun | null;
+}
+
 /**
- * Starts a run and returns its id, unless another is active: then returns that run, or null if it has just
- * ended. An abandoned run of our worker is failed and replaced; a run of another writer counts as active
- * until it is stale. Throws SERVICE_UNAVAILABLE when the tables are missing.
+ * Starts a run, unless another is active: then returns that run, or null if it has just ended. An abandoned run
+ * of our worker is failed and replaced; a run of another writer counts as active until it is stale. Throws
+ * SERVICE_UNAVAILABLE when the tables are missing.
  */
 export async function startRun(
   db: Database,
-  { totalRepos, staleAfterMs }: { totalRepos: number; staleAfterMs: number },
-): Promise<{ id: number } | { active: ActiveRun | null }> {
-  const values = [staleAfterMs, RUN_LEASE_MS, STALE_RUN_MESSAGE, totalRepos];
+  { totalRepos, staleAfterMs, abandoned = null }: RunStart,
+): Promise<StartedRun | { active: ActiveRun | null }> {
+  const dead = [abandoned?.id ?? null, abandoned?.startedAt ?? null];
+  const values = [staleAfterMs, RUN_LEASE_MS, STALE_RUN_MESSAGE, totalRepos, ...dead];
   const [started] = await insertRunOrExplain(db, values);
   if (started) return started;
-  const [active] = await db.query<ActiveRun>(activeRun, [staleAfterMs]);
-  return { active: active ?? null };
+  return { active: await findActiveRun(db, staleAfterMs) };
 }
 
-async function insertRunOrExplain(db: Database, values: SqlValue[]): Promise<{ id: number }[]> {
+/** The active run, if there is one. */
+export async function findActiveRun(db: Database, staleAfterMs: number): Promise<ActiveRun | null> {
+  const [active] = await db.query<ActiveRun>(activeRun, [staleAfterMs]);
+  return active ?? null;
+}
+
+async function insertRunOrExplain(db: Database, values: SqlValue[]): Promise<StartedRun[]> {
   try {
-    return await db.query<{ id: number }>(insertRun, values);
+    return await db.query<StartedRun>(insertRun, values);
   } catch (error) {
     const { code } = error as { code?: unknown };
     if (code !== UNDEFINED_TABLE && code !== UNDEFINED_COLUMN) throw error;

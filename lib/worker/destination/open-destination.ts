@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import pLimit from 'p-limit';
 import type { Clock } from '../../clock.ts';
 import type { Environment } from '../../config/read.ts';
 import { AppError } from '../../errors.ts';
@@ -59,6 +60,8 @@ const identity = {
 export function openDestination(options: DestinationOptions): Destination {
   const { target, access, clock, signal, archiveFolder } = options;
   const git = createGit({ ...options.environment, ...identity }, signal);
+  // One after the other: all archives go through one clone.
+  const inTurn = pLimit(1);
   let scratch: string | null = null;
   let opened: PushClone | null = null;
   let failure: { error: GitError; count: number } | null = null;
@@ -116,39 +119,41 @@ export function openDestination(options: DestinationOptions): Destination {
       : `the git host does not accept the destination login (log in again: ${command})`;
   }
 
+  async function deliver(source: Source, { key, record }: KeptArchive): Promise<Delivery> {
+    const size = record.archive_size_bytes;
+    if (size > MAX_FILE_BYTES) {
+      const limit = `the limit of ${formatBytes(MAX_FILE_BYTES)} for a file`;
+      const reason = `the archive of ${formatBytes(size)} exceeds ${limit}: kept here, not pushed`;
+      return { status: 'too_large', reason };
+    }
+    // A repository that is not known to be public counts as private.
+    const isPrivate = source.host?.isPrivate ?? true;
+    const problem = isPrivate ? await checkPrivacy() : null;
+    if (problem !== null) {
+      const what =
+        source.host === null ? 'the repository may be private' : 'the repository is private';
+      const reason = `not pushed: ${what}, and the destination is not confirmed private: ${problem}`;
+      return { status: 'failed', reason };
+    }
+    try {
+      const clone = await open();
+      if (record.archive_blob !== null && clone.blobOf(key) === record.archive_blob) {
+        return { status: 'there' };
+      }
+      const file = join(archiveFolder, key);
+      const isNew = await clone.put(key, file, `Back up ${source.name}`);
+      return { status: isNew ? 'pushed' : 'there' };
+    } catch (error) {
+      if (!(error instanceof GitError)) throw error;
+      const advice = /could not read Username|Authentication failed/.test(error.message)
+        ? `${await adviseOnLogin()}; git said: `
+        : '';
+      return { status: 'failed', reason: `not pushed: ${advice}${error.message}` };
+    }
+  }
+
   return {
-    async deliver(source, { key, record }): Promise<Delivery> {
-      const size = record.archive_size_bytes;
-      if (size > MAX_FILE_BYTES) {
-        const limit = `the limit of ${formatBytes(MAX_FILE_BYTES)} for a file`;
-        const reason = `the archive of ${formatBytes(size)} exceeds ${limit}: kept here, not pushed`;
-        return { status: 'too_large', reason };
-      }
-      // A repository that is not known to be public counts as private.
-      const isPrivate = source.host?.isPrivate ?? true;
-      const problem = isPrivate ? await checkPrivacy() : null;
-      if (problem !== null) {
-        const what =
-          source.host === null ? 'the repository may be private' : 'the repository is private';
-        const reason = `not pushed: ${what}, and the destination is not confirmed private: ${problem}`;
-        return { status: 'failed', reason };
-      }
-      try {
-        const clone = await open();
-        if (record.archive_blob !== null && clone.blobOf(key) === record.archive_blob) {
-          return { status: 'there' };
-        }
-        const file = join(archiveFolder, key);
-        const isNew = await clone.put(key, file, `Back up ${source.name}`);
-        return { status: isNew ? 'pushed' : 'there' };
-      } catch (error) {
-        if (!(error instanceof GitError)) throw error;
-        const advice = /could not read Username|Authentication failed/.test(error.message)
-          ? `${await adviseOnLogin()}; git said: `
-          : '';
-        return { status: 'failed', reason: `not pushed: ${advice}${error.message}` };
-      }
-    },
+    deliver: (source, archive) => inTurn(() => deliver(source, archive)),
     measure: async () => measureDestination({ git, clone: await open(), archiveFolder }),
     async close() {
       if (scratch !== null) await removeScratch(scratch);

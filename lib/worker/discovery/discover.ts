@@ -116,6 +116,7 @@ function sourceOf(
     host: {
       url: hostUrl,
       isPrivate: listed.private,
+      sizeBytes: listed.size === undefined ? null : listed.size * 1_024,
       remarks: [
         ...(archived ? ['archived on the git host: read-only there'] : []),
         ...(fork ? ['a fork'] : []),
@@ -138,7 +139,15 @@ function lostSource(name: string, fault: string, url: string): Source {
     location: `${url}/${name}.git`,
     isLocal: false,
     protocols: 'none',
-    host: { url, isPrivate: true, remarks: [], fault, token: never, explain: never },
+    host: {
+      url,
+      isPrivate: true,
+      sizeBytes: null,
+      remarks: [],
+      fault,
+      token: never,
+      explain: never,
+    },
   };
 }
 

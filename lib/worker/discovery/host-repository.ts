@@ -9,6 +9,13 @@ export const hostRepository = z.object({
   visibility: z.string().optional(),
   archived: z.boolean().default(false),
   fork: z.boolean().default(false),
+  /** KiB; it lags behind, and some hosts omit it. */
+  size: z
+    .number()
+    .min(0)
+    .max(Number.MAX_SAFE_INTEGER / 1_024)
+    .optional()
+    .catch(undefined),
   /** Disabled by the host. */
   disabled: z.boolean().default(false),
 });

@@ -3,8 +3,8 @@ import type { Refs } from '../refs.ts';
 /** What is recorded about a new version. */
 export interface VersionFacts {
   version: number;
-  /** The version before it, from which `changes` are; null for the first. */
-  previous: number | null;
+  /** SHA-256 of the manifest of the version before it, from which `changes` are; null for the first. */
+  previousManifestSha256: string | null;
   /** ISO 8601 in UTC. */
   at: string;
   headBranch: string | null;

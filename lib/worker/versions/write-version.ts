@@ -290,7 +290,7 @@ function describeFacts(
   for (const name of archived.refs.keys()) if (!refs.has(name)) changes.set(name, null);
   return {
     version,
-    previous: versions.at(-1)?.version ?? null,
+    previousManifestSha256: versions.at(-1)?.manifest_sha256 ?? null,
     at,
     headBranch,
     refs,

@@ -61,6 +61,8 @@ export const limits = {
   mail: { seconds: 16, words: '15 s' },
   retries: { seconds: 20, words: '15 s' },
   hostHangs: { seconds: 200, words: '3 minutes' },
+  // Three tries of 2 minutes.
+  cloneHangs: { seconds: 440, words: '7 minutes' },
 } as const;
 export type Limit = keyof typeof limits;
 
@@ -300,7 +302,7 @@ const gitHost: Record<Use, Outcomes> = {
   }),
   clone: broken('exit code 1: the repository failed', {
     stored: 'the run, completed, its repository failed',
-    hangs: { limit: 'hostHangs' },
+    hangs: { limit: 'cloneHangs' },
     slow: { ...works('the run, completed, its repository completed'), limit: 'watched' },
   }),
   logIn: broken(hostSilent, {

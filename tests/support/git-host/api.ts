@@ -140,6 +140,7 @@ function describe(repository: HostRepository, url: string) {
     visibility: repository.internal ? 'internal' : repository.private ? 'private' : 'public',
     archived: repository.archived ?? false,
     fork: repository.fork ?? false,
+    size: repository.size ?? 0,
     disabled: repository.disabled ?? false,
     default_branch: repository.defaultBranch ?? 'main',
     clone_url: `${url}/${repository.fullName}.git`,

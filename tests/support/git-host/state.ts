@@ -9,6 +9,8 @@ export interface HostRepository {
   internal?: boolean;
   archived?: boolean;
   fork?: boolean;
+  /** KiB, as its API has it. */
+  size?: number;
   /** Closed by the host: its API answers 451. */
   disabled?: boolean;
   defaultBranch?: string;

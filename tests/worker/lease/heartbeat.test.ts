@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { HEARTBEAT_INTERVAL_MS, startHeartbeat } from '../../lib/worker/heartbeat.ts';
-import { createTestClock } from '../support/clock.ts';
+import { HEARTBEAT_INTERVAL_MS, startHeartbeat } from '../../../lib/worker/lease/heartbeat.ts';
+import { createTestClock } from '../../support/clock.ts';
 
 /** A heartbeat whose beats have these outcomes, one after the other. */
 function start(answers: (boolean | Error)[]) {

@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../../clock.ts';
 
 export const HEARTBEAT_INTERVAL_MS = 30_000;
 /** Shorter than the lease after which another worker takes over, so that two never work at once. */

@@ -1,0 +1,26 @@
+import * as z from 'zod';
+import { patternFault } from '../text/name-pattern.ts';
+import { list, wholeNumber } from './values.ts';
+
+const patterns = list
+  .refine((texts) => texts.every((text) => patternFault(text) === null), {
+    error: ({ input }) =>
+      (input as string[])
+        .flatMap((text) => patternFault(text) ?? [])
+        .slice(0, 1)
+        .join(),
+  })
+  .default([]);
+
+/** Backup runs. */
+export const workerVariables = z.object({
+  BACKUP_CONCURRENCY: wholeNumber(1, 64)
+    .default(4)
+    .describe('how many repositories a run backs up at once, 1 to 64'),
+  BACKUP_ONLY: patterns.describe(
+    'patterns of the only repositories to back up, separated by commas, such as `team/*, web-?`; `--only` replaces them',
+  ),
+  BACKUP_EXCLUDE: patterns.describe(
+    'patterns of repositories to leave out, likewise; `--exclude` replaces them',
+  ),
+});

@@ -1,0 +1,81 @@
+import type { GitFault } from '../../git/git.ts';
+
+/** Why a repository failed, for a person who has to do something about it. */
+export type FaultKind =
+  | 'login'
+  | 'missing'
+  | 'rate limit'
+  | 'host'
+  | 'network'
+  | 'certificate'
+  | 'disk'
+  | 'damaged'
+  | 'push'
+  | 'other';
+
+/** What a failure calls for. */
+export interface Fault {
+  kind: FaultKind;
+  /** Whether another try may succeed within minutes. */
+  isTransient: boolean;
+  /** Whether the host should be asked for less at once. */
+  isOverload: boolean;
+  /** Milliseconds that the host asked to wait; null if it did not. */
+  retryAfterMs: number | null;
+}
+
+const MAX_RETRY_AFTER_SECONDS = 15 * 60;
+
+/**
+ * In this order, the first that matches: git reports the consequences of a fault too, so that a repository that
+ * is damaged at its host also reads as a connection that ended early.
+ */
+const kinds: readonly [FaultKind, RegExp][] = [
+  [
+    'disk',
+    /no space left on device|not enough (?:disk )?space|disk quota exceeded|\b(?:ENOSPC|EDQUOT)\b/i,
+  ],
+  [
+    'rate limit',
+    /rate limit|too many requests|abuse detection|\b(?:returned error:|HTTP|answered) 429\b/i,
+  ],
+  ['missing', /access lost|disabled this repository|\brepository was renamed\b/i],
+  [
+    'login',
+    /authentication failed|could not read (?:username|password)|permission denied|access denied|invalid credentials|host key verification failed|\b(?:returned error:|HTTP|answered) (?:401|403)\b/i,
+  ],
+  [
+    'missing',
+    /repository .{0,300}not found|repository not found|does not appear to be a git repository|there is no folder|does not exist|project you were looking for|\b(?:returned error:|HTTP|answered) (?:404|410|451)\b/i,
+  ],
+  [
+    'certificate',
+    /certificate (?:problem|verification failed|has expired|is not yet valid)|certificate verify|no alternative certificate subject name|self[- ]signed certificate/i,
+  ],
+  [
+    'damaged',
+    /\bis corrupt\b|corrupt(?:ed)? (?:loose )?object|bad (?:object|tree|blob|commit)|loose object .{0,200} is empty|missing (?:blob|tree|commit|object)|(?:pack|object) .{0,200}(?:mismatch|is invalid)|inflate(?:d)?[: ].{0,40}(?:error|data)|did not send all necessary objects|pack-objects died|fsck error|error in object|repository is shallow/i,
+  ],
+  [
+    'host',
+    /\b(?:returned error:|HTTP|answered) 5\d\d\b|\b(?:returned error:|HTTP) 408\b|internal server error|bad gateway|service unavailable|gateway time-?out|internal error|sent an unexpected response/i,
+  ],
+  [
+    'network',
+    /could not resolve (?:host|proxy)|name resolution|(?:failed|could not|couldn't|unable) to connect|connect to host .{0,300}port|connection (?:was )?(?:refused|reset|closed|aborted|timed out)|(?:network|host) is unreachable|no route to host|broken pipe|timed out|operation too slow|time-?out was reached|no data for|SSL_ERROR_SYSCALL|unexpected eof while reading|(?:gnutls|ssl|tls)[ _-](?:recv|read|send|write|handshake|connect)|TLS connection was non-properly terminated|empty reply from server|unexpected disconnect|early EOF|hung up (?:unexpectedly|upon)|transfer closed with outstanding|HTTP\/2 (?:stream|framing)|does not answer|\bRPC failed; curl (?:5|6|7|18|28|35|52|55|56|92)\b|git ls-remote did not end in time/i,
+  ],
+];
+
+const connectionReset = /connection (?:was )?(?:reset|closed by)|curl (?:56|92)\b/i;
+const retryAfter = /retry[- _]?after\W{1,3}(\d{1,6})\b/i;
+
+/** What a failure of git, of the git host's API or of the file system calls for, by its message. */
+export function classifyFault(message: string, fault: GitFault = 'failed'): Fault {
+  const found = kinds.find(([, pattern]) => pattern.test(message));
+  const kind = fault === 'missing' || fault === 'output' ? 'other' : (found?.[0] ?? 'other');
+  const isTransient = kind === 'rate limit' || kind === 'host' || kind === 'network';
+  const isOverload = kind === 'rate limit' || (kind === 'network' && connectionReset.test(message));
+  const [, seconds] = (isTransient && retryAfter.exec(message)) || [];
+  const waitMs = Math.min(Number(seconds), MAX_RETRY_AFTER_SECONDS) * 1_000;
+  return { kind, isTransient, isOverload, retryAfterMs: seconds === undefined ? null : waitMs };
+}

@@ -1,0 +1,57 @@
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import * as z from 'zod';
+import { nullIfMissing } from '../../files.ts';
+import { parseJson } from '../../json.ts';
+import { tryProcessLock } from '../../processes/instant-lock.ts';
+import type { StartedRun } from '../../records/recording/runs.ts';
+
+const runNote = z.object({ host: z.string(), id: z.int(), started_at: z.string() });
+
+/** The right of one process of this machine to run backups in a DATA_DIR. */
+export interface MachineLease {
+  /** The run of a process that was killed before it could end it; null if there is none. */
+  abandoned: StartedRun | null;
+  /** Notes the run, so that the next process knows whose it was if this one is killed. */
+  note(run: StartedRun): Promise<void>;
+  /** Gives the right back. `isEnded`: the run's end is recorded, so that nobody needs to know of it. */
+  release(isEnded: boolean): Promise<void>;
+}
+
+/**
+ * Takes the lease of a folder, or says why not: `busy` if another process has it. It is a lock of the operating
+ * system, so that the note of a run whose process holds no lock is that of a dead one, also across containers and
+ * when process ids repeat. Throws file system errors of the note.
+ */
+export async function takeMachineLease(
+  dataFolder: string,
+): Promise<MachineLease | { busy: boolean; reason: string }> {
+  try {
+    await mkdir(dataFolder, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    return { busy: false, reason: (error as Error).message };
+  }
+  const lock = await tryProcessLock(join(dataFolder, 'worker.lock'));
+  if (!lock.held) return lock;
+  const path = join(dataFolder, 'worker-run.json');
+  return {
+    abandoned: await readNote(path),
+    async note({ id, startedAt }) {
+      const text = JSON.stringify({ host: hostname(), id, started_at: startedAt });
+      await writeFile(`${path}.new`, `${text}\n`, { mode: 0o600 });
+      await rename(`${path}.new`, path);
+    },
+    async release(isEnded) {
+      if (isEnded) await rm(path, { force: true });
+      lock.release();
+    },
+  };
+}
+
+/** A note of another machine says nothing: its locks may not be seen here. */
+async function readNote(path: string): Promise<StartedRun | null> {
+  const text = await nullIfMissing(readFile(path, 'utf8'));
+  const { data } = runNote.safeParse(text === null ? null : parseJson(text));
+  return data?.host === hostname() ? { id: data.id, startedAt: data.started_at } : null;
+}

@@ -1,0 +1,123 @@
+import { orAborted } from '../../async.ts';
+import { sweepScratch } from '../../processes/scratch.ts';
+import type { RunRequest } from '../../records/recording/requests.ts';
+import { writeTotal } from '../../records/recording/runs.ts';
+import { cleanText } from '../../text/clean-text.ts';
+import { makeArchiveFolder } from '../archive.ts';
+import { openDestination } from '../destination/open-destination.ts';
+import { repositoryOn } from '../destination/target.ts';
+import { discoverSources } from '../discovery/discover.ts';
+import { type HostAccess, openHostAccess } from '../host-access.ts';
+import type { Journal } from '../journal.ts';
+import { claimFulfilled } from '../requests.ts';
+import { backUpSources } from '../schedule/back-up-sources.ts';
+import { isFailure, type Outcome } from '../schedule/outcome.ts';
+import { type Selected, selectSources } from '../selection/select.ts';
+import type { Source } from '../source.ts';
+import { RunStopped } from '../stop.ts';
+import { countRepositories } from '../text.ts';
+import type { RunDeps } from './run-deps.ts';
+import { storeSnapshot } from './store-snapshot.ts';
+
+/** What a run has done so far. */
+export interface RunProgress {
+  requests: RunRequest[];
+  sources: readonly Source[];
+  failed: Set<Source>;
+  empty: number;
+}
+
+/** A run in progress. `stop` ends it for a reason. */
+export type RunContext = RunDeps & { journal: Journal; stop(error: unknown): void };
+
+/** Finds the sources, backs them up and measures what there is then. Throws what stops the run. */
+export async function backUp(
+  deps: RunContext,
+  id: number,
+  given: readonly Source[] | null,
+  progress: RunProgress,
+): Promise<void> {
+  const { db, journal, clock, signal } = deps;
+  const isDiscovered = given === null;
+  const what = isDiscovered ? 'discovering repositories' : countRepositories(given.length);
+  await journal.note('info', `run ${id} started: ${what}`);
+  await prepareFolders(deps);
+  const access = openHostAccess(
+    deps.gitHost,
+    { ...deps.gitHost, clock, signal },
+    deps.display.line,
+  );
+  const found = given ?? (await discover(deps, access));
+  const { selected: sources, leftOut } = await select(deps, found);
+  progress.sources = sources;
+  await journal.persist(() => writeTotal(db, id, sources.length));
+  const requested = { db, journal, runId: id, sources, leftOut, isDiscovered };
+  progress.requests = await claimFulfilled(requested);
+  const { target } = deps;
+  const destination = target === null ? null : openDestination({ ...deps, access, target });
+  try {
+    const onEnded = (source: Source, outcome: Outcome) => {
+      if (isFailure(outcome)) progress.failed.add(source);
+      if (outcome.status === 'empty') progress.empty++;
+    };
+    await backUpSources({ ...deps, runId: id, destination, onEnded }, sources);
+    // Archives of what is left out are still there.
+    await storeSnapshot(deps, id, found, destination);
+  } finally {
+    await destination?.close();
+  }
+}
+
+async function discover(
+  { db, journal, archiveFolder, target }: RunContext,
+  access: HostAccess,
+): Promise<Source[]> {
+  const { note } = journal;
+  const destination = target === null ? null : repositoryOn(target, access.connection.hostUrl);
+  const sources = await discoverSources({ db, access, archiveFolder, destination, note });
+  await note('info', `discovery found ${countRepositories(sources.length)}`);
+  return sources;
+}
+
+/** Throws RunStopped if nothing is left, which is hardly what was meant. */
+async function select(
+  { journal, selection }: RunContext,
+  found: readonly Source[],
+): Promise<Selected> {
+  const result = selectSources(found, selection);
+  const { selected, leftOut, unmatched } = result;
+  for (const { from, text } of unmatched) {
+    await journal.note('warn', `${from} ${text} matches no repository`);
+  }
+  if (selected.length === 0 && leftOut.length > 0) {
+    throw new RunStopped('nothing to back up: --only and --exclude leave every repository out');
+  }
+  if (leftOut.length > 0) {
+    await journal.note(
+      'info',
+      `${countRepositories(leftOut.length)} left out by --only or --exclude`,
+    );
+  }
+  return result;
+}
+
+async function prepareFolders({
+  archiveFolder,
+  mirrorFolder,
+  clock,
+  signal,
+}: RunDeps): Promise<void> {
+  try {
+    // Calls to a hanging file system cannot be aborted.
+    await orAborted(signal, () => makeArchiveFolder(archiveFolder));
+    await orAborted(signal, () => sweepScratch(archiveFolder, clock.now()));
+    await orAborted(signal, () => makeArchiveFolder(mirrorFolder));
+    await orAborted(signal, () => sweepScratch(mirrorFolder, clock.now()));
+  } catch (cause) {
+    signal.throwIfAborted();
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new RunStopped(cleanText(`the folder of archives or mirrors cannot be used: ${reason}`), {
+      cause,
+    });
+  }
+}

@@ -1,0 +1,38 @@
+import type { Clock } from '../../clock.ts';
+import type { Environment } from '../../config/read.ts';
+import type { RetentionPolicy } from '../../config/versions.ts';
+import type { Database } from '../../database/database.ts';
+import type { Log } from '../../log.ts';
+import type { PushTarget } from '../destination/target.ts';
+import type { Display } from '../display.ts';
+import type { HostAccess } from '../host-access.ts';
+import type { Selection } from '../selection/select.ts';
+
+/** The dependencies of a run. */
+export interface RunDeps {
+  db: Database;
+  clock: Clock;
+  log: Log;
+  display: Display;
+  /** The process's environment, parts of which are passed to git. */
+  environment: Environment;
+  archiveFolder: string;
+  mirrorFolder: string;
+  /** Which versions are kept. */
+  retention: RetentionPolicy;
+  /** From this size of its full bundle on, an archive gets increments. */
+  incrementsFromBytes: number;
+  /** DATA_DIR, in which the worker keeps what only this machine needs. */
+  dataFolder: string;
+  /** How many repositories are backed up at once. */
+  concurrency: number;
+  /** Which repositories are left out. */
+  selection: Selection;
+  staleAfterMs: number;
+  /** The git host, for discovery and destination. */
+  gitHost: Pick<HostAccess, 'config' | 'store'> & { fetch: typeof fetch };
+  /** Where archives are pushed, if anywhere. */
+  target: PushTarget | null;
+  /** Aborts with a RunStopped error as the reason. */
+  signal: AbortSignal;
+}

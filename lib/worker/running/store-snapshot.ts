@@ -1,0 +1,62 @@
+import type { Database } from '../../database/database.ts';
+import { GitError } from '../../git/git.ts';
+import { type NewSnapshot, writeSnapshot } from '../../records/recording/snapshots.ts';
+import type { Destination } from '../destination/open-destination.ts';
+import type { Journal } from '../journal.ts';
+import { takeSnapshot } from '../snapshot.ts';
+import type { Source } from '../source.ts';
+
+export interface SnapshotContext {
+  db: Database;
+  journal: Journal;
+  archiveFolder: string;
+  signal: AbortSignal;
+}
+
+/** Measures the sources, or the destination if there is one, and stores the figures of the run. */
+export async function storeSnapshot(
+  { db, journal, archiveFolder, signal }: SnapshotContext,
+  id: number,
+  sources: readonly Source[],
+  destination: Destination | null,
+): Promise<void> {
+  try {
+    const snapshot =
+      destination === null
+        ? await measureSources(archiveFolder, sources, journal)
+        : await measureDestination(destination, journal);
+    await journal.persist(() => writeSnapshot(db, id, snapshot));
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!(error instanceof GitError)) throw error;
+    // The figures of the sources would be mistaken for those of the destination.
+    await journal.note('warn', `no analytics: the destination cannot be read: ${error.message}`);
+  }
+}
+
+async function measureSources(
+  archiveFolder: string,
+  sources: readonly Source[],
+  journal: Journal,
+): Promise<NewSnapshot> {
+  const { snapshot, uncounted } = await takeSnapshot(archiveFolder, sources);
+  if (uncounted.length > 0) {
+    const [first] = uncounted;
+    const others = uncounted.length === 1 ? '' : ` and ${uncounted.length - 1} more`;
+    await journal.note('info', `analytics leave out what was not counted in ${first}${others}`);
+  }
+  return snapshot;
+}
+
+async function measureDestination(
+  destination: Destination,
+  journal: Journal,
+): Promise<NewSnapshot> {
+  const { snapshot, unknownSizes } = await destination.measure();
+  if (unknownSizes > 0) {
+    const files = unknownSizes === 1 ? '1 file' : `${unknownSizes} files`;
+    const text = `analytics leave out ${files} of the destination whose size is unknown here`;
+    await journal.note('info', text);
+  }
+  return snapshot;
+}

@@ -1,0 +1,211 @@
+import { linkSignal } from '../../async.ts';
+import type { Clock } from '../../clock.ts';
+import type { Environment } from '../../config/read.ts';
+import type { RetentionPolicy } from '../../config/versions.ts';
+import type { Database } from '../../database/database.ts';
+import { AppError } from '../../errors.ts';
+import { createGit, GitError } from '../../git/git.ts';
+import type { Log } from '../../log.ts';
+import { readRepoState, recordArchive } from '../../records/recording/repo-state.ts';
+import { markPruned, recordVersion } from '../../records/recording/versions.ts';
+import { cleanText } from '../../text/clean-text.ts';
+import { archiveBytes, archiveKey, readArchiveRecord } from '../archive.ts';
+import type { Destination } from '../destination/open-destination.ts';
+import { classifyFault, type Fault } from '../faults/git-faults.ts';
+import { explainHostError } from '../git-host/errors.ts';
+import type { Journal } from '../journal.ts';
+import type { Progress } from '../progress.ts';
+import { backUpRepository } from '../repository.ts';
+import type { RepositoryOutcome } from '../repository-backup.ts';
+import type { Source } from '../source.ts';
+import { RunStopped } from '../stop.ts';
+import type { VersionFacts } from '../versions/version-facts.ts';
+import { DiskFull, type DiskRoom, neededBytes } from './disk-room.ts';
+import type { Failure, Outcome } from './outcome.ts';
+import { watchForStall } from './stall.ts';
+
+/** What a try of one repository needs. */
+export interface AttemptContext {
+  db: Database;
+  clock: Clock;
+  log: Log;
+  /** The process's environment, parts of which are passed to git. */
+  environment: Environment;
+  journal: Journal;
+  runId: number;
+  archiveFolder: string;
+  mirrorFolder: string;
+  retention: RetentionPolicy;
+  incrementsFromBytes: number;
+  room: DiskRoom;
+  /** Where archives are pushed, if anywhere. */
+  destination: Destination | null;
+  signal: AbortSignal;
+}
+
+/** A repository in a run, with what its tries have in common. */
+export interface Job {
+  source: Source;
+  /** How often it was tried. */
+  tries: number;
+  /** Milliseconds that the tries took, without the rests between them. */
+  durationMs: number;
+  /** SHA-256 of the archive that an earlier try of this run published; null if none did. */
+  publishedSha256: string | null;
+}
+
+/** What a person sees of a repository that is being backed up. */
+export interface Showing {
+  step(step: string): void;
+  progress(progress: Progress): void;
+}
+
+/**
+ * Tries to back up a repository once. A failure of the repository is an outcome. Throws only what stops the
+ * run: the signal's reason, an unavailable database, or a login that the user must renew.
+ */
+export async function attempt(
+  context: AttemptContext,
+  job: Job,
+  showing: Showing,
+): Promise<Outcome> {
+  const { db, log, journal, signal } = context;
+  const { source } = job;
+  if (source.host?.fault) return failure(source.host.fault);
+  const key = archiveKey(source.name);
+  const state = await journal.persist(() => readRepoState(db, source.name, key));
+  if (state.otherOwner !== null) {
+    return failure(`the archive ${key} belongs to ${state.otherOwner}`);
+  }
+  // A signal of its own, so that a stalled transfer ends without the run.
+  const own = linkSignal(signal);
+  const stall = watchForStall(context.clock, own.abort);
+  const reserved: { leave?: () => void } = {};
+  try {
+    const made = await backUpRepository({
+      ...context,
+      git: createGit(context.environment, own.signal),
+      source,
+      signal: own.signal,
+      now: context.clock.now,
+      recordedSha256: job.publishedSha256 ?? state.archiveSha256,
+      async onStep(step) {
+        showing.step(step);
+        if (step !== 'cloning') return;
+        await journal.note('info', 'new or changed, fetching', source.name);
+        reserved.leave = await reserveRoom(context, source);
+      },
+      onProgress(progress) {
+        stall.saw(progress);
+        showing.progress(progress);
+      },
+      onPublished: async ({ key, record: { archive_sha256: sha256 } }) => {
+        await journal.persist(() => recordArchive(db, source.name, { key, sha256 }));
+        job.publishedSha256 = sha256;
+      },
+      onVersion: (facts) => recordFacts(context, source, facts),
+      onPruned: async (versions) => {
+        await journal.persist(() => markPruned(db, source.name, versions));
+        const count = versions.length === 1 ? '1 version' : `${versions.length} versions`;
+        await journal.note('info', `${count} no longer kept, as BACKUP_KEEP says`, source.name);
+      },
+      onRemark: (level, text) => journal.note(level, text, source.name),
+    });
+    // What an earlier try of this run archived is no longer new to this one.
+    const isNew = made.status === 'unchanged' && job.publishedSha256 !== null;
+    const outcome = isNew ? { ...made, status: 'completed' as const } : made;
+    return await deliver(context, source, outcome, showing);
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof AppError || error instanceof RunStopped) throw error;
+    if (error instanceof GitError) return explain(context, source, error);
+    if (error instanceof DiskFull || isSystemError(error)) return failure(error.message);
+    log.error('a repository could not be backed up', { repository: source.name, error });
+    return failure(error instanceof Error ? error.message : String(error));
+  } finally {
+    stall.end();
+    own.release();
+    reserved.leave?.();
+  }
+}
+
+/** Records a version with what changed in it, or with all refs if the one before it was not recorded. */
+async function recordFacts(
+  { db, journal, runId }: AttemptContext,
+  { name: repository }: Source,
+  { refs, changes, previousManifestSha256: since, ...facts }: VersionFacts,
+): Promise<void> {
+  const version = { ...facts, repository, runId, refCount: refs.size };
+  await journal.persist(async () => {
+    if (await recordVersion(db, { ...version, changes: { since, refs: changes } })) return;
+    await recordVersion(db, { ...version, changes: { since: null, refs } });
+  });
+}
+
+/** Sets the space aside that fetching a repository needs. Throws DiskFull. */
+async function reserveRoom(
+  { room, archiveFolder }: AttemptContext,
+  { name, host }: Source,
+): Promise<() => void> {
+  const sizeBytes = host?.sizeBytes ?? null;
+  const archived = await readArchiveRecord(archiveFolder, archiveKey(name));
+  return room.reserve(neededBytes(sizeBytes, archived === null ? 0 : archiveBytes(archived)));
+}
+
+/** Pushes an archive, including one that an earlier run could not push. */
+async function deliver(
+  { destination, journal }: AttemptContext,
+  source: Source,
+  outcome: RepositoryOutcome,
+  showing: Showing,
+): Promise<Outcome> {
+  if (destination === null || outcome.status === 'empty') return outcome;
+  showing.step('pushing');
+  const delivery = await destination.deliver(source, outcome);
+  const { key, record } = outcome;
+  if (delivery.status === 'there') return outcome;
+  if (delivery.status === 'pushed') {
+    await journal.note('info', 'pushed to the destination', source.name);
+    return { status: 'completed', key, record };
+  }
+  const errorMessage = cleanText(delivery.reason);
+  const why = classifyFault(delivery.reason);
+  const fault = { ...why, kind: 'push', isOverload: false } as const;
+  return { status: delivery.status, errorMessage, archive: { key, record }, fault };
+}
+
+/** git's message and, for a discovered repository, the reason that the git host gives. */
+async function explain(
+  { signal, log }: AttemptContext,
+  { host, name }: Source,
+  { message, fault: gitFault }: GitError,
+): Promise<Failure> {
+  const fault = classifyFault(message, gitFault);
+  // The host's API is no help while the host is overloaded or away.
+  if (host === null || fault.isTransient) return failure(message, fault);
+  try {
+    const reason = await host.explain();
+    return reason === null ? failure(message, fault) : failure(`${reason}; git said: ${message}`);
+  } catch (error) {
+    signal.throwIfAborted();
+    const why = explainHostError(error, host.url).message;
+    log.warn('the git host gave no reason why a repository failed', { repository: name, why });
+    return failure(message, fault);
+  }
+}
+
+/** A failure, by default one that no other try in this run repairs. */
+function failure(text: string, fault?: Fault): Failure {
+  const lasting = { ...classifyFault(text), isTransient: false, isOverload: false };
+  return {
+    status: 'failed',
+    errorMessage: cleanText(text),
+    archive: null,
+    fault: fault ?? lasting,
+  };
+}
+
+/** A system error, such as EACCES or ENOSPC, which the user has to fix. */
+function isSystemError(error: unknown): error is NodeJS.ErrnoException {
+  return error instanceof Error && 'syscall' in error && 'code' in error;
+}

@@ -1,0 +1,105 @@
+import { readLastDurations } from '../../records/recording/durations.ts';
+import { cleanText } from '../../text/clean-text.ts';
+import { formatBytes } from '../../text/units.ts';
+import { archiveKey, readArchiveRecord } from '../archive.ts';
+import { repositoryOn } from '../destination/target.ts';
+import { discoverSources } from '../discovery/discover.ts';
+import type { OutputStream } from '../display.ts';
+import { openHostAccess } from '../host-access.ts';
+import type { RunDeps } from '../running/run-deps.ts';
+import { longestFirst } from '../schedule/order.ts';
+import type { Source } from '../source.ts';
+import { countRepositories } from '../text.ts';
+import { selectSources } from './select.ts';
+
+/** What a run would do with a repository. */
+export interface PlannedRepository {
+  repository: string;
+  /** `new`: it has no archive. `check`: its archive is written again if it changed. */
+  plan: 'new' | 'check' | 'fail' | 'leave out';
+  why: string;
+}
+
+/** How a dry run is printed. */
+export interface DryRunOutput {
+  stdout: OutputStream;
+  /** Whether to print JSON, one object a line. */
+  isJson: boolean;
+}
+
+/**
+ * Prints what a run of `given`, or of what discovery finds, would do, in its order. Records no run and writes
+ * no file. Throws RunStopped if discovery fails.
+ */
+export async function performDryRun(
+  deps: RunDeps,
+  given: readonly Source[] | null,
+  output: DryRunOutput,
+): Promise<void> {
+  const { gitHost, display, target, signal } = deps;
+  signal.throwIfAborted();
+  if (given !== null) return printPlans(deps, given, output);
+  const access = openHostAccess(gitHost, { ...deps, ...gitHost }, display.line);
+  const destination = target === null ? null : repositoryOn(target, access.connection.hostUrl);
+  const note = async (_level: string, text: string, repository?: string) =>
+    display.line(cleanText(repository === undefined ? text : `${repository}: ${text}`));
+  await printPlans(deps, await discoverSources({ ...deps, access, destination, note }), output);
+}
+
+async function printPlans(
+  { db, archiveFolder, selection }: RunDeps,
+  sources: readonly Source[],
+  { stdout, isJson }: DryRunOutput,
+): Promise<void> {
+  const { selected, leftOut, unmatched } = selectSources(sources, selection);
+  const names = selected.map(({ name }) => name);
+  const plans: PlannedRepository[] = [];
+  for (const source of longestFirst(selected, await readLastDurations(db, names))) {
+    plans.push(await planOf(source, archiveFolder));
+  }
+  plans.push(
+    ...leftOut.map(({ source, why }) => ({
+      ...{ repository: source.name, plan: 'leave out' as const },
+      why,
+    })),
+  );
+  for (const plan of plans) stdout.write(`${isJson ? asJson(plan) : asLine(plan)}\n`);
+  if (isJson) return;
+  for (const { from, text } of unmatched) stdout.write(`${from} ${text} matches no repository\n`);
+  const count = (wanted: PlannedRepository['plan']) =>
+    plans.filter(({ plan }) => plan === wanted).length;
+  const counts = [
+    `${count('new')} new`,
+    `${count('check')} to check`,
+    `${count('fail')} would fail`,
+    `${count('leave out')} left out`,
+  ];
+  stdout.write(`Dry run: ${countRepositories(plans.length)}, ${counts.join(', ')}.\n`);
+}
+
+async function planOf(source: Source, archiveFolder: string): Promise<PlannedRepository> {
+  const { name: repository, host } = source;
+  if (host?.fault) return { repository, plan: 'fail', why: host.fault };
+  const record = await readArchiveRecord(archiveFolder, archiveKey(repository));
+  if (record === null) {
+    const size = host?.sizeBytes ? `, about ${formatBytes(host.sizeBytes)}` : '';
+    return { repository, plan: 'new', why: `no archive that is whole${size}` };
+  }
+  const archived = formatBytes(record.archive_size_bytes);
+  return { repository, plan: 'check', why: `has an archive of ${archived}` };
+}
+
+const words = {
+  new: 'would be backed up',
+  check: 'would be checked',
+  fail: 'would fail',
+  'leave out': 'left out',
+} as const;
+
+function asLine({ repository, plan, why }: PlannedRepository): string {
+  return cleanText(`${repository}: ${words[plan]}: ${why}`);
+}
+
+function asJson({ repository, plan, why }: PlannedRepository): string {
+  return JSON.stringify({ event: 'plan', repository, plan, why: cleanText(why) });
+}

@@ -1,0 +1,74 @@
+import { matchesPattern } from '../../text/name-pattern.ts';
+import type { Source } from '../source.ts';
+
+/** A pattern of names, and the option or variable that it comes from. */
+export interface Pattern {
+  text: string;
+  from: '--only' | '--exclude' | 'BACKUP_ONLY' | 'BACKUP_EXCLUDE';
+}
+
+/** Which repositories a run leaves out. */
+export interface Selection {
+  /** If there are any, only repositories that match one of them. */
+  only: readonly Pattern[];
+  exclude: readonly Pattern[];
+}
+
+/** A repository that a run leaves out. */
+export interface LeftOut {
+  source: Source;
+  /** For a person: `excluded by --exclude old-*`. */
+  why: string;
+  /** Whether a variable leaves it out, and not just an option of this run. */
+  isLasting: boolean;
+}
+
+export interface Selected {
+  selected: Source[];
+  leftOut: LeftOut[];
+  /** Patterns of `only` that match nothing. */
+  unmatched: Pattern[];
+}
+
+/** Divides sources into those that a run backs up and those that it leaves out. */
+export function selectSources(sources: readonly Source[], { only, exclude }: Selection): Selected {
+  const selected: Source[] = [];
+  const leftOut: LeftOut[] = [];
+  const unmatched = new Set(only);
+  for (const source of sources) {
+    const wanted = only.filter(({ text }) => matchesPattern(source.name, text));
+    for (const pattern of wanted) unmatched.delete(pattern);
+    const excluding = exclude.find(({ text }) => matchesPattern(source.name, text));
+    if (only.length > 0 && wanted.length === 0) {
+      leftOut.push({ source, ...because('not among', only) });
+    } else if (excluding) leftOut.push({ source, ...because('excluded by', [excluding]) });
+    else selected.push(source);
+  }
+  return { selected, leftOut, unmatched: [...unmatched] };
+}
+
+/** `not among --only a*, b*`. */
+function because(what: string, patterns: readonly Pattern[]) {
+  const from = patterns[0]?.from ?? '';
+  const why = `${what} ${from} ${patterns.map(({ text }) => text).join(', ')}`;
+  return { why, isLasting: !from.startsWith('--') };
+}
+
+/** The selection of a run: an option replaces the variable of its kind. */
+export function readSelection(
+  command: { only: readonly string[] | null; exclude: readonly string[] | null },
+  config: { BACKUP_ONLY: readonly string[]; BACKUP_EXCLUDE: readonly string[] },
+): Selection {
+  const patterns = (
+    given: readonly string[] | null,
+    option: Pattern['from'],
+    variable: 'BACKUP_ONLY' | 'BACKUP_EXCLUDE',
+  ) => {
+    const from = given === null ? variable : option;
+    return (given ?? config[variable]).map((text) => ({ text, from }));
+  };
+  return {
+    only: patterns(command.only, '--only', 'BACKUP_ONLY'),
+    exclude: patterns(command.exclude, '--exclude', 'BACKUP_EXCLUDE'),
+  };
+}

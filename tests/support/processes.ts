@@ -1,0 +1,51 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { nullIfMissing } from '../../lib/files.ts';
+
+/** A process of this machine, as Linux describes it. */
+export interface ProcessFacts {
+  pid: number;
+  parent: number;
+  /** Its arguments. */
+  command: string;
+}
+
+/** All processes that are alive. Linux only. */
+export async function listProcesses(): Promise<ProcessFacts[]> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
+  const found = await Promise.all(
+    pids.map(async (pid) => {
+      // A process may end meanwhile: its files are gone, or can no longer be read.
+      const read = (file: string) =>
+        nullIfMissing(readFile(`/proc/${pid}/${file}`, 'utf8')).catch(
+          (error: NodeJS.ErrnoException) => {
+            if (error.code === 'ESRCH') return null;
+            throw error;
+          },
+        );
+      const [stat, command] = [await read('stat'), await read('cmdline')];
+      const [, state, parent] = /\) (\S) (\d+) /.exec(stat ?? '') ?? [];
+      // One that nobody waits for is dead, but listed.
+      if (state === undefined || state === 'Z' || command === null) return null;
+      return { pid: Number(pid), parent: Number(parent), command: command.replaceAll('\0', ' ') };
+    }),
+  );
+  return found.filter((process) => process !== null);
+}
+
+/** Resolves when none of the processes is alive; the test's time limit is the end of patience. */
+export async function ended(pids: readonly number[]): Promise<void> {
+  for (;;) {
+    const alive = new Set((await listProcesses()).map(({ pid }) => pid));
+    if (!pids.some((pid) => alive.has(pid))) return;
+  }
+}
+
+/** The processes below one, at any depth. */
+export async function descendantsOf(pid: number): Promise<ProcessFacts[]> {
+  const all = await listProcesses();
+  const below = (parent: number): ProcessFacts[] =>
+    all
+      .filter((process) => process.parent === parent)
+      .flatMap((process) => [process, ...below(process.pid)]);
+  return below(pid);
+}
