@@ -9,6 +9,8 @@ const increment = z.object({
   name: z.string().regex(/^[^/\\]+\.\d+\.bundle$/),
   sha256,
   size_bytes: z.int().min(0),
+  /** Its git blob id (SHA-1), for a destination. */
+  blob: z.string().optional(),
 });
 
 /** A version of a repository, as its archive's note lists it. Its refs are in its manifest. */

@@ -75,6 +75,8 @@ export interface ArchiveFile {
   /** Null if it was not recorded. */
   sha256: string | null;
   sizeBytes: number;
+  /** Its git blob id, if it is an increment whose id was recorded. */
+  blob?: string | undefined;
 }
 
 /** What is in the archive folder for a repository. */
@@ -111,10 +113,10 @@ export async function readArchiveState(folder: string, key: string): Promise<Arc
   const described = describeFiles(record, { sizeBytes, modifiedMs });
   const files: ArchiveFile[] = [{ name: key, sha256: described.sha256, sizeBytes }];
   let isWhole = true;
-  for (const { name, sha256, size_bytes } of described.increments) {
+  for (const { name, sha256, size_bytes, blob } of described.increments) {
     const found = await nullIfMissing(stat(join(folder, name)));
     isWhole &&= found?.isFile() === true && found.size === size_bytes;
-    files.push({ name, sha256, sizeBytes: size_bytes });
+    files.push({ name, sha256, sizeBytes: size_bytes, blob });
   }
   const isSettled =
     isWhole &&

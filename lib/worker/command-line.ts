@@ -2,7 +2,7 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import { parseCommandLine, wrongUsage } from '../command-line.ts';
 import { cleanText } from '../text/clean-text.ts';
 import { patternFault } from '../text/name-pattern.ts';
-import { archiveKey } from './archive.ts';
+import { canonicalAddress } from './assign-archives.ts';
 import type { LoginName } from './logins/login.ts';
 import {
   addRestoreCommands,
@@ -121,7 +121,7 @@ Exit codes: 0 done; 1 failed, or a repository failed; 2 wrong usage; 4 not logge
     .action((options: RunOptions) => {
       const { source, every, only = null, exclude = null, dryRun: isDryRun } = options;
       const sources = source?.map((text) => parseSource(text, folder)) ?? null;
-      checkNames(sources ?? []);
+      checkAddresses(sources ?? []);
       found({ name: 'run', sources, everyMs: every ?? null, only, exclude, isDryRun });
     });
 }
@@ -324,16 +324,11 @@ function parseMinutes(text: string): number {
 }
 
 /** Names must be unique: each is one archive, and one repository in the records. */
-function checkNames(sources: readonly Source[]): void {
-  const names = new Map<string, string>();
-  for (const { name } of sources) {
-    const key = archiveKey(name);
-    const namesake = names.get(key);
-    names.set(key, name);
-    if (namesake === undefined) continue;
-    const called = namesake === name ? name : `${namesake} and ${name}`;
-    throw wrongUsage(
-      cleanText(`two sources are called ${called} and would share an archive: remove one of them`),
-    );
+function checkAddresses(sources: readonly Source[]): void {
+  const addresses = new Set<string>();
+  for (const { name, location } of sources) {
+    const address = canonicalAddress(location);
+    if (addresses.has(address)) throw wrongUsage(cleanText(`the source ${name} is given twice`));
+    addresses.add(address);
   }
 }

@@ -1,5 +1,6 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { noteName } from '../archives/note.ts';
 import type { NewSnapshot } from '../records/recording/snapshots.ts';
 import { cleanText } from '../text/clean-text.ts';
 import { archiveKey, readArchiveRecord } from './archive.ts';
@@ -83,7 +84,8 @@ async function measureArchives(folder: string) {
   const names = entries.filter((entry) => entry.isFile()).map(({ name }) => name);
   const files: SizedFile[] = [];
   for (const path of names.filter((name) => archiveName.test(name))) {
-    files.push({ path, size: (await stat(join(folder, path))).size });
+    const isFull = names.includes(noteName(path));
+    files.push({ path, size: (await stat(join(folder, path))).size, isFull });
   }
   return archiveFigures(files);
 }
@@ -92,18 +94,38 @@ async function measureArchives(folder: string) {
 export interface SizedFile {
   path: string;
   size: number | null;
+  /** Whether it is a full archive, although its name may look like that of an increment. */
+  isFull?: boolean;
 }
 
-/** The figures of a snapshot about archives. */
+/** The figures of a snapshot about archives. An increment belongs to the archive that it continues. */
 export function archiveFigures(files: readonly SizedFile[]) {
-  const { total, average, largest } = sumSizes(files);
+  const archives = joinIncrements(files);
+  const { total, average, largest } = sumSizes(archives);
   return {
-    archive_count: files.length,
+    archive_count: archives.length,
     total_archive_size_bytes: total,
     avg_archive_size_bytes: average,
     largest_archive_path: cleanText(largest.path),
     largest_archive_size_bytes: largest.size,
   };
+}
+
+/** Adds the size of each increment to that of its full bundle, if that is there. */
+function joinIncrements(files: readonly SizedFile[]): SizedFile[] {
+  const archives = new Map(files.map((file) => [file.path, file]));
+  for (const { path, size, isFull } of files) {
+    if (isFull) continue;
+    const [, stem] = /^(.+)\.\d+\.bundle$/.exec(path) ?? [];
+    const full = archives.get(`${stem}.bundle`);
+    if (full === undefined) continue;
+    archives.delete(path);
+    archives.set(full.path, {
+      ...full,
+      size: size === null || full.size === null ? null : full.size + size,
+    });
+  }
+  return [...archives.values()];
 }
 
 /** Sums the known sizes; the average is over all files. */

@@ -141,7 +141,9 @@ async function fetchUpdate(
   return {
     ...prepared,
     refs,
-    headBranch: headBranch !== null && refs.has(headBranch) ? headBranch : null,
+    // HEAD may have moved to another branch since it was read.
+    headBranch:
+      headBranch !== null && refs.get(headBranch) === refs.get('HEAD') ? headBranch : null,
   };
 }
 

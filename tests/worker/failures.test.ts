@@ -79,12 +79,12 @@ it('rejects a repository with a missing object and keeps the previous archive', 
   ]);
 });
 
-it('rejects two sources with the same name before a run starts', async () => {
+it('rejects a source that is given twice before a run starts', async () => {
   await backUp(app.path);
   const before = await lastResults();
   await expect(backUp(app.path, app.path)).rejects.toMatchObject({
     code: 'BAD_REQUEST',
-    message: expect.stringContaining('two sources are called local/app'),
+    message: expect.stringContaining('the source local/app is given twice'),
   });
   expect(await lastResults()).toEqual(before);
 });

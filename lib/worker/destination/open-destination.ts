@@ -7,7 +7,7 @@ import { createGit, GitError } from '../../git/git.ts';
 import type { GitCredential } from '../../git/git-credential.ts';
 import { makeScratch, removeScratch } from '../../processes/scratch.ts';
 import { formatBytes } from '../../text/units.ts';
-import type { KeptArchive } from '../archive.ts';
+import type { ArchiveRecord, KeptArchive } from '../archive.ts';
 import type { HostAccess } from '../host-access.ts';
 import { loginCommand } from '../logins/messages.ts';
 import type { Source } from '../source.ts';
@@ -55,6 +55,18 @@ const identity = {
   GIT_COMMITTER_NAME: 'Backup Observatory',
   GIT_COMMITTER_EMAIL: 'backup-observatory@localhost',
 };
+
+/** The files of an archive in the order in which they must arrive, so that each has what it continues. */
+function listFiles(key: string, { archive_size_bytes, archive_blob, increments }: ArchiveRecord) {
+  return [
+    { name: key, sizeBytes: archive_size_bytes, blob: archive_blob },
+    ...increments.map(({ name, size_bytes, blob = null }) => ({
+      name,
+      sizeBytes: size_bytes,
+      blob,
+    })),
+  ];
+}
 
 /** Opens the destination of a run. It is contacted with the first delivery. */
 export function openDestination(options: DestinationOptions): Destination {
@@ -120,10 +132,10 @@ export function openDestination(options: DestinationOptions): Destination {
   }
 
   async function deliver(source: Source, { key, record }: KeptArchive): Promise<Delivery> {
-    const size = record.archive_size_bytes;
-    if (size > MAX_FILE_BYTES) {
+    const largest = Math.max(...listFiles(key, record).map(({ sizeBytes }) => sizeBytes));
+    if (largest > MAX_FILE_BYTES) {
       const limit = `the limit of ${formatBytes(MAX_FILE_BYTES)} for a file`;
-      const reason = `the archive of ${formatBytes(size)} exceeds ${limit}: kept here, not pushed`;
+      const reason = `the archive of ${formatBytes(largest)} exceeds ${limit}: kept here, not pushed`;
       return { status: 'too_large', reason };
     }
     // A repository that is not known to be public counts as private.
@@ -137,11 +149,12 @@ export function openDestination(options: DestinationOptions): Destination {
     }
     try {
       const clone = await open();
-      if (record.archive_blob !== null && clone.blobOf(key) === record.archive_blob) {
-        return { status: 'there' };
+      let isNew = false;
+      for (const { name, blob } of listFiles(key, record)) {
+        if (blob !== null && clone.blobOf(name) === blob) continue;
+        const file = join(archiveFolder, name);
+        isNew = (await clone.put(name, file, `Back up ${source.name}`)) || isNew;
       }
-      const file = join(archiveFolder, key);
-      const isNew = await clone.put(key, file, `Back up ${source.name}`);
       return { status: isNew ? 'pushed' : 'there' };
     } catch (error) {
       if (!(error instanceof GitError)) throw error;

@@ -3,7 +3,7 @@ import { ZodError } from 'zod';
 import type { Database } from '../../database/database.ts';
 import { AppError } from '../../errors.ts';
 import { cleanText } from '../../text/clean-text.ts';
-import { archiveKey } from '../archive.ts';
+import { canonicalAddress } from '../assign-archives.ts';
 import { createGitHostClient, type GitHostClient } from '../git-host/client.ts';
 import { explainHostError } from '../git-host/errors.ts';
 import type { HostAccess } from '../host-access.ts';
@@ -66,7 +66,6 @@ async function discover(options: DiscoveryOptions, tokens: TokenSource): Promise
   for (const warning of warnings) await note('warn', warning);
 
   const found = new Map<string, Source>();
-  const names = new Map<string, string>();
   for (const listed of repositories) {
     const key = listed.full_name.toLowerCase();
     if (found.has(key)) continue;
@@ -76,15 +75,14 @@ async function discover(options: DiscoveryOptions, tokens: TokenSource): Promise
       continue;
     }
     const source = sourceOf(listed, options, tokens, clientFor(listed.use));
-    const namesake = names.get(archiveKey(listed.full_name));
-    names.set(archiveKey(listed.full_name), namesake ?? listed.full_name);
-    found.set(key, namesake === undefined ? source : withFault(source, sharedArchive(namesake)));
+    found.set(key, source);
   }
   const missing = await findMissing({
     db,
     archiveFolder,
     hostUrl: connection.hostUrl,
     listed: new Set([...found.keys(), ...(destination === null ? [] : [destination])]),
+    addresses: new Set([...found.values()].map(({ location }) => canonicalAddress(location))),
     lookUp: (name) => lookUpRepository(clientFor('private'), name),
   });
   for (const { repository, reason, isRenamed } of missing) {
@@ -93,9 +91,6 @@ async function discover(options: DiscoveryOptions, tokens: TokenSource): Promise
   }
   return [...found.values()];
 }
-
-const sharedArchive = (namesake: string) =>
-  `its archive would have the same name as that of ${cleanText(namesake, 250)}`;
 
 function sourceOf(
   listed: ListedRepository,
@@ -126,10 +121,6 @@ function sourceOf(
       explain: async () => describeAccess(await lookUpRepository(client, fullName), fullName),
     },
   };
-}
-
-function withFault(source: Source, fault: string): Source {
-  return source.host === null ? source : { ...source, host: { ...source.host, fault } };
 }
 
 function lostSource(name: string, fault: string, url: string): Source {

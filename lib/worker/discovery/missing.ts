@@ -1,6 +1,7 @@
 import type { Database } from '../../database/database.ts';
 import { listTracked } from '../../records/recording/repo-state.ts';
 import { archiveKey, readArchiveRecord } from '../archive.ts';
+import { canonicalAddress } from '../assign-archives.ts';
 import { describeAccess, type LookUp } from './look-up.ts';
 
 /** A repository that was backed up from this host but is no longer listed. */
@@ -18,6 +19,8 @@ export interface MissingOptions {
   hostUrl: string;
   /** Full names that were listed, in lower case. */
   listed: ReadonlySet<string>;
+  /** Canonical addresses of the listed repositories, some of which have an archive of another name. */
+  addresses: ReadonlySet<string>;
   /** Throws like `lookUpRepository`. */
   lookUp(fullName: string): Promise<LookUp>;
 }
@@ -27,12 +30,13 @@ export interface MissingOptions {
  * Their archives are kept; moving an archive away makes the worker forget the repository.
  */
 export async function findMissing(options: MissingOptions): Promise<MissingRepository[]> {
-  const { db, archiveFolder, hostUrl, listed, lookUp } = options;
+  const { db, archiveFolder, hostUrl, listed, addresses, lookUp } = options;
   const missing: MissingRepository[] = [];
   for (const { repository, archiveKey: key } of await listTracked(db)) {
     if (listed.has(repository.toLowerCase()) || key !== archiveKey(repository)) continue;
     const record = await readArchiveRecord(archiveFolder, key);
     if (record?.host !== hostUrl) continue;
+    if (record.address !== null && addresses.has(canonicalAddress(record.address))) continue;
     const found = await lookUp(repository);
     const why =
       describeAccess(found, repository) ??

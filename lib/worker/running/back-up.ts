@@ -4,6 +4,7 @@ import type { RunRequest } from '../../records/recording/requests.ts';
 import { writeTotal } from '../../records/recording/runs.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import { makeArchiveFolder } from '../archive.ts';
+import { assignArchives } from '../assign-archives.ts';
 import { openDestination } from '../destination/open-destination.ts';
 import { repositoryOn } from '../destination/target.ts';
 import { discoverSources } from '../discovery/discover.ts';
@@ -47,7 +48,7 @@ export async function backUp(
     { ...deps.gitHost, clock, signal },
     deps.display.line,
   );
-  const found = given ?? (await discover(deps, access));
+  const found = await assign(deps, given ?? (await discover(deps, access)));
   const { selected: sources, leftOut } = await select(deps, found);
   progress.sources = sources;
   await journal.persist(() => writeTotal(db, id, sources.length));
@@ -66,6 +67,19 @@ export async function backUp(
   } finally {
     await destination?.close();
   }
+}
+
+/** Archives belong to addresses: says which sources are backed up under another name. */
+async function assign(
+  { journal, archiveFolder, signal }: RunContext,
+  sources: readonly Source[],
+): Promise<Source[]> {
+  const assigned = await orAborted(signal, () => assignArchives(archiveFolder, sources));
+  for (const { from, to, owner } of assigned.renamed) {
+    const text = `backed up as ${to}: the archive of ${from} belongs to ${owner}`;
+    await journal.note('info', text, to);
+  }
+  return assigned.sources;
 }
 
 async function discover(

@@ -145,13 +145,13 @@ async function append(
     { ...contents, before: had },
     timeoutMs,
   );
-  const { sha256, sizeBytes } = await sealBundle(path);
+  const { sha256, sizeBytes, blob } = await sealBundle(path);
   const { name, number } = await publishIncrement(path, place, record.next_increment);
   const files = [...listFiles(before), { name, sha256, size_bytes: sizeBytes }];
   const manifest = await describe(options, contents, { files, prerequisites });
   const text = await publishManifest(place, manifest);
   const entry = { ...describeVersion(manifest, text, contents.warning), files: files.length };
-  const increments = [...listIncrements(before), { name, sha256, size_bytes: sizeBytes }];
+  const increments = [...listIncrements(before), { name, sha256, size_bytes: sizeBytes, blob }];
   const next: ArchiveRecord = {
     ...(await currentBundle(record, before, place)),
     ...originOf(options, contents),
@@ -240,9 +240,9 @@ function originOf({ source }: VersionOptions, { refs, headBranch }: VersionConte
 }
 
 function listIncrements({ files }: ArchiveState): Increment[] {
-  return files.slice(1).map(({ name, sha256, sizeBytes }) => {
+  return files.slice(1).map(({ name, sha256, sizeBytes, blob }) => {
     if (sha256 === null) throw new Error('an increment without a recorded SHA-256');
-    return { name, sha256, size_bytes: sizeBytes };
+    return { name, sha256, size_bytes: sizeBytes, ...(blob === undefined ? {} : { blob }) };
   });
 }
 

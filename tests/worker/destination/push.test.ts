@@ -1,4 +1,4 @@
-import { randomFillSync } from 'node:crypto';
+import { randomBytes, randomFillSync } from 'node:crypto';
 import { readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
@@ -47,6 +47,33 @@ describe('a local destination', () => {
     await runTo(target);
     expect(await lastResults()).toEqual([]);
     expect(await at('rev-list', '--count', 'trunk')).toBe('2');
+  });
+
+  it('gets the increments of an archive, after what they continue', async () => {
+    const work = await bench.add({ fullName: 'team/a' });
+    await work.commit({ noise: randomBytes(20_000).toString('hex') });
+    await work.git('push', '--quiet', 'origin', 'main');
+    await bench.logIn();
+    const env = { BACKUP_REPO_PATH: target, BACKUP_INCREMENTS_FROM_MIB: '0' };
+    const run = () => bench.run({ databaseUrl: database.url, args: ['run'], env });
+    expect((await run()).code).toBe(0);
+    await work.commit({ 'more.txt': 'more' });
+    await work.git('push', '--quiet', 'origin', 'main');
+    expect((await run()).code).toBe(0);
+    const files = 'team__a.1.bundle\nteam__a.bundle';
+    expect(await at('ls-tree', '--name-only', 'trunk')).toBe(files);
+    await git(bench.folder, 'clone', '--quiet', '--branch', 'trunk', target, 'off-site');
+    const offSite = join(bench.folder, 'off-site');
+    await git(offSite, 'clone', '--quiet', '--mirror', 'team__a.bundle', 'back.git');
+    const back = join(offSite, 'back.git');
+    await git(back, 'fetch', '--quiet', '--prune', '../team__a.1.bundle', '+refs/*:refs/*');
+    expect(await listRefs(back)).toEqual(await listRefs(join(bench.folder, 'host/team/a.git')));
+    expect((await run()).stdout).toContain('1 unchanged');
+    const [snapshot] = await rowsOf(
+      database.db,
+      'SELECT archive_count FROM analytics_snapshots ORDER BY id DESC LIMIT 1',
+    );
+    expect(snapshot).toEqual({ archive_count: 1 });
   });
 
   it('keeps its other files, also in folders', async () => {

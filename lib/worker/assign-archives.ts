@@ -1,0 +1,75 @@
+import { createHash } from 'node:crypto';
+import { archiveKey, readArchiveState } from './archive.ts';
+import type { Source } from './source.ts';
+
+const HASH_LENGTH = 8;
+const incrementName = /^(.+)\.\d+\.bundle$/;
+
+/** The sources of a run, each with an archive of its own. */
+export interface Assigned {
+  sources: Source[];
+  /** Names of sources that were changed, because their archive belongs to another address. */
+  renamed: { from: string; to: string; owner: string }[];
+}
+
+/**
+ * Gives each source an archive of its own. An archive belongs to an address: a second address with the same
+ * name is backed up as `<owner>/<repo>--<hash of the address>`, in this run and in all others.
+ */
+export async function assignArchives(
+  folder: string,
+  sources: readonly Source[],
+): Promise<Assigned> {
+  const assigned: Assigned = { sources: [], renamed: [] };
+  const taken = new Map<string, string>();
+  for (const source of sources) {
+    const key = archiveKey(source.name);
+    const address = canonicalAddress(source.location);
+    const owner = taken.get(key) ?? (await findOwner(folder, key));
+    if (owner === null || owner === address) {
+      taken.set(key, address);
+      assigned.sources.push(source);
+      continue;
+    }
+    const hash = createHash('sha256').update(address).digest('hex').slice(0, HASH_LENGTH);
+    const renamed = { ...source, name: `${source.name}--${hash}` };
+    taken.set(archiveKey(renamed.name), address);
+    assigned.sources.push(renamed);
+    assigned.renamed.push({ from: source.name, to: renamed.name, owner });
+  }
+  return assigned;
+}
+
+/** The canonical address that an archive belongs to; null if it belongs to none. */
+async function findOwner(folder: string, key: string): Promise<string | null> {
+  try {
+    const { record } = await readArchiveState(folder, key);
+    if (record !== null) return record.address === null ? null : canonicalAddress(record.address);
+    const [, stem] = incrementName.exec(key) ?? [];
+    if (stem === undefined) return null;
+    const other = (await readArchiveState(folder, `${stem}.bundle`)).record;
+    const isIncrement = other?.increments.some(({ name }) => name === key) ?? false;
+    return isIncrement && other !== null ? canonicalAddress(other.address ?? stem) : null;
+  } catch (error) {
+    // The backup of this source fails with it, and no other.
+    if ((error as NodeJS.ErrnoException).code === 'ENAMETOOLONG') return null;
+    throw error;
+  }
+}
+
+/**
+ * An address in the same words for all addresses of one repository: host and path, in lower case. Git hosts
+ * ignore case, and the protocol says nothing about the repository. A local path stays as it is.
+ */
+export function canonicalAddress(address: string): string {
+  if (/^[a-z]:[\\/]/i.test(address)) return address;
+  const web = /^[a-z][a-z0-9+.-]*:\/\/(?:[^@/]*@)?([^/]+)\/(.*)$/i.exec(address);
+  const short = /^(?:[^@:/\s]+@)?([a-z0-9][a-z0-9.-]*|\[[0-9a-f:]+\]):(?!:)([^\s].*)$/i.exec(
+    address,
+  );
+  const [, host, path] = web ?? short ?? [];
+  if (host === undefined || path === undefined) return address;
+  const isSsh = !/^https?:/i.test(address);
+  const at = isSsh ? host.replace(/:\d+$/, '') : host.replace(/:(?:80|443)$/, '');
+  return `${at}/${path.replace(/^\/+|\/+$/g, '').replace(/\.git$/i, '')}`.toLowerCase();
+}

@@ -1,0 +1,97 @@
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { assignArchives, canonicalAddress } from '../../lib/worker/assign-archives.ts';
+import { parseSource } from '../../lib/worker/source.ts';
+import { createRepository, listRefs, temporaryFolder } from '../support/git.ts';
+import { useDatabase } from '../support/hooks.ts';
+import { callWorker } from '../support/worker.ts';
+
+const database = useDatabase();
+let folder: string;
+let archives: string;
+let remove: () => Promise<void>;
+
+beforeEach(async () => {
+  ({ path: folder, remove } = await temporaryFolder());
+  archives = join(folder, 'archives');
+});
+afterEach(() => remove());
+
+const backUp = (...sources: string[]) => {
+  const args = ['run', ...sources.flatMap((source) => ['--source', source])];
+  return callWorker({ databaseUrl: database.url, archives, args });
+};
+
+async function createClient(name: string): Promise<string> {
+  const repository = await createRepository(join(folder, name, 'api'));
+  await repository.commit({ 'a.txt': name });
+  return repository.path;
+}
+
+it('gives a second address of one name an archive of its own, and says so', async () => {
+  const [first, second] = [await createClient('clientA'), await createClient('clientB')];
+  expect((await backUp(first)).code).toBe(0);
+  const { code, stderr } = await backUp(second);
+  expect(code).toBe(0);
+  const [, name = ''] =
+    /backed up as local\/(api--[0-9a-f]{8}): the archive of local\/api/.exec(stderr) ?? [];
+  expect(await listRefs(join(archives, 'local__api.bundle'))).toEqual(await listRefs(first));
+  expect(await listRefs(join(archives, `local__${name}.bundle`))).toEqual(await listRefs(second));
+  // Each keeps its archive, together and alone.
+  expect((await backUp(second, first)).stdout).toContain('2 unchanged');
+  expect((await backUp(second)).stdout).toContain('1 unchanged');
+  expect((await readdir(archives)).filter((file) => file.endsWith('.bundle'))).toHaveLength(2);
+});
+
+it('does not take the increment of another archive for one of its own', async () => {
+  const app = await createRepository(join(folder, 'app'));
+  await app.commit({ 'a.txt': 'x'.repeat(20_000) });
+  const args = ['run', '--source', app.path];
+  const env = { BACKUP_INCREMENTS_FROM_MIB: '0' };
+  const call = () => callWorker({ databaseUrl: database.url, archives, args, env });
+  await call();
+  await app.git('branch', 'more');
+  await call();
+  expect(await readdir(archives)).toContain('local__app.1.bundle');
+  const other = await createRepository(join(folder, 'app.1'));
+  await other.commit({ 'b.txt': 'b' });
+  expect((await backUp(other.path)).stderr).toMatch(/backed up as local\/app\.1--[0-9a-f]{8}/);
+});
+
+it('fails only the repository whose name is too long for the file system', async () => {
+  const path = join(folder, 'n'.repeat(245));
+  await mkdir(path);
+  const long = await createRepository(path);
+  await long.commit({ 'a.txt': 'a' });
+  const { code, stdout, stderr } = await backUp(path, await createClient('clientA'));
+  expect({ code, stdout }).toEqual({
+    code: 1,
+    stdout: expect.stringContaining('2 repositories, 1 backed up, 0 unchanged, 1 failed'),
+  });
+  expect(stderr).toContain('ENAMETOOLONG');
+});
+
+it('leaves an archive of an earlier release, whose note has no address, to its name', async () => {
+  await mkdir(archives);
+  await writeFile(join(archives, 'local__api.bundle'), 'of an earlier release');
+  const source = parseSource(join(folder, 'api'), folder);
+  expect(await assignArchives(archives, [source])).toEqual({ sources: [source], renamed: [] });
+});
+
+it.each([
+  ['https://host.example/Acme/Api.git', 'https://HOST.example/acme/api/'],
+  ['git@host.example:acme/api.git', 'ssh://git@host.example:22/acme/api'],
+  ['git@host.example:acme/api', 'https://host.example/acme/api.git'],
+])('takes %s and %s for one repository', (one, other) => {
+  expect(canonicalAddress(one)).toBe(canonicalAddress(other));
+});
+
+it.each([
+  ['http://127.0.0.1:8001/acme/api', 'http://127.0.0.1:8002/acme/api'],
+  ['https://one.example/acme/api', 'https://two.example/acme/api'],
+  ['/srv/clientA/api', '/srv/clientB/api'],
+  ['/srv/api', '/srv/API'],
+])('takes %s and %s for two', (one, other) => {
+  expect(canonicalAddress(one)).not.toBe(canonicalAddress(other));
+});
