@@ -16,6 +16,7 @@ import { type Selected, selectSources } from '../selection/select.ts';
 import type { Source } from '../source.ts';
 import { RunStopped } from '../stop.ts';
 import { countRepositories } from '../text.ts';
+import type { FailedRepository } from '../watching/failures.ts';
 import type { RunDeps } from './run-deps.ts';
 import { storeSnapshot } from './store-snapshot.ts';
 
@@ -24,6 +25,7 @@ export interface RunProgress {
   requests: RunRequest[];
   sources: readonly Source[];
   failed: Set<Source>;
+  failures: FailedRepository[];
   empty: number;
 }
 
@@ -57,10 +59,14 @@ export async function backUp(
   const destination = target === null ? null : openDestination({ ...deps, access, target });
   try {
     const onEnded = (source: Source, outcome: Outcome) => {
-      if (isFailure(outcome)) progress.failed.add(source);
+      if (isFailure(outcome)) {
+        const { errorMessage, fault } = outcome;
+        progress.failed.add(source);
+        progress.failures.push({ repository: source.name, kind: fault.kind, errorMessage });
+      }
       if (outcome.status === 'empty') progress.empty++;
     };
-    await backUpSources({ ...deps, destination, onEnded }, sources);
+    await backUpSources({ ...deps, runId: id, destination, onEnded }, sources);
     // Archives of what is left out are still there.
     await storeSnapshot(deps, id, found, destination);
   } finally {

@@ -70,7 +70,8 @@ describe('a run with a selection', () => {
   it('measures what is left out too, since its archives are still there', async () => {
     await run();
     await run(['--only', 'a']);
-    const counts = 'SELECT tracked_files, archive_count FROM analytics_snapshots ORDER BY id DESC LIMIT 2';
+    const counts =
+      'SELECT tracked_files, archive_count FROM analytics_snapshots ORDER BY id DESC LIMIT 2';
     const all = { tracked_files: 3, archive_count: 3 };
     expect(await rowsOf(database.db, counts)).toEqual([all, all]);
   });
