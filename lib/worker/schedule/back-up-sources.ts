@@ -7,7 +7,8 @@ import { type AttemptContext, attempt, type Job } from './attempt.ts';
 import { createDiskRoom } from './disk-room.ts';
 import { runJobs, type Turn } from './jobs.ts';
 import { hostOf, longestFirst } from './order.ts';
-import { isFailure, type Outcome, recordOutcome, withTries } from './outcome.ts';
+import { isFailure, type Outcome, withTries } from './outcome.ts';
+import { recordOutcome } from './record-outcome.ts';
 
 export interface SourcesContext extends Omit<AttemptContext, 'room'> {
   runId: number;
