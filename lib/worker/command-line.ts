@@ -23,6 +23,8 @@ export interface RunCommand {
   exclude: string[] | null;
   /** List what a run would do instead. */
   isDryRun: boolean;
+  /** Print JSON for programs. */
+  isJson: boolean;
 }
 
 export interface EmbedCommand {
@@ -101,6 +103,7 @@ function addRun(program: Command, folder: string, found: Found): void {
       appendPattern,
     )
     .option('--dry-run', 'list what would be done and why, and change nothing', false)
+    .option('--json', 'print one JSON object a line: each event, and a summary at the end', false)
     .option('--once', 'one run, then exit (the default)')
     .addOption(
       new Option('--every <minutes>', 'repeat the run at this interval, until Ctrl-C')
@@ -119,10 +122,17 @@ Exit codes: 0 done; 1 failed, or a repository failed; 2 wrong usage; 4 not logge
 75 another run is active.`,
     )
     .action((options: RunOptions) => {
-      const { source, every, only = null, exclude = null, dryRun: isDryRun } = options;
+      const {
+        source,
+        every,
+        only = null,
+        exclude = null,
+        dryRun: isDryRun,
+        json: isJson,
+      } = options;
       const sources = source?.map((text) => parseSource(text, folder)) ?? null;
       checkAddresses(sources ?? []);
-      found({ name: 'run', sources, everyMs: every ?? null, only, exclude, isDryRun });
+      found({ name: 'run', sources, everyMs: every ?? null, only, exclude, isDryRun, isJson });
     });
 }
 
@@ -132,6 +142,7 @@ interface RunOptions {
   only?: string[];
   exclude?: string[];
   dryRun: boolean;
+  json: boolean;
 }
 
 function append(text: string, before: string[] | undefined): string[] {

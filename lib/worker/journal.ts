@@ -6,9 +6,9 @@ import { type NewResult, recordResult } from '../records/recording/results.ts';
 import { beatRun, type RunCounters } from '../records/recording/runs.ts';
 import { recordUnchanged } from '../records/recording/unchanged.ts';
 import { cleanText } from '../text/clean-text.ts';
-import type { Display } from './display.ts';
 import { retryWhileUnavailable } from './retry.ts';
 import { RunStopped, stopMessages } from './stop.ts';
+import type { RunEvents } from './watching/run-events.ts';
 
 /** How long a run waits for an unavailable database. */
 const PATIENCE_MS = 60_000;
@@ -41,13 +41,14 @@ export interface Journal {
 export interface JournalOptions {
   db: Database;
   clock: Clock;
-  display: Display;
+  /** Is shown each line. */
+  events: Pick<RunEvents, 'logged'>;
   runId: number;
   /** Aborts waiting for the database. */
   signal: AbortSignal;
 }
 
-export function openJournal({ db, clock, display, runId, signal }: JournalOptions): Journal {
+export function openJournal({ db, clock, events, runId, signal }: JournalOptions): Journal {
   const counters: RunCounters = { successful: 0, failed: 0, skipped: 0 };
   let recorded = 0;
   // One after the other: each writes the counters, and a result its position among all results of the run.
@@ -55,15 +56,10 @@ export function openJournal({ db, clock, display, runId, signal }: JournalOption
   const persist = <Value>(work: () => Promise<Value>) =>
     retryWhileUnavailable(work, { clock, forMs: PATIENCE_MS, signal });
 
-  const print = ({ level, message, repository }: Omit<NewLog, 'runId'>) => {
-    const prefix = level === 'info' ? '' : `${level}: `;
-    display.line(`${repository === null ? '' : `${repository}: `}${prefix}${message}`);
-  };
-
   /** Shows a line and returns a function that stores it. */
   const show = (level: NewLog['level'], text: string, repository: string | null = null) => {
     const message = cleanText(text);
-    print({ level, message, repository });
+    events.logged({ level, message, repository });
     return () => writeLog(db, { runId, level, message, repository });
   };
 
@@ -86,7 +82,7 @@ export function openJournal({ db, clock, display, runId, signal }: JournalOption
       inTurn(async () => {
         const message = 'unchanged, skipped';
         const next = { ...counters, skipped: counters.skipped + 1 };
-        print({ level: 'info', message, repository });
+        events.logged({ level: 'info', message, repository });
         const entry = { runId, repository, message, counters: next };
         const isOurs = await persist(() => recordUnchanged(db, entry));
         Object.assign(counters, next);

@@ -16,6 +16,7 @@ import type { RunDeps } from './running/run-deps.ts';
 import type { Source } from './source.ts';
 import { describeStop, RunStopped, stopMessages } from './stop.ts';
 import { countRepositories } from './text.ts';
+import type { FailedRepository } from './watching/failures.ts';
 
 /** How a run ended. */
 export type RunReport = { status: 'refused'; active: ActiveRun | null } | EndedRun;
@@ -26,6 +27,7 @@ export interface EndedRun {
   total: number;
   counters: RunCounters;
   empty: number;
+  failures: FailedRepository[];
   /** Why the run failed, how many repositories failed, or that nothing was archived; else empty. */
   errorMessage: string;
   durationMs: number;
@@ -77,7 +79,10 @@ async function recordRun(
     beat: journal.beat,
     onLost: (reason, cause) => lost.abort(new RunStopped(stopMessages[reason], { cause })),
   });
-  const progress: RunProgress = { requests: [], sources: given ?? [], failed: new Set(), empty: 0 };
+  const progress: RunProgress = {
+    ...{ requests: [], sources: given ?? [], failed: new Set(), failures: [] },
+    empty: 0,
+  };
   let stop: { message: string; exitCode: number } | null = null;
   try {
     const stop = (error: unknown) => lost.abort(error);
@@ -87,6 +92,7 @@ async function recordRun(
     stop = { message, exitCode: error instanceof RunStopped ? error.exitCode : 1 };
   } finally {
     await heartbeat.stop();
+    deps.events.closed();
   }
   const counters = journal.counters();
   const outcome = describeOutcome(counters, progress.empty);
@@ -105,6 +111,7 @@ async function recordRun(
     total: progress.sources.length,
     counters,
     empty: progress.empty,
+    failures: progress.failures,
     durationMs: clock.now() - began,
     exitCode: stop?.exitCode ?? (isGood ? 0 : 1),
     ...ended,

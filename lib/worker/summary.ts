@@ -1,7 +1,8 @@
 import type { RunReport } from './run.ts';
 import { countRepositories } from './text.ts';
+import { describeFailures } from './watching/failures.ts';
 
-/** One line about a run, for stdout. */
+/** One line about a run, for stdout, and what failed in it. */
 export function describeReport(report: RunReport): string {
   if (report.status === 'refused') {
     const { active } = report;
@@ -9,7 +10,7 @@ export function describeReport(report: RunReport): string {
       ? 'No run: another worker is starting, ending, or uses the same DATA_DIR.'
       : `No run: run ${active.id} is active since ${active.startedAt}.`;
   }
-  const { id, status, total, counters, empty, errorMessage, durationMs } = report;
+  const { id, status, total, counters, empty, errorMessage, durationMs, failures } = report;
   const parts = [
     `${counters.successful - empty} backed up`,
     `${counters.skipped} unchanged`,
@@ -18,5 +19,6 @@ export function describeReport(report: RunReport): string {
   ];
   const why = status === 'failed' ? ` (${errorMessage})` : '';
   const seconds = (durationMs / 1_000).toFixed(1);
-  return `Run ${id} ${status}${why}: ${countRepositories(total)}, ${parts.join(', ')}, in ${seconds} s.`;
+  const line = `Run ${id} ${status}${why}: ${countRepositories(total)}, ${parts.join(', ')}, in ${seconds} s.`;
+  return [line, ...describeFailures(failures)].join('\n');
 }

@@ -18,9 +18,10 @@ import { performRun } from './run.ts';
 import type { RunDeps } from './running/run-deps.ts';
 import { performDryRun } from './selection/dry-run.ts';
 import { readSelection } from './selection/select.ts';
-import type { Source } from './source.ts';
 import { RunStopped } from './stop.ts';
 import { describeReport } from './summary.ts';
+import { createBoard } from './watching/board.ts';
+import { createJsonLines, summaryOf } from './watching/json-lines.ts';
 
 const runVariables = z.object({
   ...contextVariables,
@@ -92,37 +93,37 @@ async function runBackups(options: WorkerOptions, command: RunCommand): Promise<
       gitHost: { config, store, fetch: options.fetch },
     };
     if (command.isDryRun) {
-      await performDryRun(deps, sources, { stdout: io.stdout, isJson: false });
+      await performDryRun(deps, sources, { stdout: io.stdout, isJson: command.isJson });
       return 0;
     }
-    if (everyMs === null) return runOnce(deps, sources, io.stdout);
-    return runRepeatedly(deps, sources, io.stdout, everyMs);
+    const once = () => runOnce(deps, command, io.stdout);
+    return everyMs === null ? once() : runRepeatedly(deps, once, everyMs);
   });
 }
 
 async function runOnce(
-  deps: RunDeps,
-  sources: readonly Source[] | null,
+  deps: Omit<RunDeps, 'events'>,
+  { sources, isJson }: RunCommand,
   stdout: OutputStream,
 ): Promise<number> {
+  const { display, clock } = deps;
   deps.signal.throwIfAborted();
-  const report = await performRun(deps, sources);
-  deps.display.clear();
-  stdout.write(`${describeReport(report)}\n`);
+  const events = isJson ? createJsonLines(stdout, clock) : createBoard(display, clock);
+  const report = await performRun({ ...deps, events }, sources);
+  display.clear();
+  stdout.write(`${isJson ? summaryOf(report) : describeReport(report)}\n`);
   return report.status === 'refused' ? REFUSED : report.exitCode;
 }
 
 /** Runs until the signal aborts, which is a failure only during a run. */
 async function runRepeatedly(
-  deps: RunDeps,
-  sources: readonly Source[] | null,
-  stdout: OutputStream,
+  { clock, display, signal }: Pick<RunDeps, 'clock' | 'display' | 'signal'>,
+  once: () => Promise<number>,
   everyMs: number,
 ): Promise<number> {
-  const { clock, display, signal } = deps;
   for (;;) {
     const next = clock.now() + everyMs;
-    const code = await attempt(() => runOnce(deps, sources, stdout), display);
+    const code = await attempt(once, display);
     if (signal.aborted) return code;
     try {
       await clock.sleep(Math.max(0, next - clock.now()), signal);

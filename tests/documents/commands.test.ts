@@ -22,7 +22,10 @@ const proofs: Record<string, string[]> = {
     '"full_name":"local/backup-observatory"',
     'Everything required works.',
   ],
-  'docs/worker.md': ['completed: 1 repository, 0 backed up, 1 unchanged'],
+  'docs/worker.md': [
+    'completed: 1 repository, 0 backed up, 1 unchanged',
+    'Dry run: 1 repository, 0 new, 1 to check',
+  ],
   'docs/archives.md': ['refs/heads/', 'VALID_UNCOMPROMISED'],
   'docs/http-api.md': [
     '"full_name":"local/backup-observatory"',

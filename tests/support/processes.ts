@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { nullIfMissing } from '../../lib/files.ts';
 
 /** A process of this machine, as Linux describes it. */
-export interface ProcessFacts {
+interface ProcessFacts {
   pid: number;
   parent: number;
   /** Its arguments. */
@@ -10,7 +10,7 @@ export interface ProcessFacts {
 }
 
 /** All processes that are alive. Linux only. */
-export async function listProcesses(): Promise<ProcessFacts[]> {
+async function listProcesses(): Promise<ProcessFacts[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
   const found = await Promise.all(
     pids.map(async (pid) => {

@@ -59,7 +59,7 @@ describe.each([
     expect({ code, stdout }).toEqual({
       code: 1,
       stdout: expect.stringMatching(
-        /^Run 1 completed: 3 repositories, 1 backed up, 0 unchanged, 1 empty, 1 failed, in [\d.]+ s\.\n$/,
+        /^Run 1 completed: 3 repositories, 1 backed up, 0 unchanged, 1 empty, 1 failed, in [\d.]+ s\.\nFailed, not found, or access lost: local\/gone\n.*\n$/,
       ),
     });
     expect(

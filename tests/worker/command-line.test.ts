@@ -29,6 +29,7 @@ describe('a command line', () => {
       only: null,
       exclude: null,
       isDryRun: false,
+      isJson: false,
       sources: [
         expect.objectContaining({ name: 'local/a', location: '/home/ada/a' }),
         expect.objectContaining({ name: 'local/b', location: '/b' }),

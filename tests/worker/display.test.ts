@@ -19,7 +19,7 @@ it('shows a bar on a terminal, keeps it below the lines, and removes it', () => 
 it('never lets the bar wrap into a second line', () => {
   const { written, progress } = display(true, 20);
   progress(0, 1, 'a long name');
-  expect(written).toEqual(['░'.repeat(19)]);
+  expect(written).toEqual([`${'░'.repeat(18)}…`]);
 });
 
 it('assumes 80 characters for a terminal of unknown width', () => {

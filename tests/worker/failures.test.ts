@@ -26,6 +26,7 @@ const backUp = (...sources: string[]) =>
   callWorker({
     databaseUrl: database.url,
     archives,
+    env: { DATA_DIR: join(folder, 'data') },
     args: ['run', ...sources.flatMap((source) => ['--source', source])],
   });
 const lastResults = () =>

@@ -1,4 +1,4 @@
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import * as z from 'zod';
@@ -6,6 +6,7 @@ import { nullIfMissing } from '../../files.ts';
 import { parseJson } from '../../json.ts';
 import { tryProcessLock } from '../../processes/instant-lock.ts';
 import type { StartedRun } from '../../records/recording/runs.ts';
+import { makeArchiveFolder } from '../archive.ts';
 
 const runNote = z.object({ host: z.string(), id: z.int(), started_at: z.string() });
 
@@ -28,7 +29,7 @@ export async function takeMachineLease(
   dataFolder: string,
 ): Promise<MachineLease | { busy: boolean; reason: string }> {
   try {
-    await mkdir(dataFolder, { recursive: true, mode: 0o700 });
+    await makeArchiveFolder(dataFolder);
   } catch (error) {
     return { busy: false, reason: (error as Error).message };
   }

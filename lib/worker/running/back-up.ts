@@ -17,6 +17,7 @@ import { type Selected, selectSources } from '../selection/select.ts';
 import type { Source } from '../source.ts';
 import { RunStopped } from '../stop.ts';
 import { countRepositories } from '../text.ts';
+import type { FailedRepository } from '../watching/failures.ts';
 import type { RunDeps } from './run-deps.ts';
 import { storeSnapshot } from './store-snapshot.ts';
 
@@ -25,6 +26,7 @@ export interface RunProgress {
   requests: RunRequest[];
   sources: readonly Source[];
   failed: Set<Source>;
+  failures: FailedRepository[];
   empty: number;
 }
 
@@ -58,7 +60,11 @@ export async function backUp(
   const destination = target === null ? null : openDestination({ ...deps, access, target });
   try {
     const onEnded = (source: Source, outcome: Outcome) => {
-      if (isFailure(outcome)) progress.failed.add(source);
+      if (isFailure(outcome)) {
+        const { errorMessage, fault } = outcome;
+        progress.failed.add(source);
+        progress.failures.push({ repository: source.name, kind: fault.kind, errorMessage });
+      }
       if (outcome.status === 'empty') progress.empty++;
     };
     await backUpSources({ ...deps, runId: id, destination, onEnded }, sources);

@@ -7,6 +7,7 @@ import type { PushTarget } from '../destination/target.ts';
 import type { Display } from '../display.ts';
 import type { HostAccess } from '../host-access.ts';
 import type { Selection } from '../selection/select.ts';
+import type { RunEvents } from '../watching/run-events.ts';
 
 /** The dependencies of a run. */
 export interface RunDeps {
@@ -14,6 +15,8 @@ export interface RunDeps {
   clock: Clock;
   log: Log;
   display: Display;
+  /** Whoever watches the run. */
+  events: RunEvents;
   /** The process's environment, parts of which are passed to git. */
   environment: Environment;
   archiveFolder: string;

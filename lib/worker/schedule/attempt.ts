@@ -54,21 +54,14 @@ export interface Job {
   publishedSha256: string | null;
 }
 
-/** What a person sees of a repository that is being backed up. */
-export interface Showing {
-  step(step: string): void;
-  progress(progress: Progress): void;
-}
+/** Shows a step, or git's own progress. */
+type Show = (doing: string | Progress) => void;
 
 /**
  * Tries to back up a repository once. A failure of the repository is an outcome. Throws only what stops the
  * run: the signal's reason, an unavailable database, or a login that the user must renew.
  */
-export async function attempt(
-  context: AttemptContext,
-  job: Job,
-  showing: Showing,
-): Promise<Outcome> {
+export async function attempt(context: AttemptContext, job: Job, show: Show): Promise<Outcome> {
   const { db, log, journal, signal } = context;
   const { source } = job;
   if (source.host?.fault) return failure(source.host.fault);
@@ -90,14 +83,14 @@ export async function attempt(
       now: context.clock.now,
       recordedSha256: job.publishedSha256 ?? state.archiveSha256,
       async onStep(step) {
-        showing.step(step);
+        show(step);
         if (step !== 'cloning') return;
         await journal.note('info', 'new or changed, fetching', source.name);
         reserved.leave = await reserveRoom(context, source);
       },
       onProgress(progress) {
         stall.saw(progress);
-        showing.progress(progress);
+        show(progress);
       },
       onPublished: async ({ key, record: { archive_sha256: sha256 } }) => {
         await journal.persist(() => recordArchive(db, source.name, { key, sha256 }));
@@ -114,7 +107,7 @@ export async function attempt(
     // What an earlier try of this run archived is no longer new to this one.
     const isNew = made.status === 'unchanged' && job.publishedSha256 !== null;
     const outcome = isNew ? { ...made, status: 'completed' as const } : made;
-    return await deliver(context, source, outcome, showing);
+    return await deliver(context, source, outcome, show);
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof AppError || error instanceof RunStopped) throw error;
@@ -157,10 +150,10 @@ async function deliver(
   { destination, journal }: AttemptContext,
   source: Source,
   outcome: RepositoryOutcome,
-  showing: Showing,
+  show: Show,
 ): Promise<Outcome> {
   if (destination === null || outcome.status === 'empty') return outcome;
-  showing.step('pushing');
+  show('pushing');
   const delivery = await destination.deliver(source, outcome);
   const { key, record } = outcome;
   if (delivery.status === 'there') return outcome;

@@ -1,17 +1,18 @@
 import { readLastDurations } from '../../records/recording/durations.ts';
-import { cleanText } from '../../text/clean-text.ts';
 import { formatDuration } from '../../text/units.ts';
-import type { Display } from '../display.ts';
 import { MAX_TRIES, pauseBeforeRetry } from '../faults/backoff.ts';
 import type { Source } from '../source.ts';
+import type { RunEvents } from '../watching/run-events.ts';
 import { type AttemptContext, attempt, type Job } from './attempt.ts';
 import { createDiskRoom } from './disk-room.ts';
 import { runJobs, type Turn } from './jobs.ts';
 import { hostOf, longestFirst } from './order.ts';
-import { isFailure, type Outcome, recordOutcome, withTries } from './outcome.ts';
+import { isFailure, type Outcome, withTries } from './outcome.ts';
+import { recordOutcome } from './record-outcome.ts';
 
 export interface SourcesContext extends Omit<AttemptContext, 'room'> {
-  display: Display;
+  runId: number;
+  events: RunEvents;
   /** How many repositories are backed up at once. */
   concurrency: number;
   /** Ends the run for this reason, by aborting the signal. */
@@ -29,7 +30,7 @@ export async function backUpSources(
   context: SourcesContext,
   sources: readonly Source[],
 ): Promise<void> {
-  const { db, journal, display, archiveFolder, concurrency, clock, signal, stop } = context;
+  const { db, journal, events, runId, archiveFolder, concurrency, clock, signal, stop } = context;
   const names = sources.map(({ name }) => name);
   const durations = await journal.persist(() => readLastDurations(db, names));
   const jobs: Job[] = longestFirst(sources, durations).map((source) => ({
@@ -38,28 +39,17 @@ export async function backUpSources(
     durationMs: 0,
     publishedSha256: null,
   }));
+  events.began({ id: runId, repositories: names, durations });
   const room = createDiskRoom(archiveFolder);
-  let done = 0;
   await runJobs(jobs, {
     ...{ concurrency, clock, signal, stop },
     hostOf: ({ source }) => hostOf(source),
-    async work(job) {
-      const turn = await tryJob({ ...context, room }, job, (doing) =>
-        display.progress(done, jobs.length, `${cleanText(job.source.name)}: ${doing}`),
-      );
-      if (turn.restMs === null) done++;
-      return turn;
-    },
+    work: (job) => tryJob({ ...context, room }, job),
   });
-  display.clear();
 }
 
-async function tryJob(
-  context: SourcesContext & AttemptContext,
-  job: Job,
-  show: (doing: string) => void,
-): Promise<Turn> {
-  const { clock, journal } = context;
+async function tryJob(context: SourcesContext & AttemptContext, job: Job): Promise<Turn> {
+  const { clock, journal, events } = context;
   const { source } = job;
   if (job.tries === 0) {
     for (const remark of source.host?.remarks ?? [])
@@ -67,17 +57,20 @@ async function tryJob(
   }
   job.tries++;
   const began = clock.now();
-  const tried = await attempt(context, job, { step: show, progress: ({ phase }) => show(phase) });
+  const tried = await attempt(context, job, (doing) => events.working(source.name, doing));
   job.durationMs += clock.now() - began;
   const restMs = isFailure(tried) ? pauseBeforeRetry(tried.fault, job.tries) : null;
   const visit = !isFailure(tried) ? 'good' : tried.fault.isOverload ? 'overloaded' : 'other';
   if (isFailure(tried) && restMs !== null) {
     const next = `try ${job.tries + 1} of ${MAX_TRIES} in ${formatDuration(restMs)}`;
+    events.rested(source.name);
     await journal.note('warn', `${tried.errorMessage} (${next})`, source.name);
     return { visit, restMs };
   }
   const outcome = withTries(tried, job.tries);
   await recordOutcome(journal, source, outcome, job.durationMs);
+  const { durationMs, tries } = job;
+  events.ended(source.name, outcome, { durationMs, tries });
   context.onEnded(source, outcome);
   return { visit, restMs: null };
 }

@@ -1,10 +1,7 @@
 import { cleanText } from '../../text/clean-text.ts';
-import { formatBytes } from '../../text/units.ts';
 import type { KeptArchive } from '../archive.ts';
 import type { Fault } from '../faults/git-faults.ts';
-import type { Journal } from '../journal.ts';
 import type { RepositoryOutcome } from '../repository-backup.ts';
-import type { Source } from '../source.ts';
 
 /** How the backup of one repository failed. */
 export interface Failure {
@@ -27,49 +24,4 @@ export function isFailure(outcome: Outcome): outcome is Failure {
 export function withTries(outcome: Outcome, tries: number): Outcome {
   if (!isFailure(outcome) || tries === 1) return outcome;
   return { ...outcome, errorMessage: cleanText(`${outcome.errorMessage} (tried ${tries} times)`) };
-}
-
-/** Records an outcome and logs it. */
-export async function recordOutcome(
-  journal: Journal,
-  source: Source,
-  outcome: Outcome,
-  durationMs: number,
-): Promise<void> {
-  const none = { commitHash: '', archiveSizeBytes: 0, errorMessage: '', archive: null };
-  const result = { ...none, repository: source.name, durationMs };
-  switch (outcome.status) {
-    case 'unchanged':
-      return journal.skip(source.name);
-    case 'empty':
-      await journal.record({ ...result, status: 'empty' });
-      return journal.note('info', 'empty: no branches or tags to archive', source.name);
-    case 'failed':
-    case 'too_large': {
-      const { status, errorMessage, archive } = outcome;
-      await journal.record({ ...result, ...(archive && factsOf(archive)), status, errorMessage });
-      return journal.note('error', errorMessage, source.name);
-    }
-    case 'completed': {
-      const { key, record } = outcome;
-      await journal.record({ ...result, ...factsOf(outcome), status: 'completed' });
-      const size = formatBytes(record.archive_size_bytes);
-      const { total_commits: total, uncounted } = record.figures;
-      const commits = `${total} ${total === 1 ? 'commit' : 'commits'}, `;
-      const archived = `archived ${uncounted.includes('commits') ? '' : commits}${size} in ${key}`;
-      await journal.note('info', archived, source.name);
-      if (uncounted.length === 0) return;
-      const text = `the ${uncounted.join(' and ')} were not counted: there are too many, or git could not read them in time; the archive contains all of them`;
-      return journal.note('warn', text, source.name);
-    }
-  }
-}
-
-/** The fields of a result that describe an archive. */
-function factsOf({ key, record }: KeptArchive) {
-  return {
-    commitHash: record.figures.head_commit,
-    archiveSizeBytes: record.archive_size_bytes,
-    archive: { key, sha256: record.archive_sha256 },
-  };
 }

@@ -20,6 +20,9 @@ export interface PlannedRepository {
   why: string;
 }
 
+/** Nobody watches a dry run. */
+type DryRunDeps = Omit<RunDeps, 'events'>;
+
 /** How a dry run is printed. */
 export interface DryRunOutput {
   stdout: OutputStream;
@@ -32,7 +35,7 @@ export interface DryRunOutput {
  * no file. Throws RunStopped if discovery fails.
  */
 export async function performDryRun(
-  deps: RunDeps,
+  deps: DryRunDeps,
   given: readonly Source[] | null,
   output: DryRunOutput,
 ): Promise<void> {
@@ -47,7 +50,7 @@ export async function performDryRun(
 }
 
 async function printPlans(
-  { db, archiveFolder, selection }: RunDeps,
+  { db, archiveFolder, selection }: DryRunDeps,
   sources: readonly Source[],
   { stdout, isJson }: DryRunOutput,
 ): Promise<void> {

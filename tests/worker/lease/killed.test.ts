@@ -114,6 +114,10 @@ describe('a lease', () => {
     await (await take()).release(true);
   });
 
+  it.runIf(process.platform === 'linux')('is refused in a folder that cannot be made', async () => {
+    expect(await takeMachineLease('/proc/data/of/ada')).toMatchObject({ busy: false });
+  });
+
   it('tells of a run whose end was not recorded, until one was', async () => {
     const first = await take();
     expect(first.abandoned).toBeNull();

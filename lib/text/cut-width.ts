@@ -1,0 +1,25 @@
+const graphemes = new Intl.Segmenter('und', { granularity: 'grapheme' });
+
+/** Columns that a terminal may need for a grapheme: two for all that are not surely narrow, such as emoji. */
+function columnsOf(grapheme: string): number {
+  const point = grapheme.codePointAt(0) ?? 0;
+  // Before the Hangul letters all are narrow, and so are general punctuation, lines and blocks.
+  const isNarrow =
+    point < 0x1100 || (point >= 0x2010 && point < 0x2028) || (point >= 0x2500 && point < 0x25a0);
+  // What modifies its neighbours may widen them.
+  return isNarrow && !/[\u200d\ufe0f]/.test(grapheme) ? 1 : 2;
+}
+
+/** The beginning of a text that surely fits into so many columns of a terminal; `…` stands for the rest. */
+export function cutToWidth(text: string, columns: number): string {
+  let used = 0;
+  let kept = '';
+  let short = '';
+  for (const { segment } of graphemes.segment(text)) {
+    used += columnsOf(segment);
+    if (used > columns) return columns > 0 ? `${short}…` : '';
+    kept += segment;
+    if (used < columns) short = kept;
+  }
+  return kept;
+}

@@ -1,0 +1,62 @@
+import { cleanText } from '../../text/clean-text.ts';
+import type { FaultKind } from '../faults/git-faults.ts';
+
+/** A repository that failed. */
+export interface FailedRepository {
+  repository: string;
+  kind: FaultKind;
+  errorMessage: string;
+}
+
+const MAX_NAMES = 10;
+
+/** What each kind of failure is called, and what to do about it. */
+const advice: Record<FaultKind, { what: string; todo: string }> = {
+  login: {
+    what: 'access was denied',
+    todo: 'log in again (npm run worker -- login github), or check the credentials of git',
+  },
+  missing: {
+    what: 'not found, or access lost',
+    todo: 'check the address, and that the login or the app may read it; move an archive away to forget its repository',
+  },
+  'rate limit': {
+    what: 'the host limits requests',
+    todo: 'lower BACKUP_CONCURRENCY, or run less often',
+  },
+  host: { what: 'the host has a fault', todo: 'nothing, if the next run succeeds' },
+  network: {
+    what: 'the network failed',
+    todo: 'check the connection; nothing, if the next run succeeds',
+  },
+  certificate: {
+    what: 'the certificate of the host is not valid',
+    todo: 'renew it, or have git trust its issuer (http.sslCAInfo)',
+  },
+  disk: {
+    what: 'the disk is full',
+    todo: 'free space, or set BACKUP_ARCHIVE_PATH to another file system',
+  },
+  damaged: {
+    what: 'the repository is damaged or incomplete',
+    todo: 'run `git fsck` where it comes from; the last archive is kept',
+  },
+  push: {
+    what: 'backed up, but not pushed',
+    todo: 'see the reasons in the log; the next run pushes again',
+  },
+  other: { what: 'other reasons', todo: 'see the log' },
+};
+
+/** What failed, grouped by reason with the largest group first, and what to do. Empty if nothing failed. */
+export function describeFailures(failures: readonly FailedRepository[]): string[] {
+  const groups = Map.groupBy(failures, ({ kind }) => kind);
+  return [...groups]
+    .sort(([, some], [, others]) => others.length - some.length)
+    .flatMap(([kind, failed]) => {
+      const names = failed.slice(0, MAX_NAMES).map(({ repository }) => cleanText(repository, 250));
+      const more = failed.length > MAX_NAMES ? ` and ${failed.length - MAX_NAMES} more` : '';
+      const { what, todo } = advice[kind];
+      return [`Failed, ${what}: ${names.join(', ')}${more}`, `  ${todo}`];
+    });
+}

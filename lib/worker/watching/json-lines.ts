@@ -1,0 +1,71 @@
+import type { Clock } from '../../clock.ts';
+import { cleanText } from '../../text/clean-text.ts';
+import type { OutputStream } from '../display.ts';
+import type { RunReport } from '../run.ts';
+import { isFailure } from '../schedule/outcome.ts';
+import type { RunEvents } from './run-events.ts';
+
+/** How often the progress of one repository is printed. */
+const PROGRESS_MS = 1_000;
+
+/** Tells a program of a run: one JSON object a line. */
+export function createJsonLines(stdout: OutputStream, clock: Clock): RunEvents {
+  const shownAt = new Map<string, { at: number; phase: string }>();
+  const print = (event: string, facts: object) =>
+    stdout.write(
+      `${JSON.stringify({ event, at: new Date(clock.now()).toISOString(), ...facts })}\n`,
+    );
+  return {
+    began({ id, repositories }) {
+      print('run', { run_id: id, total_repos: repositories.length });
+    },
+    logged({ level, message, repository }) {
+      print('log', { level, repository, message });
+    },
+    working(repository, doing) {
+      const progress =
+        typeof doing === 'string' ? { phase: doing, percent: null, bytes: null } : doing;
+      const last = shownAt.get(repository);
+      const isNew = last === undefined || last.phase !== progress.phase;
+      if (!isNew && clock.now() - last.at < PROGRESS_MS) return;
+      shownAt.set(repository, { at: clock.now(), phase: progress.phase });
+      print('progress', { repository, ...progress });
+    },
+    rested(repository) {
+      shownAt.delete(repository);
+    },
+    ended(repository, outcome, { durationMs, tries }) {
+      shownAt.delete(repository);
+      const facts = { repository, status: outcome.status, duration_ms: durationMs, tries };
+      if (isFailure(outcome)) {
+        const { errorMessage, fault } = outcome;
+        print('result', { ...facts, error_message: errorMessage, reason: fault.kind });
+      } else if (outcome.status === 'empty') print('result', facts);
+      else {
+        const { key, record } = outcome;
+        const archive = { archive_key: key, archive_size_bytes: record.archive_size_bytes };
+        print('result', { ...facts, ...archive });
+      }
+    },
+    closed: () => undefined,
+  };
+}
+
+/** The last line of a run's JSON. */
+export function summaryOf(report: RunReport): string {
+  if (report.status === 'refused') {
+    const { active } = report;
+    return JSON.stringify({
+      ...{ event: 'summary', status: 'refused', active_run_id: active?.id ?? null },
+    });
+  }
+  const { id, status, total, counters, empty, errorMessage, durationMs, failures } = report;
+  return JSON.stringify({
+    ...{ event: 'summary', status, run_id: id, total_repos: total },
+    ...{ backed_up: counters.successful - empty, unchanged: counters.skipped, empty },
+    ...{ failed: counters.failed, error_message: errorMessage, duration_ms: durationMs },
+    failures: failures.map(({ repository, kind, errorMessage: message }) => ({
+      ...{ repository: cleanText(repository), reason: kind, error_message: message },
+    })),
+  });
+}

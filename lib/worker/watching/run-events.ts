@@ -1,0 +1,22 @@
+import type { NewLog } from '../../records/recording/logs.ts';
+import type { Progress } from '../progress.ts';
+import type { Outcome } from '../schedule/outcome.ts';
+
+/** What a person or a program that watches a run learns of it. */
+export interface RunEvents {
+  /** The repositories are known. `durations`: how long the last backup of some took, in milliseconds. */
+  began(run: {
+    id: number;
+    repositories: readonly string[];
+    durations: ReadonlyMap<string, number>;
+  }): void;
+  /** A line was logged. */
+  logged(line: Omit<NewLog, 'runId'>): void;
+  /** Work on a repository goes on: with a step of ours, or git's own progress. */
+  working(repository: string, doing: string | Progress): void;
+  /** A repository waits for its next try. */
+  rested(repository: string): void;
+  ended(repository: string, outcome: Outcome, facts: { durationMs: number; tries: number }): void;
+  /** No other event follows. */
+  closed(): void;
+}

@@ -1,0 +1,121 @@
+import { describe, expect, it } from 'vitest';
+import { createDisplay } from '../../../lib/worker/display.ts';
+import type { Outcome } from '../../../lib/worker/schedule/outcome.ts';
+import { createBoard } from '../../../lib/worker/watching/board.ts';
+import { createTestClock } from '../../support/clock.ts';
+
+const failed = { status: 'failed' } as Outcome;
+const empty: Outcome = { status: 'empty' };
+const facts = { durationMs: 1, tries: 1 };
+
+/** A terminal of so many columns and lines. */
+function watch({ columns = 80, rows = 24, isTerminal = true } = {}) {
+  const clock = createTestClock();
+  const written: string[] = [];
+  const stream = { columns, rows, write: (text: string) => written.push(text) };
+  const board = createBoard(createDisplay(stream, isTerminal), clock);
+  const begin = (repositories: string[], durations = new Map<string, number>()) =>
+    board.began({ id: 1, repositories, durations });
+  const tick = async (ms = 100) => {
+    clock.advance(ms);
+    await new Promise(setImmediate);
+  };
+  /** What the last drawing put on the screen. */
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: it is what a terminal is sent
+  const shown = () => (written.at(-1) ?? '').replace(/^(?:\r|\u001b\[[\dA-Z]+)*/, '').split('\n');
+  return { board, begin, tick, shown, written, clock };
+}
+
+const bar = (filled: number) => '█'.repeat(filled).padEnd(20, '░');
+
+describe('on a terminal', () => {
+  it('shows a line for the run and one for each repository at work', async () => {
+    const { board, begin, tick, shown } = watch();
+    begin(['team/a', 'team/b', 'team/c', 'team/d']);
+    board.working('team/a', 'reading refs');
+    board.working('team/b', { phase: 'Receiving objects', percent: 45, bytes: 1_258_291 });
+    await tick();
+    expect(shown()).toEqual([
+      `${bar(0)} 0 of 4 done, 1.2 MiB received`,
+      '      reading refs                       team/a',
+      ' 45 % Receiving objects         1.2 MiB  team/b',
+    ]);
+    board.working('team/b', { phase: 'Resolving deltas', percent: 7, bytes: null });
+    board.ended('team/a', failed, facts);
+    board.working('team/c', 'cloning');
+    board.rested('team/c');
+    await tick();
+    expect(shown()).toEqual([
+      `${bar(5)} 1 of 4 done, 1 failed, 1.2 MiB received`,
+      '  7 % Resolving deltas          1.2 MiB  team/b',
+    ]);
+  });
+
+  it('draws at most ten times a second, and the last state in the end', async () => {
+    const { board, begin, tick, written, shown } = watch();
+    begin(['team/a']);
+    for (let percent = 1; percent <= 90; percent++) {
+      board.working('team/a', { phase: 'Receiving objects', percent, bytes: null });
+      if (percent % 30 === 0) await tick(25);
+    }
+    expect(written).toHaveLength(1);
+    await tick(25);
+    expect(written).toHaveLength(2);
+    expect(shown()[1]).toContain('90 % Receiving');
+  });
+
+  it('estimates the time left by the last durations', async () => {
+    const { board, begin, tick, shown } = watch();
+    begin(['a/slow', 'a/quick', 'a/new'], new Map(Object.entries({ 'a/slow': 90, 'a/quick': 30 })));
+    board.ended('a/quick', empty, facts);
+    await tick(4_999);
+    expect(shown()[0]).not.toContain('left');
+    await tick(5_001);
+    board.working('a/slow', 'cloning');
+    // 30 of 180 took 10 s.
+    expect(shown()[0]).toContain('about 50 s left');
+  });
+
+  it('keeps log lines above, and removes all in the end', async () => {
+    const { board, begin, tick, written } = watch();
+    begin(['team/a', 'team/b']);
+    board.working('team/a', 'cloning');
+    await tick();
+    written.length = 0;
+    board.logged({ level: 'warn', repository: 'team/a', message: 'slow' });
+    board.closed();
+    expect(written).toEqual([
+      '\r\u001b[2K\u001b[1A\u001b[J',
+      'team/a: warn: slow\n',
+      expect.stringContaining('0 of 2 done\n'),
+      '\r\u001b[2K\u001b[1A\u001b[J',
+    ]);
+    board.working('team/b', 'cloning');
+    await tick();
+    expect(written).toHaveLength(4);
+  });
+
+  it('never wraps or scrolls, whatever the names', async () => {
+    const { board, begin, tick, shown } = watch({ columns: 51, rows: 5 });
+    const names = ['team/漢字漢字漢字漢字', 'team/שלום', ...'cdefgh'];
+    begin(names);
+    for (const name of names) board.working(name, 'cloning');
+    await tick();
+    expect(shown()).toEqual([
+      `${bar(0)} 0 of 8 done`,
+      `${' '.repeat(6)}cloning${' '.repeat(28)}team/漢…`,
+      `${' '.repeat(6)}cloning${' '.repeat(28)}team/שלום`,
+      expect.stringMatching(/ c$/),
+    ]);
+  });
+});
+
+it('shows only lines elsewhere', async () => {
+  const { board, begin, tick, written } = watch({ isTerminal: false });
+  begin(['team/a']);
+  board.working('team/a', 'cloning');
+  board.logged({ level: 'info', repository: null, message: 'run 1 started' });
+  await tick();
+  board.closed();
+  expect(written.join('')).toBe('run 1 started\n');
+});

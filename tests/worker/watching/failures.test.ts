@@ -1,0 +1,26 @@
+import { expect, it } from 'vitest';
+import { describeFailures } from '../../../lib/worker/watching/failures.ts';
+
+const failure = (repository: string, kind: 'network' | 'login') => ({
+  ...{ repository, kind },
+  errorMessage: 'x',
+});
+
+it('groups what failed by reason, the largest group first, and says what to do', () => {
+  const failures = [failure('a/a', 'network'), failure('a/b', 'login'), failure('a/c', 'login')];
+  expect(describeFailures(failures)).toEqual([
+    'Failed, access was denied: a/b, a/c',
+    '  log in again (npm run worker -- login github), or check the credentials of git',
+    'Failed, the network failed: a/a',
+    '  check the connection; nothing, if the next run succeeds',
+  ]);
+});
+
+it('names ten of a group', () => {
+  const many = Array.from({ length: 12 }, (_, index) => failure(`a/r${index}`, 'login'));
+  expect(describeFailures(many)[0]).toMatch(/: a\/r0, .*a\/r9 and 2 more$/);
+});
+
+it('has nothing to say when nothing failed', () => {
+  expect(describeFailures([])).toEqual([]);
+});

@@ -1,0 +1,86 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { setUpTeamApp } from '../../support/team-app.ts';
+import { startOnTerminal } from '../../support/terminal.ts';
+
+const team = setUpTeamApp();
+const args = () => ['run', '--source', team.app.path, '--source', join(team.folder, 'plain')];
+
+it('tells a person at the end what failed and what to do', async () => {
+  await mkdir(join(team.folder, 'plain'));
+  const { stdout } = await team.backUp({ args: args() });
+  expect(stdout.split('\n').slice(1)).toEqual([
+    'Failed, not found, or access lost: local/plain',
+    expect.stringMatching(/^ {2}check the address, and that the login/),
+    '',
+  ]);
+});
+
+it('tells a program all in JSON, one object a line, and nothing else', async () => {
+  await mkdir(join(team.folder, 'plain'));
+  const { code, stdout, stderr } = await team.backUp({ args: [...args(), '--json'] });
+  const events = stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { event: string; repository?: string });
+  expect({ code, stderr }).toEqual({ code: 1, stderr: '' });
+  expect(events.slice(0, 2)).toMatchObject([
+    { event: 'log', repository: null, message: 'run 1 started: 2 repositories' },
+    { event: 'run', run_id: 1, total_repos: 2 },
+  ]);
+  expect(events.filter(({ event }) => event === 'result')).toEqual(
+    expect.arrayContaining([
+      {
+        ...{ event: 'result', at: expect.any(String), repository: 'local/app', tries: 1 },
+        ...{ status: 'completed', duration_ms: expect.any(Number) },
+        ...{ archive_key: 'local__app.bundle', archive_size_bytes: expect.any(Number) },
+      },
+      {
+        ...{ event: 'result', at: expect.any(String), repository: 'local/plain', tries: 1 },
+        ...{ status: 'failed', duration_ms: expect.any(Number), reason: 'missing' },
+        error_message: expect.stringContaining('does not appear to be a git repository'),
+      },
+    ]),
+  );
+  expect(events).toContainEqual(
+    expect.objectContaining({ event: 'progress', repository: 'local/app', phase: 'cloning' }),
+  );
+  expect(events.at(-1)).toMatchObject({
+    ...{ event: 'summary', status: 'completed', run_id: 1, total_repos: 2, backed_up: 1 },
+    ...{ unchanged: 0, empty: 0, failed: 1, error_message: '1 repository failed' },
+    failures: [{ repository: 'local/plain', reason: 'missing' }],
+  });
+});
+
+it('tells a program that a run was refused', async () => {
+  const held = team.server.holdFetch();
+  const first = team.backUp();
+  await held.came;
+  const { code, stdout } = await team.backUp({ args: [...args(), '--json'] });
+  expect({ code, summary: JSON.parse(stdout) }).toEqual({
+    code: 75,
+    summary: { event: 'summary', status: 'refused', active_run_id: 1 },
+  });
+  held.release();
+  await first;
+});
+
+it('leaves a terminal clean when it is interrupted', async () => {
+  const held = team.server.holdFetch();
+  const worker = startOnTerminal('worker', {
+    args: ['run', '--source', `${team.server.url}/team/app.git`],
+    env: { DATABASE_URL: team.database.url },
+    cwd: team.folder,
+  });
+  await held.came;
+  await worker.waitFor(/0 of 1 done[\s\S]*cloning +team\/app/);
+  worker.type('\u0003');
+  const { code, output } = await worker.finished;
+  held.release();
+  expect(code).toBe(1);
+  // Both lines are erased before the last line of the run.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: it is what a terminal is sent
+  expect(output).toMatch(/\u001b\[2K\u001b\[1A\u001b\[J.*run 1 failed: interrupted by SIGINT\r\n/);
+  expect(output.trimEnd()).toMatch(/\nRun 1 failed \(interrupted by SIGINT\): 1 repo.*s\.$/);
+});
