@@ -24,6 +24,11 @@ export const versionVariables = z.object({
     .describe(
       'which versions of a repository are kept: all of the last days, then the newest of each day, week and month; parts may be left out',
     ),
+  VERIFY_BUDGET_MINUTES: wholeNumber(0, 24 * 60)
+    .default(2)
+    .describe(
+      'how many minutes each run reads archives again, those that were not checked for longest, to find damage; each at most once in 20 hours',
+    ),
   BACKUP_INCREMENTS_FROM_MIB: wholeNumber(0, 1_000_000)
     .default(64)
     .describe(

@@ -56,8 +56,6 @@ const settings = [
   'gc.auto=0',
   'maintenance.auto=false',
   'i18n.logOutputEncoding=UTF-8',
-  // The first version of the protocol lists all refs with one request, where the second needs two.
-  'protocol.version=0',
   // Give up on connections below 1 kB/s for five minutes.
   'http.lowSpeedLimit=1000',
   'http.lowSpeedTime=300',
@@ -222,8 +220,9 @@ function dropProgress(text: string): string {
 }
 
 function describeFailure(ending: Ending, timedOut: boolean, args: readonly string[]): GitError {
-  // The command follows git's global options.
-  const command = args.find((argument) => !argument.startsWith('-')) ?? '';
+  // The command follows git's global options, of which -c has a value.
+  const command =
+    args.find((argument, index) => !argument.startsWith('-') && args[index - 1] !== '-c') ?? '';
   if (ending.code === 'ENOENT') {
     return new GitError('git is not installed, or not on the PATH', 'missing');
   }

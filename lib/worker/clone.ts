@@ -4,7 +4,7 @@ import type { Git, GitOptions } from '../git/git.ts';
 import { makeScratch, removeScratch } from '../processes/scratch.ts';
 import { makeArchiveFolder } from './archive.ts';
 import { adoptRefs, type Mirror, readObjectFormat, removeMirror } from './mirror.ts';
-import { type Refs, readCloneRefs } from './refs.ts';
+import { firstProtocol, type Refs, readCloneRefs } from './refs.ts';
 
 /** A mirror that was made by cloning, and the branch of HEAD. */
 export interface Cloned {
@@ -28,7 +28,7 @@ export async function cloneSource(
   try {
     const clone = join(scratch, 'clone.git');
     const flags = ['--mirror', '--no-local', '--reject-shallow', '--template='];
-    const settings = ['-c', `transfer.fsckObjects=${isChecked}`];
+    const settings = [...firstProtocol, '-c', `transfer.fsckObjects=${isChecked}`];
     const shown = options.onProgress ? '--progress' : '--quiet';
     // `--no-local`: even from a folder, use git's protocol, which copies only reachable objects and checks each.
     await git.read([...settings, 'clone', shown, ...flags, '--', location, clone], options);

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { type Git, GitError } from '../git/git.ts';
 import { cleanText } from '../text/clean-text.ts';
+import { countPointers, type LfsFiles, POINTER_BYTES } from './lfs.ts';
 import type { Refs } from './refs.ts';
 
 /** The git figures of one repository, named as in an analytics snapshot. */
@@ -15,6 +16,11 @@ export const repositoryFigures = z.object({
   total_blob_size_bytes: z.int().min(0),
   largest_blob_path: z.string(),
   largest_blob_size_bytes: z.int().min(0),
+  /** Files of HEAD in Git LFS; null if they were not counted. */
+  lfs: z
+    .object({ count: z.int().min(0), bytes: z.number().min(0) })
+    .nullable()
+    .default(null),
   /** What could not be counted. The figures of these are 0 and meaningless. */
   uncounted: z.array(z.enum(['commits', 'files'])).default([]),
 });
@@ -121,6 +127,7 @@ const noTree = {
   total_blob_size_bytes: 0,
   largest_blob_path: '',
   largest_blob_size_bytes: 0,
+  lfs: null as LfsFiles | null,
 };
 
 async function measureTree(
@@ -130,16 +137,20 @@ async function measureTree(
   { entries: max, timeoutMs }: FigureLimits,
 ) {
   const tree = { ...noTree };
-  if (head === '') return tree;
+  if (head === '') return { ...tree, lfs: { count: 0, bytes: 0 } };
   const list = [`--git-dir=${gitDir}`, 'ls-tree', '-r', '-l', '-z', head];
   let entries = 0;
+  let hasAttributes = false;
+  const pointers: string[] = [];
   for await (const entry of git.stream(list, '\0', { timeoutMs })) {
     if (++entries > max) throw new GitError(`the tree has more than ${max} files`, 'output');
     // `<mode> <type> <object> <size>\t<path>`; a submodule has no size and is not a file.
     const [facts = '', path = ''] = splitOnce(entry, '\t');
-    const [, type, , size = ''] = facts.split(/ +/);
+    const [, type, id = '', size = ''] = facts.split(/ +/);
     if (type !== 'blob') continue;
     const bytes = Number(size);
+    hasAttributes ||= path === '.gitattributes' || path.endsWith('/.gitattributes');
+    if (bytes >= POINTER_BYTES.min && bytes <= POINTER_BYTES.max) pointers.push(id);
     tree.tracked_files++;
     tree.total_blob_size_bytes += bytes;
     if (tree.largest_blob_path === '' || bytes > tree.largest_blob_size_bytes) {
@@ -147,6 +158,8 @@ async function measureTree(
       tree.largest_blob_size_bytes = bytes;
     }
   }
+  // Without attributes nothing is in Git LFS.
+  tree.lfs = await countPointers(git, gitDir, hasAttributes ? pointers : [], timeoutMs);
   return tree;
 }
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { type BundleHeader, readBundleHeader } from '../archives/bundle-header.ts';
 import { nullIfMissing } from '../files.ts';
 import { type Git, GitError, type GitOptions } from '../git/git.ts';
-import type { Refs } from './refs.ts';
+import { firstProtocol, type Refs } from './refs.ts';
 
 /** Where the refs of the source are, since their own names belong to the refs that are kept. */
 const SOURCE = 'refs/source/';
@@ -157,6 +157,7 @@ export async function fetchSource(
   await git.read(
     [
       `--git-dir=${gitDir}`,
+      ...firstProtocol,
       ...settings.flatMap((setting) => ['-c', setting]),
       'fetch',
       ...flags,

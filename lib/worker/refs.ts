@@ -12,6 +12,12 @@ export interface RemoteRefs {
   headBranch: string | null;
 }
 
+/**
+ * Options for reading a source. The first version of git's protocol lists all refs with one request, where the
+ * second needs two.
+ */
+export const firstProtocol = ['-c', 'protocol.version=0'];
+
 const LIST_TIMEOUT_MS = 5 * 60_000;
 
 /** Reads the refs of a repository, without peeled tags. Throws GitError. */
@@ -23,7 +29,11 @@ export async function readRemoteRefs(
   const options = { protocols: source.protocols, timeoutMs: LIST_TIMEOUT_MS, credential };
   const refs = new Map<string, string>();
   let headBranch: string | null = null;
-  const lines = git.stream(['ls-remote', '--symref', '--', source.location], '\n', options);
+  const lines = git.stream(
+    [...firstProtocol, 'ls-remote', '--symref', '--', source.location],
+    '\n',
+    options,
+  );
   for await (const line of lines) {
     const [value = '', name = ''] = line.split('\t');
     if (!value.startsWith('ref: ')) {

@@ -26,6 +26,8 @@ export interface RepositoryBackup {
   runId: number;
   /** SHA-256 of the archive in the database; null if there is none. */
   recordedSha256: string | null;
+  /** Whether a file of the archive was found to be damaged, which its size and time do not tell. */
+  isDamaged: boolean;
   /** Milliseconds since the epoch. */
   now(): number;
   /** Which versions are kept. */

@@ -50,12 +50,13 @@ export async function backUpRepository(backup: RepositoryBackup): Promise<Reposi
 }
 
 async function findUnchanged(
-  { archiveFolder, recordedSha256 }: RepositoryBackup,
+  { archiveFolder, recordedSha256, isDamaged }: RepositoryBackup,
   before: ArchiveState,
   remote: RemoteRefs,
 ) {
   const { record, isSettled } = before;
-  if (record === null || !isSettled || record.archive_sha256 !== recordedSha256) return null;
+  if (isDamaged || record === null || !isSettled) return null;
+  if (record.archive_sha256 !== recordedSha256) return null;
   return (await isUnchanged(archiveFolder, { ...before, record }, remote)) ? record : null;
 }
 

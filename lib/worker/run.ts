@@ -60,7 +60,7 @@ export async function performRun(
     isEnded = isRecorded;
     return report;
   } finally {
-    await lease.release(isEnded);
+    lease.release(isEnded);
   }
 }
 

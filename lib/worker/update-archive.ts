@@ -140,6 +140,7 @@ async function fetchUpdate(
   const { headBranch } = remote;
   return {
     ...prepared,
+    isUsable: prepared.isUsable && !options.isDamaged,
     refs,
     // HEAD may have moved to another branch since it was read.
     headBranch:

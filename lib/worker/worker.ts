@@ -85,6 +85,7 @@ async function runBackups(options: WorkerOptions, command: RunCommand): Promise<
       archiveFolder: archivePath(config),
       mirrorFolder: mirrorPath(config),
       retention: config.BACKUP_KEEP,
+      recheckBudgetMs: config.VERIFY_BUDGET_MINUTES * 60_000,
       incrementsFromBytes: config.BACKUP_INCREMENTS_FROM_MIB * 2 ** 20,
       dataFolder: resolve(config.DATA_DIR),
       concurrency: config.BACKUP_CONCURRENCY,

@@ -1,12 +1,22 @@
 import { randomBytes } from 'node:crypto';
-import { copyFile, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import {
+  copyFile,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  truncate,
+  utimes,
+  writeFile,
+} from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { parseManifest } from '../../lib/archives/manifest.ts';
 import { parseNote } from '../../lib/archives/note.ts';
+import { systemClock } from '../../lib/clock.ts';
 import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { createRepository, git, type TestRepository, temporaryFolder } from '../support/git.ts';
-import { callWorker } from '../support/worker.ts';
+import { callWorker, rowsOf } from '../support/worker.ts';
 
 let database: TestDatabase;
 let folder: string;
@@ -313,4 +323,88 @@ it('archives a source whose old objects have defects, and says so', async () => 
   expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('with a defect') });
   await app.commit({ 'b.txt': 'three' }, 'three');
   expect((await backUp()).code).toBe(0);
+});
+
+describe('bit rot, which neither size nor time tells', () => {
+  async function flipBytes(name: string): Promise<void> {
+    const path = join(archives, name);
+    const { atimeMs, mtimeMs } = await stat(path);
+    const bytes = await readFile(path);
+    bytes.fill(bytes[bytes.length - 30] === 7 ? 8 : 7, bytes.length - 30, bytes.length - 26);
+    await writeFile(path, bytes);
+    await utimes(path, atimeMs / 1_000, mtimeMs / 1_000);
+  }
+  const tomorrow = () => ({ ...systemClock, now: () => Date.now() + 24 * 60 * 60_000 });
+  const again = (env = {}) => {
+    const args = ['run', '--source', app.path];
+    return callWorker({ databaseUrl: database.url, archives, args, env, clock: tomorrow() });
+  };
+
+  it.each([
+    ['a full bundle', {}, 'local__app.bundle'],
+    ['an increment', always, 'local__app.1.bundle'],
+  ])('in %s is found, and the archive is written again from the mirror', async (_, env, name) => {
+    await backUp(env);
+    const before = await refsOf(app.path);
+    await forcePush();
+    await backUp(env);
+    await flipBytes(name);
+    expect((await backUp(env)).stdout).toContain('1 unchanged');
+    const { code, stdout, stderr } = await again(env);
+    expect(stderr).toContain(`error: the archive is damaged: ${name} was changed`);
+    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('1 backed up') });
+    expect(await restore(1)).toEqual(before);
+    expect(await restore(2)).toEqual(await refsOf(app.path));
+    expect((await readArchiveNote()).versions).toHaveLength(2);
+  });
+
+  it('fails the repository if the mirror is gone', async () => {
+    await backUp();
+    await flipBytes('local__app.bundle');
+    await rm(`${archives}-data/mirrors`, { recursive: true });
+    const { code, stderr } = await again();
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('is set aside') });
+  });
+
+  it('of a repository that this run does not back up is a failure of that repository', async () => {
+    await backUp();
+    await flipBytes('local__app.bundle');
+    const other = await createRepository(join(folder, 'other'));
+    await other.commit({ 'b.txt': 'b' });
+    const args = ['run', '--source', other.path];
+    const { code } = await callWorker({
+      databaseUrl: database.url,
+      archives,
+      args,
+      clock: tomorrow(),
+    });
+    expect(code).toBe(1);
+    expect(
+      await rowsOf(
+        database.db,
+        "SELECT repo_full_name, error_message FROM backup_results WHERE status = 'failed' ORDER BY id DESC LIMIT 1",
+      ),
+    ).toEqual([
+      {
+        repo_full_name: 'local/app',
+        error_message: 'the archive is damaged: local__app.bundle was changed since it was written',
+      },
+    ]);
+  });
+});
+
+it('says which files of Git LFS the archive lacks', async () => {
+  const pointer = (size: number) =>
+    `version https://git-lfs.github.com/spec/v1\noid sha256:${'a'.repeat(64)}\nsize ${size}\n`;
+  await app.commit({
+    '.gitattributes': '*.bin filter=lfs diff=lfs merge=lfs -text\n',
+    'a.bin': pointer(1_000_000),
+    'b.bin': pointer(2_000_000),
+  });
+  const { code, stderr } = await backUp();
+  const incomplete = 'Git LFS: 2 files of HEAD, 2.9 MiB, are not in the archive, only the pointers';
+  expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining(incomplete) });
+  expect(
+    await rowsOf(database.db, 'SELECT incomplete FROM backup_results ORDER BY id DESC LIMIT 1'),
+  ).toEqual([{ incomplete }]);
 });

@@ -1,4 +1,5 @@
-import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { rmSync } from 'node:fs';
+import { readFile, rename, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import * as z from 'zod';
@@ -17,7 +18,7 @@ export interface MachineLease {
   /** Notes the run, so that the next process knows whose it was if this one is killed. */
   note(run: StartedRun): Promise<void>;
   /** Gives the right back. `isEnded`: the run's end is recorded, so that nobody needs to know of it. */
-  release(isEnded: boolean): Promise<void>;
+  release(isEnded: boolean): void;
 }
 
 /**
@@ -43,8 +44,9 @@ export async function takeMachineLease(
       await writeFile(`${path}.new`, `${text}\n`, { mode: 0o600 });
       await rename(`${path}.new`, path);
     },
-    async release(isEnded) {
-      if (isEnded) await rm(path, { force: true });
+    release(isEnded) {
+      // Node's threads for files may all be waiting for a file system that hangs.
+      if (isEnded) rmSync(path, { force: true });
       lock.release();
     },
   };

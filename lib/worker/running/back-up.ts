@@ -1,15 +1,17 @@
 import { orAborted } from '../../async.ts';
 import { sweepScratch } from '../../processes/scratch.ts';
+import { listTracked } from '../../records/recording/repo-state.ts';
 import type { RunRequest } from '../../records/recording/requests.ts';
 import { writeTotal } from '../../records/recording/runs.ts';
 import { cleanText } from '../../text/clean-text.ts';
-import { makeArchiveFolder } from '../archive.ts';
+import { archiveKey, makeArchiveFolder } from '../archive.ts';
 import { assignArchives } from '../assign-archives.ts';
 import { openDestination } from '../destination/open-destination.ts';
 import { repositoryOn } from '../destination/target.ts';
 import { discoverSources } from '../discovery/discover.ts';
 import { type HostAccess, openHostAccess } from '../host-access.ts';
 import type { Journal } from '../journal.ts';
+import { recheckArchives } from '../recheck.ts';
 import { claimFulfilled } from '../requests.ts';
 import { backUpSources } from '../schedule/back-up-sources.ts';
 import { isFailure, type Outcome } from '../schedule/outcome.ts';
@@ -56,6 +58,7 @@ export async function backUp(
   await journal.persist(() => writeTotal(db, id, sources.length));
   const requested = { db, journal, runId: id, sources, leftOut, isDiscovered };
   progress.requests = await claimFulfilled(requested);
+  const damaged = await recheck(deps, sources);
   const { target } = deps;
   const destination = target === null ? null : openDestination({ ...deps, access, target });
   try {
@@ -67,12 +70,38 @@ export async function backUp(
       }
       if (outcome.status === 'empty') progress.empty++;
     };
-    await backUpSources({ ...deps, runId: id, destination, onEnded }, sources);
+    await backUpSources({ ...deps, runId: id, damaged, destination, onEnded }, sources);
     // Archives of what is left out are still there.
     await storeSnapshot(deps, id, found, destination);
   } finally {
     await destination?.close();
   }
+}
+
+/**
+ * Reads archives again that were not checked for longest. Returns those that are damaged: the run writes them
+ * again if they belong to a source, and records a failure for the others.
+ */
+async function recheck(deps: RunContext, sources: readonly Source[]): Promise<Set<string>> {
+  const { db, journal, recheckBudgetMs: budgetMs } = deps;
+  const { checked, damaged } = await recheckArchives({ ...deps, budgetMs });
+  if (checked > 0) {
+    const archives = checked === 1 ? '1 archive' : `${checked} archives`;
+    await journal.note('info', `${archives} read again, ${damaged.size} damaged`);
+  }
+  if (damaged.size === 0) return new Set();
+  const names = new Map(sources.map(({ name }) => [archiveKey(name), name]));
+  const tracked = await journal.persist(() => listTracked(db));
+  const owners = new Map(tracked.map((one) => [one.archiveKey, one.repository]));
+  for (const [key, fault] of damaged) {
+    const repository = names.get(key) ?? owners.get(key);
+    await journal.note('error', `the archive is damaged: ${fault}`, repository);
+    if (names.has(key) || repository === undefined) continue;
+    const none = { commitHash: '', archiveSizeBytes: 0, durationMs: 0, archive: null };
+    const errorMessage = `the archive is damaged: ${fault}`;
+    await journal.record({ ...none, repository, status: 'failed', errorMessage });
+  }
+  return new Set(damaged.keys());
 }
 
 /** Archives belong to addresses: says which sources are backed up under another name. */
@@ -121,23 +150,23 @@ async function select(
   return result;
 }
 
-async function prepareFolders({
-  archiveFolder,
-  mirrorFolder,
-  clock,
-  signal,
-}: RunDeps): Promise<void> {
+async function prepareFolders(deps: RunDeps): Promise<void> {
+  await prepareFolder(deps, deps.archiveFolder, 'the archive folder');
+  await prepareFolder(deps, deps.mirrorFolder, 'the folder of mirrors');
+}
+
+async function prepareFolder(
+  { clock, signal }: RunDeps,
+  folder: string,
+  what: string,
+): Promise<void> {
   try {
     // Calls to a hanging file system cannot be aborted.
-    await orAborted(signal, () => makeArchiveFolder(archiveFolder));
-    await orAborted(signal, () => sweepScratch(archiveFolder, clock.now()));
-    await orAborted(signal, () => makeArchiveFolder(mirrorFolder));
-    await orAborted(signal, () => sweepScratch(mirrorFolder, clock.now()));
+    await orAborted(signal, () => makeArchiveFolder(folder));
+    await orAborted(signal, () => sweepScratch(folder, clock.now()));
   } catch (cause) {
     signal.throwIfAborted();
     const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new RunStopped(cleanText(`the folder of archives or mirrors cannot be used: ${reason}`), {
-      cause,
-    });
+    throw new RunStopped(cleanText(`${what} cannot be used: ${reason}`), { cause });
   }
 }

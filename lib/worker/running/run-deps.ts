@@ -31,6 +31,8 @@ export interface RunDeps {
   concurrency: number;
   /** Which repositories are left out. */
   selection: Selection;
+  /** How long a run reads archives again that were not checked for longest. */
+  recheckBudgetMs: number;
   staleAfterMs: number;
   /** The git host, for discovery and destination. */
   gitHost: Pick<HostAccess, 'config' | 'store'> & { fetch: typeof fetch };

@@ -37,6 +37,8 @@ export interface AttemptContext {
   mirrorFolder: string;
   retention: RetentionPolicy;
   incrementsFromBytes: number;
+  /** File names of archives that were found to be damaged. */
+  damaged: ReadonlySet<string>;
   room: DiskRoom;
   /** Where archives are pushed, if anywhere. */
   destination: Destination | null;
@@ -80,6 +82,7 @@ export async function attempt(context: AttemptContext, job: Job, show: Show): Pr
       git: createGit(context.environment, own.signal),
       source,
       signal: own.signal,
+      isDamaged: context.damaged.has(key),
       now: context.clock.now,
       recordedSha256: job.publishedSha256 ?? state.archiveSha256,
       async onStep(step) {

@@ -68,8 +68,8 @@ async function tryJob(context: SourcesContext & AttemptContext, job: Job): Promi
     return { visit, restMs };
   }
   const outcome = withTries(tried, job.tries);
-  await recordOutcome(journal, source, outcome, job.durationMs);
   const { durationMs, tries } = job;
+  await recordOutcome(journal, source, outcome, { durationMs, tries });
   events.ended(source.name, outcome, { durationMs, tries });
   context.onEnded(source, outcome);
   return { visit, restMs: null };

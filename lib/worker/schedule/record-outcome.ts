@@ -1,6 +1,7 @@
 import { formatBytes } from '../../text/units.ts';
-import type { KeptArchive } from '../archive.ts';
+import { archiveBytes, type KeptArchive } from '../archive.ts';
 import type { Journal } from '../journal.ts';
+import { describeMissing } from '../lfs.ts';
 import type { Source } from '../source.ts';
 import type { Outcome } from './outcome.ts';
 
@@ -9,10 +10,10 @@ export async function recordOutcome(
   journal: Journal,
   source: Source,
   outcome: Outcome,
-  durationMs: number,
+  { durationMs, tries }: { durationMs: number; tries: number },
 ): Promise<void> {
   const none = { commitHash: '', archiveSizeBytes: 0, errorMessage: '', archive: null };
-  const result = { ...none, repository: source.name, durationMs };
+  const result = { ...none, repository: source.name, durationMs, tries };
   switch (outcome.status) {
     case 'unchanged':
       return journal.skip(source.name);
@@ -28,11 +29,13 @@ export async function recordOutcome(
     case 'completed': {
       const { key, record } = outcome;
       await journal.record({ ...result, ...factsOf(outcome), status: 'completed' });
-      const size = formatBytes(record.archive_size_bytes);
+      const size = formatBytes(archiveBytes(record));
       const { total_commits: total, uncounted } = record.figures;
       const commits = `${total} ${total === 1 ? 'commit' : 'commits'}, `;
       const archived = `archived ${uncounted.includes('commits') ? '' : commits}${size} in ${key}`;
       await journal.note('info', archived, source.name);
+      const missing = describeMissing(record.figures.lfs);
+      if (missing !== null) await journal.note('warn', missing, source.name);
       if (uncounted.length === 0) return;
       const text = `the ${uncounted.join(' and ')} were not counted: there are too many, or git could not read them in time; the archive contains all of them`;
       return journal.note('warn', text, source.name);
@@ -44,7 +47,8 @@ export async function recordOutcome(
 function factsOf({ key, record }: KeptArchive) {
   return {
     commitHash: record.figures.head_commit,
-    archiveSizeBytes: record.archive_size_bytes,
+    archiveSizeBytes: archiveBytes(record),
+    incomplete: describeMissing(record.figures.lfs),
     archive: { key, sha256: record.archive_sha256 },
   };
 }

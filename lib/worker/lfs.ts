@@ -1,0 +1,48 @@
+import type { Git } from '../git/git.ts';
+import { formatBytes } from '../text/units.ts';
+
+/** The sizes that a pointer of Git LFS can have; git itself reads no larger ones. */
+export const POINTER_BYTES = { min: 100, max: 1_024 };
+const VERSION_LINE = 'version https://git-lfs.github.com/spec/v1';
+const MAX_SIZE_DIGITS = 15;
+
+/** Files in Git LFS, of which an archive has only the pointers. */
+export interface LfsFiles {
+  count: number;
+  /** Sum of the sizes that the pointers state. */
+  bytes: number;
+}
+
+/** Counts the pointers of Git LFS among the given blobs. Throws GitError. */
+export async function countPointers(
+  git: Git,
+  gitDir: string,
+  blobs: readonly string[],
+  timeoutMs: number,
+): Promise<LfsFiles> {
+  const files: LfsFiles = { count: 0, bytes: 0 };
+  if (blobs.length === 0) return files;
+  const stdin = blobs.map((id) => `${id}\n`).join('');
+  let isPointer = false;
+  const args = [`--git-dir=${gitDir}`, 'cat-file', '--batch', '--buffer'];
+  for await (const line of git.stream(args, '\n', { stdin, timeoutMs })) {
+    if (line === VERSION_LINE) {
+      isPointer = true;
+      continue;
+    }
+    const [, size = ''] = /^size (\d+)$/.exec(line) ?? [];
+    if (!isPointer || size === '' || size.length > MAX_SIZE_DIGITS) continue;
+    files.count++;
+    files.bytes += Number(size);
+    isPointer = false;
+  }
+  return files;
+}
+
+/** What an archive lacks; null if nothing. */
+export function describeMissing(files: LfsFiles | null): string | null {
+  if (files === null || files.count === 0) return null;
+  const what = files.count === 1 ? '1 file' : `${files.count} files`;
+  const are = files.count === 1 ? 'is' : 'are';
+  return `Git LFS: ${what} of HEAD, ${formatBytes(files.bytes)}, ${are} not in the archive, only the pointers`;
+}

@@ -1,0 +1,93 @@
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { orAborted } from '../async.ts';
+import type { Clock } from '../clock.ts';
+import { nullIfMissing } from '../files.ts';
+import { makeScratch, removeScratch } from '../processes/scratch.ts';
+import { type ArchiveRecord, hashArchiveFile, readArchiveState, settleNote } from './archive.ts';
+
+/** An archive that was read within this time is not read again: its next turn comes. */
+const FRESH_MS = 20 * 60 * 60_000;
+
+export interface RecheckOptions {
+  archiveFolder: string;
+  budgetMs: number;
+  clock: Clock;
+  signal: AbortSignal;
+}
+
+/** What a check of archives found. */
+export interface Recheck {
+  checked: number;
+  /** Archives with a file that is missing or not the one that was recorded, by their file names. */
+  damaged: Map<string, string>;
+}
+
+/**
+ * Reads archives again, those first whose last check is longest ago, and compares each file's SHA-256 with the
+ * note. A file can change without its size or time telling. Stops when the budget is used up.
+ */
+export async function recheckArchives(options: RecheckOptions): Promise<Recheck> {
+  const { archiveFolder, budgetMs, clock, signal } = options;
+  const found: Recheck = { checked: 0, damaged: new Map() };
+  const end = clock.now() + budgetMs;
+  const due = await orAborted(signal, () => listDue(archiveFolder, clock.now()));
+  if (due.length === 0) return found;
+  const scratch = await makeScratch(archiveFolder);
+  try {
+    for (const { key, record } of due) {
+      if (clock.now() >= end) break;
+      signal.throwIfAborted();
+      const fault = await findFault(archiveFolder, key, record);
+      found.checked++;
+      if (fault !== null) found.damaged.set(key, fault);
+      else {
+        const checked_at = new Date(clock.now()).toISOString();
+        const place = { folder: archiveFolder, key, scratch };
+        // A copy of the folder has other times.
+        const archive_modified_ms = Math.floor((await stat(join(archiveFolder, key))).mtimeMs);
+        await settleNote(place, { ...record, archive_modified_ms, checked_at });
+      }
+    }
+  } finally {
+    await removeScratch(scratch);
+  }
+  return found;
+}
+
+interface DueArchive {
+  key: string;
+  record: ArchiveRecord;
+}
+
+/** Archives with a note, the one that was checked longest ago first. */
+async function listDue(folder: string, now: number): Promise<DueArchive[]> {
+  const due: DueArchive[] = [];
+  for (const name of await readdir(folder)) {
+    if (!name.endsWith('.bundle.json')) continue;
+    const key = name.slice(0, -'.json'.length);
+    const { record, files } = await readArchiveState(folder, key);
+    // One that is being replaced is read when it is written.
+    if (record === null || files.length === 0 || record.replacing !== null) continue;
+    if (timeOf(record) <= now - FRESH_MS) due.push({ key, record });
+  }
+  return due.sort((one, other) => timeOf(one.record) - timeOf(other.record));
+}
+
+function timeOf({ checked_at }: ArchiveRecord): number {
+  return checked_at === null ? 0 : Date.parse(checked_at);
+}
+
+/** Which file is not the recorded one; null if all are. */
+async function findFault(
+  folder: string,
+  key: string,
+  { archive_sha256, increments }: ArchiveRecord,
+): Promise<string | null> {
+  for (const { name, sha256 } of [{ name: key, sha256: archive_sha256 }, ...increments]) {
+    const found = await nullIfMissing(hashArchiveFile(join(folder, name)));
+    if (found === null) return `${name} is missing`;
+    if (found !== sha256) return `${name} was changed since it was written`;
+  }
+  return null;
+}
