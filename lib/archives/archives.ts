@@ -75,6 +75,7 @@ export function createArchiveReader(options: ArchiveReaderOptions): ArchiveReade
           integrity_status: judgeIntact(proof),
           proof,
           ...(remark === null ? {} : { remark }),
+          ...(archive.note?.incomplete ? { incomplete: archive.note.incomplete } : {}),
         };
       }),
 

@@ -37,6 +37,8 @@ export const archiveNote = z.object({
   archive_sha256: sha256,
   archive_size_bytes: z.int().optional(),
   archive_modified_ms: z.int().optional(),
+  /** What the repository has and the archive has not, such as files in Git LFS; null if nothing is known. */
+  incomplete: z.string().max(500).nullable().default(null),
   /** In the order in which they continue the full bundle. */
   increments: z.array(increment).max(1_000).default([]),
   /** Oldest first. None for an archive of an earlier release, which holds one version without a manifest. */

@@ -52,10 +52,12 @@ export interface ArchiveFile {
 
 /** The outcome of a whole check, also of a damaged archive. */
 export interface ArchiveCheck
-  extends Omit<Verification, 'truncated' | 'integrity_status' | 'remark'> {
+  extends Omit<Verification, 'truncated' | 'integrity_status' | 'remark' | 'incomplete'> {
   truncated: boolean;
   integrity_status: Verification['integrity_status'] | FaultKind;
   remark: string | null;
+  /** What the repository has and the archive has not; null if nothing is known. */
+  incomplete: string | null;
   /** What is wrong with the archive, with the outcome of each check; null if it is intact. */
   fault: string | null;
 }
@@ -153,6 +155,7 @@ export function createPlainArchives(options: ArchiveAccessOptions): PlainArchive
           integrity_status: fault?.kind ?? judgeIntact(proof),
           proof,
           remark: found.remark,
+          incomplete: archive.note?.incomplete ?? null,
           fault: fault?.reason ?? null,
         };
       }),

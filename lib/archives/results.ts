@@ -63,6 +63,8 @@ export interface Verification {
   proof: Proof;
   /** Only if the note differs from the database's record. */
   remark?: string;
+  /** Only if the repository has something that the archive has not, such as files in Git LFS. */
+  incomplete?: string;
 }
 
 export type EntryType =

@@ -15,6 +15,7 @@ import { cloneSource } from './clone.ts';
 import { transferChecked } from './fetch.ts';
 import { measureClone } from './figures.ts';
 import { joinPacks } from './housekeeping.ts';
+import { describeMissing } from './lfs.ts';
 import {
   dropSourceHead,
   fetchSource,
@@ -221,7 +222,7 @@ async function writeFetched(
     options.figureLimits,
     sourceRevisions,
   );
-  const counted = { ...record, figures };
+  const counted = { ...record, figures, incomplete: describeMissing(figures.lfs) };
   const shrunk =
     warning === null && before.record !== null && facts !== null
       ? warnOfSize(before.record.figures, figures)

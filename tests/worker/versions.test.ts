@@ -407,4 +407,5 @@ it('says which files of Git LFS the archive lacks', async () => {
   expect(
     await rowsOf(database.db, 'SELECT incomplete FROM backup_results ORDER BY id DESC LIMIT 1'),
   ).toEqual([{ incomplete }]);
+  expect((await readArchiveNote()).incomplete).toBe(incomplete);
 });

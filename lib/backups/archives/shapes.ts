@@ -96,6 +96,9 @@ export const archiveCheck = z
     remark: z.string().nullable().meta({
       description: 'How the note beside the archive differs from the database.',
     }),
+    incomplete: z.string().nullable().meta({
+      description: 'What the repository has and the archive has not, such as files in Git LFS.',
+    }),
     fault: z.string().nullable().meta({ description: 'What is wrong with the archive.' }),
   })
   .meta({ id: 'ArchiveCheck' });

@@ -1,7 +1,6 @@
 import { formatBytes } from '../../text/units.ts';
 import { archiveBytes, type KeptArchive } from '../archive.ts';
 import type { Journal } from '../journal.ts';
-import { describeMissing } from '../lfs.ts';
 import type { Source } from '../source.ts';
 import type { Outcome } from './outcome.ts';
 
@@ -34,8 +33,7 @@ export async function recordOutcome(
       const commits = `${total} ${total === 1 ? 'commit' : 'commits'}, `;
       const archived = `archived ${uncounted.includes('commits') ? '' : commits}${size} in ${key}`;
       await journal.note('info', archived, source.name);
-      const missing = describeMissing(record.figures.lfs);
-      if (missing !== null) await journal.note('warn', missing, source.name);
+      if (record.incomplete !== null) await journal.note('warn', record.incomplete, source.name);
       if (uncounted.length === 0) return;
       const text = `the ${uncounted.join(' and ')} were not counted: there are too many, or git could not read them in time; the archive contains all of them`;
       return journal.note('warn', text, source.name);
@@ -48,7 +46,7 @@ function factsOf({ key, record }: KeptArchive) {
   return {
     commitHash: record.figures.head_commit,
     archiveSizeBytes: archiveBytes(record),
-    incomplete: describeMissing(record.figures.lfs),
+    incomplete: record.incomplete,
     archive: { key, sha256: record.archive_sha256 },
   };
 }

@@ -214,6 +214,7 @@ async function rewrite(
     archive_modified_ms: modifiedMs,
     archive_blob: blob,
     ...originOf(options, contents),
+    incomplete: null,
     increments: [],
     versions: entry === null ? others : [...others, entry],
     next_increment: before.record?.next_increment ?? 1,

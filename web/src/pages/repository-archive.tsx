@@ -121,6 +121,11 @@ function Proof({ check }: { check: Schemas['ArchiveCheck'] }) {
           {check.remark}
         </Text>
       )}
+      {check.incomplete !== null && (
+        <Text size="sm" mb="xs" style={{ overflowWrap: 'anywhere' }}>
+          {check.incomplete}
+        </Text>
+      )}
       <Table withRowBorders={false} verticalSpacing={2} style={{ color: 'inherit' }}>
         <Table.Tbody>
           {checks.map(([key, what]) => (
