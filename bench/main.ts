@@ -3,6 +3,7 @@ import { runChatBenchmark } from './chat/benchmark.ts';
 import { runColdStartBenchmark } from './coldstart/benchmark.ts';
 import { runLiveBenchmark } from './live/benchmark.ts';
 import { runMcpBenchmark } from './mcp/benchmark.ts';
+import { runPageBenchmark } from './page/benchmark.ts';
 import { runSearchBenchmark } from './search/benchmark.ts';
 
 const benchmarks: Record<string, (options: string[]) => Promise<void>> = {
@@ -11,6 +12,7 @@ const benchmarks: Record<string, (options: string[]) => Promise<void>> = {
   coldstart: runColdStartBenchmark,
   live: runLiveBenchmark,
   mcp: runMcpBenchmark,
+  page: runPageBenchmark,
   search: runSearchBenchmark,
 };
 
