@@ -8,7 +8,7 @@ import {
   redirect,
 } from '@tanstack/react-router';
 import { ApiError } from './api/client.ts';
-import { me, type RepositoriesQuery } from './api/queries.ts';
+import { me, metrics, OVERVIEW_DAYS, overview, type RepositoriesQuery } from './api/queries.ts';
 import { type SourceType, sourceTypes } from './api/search.ts';
 import { Shell } from './layout/shell.tsx';
 import type { LogFilter } from './pages/log-filter.ts';
@@ -31,12 +31,20 @@ const loginRoute = createRoute({
   component: lazyRouteComponent(() => import('./pages/login.tsx'), 'LoginPage'),
 });
 
+/** Loads the first page's code and data while the login is still being checked. */
+function prepareOverview(queries: QueryClient): void {
+  void OverviewPage.preload?.();
+  void queries.prefetchQuery(overview);
+  void queries.prefetchQuery(metrics(OVERVIEW_DAYS));
+}
+
 /** Everything behind the login. */
 const shellRoute = createRoute({
   getParentRoute: () => rootRoute,
   id: 'shell',
   component: Shell,
   async beforeLoad({ context, location }) {
+    if (location.pathname === '/') prepareOverview(context.queries);
     try {
       await context.queries.ensureQueryData(me);
     } catch (error) {
@@ -73,10 +81,11 @@ const runsSearch = (search: Record<string, unknown>): { page?: number; failures?
   ...(search.failures === true ? { failures: true } : {}),
 });
 
+const OverviewPage = lazyRouteComponent(() => import('./pages/overview.tsx'), 'OverviewPage');
 const overviewRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: '/',
-  component: lazyRouteComponent(() => import('./pages/overview.tsx'), 'OverviewPage'),
+  component: OverviewPage,
 });
 const runsRoute = createRoute({
   getParentRoute: () => shellRoute,

@@ -11,6 +11,9 @@ export const me = queryOptions({
   staleTime: 60_000,
 });
 
+/** How many days the overview shows. */
+export const OVERVIEW_DAYS = 90;
+
 export const metrics = (days: number) =>
   queryOptions({
     queryKey: ['metrics', days],

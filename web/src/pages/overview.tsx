@@ -4,7 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { lazy, Suspense } from 'react';
 import type { Schemas } from '../api/client.ts';
-import { metrics, overview as overviewQuery, toolResult } from '../api/queries.ts';
+import { metrics, OVERVIEW_DAYS, overview as overviewQuery, toolResult } from '../api/queries.ts';
 import { Age } from '../parts/age.tsx';
 import { DayStrip } from '../parts/day-strip.tsx';
 import { NoBackups } from '../parts/empty.tsx';
@@ -18,14 +18,12 @@ import { OutcomeBadge, outcomeOfRun, outcomeOfState } from '../parts/status.tsx'
 import { BackUpNow } from './back-up-now.tsx';
 import { judge, type Run, type Verdict } from './verdict.ts';
 
-const DAYS = 90;
-
 // The charts are most of the page's weight, and below what a person looks at first.
 const DurationChart = lazy(() => import('../parts/duration-chart.tsx'));
 const SizeChart = lazy(() => import('../parts/size-chart.tsx'));
 
 export function OverviewPage() {
-  const runs = useQuery(metrics(DAYS));
+  const runs = useQuery(metrics(OVERVIEW_DAYS));
   const overview = useQuery(overviewQuery);
   const hasRepositories = (overview.data?.repositories.total ?? 0) > 0;
   return (
@@ -70,10 +68,10 @@ function Overview({ overview, runs }: { overview: Schemas['Overview']; runs: rea
       {worst.length > 0 && <Worst repositories={worst} missing={missing} />}
       <Stack gap="xs">
         <Title order={2} size="h4">
-          The last {DAYS} days
+          The last {OVERVIEW_DAYS} days
         </Title>
         <DayStrip
-          days={DAYS}
+          days={OVERVIEW_DAYS}
           events={runs.map((run) => ({
             at: run.started_at,
             run: run.id,
