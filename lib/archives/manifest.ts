@@ -79,24 +79,27 @@ export function digestRefs(refs: ReadonlyMap<string, string>): string {
   return hash.digest('hex');
 }
 
+const KEPT = 'refs/kept';
+const KEPT_OF_SOURCE = 'refs/kept/source';
+
 /**
  * The name of a ref in a bundle. Refs that a source overwrote or deleted are in `refs/kept/<version>/`, so a
  * source's own refs of that name move aside.
  */
 export function bundledName(name: string): string {
-  return name.startsWith('refs/kept/')
-    ? `refs/kept/source/${name.slice('refs/kept/'.length)}`
-    : name;
+  return `${name}/`.startsWith(`${KEPT}/`) ? `${KEPT_OF_SOURCE}${name.slice(KEPT.length)}` : name;
 }
 
 /** The name that a ref of a bundle had at the source; null if it is one of those that are kept. */
 export function sourceName(name: string): string | null {
-  if (!name.startsWith('refs/kept/')) return name;
-  const own = 'refs/kept/source/';
-  return name.startsWith(own) ? `refs/kept/${name.slice(own.length)}` : null;
+  if (!name.startsWith(`${KEPT}/`)) return name;
+  const isOwn = `${name}/`.startsWith(`${KEPT_OF_SOURCE}/`);
+  return isOwn ? `${KEPT}${name.slice(KEPT_OF_SOURCE.length)}` : null;
 }
 
 /** The name under which the ref of a version is kept once the source has overwritten or deleted it. */
 export function keptName(version: number, name: string): string {
-  return `refs/kept/${version}/${name.replace(/^refs\//, '')}`;
+  // A source may have a ref `refs/HEAD`, too.
+  if (name === 'HEAD') return `${KEPT}/${version}-head`;
+  return `${KEPT}/${version}/${name.replace(/^refs\//, '')}`;
 }

@@ -1,6 +1,9 @@
 import * as z from 'zod';
 import { parseJson } from '../json.ts';
 
+/** How many versions a note may list. */
+export const MAX_VERSIONS = 5_000;
+
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 
 /** A bundle that continues an archive: it holds only what is new since the file before it. */
@@ -42,7 +45,7 @@ export const archiveNote = z.object({
   /** In the order in which they continue the full bundle. */
   increments: z.array(increment).max(1_000).default([]),
   /** Oldest first. None for an archive of an earlier release, which holds one version without a manifest. */
-  versions: z.array(versionEntry).max(5_000).default([]),
+  versions: z.array(versionEntry).max(MAX_VERSIONS).default([]),
   /**
    * Set while the full bundle is being replaced. The note is written first, so the file may be either bundle.
    * `sha256` is that of the previous one, null if it was not recorded; `increments` continue the previous one.
@@ -54,7 +57,7 @@ export const archiveNote = z.object({
       size_bytes: z.int().nullable().default(null),
       modified_ms: z.int().nullable().default(null),
       increments: z.array(increment).max(1_000).default([]),
-      versions: z.array(versionEntry).max(5_000).default([]),
+      versions: z.array(versionEntry).max(MAX_VERSIONS).default([]),
     })
     .nullable()
     .default(null),

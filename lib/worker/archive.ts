@@ -255,7 +255,15 @@ export async function publishManifest(
 /** Writes the note that describes the files in place, and deletes the files that it calls obsolete. */
 export async function settleNote(place: Place, record: ArchiveRecord): Promise<void> {
   await writeNote(place, { ...record, replacing: null });
-  for (const name of record.obsolete) await rm(join(place.folder, name), { force: true });
+  for (const name of record.obsolete) await removeIncrement(place, name);
+}
+
+/** Removes an increment, unless the name has become that of another repository's archive, which has a note. */
+async function removeIncrement({ folder, key }: Place, name: string): Promise<void> {
+  const [, number = ''] = /\.(\d+)\.bundle$/.exec(name) ?? [];
+  if (name !== incrementName(key, Number(number))) return;
+  if ((await nullIfMissing(stat(join(folder, noteName(name))))) !== null) return;
+  await rm(join(folder, name), { force: true });
 }
 
 async function writeNote({ folder, key, scratch }: Place, record: ArchiveRecord): Promise<void> {

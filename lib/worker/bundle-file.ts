@@ -4,7 +4,7 @@ import { type FileHandle, open, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { bundledName } from '../archives/manifest.ts';
 import { type Git, GitError } from '../git/git.ts';
-import { type Mirror, readHeader } from './mirror.ts';
+import { addBundle, type Mirror, readHeader, removeMirror } from './mirror.ts';
 import { type Refs, sameRefs } from './refs.ts';
 
 /** What the header of a bundle says. */
@@ -31,10 +31,10 @@ export async function writeFullBundle(
     mayCopy: boolean;
   },
 ): Promise<void> {
+  const pack = mayCopy ? await findOnlyPack(mirror) : null;
   const handle = await open(path, 'wx', 0o600);
   try {
     await handle.writeFile(formatHeader(mirror, contents, []));
-    const pack = mayCopy ? await findOnlyPack(mirror) : null;
     if (pack !== null) await copyPack(mirror, pack, handle);
     else {
       const args = [...packObjects(mirror), '--all'];
@@ -44,6 +44,7 @@ export async function writeFullBundle(
     await handle.close();
   }
   await checkHeader(path, contents);
+  if (pack === null) await provePack(git, mirror, path);
 }
 
 /**
@@ -70,7 +71,28 @@ export async function writeIncrement(
     await handle.close();
   }
   await checkHeader(path, contents);
+  await provePack(git, mirror, path);
   return prerequisites;
+}
+
+/**
+ * Reads every object of a bundle that git has packed. git copies packed objects to its output without looking at them,
+ * so what is damaged in the mirror would be damaged in the archive. Throws GitError.
+ */
+async function provePack(git: Git, { gitDir, objectFormat }: Mirror, path: string): Promise<void> {
+  const proof = `${path}.proof`;
+  const format = `--object-format=${objectFormat}`;
+  await git.read(['init', '--quiet', '--bare', '--template=', format, '--', proof]);
+  try {
+    await addBundle(git, { gitDir: proof, objectFormat }, path);
+  } catch (error) {
+    if (!(error instanceof GitError) || error.fault !== 'failed') throw error;
+    throw new GitError(
+      `the mirror ${gitDir} is damaged, and nothing is written from it: delete it, and the next run makes it again (${error.message})`,
+    );
+  } finally {
+    await removeMirror(proof);
+  }
 }
 
 function packObjects({ gitDir }: Mirror): string[] {

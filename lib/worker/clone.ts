@@ -28,7 +28,12 @@ export async function cloneSource(
   try {
     const clone = join(scratch, 'clone.git');
     const flags = ['--mirror', '--no-local', '--reject-shallow', '--template='];
-    const settings = [...firstProtocol, '-c', `transfer.fsckObjects=${isChecked}`];
+    const settings = [
+      ...firstProtocol,
+      ...['-c', `transfer.fsckObjects=${isChecked}`],
+      // The settings of the user may give it another name.
+      ...['-c', 'clone.defaultRemoteName=origin'],
+    ];
     const shown = options.onProgress ? '--progress' : '--quiet';
     // `--no-local`: even from a folder, use git's protocol, which copies only reachable objects and checks each.
     await git.read([...settings, 'clone', shown, ...flags, '--', location, clone], options);

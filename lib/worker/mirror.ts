@@ -10,8 +10,11 @@ const SOURCE = 'refs/source/';
 /** The commit of the source's HEAD, which may be on no branch. */
 const SOURCE_HEAD = 'refs/source-head';
 
-/** Everything that the archive needs beside `refs/kept/*`. */
-export const sourceRevisions = [`--glob=${SOURCE}*`, `--glob=${SOURCE_HEAD}`];
+/**
+ * Everything that the archive needs beside `refs/kept/*`. The brackets make git take the second for a pattern, which
+ * may match nothing, and not for a folder.
+ */
+export const sourceRevisions = [`--glob=${SOURCE}*`, `--glob=${SOURCE_HEAD.slice(0, -1)}[d]`];
 
 /**
  * A bare repository with the objects of one source and of its archive, so that a run fetches only what is new.

@@ -1,5 +1,6 @@
 import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
+import { keptName } from '../archives/manifest.ts';
 import { type Git, GitError } from '../git/git.ts';
 import type { ArchiveState, Place } from './archive.ts';
 import { hasObjects, type Mirror, openMirror, readKeptRefs, removeMirror } from './mirror.ts';
@@ -98,7 +99,10 @@ export async function rebuildMirror(
   }
 }
 
-/** The refs of the newest version, if the mirror has all that the archive needs; else null. */
+/**
+ * The refs of the newest version, if the mirror has all that the versions need; else null. The mirror may be older than
+ * the archive, or its import may have ended early, so everything that older versions had is looked for and kept.
+ */
 async function findInMirror(
   git: Git,
   mirror: Mirror,
@@ -106,13 +110,21 @@ async function findInMirror(
   key: string,
   { versions }: ArchiveState,
 ): Promise<ArchivedRefs | null> {
-  const newest = versions.at(-1);
+  const [newest, ...older] = [...versions].reverse();
   const manifest = newest === undefined ? null : await readManifest(folder, key, newest);
   if (manifest === null) return null;
   const refs = new Map(Object.entries(manifest.refs));
-  const kept = await readKeptRefs(git, mirror);
-  if (!(await hasObjects(git, mirror, [...refs.values(), ...kept.values()]))) return null;
-  // The older versions, too: their objects are reached by these refs or by those that are kept.
+  const kept = new Map(await readKeptRefs(git, mirror));
+  const known = new Set([...refs.values(), ...kept.values()]);
+  for (const entry of older) {
+    const earlier = await readManifest(folder, key, entry);
+    if (earlier === null) return null;
+    for (const [name, id] of Object.entries(earlier.refs)) {
+      if (!known.has(id)) kept.set(keptName(entry.version, name), id);
+      known.add(id);
+    }
+  }
+  if (!(await hasObjects(git, mirror, known))) return null;
   const args = [`--git-dir=${mirror.gitDir}`, 'rev-list', '--objects', '--quiet', '--stdin'];
   const stdin = [...refs.values(), ...kept.values()].map((id) => `${id}\n`).join('');
   try {

@@ -38,7 +38,10 @@ export async function readRemoteRefs(
     const [value = '', name = ''] = line.split('\t');
     if (!value.startsWith('ref: ')) {
       if (!name.endsWith('^{}')) refs.set(name, value);
-    } else if (name === 'HEAD') headBranch = value.slice('ref: '.length);
+    } else if (name === 'HEAD' && value.startsWith('ref: refs/heads/')) {
+      // HEAD on a tag or another ref counts as detached, as in a clone.
+      headBranch = value.slice('ref: '.length);
+    }
   }
   return { refs, headBranch };
 }

@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { digestRefs } from '../archives/manifest.ts';
+import { MAX_VERSIONS } from '../archives/note.ts';
 import { nullIfMissing } from '../files.ts';
 import { GitError } from '../git/git.ts';
 import type { GitCredential } from '../git/git-credential.ts';
@@ -67,16 +68,23 @@ export async function updateArchive(
       ? await cloneFirst(options, place, found)
       : await fetchUpdate(options, place, found, remote);
   if (fetched === null) return null;
-  const { before, archived, refs, headBranch, isUsable, setAside } = fetched;
+  const { before, archived, refs, headBranch, setAside } = fetched;
   const isSame =
     before.record !== null &&
     before.files.length > 0 &&
     headBranch === before.record.head_branch &&
     digestRefs(refs) === digestRefs(archived.refs);
-  const isGood = isSame && isUsable && (await areFilesGood(place, before));
-  const record = isGood
-    ? await confirmArchive(options, place, before, refs)
-    : await writeFetched(options, place, fetched, isSame);
+  // Files that the note does not describe exactly are read before they are continued or recorded again.
+  const mustRead = before.files.length > 0 && (isSame || !before.isSettled);
+  const isUsable = fetched.isUsable && (!mustRead || (await areFilesGood(place, before)));
+  if (fetched.isUsable && !isUsable && before.record !== null) {
+    const text = 'a file of the archive is not the one that was recorded: it is written again';
+    await options.onRemark('error', text);
+  }
+  const record =
+    isSame && isUsable
+      ? await confirmArchive(options, place, before, refs)
+      : await writeFetched(options, place, { ...fetched, isUsable }, isSame);
   if (setAside === null) return record;
   throw new GitError(
     `the archive was damaged and is set aside as ${setAside}: a new one was made, but earlier versions are only in the old one`,
@@ -196,6 +204,11 @@ async function writeFetched(
   const { git, source, onStep, onPublished, onVersion, onRemark } = options;
   const { mirror, before, archived, refs } = fetched;
   const versions = await nameVersions(source, place, before, archived);
+  if (versions.length >= MAX_VERSIONS && !isSame) {
+    throw new GitError(
+      `the archive ${place.key} has ${versions.length} versions, and no more fit: move it away, and a new one begins`,
+    );
+  }
   const previous = versions.at(-1);
   const overwritten = await findOverwritten(git, mirror, archived.refs, refs);
   const kept = new Map(archived.kept);

@@ -1,6 +1,7 @@
 import type { FileHandle } from 'node:fs/promises';
 import { ArchiveFault, corrupt } from '../archive-fault.ts';
 import { type BundleHeader, readBundleHeader, readIncrementHeader } from '../bundle-header.ts';
+import { sourceName } from '../manifest.ts';
 import type { OpenArchive } from '../open-archive.ts';
 
 /** One open bundle of an archive, with its header. */
@@ -63,13 +64,8 @@ export async function named<Result>(name: string, work: () => Promise<Result>): 
   }
 }
 
-const KEPT = 'refs/kept/';
-const KEPT_OF_SOURCE = 'refs/kept/source/';
-
 /** A ref under its name at the source; none for what the source has overwritten or deleted. */
 function sourceRef({ name, id }: { name: string; id: string }): { name: string; id: string }[] {
-  if (name.startsWith(KEPT_OF_SOURCE)) {
-    return [{ name: `${KEPT}${name.slice(KEPT_OF_SOURCE.length)}`, id }];
-  }
-  return name.startsWith(KEPT) ? [] : [{ name, id }];
+  const own = sourceName(name);
+  return own === null ? [] : [{ name: own, id }];
 }

@@ -1,0 +1,214 @@
+import { randomBytes } from 'node:crypto';
+import { readdir, readFile, rm, stat, truncate, utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { MAX_VERSIONS, parseNote } from '../../lib/archives/note.ts';
+import { createRepository, git, type TestRepository, temporaryFolder } from '../support/git.ts';
+import { useDatabase } from '../support/hooks.ts';
+import { callWorker } from '../support/worker.ts';
+
+// What happens to files between two runs, and refs that look like our own: every version that is listed after a run
+// that succeeded can be restored.
+
+const database = useDatabase();
+let folder: string;
+let archives: string;
+let mirror: string;
+let remove: () => Promise<void>;
+let app: TestRepository;
+const increments = { BACKUP_INCREMENTS_FROM_MIB: '0' };
+const key = 'local__app.bundle';
+
+beforeEach(async () => {
+  ({ path: folder, remove } = await temporaryFolder());
+  archives = join(folder, 'archives');
+  mirror = join(`${archives}-data`, 'mirrors', 'local__app.git');
+  app = await createRepository(join(folder, 'app'));
+  await app.commit({ 'a.txt': 'one', noise: randomBytes(20_000).toString('hex') }, 'one');
+});
+afterEach(() => remove());
+
+const call = (args: string[], env: Record<string, string> = {}) =>
+  callWorker({ databaseUrl: database.url, archives, args, env });
+const backUp = (env: Record<string, string> = {}) => call(['run', '--source', app.path], env);
+
+async function change(): Promise<void> {
+  await app.commit({ 'b.txt': randomBytes(20).toString('hex') });
+}
+
+async function versions() {
+  const note = parseNote(await readFile(join(archives, `${key}.json`), 'utf8'));
+  return note?.versions ?? [];
+}
+
+/** Restores every version that is listed, and returns those numbers. */
+async function restoreAll(): Promise<number[]> {
+  const numbers = (await versions()).map(({ version }) => version);
+  for (const number of numbers) {
+    const to = join(folder, 'restored', randomBytes(4).toString('hex'));
+    const { code, stderr } = await call(
+      ['restore', 'local/app', '--version', `${number}`, '--to', to],
+      {},
+    );
+    expect({ number, code, stderr }).toMatchObject({ number, code: 0 });
+  }
+  return numbers;
+}
+
+describe('an archive with increments that is not as its note says', () => {
+  beforeEach(async () => {
+    for (let run = 0; run < 3; run++) {
+      expect((await backUp(increments)).code).toBe(0);
+      await change();
+    }
+  });
+
+  it('is not continued if its full bundle was cut off', async () => {
+    const { size } = await stat(join(archives, key));
+    await truncate(join(archives, key), size - 1_000);
+    expect((await backUp(increments)).stderr).toContain('not the one that was recorded');
+    expect(await restoreAll()).toEqual([1, 2, 3, 4]);
+  });
+
+  it('is not continued if an increment in the middle is missing', async () => {
+    await rm(join(archives, 'local__app.1.bundle'));
+    expect((await backUp(increments)).stderr).toContain('not the one that was recorded');
+    expect(await restoreAll()).toEqual([1, 2, 3, 4]);
+  });
+});
+
+it('does not write an archive from a mirror that cannot have its older versions', async () => {
+  await backUp(increments);
+  const first = await app.git('rev-parse', 'HEAD');
+  await app.git('commit', '--quiet', '--amend', '--message', 'rewritten');
+  await backUp(increments);
+  // The newest version needs nothing of the increment that will be missing.
+  await app.git('reset', '--quiet', '--hard', first);
+  await backUp(increments);
+  await rm(mirror, { recursive: true });
+  await rm(join(archives, 'local__app.1.bundle'));
+  await change();
+  const { code, stderr } = await backUp(increments);
+  expect(code).toBe(1);
+  expect(stderr).toContain('is set aside as');
+  await restoreAll();
+});
+
+it('does not copy what is damaged in the mirror into the archive', async () => {
+  await backUp();
+  await change();
+  await backUp();
+  const packs = join(mirror, 'objects', 'pack');
+  for (const name of await readdir(packs)) {
+    if (!name.endsWith('.pack')) continue;
+    const bytes = await readFile(join(packs, name));
+    if (bytes.length < 10_000) continue;
+    const middle = bytes.length >> 1;
+    bytes[middle] = (bytes[middle] ?? 0) ^ 0xff;
+    await rm(join(packs, name));
+    await writeFile(join(packs, name), bytes);
+  }
+  await change();
+  const { code, stderr } = await backUp();
+  expect(code).toBe(1);
+  expect(stderr).toContain('is damaged, and nothing is written from it');
+  expect(await restoreAll()).toEqual([1, 2]);
+  await rm(mirror, { recursive: true });
+  expect((await backUp()).code).toBe(0);
+  expect(await restoreAll()).toEqual([1, 2, 3]);
+});
+
+it('deletes no archive that has the name of an increment of long ago', async () => {
+  await backUp(increments);
+  await change();
+  await backUp(increments);
+  await change();
+  await backUp();
+  expect(await readdir(archives)).not.toContain('local__app.1.bundle');
+  const other = await createRepository(join(folder, 'app.1'));
+  await other.commit({ 'c.txt': 'of another repository' });
+  await call(['run', '--source', other.path]);
+  await utimes(join(archives, key), 1, 1);
+  expect((await backUp()).code).toBe(0);
+  expect(await readdir(archives)).toContain('local__app.1.bundle');
+});
+
+it('writes no note that it could not read again', async () => {
+  await backUp();
+  const path = join(archives, `${key}.json`);
+  const note = JSON.parse(await readFile(path, 'utf8'));
+  note.versions = Array.from({ length: MAX_VERSIONS }, (_, index) => ({
+    ...note.versions[0],
+    version: index + 1,
+    warning: 'the history of main was rewritten',
+  }));
+  await writeFile(path, JSON.stringify(note));
+  await change();
+  const { code, stderr } = await backUp();
+  expect(code).toBe(1);
+  expect(stderr).toContain('has 5000 versions');
+  expect(await versions()).toHaveLength(MAX_VERSIONS);
+});
+
+describe('odd refs', () => {
+  it('keeps both HEAD and a ref of that name', async () => {
+    await app.git('checkout', '--quiet', '--detach');
+    await app.commit({ 'b.txt': 'of HEAD' });
+    await app.git(
+      'update-ref',
+      'refs/HEAD',
+      await app.git('commit-tree', '-m', 'x', 'HEAD^{tree}'),
+    );
+    await backUp();
+    await app.git('update-ref', '-d', 'refs/HEAD');
+    await app.git('checkout', '--quiet', 'main');
+    await backUp();
+    await rm(mirror, { recursive: true });
+    await change();
+    expect((await backUp()).code).toBe(0);
+    expect(await restoreAll()).toEqual([1, 2, 3]);
+  });
+
+  it('leaves room for what is kept if a source has a ref refs/kept', async () => {
+    await app.git('update-ref', 'refs/kept', 'HEAD');
+    await change();
+    await backUp();
+    await app.git('commit', '--quiet', '--amend', '--message', 'rewritten');
+    await backUp();
+    await git(folder, 'clone', '--quiet', '--mirror', join(archives, key), 'alone.git');
+    const refs = await git(join(folder, 'alone.git'), 'for-each-ref', '--format=%(refname)');
+    expect(refs.split('\n')).toEqual([
+      'refs/heads/main',
+      'refs/kept/1-head',
+      'refs/kept/1/heads/main',
+      'refs/kept/source',
+    ]);
+    expect(await restoreAll()).toEqual([1, 2]);
+  });
+
+  it('takes a HEAD on a tag for a detached one', async () => {
+    await app.git('tag', 'v1');
+    await app.git('symbolic-ref', 'HEAD', 'refs/tags/v1');
+    await backUp();
+    expect((await backUp()).stdout).toContain('1 unchanged');
+    await app.git('update-ref', 'refs/heads/other', 'refs/tags/v1');
+    expect((await backUp()).code).toBe(0);
+    expect(await restoreAll()).toEqual([1, 2]);
+  });
+
+  it('counts commits that only a detached HEAD has', async () => {
+    await app.git('checkout', '--quiet', '--detach');
+    await app.git('branch', '-D', 'main');
+    await backUp();
+    await change();
+    expect((await backUp()).stderr).not.toContain('shrank');
+    const note = JSON.parse(await readFile(join(archives, `${key}.json`), 'utf8'));
+    expect(note.figures.total_commits).toBe(2);
+  });
+});
+
+it('does not depend on the name that the user gives to remotes', async () => {
+  const settings = join(folder, 'gitconfig');
+  await writeFile(settings, '[clone]\n\tdefaultRemoteName = upstream\n');
+  expect((await backUp({ GIT_CONFIG_GLOBAL: settings })).code).toBe(0);
+});
