@@ -14,6 +14,7 @@ import { archiveNote, describeFiles, noteName, type VersionEntry } from '../arch
 import { nullIfMissing } from '../files.ts';
 import { parseJson } from '../json.ts';
 import { repositoryFigures } from './figures.ts';
+import { moveNew } from './move-new.ts';
 import { syncFile } from './sync-file.ts';
 
 /**
@@ -216,7 +217,10 @@ export async function publishBundle(
           versions: [...before.versions],
         };
   await writeNote(place, { ...record, replacing });
-  await rename(bundle, path);
+  if (replaced !== undefined) await rename(bundle, path);
+  else if (!(await moveNew(bundle, path))) {
+    throw new Error(`${place.key} belongs to another archive, which has appeared meanwhile`);
+  }
   await syncFile(place.folder);
 }
 
@@ -229,8 +233,7 @@ export async function publishIncrement(
   for (let number = first; ; number++) {
     const name = incrementName(key, number);
     // An archive of a repository called `<name>.<number>` may be there.
-    if ((await nullIfMissing(stat(join(folder, name)))) !== null) continue;
-    await rename(bundle, join(folder, name));
+    if (!(await moveNew(bundle, join(folder, name)))) continue;
     await syncFile(folder);
     return { name, number };
   }

@@ -69,7 +69,12 @@ export function canonicalAddress(address: string): string {
   );
   const [, host, path] = web ?? short ?? [];
   if (host === undefined || path === undefined) return address;
-  const isSsh = !/^https?:/i.test(address);
-  const at = isSsh ? host.replace(/:\d+$/, '') : host.replace(/:(?:80|443)$/, '');
-  return `${at}/${path.replace(/^\/+|\/+$/g, '').replace(/\.git$/i, '')}`.toLowerCase();
+  const repository = path.replace(/^\/+|\/+$/g, '').replace(/\.git$/i, '');
+  const isWeb = /^https?:/i.test(address);
+  const user = /^(?:[a-z][a-z0-9+.-]*:\/\/)?([^@/:]+)@/i.exec(address)?.[1] ?? '';
+  // Other users than `git` have folders of their own, on a server that minds case.
+  if (!isWeb && user !== 'git')
+    return `${user}@${host.replace(/:22$/, '').toLowerCase()}/${repository}`;
+  const at = host.replace(isWeb ? /:(?:80|443)$/ : /:22$/, '');
+  return `${at}/${repository}`.toLowerCase();
 }

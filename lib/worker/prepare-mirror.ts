@@ -1,9 +1,18 @@
 import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
+import { ArchiveFault } from '../archives/archive-fault.ts';
 import { keptName } from '../archives/manifest.ts';
+import type { VersionEntry } from '../archives/note.ts';
 import { type Git, GitError } from '../git/git.ts';
 import type { ArchiveState, Place } from './archive.ts';
-import { hasObjects, type Mirror, openMirror, readKeptRefs, removeMirror } from './mirror.ts';
+import {
+  addBundle,
+  hasObjects,
+  type Mirror,
+  openMirror,
+  readKeptRefs,
+  removeMirror,
+} from './mirror.ts';
 import type { RepositoryBackup } from './repository-backup.ts';
 import {
   type ArchivedRefs,
@@ -12,6 +21,7 @@ import {
   readArchivedRefs,
 } from './versions/archived-refs.ts';
 import { readManifest } from './versions/manifests.ts';
+import { type RecordedVersions, readRecordedVersions } from './versions/recorded-versions.ts';
 
 const WALK_TIMEOUT_MS = 12 * 60 * 60_000;
 
@@ -22,8 +32,8 @@ export interface PreparedMirror {
   archived: ArchivedRefs;
   /** Whether the files of the archive can be continued. */
   isUsable: boolean;
-  /** Name of a damaged archive that was set aside; null if there is none. */
-  setAside: string | null;
+  /** Why earlier versions are not in the archive that is about to be written; null if they are. */
+  lost: string | null;
 }
 
 type MirrorOptions = Pick<RepositoryBackup, 'git' | 'archiveFolder' | 'onRemark' | 'now'>;
@@ -49,18 +59,24 @@ export async function prepareMirror(
 ): Promise<PreparedMirror> {
   const { git, archiveFolder, onRemark, now } = options;
   const mirror = await openMirror(git, gitDir, anyId);
-  const good = { before, isUsable: true, setAside: null };
+  const good = { before, isUsable: true, lost: null };
+  const recorded = await readRecordedVersions(folder, key, before);
+  const isGone = before.record === null || before.files.length === 0;
+  if (isGone && recorded.versions.length > 0) {
+    return repair(options, { folder, key, mirror, before, recorded });
+  }
   try {
     const archived = await readArchivedRefs(archiveFolder, before);
     await bringArchive(git, mirror, archiveFolder, before, archived);
-    return { ...good, mirror, archived };
+    const kept = before.files.length === 0 ? await readKeptRefs(git, mirror) : archived.kept;
+    return { ...good, mirror, archived: { ...archived, kept } };
   } catch (error) {
     if (!(error instanceof DamagedArchive)) throw error;
-    const archived = await findInMirror(git, mirror, archiveFolder, key, before);
+    const archived = await findInMirror(git, mirror, archiveFolder, key, before.versions);
     if (archived !== null) {
       const text = 'the archive is damaged and is written again from the mirror';
       await onRemark('error', `${text}: ${error.message}`);
-      return { mirror, before, archived, isUsable: false, setAside: null };
+      return { mirror, before, archived, isUsable: false, lost: null };
     }
     // A damaged mirror makes a good archive look incomplete.
     const rebuilt = await rebuildMirror(options, gitDir, anyId, before);
@@ -68,10 +84,80 @@ export async function prepareMirror(
       await onRemark('warn', 'the mirror was damaged and is built again');
       return { ...good, mirror: rebuilt, archived: await readArchivedRefs(archiveFolder, before) };
     }
-    const setAside = `${key}.damaged-${new Date(now()).toISOString().replace(/[-:]|\.\d+/g, '')}`;
-    await rename(join(folder, key), join(folder, setAside));
+    const lost = describeSetAside(await setAside(folder, key, now()));
     await onRemark('error', `the archive is damaged: ${error.message}`);
-    return { mirror, before: noArchive, archived: noRefs, isUsable: false, setAside };
+    return { mirror, before: noArchive, archived: noRefs, isUsable: false, lost };
+  }
+}
+
+/** Gives a damaged full bundle another name, which it returns, so that nothing overwrites it. */
+async function setAside(folder: string, key: string, now: number): Promise<string> {
+  const time = new Date(now).toISOString().replace(/[-:]|\.\d+/g, '');
+  const name = `${key}.damaged-${time}`;
+  await rename(join(folder, key), join(folder, name));
+  return name;
+}
+
+const describeSetAside = (name: string) =>
+  `the one before was damaged and is set aside as ${name}: earlier versions are only there`;
+
+/** What is said of an archive that is no longer where it was. */
+export function describeLost(count: number): string {
+  const versions = count === 1 ? 'version that was' : `${count} versions that were`;
+  return `the one before is gone, with the ${versions} recorded (if you moved it away yourself, this is said once)`;
+}
+
+/** Writes an archive again whose note or full bundle is missing, if the mirror and what is left have everything. */
+async function repair(
+  { git, archiveFolder, onRemark, now }: MirrorOptions,
+  found: {
+    folder: string;
+    key: string;
+    mirror: Mirror;
+    before: ArchiveState;
+    recorded: RecordedVersions;
+  },
+): Promise<PreparedMirror> {
+  const { folder, key, mirror, before, recorded } = found;
+  const { versions, files } = recorded;
+  const find = () => findInMirror(git, mirror, archiveFolder, key, versions);
+  let archived = await find();
+  if (archived === null) {
+    for (const name of files) await addWhatIsLeft(git, mirror, folder, name);
+    archived = await find();
+  }
+  const what = before.files.length === 0 ? 'full bundle' : 'note';
+  if (archived !== null) {
+    await onRemark(
+      'error',
+      `the ${what} of the archive was missing or not valid: all is written again`,
+    );
+    const known = { ...before, versions, isSettled: false };
+    return { mirror, before: known, archived, isUsable: false, lost: null };
+  }
+  // The refs that the mirror keeps stay, although nobody knows any longer which versions they are of.
+  const kept = await readKeptRefs(git, mirror);
+  const archivedRefs = { refs: new Map<string, string>(), kept };
+  const none = { mirror, before: noArchive, archived: archivedRefs, isUsable: false };
+  if (before.files.length === 0) return { ...none, lost: describeLost(versions.length) };
+  return { ...none, lost: describeSetAside(await setAside(folder, key, now())) };
+}
+
+/** Adds a file to the mirror, as far as it is there and not damaged. */
+async function addWhatIsLeft(
+  git: Git,
+  mirror: Mirror,
+  folder: string,
+  name: string,
+): Promise<void> {
+  try {
+    await addBundle(git, mirror, join(folder, name));
+  } catch (error) {
+    const isExpected =
+      error instanceof ArchiveFault ||
+      (error instanceof GitError && error.fault === 'failed') ||
+      (error as NodeJS.ErrnoException).code === 'ENOENT';
+    if (!isExpected) throw error;
   }
 }
 
@@ -108,7 +194,7 @@ async function findInMirror(
   mirror: Mirror,
   folder: string,
   key: string,
-  { versions }: ArchiveState,
+  versions: readonly VersionEntry[],
 ): Promise<ArchivedRefs | null> {
   const [newest, ...older] = [...versions].reverse();
   const manifest = newest === undefined ? null : await readManifest(folder, key, newest);

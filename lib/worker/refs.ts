@@ -1,5 +1,6 @@
-import type { Git } from '../git/git.ts';
+import { type Git, GitError } from '../git/git.ts';
 import type { GitCredential } from '../git/git-credential.ts';
+import { cleanText } from '../text/clean-text.ts';
 import type { Source } from './source.ts';
 
 /** Object ids by ref name, including `HEAD` if it has a commit. */
@@ -36,6 +37,7 @@ export async function readRemoteRefs(
   );
   for await (const line of lines) {
     const [value = '', name = ''] = line.split('\t');
+    checkName(name);
     if (!value.startsWith('ref: ')) {
       if (!name.endsWith('^{}')) refs.set(name, value);
     } else if (name === 'HEAD' && value.startsWith('ref: refs/heads/')) {
@@ -44,6 +46,12 @@ export async function readRemoteRefs(
     }
   }
   return { refs, headBranch };
+}
+
+/** Throws GitError for a name that was not UTF-8: it would be recorded as another name. */
+export function checkName(name: string): void {
+  if (!name.includes('\uFFFD')) return;
+  throw new GitError(`the name of a ref is not UTF-8 and cannot be recorded: ${cleanText(name)}`);
 }
 
 /** The refs of a clone in `gitDir`. Throws GitError. */
@@ -59,6 +67,7 @@ export function sameRefs(some: Refs, others: Refs): boolean {
 
 function parseRefs(text: string): Refs {
   const lines = text.split('\n').filter((line) => line !== '');
+  for (const line of lines) checkName(line);
   return new Map(
     lines.map((line) => [line.slice(line.indexOf(' ') + 1), line.slice(0, line.indexOf(' '))]),
   );

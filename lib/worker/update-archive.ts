@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { digestRefs } from '../archives/manifest.ts';
-import { MAX_VERSIONS } from '../archives/note.ts';
+import { MAX_VERSIONS, type VersionEntry } from '../archives/note.ts';
 import { nullIfMissing } from '../files.ts';
 import { GitError } from '../git/git.ts';
 import type { GitCredential } from '../git/git-credential.ts';
@@ -10,6 +10,7 @@ import {
   type ArchiveState,
   hashArchiveFile,
   type Place,
+  readArchiveState,
   settleNote,
 } from './archive.ts';
 import { cloneSource } from './clone.ts';
@@ -22,11 +23,13 @@ import {
   fetchSource,
   type Mirror,
   mirrorPath,
+  packRefs,
   readSourceRefs,
   setKeptRefs,
   sourceRevisions,
 } from './mirror.ts';
 import {
+  describeLost,
   isMirrorDamage,
   noRefs,
   type PreparedMirror,
@@ -36,9 +39,13 @@ import {
 import type { Refs, RemoteRefs } from './refs.ts';
 import type { RepositoryBackup } from './repository-backup.ts';
 import { findOverwritten, keepLost } from './versions/overwritten.ts';
-import { PruningRefused, pruneVersions } from './versions/prune.ts';
+import { findKept, PruningRefused, pruneVersions } from './versions/prune.ts';
+import { readRecordedVersions } from './versions/recorded-versions.ts';
 import { warnOfRefs, warnOfSize } from './versions/warnings.ts';
 import { nameVersions, writeVersion } from './versions/write-version.ts';
+
+/** From this number on, a file for each ref makes git slow. */
+const MANY_REFS = 1_000;
 
 export interface Update {
   place: Place;
@@ -63,12 +70,49 @@ export async function updateArchive(
   options: UpdateOptions,
   { place, before: found, remote }: Update,
 ): Promise<ArchiveRecord | null> {
-  const fetched =
-    remote === null
-      ? await cloneFirst(options, place, found)
-      : await fetchUpdate(options, place, found, remote);
-  if (fetched === null) return null;
-  const { before, archived, refs, headBranch, setAside } = fetched;
+  if (remote === null) {
+    const cloned = await cloneFirst(options, place, found);
+    return cloned === null ? null : writeUpdate(options, place, cloned);
+  }
+  const stage: Stage = { isLocal: true, isPublished: false };
+  const watched: UpdateOptions = {
+    ...options,
+    async onPublished(archive) {
+      stage.isPublished = true;
+      await options.onPublished(archive);
+    },
+  };
+  const update = async () =>
+    writeUpdate(watched, place, await fetchUpdate(watched, place, found, { remote, stage }));
+  try {
+    return await update();
+  } catch (error) {
+    const isLocal = stage.isLocal && !stage.isPublished;
+    if (!isLocal || !(error instanceof GitError) || error.fault !== 'failed') throw error;
+    // Only the mirror was read and written, so it may be damaged.
+    const gitDir = mirrorPath(options.mirrorFolder, place.key);
+    const [anyId = ''] = remote.refs.values();
+    const before = await readArchiveState(place.folder, place.key);
+    if ((await rebuildMirror(options, gitDir, anyId, before)) === null) throw error;
+    await options.onRemark('warn', `the mirror was damaged and is built again: ${error.message}`);
+    return update();
+  }
+}
+
+/** How far an update has come, which decides what its failure means. */
+interface Stage {
+  /** Whether git works on the mirror alone, not on the source. */
+  isLocal: boolean;
+  isPublished: boolean;
+}
+
+/** Makes a version of what was fetched, or records the archive again. */
+async function writeUpdate(
+  options: UpdateOptions,
+  place: Place,
+  fetched: Fetched,
+): Promise<ArchiveRecord> {
+  const { before, archived, refs, headBranch, lost } = fetched;
   const isSame =
     before.record !== null &&
     before.files.length > 0 &&
@@ -85,16 +129,14 @@ export async function updateArchive(
     isSame && isUsable
       ? await confirmArchive(options, place, before, refs)
       : await writeFetched(options, place, { ...fetched, isUsable }, isSame);
-  if (setAside === null) return record;
-  throw new GitError(
-    `the archive was damaged and is set aside as ${setAside}: a new one was made, but earlier versions are only in the old one`,
-  );
+  if (lost === null) return record;
+  throw new GitError(`a new archive was made, because ${lost}`);
 }
 
 /** Null if the source has no refs. */
 async function cloneFirst(
   options: UpdateOptions,
-  { key }: Place,
+  { folder: archiveFolder, key }: Place,
   before: ArchiveState,
 ): Promise<Fetched | null> {
   const { git, mirrorFolder: folder, onStep, onRemark } = options;
@@ -106,7 +148,10 @@ async function cloneFirst(
   if (result === null) return null;
   if (defect !== null) await onRemark('warn', describeDefect(defect));
   const refs = await readSourceRefs(git, result.mirror);
-  return { ...result, before, archived: noRefs, refs, isUsable: true, setAside: null };
+  const { versions } = await readRecordedVersions(archiveFolder, key, before);
+  const lost = versions.length === 0 ? null : describeLost(versions.length);
+  const none = { ...before, record: null };
+  return { ...result, before: none, archived: noRefs, refs, isUsable: true, lost };
 }
 
 const describeDefect = (defect: string) => `archived with a defect that the source has: ${defect}`;
@@ -115,16 +160,19 @@ async function fetchUpdate(
   options: UpdateOptions,
   place: Place,
   before: ArchiveState,
-  remote: RemoteRefs,
+  { remote, stage }: { remote: RemoteRefs; stage: Stage },
 ): Promise<Fetched> {
   const { git, mirrorFolder, onStep, onRemark } = options;
   const [anyId = ''] = remote.refs.values();
   const gitDir = mirrorPath(mirrorFolder, place.key);
   const withHead = remote.refs.has('HEAD');
   const fetch = async (mirror: Mirror) => {
+    stage.isLocal = false;
     const { defect } = await transferChecked(options, (from, transfer) =>
       fetchSource(git, mirror, { ...from, withHead }, transfer),
     );
+    stage.isLocal = true;
+    if (remote.refs.size > MANY_REFS) await packRefs(git, mirror);
     return defect;
   };
 
@@ -211,7 +259,7 @@ async function writeFetched(
   }
   const previous = versions.at(-1);
   const overwritten = await findOverwritten(git, mirror, archived.refs, refs);
-  const kept = new Map(archived.kept);
+  const kept = new Map(await withoutPruned(options, { ...fetched, place, versions }));
   if (previous !== undefined) {
     for (const [name, id] of keepLost(previous.version, overwritten.lost)) kept.set(name, id);
   }
@@ -247,6 +295,28 @@ async function writeFetched(
     await onRemark('warn', `${shrunk}; what was there is kept in version ${previous?.version}`);
   }
   return finish(options, place, fetched, settled);
+}
+
+/** The kept refs of an archive, without those that only pruned versions needed. */
+async function withoutPruned(
+  { git }: UpdateOptions,
+  {
+    mirror,
+    place,
+    versions,
+    archived,
+    refs,
+  }: Fetched & { place: Place; versions: readonly VersionEntry[] },
+): Promise<Refs> {
+  const numbers = new Set(versions.map(({ version }) => version));
+  const versionOf = (name: string) => Number(/^refs\/kept\/(\d+)/.exec(name)?.[1]);
+  if ([...archived.kept.keys()].every((name) => numbers.has(versionOf(name)))) return archived.kept;
+  try {
+    return await findKept({ git, mirror, place }, versions, refs);
+  } catch (error) {
+    if (error instanceof PruningRefused) return archived.kept;
+    throw error;
+  }
 }
 
 /** Lets go old versions and tidies the mirror. A failure of either leaves the archive as it is. */

@@ -83,6 +83,7 @@ it.each([
   ['https://host.example/Acme/Api.git', 'https://HOST.example/acme/api/'],
   ['git@host.example:acme/api.git', 'ssh://git@host.example:22/acme/api'],
   ['git@host.example:acme/api', 'https://host.example/acme/api.git'],
+  ['ada@host.example:api', 'ssh://ada@HOST.example:22/api.git'],
 ])('takes %s and %s for one repository', (one, other) => {
   expect(canonicalAddress(one)).toBe(canonicalAddress(other));
 });
@@ -90,6 +91,9 @@ it.each([
 it.each([
   ['http://127.0.0.1:8001/acme/api', 'http://127.0.0.1:8002/acme/api'],
   ['https://one.example/acme/api', 'https://two.example/acme/api'],
+  ['ada@host.example:api', 'bob@host.example:api'],
+  ['ada@host.example:api', 'ada@host.example:API'],
+  ['ssh://git@host.example:2222/acme/api', 'ssh://git@host.example/acme/api'],
   ['/srv/clientA/api', '/srv/clientB/api'],
   ['/srv/api', '/srv/API'],
 ])('takes %s and %s for two', (one, other) => {

@@ -409,3 +409,65 @@ it('says which files of Git LFS the archive lacks', async () => {
   ).toEqual([{ incomplete }]);
   expect((await readArchiveNote()).incomplete).toBe(incomplete);
 });
+
+describe('an archive of which the note or the full bundle is missing', () => {
+  const note = 'local__app.bundle.json';
+  it.each<[string, Record<string, string>, string[], boolean]>([
+    ['its note', {}, [note], true],
+    ['its note, and it has increments', always, [note], true],
+    ['its full bundle', {}, ['local__app.bundle'], true],
+    ['its full bundle, and it has increments', always, ['local__app.bundle'], true],
+    ['its note, and the mirror', always, [note], false],
+  ])('is written again with all versions: %s', async (_, env, missing, hasMirror) => {
+    await backUp(env);
+    const before = await refsOf(app.path);
+    await forcePush();
+    await backUp(env);
+    for (const name of missing) await rm(join(archives, name));
+    if (!hasMirror) await rm(`${archives}-data/mirrors`, { recursive: true });
+    const { code, stderr } = await backUp(env);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('written again') });
+    const { versions } = await readArchiveNote();
+    expect(versions.map(({ version }) => version)).toEqual([1, 2, 3]);
+    expect(await restore(1)).toEqual(before);
+    expect(await restore(3)).toEqual(await refsOf(app.path));
+    expect((await backUp(env)).stdout).toContain('1 unchanged');
+  });
+
+  it('is made anew, and the run fails once, if nothing else has what it had', async () => {
+    await backUp();
+    await rm(join(archives, 'local__app.bundle'));
+    await rm(`${archives}-data/mirrors`, { recursive: true });
+    const { code, stderr } = await backUp();
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringContaining('the one before is gone, with the version that was recorded'),
+    });
+    expect(await restore(2)).toEqual(await refsOf(app.path));
+    expect((await backUp()).code).toBe(0);
+  });
+});
+
+it('drops what only pruned versions needed from the archive', async () => {
+  await app.git('checkout', '--quiet', 'topic');
+  await app.git('symbolic-ref', 'HEAD', 'refs/heads/main');
+  for (let round = 0; round < 5; round++) {
+    const commit = await app.git('commit-tree', 'main^{tree}', '-p', 'main', '-m', `${round}`);
+    await app.git('update-ref', 'refs/heads/topic', commit);
+    expect((await backUp({ BACKUP_KEEP: '1 daily' })).code).toBe(0);
+  }
+  expect((await readArchiveNote()).versions).toMatchObject([{ version: 5 }]);
+  const heads = await git(archives, 'bundle', 'list-heads', 'local__app.bundle');
+  // What the last version but one had goes when the bundle is next written.
+  expect(heads.split('\n').filter((line) => line.includes('refs/kept/'))).toHaveLength(1);
+  expect(await readdir(join(archives, 'local__app.versions'))).toEqual(['5.json']);
+});
+
+it('rebuilds a mirror whose refs cannot be read', async () => {
+  await backUp();
+  const packed = join(`${archives}-data`, 'mirrors', 'local__app.git', 'packed-refs');
+  await truncate(packed, 70);
+  await app.commit({ 'b.txt': 'three' }, 'three');
+  expect((await backUp()).code).toBe(0);
+  expect(await restore(2)).toEqual(await refsOf(app.path));
+});

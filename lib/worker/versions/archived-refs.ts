@@ -58,6 +58,8 @@ export async function bringArchive(
   { files }: Pick<ArchiveState, 'files'>,
   { refs, kept }: ArchivedRefs,
 ): Promise<void> {
+  // Without files nothing says what the mirror may let go.
+  if (files.length === 0) return;
   const tips = [...refs.values(), ...kept.values()];
   if (!(await hasObjects(git, mirror, tips))) {
     for (const { name } of files) await addFile(git, mirror, folder, name);

@@ -64,9 +64,12 @@ async function checkFiles({ folder, key }: Place, record: ArchiveRecord): Promis
   }
 }
 
-/** The refs that keep what the versions before the newest need and the source no longer has. */
-async function findKept(
-  { git, mirror, place }: Pruning,
+/**
+ * The refs that keep what these versions need and the source no longer has. Throws PruningRefused if a manifest
+ * cannot be read.
+ */
+export async function findKept(
+  { git, mirror, place }: Pick<Pruning, 'git' | 'mirror' | 'place'>,
   older: readonly VersionEntry[],
   refs: Refs,
 ): Promise<Map<string, string>> {

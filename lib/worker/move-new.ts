@@ -1,0 +1,22 @@
+import { link, rename, rm, stat } from 'node:fs/promises';
+import { nullIfMissing } from '../files.ts';
+
+/** What a file system without hard links says. */
+const noLinks = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'];
+
+/** Moves a file to a name that nothing has yet. False, and nothing is moved, if the name is taken. */
+export async function moveNew(from: string, to: string): Promise<boolean> {
+  try {
+    // Unlike `rename`, this never replaces a file that another repository has just put there.
+    await link(from, to);
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException;
+    if (code === 'EEXIST') return false;
+    if (!noLinks.includes(code)) throw error;
+    if ((await nullIfMissing(stat(to))) !== null) return false;
+    await rename(from, to);
+    return true;
+  }
+  await rm(from);
+  return true;
+}

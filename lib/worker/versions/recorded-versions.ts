@@ -1,0 +1,55 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import {
+  hashText,
+  manifestFolder,
+  parseManifest,
+  type VersionManifest,
+} from '../../archives/manifest.ts';
+import { MAX_VERSIONS, type VersionEntry } from '../../archives/note.ts';
+import { nullIfMissing } from '../../files.ts';
+import type { ArchiveState } from '../archive.ts';
+
+/** What was recorded about an archive whose note or full bundle is missing. */
+export interface RecordedVersions {
+  versions: readonly VersionEntry[];
+  /** Names of the files that the newest version needed when it was made. */
+  files: readonly string[];
+}
+
+/** The versions by the manifests of an archive, for one whose note is missing or not valid. */
+export async function readRecordedVersions(
+  folder: string,
+  key: string,
+  { record }: Pick<ArchiveState, 'record'>,
+): Promise<RecordedVersions> {
+  if (record !== null) {
+    const files = [key, ...record.increments.map(({ name }) => name)];
+    return { versions: record.versions, files };
+  }
+  const manifests = join(folder, manifestFolder(key));
+  const names = (await nullIfMissing(readdir(manifests))) ?? [];
+  const numbers = names.flatMap((name) => /^(\d{1,9})\.json$/.exec(name)?.[1] ?? []).map(Number);
+  const versions: VersionEntry[] = [];
+  let newest: VersionManifest | null = null;
+  for (const number of numbers.sort((a, b) => a - b).slice(-MAX_VERSIONS + 1)) {
+    const text = await readFile(join(manifests, `${number}.json`), 'utf8');
+    const manifest = parseManifest(text);
+    if (manifest === null || manifest.version !== number) continue;
+    newest = manifest;
+    versions.push(describe(manifest, text));
+  }
+  return { versions, files: newest?.files.map(({ name }) => name) ?? [] };
+}
+
+function describe(
+  { version, at, run_id, refs, files }: VersionManifest,
+  text: string,
+): VersionEntry {
+  return {
+    ...{ version, at, run_id, files: files.length },
+    manifest_sha256: hashText(text),
+    ref_count: Object.keys(refs).length,
+    warning: null,
+  };
+}
