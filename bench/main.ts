@@ -4,6 +4,7 @@ import { runColdStartBenchmark } from './coldstart/benchmark.ts';
 import { runLiveBenchmark } from './live/benchmark.ts';
 import { runMcpBenchmark } from './mcp/benchmark.ts';
 import { runSearchBenchmark } from './search/benchmark.ts';
+import { runWorkerBenchmark } from './worker/benchmark.ts';
 
 const benchmarks: Record<string, (options: string[]) => Promise<void>> = {
   api: runApiBenchmark,
@@ -12,6 +13,7 @@ const benchmarks: Record<string, (options: string[]) => Promise<void>> = {
   live: runLiveBenchmark,
   mcp: runMcpBenchmark,
   search: runSearchBenchmark,
+  worker: runWorkerBenchmark,
 };
 
 const [name = '', ...options] = process.argv.slice(2);
