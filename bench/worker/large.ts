@@ -31,7 +31,7 @@ export async function measureLarge(
       bundle,
     );
   // Whatever its size, so that a small scale measures the same.
-  const variables = { BACKUP_INCREMENTS_FROM_MIB: scale < 1 ? '0' : '64' };
+  const variables = { BACKUP_INCREMENTS_FROM_MIB: scale < 1 ? '1' : '64' };
 
   const first = { ours: [] as number[], plain: [] as number[] };
   let worker: BenchWorker | null = null;

@@ -42,7 +42,9 @@ export async function addCommit(gitDir: string, bytes: number): Promise<number> 
 
 function* commits({ commits, blobBytes }: Size): Generator<Buffer> {
   for (let n = 0; n < commits; n++) {
-    yield Buffer.from(`${commitLines(n)}M 100644 inline d${n % 100}/f${Math.floor(n / 100) % 50}\n`);
+    yield Buffer.from(
+      `${commitLines(n)}M 100644 inline d${n % 100}/f${Math.floor(n / 100) % 50}\n`,
+    );
     yield* data(randomBytes(blobBytes));
     if (n % 2_500 === 0) yield Buffer.from(`reset refs/tags/v${n}\nfrom refs/heads/main\n\n`);
   }
