@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
+import { setTimeout as delay } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 
 /** A git host on loopback that serves repositories of this machine over git's HTTP protocol. */
@@ -14,11 +15,15 @@ export interface GitServer {
   refuse(text: string): void;
   /** Holds the next request for objects; resolves when it came. */
   holdFetch(): { came: Promise<void>; release(): void };
+  /** How many requests came for each path. */
+  requests: Map<string, number>;
   close(): Promise<void>;
 }
 
-export async function startGitServer(): Promise<GitServer> {
+/** Starts a git host that answers each request `delayMs` later, as one far away does. */
+export async function startGitServer({ delayMs = 0 } = {}): Promise<GitServer> {
   const folders = new Map<string, string>();
+  const requests = new Map<string, number>();
   let refusal: string | null = null;
   let hold: { came: () => void; released: Promise<void> } | null = null;
 
@@ -27,6 +32,8 @@ export async function startGitServer(): Promise<GitServer> {
     const [, path = '', service = ''] =
       /^\/(.+?)\/(info\/refs|git-upload-pack)$/.exec(pathname) ?? [];
     const folder = folders.get(path);
+    requests.set(path, (requests.get(path) ?? 0) + 1);
+    if (delayMs > 0) await delay(delayMs);
     const advertises = service === 'info/refs';
     response.setHeader(
       'Content-Type',
@@ -66,6 +73,7 @@ export async function startGitServer(): Promise<GitServer> {
   await once(server, 'listening');
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    requests,
     serve: (path, folder) => folders.set(path, folder),
     refuse: (text) => {
       refusal = text;

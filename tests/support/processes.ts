@@ -7,6 +7,8 @@ interface ProcessFacts {
   parent: number;
   /** Its arguments. */
   command: string;
+  /** Its variables, as they were when it started. */
+  environment: string;
 }
 
 /** All processes that are alive. Linux only. */
@@ -23,10 +25,17 @@ async function listProcesses(): Promise<ProcessFacts[]> {
           },
         );
       const [stat, command] = [await read('stat'), await read('cmdline')];
+      // Those of another user cannot be read.
+      const environment = await readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '');
       const [, state, parent] = /\) (\S) (\d+) /.exec(stat ?? '') ?? [];
       // One that nobody waits for is dead, but listed.
       if (state === undefined || state === 'Z' || command === null) return null;
-      return { pid: Number(pid), parent: Number(parent), command: command.replaceAll('\0', ' ') };
+      return {
+        pid: Number(pid),
+        parent: Number(parent),
+        command: command.replaceAll('\0', ' '),
+        environment,
+      };
     }),
   );
   return found.filter((process) => process !== null);
@@ -48,4 +57,10 @@ export async function descendantsOf(pid: number): Promise<ProcessFacts[]> {
       .filter((process) => process.parent === parent)
       .flatMap((process) => [process, ...below(process.pid)]);
   return below(pid);
+}
+
+/** The processes that name a folder in their arguments or variables. */
+export async function processesOf(folder: string): Promise<ProcessFacts[]> {
+  const all = await listProcesses();
+  return all.filter(({ command, environment }) => `${command}\n${environment}`.includes(folder));
 }

@@ -25,7 +25,11 @@ const GROWTH = 1.1;
  * Runs the work once undisturbed to measure its duration, then kills it repeatedly, each time after a random
  * part of that, and checks what is left. Errors contain the moment and the seed.
  */
-export async function killRepeatedly(name: string, { begin, check }: Scenario): Promise<void> {
+export async function killRepeatedly(
+  name: string,
+  { begin, check }: Scenario,
+  kills = times(6, 100),
+): Promise<void> {
   const random = createRandom(name);
   const whole = await begin();
   const startedAt = performance.now();
@@ -35,7 +39,6 @@ export async function killRepeatedly(name: string, { begin, check }: Scenario): 
   await ended(whole.child);
   await check(whole);
 
-  const kills = times(6, 100);
   let late = 0;
   for (let kill = 1; kill <= kills; kill += 1) {
     const ofMs = lastsMs;
