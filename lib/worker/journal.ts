@@ -2,6 +2,7 @@ import pLimit from 'p-limit';
 import type { Clock } from '../clock.ts';
 import type { Database } from '../database/database.ts';
 import { type NewLog, writeLog } from '../records/recording/logs.ts';
+import type { RunProgress } from '../records/recording/progress.ts';
 import { type NewResult, recordResult } from '../records/recording/results.ts';
 import { beatRun, type RunCounters } from '../records/recording/runs.ts';
 import { recordUnchanged } from '../records/recording/unchanged.ts';
@@ -31,8 +32,8 @@ export interface Journal {
   record(result: JournalResult): Promise<void>;
   /** Logs and counts a repository without changes. Throws RunStopped if the run is no longer ours. */
   skip(repository: string): Promise<void>;
-  /** Renews the run's heartbeat; false if the run is no longer ours. */
-  beat(): Promise<boolean>;
+  /** Renews the run's heartbeat, with what it is at; false if the run is no longer ours. */
+  beat(progress: RunProgress): Promise<boolean>;
   counters(): RunCounters;
   /** Retries other work on the database, which must be safe to repeat, in the same way. */
   persist<Value>(work: () => Promise<Value>): Promise<Value>;
@@ -89,7 +90,7 @@ export function openJournal({ db, clock, events, runId, signal }: JournalOptions
         if (!isOurs) throw new RunStopped(stopMessages.taken);
       }),
     // In turn as well, so that it never writes counters that are older than those of a result.
-    beat: () => inTurn(() => beatRun(db, runId, counters)),
+    beat: (progress) => inTurn(() => beatRun(db, runId, counters, progress)),
     counters: () => ({ ...counters }),
     persist,
   };

@@ -5,6 +5,7 @@ import {
   type RunCounters,
   type RunEnding,
   startRun,
+  writeProgress,
 } from '../records/recording/runs.ts';
 import { openJournal } from './journal.ts';
 import { startHeartbeat } from './lease/heartbeat.ts';
@@ -17,6 +18,8 @@ import type { Source } from './source.ts';
 import { describeStop, RunStopped, stopMessages } from './stop.ts';
 import { countRepositories } from './text.ts';
 import type { FailedRepository } from './watching/failures.ts';
+import { createProgressWriter } from './watching/progress-writer.ts';
+import { tellAll } from './watching/run-events.ts';
 
 /** How a run ended. */
 export type RunReport = { status: 'refused'; active: ActiveRun | null } | EndedRun;
@@ -69,14 +72,21 @@ async function recordRun(
   id: number,
   given: readonly Source[] | null,
 ): Promise<EndedRun & { isRecorded: boolean }> {
-  const { clock } = deps;
+  const { clock, db, log } = deps;
   const began = clock.now();
   const lost = new AbortController();
   const signal = AbortSignal.any([deps.signal, lost.signal]);
-  const journal = openJournal({ ...deps, runId: id, signal });
+  const activity = createProgressWriter({
+    clock,
+    write: (at) => writeProgress(db, id, at),
+    // The heartbeat notices a database that stays away.
+    onError: (error) => log.debug('the progress of a run could not be stored', { error }),
+  });
+  const events = tellAll([deps.events, activity]);
+  const journal = openJournal({ ...deps, events, runId: id, signal });
   const heartbeat = startHeartbeat({
     clock,
-    beat: journal.beat,
+    beat: () => journal.beat(activity.current()),
     onLost: (reason, cause) => lost.abort(new RunStopped(stopMessages[reason], { cause })),
   });
   const progress: RunProgress = {
@@ -86,13 +96,13 @@ async function recordRun(
   let stop: { message: string; exitCode: number } | null = null;
   try {
     const stop = (error: unknown) => lost.abort(error);
-    await backUp({ ...deps, journal, signal, stop }, id, given, progress);
+    await backUp({ ...deps, events, journal, signal, stop }, id, given, progress);
   } catch (error) {
     const message = describeStop(error, signal, deps.log);
     stop = { message, exitCode: error instanceof RunStopped ? error.exitCode : 1 };
   } finally {
     await heartbeat.stop();
-    deps.events.closed();
+    events.closed();
   }
   const counters = journal.counters();
   const outcome = describeOutcome(counters, progress.empty);

@@ -203,9 +203,9 @@ describe('--every', () => {
   it('runs again after the pause, and ends with exit code 0 between runs', async () => {
     const clock = createTestClock();
     const interrupt = new AbortController();
-    const args = ['run', '--source', team.app.path, '--every', '5'];
+    const args = ['run', '--source', team.app.path, '--every', '7'];
     const pauses: number[] = [];
-    const everyMs = 5 * 60_000;
+    const everyMs = 7 * 60_000;
     const pausing: Clock = {
       now: clock.now,
       sleep(ms, signal) {

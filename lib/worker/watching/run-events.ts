@@ -20,3 +20,20 @@ export interface RunEvents {
   /** No other event follows. */
   closed(): void;
 }
+
+/** Tells each of the watchers, in their order. */
+export function tellAll(watchers: readonly RunEvents[]): RunEvents {
+  const tell =
+    <Name extends keyof RunEvents>(name: Name) =>
+    (...args: Parameters<RunEvents[Name]>) => {
+      for (const watcher of watchers) (watcher[name] as (...all: typeof args) => void)(...args);
+    };
+  return {
+    began: tell('began'),
+    logged: tell('logged'),
+    working: tell('working'),
+    rested: tell('rested'),
+    ended: tell('ended'),
+    closed: tell('closed'),
+  };
+}
