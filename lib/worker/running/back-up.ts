@@ -1,7 +1,7 @@
 import { orAborted } from '../../async.ts';
 import { sweepScratch } from '../../processes/scratch.ts';
+import { listTracked } from '../../records/recording/repo-state.ts';
 import type { RunRequest } from '../../records/recording/requests.ts';
-import { writeTotal } from '../../records/recording/runs.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import { makeArchiveFolder } from '../archive.ts';
 import { assignArchives } from '../assign-archives.ts';
@@ -16,7 +16,7 @@ import { isFailure, type Outcome } from '../schedule/outcome.ts';
 import { type Selected, selectSources } from '../selection/select.ts';
 import type { Source } from '../source.ts';
 import { RunStopped } from '../stop.ts';
-import { countRepositories } from '../text.ts';
+import { countRepositories, nameRun } from '../text.ts';
 import type { FailedRepository } from '../watching/failures.ts';
 import type { RunDeps } from './run-deps.ts';
 import { storeSnapshot } from './store-snapshot.ts';
@@ -36,14 +36,14 @@ export type RunContext = RunDeps & { journal: Journal; stop(error: unknown): voi
 /** Finds the sources, backs them up and measures what there is then. Throws what stops the run. */
 export async function backUp(
   deps: RunContext,
-  id: number,
   given: readonly Source[] | null,
   progress: RunProgress,
 ): Promise<void> {
-  const { db, journal, clock, signal } = deps;
+  const { journal, clock, signal } = deps;
+  const { store } = journal;
   const isDiscovered = given === null;
   const what = isDiscovered ? 'discovering repositories' : countRepositories(given.length);
-  await journal.note('info', `run ${id} started: ${what}`);
+  await journal.note('info', `${nameRun(store.run)} started: ${what}`);
   await prepareFolders(deps);
   const access = openHostAccess(
     deps.gitHost,
@@ -53,8 +53,8 @@ export async function backUp(
   const found = await assign(deps, given ?? (await discover(deps, access)));
   const { selected: sources, leftOut } = await select(deps, found);
   progress.sources = sources;
-  await journal.persist(() => writeTotal(db, id, sources.length));
-  const requested = { db, journal, runId: id, sources, leftOut, isDiscovered };
+  await store.write({ type: 'total', totalRepos: sources.length });
+  const requested = { journal, sources, leftOut, isDiscovered };
   progress.requests = await claimFulfilled(requested);
   const { target } = deps;
   const destination = target === null ? null : openDestination({ ...deps, access, target });
@@ -67,9 +67,9 @@ export async function backUp(
       }
       if (outcome.status === 'empty') progress.empty++;
     };
-    await backUpSources({ ...deps, runId: id, destination, onEnded }, sources);
+    await backUpSources({ ...deps, runId: store.run?.id ?? null, destination, onEnded }, sources);
     // Archives of what is left out are still there.
-    await storeSnapshot(deps, id, found, destination);
+    await storeSnapshot(deps, found, destination);
   } finally {
     await destination?.close();
   }
@@ -89,12 +89,13 @@ async function assign(
 }
 
 async function discover(
-  { db, journal, archiveFolder, target }: RunContext,
+  { journal, archiveFolder, target }: RunContext,
   access: HostAccess,
 ): Promise<Source[]> {
-  const { note } = journal;
+  const { note, store } = journal;
+  const tracked = () => store.read(listTracked, () => []);
   const destination = target === null ? null : repositoryOn(target, access.connection.hostUrl);
-  const sources = await discoverSources({ db, access, archiveFolder, destination, note });
+  const sources = await discoverSources({ tracked, access, archiveFolder, destination, note });
   await note('info', `discovery found ${countRepositories(sources.length)}`);
   return sources;
 }

@@ -38,7 +38,8 @@ const MAX_PACK_TIMEOUT_MS = 12 * 60 * 60_000;
 export interface VersionOptions {
   git: Git;
   source: Source;
-  runId: number;
+  /** Null if the run has no number yet. */
+  runId: number | null;
   now(): number;
   incrementsFromBytes: number;
   recordedSha256: string | null;

@@ -6,7 +6,7 @@ import type { Outcome } from '../schedule/outcome.ts';
 export interface RunEvents {
   /** The repositories are known. `durations`: how long the last backup of some took, in milliseconds. */
   began(run: {
-    id: number;
+    id: number | null;
     repositories: readonly string[];
     durations: ReadonlyMap<string, number>;
   }): void;
