@@ -53,8 +53,8 @@ describe.each(everyDatabase)('a spooled run on %s', (_, create) => {
       { repository: 'a/b' },
     ]);
     expect(
-      await rows(`SELECT archive_size_bytes, created_at = '${at}' AS then FROM backup_results`),
-    ).toEqual([{ archive_size_bytes: 5_000_000_000, then: true }]);
+      await rows(`SELECT archive_size_bytes, created_at = '${at}' AS "isOld" FROM backup_results`),
+    ).toEqual([{ archive_size_bytes: 5_000_000_000, isOld: true }]);
     expect(
       await rows(`SELECT last_commit_hash, checked_at = '2026-01-02T03:04:06Z' AS checked
         FROM worker_repo_state`),

@@ -1,6 +1,7 @@
 import type { Clock } from '../../clock.ts';
 import { type Database, isDatabaseUnavailable } from '../../database/database.ts';
 import type { Log } from '../../log.ts';
+import { ping } from '../../records/ping.ts';
 import { finishRun, type RunEnding } from '../../records/recording/runs.ts';
 import type { Display } from '../display.ts';
 import type { Journal } from '../journal.ts';
@@ -99,11 +100,23 @@ async function endInSpool(
   await store.end({ type: 'end', ...ending, metRequests });
   const spooled = { status, errorMessage, id: store.run?.id ?? null };
   // Whoever pressed Ctrl-C does not wait for a database that may be away.
-  if (signal.aborted) return { ...spooled, isRecorded: false, isSpooled: true };
+  if (signal.aborted || !(await isThere(db)))
+    return { ...spooled, isRecorded: false, isSpooled: true };
   const { remarks, last } = await deliverSpools({ db, log }, dataFolder);
   for (const { text } of remarks) display.line(text);
   if (last === null) return { ...spooled, isRecorded: false, isSpooled: true };
   return { ...spooled, id: last.id, isRecorded: true, isSpooled: false };
+}
+
+/** Asks for 3 seconds: a delivery would wait longer for a database that hangs. */
+async function isThere(db: Database): Promise<boolean> {
+  try {
+    await ping(db);
+    return true;
+  } catch (error) {
+    if (!isDatabaseUnavailable(error)) throw error;
+    return false;
+  }
 }
 
 async function conclude(
