@@ -50,7 +50,7 @@ export const backupRuns = pgTable(
     durationMs: bigint('duration_ms', { mode: 'number' }).default(0),
     errorMessage: text('error_message').default(''),
     heartbeatAt: time('heartbeat_at'),
-    /** Set for the one active run of our workers; null in every other row. */
+    /** `worker` for the one active run of our workers, `spool:<uuid>` for one that was delivered later; else null. */
     exclusiveKey: text('exclusive_key'),
     /** What the worker is at: bytes so far, and the active repositories. Null once the run has ended. */
     progress: jsonb('progress'),

@@ -4,7 +4,11 @@ import { logVariables } from '../lib/config/log.ts';
 import { type Environment, readConfig } from '../lib/config/read.ts';
 import { configuredSecrets } from '../lib/config/secrets.ts';
 import type { Database } from '../lib/database/database.ts';
-import { urlOfOpenDatabase } from '../lib/database/embedded/address.ts';
+import {
+  embeddedUrl,
+  hasEmbeddedDatabase,
+  urlOfOpenDatabase,
+} from '../lib/database/embedded/address.ts';
 import { openDatabase } from '../lib/database/open.ts';
 import { createLog, type Log } from '../lib/log.ts';
 import { createRedactor } from '../lib/security/redaction/redactor.ts';
@@ -45,4 +49,9 @@ async function openConfigured(config: DatabaseConfig, log: Log): Promise<Databas
 /** The URL of the embedded database of a running server; null if none is running. */
 export function urlOfRunningServer({ DATA_DIR }: DatabaseConfig): Promise<string | null> {
   return urlOfOpenDatabase(DATA_DIR);
+}
+
+/** The URL of the embedded database of a server that has run before; null if there was none. */
+export async function urlOfEarlierServer({ DATA_DIR }: DatabaseConfig): Promise<string | null> {
+  return (await hasEmbeddedDatabase(DATA_DIR)) ? embeddedUrl(DATA_DIR) : null;
 }

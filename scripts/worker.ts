@@ -9,7 +9,7 @@ import { listenForInterrupt } from '../lib/worker/interrupt.ts';
 import { createKeychain } from '../lib/worker/logins/keychain.ts';
 import { runWorker } from '../lib/worker/worker.ts';
 import { runCommand } from './command.ts';
-import { urlOfRunningServer } from './database.ts';
+import { urlOfEarlierServer, urlOfRunningServer } from './database.ts';
 import { loadEnvironment } from './environment.ts';
 
 // A run starts thousands of git processes, and V8 delays collecting their garbage while there is memory: it
@@ -50,8 +50,15 @@ await runCommand(async () => {
   });
 });
 
-async function openWorkerDatabase(config: DatabaseConfig, log: Log): Promise<Database> {
-  const url = config.DATABASE_URL ?? (await urlOfRunningServer(config));
+async function openWorkerDatabase(
+  config: DatabaseConfig,
+  log: Log,
+  mayBeAway: boolean,
+): Promise<Database> {
+  const url =
+    config.DATABASE_URL ??
+    (await urlOfRunningServer(config)) ??
+    (mayBeAway ? await urlOfEarlierServer(config) : null);
   if (url !== null) return openDatabase({ url, fetch, log, maxConnections: 2 });
   throw new AppError(
     'SERVICE_UNAVAILABLE',

@@ -64,10 +64,17 @@ export interface OpenDatabaseOptions {
   stayAwake?(until: Promise<void>): void;
 }
 
+class DatabaseUnavailable extends AppError {}
+
 /** The error for a database that does not answer. Its message reveals nothing from the driver. */
 export function databaseUnavailable(cause: unknown): AppError {
-  return new AppError('SERVICE_UNAVAILABLE', 'the database is unavailable', {
+  return new DatabaseUnavailable('SERVICE_UNAVAILABLE', 'the database is unavailable', {
     cause,
     headers: { 'Retry-After': '5' },
   });
+}
+
+/** Whether the database did not answer; other errors of this code need somebody to repair something. */
+export function isDatabaseUnavailable(error: unknown): boolean {
+  return error instanceof DatabaseUnavailable;
 }

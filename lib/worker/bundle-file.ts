@@ -26,7 +26,8 @@ export async function writeFullBundle(
     timeoutMs,
     mayCopy,
   }: {
-    timeoutMs: number;
+    /** Milliseconds that packing may take. */
+    timeoutMs(): Promise<number>;
     /** Whether a pack may be copied as it is, without git reading its objects. */
     mayCopy: boolean;
   },
@@ -38,7 +39,7 @@ export async function writeFullBundle(
     if (pack !== null) await copyPack(mirror, pack, handle);
     else {
       const args = [...packObjects(mirror), '--all'];
-      await git.write(args, handle, { stdin: '', timeoutMs });
+      await git.write(args, handle, { stdin: '', timeoutMs: await timeoutMs() });
     }
   } finally {
     await handle.close();

@@ -3,12 +3,14 @@ import { join } from 'node:path';
 import type { Git, GitOptions } from '../git/git.ts';
 import { makeScratch, removeScratch } from '../processes/scratch.ts';
 import { makeArchiveFolder } from './archive.ts';
-import { adoptRefs, type Mirror, readObjectFormat, removeMirror } from './mirror.ts';
-import { firstProtocol, type Refs, readCloneRefs } from './refs.ts';
+import { adoptRefs, type Mirror, removeMirror } from './mirror.ts';
+import { checkName, firstProtocol, type Refs } from './refs.ts';
 
 /** A mirror that was made by cloning, and the branch of HEAD. */
 export interface Cloned {
   mirror: Mirror;
+  /** By their names at the source, with HEAD. */
+  refs: Refs;
   headBranch: string | null;
 }
 
@@ -37,34 +39,39 @@ export async function cloneSource(
     const shown = options.onProgress ? '--progress' : '--quiet';
     // `--no-local`: even from a folder, use git's protocol, which copies only reachable objects and checks each.
     await git.read([...settings, 'clone', shown, ...flags, '--', location, clone], options);
-    const inClone = (...args: string[]) => git.read([`--git-dir=${clone}`, ...args]);
-    const isEmpty = (await inClone('for-each-ref', '--count=1')) === '';
-    const head = await readHead(git, clone, isEmpty);
-    if (head.refs.size === 0) return null;
-    await inClone('config', '--remove-section', 'remote.origin');
-    const objectFormat = (await readObjectFormat(git, clone)) === 'sha256' ? 'sha256' : 'sha1';
-    await adoptRefs(git, { gitDir: clone, objectFormat }, head.refs);
+    const { refs, headBranch } = await readClone(git, clone);
+    const [anyId] = refs.values();
+    if (anyId === undefined) return null;
+    const objectFormat = anyId.length === 64 ? 'sha256' : 'sha1';
+    await adoptRefs(git, { gitDir: clone, objectFormat }, refs);
     await removeMirror(gitDir);
     await rename(clone, gitDir);
-    return { mirror: { gitDir, objectFormat }, headBranch: head.headBranch };
+    return { mirror: { gitDir, objectFormat }, refs, headBranch };
   } finally {
     await removeScratch(scratch);
   }
 }
 
-async function readHead(
+/** The refs of a clone, with HEAD, and the branch of HEAD. */
+async function readClone(
   git: Git,
   gitDir: string,
-  isEmpty: boolean,
 ): Promise<{ refs: Refs; headBranch: string | null }> {
-  if (isEmpty) {
-    // A detached HEAD may have a commit even so.
-    const head = await git.read([`--git-dir=${gitDir}`, 'rev-parse', '--revs-only', 'HEAD']);
-    const id = head.trim();
-    return { refs: new Map(id === '' ? [] : [['HEAD', id]]), headBranch: null };
+  const refs = new Map<string, string>();
+  let head: string | null = null;
+  const args = [`--git-dir=${gitDir}`, 'for-each-ref', '--format=%(objectname)%(HEAD)%(refname)'];
+  for await (const line of git.stream(args, '\n')) {
+    const [, id = '', mark, name = ''] = /^([0-9a-f]+)([* ])(.+)$/s.exec(line) ?? [];
+    if (name === '') continue;
+    checkName(name);
+    refs.set(name, id);
+    if (mark === '*') head = name;
   }
-  const format = '--format=%(HEAD)%(refname)';
-  const lines = await git.read([`--git-dir=${gitDir}`, 'for-each-ref', format, 'refs/heads/']);
-  const head = lines.split('\n').find((line) => line.startsWith('*'));
-  return { refs: await readCloneRefs(git, gitDir), headBranch: head?.slice(1) ?? null };
+  // A detached HEAD may have a commit that no ref has.
+  const id =
+    head === null
+      ? (await git.read([`--git-dir=${gitDir}`, 'rev-parse', '--revs-only', 'HEAD'])).trim()
+      : (refs.get(head) ?? '');
+  if (id !== '') refs.set('HEAD', id);
+  return { refs, headBranch: head?.startsWith('refs/heads/') ? head : null };
 }

@@ -28,8 +28,11 @@ export interface WorkerOptions {
   fetch: typeof fetch;
   /** Aborts with a RunStopped error as the reason. */
   signal: AbortSignal;
-  /** Opens the database of the configuration. Throws AppError SERVICE_UNAVAILABLE if there is none. */
-  openDatabase(config: DatabaseConfig, log: Log): Promise<Database>;
+  /**
+   * Opens the database of the configuration. Throws AppError SERVICE_UNAVAILABLE if there is none; one that was there
+   * before and does not run now counts only if it `mayBeAway`.
+   */
+  openDatabase(config: DatabaseConfig, log: Log, mayBeAway: boolean): Promise<Database>;
 }
 
 /** The context of a command that uses the database. */
@@ -40,17 +43,18 @@ export interface CommandContext extends WorkerOptions {
   display: Display;
 }
 
-/** Opens the database for a command and closes it afterwards. */
+/** Opens the database for a command, which can do without it if it `mayBeAway`, and closes it afterwards. */
 export async function withDatabase(
   options: WorkerOptions,
   config: DatabaseConfig & z.output<typeof logVariables>,
   run: (context: CommandContext) => Promise<number>,
+  { mayBeAway = false } = {},
 ): Promise<number> {
   const { environment, clock, io } = options;
   const display = createDisplay(io.stderr, io.isTerminal);
   const redactor = createRedactor(configuredSecrets(environment));
   const log = createLog(config.LOG_LEVEL, clock, display.line, redactor);
-  const db = await options.openDatabase(config, log);
+  const db = await options.openDatabase(config, log, mayBeAway);
   try {
     return await run({ ...options, db, log, redactor, display });
   } finally {

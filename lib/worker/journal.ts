@@ -1,17 +1,15 @@
 import pLimit from 'p-limit';
 import type { Clock } from '../clock.ts';
-import type { Database } from '../database/database.ts';
 import { type NewLog, writeLog } from '../records/recording/logs.ts';
-import { type NewResult, recordResult } from '../records/recording/results.ts';
+import type { RunProgress } from '../records/recording/progress.ts';
+import type { NewResult } from '../records/recording/results.ts';
 import { beatRun, type RunCounters } from '../records/recording/runs.ts';
-import { recordUnchanged } from '../records/recording/unchanged.ts';
 import { cleanText } from '../text/clean-text.ts';
 import { retryWhileUnavailable } from './retry.ts';
+import type { RunStore } from './spool/run-store.ts';
 import { RunStopped, stopMessages } from './stop.ts';
 import type { RunEvents } from './watching/run-events.ts';
 
-/** How long a run waits for an unavailable database. */
-const PATIENCE_MS = 60_000;
 /** How long the last line waits, even after Ctrl-C. */
 const LAST_PATIENCE_MS = 2_000;
 
@@ -19,8 +17,8 @@ const LAST_PATIENCE_MS = 2_000;
 export type JournalResult = Omit<NewResult, 'runId' | 'counters' | 'position'>;
 
 /**
- * Records a run in progress: logs (also shown to the user), results and counters. Every write is retried for
- * up to a minute while the database is unavailable.
+ * Records a run in progress: logs (also shown to the user), results and counters. The store takes what the
+ * database does not.
  */
 export interface Journal {
   /** Logs a line about the run or one repository. */
@@ -31,49 +29,53 @@ export interface Journal {
   record(result: JournalResult): Promise<void>;
   /** Logs and counts a repository without changes. Throws RunStopped if the run is no longer ours. */
   skip(repository: string): Promise<void>;
-  /** Renews the run's heartbeat; false if the run is no longer ours. */
-  beat(): Promise<boolean>;
+  /** Renews the run's heartbeat, with what it is at; false if the run is no longer ours. */
+  beat(progress: RunProgress): Promise<boolean>;
   counters(): RunCounters;
-  /** Retries other work on the database, which must be safe to repeat, in the same way. */
-  persist<Value>(work: () => Promise<Value>): Promise<Value>;
+  /** Where all else is recorded. */
+  store: RunStore;
 }
 
 export interface JournalOptions {
-  db: Database;
+  store: RunStore;
   clock: Clock;
   /** Is shown each line. */
   events: Pick<RunEvents, 'logged'>;
-  runId: number;
-  /** Aborts waiting for the database. */
-  signal: AbortSignal;
 }
 
-export function openJournal({ db, clock, events, runId, signal }: JournalOptions): Journal {
+export function openJournal({ store, clock, events }: JournalOptions): Journal {
   const counters: RunCounters = { successful: 0, failed: 0, skipped: 0 };
   let recorded = 0;
   // One after the other: each writes the counters, and a result its position among all results of the run.
   const inTurn = pLimit(1);
-  const persist = <Value>(work: () => Promise<Value>) =>
-    retryWhileUnavailable(work, { clock, forMs: PATIENCE_MS, signal });
-
-  /** Shows a line and returns a function that stores it. */
   const show = (level: NewLog['level'], text: string, repository: string | null = null) => {
-    const message = cleanText(text);
-    events.logged({ level, message, repository });
-    return () => writeLog(db, { runId, level, message, repository });
+    const line = { level, message: cleanText(text), repository };
+    events.logged(line);
+    return line;
   };
 
   return {
-    note: (level, text, repository) => persist(show(level, text, repository)),
-    conclude: (level, text) =>
-      retryWhileUnavailable(show(level, text), { clock, forMs: LAST_PATIENCE_MS }),
+    async note(level, text, repository) {
+      await store.write({ type: 'log', ...show(level, text, repository) });
+    },
+    async conclude(level, text) {
+      const line = show(level, text);
+      const { db, run } = store;
+      if (run === null || store.isSpooling()) {
+        await store.write({ type: 'log', ...line });
+        return;
+      }
+      // What is left of a run whose end is recorded is not worth a spool.
+      const write = () => writeLog(db, { runId: run.id, ...line });
+      await retryWhileUnavailable(write, { clock, forMs: LAST_PATIENCE_MS });
+    },
     record: (result) =>
       inTurn(async () => {
         const isFailed = result.status === 'failed' || result.status === 'too_large';
         const counted = isFailed ? 'failed' : 'successful';
         const next = { ...counters, [counted]: counters[counted] + 1 };
-        const entry = { ...result, runId, counters: next, position: recorded };
-        const isOurs = await persist(() => recordResult(db, entry));
+        const entry = { ...result, counters: next, position: recorded };
+        const isOurs = await store.write({ type: 'result', ...entry });
         Object.assign(counters, next);
         recorded++;
         if (!isOurs) throw new RunStopped(stopMessages.taken);
@@ -83,14 +85,19 @@ export function openJournal({ db, clock, events, runId, signal }: JournalOptions
         const message = 'unchanged, skipped';
         const next = { ...counters, skipped: counters.skipped + 1 };
         events.logged({ level: 'info', message, repository });
-        const entry = { runId, repository, message, counters: next };
-        const isOurs = await persist(() => recordUnchanged(db, entry));
+        const entry = { repository, message, counters: next };
+        const isOurs = await store.write({ type: 'unchanged', ...entry });
         Object.assign(counters, next);
         if (!isOurs) throw new RunStopped(stopMessages.taken);
       }),
     // In turn as well, so that it never writes counters that are older than those of a result.
-    beat: () => inTurn(() => beatRun(db, runId, counters)),
+    beat: (progress) =>
+      inTurn(async () => {
+        const { db, run } = store;
+        if (run === null || store.isSpooling()) return true;
+        return beatRun(db, run.id, counters, progress);
+      }),
     counters: () => ({ ...counters }),
-    persist,
+    store,
   };
 }

@@ -57,7 +57,7 @@ export function removeMirror(gitDir: string): Promise<void> {
 }
 
 /** The object format of a repository; null if there is none in `gitDir`. */
-export async function readObjectFormat(git: Git, gitDir: string): Promise<string | null> {
+async function readObjectFormat(git: Git, gitDir: string): Promise<string | null> {
   if ((await nullIfMissing(stat(join(gitDir, 'HEAD')))) === null) return null;
   try {
     const args = [`--git-dir=${gitDir}`, 'rev-parse', '--show-object-format'];
@@ -175,11 +175,9 @@ export async function fetchSource(
 /** The refs of the source as they were fetched, under their own names. */
 export async function readSourceRefs(git: Git, mirror: Mirror): Promise<Refs> {
   const refs = new Map<string, string>();
-  for (const [name, id] of await listRefs(git, mirror, ['refs/source'])) {
-    refs.set(`refs/${name.slice(SOURCE.length)}`, id);
+  for (const [name, id] of await listRefs(git, mirror, ['refs/source', SOURCE_HEAD])) {
+    refs.set(name === SOURCE_HEAD ? 'HEAD' : `refs/${name.slice(SOURCE.length)}`, id);
   }
-  const [head] = (await listRefs(git, mirror, [SOURCE_HEAD])).values();
-  if (head !== undefined) refs.set('HEAD', head);
   return refs;
 }
 
@@ -218,7 +216,7 @@ export async function packRefs(git: Git, { gitDir }: Mirror): Promise<void> {
 /** Renames the refs of a fresh clone, which has them all in one file, to what they are in a mirror. */
 export async function adoptRefs(git: Git, mirror: Mirror, refs: Refs): Promise<void> {
   const { gitDir } = mirror;
-  await git.read([`--git-dir=${gitDir}`, 'symbolic-ref', 'HEAD', 'refs/heads/none']);
+  await writeFile(join(gitDir, 'HEAD'), 'ref: refs/heads/none\n');
   const targets = [...refs].map(([name, id]) => {
     const target = name === 'HEAD' ? SOURCE_HEAD : `${SOURCE}${name.slice('refs/'.length)}`;
     return { name: Buffer.from(target), line: Buffer.from(`${id} ${target}\n`) };

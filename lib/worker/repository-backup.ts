@@ -23,7 +23,7 @@ export interface RepositoryBackup {
   source: Source;
   /** Calls to a hanging file system end with it, like those of git. */
   signal: AbortSignal;
-  runId: number;
+  runId: number | null;
   /** SHA-256 of the archive in the database; null if there is none. */
   recordedSha256: string | null;
   /** Whether a file of the archive was found to be damaged, which its size and time do not tell. */

@@ -1,4 +1,3 @@
-import type { Database } from '../database/database.ts';
 import {
   claimRequests,
   listPendingRequests,
@@ -16,9 +15,7 @@ const isFor = (source: Source, { target }: RunRequest) =>
   target !== null && source.name.toLowerCase() === target.toLowerCase();
 
 export interface RequestedRun {
-  db: Database;
   journal: Journal;
-  runId: number;
   sources: readonly Source[];
   /** What the run leaves out. */
   leftOut: readonly LeftOut[];
@@ -31,21 +28,24 @@ export interface RequestedRun {
  * fulfilled if it is among the sources; a request for all repositories is fulfilled if the sources come from
  * discovery or include every tracked repository. A request for a repository that discovery does not find and
  * that was never backed up is claimed and fails, since no run could fulfil it. One for a repository that is left
- * out stays pending. Requests never restrict a run.
+ * out stays pending. Requests never restrict a run. While the database is away, none is claimed.
  */
 export async function claimFulfilled(run: RequestedRun): Promise<RunRequest[]> {
-  const { db, journal, runId, sources, leftOut } = run;
+  const { journal, sources, leftOut } = run;
+  const { store } = journal;
   // What a variable leaves out for good is not meant by a request for all.
   const meant = [...sources, ...leftOut.filter((it) => it.isLasting).map(({ source }) => source)];
-  const pending = await journal.persist(() => listPendingRequests(db));
+  const pending = await store.read(listPendingRequests, () => []);
   const coversAll =
     pending.some(({ target }) => target === null) &&
     ((run.isDiscovered && leftOut.every(({ isLasting }) => isLasting)) ||
-      (await journal.persist(() =>
-        areAllTracked(
-          db,
-          meant.map(({ name }) => name),
-        ),
+      (await store.read(
+        (db) =>
+          areAllTracked(
+            db,
+            meant.map(({ name }) => name),
+          ),
+        () => false,
       )));
   const isFulfilled = (request: RunRequest) =>
     request.target === null ? coversAll : sources.some((source) => isFor(source, request));
@@ -56,11 +56,17 @@ export async function claimFulfilled(run: RequestedRun): Promise<RunRequest[]> {
     .flatMap(({ target }) => target ?? []);
   const unknown =
     run.isDiscovered && targets.length > 0
-      ? await journal.persist(() => findUntracked(db, targets))
+      ? await store.read(
+          (db) => findUntracked(db, targets),
+          () => new Set<string>(),
+        )
       : new Set<string>();
   const left = new Set(unfulfilled.filter(({ target }) => target === null || !unknown.has(target)));
   const ids = pending.filter((request) => !left.has(request)).map(({ id }) => id);
-  const claimed = await journal.persist(() => claimRequests(db, runId, ids));
+  const claimed = await store.read(
+    (db, { id }) => claimRequests(db, id, ids),
+    () => [],
+  );
   for (const { id, target, requestedBy, reason } of claimed) {
     const asked = `request ${id} of ${requestedBy || 'unknown'} for ${target ?? 'all repositories'}`;
     const why = reason === '' ? '' : `: ${reason}`;

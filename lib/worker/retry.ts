@@ -5,13 +5,21 @@ const FIRST_PAUSE_MS = 500;
 /** Short enough to continue soon after the database is back. */
 const MAX_PAUSE_MS = 4_000;
 
+export interface RetryOptions {
+  clock: Clock;
+  forMs: number;
+  signal?: AbortSignal;
+  /** Whether somebody else has lost patience already. Default: nobody has. */
+  isOver?(): boolean;
+}
+
 /**
  * Retries `work` while the database is unavailable, with growing pauses, for `forMs` milliseconds; then
  * throws its error. `work` must be safe to repeat. Throws the signal's reason if it aborts.
  */
 export async function retryWhileUnavailable<Value>(
   work: () => Promise<Value>,
-  { clock, forMs, signal }: { clock: Clock; forMs: number; signal?: AbortSignal },
+  { clock, forMs, signal, isOver = () => false }: RetryOptions,
 ): Promise<Value> {
   const end = clock.now() + forMs;
   for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, MAX_PAUSE_MS)) {
@@ -19,7 +27,7 @@ export async function retryWhileUnavailable<Value>(
       return await work();
     } catch (error) {
       const isUnavailable = error instanceof AppError && error.code === 'SERVICE_UNAVAILABLE';
-      if (!isUnavailable || clock.now() + pause > end) throw error;
+      if (!isUnavailable || isOver() || clock.now() + pause > end) throw error;
     }
     await clock.sleep(pause, signal);
   }

@@ -1,29 +1,38 @@
+import { isDatabaseUnavailable } from '../database/database.ts';
 import { AppError } from '../errors.ts';
 import {
   type ActiveRun,
   findActiveRun,
+  finishRun,
   type RunCounters,
-  type RunEnding,
+  type StartedRun,
   startRun,
+  writeProgress,
 } from '../records/recording/runs.ts';
+import { cleanText } from '../text/clean-text.ts';
 import { openJournal } from './journal.ts';
 import { startHeartbeat } from './lease/heartbeat.ts';
-import { takeMachineLease } from './lease/machine-lease.ts';
+import { type MachineLease, takeMachineLease } from './lease/machine-lease.ts';
 import { findFailedRequests } from './requests.ts';
 import { backUp, type RunProgress } from './running/back-up.ts';
 import { endRun } from './running/end-run.ts';
 import type { RunDeps } from './running/run-deps.ts';
 import type { Source } from './source.ts';
+import { type DeliveryRemark, deliverSpools } from './spool/deliver-spools.ts';
+import { openRunStore } from './spool/run-store.ts';
 import { describeStop, RunStopped, stopMessages } from './stop.ts';
 import { countRepositories } from './text.ts';
 import type { FailedRepository } from './watching/failures.ts';
+import { createProgressWriter } from './watching/progress-writer.ts';
+import { tellAll } from './watching/run-events.ts';
 
 /** How a run ended. */
 export type RunReport = { status: 'refused'; active: ActiveRun | null } | EndedRun;
 
 export interface EndedRun {
   status: 'completed' | 'failed';
-  id: number;
+  /** Null if the database was away from the beginning and has not come back. */
+  id: number | null;
   total: number;
   counters: RunCounters;
   empty: number;
@@ -31,53 +40,114 @@ export interface EndedRun {
   /** Why the run failed, how many repositories failed, or that nothing was archived; else empty. */
   errorMessage: string;
   durationMs: number;
+  /** Whether the run waits in a spool for a database that is away. */
+  isSpooled: boolean;
   /** The exit code of a command that performs a single run. */
   exitCode: number;
 }
 
 /**
  * Backs up `given`, or the repositories found by discovery, and records the run. Refused while another run is
- * active. A failed repository does not stop it. Throws only if the run could not be started.
+ * active. A failed repository does not stop it, nor does a database that is away: the run is spooled then, and the
+ * next one delivers it. Throws only if the run could not be started.
  */
 export async function performRun(
   deps: RunDeps,
   given: readonly Source[] | null,
 ): Promise<RunReport> {
-  const { db, staleAfterMs, dataFolder } = deps;
+  const { dataFolder } = deps;
   const lease = await takeMachineLease(dataFolder);
   if ('busy' in lease) {
-    if (lease.busy) return { status: 'refused', active: await findActiveRun(db, staleAfterMs) };
+    if (lease.busy) return { status: 'refused', active: await findActive(deps) };
     throw new AppError('SERVICE_UNAVAILABLE', `DATA_DIR cannot be used: ${lease.reason}`);
   }
   let isEnded = false;
   try {
-    const totalRepos = given?.length ?? 0;
-    const { abandoned } = lease;
-    const started = await startRun(db, { totalRepos, staleAfterMs, abandoned });
-    if ('active' in started) return { status: 'refused', active: started.active };
-    await lease.note(started);
-    const { isRecorded, ...report } = await recordRun(deps, started.id, given);
-    isEnded = isRecorded;
+    const { remarks, started } = await start(deps, given, lease.abandoned);
+    if (started !== null && 'active' in started) {
+      for (const { text } of remarks) deps.display.line(text);
+      return { status: 'refused', active: started.active };
+    }
+    // Without a row of its own, what is noted is still the run that was killed before.
+    if (started !== null) await noteOrEnd(deps, lease, started);
+    const { isRecorded, ...report } = await recordRun(deps, started, given, remarks);
+    isEnded = started !== null && isRecorded;
     return report;
   } finally {
     lease.release(isEnded);
   }
 }
 
+/** A run that cannot be noted would stay open until it counts as abandoned. */
+async function noteOrEnd({ db }: RunDeps, lease: MachineLease, started: StartedRun): Promise<void> {
+  try {
+    await lease.note(started);
+  } catch (error) {
+    const reason = `DATA_DIR cannot be written: ${(error as Error).message}`;
+    const counters = { successful: 0, failed: 0, skipped: 0 };
+    const ending = { id: started.id, counters, failedRequests: [] };
+    await finishRun(db, { ...ending, status: 'failed', errorMessage: cleanText(reason) });
+    throw new AppError('SERVICE_UNAVAILABLE', reason, { cause: error });
+  }
+}
+
+async function findActive({ db, staleAfterMs }: RunDeps): Promise<ActiveRun | null> {
+  try {
+    return await findActiveRun(db, staleAfterMs);
+  } catch (error) {
+    if (!isDatabaseUnavailable(error)) throw error;
+    return null;
+  }
+}
+
+/** Delivers earlier runs and starts one. Null if the database is away, so that it has no row. */
+async function start(
+  deps: RunDeps,
+  given: readonly Source[] | null,
+  abandoned: StartedRun | null,
+): Promise<{
+  remarks: DeliveryRemark[];
+  started: Awaited<ReturnType<typeof startRun>> | null;
+}> {
+  const { db, staleAfterMs, dataFolder } = deps;
+  const { isAway, remarks } = await deliverSpools(deps, dataFolder);
+  if (isAway) return { remarks, started: null };
+  try {
+    const totalRepos = given?.length ?? 0;
+    return { remarks, started: await startRun(db, { totalRepos, staleAfterMs, abandoned }) };
+  } catch (error) {
+    if (!isDatabaseUnavailable(error)) throw error;
+    return { remarks, started: null };
+  }
+}
+
 async function recordRun(
   deps: RunDeps,
-  id: number,
+  run: StartedRun | null,
   given: readonly Source[] | null,
+  remarks: readonly DeliveryRemark[],
 ): Promise<EndedRun & { isRecorded: boolean }> {
-  const { clock } = deps;
+  const { clock, db, log } = deps;
   const began = clock.now();
   const lost = new AbortController();
   const signal = AbortSignal.any([deps.signal, lost.signal]);
-  const journal = openJournal({ ...deps, runId: id, signal });
+  const activity = createProgressWriter({
+    clock,
+    write: async (at) => {
+      if (run !== null) await writeProgress(db, run.id, at);
+    },
+    // The heartbeat notices a database that stays away.
+    onError: (error) => log.debug('the progress of a run could not be stored', { error }),
+  });
+  const events = tellAll([deps.events, activity]);
+  const store = await openRunStore({ ...deps, events, run, signal });
+  const journal = openJournal({ store, clock, events });
   const heartbeat = startHeartbeat({
     clock,
-    beat: journal.beat,
-    onLost: (reason, cause) => lost.abort(new RunStopped(stopMessages[reason], { cause })),
+    beat: () => journal.beat(activity.current()),
+    onTaken: () => lost.abort(new RunStopped(stopMessages.taken)),
+    // Another worker may take the run over soon.
+    onUnreachable: () => store.spool().catch((error) => lost.abort(error)),
   });
   const progress: RunProgress = {
     ...{ requests: [], sources: given ?? [], failed: new Set(), failures: [] },
@@ -86,28 +156,28 @@ async function recordRun(
   let stop: { message: string; exitCode: number } | null = null;
   try {
     const stop = (error: unknown) => lost.abort(error);
-    await backUp({ ...deps, journal, signal, stop }, id, given, progress);
+    for (const { level, text } of remarks) await journal.note(level, text);
+    await backUp({ ...deps, events, journal, signal, stop }, given, progress);
   } catch (error) {
     const message = describeStop(error, signal, deps.log);
     stop = { message, exitCode: error instanceof RunStopped ? error.exitCode : 1 };
   } finally {
     await heartbeat.stop();
-    deps.events.closed();
+    events.closed();
   }
   const counters = journal.counters();
   const outcome = describeOutcome(counters, progress.empty);
-  const ending: RunEnding = {
-    id,
+  const failedRequests = findFailedRequests(progress.requests, progress.sources, progress.failed);
+  const ended = await endRun(deps, journal, {
     status: stop === null ? 'completed' : 'failed',
     errorMessage: stop?.message ?? outcome.errorMessage,
     counters,
-    failedRequests: findFailedRequests(progress.requests, progress.sources, progress.failed),
-  };
-  const lastLine = stop?.message ?? outcome.lastLine;
-  const ended = await endRun(deps, journal, { ...ending, lastLine });
+    failedRequests,
+    requests: progress.requests.map(({ id }) => id),
+    lastLine: stop?.message ?? outcome.lastLine,
+  });
   const isGood = ended.status === 'completed' && counters.failed === 0;
   return {
-    id,
     total: progress.sources.length,
     counters,
     empty: progress.empty,

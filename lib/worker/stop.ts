@@ -1,4 +1,3 @@
-import { AppError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import { cleanText } from '../text/clean-text.ts';
 
@@ -19,16 +18,12 @@ export class RunStopped extends Error {
 
 export const stopMessages = {
   taken: 'another process ended this run',
-  unreachable: 'the database was lost during the run',
 } as const;
 
 /** The error_message of a stopped run. An unexpected error is logged with its stack. */
 export function describeStop(error: unknown, signal: AbortSignal, log: Log): string {
   const cause = signal.aborted ? signal.reason : error;
   if (cause instanceof RunStopped) return cause.message;
-  if (cause instanceof AppError && cause.code === 'SERVICE_UNAVAILABLE') {
-    return stopMessages.unreachable;
-  }
   log.error('a run failed unexpectedly', { error: cause });
   return cleanText(
     `the run failed unexpectedly: ${cause instanceof Error ? cause.message : cause}`,

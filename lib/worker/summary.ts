@@ -2,6 +2,9 @@ import type { RunReport } from './run.ts';
 import { countRepositories } from './text.ts';
 import { describeFailures } from './watching/failures.ts';
 
+const SPOOLED =
+  'The database is away: this run is spooled in DATA_DIR, and the next run that reaches the database delivers it.';
+
 /** One line about a run, for stdout, and what failed in it. */
 export function describeReport(report: RunReport): string {
   if (report.status === 'refused') {
@@ -10,7 +13,8 @@ export function describeReport(report: RunReport): string {
       ? 'No run: another worker is starting, ending, or uses the same DATA_DIR.'
       : `No run: run ${active.id} is active since ${active.startedAt}.`;
   }
-  const { id, status, total, counters, empty, errorMessage, durationMs, failures } = report;
+  const { id, status, total, isSpooled, counters, empty, errorMessage, durationMs, failures } =
+    report;
   const parts = [
     `${counters.successful - empty} backed up`,
     `${counters.skipped} unchanged`,
@@ -18,7 +22,8 @@ export function describeReport(report: RunReport): string {
     `${counters.failed} failed`,
   ];
   const why = status === 'failed' ? ` (${errorMessage})` : '';
+  const title = id === null ? 'Run' : `Run ${id}`;
   const seconds = (durationMs / 1_000).toFixed(1);
-  const line = `Run ${id} ${status}${why}: ${countRepositories(total)}, ${parts.join(', ')}, in ${seconds} s.`;
-  return [line, ...describeFailures(failures)].join('\n');
+  const line = `${title} ${status}${why}: ${countRepositories(total)}, ${parts.join(', ')}, in ${seconds} s.`;
+  return [line, ...describeFailures(failures), ...(isSpooled ? [SPOOLED] : [])].join('\n');
 }

@@ -147,11 +147,10 @@ async function cloneFirst(
   );
   if (result === null) return null;
   if (defect !== null) await onRemark('warn', describeDefect(defect));
-  const refs = await readSourceRefs(git, result.mirror);
   const { versions } = await readRecordedVersions(archiveFolder, key, before);
   const lost = versions.length === 0 ? null : describeLost(versions.length);
   const none = { ...before, record: null };
-  return { ...result, before: none, archived: noRefs, refs, isUsable: true, lost };
+  return { ...result, before: none, archived: noRefs, isUsable: true, lost };
 }
 
 const describeDefect = (defect: string) => `archived with a defect that the source has: ${defect}`;
@@ -263,7 +262,8 @@ async function writeFetched(
   if (previous !== undefined) {
     for (const [name, id] of keepLost(previous.version, overwritten.lost)) kept.set(name, id);
   }
-  await setKeptRefs(git, mirror, kept);
+  // A mirror that was just cloned has none.
+  if (kept.size > 0 || before.files.length > 0) await setKeptRefs(git, mirror, kept);
   const headBranch = before.record?.head_branch ?? null;
   const had = { refs: archived.refs, headBranch };
   const warning = await warnOfRefs(git, mirror, had, refs);

@@ -8,7 +8,12 @@ import { mirrorPath, versionVariables } from '../config/versions.ts';
 import { workerVariables } from '../config/worker.ts';
 import { AppError } from '../errors.ts';
 import { checkGit } from '../git/git-version.ts';
-import { contextVariables, type WorkerOptions, withDatabase } from './command-context.ts';
+import {
+  type CommandContext,
+  contextVariables,
+  type WorkerOptions,
+  withDatabase,
+} from './command-context.ts';
 import { parseWorkerCommand, type RunCommand } from './command-line.ts';
 import { readTarget } from './destination/target.ts';
 import type { Display, OutputStream } from './display.ts';
@@ -76,7 +81,7 @@ async function runBackups(options: WorkerOptions, command: RunCommand): Promise<
   const config = readConfig(runVariables, environment);
   const target = readTarget(config.BACKUP_REPO_PATH, options.folder);
   await checkGit(environment, options.signal);
-  return withDatabase(options, config, async (context) => {
+  const withContext = async (context: CommandContext) => {
     const folder = configFolder(config, environment);
     const store = openLoginStore({ folder, keychain, notify: context.display.line });
     const deps = {
@@ -99,7 +104,8 @@ async function runBackups(options: WorkerOptions, command: RunCommand): Promise<
     }
     const once = () => runOnce(deps, command, io.stdout);
     return everyMs === null ? once() : runRepeatedly(deps, once, everyMs);
-  });
+  };
+  return withDatabase(options, config, withContext, { mayBeAway: !command.isDryRun });
 }
 
 async function runOnce(

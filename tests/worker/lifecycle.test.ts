@@ -102,18 +102,18 @@ describe('a database that goes away while a run is in progress', () => {
     };
   }
 
-  it('ends the run with exit code 1 and whole archives', async () => {
+  it('does not end the run, which the next one delivers', async () => {
     const held = team.server.holdFetch();
     const run = team.backUp({ clock: impatient() });
     await held.came;
     await team.database.close();
     held.release();
     const { code, stdout, stderr } = await run;
-    expect({ code, stdout }).toEqual({
-      code: 1,
-      stdout: expect.stringContaining('failed (the database was lost during the run)'),
+    expect({ code, stdout, stderr }).toEqual({
+      code: 0,
+      stdout: expect.stringMatching(/^Run 1 completed: .* 1 backed up[\s\S]*this run is spooled/),
+      stderr: expect.stringContaining('warn: the database is away: this run is spooled'),
     });
-    expect(stderr).toContain('its end could not be stored');
     expect((await readdir(team.archives)).sort()).toEqual([
       'team__app.bundle',
       'team__app.bundle.json',
@@ -122,9 +122,17 @@ describe('a database that goes away while a run is in progress', () => {
     expect(await listRefs(join(team.archives, 'team__app.bundle'))).toEqual(
       await listRefs(team.app.path),
     );
-    // Nothing was recorded, so the next run writes the archive again and records it.
+    // Also in a database that never heard of the run.
     team.database = await createPostgres();
-    expect((await team.backUp()).stdout).toContain('1 backed up');
+    const next = await team.backUp();
+    expect(next.stdout).toContain('0 backed up, 1 unchanged');
+    expect(next.stderr).toContain('delivered run 1 with 1 result');
+    const runs = 'SELECT id, status, total_repos, successful, skipped FROM backup_runs ORDER BY id';
+    const counts = { status: 'completed', total_repos: 1 };
+    expect(await rowsOf(team.database.db, runs)).toEqual([
+      { id: 1, ...counts, successful: 1, skipped: 0 },
+      { id: 2, ...counts, successful: 0, skipped: 1 },
+    ]);
   });
 
   it.each(['record_result', 'finish_run', 'claim_requests', 'write_snapshot'])(
@@ -203,9 +211,9 @@ describe('--every', () => {
   it('runs again after the pause, and ends with exit code 0 between runs', async () => {
     const clock = createTestClock();
     const interrupt = new AbortController();
-    const args = ['run', '--source', team.app.path, '--every', '5'];
+    const args = ['run', '--source', team.app.path, '--every', '7'];
     const pauses: number[] = [];
-    const everyMs = 5 * 60_000;
+    const everyMs = 7 * 60_000;
     const pausing: Clock = {
       now: clock.now,
       sleep(ms, signal) {

@@ -115,4 +115,11 @@ it('writes to the embedded database of a running server, which shows it at once'
   });
   server.child.kill('SIGTERM');
   await server.finished;
-});
+  // The database is away now: it was there before.
+  expect(await runScript('worker', { args, env, cwd: folder })).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('this run is spooled in DATA_DIR'),
+  });
+  const dryRun = await runScript('worker', { args: [...args, '--dry-run'], env, cwd: folder });
+  expect(dryRun.stderr).toMatch(/^there is no database/);
+}, 120_000);

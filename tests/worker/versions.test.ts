@@ -471,3 +471,20 @@ it('rebuilds a mirror whose refs cannot be read', async () => {
   expect((await backUp()).code).toBe(0);
   expect(await restore(2)).toEqual(await refsOf(app.path));
 });
+
+it('records a version that a killed worker made and did not record', async () => {
+  await backUp();
+  await app.commit({ 'b.txt': 'three' }, 'three');
+  await backUp();
+  const rows = () =>
+    rowsOf<{ version: number }>(
+      database.db,
+      "SELECT version FROM archive_versions WHERE repo_full_name = 'local/app' ORDER BY version",
+    );
+  expect(await rows()).toEqual([{ version: 1 }, { version: 2 }]);
+  await database.db.query({
+    text: "DELETE FROM archive_versions WHERE repo_full_name = 'local/app' AND version = 2",
+  });
+  expect((await backUp()).stdout).toContain('1 unchanged');
+  expect(await rows()).toEqual([{ version: 1 }, { version: 2 }]);
+});

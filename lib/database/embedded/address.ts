@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
-import { resolve } from 'node:path';
+import { stat } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 import { ConfigError } from '../../config/read.ts';
+import { nullIfMissing } from '../../files.ts';
 import {
   connectToServer,
   fitsSocketPath,
@@ -39,6 +41,12 @@ export function urlOfOpenDatabase(dataDir: string): Promise<string | null> {
     };
     socket.once('connect', () => say(embeddedUrl(dataDir))).once('error', () => say(null));
   });
+}
+
+/** Whether a data directory has an embedded database that can be opened. */
+export async function hasEmbeddedDatabase(dataDir: string): Promise<boolean> {
+  if (socketPath(dataDir) === null) return false;
+  return (await nullIfMissing(stat(join(dataDir, 'postgres', 'PG_VERSION')))) !== null;
 }
 
 /** The socket path for a data directory. Throws ConfigError when it is too long. */

@@ -7,6 +7,8 @@ export interface RepoState {
   archiveSha256: string | null;
   /** Another repository whose archive has this file name: `a__b/c` conflicts with `a/b__c`. */
   otherOwner: string | null;
+  /** The number of the newest recorded version; null if there is none, undefined if nobody knows. */
+  newestVersion?: number | null;
 }
 
 const selectState: Statement = {
@@ -15,7 +17,9 @@ const selectState: Statement = {
     (SELECT archive_sha256 FROM worker_repo_state
      WHERE repo_full_name = $1 AND archive_key = $2 AND last_commit_hash IS NOT NULL) AS "archiveSha256",
     (SELECT repo_full_name FROM worker_repo_state
-     WHERE archive_key = $2 AND lower(repo_full_name) <> lower($1) LIMIT 1) AS "otherOwner"`,
+     WHERE archive_key = $2 AND lower(repo_full_name) <> lower($1) LIMIT 1) AS "otherOwner",
+    (SELECT version FROM archive_versions
+     WHERE repo_full_name = $1 ORDER BY version DESC LIMIT 1) AS "newestVersion"`,
 };
 
 /** Reads the recorded state of a repository's archive. */
@@ -25,7 +29,11 @@ export async function readRepoState(
   archiveKey: string,
 ): Promise<RepoState> {
   const [row] = await db.query<RepoState>(selectState, [repository, archiveKey]);
-  return { archiveSha256: row?.archiveSha256 || null, otherOwner: row?.otherOwner ?? null };
+  return {
+    archiveSha256: row?.archiveSha256 || null,
+    otherOwner: row?.otherOwner ?? null,
+    newestVersion: row?.newestVersion ?? null,
+  };
 }
 
 // Clears last_commit_hash until a result follows: if the run is interrupted, the repository is backed up again.

@@ -137,6 +137,22 @@ export async function beatRun(
   return (await db.query(beat, [id, successful, failed, skipped, at])).length > 0;
 }
 
+// Neither a heartbeat nor a change of the counters: it may arrive late.
+const progressing: Statement = {
+  name: 'progress_of_run',
+  text: `UPDATE backup_runs SET progress = $2::jsonb
+    WHERE id = $1::int AND status = 'running' AND exclusive_key = 'worker'`,
+};
+
+/** Stores what a run is at, if it is still ours. */
+export async function writeProgress(
+  db: Database,
+  id: number,
+  progress: RunProgress,
+): Promise<void> {
+  await db.query(progressing, [id, formatProgress(progress)]);
+}
+
 const total: Statement = {
   name: 'total_of_run',
   text: `UPDATE backup_runs SET total_repos = $2::int

@@ -44,16 +44,18 @@ const names = Object.keys(columns) as (keyof NewSnapshot)[];
 
 const insertSnapshot: Statement = {
   name: 'write_snapshot',
-  text: `INSERT INTO analytics_snapshots (run_id, ${names.join(', ')})
-    SELECT $1::int, ${names.map((name, index) => `$${index + 2}::${columns[name]}`).join(', ')}
+  text: `INSERT INTO analytics_snapshots (run_id, captured_at, ${names.join(', ')})
+    SELECT $1::int, coalesce($2::timestamptz, now()),
+      ${names.map((name, index) => `$${index + 3}::${columns[name]}`).join(', ')}
     WHERE NOT EXISTS (SELECT FROM analytics_snapshots WHERE run_id = $1::int)`,
 };
 
-/** Stores the snapshot of a run. Idempotent. */
+/** Stores the snapshot of a run, as of `at` (ISO 8601) or now. Idempotent. */
 export async function writeSnapshot(
   db: Database,
   runId: number,
   snapshot: NewSnapshot,
+  at: string | null = null,
 ): Promise<void> {
-  await db.query(insertSnapshot, [runId, ...names.map((name) => snapshot[name])]);
+  await db.query(insertSnapshot, [runId, at, ...names.map((name) => snapshot[name])]);
 }

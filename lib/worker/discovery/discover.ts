@@ -1,7 +1,7 @@
 import { RequestError } from '@octokit/request-error';
 import { ZodError } from 'zod';
-import type { Database } from '../../database/database.ts';
 import { AppError } from '../../errors.ts';
+import type { TrackedRepository } from '../../records/recording/repo-state.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import { canonicalAddress } from '../assign-archives.ts';
 import { createGitHostClient, type GitHostClient } from '../git-host/client.ts';
@@ -17,7 +17,8 @@ import { DISABLED, describeAccess, lookUpRepository } from './look-up.ts';
 import { findMissing } from './missing.ts';
 
 export interface DiscoveryOptions {
-  db: Database;
+  /** Reads the repositories that have an archive; none if nobody knows. */
+  tracked(): Promise<TrackedRepository[]>;
   access: HostAccess;
   archiveFolder: string;
   /** Full name, in lower case, of the repository that archives are pushed to; null if it is not on this host. */
@@ -49,7 +50,7 @@ export async function discoverSources(options: DiscoveryOptions): Promise<Source
 }
 
 async function discover(options: DiscoveryOptions, tokens: TokenSource): Promise<Source[]> {
-  const { access, db, archiveFolder, destination, note } = options;
+  const { access, tracked, archiveFolder, destination, note } = options;
   const { connection, config, notify } = access;
   const clients = new Map<SourceUse, GitHostClient>();
   const clientFor = (use: SourceUse) => {
@@ -78,7 +79,7 @@ async function discover(options: DiscoveryOptions, tokens: TokenSource): Promise
     found.set(key, source);
   }
   const missing = await findMissing({
-    db,
+    tracked: await tracked(),
     archiveFolder,
     hostUrl: connection.hostUrl,
     listed: new Set([...found.keys(), ...(destination === null ? [] : [destination])]),

@@ -1,5 +1,4 @@
-import type { Database } from '../../database/database.ts';
-import { listTracked } from '../../records/recording/repo-state.ts';
+import type { TrackedRepository } from '../../records/recording/repo-state.ts';
 import { archiveKey, readArchiveRecord } from '../archive.ts';
 import { canonicalAddress } from '../assign-archives.ts';
 import { describeAccess, type LookUp } from './look-up.ts';
@@ -14,7 +13,8 @@ export interface MissingRepository {
 }
 
 export interface MissingOptions {
-  db: Database;
+  /** The repositories that have an archive. */
+  tracked: readonly TrackedRepository[];
   archiveFolder: string;
   hostUrl: string;
   /** Full names that were listed, in lower case. */
@@ -30,9 +30,9 @@ export interface MissingOptions {
  * Their archives are kept; moving an archive away makes the worker forget the repository.
  */
 export async function findMissing(options: MissingOptions): Promise<MissingRepository[]> {
-  const { db, archiveFolder, hostUrl, listed, addresses, lookUp } = options;
+  const { tracked, archiveFolder, hostUrl, listed, addresses, lookUp } = options;
   const missing: MissingRepository[] = [];
-  for (const { repository, archiveKey: key } of await listTracked(db)) {
+  for (const { repository, archiveKey: key } of tracked) {
     if (listed.has(repository.toLowerCase()) || key !== archiveKey(repository)) continue;
     const record = await readArchiveRecord(archiveFolder, key);
     if (record?.host !== hostUrl) continue;

@@ -33,7 +33,7 @@ const MAX_RETRY_AFTER_SECONDS = 15 * 60;
 const kinds: readonly [FaultKind, RegExp][] = [
   [
     'disk',
-    /no space left on device|not enough (?:disk )?space|disk quota exceeded|\b(?:ENOSPC|EDQUOT)\b/i,
+    /no space left on device|out of diskspace|not enough (?:disk )?space|disk quota exceeded|\b(?:ENOSPC|EDQUOT)\b/i,
   ],
   [
     'rate limit',

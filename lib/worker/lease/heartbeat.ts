@@ -8,12 +8,14 @@ export interface HeartbeatOptions {
   clock: Clock;
   /** Renews the heartbeat; false if the run is no longer ours. */
   beat(): Promise<boolean>;
-  /** Called once, if the run was taken over or the database was unreachable for too long. */
-  onLost(reason: 'taken' | 'unreachable', cause?: unknown): void;
+  /** Called once if the run was taken over. */
+  onTaken(): void;
+  /** Called once if the database was unreachable for so long that the run may be taken over; it beats no more. */
+  onUnreachable(): void;
 }
 
 /** Renews the heartbeat every 30 seconds until it is stopped; `stop` waits for a pending one. */
-export function startHeartbeat({ clock, beat, onLost }: HeartbeatOptions): {
+export function startHeartbeat({ clock, beat, onTaken, onUnreachable }: HeartbeatOptions): {
   stop(): Promise<void>;
 } {
   const stopping = new AbortController();
@@ -21,10 +23,10 @@ export function startHeartbeat({ clock, beat, onLost }: HeartbeatOptions): {
     let lastSign = clock.now();
     while (await pause(clock, stopping.signal)) {
       try {
-        if (!(await beat())) return onLost('taken');
+        if (!(await beat())) return onTaken();
         lastSign = clock.now();
-      } catch (error) {
-        if (clock.now() - lastSign >= GIVE_UP_AFTER_MS) return onLost('unreachable', error);
+      } catch {
+        if (clock.now() - lastSign >= GIVE_UP_AFTER_MS) return onUnreachable();
       }
     }
   })();

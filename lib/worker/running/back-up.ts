@@ -2,7 +2,6 @@ import { orAborted } from '../../async.ts';
 import { sweepScratch } from '../../processes/scratch.ts';
 import { listTracked } from '../../records/recording/repo-state.ts';
 import type { RunRequest } from '../../records/recording/requests.ts';
-import { writeTotal } from '../../records/recording/runs.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import { archiveKey, makeArchiveFolder } from '../archive.ts';
 import { assignArchives } from '../assign-archives.ts';
@@ -18,7 +17,7 @@ import { isFailure, type Outcome } from '../schedule/outcome.ts';
 import { type Selected, selectSources } from '../selection/select.ts';
 import type { Source } from '../source.ts';
 import { RunStopped } from '../stop.ts';
-import { countRepositories } from '../text.ts';
+import { countRepositories, nameRun } from '../text.ts';
 import type { FailedRepository } from '../watching/failures.ts';
 import type { RunDeps } from './run-deps.ts';
 import { storeSnapshot } from './store-snapshot.ts';
@@ -38,14 +37,14 @@ export type RunContext = RunDeps & { journal: Journal; stop(error: unknown): voi
 /** Finds the sources, backs them up and measures what there is then. Throws what stops the run. */
 export async function backUp(
   deps: RunContext,
-  id: number,
   given: readonly Source[] | null,
   progress: RunProgress,
 ): Promise<void> {
-  const { db, journal, clock, signal } = deps;
+  const { journal, clock, signal } = deps;
+  const { store } = journal;
   const isDiscovered = given === null;
   const what = isDiscovered ? 'discovering repositories' : countRepositories(given.length);
-  await journal.note('info', `run ${id} started: ${what}`);
+  await journal.note('info', `${nameRun(store.run)} started: ${what}`);
   await prepareFolders(deps);
   const access = openHostAccess(
     deps.gitHost,
@@ -55,8 +54,8 @@ export async function backUp(
   const found = await assign(deps, given ?? (await discover(deps, access)));
   const { selected: sources, leftOut } = await select(deps, found);
   progress.sources = sources;
-  await journal.persist(() => writeTotal(db, id, sources.length));
-  const requested = { db, journal, runId: id, sources, leftOut, isDiscovered };
+  await store.write({ type: 'total', totalRepos: sources.length });
+  const requested = { journal, sources, leftOut, isDiscovered };
   progress.requests = await claimFulfilled(requested);
   const damaged = await recheck(deps, sources);
   const { target } = deps;
@@ -70,9 +69,10 @@ export async function backUp(
       }
       if (outcome.status === 'empty') progress.empty++;
     };
-    await backUpSources({ ...deps, runId: id, damaged, destination, onEnded }, sources);
+    const runId = store.run?.id ?? null;
+    await backUpSources({ ...deps, runId, damaged, destination, onEnded }, sources);
     // Archives of what is left out are still there.
-    await storeSnapshot(deps, id, found, destination);
+    await storeSnapshot(deps, found, destination);
   } finally {
     await destination?.close();
   }
@@ -83,7 +83,7 @@ export async function backUp(
  * again if they belong to a source, and records a failure for the others.
  */
 async function recheck(deps: RunContext, sources: readonly Source[]): Promise<Set<string>> {
-  const { db, journal, recheckBudgetMs: budgetMs } = deps;
+  const { journal, recheckBudgetMs: budgetMs } = deps;
   const { checked, damaged } = await recheckArchives({ ...deps, budgetMs });
   if (checked > 0) {
     const archives = checked === 1 ? '1 archive' : `${checked} archives`;
@@ -91,7 +91,7 @@ async function recheck(deps: RunContext, sources: readonly Source[]): Promise<Se
   }
   if (damaged.size === 0) return new Set();
   const names = new Map(sources.map(({ name }) => [archiveKey(name), name]));
-  const tracked = await journal.persist(() => listTracked(db));
+  const tracked = await journal.store.read(listTracked, () => []);
   const owners = new Map(tracked.map((one) => [one.archiveKey, one.repository]));
   for (const [key, fault] of damaged) {
     const repository = names.get(key) ?? owners.get(key);
@@ -118,12 +118,13 @@ async function assign(
 }
 
 async function discover(
-  { db, journal, archiveFolder, target }: RunContext,
+  { journal, archiveFolder, target }: RunContext,
   access: HostAccess,
 ): Promise<Source[]> {
-  const { note } = journal;
+  const { note, store } = journal;
+  const tracked = () => store.read(listTracked, () => []);
   const destination = target === null ? null : repositoryOn(target, access.connection.hostUrl);
-  const sources = await discoverSources({ db, access, archiveFolder, destination, note });
+  const sources = await discoverSources({ tracked, access, archiveFolder, destination, note });
   await note('info', `discovery found ${countRepositories(sources.length)}`);
   return sources;
 }

@@ -1,11 +1,14 @@
 import type { Clock } from '../../clock.ts';
-import type { Database } from '../../database/database.ts';
+import { type Database, isDatabaseUnavailable } from '../../database/database.ts';
 import type { Log } from '../../log.ts';
+import { ping } from '../../records/ping.ts';
 import { finishRun, type RunEnding } from '../../records/recording/runs.ts';
 import type { Display } from '../display.ts';
 import type { Journal } from '../journal.ts';
 import { retryWhileUnavailable } from '../retry.ts';
+import { deliverSpools } from '../spool/deliver-spools.ts';
 import { stopMessages } from '../stop.ts';
+import { nameRun } from '../text.ts';
 
 /** How long the end of a run waits for the database, even after Ctrl-C. */
 const LAST_PATIENCE_MS = 5_000;
@@ -15,43 +18,118 @@ export interface EndContext {
   clock: Clock;
   display: Display;
   log: Log;
+  dataFolder: string;
+  /** Has aborted after Ctrl-C. */
+  signal: AbortSignal;
 }
 
-/** How a run ended, and whether its end is recorded. */
-export type RecordedEnd = Pick<RunEnding, 'status' | 'errorMessage'> & { isRecorded: boolean };
+/** How a run ended, as far as it knows. */
+export interface Ending extends Omit<RunEnding, 'id'> {
+  /** Ids of the claimed requests. */
+  requests: readonly number[];
+  lastLine: string;
+}
+
+/** How a run ended, and where its end is recorded: in the database, in a spool, or nowhere. */
+export interface RecordedEnd extends Pick<RunEnding, 'status' | 'errorMessage'> {
+  /** Null if the run has no row. */
+  id: number | null;
+  isRecorded: boolean;
+  isSpooled: boolean;
+}
 
 /** Records the end of a run. If that fails, the run has failed. */
 export async function endRun(
-  { db, clock, display, log }: EndContext,
+  context: EndContext,
   journal: Journal,
-  { lastLine, ...ending }: RunEnding & { lastLine: string },
+  ending: Ending,
 ): Promise<RecordedEnd> {
-  const { id, status, errorMessage } = ending;
+  const { run, isSpooling } = journal.store;
+  try {
+    const recorded =
+      run === null || isSpooling() ? null : await endInDatabase(context, journal, run.id, ending);
+    return recorded ?? (await endInSpool(context, journal, ending));
+  } catch (error) {
+    const { log, display } = context;
+    log.error('the end of a run could not be stored', { run_id: run?.id ?? null, error });
+    display.line(`the end of ${nameRun(run)} could not be stored: it will count as stale`);
+    const unstored = error instanceof Error ? error.message : String(error);
+    return {
+      ...{ id: run?.id ?? null, status: 'failed', isRecorded: false, isSpooled: false },
+      errorMessage: ending.errorMessage || unstored,
+    };
+  }
+}
+
+/** Null if the database is away. */
+async function endInDatabase(
+  { db, clock, log }: EndContext,
+  journal: Journal,
+  id: number,
+  { lastLine, requests: _, ...ending }: Ending,
+): Promise<RecordedEnd | null> {
   let ended: boolean;
   try {
     // Without the run's signal, which may have aborted.
-    ended = await retryWhileUnavailable(() => finishRun(db, ending), {
+    ended = await retryWhileUnavailable(() => finishRun(db, { id, ...ending }), {
       clock,
       forMs: LAST_PATIENCE_MS,
     });
   } catch (error) {
-    log.error('the end of a run could not be stored', { run_id: id, error });
-    display.line(`run ${id} stays open until it counts as stale: its end could not be stored`);
-    return {
-      status: 'failed',
-      errorMessage: errorMessage || stopMessages.unreachable,
-      isRecorded: false,
-    };
+    if (!isDatabaseUnavailable(error)) throw error;
+    return null;
   }
-  const end: RecordedEnd = ended
-    ? { status, errorMessage, isRecorded: true }
-    : { status: 'failed', errorMessage: stopMessages.taken, isRecorded: true };
+  const { status, errorMessage } = ended
+    ? ending
+    : ({ status: 'failed', errorMessage: stopMessages.taken } as const);
+  await conclude(journal, log, status, ended ? lastLine : errorMessage);
+  return { id, status, errorMessage, isRecorded: true, isSpooled: false };
+}
+
+/** Ends the spool, and delivers it if the database is back. */
+async function endInSpool(
+  { db, log, display, dataFolder, signal }: EndContext,
+  journal: Journal,
+  { lastLine, requests, failedRequests, ...ending }: Ending,
+): Promise<RecordedEnd> {
+  const { store } = journal;
+  const { status, errorMessage } = ending;
+  await conclude(journal, log, status, lastLine);
+  const failed = new Set(failedRequests);
+  const metRequests = requests.filter((id) => !failed.has(id));
+  await store.end({ type: 'end', ...ending, metRequests });
+  const spooled = { status, errorMessage, id: store.run?.id ?? null };
+  // Whoever pressed Ctrl-C does not wait for a database that may be away.
+  if (signal.aborted || !(await isThere(db)))
+    return { ...spooled, isRecorded: false, isSpooled: true };
+  const { remarks, last } = await deliverSpools({ db, log }, dataFolder);
+  for (const { text } of remarks) display.line(text);
+  if (last === null) return { ...spooled, isRecorded: false, isSpooled: true };
+  return { ...spooled, id: last.id, isRecorded: true, isSpooled: false };
+}
+
+/** Asks for 3 seconds: a delivery would wait longer for a database that hangs. */
+async function isThere(db: Database): Promise<boolean> {
   try {
-    const level = end.status === 'failed' ? 'error' : 'info';
-    const why = ended ? lastLine : end.errorMessage;
-    await journal.conclude(level, `run ${id} ${end.status}${why && `: ${why}`}`);
+    await ping(db);
+    return true;
   } catch (error) {
-    log.warn('the last line of a run could not be stored', { run_id: id, error });
+    if (!isDatabaseUnavailable(error)) throw error;
+    return false;
   }
-  return end;
+}
+
+async function conclude(
+  journal: Journal,
+  log: Log,
+  status: RunEnding['status'],
+  why: string,
+): Promise<void> {
+  const { run } = journal.store;
+  try {
+    const level = status === 'failed' ? 'error' : 'info';
+    await journal.conclude(level, `${nameRun(run)} ${status}${why && `: ${why}`}`);
+  } catch (error) {
+    log.warn('the last line of a run could not be stored', { run_id: run?.id ?? null, error });
+  }
 }

@@ -1,13 +1,11 @@
-import type { Database } from '../../database/database.ts';
 import { GitError } from '../../git/git.ts';
-import { type NewSnapshot, writeSnapshot } from '../../records/recording/snapshots.ts';
+import type { NewSnapshot } from '../../records/recording/snapshots.ts';
 import type { Destination } from '../destination/open-destination.ts';
 import type { Journal } from '../journal.ts';
 import { takeSnapshot } from '../snapshot.ts';
 import type { Source } from '../source.ts';
 
 export interface SnapshotContext {
-  db: Database;
   journal: Journal;
   archiveFolder: string;
   signal: AbortSignal;
@@ -15,8 +13,7 @@ export interface SnapshotContext {
 
 /** Measures the sources, or the destination if there is one, and stores the figures of the run. */
 export async function storeSnapshot(
-  { db, journal, archiveFolder, signal }: SnapshotContext,
-  id: number,
+  { journal, archiveFolder, signal }: SnapshotContext,
   sources: readonly Source[],
   destination: Destination | null,
 ): Promise<void> {
@@ -25,7 +22,7 @@ export async function storeSnapshot(
       destination === null
         ? await measureSources(archiveFolder, sources, journal)
         : await measureDestination(destination, journal);
-    await journal.persist(() => writeSnapshot(db, id, snapshot));
+    await journal.store.write({ type: 'snapshot', snapshot });
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof GitError)) throw error;

@@ -2,12 +2,10 @@ import { linkSignal } from '../../async.ts';
 import type { Clock } from '../../clock.ts';
 import type { Environment } from '../../config/read.ts';
 import type { RetentionPolicy } from '../../config/versions.ts';
-import type { Database } from '../../database/database.ts';
 import { AppError } from '../../errors.ts';
 import { createGit, GitError } from '../../git/git.ts';
 import type { Log } from '../../log.ts';
-import { readRepoState, recordArchive } from '../../records/recording/repo-state.ts';
-import { markPruned, recordVersion } from '../../records/recording/versions.ts';
+import { type RepoState, readRepoState } from '../../records/recording/repo-state.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import { archiveBytes, archiveKey, readArchiveRecord } from '../archive.ts';
 import type { Destination } from '../destination/open-destination.ts';
@@ -19,20 +17,20 @@ import { backUpRepository } from '../repository.ts';
 import type { RepositoryOutcome } from '../repository-backup.ts';
 import type { Source } from '../source.ts';
 import { RunStopped } from '../stop.ts';
-import type { VersionFacts } from '../versions/version-facts.ts';
 import { DiskFull, type DiskRoom, neededBytes } from './disk-room.ts';
+import { recordMissingVersions } from './missing-versions.ts';
 import type { Failure, Outcome } from './outcome.ts';
 import { watchForStall } from './stall.ts';
 
 /** What a try of one repository needs. */
 export interface AttemptContext {
-  db: Database;
   clock: Clock;
   log: Log;
   /** The process's environment, parts of which are passed to git. */
   environment: Environment;
   journal: Journal;
-  runId: number;
+  /** Null if the run has no number yet. */
+  runId: number | null;
   archiveFolder: string;
   mirrorFolder: string;
   retention: RetentionPolicy;
@@ -64,13 +62,22 @@ type Show = (doing: string | Progress) => void;
  * run: the signal's reason, an unavailable database, or a login that the user must renew.
  */
 export async function attempt(context: AttemptContext, job: Job, show: Show): Promise<Outcome> {
-  const { db, log, journal, signal } = context;
+  const { log, journal, signal } = context;
+  const { store } = journal;
   const { source } = job;
   if (source.host?.fault) return failure(source.host.fault);
   const key = archiveKey(source.name);
-  const state = await journal.persist(() => readRepoState(db, source.name, key));
+  const state = await store.read(
+    (db) => readRepoState(db, source.name, key),
+    () => readNotedState(context.archiveFolder, key),
+  );
   if (state.otherOwner !== null) {
     return failure(`the archive ${key} belongs to ${state.otherOwner}`);
+  }
+  if (state.newestVersion !== undefined) {
+    const { archiveFolder } = context;
+    const archive = { repository: source.name, key };
+    await recordMissingVersions({ store, archiveFolder }, archive, state.newestVersion);
   }
   // A signal of its own, so that a stalled transfer ends without the run.
   const own = linkSignal(signal);
@@ -96,12 +103,14 @@ export async function attempt(context: AttemptContext, job: Job, show: Show): Pr
         show(progress);
       },
       onPublished: async ({ key, record: { archive_sha256: sha256 } }) => {
-        await journal.persist(() => recordArchive(db, source.name, { key, sha256 }));
+        await store.write({ type: 'archive', repository: source.name, key, sha256 });
         job.publishedSha256 = sha256;
       },
-      onVersion: (facts) => recordFacts(context, source, facts),
+      async onVersion(facts) {
+        await store.write({ type: 'version', repository: source.name, facts });
+      },
       onPruned: async (versions) => {
-        await journal.persist(() => markPruned(db, source.name, versions));
+        await store.write({ type: 'pruned', repository: source.name, versions });
         const count = versions.length === 1 ? '1 version' : `${versions.length} versions`;
         await journal.note('info', `${count} no longer kept, as BACKUP_KEEP says`, source.name);
       },
@@ -125,17 +134,10 @@ export async function attempt(context: AttemptContext, job: Job, show: Show): Pr
   }
 }
 
-/** Records a version with what changed in it, or with all refs if the one before it was not recorded. */
-async function recordFacts(
-  { db, journal, runId }: AttemptContext,
-  { name: repository }: Source,
-  { refs, changes, previousManifestSha256: since, ...facts }: VersionFacts,
-): Promise<void> {
-  const version = { ...facts, repository, runId, refCount: refs.size };
-  await journal.persist(async () => {
-    if (await recordVersion(db, { ...version, changes: { since, refs: changes } })) return;
-    await recordVersion(db, { ...version, changes: { since: null, refs } });
-  });
+/** Without the database, the note beside the archive decides whether a repository is unchanged. */
+async function readNotedState(archiveFolder: string, key: string): Promise<RepoState> {
+  const record = await readArchiveRecord(archiveFolder, key);
+  return { archiveSha256: record?.archive_sha256 ?? null, otherOwner: null };
 }
 
 /** Sets the space aside that fetching a repository needs. Throws DiskFull. */

@@ -11,7 +11,6 @@ import { isFailure, type Outcome, withTries } from './outcome.ts';
 import { recordOutcome } from './record-outcome.ts';
 
 export interface SourcesContext extends Omit<AttemptContext, 'room'> {
-  runId: number;
   events: RunEvents;
   /** How many repositories are backed up at once. */
   concurrency: number;
@@ -30,9 +29,12 @@ export async function backUpSources(
   context: SourcesContext,
   sources: readonly Source[],
 ): Promise<void> {
-  const { db, journal, events, runId, archiveFolder, concurrency, clock, signal, stop } = context;
+  const { journal, events, runId, archiveFolder, concurrency, clock, signal, stop } = context;
   const names = sources.map(({ name }) => name);
-  const durations = await journal.persist(() => readLastDurations(db, names));
+  const durations = await journal.store.read(
+    (db) => readLastDurations(db, names),
+    () => new Map<string, number>(),
+  );
   const jobs: Job[] = longestFirst(sources, durations).map((source) => ({
     source,
     tries: 0,

@@ -1,4 +1,5 @@
 import { readLastDurations } from '../../records/recording/durations.ts';
+import { listTracked } from '../../records/recording/repo-state.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import { formatBytes } from '../../text/units.ts';
 import { archiveKey, readArchiveRecord } from '../archive.ts';
@@ -46,7 +47,9 @@ export async function performDryRun(
   const destination = target === null ? null : repositoryOn(target, access.connection.hostUrl);
   const note = async (_level: string, text: string, repository?: string) =>
     display.line(cleanText(repository === undefined ? text : `${repository}: ${text}`));
-  await printPlans(deps, await discoverSources({ ...deps, access, destination, note }), output);
+  const tracked = () => listTracked(deps.db);
+  const found = await discoverSources({ ...deps, tracked, access, destination, note });
+  await printPlans(deps, found, output);
 }
 
 async function printPlans(

@@ -38,7 +38,8 @@ const MAX_PACK_TIMEOUT_MS = 12 * 60 * 60_000;
 export interface VersionOptions {
   git: Git;
   source: Source;
-  runId: number;
+  /** Null if the run has no number yet. */
+  runId: number | null;
   now(): number;
   incrementsFromBytes: number;
   recordedSha256: string | null;
@@ -188,9 +189,9 @@ async function rewrite(
   const { git, recordedSha256, now } = options;
   const { place, mirror, before, versions, isSame, isUsable } = contents;
   const [bundle] = before.files;
-  const timeoutMs = await packTimeout(options, mirror);
-  const isLarge = (bundle?.sizeBytes ?? 0) >= options.incrementsFromBytes;
-  if (isLarge && isUsable) await repack(git, mirror, timeoutMs);
+  const timeoutMs = () => packTimeout(options, mirror);
+  const isLarge = bundle !== undefined && bundle.sizeBytes >= options.incrementsFromBytes;
+  if (isLarge && isUsable) await repack(git, mirror, await timeoutMs());
   const path = join(place.scratch, 'archive.bundle');
   // A mirror that stands in for a damaged archive is read object by object.
   await writeFullBundle(git, mirror, path, contents, {

@@ -1,8 +1,10 @@
 import type { Clock } from '../../clock.ts';
+import type { ActiveRepository } from '../../records/recording/progress.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import { formatBytes, formatDuration } from '../../text/units.ts';
 import type { Display } from '../display.ts';
 import { isFailure } from '../schedule/outcome.ts';
+import { createActivity } from './activity.ts';
 import type { RunEvents } from './run-events.ts';
 import { createTimeLeft, type TimeLeft } from './time-left.ts';
 
@@ -10,22 +12,16 @@ const REDRAW_MS = 100;
 const BAR_WIDTH = 20;
 const PHASE_WIDTH = 22;
 
-interface ActiveRepository {
-  phase: string;
-  percent: number | null;
-  bytes: number | null;
-}
-
 /**
  * Shows a run to a person: each log line as it comes, and on a terminal below them a line for the run and one
  * for each repository that is being worked on, drawn at most ten times a second.
  */
 export function createBoard(display: Display, clock: Clock): RunEvents {
-  const active = new Map<string, ActiveRepository>();
+  const activity = createActivity();
   const ending = new AbortController();
   let left: TimeLeft = createTimeLeft([], new Map());
   let began = clock.now();
-  let [total, done, failed, received] = [0, 0, 0, 0];
+  let [total, done, failed] = [0, 0, 0];
   let drawnAt = Number.NEGATIVE_INFINITY;
   let isWaiting = false;
 
@@ -34,7 +30,8 @@ export function createBoard(display: Display, clock: Clock): RunEvents {
     const wait = drawnAt + REDRAW_MS - clock.now();
     if (wait <= 0) {
       drawnAt = clock.now();
-      display.footer([runLine(), ...[...active].map(repositoryLine)]);
+      const { bytes, active } = activity.current();
+      display.footer([runLine(bytes), ...active.map(repositoryLine)]);
     } else if (!isWaiting) {
       isWaiting = true;
       clock.sleep(wait, ending.signal).then(
@@ -46,7 +43,7 @@ export function createBoard(display: Display, clock: Clock): RunEvents {
       );
     }
   };
-  const runLine = () => {
+  const runLine = (received: number) => {
     const filled = Math.floor((done / total) * BAR_WIDTH);
     const bar = `${'█'.repeat(filled)}${'░'.repeat(BAR_WIDTH - filled)}`;
     const leftMs = left.estimate(clock.now() - began);
@@ -71,20 +68,15 @@ export function createBoard(display: Display, clock: Clock): RunEvents {
       display.line(`${repository === null ? '' : `${repository}: `}${prefix}${message}`);
     },
     working(repository, doing) {
-      const before = active.get(repository);
-      const now =
-        typeof doing === 'string' ? { phase: doing, percent: null, bytes: null } : { ...doing };
-      received += Math.max(0, (now.bytes ?? 0) - (before?.bytes ?? 0));
-      // Other steps of the same transfer do not report the bytes again.
-      active.set(repository, { ...now, bytes: now.bytes ?? before?.bytes ?? null });
+      activity.working(repository, doing);
       draw();
     },
     rested(repository) {
-      active.delete(repository);
+      activity.rested(repository);
       draw();
     },
     ended(repository, outcome) {
-      active.delete(repository);
+      activity.ended(repository);
       left.done(repository);
       done++;
       if (isFailure(outcome)) failed++;
@@ -98,10 +90,7 @@ export function createBoard(display: Display, clock: Clock): RunEvents {
 }
 
 /** The name comes last: whatever its script, it cannot reorder or push away what is before it. */
-function repositoryLine([repository, { phase, percent, bytes }]: [
-  string,
-  ActiveRepository,
-]): string {
+function repositoryLine({ repository, phase, percent, bytes }: ActiveRepository): string {
   const part = percent === null ? '' : `${percent} %`;
   const size = bytes === null ? '' : formatBytes(bytes);
   const columns = [

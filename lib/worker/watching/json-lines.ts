@@ -64,6 +64,7 @@ export function summaryOf(report: RunReport): string {
     ...{ event: 'summary', status, run_id: id, total_repos: total },
     ...{ backed_up: counters.successful - empty, unchanged: counters.skipped, empty },
     ...{ failed: counters.failed, error_message: errorMessage, duration_ms: durationMs },
+    spooled: report.isSpooled,
     failures: failures.map(({ repository, kind, errorMessage: message }) => ({
       ...{ repository: cleanText(repository), reason: kind, error_message: message },
     })),

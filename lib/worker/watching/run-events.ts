@@ -6,7 +6,7 @@ import type { Outcome } from '../schedule/outcome.ts';
 export interface RunEvents {
   /** The repositories are known. `durations`: how long the last backup of some took, in milliseconds. */
   began(run: {
-    id: number;
+    id: number | null;
     repositories: readonly string[];
     durations: ReadonlyMap<string, number>;
   }): void;
@@ -19,4 +19,21 @@ export interface RunEvents {
   ended(repository: string, outcome: Outcome, facts: { durationMs: number; tries: number }): void;
   /** No other event follows. */
   closed(): void;
+}
+
+/** Tells each of the watchers, in their order. */
+export function tellAll(watchers: readonly RunEvents[]): RunEvents {
+  const tell =
+    <Name extends keyof RunEvents>(name: Name) =>
+    (...args: Parameters<RunEvents[Name]>) => {
+      for (const watcher of watchers) (watcher[name] as (...all: typeof args) => void)(...args);
+    };
+  return {
+    began: tell('began'),
+    logged: tell('logged'),
+    working: tell('working'),
+    rested: tell('rested'),
+    ended: tell('ended'),
+    closed: tell('closed'),
+  };
 }

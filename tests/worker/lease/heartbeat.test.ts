@@ -13,7 +13,8 @@ function start(answers: (boolean | Error)[]) {
       if (answer instanceof Error) throw answer;
       return answer;
     },
-    onLost: (reason) => lost.push(reason),
+    onTaken: () => lost.push('taken'),
+    onUnreachable: () => lost.push('unreachable'),
   });
   return {
     lost,

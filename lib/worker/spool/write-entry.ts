@@ -1,0 +1,51 @@
+import type { Database } from '../../database/database.ts';
+import { writeLog } from '../../records/recording/logs.ts';
+import { recordArchive } from '../../records/recording/repo-state.ts';
+import { recordResult } from '../../records/recording/results.ts';
+import { writeTotal } from '../../records/recording/runs.ts';
+import { writeSnapshot } from '../../records/recording/snapshots.ts';
+import { recordUnchanged } from '../../records/recording/unchanged.ts';
+import { markPruned, recordVersion } from '../../records/recording/versions.ts';
+import type { VersionFacts } from '../versions/version-facts.ts';
+import type { RunEntry } from './run-entry.ts';
+
+/** Stores an entry of a run in the database. Returns false if it noticed that the run is no longer ours. */
+export async function writeEntry(db: Database, runId: number, entry: RunEntry): Promise<boolean> {
+  switch (entry.type) {
+    case 'result':
+      return recordResult(db, { ...entry, runId });
+    case 'unchanged':
+      return recordUnchanged(db, { ...entry, runId });
+    case 'log':
+      await writeLog(db, { ...entry, runId });
+      break;
+    case 'archive':
+      await recordArchive(db, entry.repository, entry);
+      break;
+    case 'version':
+      await writeVersion(db, runId, entry);
+      break;
+    case 'pruned':
+      await markPruned(db, entry.repository, entry.versions);
+      break;
+    case 'snapshot':
+      await writeSnapshot(db, runId, entry.snapshot);
+      break;
+    case 'total':
+      await writeTotal(db, runId, entry.totalRepos);
+      break;
+  }
+  return true;
+}
+
+/** Records a version with what changed in it, or with all refs if the one before it was not recorded. */
+async function writeVersion(
+  db: Database,
+  runId: number,
+  { repository, facts }: { repository: string; facts: VersionFacts },
+): Promise<void> {
+  const { refs, changes, previousManifestSha256: since, ...rest } = facts;
+  const version = { ...rest, repository, runId, refCount: refs.size };
+  if (await recordVersion(db, { ...version, changes: { since, refs: changes } })) return;
+  await recordVersion(db, { ...version, changes: { since: null, refs } });
+}
