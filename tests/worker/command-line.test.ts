@@ -68,7 +68,7 @@ describe('a command line', () => {
     [['run', '--every', '--once', '--source', 'a'], 'option --every needs a value'],
     [['run', '--source', 'a', '--source', './a'], 'the source local/a is given twice'],
     [
-      ['run', '--source', 'h:o/r', '--source', 'ssh://u@H/o/R.git'],
+      ['run', '--source', 'git@h:o/r', '--source', 'ssh://git@H/o/R.git'],
       'the source o/R is given twice',
     ],
     [['run', '--source'], 'option --source needs a value'],

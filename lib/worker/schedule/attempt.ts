@@ -74,16 +74,16 @@ export async function attempt(context: AttemptContext, job: Job, show: Show): Pr
   if (state.otherOwner !== null) {
     return failure(`the archive ${key} belongs to ${state.otherOwner}`);
   }
-  if (state.newestVersion !== undefined) {
-    const { archiveFolder } = context;
-    const archive = { repository: source.name, key };
-    await recordMissingVersions({ store, archiveFolder }, archive, state.newestVersion);
-  }
   // A signal of its own, so that a stalled transfer ends without the run.
   const own = linkSignal(signal);
   const stall = watchForStall(context.clock, own.abort);
   const reserved: { leave?: () => void } = {};
   try {
+    if (state.newestVersion !== undefined) {
+      const { archiveFolder } = context;
+      const archive = { repository: source.name, key };
+      await recordMissingVersions({ store, archiveFolder }, archive, state.newestVersion);
+    }
     const made = await backUpRepository({
       ...context,
       git: createGit(context.environment, own.signal),
