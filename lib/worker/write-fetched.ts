@@ -1,0 +1,135 @@
+import { MAX_VERSIONS, type VersionEntry } from '../archives/note.ts';
+import { GitError } from '../git/git.ts';
+import { type ArchiveRecord, type Place, settleNote } from './archive.ts';
+import type { Fetched, UpdateOptions } from './fetch-update.ts';
+import { measureClone } from './figures.ts';
+import { joinPacks } from './housekeeping.ts';
+import { describeMissing } from './lfs.ts';
+import { setKeptRefs, sourceRevisions } from './mirror.ts';
+import type { Refs } from './refs.ts';
+import { findOverwritten, keepLost } from './versions/overwritten.ts';
+import { findKept, PruningRefused, pruneVersions } from './versions/prune.ts';
+import { warnOfRefs, warnOfSize } from './versions/warnings.ts';
+import { nameVersions, writeVersion } from './versions/write-version.ts';
+
+/** Writes what was fetched as a new version, or the same version again if only its files are bad. */
+export async function writeFetched(
+  options: UpdateOptions,
+  place: Place,
+  fetched: Fetched,
+  isSame: boolean,
+): Promise<ArchiveRecord> {
+  const { git, source, onStep, onPublished, onVersion, onRemark } = options;
+  const { mirror, before, archived, refs } = fetched;
+  const versions = await nameVersions(source, place, before, archived);
+  if (versions.length >= MAX_VERSIONS && !isSame) {
+    throw new GitError(
+      `the archive ${place.key} has ${versions.length} versions, and no more fit: move it away, and a new one begins`,
+    );
+  }
+  const previous = versions.at(-1);
+  const overwritten = await findOverwritten(git, mirror, archived.refs, refs);
+  const kept = new Map(await withoutPruned(options, { ...fetched, place, versions }));
+  if (previous !== undefined) {
+    for (const [name, id] of keepLost(previous.version, overwritten.lost)) kept.set(name, id);
+  }
+  // A mirror that was just cloned has none.
+  if (kept.size > 0 || before.files.length > 0) await setKeptRefs(git, mirror, kept);
+  const headBranch = before.record?.head_branch ?? null;
+  const had = { refs: archived.refs, headBranch };
+  const warning = await warnOfRefs(git, mirror, had, refs);
+  await onStep('writing the archive');
+  const contents = { ...fetched, place, versions, kept, isSame, warning };
+  const { record, facts } = await writeVersion(options, contents);
+  await onPublished({ key: place.key, record });
+  if (facts !== null) await onVersion(facts);
+  if (warning !== null)
+    await onRemark('warn', `${warning}; what was there is kept in version ${previous?.version}`);
+  if (overwritten.deleted.length > 0) await onRemark('info', describeDeleted(overwritten.deleted));
+  await onStep('counting');
+  const figures = await measureClone(
+    git,
+    mirror.gitDir,
+    refs,
+    options.figureLimits,
+    sourceRevisions,
+  );
+  const counted = { ...record, figures, incomplete: describeMissing(figures.lfs) };
+  const shrunk =
+    warning === null && before.record !== null && facts !== null
+      ? warnOfSize(before.record.figures, figures)
+      : null;
+  const settled = shrunk === null ? counted : withWarning(counted, shrunk);
+  await settleNote(place, settled);
+  if (shrunk !== null && facts !== null) {
+    await onVersion({ ...facts, warning: shrunk });
+    await onRemark('warn', `${shrunk}; what was there is kept in version ${previous?.version}`);
+  }
+  return finish(options, place, fetched, settled);
+}
+
+/** The kept refs of an archive, without those that only pruned versions needed. */
+async function withoutPruned(
+  { git }: UpdateOptions,
+  {
+    mirror,
+    place,
+    versions,
+    archived,
+    refs,
+  }: Fetched & { place: Place; versions: readonly VersionEntry[] },
+): Promise<Refs> {
+  const numbers = new Set(versions.map(({ version }) => version));
+  const versionOf = (name: string) => Number(/^refs\/kept\/(\d+)/.exec(name)?.[1]);
+  if ([...archived.kept.keys()].every((name) => numbers.has(versionOf(name)))) return archived.kept;
+  try {
+    return await findKept({ git, mirror, place }, versions, refs);
+  } catch (error) {
+    if (error instanceof PruningRefused) return archived.kept;
+    throw error;
+  }
+}
+
+/** Lets go old versions and tidies the mirror. A failure of either leaves the archive as it is. */
+async function finish(
+  { git, retention, now, onPruned, onRemark }: UpdateOptions,
+  place: Place,
+  { mirror, refs }: Fetched,
+  record: ArchiveRecord,
+): Promise<ArchiveRecord> {
+  try {
+    const pruned = await pruneVersions({
+      git,
+      mirror,
+      place,
+      record,
+      refs,
+      policy: retention,
+      now: now(),
+    });
+    if (pruned.versions.length > 0) await onPruned(pruned.versions.map(({ version }) => version));
+    await joinPacks(git, mirror);
+    return pruned.record;
+  } catch (error) {
+    if (error instanceof PruningRefused) {
+      await onRemark('error', `no version is let go: ${error.message}`);
+      return record;
+    }
+    if (!(error instanceof GitError) || error.fault === 'missing') throw error;
+    await onRemark('warn', `housekeeping failed: ${error.message}`);
+    return record;
+  }
+}
+
+function withWarning(record: ArchiveRecord, warning: string): ArchiveRecord {
+  const versions = record.versions.map((entry, index) =>
+    index === record.versions.length - 1 ? { ...entry, warning } : entry,
+  );
+  return { ...record, versions };
+}
+
+function describeDeleted(names: readonly string[]): string {
+  const [first] = names;
+  const others = names.length === 1 ? '' : ` and ${names.length - 1} more`;
+  return `deleted at the source, kept here: ${first}${others}`;
+}
