@@ -30,7 +30,7 @@ import { createRedactor } from '../lib/security/redaction/redactor.ts';
 import { isPagePath, opensPage, PAGE_PATH } from '../lib/surfaces/page.ts';
 import { findSurface } from '../lib/surfaces/surface-paths.ts';
 import { LoginCodes } from '../lib/users/login-codes.ts';
-import { makeArchiveFolder } from '../lib/worker/archive.ts';
+import { makeArchiveFolder } from '../lib/worker/archive/archive.ts';
 import { PAGE_FOLDER } from './page/build-page.ts';
 import { createPageApp } from './page/page-app.ts';
 import { announceServer } from './running-server.ts';

@@ -2,13 +2,13 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import { parseCommandLine, wrongUsage } from '../command-line.ts';
 import { cleanText } from '../text/clean-text.ts';
 import { patternFault } from '../text/name-pattern.ts';
-import { canonicalAddress } from './assign-archives.ts';
+import { canonicalAddress } from './archive/assign-archives.ts';
 import type { LoginName } from './logins/login.ts';
 import {
   addRestoreCommands,
   type RestoreCommand,
   type VersionsCommand,
-} from './restore-commands.ts';
+} from './restoring/restore-commands.ts';
 import { parseSource, type Source } from './source.ts';
 
 export interface RunCommand {

@@ -59,7 +59,7 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
       return await runEmbed(options, command);
     }
     if (command.name === 'versions' || command.name === 'restore') {
-      const { runRestore, runVersions } = await import('./run-restore.ts');
+      const { runRestore, runVersions } = await import('./restoring/run-restore.ts');
       return command.name === 'restore'
         ? await runRestore(options, command)
         : await runVersions(options, command);

@@ -2,9 +2,9 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createGit } from '../../lib/git/git.ts';
-import { measureClone } from '../../lib/worker/figures.ts';
-import { readCloneRefs } from '../../lib/worker/refs.ts';
-import { backUpRepository } from '../../lib/worker/repository.ts';
+import { measureClone } from '../../lib/worker/archive/figures.ts';
+import { readCloneRefs } from '../../lib/worker/mirror/refs.ts';
+import { backUpRepository } from '../../lib/worker/repository/repository.ts';
 import { parseSource } from '../../lib/worker/source.ts';
 import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import {

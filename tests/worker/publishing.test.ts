@@ -7,7 +7,7 @@ import {
   publishBundle,
   readArchiveState,
   settleNote,
-} from '../../lib/worker/archive.ts';
+} from '../../lib/worker/archive/archive.ts';
 import { type ArchiveFolder, anyCall, createArchiveFolder, sha256 } from '../support/archives.ts';
 import type { TestRepository } from '../support/git.ts';
 import { useDatabase } from '../support/hooks.ts';

@@ -1,10 +1,10 @@
 import { type Git, GitError } from '../../git/git.ts';
 import type { NewSnapshot } from '../../records/recording/snapshots.ts';
 import { cleanText } from '../../text/clean-text.ts';
-import { readArchiveRecord } from '../archive.ts';
-import { figureLimits, measureHistory } from '../figures.ts';
-import { readCloneRefs } from '../refs.ts';
-import { archiveFigures, archiveName, type SizedFile, sumSizes } from '../snapshot.ts';
+import { readArchiveRecord } from '../archive/archive.ts';
+import { figureLimits, measureHistory } from '../archive/figures.ts';
+import { archiveFigures, archiveName, type SizedFile, sumSizes } from '../archive/snapshot.ts';
+import { readCloneRefs } from '../mirror/refs.ts';
 import type { PushClone } from './push-clone.ts';
 
 /** The figures of a destination, and how many of its files have an unknown size. */

@@ -7,7 +7,7 @@ import { createGit, GitError } from '../../git/git.ts';
 import type { GitCredential } from '../../git/git-credential.ts';
 import { makeScratch, removeScratch } from '../../processes/scratch.ts';
 import { formatBytes } from '../../text/units.ts';
-import type { ArchiveRecord, KeptArchive } from '../archive.ts';
+import type { ArchiveRecord, KeptArchive } from '../archive/archive.ts';
 import type { HostAccess } from '../host-access.ts';
 import { loginCommand } from '../logins/messages.ts';
 import type { Source } from '../source.ts';

@@ -3,7 +3,7 @@ import { ZodError } from 'zod';
 import { AppError } from '../../errors.ts';
 import type { TrackedRepository } from '../../records/recording/repo-state.ts';
 import { cleanText } from '../../text/clean-text.ts';
-import { canonicalAddress } from '../assign-archives.ts';
+import { canonicalAddress } from '../archive/assign-archives.ts';
 import { createGitHostClient, type GitHostClient } from '../git-host/client.ts';
 import { explainHostError } from '../git-host/errors.ts';
 import type { HostAccess } from '../host-access.ts';

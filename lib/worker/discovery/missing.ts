@@ -1,6 +1,6 @@
 import type { TrackedRepository } from '../../records/recording/repo-state.ts';
-import { archiveKey, readArchiveRecord } from '../archive.ts';
-import { canonicalAddress } from '../assign-archives.ts';
+import { archiveKey, readArchiveRecord } from '../archive/archive.ts';
+import { canonicalAddress } from '../archive/assign-archives.ts';
 import { describeAccess, type LookUp } from './look-up.ts';
 
 /** A repository that was backed up from this host but is no longer listed. */

@@ -7,7 +7,7 @@ import { nullIfMissing } from '../../files.ts';
 import { parseJson } from '../../json.ts';
 import { tryProcessLock } from '../../processes/instant-lock.ts';
 import type { StartedRun } from '../../records/recording/runs.ts';
-import { makeArchiveFolder } from '../archive.ts';
+import { makeArchiveFolder } from '../archive/archive.ts';
 
 const runNote = z.object({ host: z.string(), id: z.int(), started_at: z.string() });
 

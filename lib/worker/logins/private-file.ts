@@ -2,7 +2,7 @@ import { chmod, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs
 import { basename, dirname, join } from 'node:path';
 import { AppError } from '../../errors.ts';
 import { nullIfMissing } from '../../files.ts';
-import { syncFile } from '../sync-file.ts';
+import { syncFile } from '../archive/sync-file.ts';
 
 /** Shows a line to the user, on stderr. */
 export type Notify = (text: string) => void;

@@ -1,8 +1,8 @@
 import { GitError } from '../../git/git.ts';
 import type { NewSnapshot } from '../../records/recording/snapshots.ts';
+import { takeSnapshot } from '../archive/snapshot.ts';
 import type { Destination } from '../destination/open-destination.ts';
 import type { Journal } from '../journal.ts';
-import { takeSnapshot } from '../snapshot.ts';
 import type { Source } from '../source.ts';
 
 export interface SnapshotContext {

@@ -1,5 +1,5 @@
 import { digestRefs } from '../../archives/manifest.ts';
-import { readArchiveState } from '../archive.ts';
+import { readArchiveState } from '../archive/archive.ts';
 import type { RunStore } from '../spool/run-store.ts';
 import { readManifest } from '../versions/manifests.ts';
 

@@ -1,7 +1,7 @@
 import { cleanText } from '../../text/clean-text.ts';
-import type { KeptArchive } from '../archive.ts';
+import type { KeptArchive } from '../archive/archive.ts';
 import type { Fault } from '../faults/git-faults.ts';
-import type { RepositoryOutcome } from '../repository-backup.ts';
+import type { RepositoryOutcome } from '../repository/repository-backup.ts';
 
 /** How the backup of one repository failed. */
 export interface Failure {

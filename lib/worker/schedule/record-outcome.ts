@@ -1,5 +1,5 @@
 import { formatBytes } from '../../text/units.ts';
-import { archiveBytes, type KeptArchive } from '../archive.ts';
+import { archiveBytes, type KeptArchive } from '../archive/archive.ts';
 import type { Journal } from '../journal.ts';
 import type { Source } from '../source.ts';
 import type { Outcome } from './outcome.ts';

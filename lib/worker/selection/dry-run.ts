@@ -2,7 +2,7 @@ import { readLastDurations } from '../../records/recording/durations.ts';
 import { listTracked } from '../../records/recording/repo-state.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import { formatBytes } from '../../text/units.ts';
-import { archiveKey, readArchiveRecord } from '../archive.ts';
+import { archiveKey, readArchiveRecord } from '../archive/archive.ts';
 import { repositoryOn } from '../destination/target.ts';
 import { discoverSources } from '../discovery/discover.ts';
 import type { OutputStream } from '../display.ts';

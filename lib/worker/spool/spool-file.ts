@@ -6,8 +6,8 @@ import type { Clock } from '../../clock.ts';
 import { nullIfMissing } from '../../files.ts';
 import type { StartedRun } from '../../records/recording/runs.ts';
 import { formatBytes } from '../../text/units.ts';
+import { syncFile } from '../archive/sync-file.ts';
 import { RunStopped } from '../stop.ts';
-import { syncFile } from '../sync-file.ts';
 import { formatEntry, type RunEntry, type SpooledEnding, type SpoolHeader } from './run-entry.ts';
 
 /** Beyond this a run ends: the database has been away for too long. */

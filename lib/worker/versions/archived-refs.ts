@@ -3,9 +3,9 @@ import { ArchiveFault } from '../../archives/archive-fault.ts';
 import { sourceName } from '../../archives/manifest.ts';
 import { nullIfMissing } from '../../files.ts';
 import { type Git, GitError } from '../../git/git.ts';
-import type { ArchiveState } from '../archive.ts';
-import { addBundle, hasObjects, type Mirror, readHeader, setKeptRefs } from '../mirror.ts';
-import type { Refs } from '../refs.ts';
+import type { ArchiveState } from '../archive/archive.ts';
+import { addBundle, hasObjects, type Mirror, readHeader, setKeptRefs } from '../mirror/mirror.ts';
+import type { Refs } from '../mirror/refs.ts';
 
 /** The refs of an archive, by the header of its last file. */
 export interface ArchivedRefs {

@@ -4,9 +4,9 @@ import { keptName, manifestFolder, manifestName } from '../../archives/manifest.
 import type { VersionEntry } from '../../archives/note.ts';
 import type { RetentionPolicy } from '../../config/versions.ts';
 import type { Git } from '../../git/git.ts';
-import { type ArchiveRecord, hashArchiveFile, type Place, settleNote } from '../archive.ts';
-import { type Mirror, setKeptRefs } from '../mirror.ts';
-import type { Refs } from '../refs.ts';
+import { type ArchiveRecord, hashArchiveFile, type Place, settleNote } from '../archive/archive.ts';
+import { type Mirror, setKeptRefs } from '../mirror/mirror.ts';
+import type { Refs } from '../mirror/refs.ts';
 import { readManifest } from './manifests.ts';
 import { findOverwritten } from './overwritten.ts';
 import { selectPruned } from './retention.ts';

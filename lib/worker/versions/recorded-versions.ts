@@ -8,7 +8,7 @@ import {
 } from '../../archives/manifest.ts';
 import { MAX_VERSIONS, type VersionEntry } from '../../archives/note.ts';
 import { nullIfMissing } from '../../files.ts';
-import type { ArchiveState } from '../archive.ts';
+import type { ArchiveState } from '../archive/archive.ts';
 
 /** What was recorded about an archive whose note or full bundle is missing. */
 export interface RecordedVersions {

@@ -1,4 +1,4 @@
-import type { Refs } from '../refs.ts';
+import type { Refs } from '../mirror/refs.ts';
 
 /** What is recorded about a new version. */
 export interface VersionFacts {

@@ -1,7 +1,7 @@
 import type { Git } from '../../git/git.ts';
-import type { RepositoryFigures } from '../figures.ts';
-import type { Mirror } from '../mirror.ts';
-import type { Refs } from '../refs.ts';
+import type { RepositoryFigures } from '../archive/figures.ts';
+import type { Mirror } from '../mirror/mirror.ts';
+import type { Refs } from '../mirror/refs.ts';
 import { isRewritten } from './overwritten.ts';
 
 const BRANCHES = 'refs/heads/';

@@ -19,11 +19,11 @@ import {
   publishManifest,
   sealBundle,
   settleNote,
-} from '../archive.ts';
-import { type BundleContents, writeFullBundle, writeIncrement } from '../bundle-file.ts';
-import { type FigureLimits, uncountedFigures } from '../figures.ts';
-import { repack } from '../housekeeping.ts';
-import type { Mirror } from '../mirror.ts';
+} from '../archive/archive.ts';
+import { type BundleContents, writeFullBundle, writeIncrement } from '../archive/bundle-file.ts';
+import { type FigureLimits, uncountedFigures } from '../archive/figures.ts';
+import { repack } from '../mirror/housekeeping.ts';
+import type { Mirror } from '../mirror/mirror.ts';
 import type { Source } from '../source.ts';
 import type { ArchivedRefs } from './archived-refs.ts';
 import type { VersionFacts } from './version-facts.ts';

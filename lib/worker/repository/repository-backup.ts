@@ -1,10 +1,10 @@
-import type { RetentionPolicy } from '../config/versions.ts';
-import type { Git } from '../git/git.ts';
-import type { KeptArchive } from './archive.ts';
-import type { FigureLimits } from './figures.ts';
-import type { Progress } from './progress.ts';
-import type { Source } from './source.ts';
-import type { VersionFacts } from './versions/version-facts.ts';
+import type { RetentionPolicy } from '../../config/versions.ts';
+import type { Git } from '../../git/git.ts';
+import type { KeptArchive } from '../archive/archive.ts';
+import type { FigureLimits } from '../archive/figures.ts';
+import type { Progress } from '../progress.ts';
+import type { Source } from '../source.ts';
+import type { VersionFacts } from '../versions/version-facts.ts';
 
 /**
  * How the backup of one repository ended, unless it failed. `empty` has no ref at all: a repository with

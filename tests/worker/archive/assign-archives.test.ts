@@ -1,11 +1,11 @@
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { assignArchives, canonicalAddress } from '../../lib/worker/assign-archives.ts';
-import { parseSource } from '../../lib/worker/source.ts';
-import { createRepository, listRefs, temporaryFolder } from '../support/git.ts';
-import { useDatabase } from '../support/hooks.ts';
-import { callWorker } from '../support/worker.ts';
+import { assignArchives, canonicalAddress } from '../../../lib/worker/archive/assign-archives.ts';
+import { parseSource } from '../../../lib/worker/source.ts';
+import { createRepository, listRefs, temporaryFolder } from '../../support/git.ts';
+import { useDatabase } from '../../support/hooks.ts';
+import { callWorker } from '../../support/worker.ts';
 
 const database = useDatabase();
 let folder: string;

@@ -1,9 +1,9 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { orAborted } from '../async.ts';
-import type { Clock } from '../clock.ts';
-import { nullIfMissing } from '../files.ts';
-import { makeScratch, removeScratch } from '../processes/scratch.ts';
+import { orAborted } from '../../async.ts';
+import type { Clock } from '../../clock.ts';
+import { nullIfMissing } from '../../files.ts';
+import { makeScratch, removeScratch } from '../../processes/scratch.ts';
 import { type ArchiveRecord, hashArchiveFile, readArchiveState, settleNote } from './archive.ts';
 
 /** An archive that was read within this time is not read again: its next turn comes. */

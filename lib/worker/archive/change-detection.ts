@@ -1,7 +1,7 @@
-import { digestRefs } from '../archives/manifest.ts';
+import { digestRefs } from '../../archives/manifest.ts';
+import type { RemoteRefs } from '../mirror/refs.ts';
+import { DamagedArchive, readArchivedRefs } from '../versions/archived-refs.ts';
 import type { ArchiveRecord, ArchiveState } from './archive.ts';
-import type { RemoteRefs } from './refs.ts';
-import { DamagedArchive, readArchivedRefs } from './versions/archived-refs.ts';
 
 /**
  * Whether a source has the same refs and HEAD branch as the newest version of its archive. Reads neither

@@ -1,15 +1,15 @@
 import { join } from 'node:path';
 import * as z from 'zod';
-import { archivePath, archiveVariables } from '../config/archives.ts';
-import { databaseVariables } from '../config/database.ts';
-import { readConfig } from '../config/read.ts';
-import { AppError } from '../errors.ts';
-import { checkGit } from '../git/git-version.ts';
-import { listArchives, listRepositories, listVersions } from '../restore/list-archives.ts';
-import { type RestoreRequest, restoreVersion } from '../restore/restore.ts';
-import { formatBytes } from '../text/units.ts';
-import type { WorkerOptions } from './command-context.ts';
-import { createDisplay } from './display.ts';
+import { archivePath, archiveVariables } from '../../config/archives.ts';
+import { databaseVariables } from '../../config/database.ts';
+import { readConfig } from '../../config/read.ts';
+import { AppError } from '../../errors.ts';
+import { checkGit } from '../../git/git-version.ts';
+import { listArchives, listRepositories, listVersions } from '../../restore/list-archives.ts';
+import { type RestoreRequest, restoreVersion } from '../../restore/restore.ts';
+import { formatBytes } from '../../text/units.ts';
+import type { WorkerOptions } from '../command-context.ts';
+import { createDisplay } from '../display.ts';
 import type { RestoreCommand, VersionsCommand } from './restore-commands.ts';
 import { describeRestored, formatTable } from './restore-text.ts';
 

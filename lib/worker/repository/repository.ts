@@ -1,16 +1,16 @@
 import { stat } from 'node:fs/promises';
-import { orAborted } from '../async.ts';
-import { AppError } from '../errors.ts';
-import { GitError } from '../git/git.ts';
-import type { GitCredential } from '../git/git-credential.ts';
-import { makeScratch, removeScratch } from '../processes/scratch.ts';
-import { type ArchiveState, archiveKey, readArchiveState } from './archive.ts';
-import { isUnchanged } from './change-detection.ts';
-import { hasMirror } from './mirror.ts';
-import { type RemoteRefs, readRemoteRefs } from './refs.ts';
+import { orAborted } from '../../async.ts';
+import { AppError } from '../../errors.ts';
+import { GitError } from '../../git/git.ts';
+import type { GitCredential } from '../../git/git-credential.ts';
+import { makeScratch, removeScratch } from '../../processes/scratch.ts';
+import { type ArchiveState, archiveKey, readArchiveState } from '../archive/archive.ts';
+import { isUnchanged } from '../archive/change-detection.ts';
+import { hasMirror } from '../mirror/mirror.ts';
+import { type RemoteRefs, readRemoteRefs } from '../mirror/refs.ts';
+import type { Source } from '../source.ts';
+import { RunStopped } from '../stop.ts';
 import type { RepositoryBackup, RepositoryOutcome } from './repository-backup.ts';
-import type { Source } from './source.ts';
-import { RunStopped } from './stop.ts';
 import { updateArchive } from './update-archive.ts';
 
 /**

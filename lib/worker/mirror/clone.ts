@@ -1,8 +1,8 @@
 import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Git, GitOptions } from '../git/git.ts';
-import { makeScratch, removeScratch } from '../processes/scratch.ts';
-import { makeArchiveFolder } from './archive.ts';
+import type { Git, GitOptions } from '../../git/git.ts';
+import { makeScratch, removeScratch } from '../../processes/scratch.ts';
+import { makeArchiveFolder } from '../archive/archive.ts';
 import { adoptRefs, type Mirror, removeMirror } from './mirror.ts';
 import { checkName, firstProtocol, type Refs } from './refs.ts';
 

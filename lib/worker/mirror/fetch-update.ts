@@ -1,6 +1,8 @@
-import { GitError } from '../git/git.ts';
-import type { GitCredential } from '../git/git-credential.ts';
-import type { ArchiveState, Place } from './archive.ts';
+import { GitError } from '../../git/git.ts';
+import type { GitCredential } from '../../git/git-credential.ts';
+import type { ArchiveState, Place } from '../archive/archive.ts';
+import type { RepositoryBackup } from '../repository/repository-backup.ts';
+import { readRecordedVersions } from '../versions/recorded-versions.ts';
 import { cloneSource } from './clone.ts';
 import { transferChecked } from './fetch.ts';
 import {
@@ -20,8 +22,6 @@ import {
   rebuildMirror,
 } from './prepare-mirror.ts';
 import type { Refs, RemoteRefs } from './refs.ts';
-import type { RepositoryBackup } from './repository-backup.ts';
-import { readRecordedVersions } from './versions/recorded-versions.ts';
 
 /** From this number on, a file for each ref makes git slow. */
 const MANY_REFS = 1_000;

@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { type FileHandle, open, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { bundledName } from '../archives/manifest.ts';
-import { type Git, GitError } from '../git/git.ts';
-import { addBundle, type Mirror, readHeader, removeMirror } from './mirror.ts';
-import { type Refs, sameRefs } from './refs.ts';
+import { bundledName } from '../../archives/manifest.ts';
+import { type Git, GitError } from '../../git/git.ts';
+import { addBundle, type Mirror, readHeader, removeMirror } from '../mirror/mirror.ts';
+import { type Refs, sameRefs } from '../mirror/refs.ts';
 
 /** What the header of a bundle says. */
 export interface BundleContents {

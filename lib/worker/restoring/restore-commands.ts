@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { wrongUsage } from '../command-line.ts';
-import type { VersionChoice } from '../restore/choose-version.ts';
+import { wrongUsage } from '../../command-line.ts';
+import type { VersionChoice } from '../../restore/choose-version.ts';
 
 export interface VersionsCommand {
   name: 'versions';

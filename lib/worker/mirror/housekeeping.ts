@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Git } from '../git/git.ts';
+import type { Git } from '../../git/git.ts';
 import type { Mirror } from './mirror.ts';
 
 /** Each fetch adds a pack, and many packs make every git command slower. */

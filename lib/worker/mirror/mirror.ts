@@ -1,8 +1,8 @@
 import { mkdir, open, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type BundleHeader, readBundleHeader } from '../archives/bundle-header.ts';
-import { nullIfMissing } from '../files.ts';
-import { type Git, GitError, type GitOptions } from '../git/git.ts';
+import { type BundleHeader, readBundleHeader } from '../../archives/bundle-header.ts';
+import { nullIfMissing } from '../../files.ts';
+import { type Git, GitError, type GitOptions } from '../../git/git.ts';
 import { firstProtocol, type Refs, sameRefs } from './refs.ts';
 
 /** Where the refs of the source are, since their own names belong to the refs that are kept. */

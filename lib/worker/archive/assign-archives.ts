@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
+import type { Source } from '../source.ts';
 import { archiveKey, readArchiveState } from './archive.ts';
-import type { Source } from './source.ts';
 
 const HASH_LENGTH = 8;
 const incrementName = /^(.+)\.\d+\.bundle$/;

@@ -1,5 +1,5 @@
 import { link, rename, rm, stat } from 'node:fs/promises';
-import { nullIfMissing } from '../files.ts';
+import { nullIfMissing } from '../../files.ts';
 
 /** What a file system without hard links says. */
 const noLinks = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'];

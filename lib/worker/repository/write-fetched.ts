@@ -1,16 +1,16 @@
-import { MAX_VERSIONS, type VersionEntry } from '../archives/note.ts';
-import { GitError } from '../git/git.ts';
-import { type ArchiveRecord, type Place, settleNote } from './archive.ts';
-import type { Fetched, UpdateOptions } from './fetch-update.ts';
-import { measureClone } from './figures.ts';
-import { joinPacks } from './housekeeping.ts';
-import { describeMissing } from './lfs.ts';
-import { setKeptRefs, sourceRevisions } from './mirror.ts';
-import type { Refs } from './refs.ts';
-import { findOverwritten, keepLost } from './versions/overwritten.ts';
-import { findKept, PruningRefused, pruneVersions } from './versions/prune.ts';
-import { warnOfRefs, warnOfSize } from './versions/warnings.ts';
-import { nameVersions, writeVersion } from './versions/write-version.ts';
+import { MAX_VERSIONS, type VersionEntry } from '../../archives/note.ts';
+import { GitError } from '../../git/git.ts';
+import { type ArchiveRecord, type Place, settleNote } from '../archive/archive.ts';
+import { measureClone } from '../archive/figures.ts';
+import { describeMissing } from '../archive/lfs.ts';
+import type { Fetched, UpdateOptions } from '../mirror/fetch-update.ts';
+import { joinPacks } from '../mirror/housekeeping.ts';
+import { setKeptRefs, sourceRevisions } from '../mirror/mirror.ts';
+import type { Refs } from '../mirror/refs.ts';
+import { findOverwritten, keepLost } from '../versions/overwritten.ts';
+import { findKept, PruningRefused, pruneVersions } from '../versions/prune.ts';
+import { warnOfRefs, warnOfSize } from '../versions/warnings.ts';
+import { nameVersions, writeVersion } from '../versions/write-version.ts';
 
 /** Writes what was fetched as a new version, or the same version again if only its files are bad. */
 export async function writeFetched(

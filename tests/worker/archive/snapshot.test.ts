@@ -1,9 +1,9 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { createPostgres, type TestDatabase } from '../support/databases.ts';
-import { createRepository, git, temporaryFolder } from '../support/git.ts';
-import { callWorker, rowsOf } from '../support/worker.ts';
+import { createPostgres, type TestDatabase } from '../../support/databases.ts';
+import { createRepository, git, temporaryFolder } from '../../support/git.ts';
+import { callWorker, rowsOf } from '../../support/worker.ts';
 
 let database: TestDatabase;
 let folder: string;

@@ -9,10 +9,10 @@ import {
   manifestFolder,
   manifestName,
   type VersionManifest,
-} from '../archives/manifest.ts';
-import { archiveNote, describeFiles, noteName, type VersionEntry } from '../archives/note.ts';
-import { nullIfMissing } from '../files.ts';
-import { parseJson } from '../json.ts';
+} from '../../archives/manifest.ts';
+import { archiveNote, describeFiles, noteName, type VersionEntry } from '../../archives/note.ts';
+import { nullIfMissing } from '../../files.ts';
+import { parseJson } from '../../json.ts';
 import { repositoryFigures } from './figures.ts';
 import { moveNew } from './move-new.ts';
 import { syncFile } from './sync-file.ts';

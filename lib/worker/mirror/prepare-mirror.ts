@@ -1,10 +1,19 @@
 import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ArchiveFault } from '../archives/archive-fault.ts';
-import { keptName } from '../archives/manifest.ts';
-import type { VersionEntry } from '../archives/note.ts';
-import { type Git, GitError } from '../git/git.ts';
-import type { ArchiveState, Place } from './archive.ts';
+import { ArchiveFault } from '../../archives/archive-fault.ts';
+import { keptName } from '../../archives/manifest.ts';
+import type { VersionEntry } from '../../archives/note.ts';
+import { type Git, GitError } from '../../git/git.ts';
+import type { ArchiveState, Place } from '../archive/archive.ts';
+import type { RepositoryBackup } from '../repository/repository-backup.ts';
+import {
+  type ArchivedRefs,
+  bringArchive,
+  DamagedArchive,
+  readArchivedRefs,
+} from '../versions/archived-refs.ts';
+import { readManifest } from '../versions/manifests.ts';
+import { type RecordedVersions, readRecordedVersions } from '../versions/recorded-versions.ts';
 import {
   addBundle,
   hasObjects,
@@ -13,15 +22,6 @@ import {
   readKeptRefs,
   removeMirror,
 } from './mirror.ts';
-import type { RepositoryBackup } from './repository-backup.ts';
-import {
-  type ArchivedRefs,
-  bringArchive,
-  DamagedArchive,
-  readArchivedRefs,
-} from './versions/archived-refs.ts';
-import { readManifest } from './versions/manifests.ts';
-import { type RecordedVersions, readRecordedVersions } from './versions/recorded-versions.ts';
 
 const WALK_TIMEOUT_MS = 12 * 60 * 60_000;
 

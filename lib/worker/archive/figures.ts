@@ -1,8 +1,8 @@
 import * as z from 'zod';
-import { type Git, GitError } from '../git/git.ts';
-import { cleanText } from '../text/clean-text.ts';
+import { type Git, GitError } from '../../git/git.ts';
+import { cleanText } from '../../text/clean-text.ts';
+import type { Refs } from '../mirror/refs.ts';
 import { countPointers, type LfsFiles, POINTER_BYTES } from './lfs.ts';
-import type { Refs } from './refs.ts';
 
 /** The git figures of one repository, named as in an analytics snapshot. */
 export const repositoryFigures = z.object({

@@ -1,7 +1,7 @@
-import { type Git, GitError } from '../git/git.ts';
-import type { GitCredential } from '../git/git-credential.ts';
-import { cleanText } from '../text/clean-text.ts';
-import type { Source } from './source.ts';
+import { type Git, GitError } from '../../git/git.ts';
+import type { GitCredential } from '../../git/git-credential.ts';
+import { cleanText } from '../../text/clean-text.ts';
+import type { Source } from '../source.ts';
 
 /** Object ids by ref name, including `HEAD` if it has a commit. */
 export type Refs = ReadonlyMap<string, string>;

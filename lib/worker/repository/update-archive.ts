@@ -1,8 +1,8 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { digestRefs } from '../archives/manifest.ts';
-import { nullIfMissing } from '../files.ts';
-import { GitError } from '../git/git.ts';
+import { digestRefs } from '../../archives/manifest.ts';
+import { nullIfMissing } from '../../files.ts';
+import { GitError } from '../../git/git.ts';
 import {
   type ArchiveRecord,
   type ArchiveState,
@@ -10,17 +10,17 @@ import {
   type Place,
   readArchiveState,
   settleNote,
-} from './archive.ts';
+} from '../archive/archive.ts';
 import {
   cloneFirst,
   type Fetched,
   fetchUpdate,
   type Stage,
   type UpdateOptions,
-} from './fetch-update.ts';
-import { mirrorPath } from './mirror.ts';
-import { rebuildMirror } from './prepare-mirror.ts';
-import type { Refs, RemoteRefs } from './refs.ts';
+} from '../mirror/fetch-update.ts';
+import { mirrorPath } from '../mirror/mirror.ts';
+import { rebuildMirror } from '../mirror/prepare-mirror.ts';
+import type { Refs, RemoteRefs } from '../mirror/refs.ts';
 import { writeFetched } from './write-fetched.ts';
 
 export interface Update {

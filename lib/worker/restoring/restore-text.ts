@@ -1,6 +1,6 @@
-import type { Restored } from '../restore/restore.ts';
-import { cleanText } from '../text/clean-text.ts';
-import { formatBytes } from '../text/units.ts';
+import type { Restored } from '../../restore/restore.ts';
+import { cleanText } from '../../text/clean-text.ts';
+import { formatBytes } from '../../text/units.ts';
 
 /** What was restored and how it was proved, for people. */
 export function describeRestored(restored: Restored, target: string): string {

@@ -1,11 +1,11 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { noteName } from '../archives/note.ts';
-import type { NewSnapshot } from '../records/recording/snapshots.ts';
-import { cleanText } from '../text/clean-text.ts';
+import { noteName } from '../../archives/note.ts';
+import type { NewSnapshot } from '../../records/recording/snapshots.ts';
+import { cleanText } from '../../text/clean-text.ts';
+import type { Source } from '../source.ts';
 import { archiveKey, readArchiveRecord } from './archive.ts';
 import type { RepositoryFigures } from './figures.ts';
-import type { Source } from './source.ts';
 
 const INT4_MAX = 2_147_483_647;
 /** File names of archives. */

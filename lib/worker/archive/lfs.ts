@@ -1,5 +1,5 @@
-import type { Git } from '../git/git.ts';
-import { formatBytes } from '../text/units.ts';
+import type { Git } from '../../git/git.ts';
+import { formatBytes } from '../../text/units.ts';
 
 /** The sizes that a pointer of Git LFS can have; git itself reads no larger ones. */
 export const POINTER_BYTES = { min: 100, max: 1_024 };
