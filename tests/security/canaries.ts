@@ -41,12 +41,16 @@ export function findCanaries(content: string | Uint8Array, canaries: readonly Ca
   });
 }
 
+const MIN_FORM_LENGTH = 4;
+
 /** The base64 of a text at any offset, without characters that also encode neighbouring bytes. */
 function base64Forms(core: string): string[] {
-  return [0, 1, 2].map((shift) => {
+  const forms = [0, 1, 2].map((shift) => {
     const encoded = Buffer.from(`${'x'.repeat(shift)}${core}`).toString('base64');
     return encoded.slice(Math.ceil((shift * 8) / 6), -4);
   });
+  // What is left of a short text is in every other text.
+  return forms.filter((form) => form.length >= MIN_FORM_LENGTH);
 }
 
 /** Finds canaries in every file of a folder, and in their names. */

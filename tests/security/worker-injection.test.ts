@@ -129,7 +129,10 @@ it('a name from the git host is never a path, an option or a control sequence', 
   expect(JSON.stringify(found)).not.toMatch(/\\u00[01]|\u202e/);
   const archives = (await readdir(bench.archives)).filter((it) => it.endsWith('.bundle'));
   expect(archives).toEqual(['team__good.bundle']);
-  expect((await readdir(bench.folder)).filter((it) => !before.has(it))).toEqual([]);
+  const made = (await readdir(bench.folder)).filter((it) => !before.has(it));
+  expect(made).toEqual(['archives-data']);
+  const mirrors = await readdir(join(bench.folder, 'archives-data', 'mirrors'));
+  expect(mirrors).toEqual(['team__good.git']);
   // Nothing but the good one was asked for.
   const asked = bench.http.requests.map(({ path }) => path);
   expect(asked.filter((path) => !path.startsWith('/team/good.git/'))).toEqual([]);
