@@ -190,7 +190,8 @@ async function copyPack({ objectFormat }: Mirror, pack: string, to: FileHandle):
     position += chunk.length;
     await to.writeFile(chunk);
   }
-  if (position !== size || !hash.digest().equals(end)) {
+  const computed = hash.digest();
+  if (position !== size || !computed.equals(end)) {
     throw new GitError(`the pack ${pack} of the mirror does not match its checksum`);
   }
 }

@@ -15,7 +15,8 @@ export async function isUnchanged(
   const { record } = archive;
   if (remote.headBranch !== null && remote.headBranch !== record.head_branch) return false;
   const archived = record.refs_sha256 ?? (await digestArchived(folder, archive));
-  return archived === digestRefs(remote.refs);
+  const current = digestRefs(remote.refs);
+  return archived === current;
 }
 
 /** Null if the archive cannot be read, so that it is written again. */

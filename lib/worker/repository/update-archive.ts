@@ -20,7 +20,7 @@ import {
 } from '../mirror/fetch-update.ts';
 import { mirrorPath } from '../mirror/mirror.ts';
 import { rebuildMirror } from '../mirror/prepare-mirror.ts';
-import type { Refs, RemoteRefs } from '../mirror/refs.ts';
+import { type Refs, type RemoteRefs, sameRefs } from '../mirror/refs.ts';
 import { writeFetched } from './write-fetched.ts';
 
 export interface Update {
@@ -78,7 +78,7 @@ async function writeUpdate(
     before.record !== null &&
     before.files.length > 0 &&
     headBranch === before.record.head_branch &&
-    digestRefs(refs) === digestRefs(archived.refs);
+    sameRefs(refs, archived.refs);
   // Files that the note does not describe exactly are read before they are continued or recorded again.
   const mustRead = before.files.length > 0 && (isSame || !before.isSettled);
   const isUsable = fetched.isUsable && (!mustRead || (await areFilesGood(place, before)));
