@@ -1,6 +1,7 @@
-import { rename } from 'node:fs/promises';
+import { rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Git, GitOptions } from '../../git/git.ts';
+import { nullIfMissing } from '../../files.ts';
+import { type Git, GitError, type GitOptions } from '../../git/git.ts';
 import { makeScratch, removeScratch } from '../../processes/scratch.ts';
 import { makeArchiveFolder } from '../archive/archive.ts';
 import { adoptRefs, type Mirror, removeMirror } from './mirror.ts';
@@ -39,6 +40,10 @@ export async function cloneSource(
     const shown = options.onProgress ? '--progress' : '--quiet';
     // `--no-local`: even from a folder, use git's protocol, which copies only reachable objects and checks each.
     await git.read([...settings, 'clone', shown, ...flags, '--', location, clone], options);
+    // Over http, the first version of the protocol makes git miss what `--reject-shallow` is for.
+    if ((await nullIfMissing(stat(join(clone, 'shallow')))) !== null) {
+      throw new GitError('the source repository is shallow');
+    }
     const { refs, headBranch } = await readClone(git, clone);
     const [anyId] = refs.values();
     if (anyId === undefined) return null;
