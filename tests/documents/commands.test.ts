@@ -144,7 +144,7 @@ it('the README starts and tests the project as the check run does', async () => 
 
 it.each([
   ['while it waits', /demo is running/],
-  ['in the middle of a run', /cloning/],
+  ['in the middle of a run', /fetching/],
 ])('the demo leaves nothing behind when it is stopped %s', async (_when, until) => {
   expect(commandsOf('README.md')).toContain(DEMO);
   const scratch = await mkdtemp(join(folder, 'scratch-'));
