@@ -1,3 +1,5 @@
+import type { FileHandle } from 'node:fs/promises';
+
 /** Returns the result of a file system call, or null when the file does not exist. */
 export async function nullIfMissing<Value>(reading: Promise<Value>): Promise<Value | null> {
   try {
@@ -5,5 +7,15 @@ export async function nullIfMissing<Value>(reading: Promise<Value>): Promise<Val
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
     throw error;
+  }
+}
+
+/** Moves the position of an open file, which a child process shares. Throws if the file is shorter. */
+export async function skipBytes(handle: FileHandle, length: number): Promise<void> {
+  const buffer = Buffer.allocUnsafe(Math.min(length, 2 ** 20));
+  for (let left = length; left > 0; ) {
+    const { bytesRead } = await handle.read(buffer, 0, Math.min(left, buffer.length), null);
+    if (bytesRead === 0) throw new Error('the file is shorter than expected');
+    left -= bytesRead;
   }
 }

@@ -1,5 +1,5 @@
-import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
+import { skipBytes } from '../files.ts';
 import { type ArchiveFault, corrupt, incomplete } from './archive-fault.ts';
 import type { Chain, ChainFile } from './chain/read-chain.ts';
 import type { Workspace } from './git-workspace.ts';
@@ -40,7 +40,7 @@ export async function unpackBundle(
   // It may have grown since it was opened.
   const bound = `--max-input-size=${sizeBytes}`;
   // git reads from the open file, starting at the pack.
-  await skip(handle, header.length);
+  await skipBytes(handle, header.length);
   await git.read([`--git-dir=${gitDir}`, 'index-pack', '--stdin', bound, ...checks], {
     stdin: { fd: handle.fd },
   });
@@ -56,15 +56,4 @@ export function describeRejection(message: string): ArchiveFault {
     return incomplete('the bundle contains deltas against objects that it does not contain');
   }
   return corrupt(`git could not read the pack: ${message}`);
-}
-
-/** Moves the handle's position, which a child process shares. */
-async function skip(handle: FileHandle, length: number): Promise<void> {
-  const buffer = Buffer.allocUnsafe(Math.min(length, 2 ** 20));
-  let left = length;
-  while (left > 0) {
-    const { bytesRead } = await handle.read(buffer, 0, Math.min(left, buffer.length), null);
-    if (bytesRead === 0) throw new Error('the header is longer than the file');
-    left -= bytesRead;
-  }
 }

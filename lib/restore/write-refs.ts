@@ -1,8 +1,7 @@
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { corrupt } from '../archives/archive-fault.ts';
 import { isRejection } from '../archives/git-workspace.ts';
 import { type Git, GitError } from '../git/git.ts';
+import { writePackedRefs } from '../git/packed-refs.ts';
 import type { VersionRefs } from './version-refs.ts';
 
 /**
@@ -10,13 +9,7 @@ import type { VersionRefs } from './version-refs.ts';
  * finds others, and GitError.
  */
 export async function writeRefs(git: Git, gitDir: string, wanted: VersionRefs): Promise<void> {
-  // One file, as `git clone` writes it: a file for each ref takes a minute for 200,000.
-  const lines = [...wanted.refs].map(([name, id]) => Buffer.from(`${id} ${name}\n`));
-  const idLength = [...wanted.refs.values()][0]?.length ?? 0;
-  lines.sort((one, other) => one.subarray(idLength).compare(other.subarray(idLength)));
-  const text = [Buffer.from('# pack-refs with: sorted \n'), ...lines];
-  if (lines.length > 0) await writeFile(join(gitDir, 'packed-refs'), Buffer.concat(text));
-
+  if (wanted.refs.size > 0) await writePackedRefs(gitDir, wanted.refs);
   const head = await setHead(git, gitDir, wanted.head);
   const found = await readRefs(git, gitDir);
   const isSame =

@@ -3,6 +3,7 @@ import { readdir, readFile, rm, stat, truncate, utimes, writeFile } from 'node:f
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { MAX_VERSIONS, parseNote } from '../../lib/archives/note.ts';
+import { systemClock } from '../../lib/clock.ts';
 import { createRepository, git, type TestRepository, temporaryFolder } from '../support/git.ts';
 import { useDatabase } from '../support/hooks.ts';
 import { callWorker } from '../support/worker.ts';
@@ -213,4 +214,68 @@ it('does not depend on the name that the user gives to remotes', async () => {
   const settings = join(folder, 'gitconfig');
   await writeFile(settings, '[clone]\n\tdefaultRemoteName = upstream\n');
   expect((await backUp({ GIT_CONFIG_GLOBAL: settings })).code).toBe(0);
+});
+
+describe('a manifest that was altered', () => {
+  const tomorrow = { ...systemClock, now: () => Date.now() + 24 * 60 * 60_000 };
+  const again = () =>
+    callWorker({
+      databaseUrl: database.url,
+      archives,
+      args: ['run', '--source', app.path],
+      clock: tomorrow,
+    });
+
+  it.each([
+    ['in its content', (path: string) => truncate(path, 10)],
+    ['away', (path: string) => rm(path)],
+  ])('%s fails its repository, until it is put back', async (_, alter) => {
+    await backUp();
+    await change();
+    await backUp();
+    const path = join(archives, 'local__app.versions', '1.json');
+    const text = await readFile(path);
+    await alter(path);
+    const { code, stderr } = await again();
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringContaining('the manifest of version 1 is missing or was altered'),
+    });
+    await writeFile(path, text);
+    expect((await again()).code).toBe(0);
+  });
+});
+
+describe('what may be the last copy', () => {
+  const mirrors = async () => (await readdir(join(mirror, '..'))).sort();
+
+  it('is set aside, a mirror that cannot be read, when there is no archive', async () => {
+    await backUp();
+    await rm(archives, { recursive: true });
+    await writeFile(join(mirror, 'HEAD'), 'nothing');
+    const { stderr } = await backUp();
+    expect(stderr).toContain('error: the mirror cannot be read, and there is no archive');
+    expect(await mirrors()).toEqual(['local__app.git', 'local__app.git.damaged-1']);
+  });
+
+  it('is deleted once the archive has everything again', async () => {
+    await backUp();
+    await writeFile(join(mirror, 'HEAD'), 'nothing');
+    await change();
+    expect((await backUp()).code).toBe(0);
+    expect(await mirrors()).toEqual(['local__app.git']);
+    expect(await restoreAll()).toEqual([1, 2]);
+  });
+
+  it('is set aside with its note, a damaged archive', async () => {
+    await backUp();
+    await truncate(join(archives, key), 100);
+    await rm(mirror, { recursive: true });
+    expect((await backUp()).code).toBe(1);
+    const names = (await readdir(archives)).filter((name) => name.includes('.damaged-'));
+    expect(names.sort()).toEqual([
+      expect.stringMatching(/^local__app\.bundle\.damaged-\w+$/),
+      expect.stringMatching(/^local__app\.bundle\.damaged-\w+\.json$/),
+    ]);
+  });
 });

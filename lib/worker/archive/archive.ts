@@ -203,24 +203,26 @@ export async function publishBundle(
 ): Promise<void> {
   const [replaced, ...others] = before.files;
   const path = join(place.folder, place.key);
-  const modifiedMs = replaced === undefined ? null : Math.floor((await stat(path)).mtimeMs);
+  if (replaced === undefined) {
+    // Before the note, which may be that of another archive as well.
+    if (!(await moveNew(bundle, path))) {
+      throw new Error(`${place.key} belongs to another archive, which has appeared meanwhile`);
+    }
+    await syncFile(place.folder);
+    return writeNote(place, { ...record, replacing: null });
+  }
+  const modifiedMs = Math.floor((await stat(path)).mtimeMs);
   const known = new Map(before.record?.increments.map((one) => [one.name, one]));
   for (const one of before.record?.replacing?.increments ?? []) known.set(one.name, one);
-  const replacing =
-    replaced === undefined
-      ? null
-      : {
-          sha256: replaced.sha256 ?? recordedSha256,
-          size_bytes: replaced.sizeBytes,
-          modified_ms: modifiedMs,
-          increments: others.flatMap(({ name }) => known.get(name) ?? []),
-          versions: [...before.versions],
-        };
+  const replacing = {
+    sha256: replaced.sha256 ?? recordedSha256,
+    size_bytes: replaced.sizeBytes,
+    modified_ms: modifiedMs,
+    increments: others.flatMap(({ name }) => known.get(name) ?? []),
+    versions: [...before.versions],
+  };
   await writeNote(place, { ...record, replacing });
-  if (replaced !== undefined) await rename(bundle, path);
-  else if (!(await moveNew(bundle, path))) {
-    throw new Error(`${place.key} belongs to another archive, which has appeared meanwhile`);
-  }
+  await rename(bundle, path);
   await syncFile(place.folder);
 }
 

@@ -4,8 +4,10 @@ import { type FileHandle, open, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { bundledName } from '../../archives/manifest.ts';
 import { type Git, GitError } from '../../git/git.ts';
-import { addBundle, type Mirror, readHeader, removeMirror } from '../mirror/mirror.ts';
+import { type Mirror, readHeader, readPack } from '../mirror/mirror.ts';
 import { type Refs, sameRefs } from '../mirror/refs.ts';
+
+const READ_TIMEOUT_MS = 12 * 60 * 60_000;
 
 /** What the header of a bundle says. */
 export interface BundleContents {
@@ -77,22 +79,22 @@ export async function writeIncrement(
 }
 
 /**
- * Reads every object of a bundle that git has packed. git copies packed objects to its output without looking at them,
- * so what is damaged in the mirror would be damaged in the archive. Throws GitError.
+ * Reads every object of a bundle that git has packed, without writing any. git copies packed objects to its output
+ * without looking at them, so what is damaged in the mirror would be damaged in the archive. Throws GitError.
  */
-async function provePack(git: Git, { gitDir, objectFormat }: Mirror, path: string): Promise<void> {
-  const proof = `${path}.proof`;
-  const format = `--object-format=${objectFormat}`;
-  await git.read(['init', '--quiet', '--bare', '--template=', format, '--', proof]);
+async function provePack(git: Git, { gitDir }: Mirror, path: string): Promise<void> {
   try {
-    await addBundle(git, { gitDir: proof, objectFormat }, path);
+    await readPack(path, (fd) =>
+      git.read([`--git-dir=${gitDir}`, 'unpack-objects', '-n', '-q'], {
+        stdin: { fd },
+        timeoutMs: READ_TIMEOUT_MS,
+      }),
+    );
   } catch (error) {
     if (!(error instanceof GitError) || error.fault !== 'failed') throw error;
     throw new GitError(
-      `the mirror ${gitDir} is damaged, and nothing is written from it: delete it, and the next run makes it again (${error.message})`,
+      `the mirror ${gitDir} is damaged, and nothing is written from it (${error.message})`,
     );
-  } finally {
-    await removeMirror(proof);
   }
 }
 

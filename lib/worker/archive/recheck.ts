@@ -4,6 +4,7 @@ import { orAborted } from '../../async.ts';
 import type { Clock } from '../../clock.ts';
 import { nullIfMissing } from '../../files.ts';
 import { makeScratch, removeScratch } from '../../processes/scratch.ts';
+import { readManifest } from '../versions/manifests.ts';
 import { type ArchiveRecord, hashArchiveFile, readArchiveState, settleNote } from './archive.ts';
 
 /** An archive that was read within this time is not read again: its next turn comes. */
@@ -21,6 +22,8 @@ export interface Recheck {
   checked: number;
   /** Archives with a file that is missing or not the one that was recorded, by their file names. */
   damaged: Map<string, string>;
+  /** Archives with a manifest that is missing or altered, which nothing can write again. */
+  altered: Map<string, string>;
 }
 
 /**
@@ -29,7 +32,7 @@ export interface Recheck {
  */
 export async function recheckArchives(options: RecheckOptions): Promise<Recheck> {
   const { archiveFolder, budgetMs, clock, signal } = options;
-  const found: Recheck = { checked: 0, damaged: new Map() };
+  const found: Recheck = { checked: 0, damaged: new Map(), altered: new Map() };
   const end = clock.now() + budgetMs;
   const due = await orAborted(signal, () => listDue(archiveFolder, clock.now()));
   if (due.length === 0) return found;
@@ -39,9 +42,11 @@ export async function recheckArchives(options: RecheckOptions): Promise<Recheck>
       if (clock.now() >= end) break;
       signal.throwIfAborted();
       const fault = await findFault(archiveFolder, key, record);
+      const altered = await findAltered(archiveFolder, key, record);
       found.checked++;
       if (fault !== null) found.damaged.set(key, fault);
-      else {
+      if (altered !== null) found.altered.set(key, altered);
+      if (fault === null && altered === null) {
         const checked_at = new Date(clock.now()).toISOString();
         const place = { folder: archiveFolder, key, scratch };
         // A copy of the folder has other times.
@@ -76,6 +81,20 @@ async function listDue(folder: string, now: number): Promise<DueArchive[]> {
 
 function timeOf({ checked_at }: ArchiveRecord): number {
   return checked_at === null ? 0 : Date.parse(checked_at);
+}
+
+/** Which version cannot be restored because its manifest is not the recorded one; null if none. */
+async function findAltered(
+  folder: string,
+  key: string,
+  { versions }: ArchiveRecord,
+): Promise<string | null> {
+  for (const entry of versions) {
+    if ((await readManifest(folder, key, entry)) === null) {
+      return `the manifest of version ${entry.version} is missing or was altered, so it cannot be restored: put the file back, or move the archive away`;
+    }
+  }
+  return null;
 }
 
 /** Which file is not the recorded one; null if all are. */

@@ -1,8 +1,9 @@
-import { mkdir, open, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, open, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type BundleHeader, readBundleHeader } from '../../archives/bundle-header.ts';
-import { nullIfMissing } from '../../files.ts';
+import { nullIfMissing, skipBytes } from '../../files.ts';
 import { type Git, GitError, type GitOptions } from '../../git/git.ts';
+import { writePackedRefs } from '../../git/packed-refs.ts';
 import { firstProtocol, type Refs, sameRefs } from './refs.ts';
 
 /** Where the refs of the source are, since their own names belong to the refs that are kept. */
@@ -28,17 +29,25 @@ export interface Mirror {
 const IMPORT_TIMEOUT_MS = 12 * 60 * 60_000;
 const BATCH = 10_000;
 
-/** Opens the mirror in `gitDir`, empty if there is none or if it has another object format. */
-export async function openMirror(git: Git, gitDir: string, id: string): Promise<Mirror> {
+/**
+ * Opens the mirror in `gitDir`, empty if there is none. One that is damaged or has another object format is set
+ * aside, as the path that is returned.
+ */
+export async function openMirror(
+  git: Git,
+  gitDir: string,
+  id: string,
+): Promise<{ mirror: Mirror; setAside: string | null }> {
   const objectFormat = id.length === 64 ? 'sha256' : 'sha1';
+  let setAside: string | null = null;
   if ((await readObjectFormat(git, gitDir)) !== objectFormat) {
-    await removeMirror(gitDir);
+    setAside = await setMirrorAside(gitDir);
     await mkdir(gitDir, { recursive: true, mode: 0o700 });
     const format = `--object-format=${objectFormat}`;
     await git.read(['init', '--quiet', '--bare', '--template=', format, '--', gitDir]);
   }
   await removeLocks(gitDir);
-  return { gitDir, objectFormat };
+  return { mirror: { gitDir, objectFormat }, setAside };
 }
 
 /** The folder of an archive's mirror. */
@@ -49,6 +58,20 @@ export function mirrorPath(folder: string, key: string): string {
 /** Whether an archive has a mirror. */
 export async function hasMirror(folder: string, key: string): Promise<boolean> {
   return (await nullIfMissing(stat(join(mirrorPath(folder, key), 'HEAD')))) !== null;
+}
+
+/**
+ * Gives a mirror that cannot be used another name, which it returns; null if there is none. Where the archive is gone or
+ * damaged too, it may have what nothing else has.
+ */
+export async function setMirrorAside(gitDir: string): Promise<string | null> {
+  if ((await nullIfMissing(stat(gitDir))) === null) return null;
+  for (let number = 1; ; number++) {
+    const path = `${gitDir}.damaged-${number}`;
+    if ((await nullIfMissing(stat(path))) !== null) continue;
+    await rename(gitDir, path);
+    return path;
+  }
 }
 
 /** Deletes a mirror. */
@@ -102,26 +125,26 @@ export async function hasObjects(
  * prerequisites are not in the mirror, and ArchiveFault for a file that is none.
  */
 export async function addBundle(git: Git, { gitDir }: Mirror, path: string): Promise<void> {
+  await readPack(path, (fd) =>
+    git.read([`--git-dir=${gitDir}`, 'index-pack', '--stdin', '--fix-thin'], {
+      stdin: { fd },
+      timeoutMs: IMPORT_TIMEOUT_MS,
+    }),
+  );
+}
+
+/** Opens the pack of a bundle: a descriptor behind the header. Throws ArchiveFault. */
+export async function readPack(
+  path: string,
+  read: (fd: number) => Promise<unknown>,
+): Promise<void> {
   const handle = await open(path);
   try {
     const { length } = await readBundleHeader(handle);
-    await skip(handle, length);
-    await git.read([`--git-dir=${gitDir}`, 'index-pack', '--stdin', '--fix-thin'], {
-      stdin: { fd: handle.fd },
-      timeoutMs: IMPORT_TIMEOUT_MS,
-    });
+    await skipBytes(handle, length);
+    await read(handle.fd);
   } finally {
     await handle.close();
-  }
-}
-
-/** Moves the position of an open file, which a child process shares. */
-async function skip(handle: Awaited<ReturnType<typeof open>>, length: number): Promise<void> {
-  const buffer = Buffer.allocUnsafe(Math.min(length, 2 ** 20));
-  for (let left = length; left > 0; ) {
-    const { bytesRead } = await handle.read(buffer, 0, Math.min(left, buffer.length), null);
-    if (bytesRead === 0) throw new Error('the header is longer than the file');
-    left -= bytesRead;
   }
 }
 
@@ -217,14 +240,9 @@ export async function packRefs(git: Git, { gitDir }: Mirror): Promise<void> {
 export async function adoptRefs(git: Git, mirror: Mirror, refs: Refs): Promise<void> {
   const { gitDir } = mirror;
   await writeFile(join(gitDir, 'HEAD'), 'ref: refs/heads/none\n');
-  const targets = [...refs].map(([name, id]) => {
-    const target = name === 'HEAD' ? SOURCE_HEAD : `${SOURCE}${name.slice('refs/'.length)}`;
-    return { name: Buffer.from(target), line: Buffer.from(`${id} ${target}\n`) };
-  });
-  targets.sort((one, other) => one.name.compare(other.name));
-  const text = [Buffer.from('# pack-refs with: sorted \n'), ...targets.map(({ line }) => line)];
-  // One file, as `git clone` writes it: a file for each of 100,000 refs takes minutes.
-  await writeFile(join(gitDir, 'packed-refs'), Buffer.concat(text));
+  const targetOf = (name: string) =>
+    name === 'HEAD' ? SOURCE_HEAD : `${SOURCE}${name.slice('refs/'.length)}`;
+  await writePackedRefs(gitDir, new Map([...refs].map(([name, id]) => [targetOf(name), id])));
   for (const name of await readdir(join(gitDir, 'refs'))) {
     await rm(join(gitDir, 'refs', name), { recursive: true, force: true });
   }

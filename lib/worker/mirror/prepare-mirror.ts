@@ -2,7 +2,8 @@ import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ArchiveFault } from '../../archives/archive-fault.ts';
 import { keptName } from '../../archives/manifest.ts';
-import type { VersionEntry } from '../../archives/note.ts';
+import { noteName, type VersionEntry } from '../../archives/note.ts';
+import { nullIfMissing } from '../../files.ts';
 import { type Git, GitError } from '../../git/git.ts';
 import type { ArchiveState, Place } from '../archive/archive.ts';
 import type { RepositoryBackup } from '../repository/repository-backup.ts';
@@ -21,6 +22,7 @@ import {
   openMirror,
   readKeptRefs,
   removeMirror,
+  setMirrorAside,
 } from './mirror.ts';
 
 const WALK_TIMEOUT_MS = 12 * 60 * 60_000;
@@ -58,7 +60,7 @@ export async function prepareMirror(
   { gitDir, anyId }: { gitDir: string; anyId: string },
 ): Promise<PreparedMirror> {
   const { git, archiveFolder, onRemark, now } = options;
-  const mirror = await openMirror(git, gitDir, anyId);
+  const { mirror, setAside: unusable } = await openMirror(git, gitDir, anyId);
   const good = { before, isUsable: true, lost: null };
   const recorded = await readRecordedVersions(folder, key, before);
   const isGone = before.record === null || before.files.length === 0;
@@ -68,6 +70,13 @@ export async function prepareMirror(
   try {
     const archived = await readArchivedRefs(archiveFolder, before);
     await bringArchive(git, mirror, archiveFolder, before, archived);
+    if (unusable !== null && before.files.length > 0) {
+      await onRemark('warn', 'the mirror was damaged and is built again');
+      await removeMirror(unusable);
+    } else if (unusable !== null) {
+      const text = `the mirror cannot be read, and there is no archive: it is kept as ${unusable}`;
+      await onRemark('error', text);
+    }
     const kept = before.files.length === 0 ? await readKeptRefs(git, mirror) : archived.kept;
     return { ...good, mirror, archived: { ...archived, kept } };
   } catch (error) {
@@ -90,11 +99,19 @@ export async function prepareMirror(
   }
 }
 
-/** Gives a damaged full bundle another name, which it returns, so that nothing overwrites it. */
+/**
+ * Gives a damaged archive and its note another name, which it returns, so that nothing overwrites them. Increments
+ * keep their names, which are not used again.
+ */
 async function setAside(folder: string, key: string, now: number): Promise<string> {
   const time = new Date(now).toISOString().replace(/[-:]|\.\d+/g, '');
   const name = `${key}.damaged-${time}`;
-  await rename(join(folder, key), join(folder, name));
+  for (const [from, to] of [
+    [key, name],
+    [noteName(key), noteName(name)],
+  ] as const) {
+    await nullIfMissing(rename(join(folder, from), join(folder, to)));
+  }
   return name;
 }
 
@@ -168,11 +185,15 @@ export async function rebuildMirror(
   anyId: string,
   before: ArchiveState,
 ): Promise<Mirror | null> {
+  if (before.files.length === 0) {
+    await setMirrorAside(gitDir);
+    return (await openMirror(git, gitDir, anyId)).mirror;
+  }
   const old = `${gitDir}.old`;
   await removeMirror(old);
   await rename(gitDir, old);
   try {
-    const mirror = await openMirror(git, gitDir, anyId);
+    const { mirror } = await openMirror(git, gitDir, anyId);
     const archived = await readArchivedRefs(archiveFolder, before);
     await bringArchive(git, mirror, archiveFolder, before, archived);
     await removeMirror(old);

@@ -50,10 +50,10 @@ export async function updateArchive(
       await options.onPublished(archive);
     },
   };
-  const update = async () =>
-    writeUpdate(watched, place, await fetchUpdate(watched, place, found, { remote, stage }));
+  const update = async (before: ArchiveState) =>
+    writeUpdate(watched, place, await fetchUpdate(watched, place, before, { remote, stage }));
   try {
-    return await update();
+    return await update(found);
   } catch (error) {
     const isLocal = stage.isLocal && !stage.isPublished;
     if (!isLocal || !(error instanceof GitError) || error.fault !== 'failed') throw error;
@@ -63,7 +63,7 @@ export async function updateArchive(
     const before = await readArchiveState(place.folder, place.key);
     if ((await rebuildMirror(options, gitDir, anyId, before)) === null) throw error;
     await options.onRemark('warn', `the mirror was damaged and is built again: ${error.message}`);
-    return update();
+    return update(before);
   }
 }
 

@@ -5,7 +5,7 @@ import type { RunRequest } from '../../records/recording/requests.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import { archiveKey, makeArchiveFolder } from '../archive/archive.ts';
 import { assignArchives } from '../archive/assign-archives.ts';
-import { recheckArchives } from '../archive/recheck.ts';
+import { type Recheck, recheckArchives } from '../archive/recheck.ts';
 import { openDestination } from '../destination/open-destination.ts';
 import { repositoryOn } from '../destination/target.ts';
 import { discoverSources } from '../discovery/discover.ts';
@@ -57,7 +57,7 @@ export async function backUp(
   await store.write({ type: 'total', totalRepos: sources.length });
   const requested = { journal, sources, leftOut, isDiscovered };
   progress.requests = await claimFulfilled(requested);
-  const damaged = await recheck(deps, sources);
+  const { damaged, altered } = await recheck(deps, sources);
   const { target } = deps;
   const destination = target === null ? null : openDestination({ ...deps, access, target });
   try {
@@ -70,7 +70,7 @@ export async function backUp(
       if (outcome.status === 'empty') progress.empty++;
     };
     const runId = store.run?.id ?? null;
-    await backUpSources({ ...deps, runId, damaged, destination, onEnded }, sources);
+    await backUpSources({ ...deps, runId, damaged, altered, destination, onEnded }, sources);
     // Archives of what is left out are still there.
     await storeSnapshot(deps, found, destination);
   } finally {
@@ -79,21 +79,25 @@ export async function backUp(
 }
 
 /**
- * Reads archives again that were not checked for longest. Returns those that are damaged: the run writes them
- * again if they belong to a source, and records a failure for the others.
+ * Reads archives again that were not checked for longest. What is damaged and belongs to a source is for its
+ * backup to mend or to report; of the others a failure is recorded.
  */
-async function recheck(deps: RunContext, sources: readonly Source[]): Promise<Set<string>> {
+async function recheck(deps: RunContext, sources: readonly Source[]): Promise<Recheck> {
   const { journal, recheckBudgetMs: budgetMs } = deps;
-  const { checked, damaged } = await recheckArchives({ ...deps, budgetMs });
+  const found = await recheckArchives({ ...deps, budgetMs });
+  const { checked, damaged, altered } = found;
   if (checked > 0) {
     const archives = checked === 1 ? '1 archive' : `${checked} archives`;
-    await journal.note('info', `${archives} read again, ${damaged.size} damaged`);
+    await journal.note(
+      'info',
+      `${archives} read again, ${new Set([...damaged.keys(), ...altered.keys()]).size} damaged`,
+    );
   }
-  if (damaged.size === 0) return new Set();
+  if (damaged.size + altered.size === 0) return found;
   const names = new Map(sources.map(({ name }) => [archiveKey(name), name]));
   const tracked = await journal.store.read(listTracked, () => []);
   const owners = new Map(tracked.map((one) => [one.archiveKey, one.repository]));
-  for (const [key, fault] of damaged) {
+  for (const [key, fault] of [...damaged, ...altered]) {
     const repository = names.get(key) ?? owners.get(key);
     await journal.note('error', `the archive is damaged: ${fault}`, repository);
     if (names.has(key) || repository === undefined) continue;
@@ -101,7 +105,7 @@ async function recheck(deps: RunContext, sources: readonly Source[]): Promise<Se
     const errorMessage = `the archive is damaged: ${fault}`;
     await journal.record({ ...none, repository, status: 'failed', errorMessage });
   }
-  return new Set(damaged.keys());
+  return found;
 }
 
 /** Archives belong to addresses: says which sources are backed up under another name. */

@@ -35,8 +35,10 @@ export interface AttemptContext {
   mirrorFolder: string;
   retention: RetentionPolicy;
   incrementsFromBytes: number;
-  /** File names of archives that were found to be damaged. */
-  damaged: ReadonlySet<string>;
+  /** What is wrong with archives that were found to be damaged, by their file names. */
+  damaged: ReadonlyMap<string, string>;
+  /** The same for what no backup can mend. */
+  altered: ReadonlyMap<string, string>;
   room: DiskRoom;
   /** Where archives are pushed, if anywhere. */
   destination: Destination | null;
@@ -119,7 +121,9 @@ export async function attempt(context: AttemptContext, job: Job, show: Show): Pr
     // What an earlier try of this run archived is no longer new to this one.
     const isNew = made.status === 'unchanged' && job.publishedSha256 !== null;
     const outcome = isNew ? { ...made, status: 'completed' as const } : made;
-    return await deliver(context, source, outcome, show);
+    const delivered = await deliver(context, source, outcome, show);
+    const altered = context.altered.get(key);
+    return altered === undefined ? delivered : failure(`the archive is damaged: ${altered}`);
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof AppError || error instanceof RunStopped) throw error;
