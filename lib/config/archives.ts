@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import * as z from 'zod';
+import { wholeNumber } from './values.ts';
 
 /** The archive folder. */
 export const archiveVariables = z.object({
@@ -16,4 +17,57 @@ export function archivePath(config: {
   DATA_DIR: string;
 }) {
   return config.BACKUP_ARCHIVE_PATH ?? resolve(config.DATA_DIR, 'archives');
+}
+
+/** Which versions are kept: all of the last days, then one for each day, week and month. */
+export interface RetentionPolicy {
+  allDays: number;
+  daily: number;
+  weekly: number;
+  monthly: number;
+}
+
+/** The versions of archives. */
+export const versionVariables = z.object({
+  BACKUP_KEEP: z
+    .string()
+    .default('7d all, 30 daily, 12 weekly, 24 monthly')
+    .transform((text, context) => {
+      const policy = parseRetention(text);
+      if (policy !== null) return policy;
+      context.addIssue('must look like `7d all, 30 daily, 12 weekly, 24 monthly`');
+      return z.NEVER;
+    })
+    .describe(
+      'which versions of a repository are kept: all of the last days, then the newest of each day, week and month; parts may be left out',
+    ),
+  VERIFY_BUDGET_MINUTES: wholeNumber(0, 24 * 60)
+    .default(2)
+    .describe(
+      'how many minutes each run reads archives again, those that were not checked for longest, to find damage; each at most once in 20 hours',
+    ),
+  BACKUP_INCREMENTS_FROM_MIB: wholeNumber(0, 1_000_000)
+    .default(64)
+    .describe(
+      'from this size in MiB on, an archive gets increments instead of being written anew with each change',
+    ),
+});
+
+/** The folder of the mirrors, a cache. */
+export function mirrorFolder({ DATA_DIR }: { DATA_DIR: string }): string {
+  return resolve(DATA_DIR, 'mirrors');
+}
+
+/** Null if the text is no policy. */
+function parseRetention(text: string): RetentionPolicy | null {
+  const policy: RetentionPolicy = { allDays: 0, daily: 0, weekly: 0, monthly: 0 };
+  const seen = new Set<string>();
+  for (const part of text.split(',')) {
+    const [, count = '', unit = ''] =
+      /^\s*(\d{1,5})\s*(d all|daily|weekly|monthly)\s*$/.exec(part) ?? [];
+    if (unit === '' || seen.has(unit)) return null;
+    seen.add(unit);
+    policy[unit === 'd all' ? 'allDays' : (unit as 'daily')] = Number(count);
+  }
+  return policy;
 }

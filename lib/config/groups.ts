@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { archiveVariables } from './archives.ts';
+import { archiveVariables, versionVariables } from './archives.ts';
 import { freshnessVariables, sweepVariables } from './backups.ts';
 import { chatVariables } from './chat.ts';
 import { databaseVariables } from './database.ts';
@@ -14,7 +14,6 @@ import { mailVariables } from './mail.ts';
 import { backendVariables, mcpVariables } from './mcp.ts';
 import { redisVariables } from './redis.ts';
 import { searchVariables } from './search.ts';
-import { versionVariables } from './versions.ts';
 import { workerVariables } from './worker.ts';
 
 /** All variables by topic. docs/configuration.md and .env.example are generated from these. */

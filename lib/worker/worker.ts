@@ -1,10 +1,14 @@
 import { resolve } from 'node:path';
 import * as z from 'zod';
-import { archivePath, archiveVariables } from '../config/archives.ts';
+import {
+  archivePath,
+  archiveVariables,
+  mirrorFolder,
+  versionVariables,
+} from '../config/archives.ts';
 import { sweepVariables } from '../config/backups.ts';
 import { configFolder, gitHostVariables } from '../config/git-host.ts';
 import { readConfig } from '../config/read.ts';
-import { mirrorPath, versionVariables } from '../config/versions.ts';
 import { workerVariables } from '../config/worker.ts';
 import { AppError } from '../errors.ts';
 import { checkGit } from '../git/git-version.ts';
@@ -88,7 +92,7 @@ async function runBackups(options: WorkerOptions, command: RunCommand): Promise<
       ...context,
       target,
       archiveFolder: archivePath(config),
-      mirrorFolder: mirrorPath(config),
+      mirrorFolder: mirrorFolder(config),
       retention: config.BACKUP_KEEP,
       recheckBudgetMs: config.VERIFY_BUDGET_MINUTES * 60_000,
       incrementsFromBytes: config.BACKUP_INCREMENTS_FROM_MIB * 2 ** 20,

@@ -1,4 +1,4 @@
-import type { RetentionPolicy } from '../../config/versions.ts';
+import type { RetentionPolicy } from '../../config/archives.ts';
 import type { Git } from '../../git/git.ts';
 import type { KeptArchive } from '../archive/archive.ts';
 import type { FigureLimits } from '../archive/figures.ts';

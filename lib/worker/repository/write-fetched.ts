@@ -7,10 +7,11 @@ import type { Fetched, UpdateOptions } from '../mirror/fetch-update.ts';
 import { joinPacks } from '../mirror/housekeeping.ts';
 import { setKeptRefs, sourceRevisions } from '../mirror/mirror.ts';
 import type { Refs } from '../mirror/refs.ts';
+import { nameVersions } from '../versions/describe-version.ts';
 import { findOverwritten, keepLost } from '../versions/overwritten.ts';
 import { findKept, PruningRefused, pruneVersions } from '../versions/prune.ts';
 import { warnOfRefs, warnOfSize } from '../versions/warnings.ts';
-import { nameVersions, writeVersion } from '../versions/write-version.ts';
+import { writeVersion } from '../versions/write-version.ts';
 
 /** Writes what was fetched as a new version, or the same version again if only its files are bad. */
 export async function writeFetched(

@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock.ts';
+import type { RetentionPolicy } from '../../config/archives.ts';
 import type { Environment } from '../../config/read.ts';
-import type { RetentionPolicy } from '../../config/versions.ts';
 import type { Database } from '../../database/database.ts';
 import type { Log } from '../../log.ts';
 import type { PushTarget } from '../destination/target.ts';

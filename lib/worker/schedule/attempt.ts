@@ -1,7 +1,7 @@
 import { linkSignal } from '../../async.ts';
 import type { Clock } from '../../clock.ts';
+import type { RetentionPolicy } from '../../config/archives.ts';
 import type { Environment } from '../../config/read.ts';
-import type { RetentionPolicy } from '../../config/versions.ts';
 import { AppError } from '../../errors.ts';
 import { createGit, GitError } from '../../git/git.ts';
 import type { Log } from '../../log.ts';

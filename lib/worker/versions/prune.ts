@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { keptName, manifestFolder, manifestName } from '../../archives/manifest.ts';
 import type { VersionEntry } from '../../archives/note.ts';
-import type { RetentionPolicy } from '../../config/versions.ts';
+import type { RetentionPolicy } from '../../config/archives.ts';
 import type { Git } from '../../git/git.ts';
 import { type ArchiveRecord, hashArchiveFile, type Place, settleNote } from '../archive/archive.ts';
 import { type Mirror, setKeptRefs } from '../mirror/mirror.ts';

@@ -1,5 +1,5 @@
 import type { VersionEntry } from '../../archives/note.ts';
-import type { RetentionPolicy } from '../../config/versions.ts';
+import type { RetentionPolicy } from '../../config/archives.ts';
 
 const DAY_MS = 24 * 60 * 60_000;
 

@@ -1,18 +1,10 @@
-import { readdir, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import {
-  digestRefs,
-  hashText,
-  manifestFolder,
-  type VersionManifest,
-} from '../../archives/manifest.ts';
-import type { Increment, VersionEntry } from '../../archives/note.ts';
-import { nullIfMissing } from '../../files.ts';
-import type { Git } from '../../git/git.ts';
+import { digestRefs } from '../../archives/manifest.ts';
+import type { Increment } from '../../archives/note.ts';
 import {
   type ArchiveRecord,
   type ArchiveState,
-  archiveBytes,
   type Place,
   publishBundle,
   publishIncrement,
@@ -20,12 +12,18 @@ import {
   sealBundle,
   settleNote,
 } from '../archive/archive.ts';
-import { type BundleContents, writeFullBundle, writeIncrement } from '../archive/bundle-file.ts';
-import { type FigureLimits, uncountedFigures } from '../archive/figures.ts';
+import { writeFullBundle, writeIncrement } from '../archive/bundle-file.ts';
+import { uncountedFigures } from '../archive/figures.ts';
 import { repack } from '../mirror/housekeeping.ts';
 import type { Mirror } from '../mirror/mirror.ts';
-import type { Source } from '../source.ts';
-import type { ArchivedRefs } from './archived-refs.ts';
+import {
+  describeFacts,
+  describeManifest,
+  describeVersion,
+  listFiles,
+  type VersionContents,
+  type VersionOptions,
+} from './describe-version.ts';
 import type { VersionFacts } from './version-facts.ts';
 
 /** An archive is compacted when its increments reach this number, or half the size of its full bundle. */
@@ -35,78 +33,11 @@ const PACK_TIMEOUT_MS = 10 * 60_000;
 const PACK_BYTES_PER_MS = 500;
 const MAX_PACK_TIMEOUT_MS = 12 * 60 * 60_000;
 
-export interface VersionOptions {
-  git: Git;
-  source: Source;
-  /** Null if the run has no number yet. */
-  runId: number | null;
-  now(): number;
-  incrementsFromBytes: number;
-  recordedSha256: string | null;
-  packTimeoutMs?: number | undefined;
-  figureLimits?: FigureLimits | undefined;
-}
-
-/** What a version is made of. */
-export interface VersionContents extends BundleContents {
-  place: Place;
-  mirror: Mirror;
-  /** The archive before, and its refs. */
-  before: ArchiveState;
-  archived: ArchivedRefs;
-  /** The versions that the archive has. */
-  versions: readonly VersionEntry[];
-  /** Whether the files of the archive can be continued by an increment. */
-  isUsable: boolean;
-  /** Whether to write the files again without a new version. */
-  isSame: boolean;
-  warning: string | null;
-}
-
 /** A version that was written, with the note that still lacks its figures. */
 export interface WrittenVersion {
   record: ArchiveRecord;
   /** Null if the files alone were written again. */
   facts: VersionFacts | null;
-}
-
-/**
- * The versions of an archive. That of an archive of an earlier release, which has no manifest, gets one now.
- */
-export async function nameVersions(
-  source: Source,
-  place: Place,
-  before: ArchiveState,
-  { refs }: ArchivedRefs,
-): Promise<readonly VersionEntry[]> {
-  if (before.versions.length > 0 || before.files.length === 0) return before.versions;
-  const version = await nextVersion(place, []);
-  const { mtimeMs } = await stat(join(place.folder, place.key));
-  const manifest: VersionManifest = {
-    format: 1,
-    repository: source.name,
-    address: before.record?.address ?? null,
-    version,
-    at: new Date(mtimeMs).toISOString(),
-    run_id: null,
-    head_branch: before.record?.head_branch ?? null,
-    refs: Object.fromEntries(refs),
-    files: listFiles(before),
-    prerequisites: [],
-    previous_sha256: null,
-  };
-  const text = await publishManifest(place, manifest);
-  return [describeVersion(manifest, text, null)];
-}
-
-/** Numbers are not used again, not even those of versions that a damaged archive took along. */
-async function nextVersion(
-  { folder, key }: Place,
-  versions: readonly VersionEntry[],
-): Promise<number> {
-  const found = (await nullIfMissing(readdir(join(folder, manifestFolder(key))))) ?? [];
-  const numbers = found.flatMap((name) => /^(\d{1,9})\.json$/.exec(name)?.[1] ?? []).map(Number);
-  return Math.max(0, versions.at(-1)?.version ?? 0, ...numbers) + 1;
 }
 
 /** Writes a version as an increment of its archive, or with all others in a new full bundle. */
@@ -149,7 +80,7 @@ async function append(
   const { sha256, sizeBytes, blob } = await sealBundle(path);
   const { name, number } = await publishIncrement(path, place, record.next_increment);
   const files = [...listFiles(before), { name, sha256, size_bytes: sizeBytes }];
-  const manifest = await describe(options, contents, { files, prerequisites });
+  const manifest = await describeManifest(options, contents, { files, prerequisites });
   const text = await publishManifest(place, manifest);
   const entry = { ...describeVersion(manifest, text, contents.warning), files: files.length };
   const increments = [...listIncrements(before), { name, sha256, size_bytes: sizeBytes, blob }];
@@ -203,7 +134,7 @@ async function rewrite(
   const others = versions.map((entry) => ({ ...entry, files: 1 }));
   const manifest = isSame
     ? null
-    : await describe(options, contents, { files: [file], prerequisites: [] });
+    : await describeManifest(options, contents, { files: [file], prerequisites: [] });
   const entry =
     manifest === null
       ? null
@@ -246,65 +177,6 @@ function listIncrements({ files }: ArchiveState): Increment[] {
     if (sha256 === null) throw new Error('an increment without a recorded SHA-256');
     return { name, sha256, size_bytes: sizeBytes, ...(blob === undefined ? {} : { blob }) };
   });
-}
-
-function listFiles({ files }: ArchiveState): VersionManifest['files'] {
-  return files.map(({ name, sha256, sizeBytes }) => ({ name, sha256, size_bytes: sizeBytes }));
-}
-
-async function describe(
-  { source, runId, now }: VersionOptions,
-  { place, refs, headBranch, versions }: VersionContents,
-  files: Pick<VersionManifest, 'files' | 'prerequisites'>,
-): Promise<VersionManifest> {
-  return {
-    format: 1,
-    repository: source.name,
-    address: source.location,
-    version: await nextVersion(place, versions),
-    at: new Date(now()).toISOString(),
-    run_id: runId,
-    head_branch: headBranch,
-    refs: Object.fromEntries(refs),
-    ...files,
-    previous_sha256: versions.at(-1)?.manifest_sha256 ?? null,
-  };
-}
-
-function describeVersion(
-  { version, at, run_id, refs }: VersionManifest,
-  text: string,
-  warning: string | null,
-): VersionEntry {
-  const ref_count = Object.keys(refs).length;
-  return { version, at, run_id, manifest_sha256: hashText(text), files: 1, ref_count, warning };
-}
-
-function describeFacts(
-  { archived, refs, headBranch, place, versions }: VersionContents,
-  record: ArchiveRecord,
-  { version, at }: VersionManifest,
-  entry: VersionEntry,
-  newBytes: number,
-): VersionFacts {
-  const changes = new Map<string, string | null>();
-  for (const [name, id] of refs) if (archived.refs.get(name) !== id) changes.set(name, id);
-  for (const name of archived.refs.keys()) if (!refs.has(name)) changes.set(name, null);
-  return {
-    version,
-    previousManifestSha256: versions.at(-1)?.manifest_sha256 ?? null,
-    at,
-    headBranch,
-    refs,
-    refsSha256: digestRefs(refs),
-    manifestSha256: entry.manifest_sha256,
-    archiveKey: place.key,
-    files: entry.files,
-    sizeBytes: archiveBytes(record),
-    newBytes,
-    warning: entry.warning,
-    changes,
-  };
 }
 
 async function packTimeout(

@@ -1,0 +1,155 @@
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import {
+  digestRefs,
+  hashText,
+  manifestFolder,
+  type VersionManifest,
+} from '../../archives/manifest.ts';
+import type { VersionEntry } from '../../archives/note.ts';
+import { nullIfMissing } from '../../files.ts';
+import type { Git } from '../../git/git.ts';
+import {
+  type ArchiveRecord,
+  type ArchiveState,
+  archiveBytes,
+  type Place,
+  publishManifest,
+} from '../archive/archive.ts';
+import type { BundleContents } from '../archive/bundle-file.ts';
+import type { FigureLimits } from '../archive/figures.ts';
+import type { Mirror } from '../mirror/mirror.ts';
+import type { Source } from '../source.ts';
+import type { ArchivedRefs } from './archived-refs.ts';
+import type { VersionFacts } from './version-facts.ts';
+
+/** What the writing of a version needs to know of its run. */
+export interface VersionOptions {
+  git: Git;
+  source: Source;
+  /** Null if the run has no number yet. */
+  runId: number | null;
+  now(): number;
+  incrementsFromBytes: number;
+  recordedSha256: string | null;
+  packTimeoutMs?: number | undefined;
+  figureLimits?: FigureLimits | undefined;
+}
+
+/** What a version is made of. */
+export interface VersionContents extends BundleContents {
+  place: Place;
+  mirror: Mirror;
+  /** The archive before, and its refs. */
+  before: ArchiveState;
+  archived: ArchivedRefs;
+  /** The versions that the archive has. */
+  versions: readonly VersionEntry[];
+  /** Whether the files of the archive can be continued by an increment. */
+  isUsable: boolean;
+  /** Whether to write the files again without a new version. */
+  isSame: boolean;
+  warning: string | null;
+}
+
+/**
+ * The versions of an archive. That of an archive of an earlier release, which has no manifest, gets one now.
+ */
+export async function nameVersions(
+  source: Source,
+  place: Place,
+  before: ArchiveState,
+  { refs }: ArchivedRefs,
+): Promise<readonly VersionEntry[]> {
+  if (before.versions.length > 0 || before.files.length === 0) return before.versions;
+  const version = await nextVersion(place, []);
+  const { mtimeMs } = await stat(join(place.folder, place.key));
+  const manifest: VersionManifest = {
+    format: 1,
+    repository: source.name,
+    address: before.record?.address ?? null,
+    version,
+    at: new Date(mtimeMs).toISOString(),
+    run_id: null,
+    head_branch: before.record?.head_branch ?? null,
+    refs: Object.fromEntries(refs),
+    files: listFiles(before),
+    prerequisites: [],
+    previous_sha256: null,
+  };
+  const text = await publishManifest(place, manifest);
+  return [describeVersion(manifest, text, null)];
+}
+
+/** Numbers are not used again, not even those of versions that a damaged archive took along. */
+async function nextVersion(
+  { folder, key }: Place,
+  versions: readonly VersionEntry[],
+): Promise<number> {
+  const found = (await nullIfMissing(readdir(join(folder, manifestFolder(key))))) ?? [];
+  const numbers = found.flatMap((name) => /^(\d{1,9})\.json$/.exec(name)?.[1] ?? []).map(Number);
+  return Math.max(0, versions.at(-1)?.version ?? 0, ...numbers) + 1;
+}
+
+/** The files of an archive, as a manifest lists them. */
+export function listFiles({ files }: ArchiveState): VersionManifest['files'] {
+  return files.map(({ name, sha256, sizeBytes }) => ({ name, sha256, size_bytes: sizeBytes }));
+}
+
+/** The manifest of a new version. */
+export async function describeManifest(
+  { source, runId, now }: VersionOptions,
+  { place, refs, headBranch, versions }: VersionContents,
+  files: Pick<VersionManifest, 'files' | 'prerequisites'>,
+): Promise<VersionManifest> {
+  return {
+    format: 1,
+    repository: source.name,
+    address: source.location,
+    version: await nextVersion(place, versions),
+    at: new Date(now()).toISOString(),
+    run_id: runId,
+    head_branch: headBranch,
+    refs: Object.fromEntries(refs),
+    ...files,
+    previous_sha256: versions.at(-1)?.manifest_sha256 ?? null,
+  };
+}
+
+/** A version as the note lists it, held by the full bundle alone. */
+export function describeVersion(
+  { version, at, run_id, refs }: VersionManifest,
+  text: string,
+  warning: string | null,
+): VersionEntry {
+  const ref_count = Object.keys(refs).length;
+  return { version, at, run_id, manifest_sha256: hashText(text), files: 1, ref_count, warning };
+}
+
+/** What is recorded about a new version. */
+export function describeFacts(
+  { archived, refs, headBranch, place, versions }: VersionContents,
+  record: ArchiveRecord,
+  { version, at }: VersionManifest,
+  entry: VersionEntry,
+  newBytes: number,
+): VersionFacts {
+  const changes = new Map<string, string | null>();
+  for (const [name, id] of refs) if (archived.refs.get(name) !== id) changes.set(name, id);
+  for (const name of archived.refs.keys()) if (!refs.has(name)) changes.set(name, null);
+  return {
+    version,
+    previousManifestSha256: versions.at(-1)?.manifest_sha256 ?? null,
+    at,
+    headBranch,
+    refs,
+    refsSha256: digestRefs(refs),
+    manifestSha256: entry.manifest_sha256,
+    archiveKey: place.key,
+    files: entry.files,
+    sizeBytes: archiveBytes(record),
+    newBytes,
+    warning: entry.warning,
+    changes,
+  };
+}
