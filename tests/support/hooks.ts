@@ -37,7 +37,7 @@ export function useLoginBench(env?: Record<string, string>): LoginBench {
 }
 
 /** Stands for the object of the test that runs, so that a file can name it before it exists. */
-function latest<Value extends object>(read: () => Value): Value {
+export function latest<Value extends object>(read: () => Value): Value {
   return new Proxy({} as Value, {
     get: (_, key) => Reflect.get(read(), key),
     set: (_, key, value) => Reflect.set(read(), key, value),

@@ -1,0 +1,235 @@
+import {
+  copyFile,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  truncate,
+  utimes,
+  writeFile,
+} from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { systemClock } from '../../../lib/clock.ts';
+import { createRepository } from '../../support/git.ts';
+import { useDatabase } from '../../support/hooks.ts';
+import { refsOf, useVersionedApp, withIncrements } from '../../support/versioned-app.ts';
+import { callWorker, rowsOf } from '../../support/worker.ts';
+
+const database = useDatabase();
+const world = useVersionedApp(database);
+
+describe('a damaged archive', () => {
+  it('is written again from the mirror, with all versions', async () => {
+    await world.backUp();
+    const before = await refsOf(world.app.path);
+    await world.forcePush();
+    await world.backUp();
+    await truncate(join(world.archives, 'local__app.bundle'), 100);
+    await world.app.commit({ 'b.txt': 'three' }, 'three');
+    const { code, stderr } = await world.backUp();
+    expect({ code, stderr }).toEqual({
+      code: 0,
+      stderr: expect.stringContaining('from the mirror'),
+    });
+    expect(await world.restore(1)).toEqual(before);
+  });
+
+  it('is set aside if the mirror is gone, and the run fails', async () => {
+    await world.backUp();
+    await truncate(join(world.archives, 'local__app.bundle'), 100);
+    await rm(`${world.archives}-data`, { recursive: true });
+    const { code, stderr } = await world.backUp();
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/is set aside as local__app\.bundle\.damaged-/);
+    expect((await readdir(world.archives)).some((name) => name.includes('.damaged-'))).toBe(true);
+    expect(await world.restore(2)).toEqual(await refsOf(world.app.path));
+    expect((await world.backUp()).code).toBe(0);
+  });
+
+  it('is noticed when an increment is missing', async () => {
+    await world.backUp(withIncrements);
+    await world.app.commit({ 'b.txt': 'three' }, 'three');
+    await world.backUp(withIncrements);
+    await rm(join(world.archives, 'local__app.1.bundle'));
+    expect((await world.backUp(withIncrements)).stderr).toContain('local__app.1.bundle is missing');
+    expect(await world.restore(2)).toEqual(await refsOf(world.app.path));
+  });
+});
+
+it('rebuilds a damaged mirror', async () => {
+  await world.backUp();
+  const objects = join(`${world.archives}-data`, 'mirrors', 'local__app.git', 'objects', 'pack');
+  for (const name of await readdir(objects)) {
+    if (name.endsWith('.pack')) await truncate(join(objects, name), 20);
+  }
+  await world.app.commit({ 'b.txt': 'three' }, 'three');
+  expect(await world.backUp()).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining('is built again'),
+  });
+  expect(await world.restore(2)).toEqual(await refsOf(world.app.path));
+});
+
+it('finishes what a killed run began: the note is there and the bundle is not', async () => {
+  await world.backUp();
+  const before = await refsOf(world.app.path);
+  await copyFile(join(world.archives, 'local__app.bundle'), join(world.folder, 'first.bundle'));
+  await world.forcePush();
+  await world.backUp();
+  const path = join(world.archives, 'local__app.bundle.json');
+  const note = JSON.parse(await readFile(path, 'utf8'));
+  await copyFile(join(world.folder, 'first.bundle'), join(world.archives, 'local__app.bundle'));
+  const { size, mtimeMs } = await stat(join(world.archives, 'local__app.bundle'));
+  const [first] = note.versions;
+  note.replacing = {
+    sha256: first.sha256 ?? null,
+    size_bytes: size,
+    modified_ms: Math.floor(mtimeMs),
+    versions: [first],
+  };
+  await writeFile(path, JSON.stringify(note));
+  expect((await world.backUp()).code).toBe(0);
+  const { versions } = await world.readNote();
+  expect(versions.map(({ version }) => version)).toEqual([1, 3]);
+  expect(await world.restore(1)).toEqual(before);
+  expect(await world.restore(3)).toEqual(await refsOf(world.app.path));
+});
+
+describe('bit rot, which neither size nor time tells', () => {
+  async function flipBytes(name: string): Promise<void> {
+    const path = join(world.archives, name);
+    const { atimeMs, mtimeMs } = await stat(path);
+    const bytes = await readFile(path);
+    bytes.fill(bytes[bytes.length - 30] === 7 ? 8 : 7, bytes.length - 30, bytes.length - 26);
+    await writeFile(path, bytes);
+    await utimes(path, atimeMs / 1_000, mtimeMs / 1_000);
+  }
+  const tomorrow = () => ({ ...systemClock, now: () => Date.now() + 24 * 60 * 60_000 });
+  const again = (env = {}) => {
+    const args = ['run', '--source', world.app.path];
+    return callWorker({
+      databaseUrl: database.url,
+      archives: world.archives,
+      args,
+      env,
+      clock: tomorrow(),
+    });
+  };
+
+  it.each([
+    ['a full bundle', {}, 'local__app.bundle'],
+    ['an increment', withIncrements, 'local__app.1.bundle'],
+  ])('in %s is found, and the archive is written again from the mirror', async (_, env, name) => {
+    await world.backUp(env);
+    const before = await refsOf(world.app.path);
+    await world.forcePush();
+    await world.backUp(env);
+    await flipBytes(name);
+    expect((await world.backUp(env)).stdout).toContain('1 unchanged');
+    const { code, stdout, stderr } = await again(env);
+    expect(stderr).toContain(`error: the archive is damaged: ${name} was changed`);
+    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('1 backed up') });
+    expect(await world.restore(1)).toEqual(before);
+    expect(await world.restore(2)).toEqual(await refsOf(world.app.path));
+    expect((await world.readNote()).versions).toHaveLength(2);
+  });
+
+  it('fails the repository if the mirror is gone', async () => {
+    await world.backUp();
+    await flipBytes('local__app.bundle');
+    await rm(`${world.archives}-data/mirrors`, { recursive: true });
+    const { code, stderr } = await again();
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('is set aside') });
+  });
+
+  it('of a repository that this run does not back up is a failure of that repository', async () => {
+    await world.backUp();
+    await flipBytes('local__app.bundle');
+    const other = await createRepository(join(world.folder, 'other'));
+    await other.commit({ 'b.txt': 'b' });
+    const args = ['run', '--source', other.path];
+    const { code } = await callWorker({
+      databaseUrl: database.url,
+      archives: world.archives,
+      args,
+      clock: tomorrow(),
+    });
+    expect(code).toBe(1);
+    expect(
+      await rowsOf(
+        database.db,
+        "SELECT repo_full_name, error_message FROM backup_results WHERE status = 'failed' ORDER BY id DESC LIMIT 1",
+      ),
+    ).toEqual([
+      {
+        repo_full_name: 'local/app',
+        error_message: 'the archive is damaged: local__app.bundle was changed since it was written',
+      },
+    ]);
+  });
+});
+
+describe('an archive of which the note or the full bundle is missing', () => {
+  const note = 'local__app.bundle.json';
+  it.each<[string, Record<string, string>, string[], boolean]>([
+    ['its note', {}, [note], true],
+    ['its note, and it has increments', withIncrements, [note], true],
+    ['its full bundle', {}, ['local__app.bundle'], true],
+    ['its full bundle, and it has increments', withIncrements, ['local__app.bundle'], true],
+    ['its note, and the mirror', withIncrements, [note], false],
+  ])('is written again with all versions: %s', async (_, env, missing, hasMirror) => {
+    await world.backUp(env);
+    const before = await refsOf(world.app.path);
+    await world.forcePush();
+    await world.backUp(env);
+    for (const name of missing) await rm(join(world.archives, name));
+    if (!hasMirror) await rm(`${world.archives}-data/mirrors`, { recursive: true });
+    const { code, stderr } = await world.backUp(env);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('written again') });
+    const { versions } = await world.readNote();
+    expect(versions.map(({ version }) => version)).toEqual([1, 2, 3]);
+    expect(await world.restore(1)).toEqual(before);
+    expect(await world.restore(3)).toEqual(await refsOf(world.app.path));
+    expect((await world.backUp(env)).stdout).toContain('1 unchanged');
+  });
+
+  it('is made anew, and the run fails once, if nothing else has what it had', async () => {
+    await world.backUp();
+    await rm(join(world.archives, 'local__app.bundle'));
+    await rm(`${world.archives}-data/mirrors`, { recursive: true });
+    const { code, stderr } = await world.backUp();
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringContaining('the one before is gone, with the version that was recorded'),
+    });
+    expect(await world.restore(2)).toEqual(await refsOf(world.app.path));
+    expect((await world.backUp()).code).toBe(0);
+  });
+});
+
+it('rebuilds a mirror whose refs cannot be read', async () => {
+  await world.backUp();
+  const packed = join(`${world.archives}-data`, 'mirrors', 'local__app.git', 'packed-refs');
+  await truncate(packed, 70);
+  await world.app.commit({ 'b.txt': 'three' }, 'three');
+  expect((await world.backUp()).code).toBe(0);
+  expect(await world.restore(2)).toEqual(await refsOf(world.app.path));
+});
+
+it('records a version that a killed worker made and did not record', async () => {
+  await world.backUp();
+  await world.app.commit({ 'b.txt': 'three' }, 'three');
+  await world.backUp();
+  const rows = () =>
+    rowsOf<{ version: number }>(
+      database.db,
+      "SELECT version FROM archive_versions WHERE repo_full_name = 'local/app' ORDER BY version",
+    );
+  expect(await rows()).toEqual([{ version: 1 }, { version: 2 }]);
+  await database.db.query({
+    text: "DELETE FROM archive_versions WHERE repo_full_name = 'local/app' AND version = 2",
+  });
+  expect((await world.backUp()).stdout).toContain('1 unchanged');
+  expect(await rows()).toEqual([{ version: 1 }, { version: 2 }]);
+});
