@@ -1,3 +1,5 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { git } from '../../support/git.ts';
 import { useDatabase } from '../../support/hooks.ts';
@@ -209,4 +211,31 @@ it('reports that an account has suspended the app, and continues with the others
   const { code, stderr } = await run();
   expect(code).toBe(0);
   expect(stderr).toContain('warn: the app is suspended on quiet: its repositories cannot be read');
+});
+
+it('does not take a repository over http for whole when it is shallow, at first or later', async () => {
+  const work = await bench.add({ fullName: 'team/cut' }, { commits: 3 });
+  const hosted = join(bench.folder, 'host/team/cut.git');
+  const whole = join(bench.folder, 'whole.git');
+  await git(bench.folder, 'clone', '--quiet', '--mirror', hosted, whole);
+  const cut = async () => {
+    await rm(hosted, { recursive: true });
+    await git(bench.folder, 'clone', '--quiet', '--bare', '--depth=1', `file://${whole}`, hosted);
+  };
+  await cut();
+  expect((await run()).code).toBe(1);
+  expect((await resultOf('team/cut'))?.error_message).toMatch(/is shallow/);
+  await rm(hosted, { recursive: true });
+  await git(bench.folder, 'clone', '--quiet', '--mirror', whole, hosted);
+  expect((await run()).code).toBe(0);
+
+  // A new commit, which the shallow one has and the archive has not, without what leads to it.
+  await work.commit({ 'b.txt': 'b' });
+  await work.commit({ 'b.txt': 'c' });
+  await work.git('push', '--quiet', whole, 'main');
+  await cut();
+  expect((await run()).code).toBe(1);
+  expect((await resultOf('team/cut'))?.status).toBe('failed');
+  const listed = await git(bench.archives, 'bundle', 'list-heads', 'team__cut.bundle');
+  expect(listed).not.toContain(await work.git('rev-parse', 'main'));
 });
