@@ -2,11 +2,11 @@ import { randomBytes } from 'node:crypto';
 import * as z from 'zod';
 import { AppError } from '../../errors.ts';
 import { cleanText } from '../../text/clean-text.ts';
-import type { LoginCommand } from '../command-line.ts';
 import { createGitHostClient } from '../git-host/client.ts';
 import { explainHostError } from '../git-host/errors.ts';
 import { type AppRecord, appFilePath, readApp, writeApp } from './app-file.ts';
 import { type Page, type PageUrls, serveLocalPage } from './local-page.ts';
+import type { LoginCommand } from './login-commands.ts';
 import type { LoginSession } from './session.ts';
 
 type AppCommand = Extract<LoginCommand, { name: 'app create' }>;

@@ -1,4 +1,3 @@
-import type { LoginCommand } from '../command-line.ts';
 import { readApp } from './app-file.ts';
 import { createKeychain, KeychainError, withoutSession } from './keychain.ts';
 import {
@@ -8,6 +7,7 @@ import {
   type StoredLogin,
   type StoreName,
 } from './login.ts';
+import type { LoginCommand } from './login-commands.ts';
 import { keychainEntry } from './login-store.ts';
 import { describeLogin, loginCommand } from './messages.ts';
 import { hasExpired, whyNotFor } from './refresh.ts';

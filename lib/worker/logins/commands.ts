@@ -1,7 +1,7 @@
 import { AppError } from '../../errors.ts';
-import type { LoginCommand } from '../command-line.ts';
 import { createApp } from './app-create.ts';
 import { showAuthStatus } from './auth-status.ts';
+import type { LoginCommand } from './login-commands.ts';
 import { loginGateway } from './login-gateway.ts';
 import { loginGitHost } from './login-git-host.ts';
 import { logOut } from './logout.ts';

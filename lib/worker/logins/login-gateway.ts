@@ -6,9 +6,9 @@ import { exchangeCode } from '../../gateway/code-exchange.ts';
 import type { GatewayFailure } from '../../gateway/gateway-failure.ts';
 import { createGatewayTransport, gatewayAuthUrl } from '../../gateway/transport.ts';
 import { secretsEqual } from '../../security/crypto.ts';
-import type { LoginCommand, StoreChoice } from '../command-line.ts';
 import { serveLocalPage } from './local-page.ts';
 import { plainLogin } from './login.ts';
+import type { LoginCommand, StoreChoice } from './login-commands.ts';
 import { describeStore, storesFor } from './login-store.ts';
 import type { LoginSession } from './session.ts';
 

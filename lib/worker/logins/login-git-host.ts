@@ -1,7 +1,6 @@
 import { RequestError } from '@octokit/request-error';
 import { AppError } from '../../errors.ts';
 import { cleanText } from '../../text/clean-text.ts';
-import type { LoginCommand } from '../command-line.ts';
 import { type Installation, listInstallations, readAccount } from '../git-host/account.ts';
 import { createGitHostClient, type GitHostClient } from '../git-host/client.ts';
 import { explainHostError } from '../git-host/errors.ts';
@@ -9,6 +8,7 @@ import { type AppRecord, readApp } from './app-file.ts';
 import { authorizeDevice } from './device-flow.ts';
 import { importToken } from './import-token.ts';
 import { type NewLogin, plainLogin } from './login.ts';
+import type { LoginCommand } from './login-commands.ts';
 import { describeStore, storesFor } from './login-store.ts';
 import { describeLogin } from './messages.ts';
 import type { LoginSession } from './session.ts';

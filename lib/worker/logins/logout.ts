@@ -1,8 +1,8 @@
 import { AppError } from '../../errors.ts';
-import type { LoginCommand } from '../command-line.ts';
 import { appFilePath, removeApp } from './app-file.ts';
 import { KeychainError } from './keychain.ts';
 import { type LoginName, loginNames } from './login.ts';
+import type { LoginCommand } from './login-commands.ts';
 import { describeLogin } from './messages.ts';
 import type { LoginSession } from './session.ts';
 
