@@ -41,7 +41,7 @@ export interface PreparedMirror {
 type MirrorOptions = Pick<RepositoryBackup, 'git' | 'archiveFolder' | 'onRemark' | 'now'>;
 
 /** Nothing in the archive folder. */
-export const noArchive: ArchiveState = { record: null, files: [], versions: [], isSettled: false };
+const noArchive: ArchiveState = { record: null, files: [], versions: [], isSettled: false };
 /** The refs of no archive. */
 export const noRefs: ArchivedRefs = { refs: new Map(), kept: new Map() };
 
