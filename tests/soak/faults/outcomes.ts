@@ -302,6 +302,7 @@ const gitHost: Record<Use, Outcomes> = {
   }),
   clone: broken('exit code 1: the repository failed', {
     stored: 'the run, completed, its repository failed',
+    limit: 'retries',
     hangs: { limit: 'cloneHangs' },
     slow: { ...works('the run, completed, its repository completed'), limit: 'watched' },
   }),
