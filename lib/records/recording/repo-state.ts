@@ -9,6 +9,8 @@ export interface RepoState {
   otherOwner: string | null;
   /** The number of the newest recorded version; null if there is none, undefined if nobody knows. */
   newestVersion?: number | null;
+  /** How many versions are recorded that can be restored. */
+  restorableVersions?: number;
 }
 
 const selectState: Statement = {
@@ -19,7 +21,9 @@ const selectState: Statement = {
     (SELECT repo_full_name FROM worker_repo_state
      WHERE archive_key = $2 AND lower(repo_full_name) <> lower($1) LIMIT 1) AS "otherOwner",
     (SELECT version FROM archive_versions
-     WHERE repo_full_name = $1 ORDER BY version DESC LIMIT 1) AS "newestVersion"`,
+     WHERE repo_full_name = $1 ORDER BY version DESC LIMIT 1) AS "newestVersion",
+    (SELECT count(*)::int FROM archive_versions
+     WHERE repo_full_name = $1 AND pruned_at IS NULL) AS "restorableVersions"`,
 };
 
 /** Reads the recorded state of a repository's archive. */
@@ -33,6 +37,7 @@ export async function readRepoState(
     archiveSha256: row?.archiveSha256 || null,
     otherOwner: row?.otherOwner ?? null,
     newestVersion: row?.newestVersion ?? null,
+    restorableVersions: row?.restorableVersions ?? 0,
   };
 }
 

@@ -1,3 +1,4 @@
+import { MAX_VERSIONS } from '../../archives/note.ts';
 import type { Database, Statement } from '../../database/database.ts';
 import { changeLedger, LEDGER_TIMEOUT_MS, type RefChanges } from './ref-ledger.ts';
 
@@ -122,6 +123,18 @@ export async function recordVersion(db: Database, version: NewVersion): Promise<
     version.warning,
   ]);
   return true;
+}
+
+const restorable: Statement = {
+  name: 'restorable_archive_versions',
+  text: `SELECT version FROM archive_versions
+    WHERE repo_full_name = $1 AND pruned_at IS NULL ORDER BY version LIMIT ${MAX_VERSIONS}`,
+};
+
+/** The versions of a repository that are recorded as ones that can be restored, oldest first. */
+export async function listRestorable(db: Database, repository: string): Promise<number[]> {
+  const rows = await db.query<{ version: number }>(restorable, [repository]);
+  return rows.map(({ version }) => version);
 }
 
 // A closed row goes when as many kept versions are below its begin as below its end. What an open row says is

@@ -18,8 +18,8 @@ import type { RepositoryOutcome } from '../repository/repository-backup.ts';
 import type { Source } from '../source.ts';
 import { RunStopped } from '../stop.ts';
 import { DiskFull, type DiskRoom, neededBytes } from './disk-room.ts';
-import { recordMissingVersions } from './missing-versions.ts';
 import type { Failure, Outcome } from './outcome.ts';
+import { reconcileVersions } from './reconcile-versions.ts';
 import { watchForStall } from './stall.ts';
 
 /** What a try of one repository needs. */
@@ -81,11 +81,7 @@ export async function attempt(context: AttemptContext, job: Job, show: Show): Pr
   const stall = watchForStall(context.clock, own.abort);
   const reserved: { leave?: () => void } = {};
   try {
-    if (state.newestVersion !== undefined) {
-      const { archiveFolder } = context;
-      const archive = { repository: source.name, key };
-      await recordMissingVersions({ store, archiveFolder }, archive, state.newestVersion);
-    }
+    await reconcileVersions(context, { repository: source.name, key }, state);
     const made = await backUpRepository({
       ...context,
       git: createGit(context.environment, own.signal),

@@ -18,6 +18,8 @@ const LIMITED = times(2, 5);
 const MAX_FILE_BYTES = 200_000;
 /** Enough for the worker to note that it runs. */
 const MIN_BYTES = 16_384;
+/** An increment of a small change is not much larger. */
+const MIN_FILE_BYTES = 2_048;
 
 const ways: [string, Keeping][] = [
   ['full bundles', { incrementsFrom: '64', keep: '7d all' }],
@@ -54,7 +56,7 @@ describe.runIf(process.platform === 'linux')('a worker that may not write large 
     onTestFinished(world.close);
     await limitRepeatedly(`small files: ${name}`, world, LIMITED, async ({ run }, part) => {
       const worker = startScript('worker', run);
-      const limit = MIN_BYTES + Math.round(part * MAX_FILE_BYTES);
+      const limit = MIN_FILE_BYTES + Math.round(part * MAX_FILE_BYTES);
       await execute('prlimit', ['--pid', `${worker.child.pid}`, `--fsize=${limit}`]);
       return worker.finished;
     });

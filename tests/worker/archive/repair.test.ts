@@ -2,6 +2,7 @@ import {
   copyFile,
   readdir,
   readFile,
+  rename,
   rm,
   stat,
   truncate,
@@ -217,19 +218,45 @@ it('rebuilds a mirror whose refs cannot be read', async () => {
   expect(await world.restore(2)).toEqual(await refsOf(world.app.path));
 });
 
-it('records a version that a killed worker made and did not record', async () => {
-  await world.backUp();
-  await world.app.commit({ 'b.txt': 'three' }, 'three');
-  await world.backUp();
-  const rows = () =>
-    rowsOf<{ version: number }>(
+describe('what a killed worker did and did not record', () => {
+  const recorded = () =>
+    rowsOf<{ version: number; pruned: boolean }>(
       database.db,
-      "SELECT version FROM archive_versions WHERE repo_full_name = 'local/app' ORDER BY version",
+      `SELECT version, pruned_at IS NOT NULL AS pruned FROM archive_versions
+       WHERE repo_full_name = 'local/app' ORDER BY version`,
     );
-  expect(await rows()).toEqual([{ version: 1 }, { version: 2 }]);
-  await database.db.query({
-    text: "DELETE FROM archive_versions WHERE repo_full_name = 'local/app' AND version = 2",
+  const [first, second] = [1, 2].map((version) => ({ version, pruned: false }));
+
+  it('is a version that it made', async () => {
+    await world.backUp();
+    await world.app.commit({ 'b.txt': 'three' }, 'three');
+    await world.backUp();
+    await database.db.query({
+      text: "DELETE FROM archive_versions WHERE repo_full_name = 'local/app' AND version = 2",
+    });
+    expect((await world.backUp()).stdout).toContain('1 unchanged');
+    expect(await recorded()).toEqual([first, second]);
   });
-  expect((await world.backUp()).stdout).toContain('1 unchanged');
-  expect(await rows()).toEqual([{ version: 1 }, { version: 2 }]);
+
+  it('is a version that it let go', async () => {
+    await world.backUp();
+    await world.app.commit({ 'b.txt': 'three' }, 'three');
+    await world.backUp();
+    const path = join(world.archives, 'local__app.bundle.json');
+    const note = JSON.parse(await readFile(path, 'utf8'));
+    await writeFile(path, JSON.stringify({ ...note, versions: note.versions.slice(1) }));
+    const { stdout, stderr } = await world.backUp();
+    expect(stdout).toContain('1 unchanged');
+    expect(stderr).toContain('versions that are no longer in the archive: 1');
+    expect(await recorded()).toEqual([{ version: 1, pruned: true }, second]);
+    expect((await world.backUp()).stderr).not.toContain('no longer in the archive');
+  });
+
+  it('leaves the records alone while there is no archive', async () => {
+    await world.backUp();
+    await rename(world.archives, `${world.archives}-away`);
+    await rename(world.app.path, `${world.app.path}-away`);
+    expect((await world.backUp()).code).toBe(1);
+    expect(await recorded()).toEqual([first]);
+  });
 });

@@ -1,4 +1,4 @@
-import { readdir, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { STALE_RUN_MESSAGE } from '../../../lib/records/stale-runs.ts';
@@ -96,6 +96,15 @@ it('says so when DATA_DIR cannot be used', async () => {
   const env = { ...options().env, DATA_DIR: join(team.folder, 'file') };
   const ended = await runScript('worker', { ...options(), env });
   expect(ended).toMatchObject({ code: 1, stderr: expect.stringMatching(/^DATA_DIR cannot be /) });
+});
+
+it('ends a run that it cannot note, so that the next is not refused', async () => {
+  await mkdir(join(team.folder, 'archives-data', 'worker-run.json.new'), { recursive: true });
+  await expect(team.backUp()).rejects.toThrow('DATA_DIR cannot be written: EISDIR');
+  const reason = expect.stringContaining('DATA_DIR cannot be written: EISDIR');
+  expect(await runs()).toEqual([{ status: 'failed', error_message: reason, exclusive_key: null }]);
+  await rm(join(team.folder, 'archives-data', 'worker-run.json.new'), { recursive: true });
+  expect((await team.backUp()).code).toBe(0);
 });
 
 describe('a lease', () => {

@@ -1,0 +1,87 @@
+import { digestRefs } from '../../archives/manifest.ts';
+import type { VersionEntry } from '../../archives/note.ts';
+import type { RepoState } from '../../records/recording/repo-state.ts';
+import { listRestorable } from '../../records/recording/versions.ts';
+import { readArchiveState } from '../archive/archive.ts';
+import type { Journal } from '../journal.ts';
+import type { RunStore } from '../spool/run-store.ts';
+import { readManifest } from '../versions/manifests.ts';
+
+/** How many versions a line of the log names. */
+const MAX_LISTED = 20;
+
+interface Archive {
+  repository: string;
+  key: string;
+}
+
+/**
+ * Makes the recorded versions of an archive those that its note lists. A worker that was killed between changing
+ * the archive and recording that leaves a difference, and so does an archive that was moved away. Does nothing
+ * if there is no archive, or if nobody knows what is recorded.
+ */
+export async function reconcileVersions(
+  { journal, archiveFolder }: { journal: Journal; archiveFolder: string },
+  archive: Archive,
+  { newestVersion, restorableVersions }: RepoState,
+): Promise<void> {
+  if (newestVersion === undefined) return;
+  const { versions } = await readArchiveState(archiveFolder, archive.key);
+  if (versions.length === 0) return;
+  const newest = newestVersion ?? 0;
+  for (const entry of versions) {
+    if (entry.version > newest) await recordVersion(journal.store, archiveFolder, archive, entry);
+  }
+  const recorded = versions.filter(({ version }) => version <= newest);
+  if (recorded.length !== restorableVersions) await recordGone(journal, archive, recorded);
+}
+
+/** Records that versions are no longer in an archive. */
+async function recordGone(
+  { store, note }: Journal,
+  { repository }: Archive,
+  versions: readonly VersionEntry[],
+): Promise<void> {
+  const there = new Set(versions.map(({ version }) => version));
+  const restorable = await store.read(
+    (db) => listRestorable(db, repository),
+    () => [],
+  );
+  const gone = restorable.filter((version) => !there.has(version));
+  if (gone.length === 0) return;
+  await store.write({ type: 'pruned', repository, versions: gone });
+  const listed = gone.slice(0, MAX_LISTED).join(', ') + (gone.length > MAX_LISTED ? ' …' : '');
+  await note('warn', `versions that are no longer in the archive: ${listed}`, repository);
+}
+
+async function recordVersion(
+  store: RunStore,
+  archiveFolder: string,
+  { repository, key }: Archive,
+  entry: VersionEntry,
+): Promise<void> {
+  const manifest = await readManifest(archiveFolder, key, entry);
+  // It is noticed, and said, when the archive is read again.
+  if (manifest === null) return;
+  const refs = new Map(Object.entries(manifest.refs));
+  const sizes = manifest.files.map(({ size_bytes }) => size_bytes);
+  await store.write({
+    type: 'version',
+    repository,
+    facts: {
+      version: entry.version,
+      previousManifestSha256: null,
+      at: entry.at,
+      headBranch: manifest.head_branch,
+      refs,
+      refsSha256: digestRefs(refs),
+      manifestSha256: entry.manifest_sha256,
+      archiveKey: key,
+      files: entry.files,
+      sizeBytes: sizes.reduce((total, size) => total + size, 0),
+      newBytes: sizes.at(-1) ?? 0,
+      warning: entry.warning,
+      changes: refs,
+    },
+  });
+}
