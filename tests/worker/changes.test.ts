@@ -142,6 +142,7 @@ it('fails and keeps the archive of a repository that lost all its refs', async (
   const { code, stdout, stderr } = await backUp();
   expect({ code, stdout }).toEqual({ code: 1, stdout: expect.stringContaining('1 failed') });
   expect(stderr).toContain('the repository is empty now, and was not before');
+  expect(stdout).toContain('Failed, emptied at the source, the archive is kept: ');
   expect(await readFile(archive)).toEqual(before);
 });
 

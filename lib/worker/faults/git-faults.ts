@@ -10,6 +10,7 @@ export type FaultKind =
   | 'certificate'
   | 'disk'
   | 'damaged'
+  | 'emptied'
   | 'push'
   | 'other';
 
@@ -39,6 +40,7 @@ const kinds: readonly [FaultKind, RegExp][] = [
     'rate limit',
     /rate limit|too many requests|abuse detection|\b(?:returned error:|HTTP|answered) 429\b/i,
   ],
+  ['emptied', /^the repository is empty now, and was not before/],
   ['missing', /access lost|disabled this repository|\brepository was renamed\b/i],
   [
     'login',

@@ -41,6 +41,10 @@ const advice: Record<FaultKind, { what: string; todo: string }> = {
     what: 'the repository is damaged or incomplete',
     todo: 'run `git fsck` where it comes from; the last archive is kept',
   },
+  emptied: {
+    what: 'emptied at the source, the archive is kept',
+    todo: 'find out who did it; `restore` brings back what it had; move the archive away to accept it',
+  },
   push: {
     what: 'backed up, but not pushed',
     todo: 'see the reasons in the log; the next run pushes again',
