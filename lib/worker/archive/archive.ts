@@ -11,11 +11,10 @@ import {
   type VersionManifest,
 } from '../../archives/manifest.ts';
 import { archiveNote, describeFiles, noteName, type VersionEntry } from '../../archives/note.ts';
+import { moveNew, syncFile } from '../../durable-files.ts';
 import { nullIfMissing } from '../../files.ts';
 import { parseJson } from '../../json.ts';
 import { repositoryFigures } from './figures.ts';
-import { moveNew } from './move-new.ts';
-import { syncFile } from './sync-file.ts';
 
 /**
  * The worker's note next to an archive, in `<archive>.json`. It adds what the archive was made from, so that

@@ -1,8 +1,8 @@
 import { chmod, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { syncFile } from '../../durable-files.ts';
 import { AppError } from '../../errors.ts';
 import { nullIfMissing } from '../../files.ts';
-import { syncFile } from '../archive/sync-file.ts';
 
 /** Shows a line to the user, on stderr. */
 export type Notify = (text: string) => void;

@@ -1,9 +1,9 @@
 import { rm } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { type Database, isDatabaseUnavailable } from '../../database/database.ts';
+import { syncFile } from '../../durable-files.ts';
 import type { Log } from '../../log.ts';
 import { cleanText } from '../../text/clean-text.ts';
-import { syncFile } from '../archive/sync-file.ts';
 import { type DeliveredRun, deliverSpool } from './deliver-spool.ts';
 import { checkSpool, DamagedSpool } from './read-spool.ts';
 import { listSpools } from './spool-file.ts';

@@ -3,10 +3,10 @@ import { chmod, mkdir, open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import pLimit from 'p-limit';
 import type { Clock } from '../../clock.ts';
+import { syncFile } from '../../durable-files.ts';
 import { nullIfMissing } from '../../files.ts';
 import type { StartedRun } from '../../records/recording/runs.ts';
 import { formatBytes } from '../../text/units.ts';
-import { syncFile } from '../archive/sync-file.ts';
 import { RunStopped } from '../stop.ts';
 import { formatEntry, type RunEntry, type SpooledEnding, type SpoolHeader } from './run-entry.ts';
 

@@ -1,5 +1,5 @@
-import { link, rename, rm, stat } from 'node:fs/promises';
-import { nullIfMissing } from '../../files.ts';
+import { link, open, rename, rm, stat } from 'node:fs/promises';
+import { nullIfMissing } from './files.ts';
 
 /** What a file system without hard links says. */
 const noLinks = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'];
@@ -19,4 +19,14 @@ export async function moveNew(from: string, to: string): Promise<boolean> {
   }
   await rm(from);
   return true;
+}
+
+/** Flushes a file or folder to the disk. */
+export async function syncFile(path: string): Promise<void> {
+  const handle = await open(path, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
 }

@@ -1,0 +1,31 @@
+/** Bounds the bytes that are held in memory at once. */
+export interface ByteBudget {
+  /** Waits until there is room, and returns what gives it back. More than all there is waits for all of it. */
+  take(bytes: number): Promise<() => void>;
+}
+
+/** A budget that is given out in the order of asking. */
+export function createByteBudget(maxBytes: number): ByteBudget {
+  let free = maxBytes;
+  const waiting: { bytes: number; start(): void }[] = [];
+  const startNext = () => {
+    for (let next = waiting[0]; next !== undefined && next.bytes <= free; next = waiting[0]) {
+      waiting.shift();
+      free -= next.bytes;
+      next.start();
+    }
+  };
+  return {
+    async take(wanted) {
+      const bytes = Math.min(wanted, maxBytes);
+      await new Promise<void>((start) => {
+        waiting.push({ bytes, start });
+        startNext();
+      });
+      return () => {
+        free += bytes;
+        startNext();
+      };
+    },
+  };
+}

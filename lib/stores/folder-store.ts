@@ -1,0 +1,143 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { createReadStream, createWriteStream } from 'node:fs';
+import { mkdir, readdir, rm, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { moveNew, syncFile } from '../durable-files.ts';
+import { nullIfMissing } from '../files.ts';
+import {
+  type ObjectFile,
+  type ObjectStore,
+  type StoredObject,
+  StoreFault,
+  type StoreFaultKind,
+} from './object-store.ts';
+import type { FolderAddress } from './store-address.ts';
+
+/** Files that are being written, which are no objects. */
+const TEMPORARY = '.new-';
+const CHUNK_BYTES = 2 ** 20;
+
+/** Keeps objects as files of a folder, which must be there: a disk that is not mounted is not filled beside it. */
+export function createFolderStore(
+  { path: root, text: address }: FolderAddress,
+  { signal, pace }: { signal: AbortSignal; pace(bytes: number): Promise<void> },
+): ObjectStore {
+  const fault = (kind: StoreFaultKind, reason: string, cause?: unknown) =>
+    new StoreFault(kind, `${address}: ${reason}`, { cause });
+  const guard = async <Value>(work: () => Promise<Value>): Promise<Value> => {
+    try {
+      signal.throwIfAborted();
+      return await work();
+    } catch (error) {
+      signal.throwIfAborted();
+      if (error instanceof StoreFault || !isSystemError(error)) throw error;
+      throw fault(kindOf(error.code), error.code ?? error.message, error);
+    }
+  };
+  const checkRoot = async () => {
+    const found = await nullIfMissing(stat(root));
+    if (!found?.isDirectory()) throw fault('missing', 'there is no such folder: is it mounted?');
+  };
+
+  async function* list(prefix: string, after = ''): AsyncGenerator<StoredObject> {
+    await guard(checkRoot);
+    const cut = prefix.lastIndexOf('/') + 1;
+    yield* walk(prefix.slice(0, cut), prefix, after);
+  }
+
+  async function* walk(
+    folder: string,
+    prefix: string,
+    after: string,
+  ): AsyncGenerator<StoredObject> {
+    const entries = await guard(async () =>
+      nullIfMissing(readdir(join(root, folder), { withFileTypes: true })),
+    );
+    // By the order of whole keys, in which a folder's name ends in a slash.
+    const named = (entries ?? [])
+      .map((entry) => ({ entry, key: `${folder}${entry.name}${entry.isDirectory() ? '/' : ''}` }))
+      .sort((one, other) => (one.key < other.key ? -1 : 1));
+    for (const { entry, key } of named) {
+      if (entry.isDirectory()) {
+        const isBelow = key.startsWith(prefix) || prefix.startsWith(key);
+        if (isBelow && (key > after || after.startsWith(key))) yield* walk(key, prefix, after);
+      } else if (entry.isFile() && !entry.name.startsWith(TEMPORARY)) {
+        if (!key.startsWith(prefix) || key <= after) continue;
+        const found = await guard(() => nullIfMissing(stat(join(root, key))));
+        if (found !== null) yield { key, sizeBytes: found.size };
+      }
+    }
+  }
+
+  return {
+    address,
+    list,
+    read: (key, from = 0) =>
+      guard(async () => {
+        await checkRoot();
+        const path = join(root, key);
+        if (!(await nullIfMissing(stat(path)))?.isFile()) return null;
+        return readPaced(path, from);
+      }),
+    create: (key, file) =>
+      guard(async () => {
+        await checkRoot();
+        const path = join(root, key);
+        if ((await nullIfMissing(stat(path))) !== null) return false;
+        await makeFolders(dirname(path));
+        const temporary = join(dirname(path), `${TEMPORARY}${randomUUID()}`);
+        try {
+          await copy(file, temporary);
+          const isNew = await moveNew(temporary, path);
+          await syncFile(dirname(path));
+          return isNew;
+        } finally {
+          await rm(temporary, { force: true });
+        }
+      }),
+    remove: (key) =>
+      guard(async () => {
+        await checkRoot();
+        await rm(join(root, key), { force: true });
+      }),
+  };
+
+  async function* readPaced(path: string, from: number): AsyncGenerator<Uint8Array> {
+    const chunks = createReadStream(path, { start: from, highWaterMark: CHUNK_BYTES });
+    for await (const chunk of chunks as AsyncIterable<Buffer>) {
+      signal.throwIfAborted();
+      await pace(chunk.length);
+      yield chunk;
+    }
+  }
+
+  async function makeFolders(folder: string): Promise<void> {
+    if ((await nullIfMissing(stat(folder)))?.isDirectory()) return;
+    await makeFolders(dirname(folder));
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await syncFile(dirname(folder));
+  }
+
+  async function copy({ path, sha256 }: ObjectFile, to: string): Promise<void> {
+    const target = createWriteStream(to, { flags: 'wx', mode: 0o600 });
+    await pipeline(readPaced(path, 0), target, { signal });
+    await syncFile(to);
+    const hash = createHash('sha256');
+    await pipeline(createReadStream(to, { highWaterMark: CHUNK_BYTES }), hash, { signal });
+    if (hash.digest('hex') !== sha256) {
+      throw fault('damaged', 'a file that was written there is not the one that was sent');
+    }
+  }
+}
+
+function isSystemError(error: unknown): error is NodeJS.ErrnoException {
+  return error instanceof Error && 'syscall' in error;
+}
+
+function kindOf(code: string | undefined): StoreFaultKind {
+  if (code === 'ENOSPC' || code === 'EDQUOT') return 'full';
+  if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS') return 'denied';
+  if (code === 'ENOENT') return 'missing';
+  return code === undefined || code === 'EISDIR' || code === 'ENOTDIR' ? 'other' : 'away';
+}

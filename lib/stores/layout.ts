@@ -1,0 +1,94 @@
+import { createHmac } from 'node:crypto';
+
+/** How a store names what it keeps. */
+export interface Naming {
+  /** The name of an archive in keys. `archive` is its file name in the archive folder. */
+  archive(archive: string): string;
+  /** The part of an object's name that tells its content, from the content's SHA-256. */
+  content(sha256: string): string;
+}
+
+/** What follows the names of encrypted objects. */
+export const ENCRYPTED = '.age';
+
+/** The object that says how to restore by hand. */
+export const README_KEY = 'README.txt';
+
+const ROOT = 'archives/';
+
+/** Names anybody can read: archives by their names, content by its SHA-256. */
+export const plainNaming: Naming = {
+  archive: (archive) => archive.replace(/\.bundle$/, ''),
+  content: (sha256) => sha256,
+};
+
+/** Names that tell nothing to whoever lacks the key, and are the same each time. */
+export function createSecretNaming(key: string): Naming {
+  const digest = (what: string, text: string) =>
+    createHmac('sha256', key).update(`${what}\0${text}`).digest('hex').slice(0, 40);
+  return {
+    archive: (archive) => digest('archive', archive),
+    content: (sha256) => digest('content', sha256),
+  };
+}
+
+/** What all keys begin with, or those of one archive. */
+export function keysOf(archiveName?: string): string {
+  return archiveName === undefined ? ROOT : `${ROOT}${archiveName}/`;
+}
+
+/** The key of a state of an archive. States are numbered from 1. */
+export function stateKey(archiveName: string, number: number, isEncrypted: boolean): string {
+  const digits = String(number).padStart(8, '0');
+  return `${keysOf(archiveName)}states/${digits}.json${isEncrypted ? ENCRYPTED : ''}`;
+}
+
+/**
+ * The key of an object. The name of an encrypted one ends in the SHA-256 of what is stored, so that it can be
+ * checked without being decrypted.
+ */
+export function objectKey(
+  archiveName: string,
+  content: string,
+  encryptedSha256: string | null,
+): string {
+  const name = encryptedSha256 === null ? content : `${content}-${encryptedSha256}${ENCRYPTED}`;
+  return `${keysOf(archiveName)}objects/${name}`;
+}
+
+/** What a key is. */
+export type ParsedKey =
+  | { kind: 'state'; archiveName: string; number: number; isEncrypted: boolean }
+  | {
+      kind: 'object';
+      archiveName: string;
+      content: string;
+      /** SHA-256 of what is stored. */
+      sha256: string;
+      isEncrypted: boolean;
+    };
+
+const stateForm = /^archives\/([^/]+)\/states\/(\d{8})\.json(\.age)?$/;
+const objectForm =
+  /^archives\/([^/]+)\/objects\/(?:([0-9a-f]{40})-([0-9a-f]{64})\.age|([0-9a-f]{64}))$/;
+
+/** Null if the key is none of ours. */
+export function parseKey(key: string): ParsedKey | null {
+  const state = stateForm.exec(key);
+  if (state !== null) {
+    const [, archiveName = '', digits, age] = state;
+    return { kind: 'state', archiveName, number: Number(digits), isEncrypted: age !== undefined };
+  }
+  const object = objectForm.exec(key);
+  if (object === null) return null;
+  const [, archiveName = '', secret, stored, plain = ''] = object;
+  const isEncrypted = secret !== undefined && stored !== undefined;
+  const content = isEncrypted ? secret : plain;
+  return {
+    kind: 'object',
+    archiveName,
+    content,
+    sha256: isEncrypted ? stored : plain,
+    isEncrypted,
+  };
+}

@@ -1,0 +1,48 @@
+import { cleanText } from '../../text/clean-text.ts';
+import { StoreFault, type StoreFaultKind } from '../object-store.ts';
+
+const MAX_REASON_LENGTH = 300;
+
+/** What an error of the S3 client is, by the names that stores give. */
+interface S3Error extends Error {
+  $metadata?: { httpStatusCode?: number };
+  code?: string;
+}
+
+/** Whether an object, a bucket or an upload is not there. */
+export function isMissing(error: unknown, ...names: string[]): boolean {
+  const { name, $metadata } = error as S3Error;
+  return names.includes(name) || (name === 'NotFound' && $metadata?.httpStatusCode === 404);
+}
+
+/** Whether the store refused because the key is taken, or somebody else is just taking it. */
+export function isTaken(error: unknown): boolean {
+  const { name, $metadata } = error as S3Error;
+  const status = $metadata?.httpStatusCode;
+  return (
+    status === 412 ||
+    (status === 409 && /^(?:ConditionalRequestConflict|OperationAborted)$/.test(name)) ||
+    name === 'PreconditionFailed'
+  );
+}
+
+/** A fault of a store, from an error of the S3 client. */
+export function explainS3Error(address: string, error: unknown): StoreFault {
+  const { name, message, $metadata, code } = error as S3Error;
+  const status = $metadata?.httpStatusCode;
+  const kind = kindOf(name, status, code);
+  const answer = status === undefined ? '' : ` (${status})`;
+  const reason = cleanText(`${name}: ${message}`, MAX_REASON_LENGTH);
+  return new StoreFault(kind, `${address}: ${reason}${answer}`, { cause: error });
+}
+
+function kindOf(name: string, status: number | undefined, code?: string): StoreFaultKind {
+  if (name === 'NoSuchBucket' || name === 'PermanentRedirect') return 'missing';
+  if (/BadDigest|ChecksumMismatch|InvalidDigest|ContentSHA256Mismatch/.test(name)) return 'damaged';
+  if (/InsufficientStorage|QuotaExceeded|EntityTooLarge/.test(name) || status === 507)
+    return 'full';
+  if (name === 'CredentialsProviderError' || status === 401 || status === 403) return 'denied';
+  if (/^(?:ExpiredToken|InvalidToken|TokenRefreshRequired)/.test(name)) return 'denied';
+  const isQuiet = status === undefined || status >= 500 || status === 408 || status === 429;
+  return isQuiet || code !== undefined ? 'away' : 'other';
+}

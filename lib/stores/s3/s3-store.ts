@@ -1,0 +1,189 @@
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import {
+  DeleteObjectCommand,
+  GetObjectCommand,
+  HeadObjectCommand,
+  PutObjectCommand,
+  paginateListObjectsV2,
+  S3Client,
+} from '@aws-sdk/client-s3';
+import type { ByteBudget } from '../byte-budget.ts';
+import {
+  type ObjectFile,
+  type ObjectStore,
+  type StoredObject,
+  StoreFault,
+} from '../object-store.ts';
+import type { Pace } from '../pace.ts';
+import type { BucketAddress } from '../store-address.ts';
+import { explainS3Error, isMissing, isTaken } from './s3-faults.ts';
+import type { UploadNotes } from './upload-notes.ts';
+import { uploadInParts } from './upload-parts.ts';
+
+/** A larger file is uploaded in parts. */
+const MAX_SINGLE_BYTES = 8 * 2 ** 20;
+const MAX_ATTEMPTS = 6;
+
+export interface S3Options {
+  notes: UploadNotes;
+  budget: ByteBudget;
+  pace: Pace;
+  signal: AbortSignal;
+}
+
+/** A bucket. Credentials come from where the AWS command line finds them, and are renewed likewise. */
+export function createS3Store(bucketAddress: BucketAddress, options: S3Options): ObjectStore {
+  const { bucket, prefix, text: address, isConditional } = bucketAddress;
+  const { budget, pace, signal } = options;
+  const client = createClient(bucketAddress);
+  const abort = { abortSignal: signal };
+  const damaged = () =>
+    new StoreFault('damaged', `${address}: it received other bytes than were sent`);
+  const guard = async <Value>(work: () => Promise<Value>): Promise<Value> => {
+    try {
+      signal.throwIfAborted();
+      return await work();
+    } catch (error) {
+      signal.throwIfAborted();
+      throw error instanceof StoreFault ? error : explainS3Error(address, error);
+    }
+  };
+  const find = (Key: string) =>
+    client
+      .send(new HeadObjectCommand({ Bucket: bucket, Key, ChecksumMode: 'ENABLED' }), abort)
+      .catch((error: unknown) => {
+        if (isMissing(error, 'NoSuchKey')) return null;
+        throw error;
+      });
+
+  async function* list(from: string, after?: string): AsyncGenerator<StoredObject> {
+    const query = {
+      Bucket: bucket,
+      Prefix: `${prefix}${from}`,
+      StartAfter: after === undefined ? undefined : `${prefix}${after}`,
+    };
+    const pages = paginateListObjectsV2({ client }, query, abort);
+    for (;;) {
+      const page = await guard(() => pages.next());
+      if (page.done) return;
+      for (const { Key = '', Size = 0 } of page.value.Contents ?? []) {
+        yield { key: Key.slice(prefix.length), sizeBytes: Size };
+      }
+    }
+  }
+
+  async function putWhole(Key: string, { path, sizeBytes, sha256 }: ObjectFile): Promise<boolean> {
+    const release = await budget.take(sizeBytes);
+    try {
+      const Body = await readFile(path);
+      const hash = createHash('sha256').update(Body).digest();
+      if (hash.toString('hex') !== sha256) {
+        throw new StoreFault(
+          'damaged',
+          `${address}: a file has changed before it could be sent there`,
+        );
+      }
+      await pace(sizeBytes);
+      const sent = hash.toString('base64');
+      const condition = isConditional ? { IfNoneMatch: '*' } : {};
+      const { ETag, ChecksumSHA256 } = await client.send(
+        new PutObjectCommand({ Bucket: bucket, Key, Body, ChecksumSHA256: sent, ...condition }),
+        abort,
+      );
+      if (ChecksumSHA256 !== undefined) {
+        if (ChecksumSHA256 !== sent) throw damaged();
+        return true;
+      }
+      // A store that does not report SHA-256 usually reports MD5.
+      const md5 = createHash('md5').update(Body).digest('hex');
+      if (ETag?.replaceAll('"', '') === md5) return true;
+      if ((await find(Key))?.ContentLength !== sizeBytes) throw damaged();
+      return true;
+    } finally {
+      release();
+    }
+  }
+
+  async function putInParts(Key: string, file: ObjectFile): Promise<boolean> {
+    const context = { ...options, client, bucket, address, isConditional };
+    const isNew = await uploadInParts(context, Key, file);
+    if (isNew && (await find(Key))?.ContentLength !== file.sizeBytes) throw damaged();
+    return isNew;
+  }
+
+  return {
+    address,
+    list,
+    read: (key, from = 0) =>
+      guard(async () => {
+        const Range = from === 0 ? undefined : `bytes=${from}-`;
+        try {
+          const { Body } = await client.send(
+            new GetObjectCommand({ Bucket: bucket, Key: `${prefix}${key}`, Range }),
+            abort,
+          );
+          if (Body === undefined) throw new Error('an answer without a body');
+          return readBody(Body as AsyncIterable<Uint8Array>);
+        } catch (error) {
+          if (isMissing(error, 'NoSuchKey')) return null;
+          throw error;
+        }
+      }),
+    create: (key, file) =>
+      guard(async () => {
+        const Key = `${prefix}${key}`;
+        // Where nothing else prevents that an object is replaced.
+        if (!isConditional && (await find(Key)) !== null) return false;
+        try {
+          return file.sizeBytes > MAX_SINGLE_BYTES
+            ? await putInParts(Key, file)
+            : await putWhole(Key, file);
+        } catch (error) {
+          if (isTaken(error)) return false;
+          throw error;
+        }
+      }),
+    remove: (key) =>
+      guard(async () => {
+        await client.send(
+          new DeleteObjectCommand({ Bucket: bucket, Key: `${prefix}${key}` }),
+          abort,
+        );
+      }),
+  };
+
+  async function* readBody(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    const chunks = body[Symbol.asyncIterator]();
+    try {
+      for (;;) {
+        const { done, value } = await guard(() => chunks.next());
+        if (done) return;
+        await pace(value.length);
+        yield value;
+      }
+    } finally {
+      await chunks.return?.();
+    }
+  }
+}
+
+function createClient({ endpoint, region, isPathStyle, profile }: BucketAddress): S3Client {
+  return new S3Client({
+    ...(endpoint === null ? {} : { endpoint }),
+    // A store of its own endpoint rarely has regions, but signatures name one.
+    ...(region === null && endpoint === null ? {} : { region: region ?? 'us-east-1' }),
+    ...(profile === null ? {} : { profile }),
+    forcePathStyle: isPathStyle,
+    maxAttempts: MAX_ATTEMPTS,
+    // Other stores than AWS do not know trailing checksums. Ours are sent with each request.
+    requestChecksumCalculation: 'WHEN_REQUIRED',
+    responseChecksumValidation: 'WHEN_REQUIRED',
+    requestHandler: {
+      connectionTimeout: 20_000,
+      requestTimeout: 300_000,
+      httpsAgent: { maxSockets: 16 },
+      httpAgent: { maxSockets: 16 },
+    },
+  });
+}

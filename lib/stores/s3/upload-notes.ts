@@ -1,0 +1,45 @@
+import { createHash } from 'node:crypto';
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import * as z from 'zod';
+import { syncFile } from '../../durable-files.ts';
+import { nullIfMissing } from '../../files.ts';
+import { parseJson } from '../../json.ts';
+
+const uploadNote = z.object({
+  key: z.string(),
+  upload_id: z.string(),
+  sha256: z.string(),
+  part_bytes: z.int().min(1),
+});
+
+/** An upload in parts that has begun. */
+export type UploadNote = z.output<typeof uploadNote>;
+
+/** Remembers uploads in parts, so that they go on after an interruption. */
+export interface UploadNotes {
+  read(key: string): Promise<UploadNote | null>;
+  write(note: UploadNote): Promise<void>;
+  remove(key: string): Promise<void>;
+}
+
+/** Notes in files of a folder. */
+export function createUploadNotes(folder: string): UploadNotes {
+  const pathOf = (key: string) =>
+    join(folder, `${createHash('sha256').update(key).digest('hex').slice(0, 32)}.json`);
+  return {
+    async read(key) {
+      const text = await nullIfMissing(readFile(pathOf(key), 'utf8'));
+      const { data } = uploadNote.safeParse(text === null ? null : parseJson(text));
+      return data?.key === key ? data : null;
+    },
+    async write(note) {
+      await mkdir(folder, { recursive: true, mode: 0o700 });
+      const path = pathOf(note.key);
+      await writeFile(`${path}.new`, JSON.stringify(note), { mode: 0o600 });
+      await syncFile(`${path}.new`);
+      await rename(`${path}.new`, path);
+    },
+    remove: (key) => rm(pathOf(key), { force: true }),
+  };
+}

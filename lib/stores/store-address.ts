@@ -1,0 +1,150 @@
+import { createHash } from 'node:crypto';
+import { fileURLToPath } from 'node:url';
+
+/** A folder, such as that of a network disk. */
+export interface FolderAddress {
+  kind: 'folder';
+  /** Without parameters, for messages. */
+  text: string;
+  /** An absolute path. */
+  path: string;
+}
+
+/** A bucket of AWS S3, or of anything that speaks its protocol. */
+export interface BucketAddress {
+  kind: 's3';
+  /** Without parameters, for messages. */
+  text: string;
+  bucket: string;
+  /** Empty, or ends in a slash. */
+  prefix: string;
+  /** Null for AWS. */
+  endpoint: string | null;
+  region: string | null;
+  /** Whether the bucket is part of the path instead of the host name. */
+  isPathStyle: boolean;
+  /** Which profile of the AWS configuration has the credentials; null for the default. */
+  profile: string | null;
+  /** Whether the store refuses to overwrite an object when it is asked to (`If-None-Match`). */
+  isConditional: boolean;
+  /** Whether its owner says that nobody else may read it. */
+  isPrivate: boolean;
+}
+
+export type StoreAddress = FolderAddress | BucketAddress;
+
+/** Keeps what is recorded about a store apart from that of others. */
+export function storeId(address: StoreAddress): string {
+  const place =
+    address.kind === 'folder'
+      ? address.path
+      : [address.endpoint ?? 'aws', address.bucket, address.prefix].join(' ');
+  return createHash('sha256').update(`${address.kind} ${place}`).digest('hex').slice(0, 16);
+}
+
+/** What is wrong with an address, starting with a verb. Never repeats the address. */
+export class StoreAddressError extends Error {
+  override readonly name = 'StoreAddressError';
+}
+
+const parameters = {
+  endpoint: /^https?:\/\/[^\s]+$/,
+  region: /^[a-z0-9-]{1,50}$/,
+  'path-style': /^(?:yes|no)$/,
+  profile: /^[\w.@+-]{1,100}$/,
+  conditional: /^(?:yes|no)$/,
+  private: /^(?:yes|no)$/,
+};
+type Parameter = keyof typeof parameters;
+
+const loopback = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/i;
+
+/**
+ * Parses `s3://bucket/prefix?endpoint=…&region=…&path-style=yes&profile=…&conditional=no&private=yes` or
+ * `file:///folder`. Throws StoreAddressError.
+ */
+export function parseStoreAddress(text: string): StoreAddress {
+  if (/[\p{Cc}\s]/u.test(text) || !URL.canParse(text)) throw invalid('contains something else');
+  const url = new URL(text);
+  if (url.username !== '' || url.password !== '') {
+    throw invalid('contains credentials; give them as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY');
+  }
+  if (url.hash !== '') throw invalid('contains a fragment');
+  if (url.protocol === 'file:') return parseFolder(url);
+  if (url.protocol === 's3:') return parseBucket(url);
+  throw invalid('contains something else');
+}
+
+function parseFolder(url: URL): FolderAddress {
+  if (url.search !== '') throw invalid('has parameters for a folder, which takes none');
+  try {
+    const path = fileURLToPath(url).replace(/(?<=.)\/+$/, '');
+    return { kind: 'folder', text: `file://${path}`, path };
+  } catch (cause) {
+    throw invalid('contains a file URL that is no local path', cause);
+  }
+}
+
+function parseBucket({ hostname, port, pathname, searchParams }: URL): BucketAddress {
+  if (!/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(hostname) || port !== '') {
+    throw invalid('contains a bucket name that is not valid');
+  }
+  const given: Partial<Record<Parameter, string>> = {};
+  for (const [name, value] of searchParams) {
+    if (!(name in parameters) || given[name as Parameter] !== undefined) {
+      throw invalid(`has unknown or repeated parameters; known are ${listParameters()}`);
+    }
+    if (!parameters[name as Parameter].test(value)) {
+      throw invalid(`has a value of ${name} that is not valid`);
+    }
+    given[name as Parameter] = value;
+  }
+  const prefix = decodePrefix(pathname);
+  return {
+    kind: 's3',
+    text: `s3://${hostname}${prefix === '' ? '' : `/${prefix.slice(0, -1)}`}`,
+    bucket: hostname,
+    prefix,
+    endpoint: given.endpoint === undefined ? null : checkEndpoint(given.endpoint),
+    region: given.region ?? null,
+    isPathStyle: given['path-style'] === 'yes',
+    profile: given.profile ?? null,
+    isConditional: given.conditional !== 'no',
+    isPrivate: given.private === 'yes',
+  };
+}
+
+function decodePrefix(pathname: string): string {
+  let path: string;
+  try {
+    path = decodeURIComponent(pathname).replace(/^\/+|\/+$/g, '');
+  } catch (cause) {
+    throw invalid('has a prefix that is not valid', cause);
+  }
+  const isClean = path.split('/').every((part) => /^[\w.+@=-]{1,255}$/.test(part));
+  if (path !== '' && (!isClean || /(?:^|\/)\.{1,2}(?:\/|$)/.test(path))) {
+    throw invalid('has a prefix with other characters than letters, digits and . _ + @ = -');
+  }
+  return path === '' ? '' : `${path}/`;
+}
+
+/** Keys and contents are sent there: https, or http to loopback. */
+function checkEndpoint(text: string): string {
+  if (!URL.canParse(text)) throw invalid('has an endpoint that is no URL');
+  const { protocol, hostname, username, password, search, origin, pathname } = new URL(text);
+  if (protocol !== 'https:' && !loopback.test(hostname)) {
+    throw invalid('has an endpoint with http, which is only allowed to loopback');
+  }
+  if (username !== '' || password !== '') throw invalid('has an endpoint with credentials');
+  if (search !== '') throw invalid('has an endpoint with parameters');
+  return `${origin}${pathname.replace(/\/+$/, '')}`;
+}
+
+function listParameters(): string {
+  return Object.keys(parameters).join(', ');
+}
+
+function invalid(fault: string, cause?: unknown): StoreAddressError {
+  const form = 'must be like s3://bucket/prefix or file:///folder';
+  return new StoreAddressError(`${form}, and ${fault}`, { cause });
+}

@@ -1,0 +1,57 @@
+import * as z from 'zod';
+import { parseJson } from '../json.ts';
+
+const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
+
+/** A name in the archive folder: of a bundle, or of a manifest in its folder of versions. */
+const fileName = z
+  .string()
+  .max(600)
+  .regex(/^(?!\.{1,2}(?:\/|$))[^/\\\p{Cc}]+(?:\.versions\/\d{1,9}\.json)?$/u);
+
+/**
+ * What a store has of an archive after a backup: its note, and which object is which file of it. Whoever has a
+ * state and its objects has the whole archive, with all versions that were kept then. Never changed.
+ */
+export const storeState = z.object({
+  format: z.literal(1),
+  /** `owner/name`. */
+  repository: z.string().max(500),
+  /** The file name of the full bundle. */
+  archive: fileName,
+  /** When it was stored, ISO 8601 in UTC. */
+  at: z.iso.datetime(),
+  /** The text of the archive's note. */
+  note: z.string(),
+  files: z
+    .array(
+      z.object({
+        name: fileName,
+        /** The key of its object. */
+        key: z.string().max(1_200),
+        /** Of the file. */
+        sha256,
+        size_bytes: z.int().min(0),
+        /** Of what is stored, which differs if it is encrypted. */
+        stored_bytes: z.int().min(0),
+      }),
+    )
+    .max(10_000),
+});
+
+export type StoreState = z.output<typeof storeState>;
+export type StateFile = StoreState['files'][number];
+
+/** A longer object is no state. */
+export const MAX_STATE_BYTES = 32 * 2 ** 20;
+
+/** The text of a state. */
+export function formatState(state: StoreState): string {
+  return `${JSON.stringify(state, null, 1)}\n`;
+}
+
+/** Null if the text is not a state. */
+export function parseState(text: string): StoreState | null {
+  const parsed = storeState.safeParse(parseJson(text));
+  return parsed.success ? parsed.data : null;
+}

@@ -1,0 +1,68 @@
+import { createHash } from 'node:crypto';
+import { mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Encrypter } from 'age-encryption';
+import * as z from 'zod';
+import { nullIfMissing } from '../../files.ts';
+import { parseJson } from '../../json.ts';
+import { encryptFile } from '../../stores/cipher.ts';
+import { type ObjectFile, StoreFault } from '../../stores/object-store.ts';
+
+const note = z.object({ sha256: z.string(), size_bytes: z.int() });
+
+/** A file as it is stored. */
+export interface OutgoingFile extends ObjectFile {
+  /** Removes what was made for it. */
+  remove(): Promise<void>;
+}
+
+/** A file of an archive that is to be stored. */
+export interface FileToSend {
+  path: string;
+  /** Of the file, as the archive's note records it. */
+  sha256: string;
+}
+
+/**
+ * Encrypts a file into a folder, where it stays until it is removed: an upload that was interrupted goes on with
+ * the same bytes. Throws StoreFault if the file is not the recorded one.
+ */
+export async function encryptToOutbox(
+  folder: string,
+  { path, sha256 }: FileToSend,
+  encrypter: Encrypter,
+  signal: AbortSignal,
+): Promise<OutgoingFile> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const base = join(folder, sha256);
+  const remove = async () => {
+    await rm(`${base}.json`, { force: true });
+    await rm(`${base}.age`, { force: true });
+  };
+  const text = await nullIfMissing(readFile(`${base}.json`, 'utf8'));
+  const made = note.safeParse(text === null ? null : parseJson(text)).data;
+  const found = await nullIfMissing(stat(`${base}.age`));
+  if (made !== undefined && found?.size === made.size_bytes) {
+    return { path: `${base}.age`, sha256: made.sha256, sizeBytes: made.size_bytes, remove };
+  }
+  const encrypted = await encryptFile(path, `${base}.age`, encrypter, signal);
+  if (encrypted.plainSha256 !== sha256) {
+    await remove();
+    throw new StoreFault('damaged', `${path} is not the file that was recorded: nothing is stored`);
+  }
+  const { sizeBytes } = encrypted;
+  const noted = JSON.stringify({ sha256: encrypted.sha256, size_bytes: sizeBytes });
+  await writeFile(`${base}.json.new`, noted, { mode: 0o600 });
+  await rename(`${base}.json.new`, `${base}.json`);
+  return { path: `${base}.age`, sha256: encrypted.sha256, sizeBytes, remove };
+}
+
+/** Writes text into a folder, to be stored as it is. */
+export async function writeToOutbox(folder: string, text: string): Promise<OutgoingFile> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const sha256 = createHash('sha256').update(text).digest('hex');
+  const path = join(folder, sha256);
+  await writeFile(path, text, { mode: 0o600 });
+  const sizeBytes = Buffer.byteLength(text);
+  return { path, sha256, sizeBytes, remove: () => rm(path, { force: true }) };
+}

@@ -1,0 +1,201 @@
+import { createHash } from 'node:crypto';
+import { readFile, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Encrypter } from 'age-encryption';
+import { manifestFolder, manifestName } from '../../archives/manifest.ts';
+import { noteName, parseNote } from '../../archives/note.ts';
+import { keysOf, type Naming, objectKey, parseKey, stateKey } from '../../stores/layout.ts';
+import { StoreFault } from '../../stores/object-store.ts';
+import type { OpenStore } from '../../stores/open-stores.ts';
+import { formatState, MAX_STATE_BYTES, type StateFile } from '../../stores/store-state.ts';
+import type { KeptArchive } from '../archive/archive.ts';
+import type { Ledger, LedgerEntry } from './ledger.ts';
+import { encryptToOutbox, type OutgoingFile, writeToOutbox } from './outbox.ts';
+
+/** How often a number for a state is tried that another worker takes at the same time. */
+const MAX_NUMBERS = 3;
+
+export interface SendContext {
+  store: OpenStore;
+  ledger: Ledger;
+  naming: Naming;
+  /** Null if nothing is encrypted. */
+  encrypter: Encrypter | null;
+  archiveFolder: string;
+  now(): number;
+  signal: AbortSignal;
+  /** Called with what a person should know. */
+  onRemark(text: string): Promise<void>;
+}
+
+/** Whether the store has all of an archive that is kept here, as far as the ledger tells. */
+export function isStored(entry: LedgerEntry | null, archive: KeptArchive): boolean {
+  return (
+    entry !== null && entry.state !== null && entry.content === digestFiles(listFiles(archive))
+  );
+}
+
+/**
+ * Stores what a store lacks of an archive, and then a state that lists all of it. Throws StoreFault, file system
+ * errors, or the signal's reason.
+ */
+export async function sendArchive(
+  context: SendContext,
+  repository: string,
+  archive: KeptArchive,
+): Promise<void> {
+  const { ledger, naming, archiveFolder, store } = context;
+  const { key } = archive;
+  const wanted = listFiles(archive);
+  const before = await ledger.read(key);
+  let entry: LedgerEntry = before ?? {
+    format: 1,
+    archive: key,
+    archive_name: naming.archive(key),
+    state: null,
+    last_number: 0,
+    content: null,
+    files: [],
+  };
+  const outbox = join(store.folder, 'outbox', key);
+  const files: StateFile[] = [];
+  for (const { name, sha256 } of wanted) {
+    const known = entry.files.find((file) => file.sha256 === sha256);
+    if (known !== undefined) {
+      files.push({ ...known, name });
+      continue;
+    }
+    const file = await sendFile(context, entry, outbox, { name, sha256 });
+    files.push(file);
+    entry = { ...entry, files: [...entry.files, file] };
+    await ledger.write(entry);
+  }
+  const note = await readFile(join(archiveFolder, noteName(key)), 'utf8');
+  if (parseNote(note)?.archive_sha256 !== archive.record.archive_sha256) {
+    throw new Error(`the note of ${key} has changed while the archive was stored`);
+  }
+  const at = new Date(context.now()).toISOString();
+  const state = formatState({ format: 1, repository, archive: key, at, note, files });
+  if (Buffer.byteLength(state) > MAX_STATE_BYTES) {
+    throw new StoreFault('other', `${store.address.text}: ${key} has too many files`);
+  }
+  const stored = await sendState(context, entry, outbox, state);
+  // What only older states need is for `store prune` to remove.
+  const content = digestFiles(wanted);
+  await ledger.write({ ...entry, files, state: stored, last_number: stored.number, content });
+  await rm(outbox, { recursive: true, force: true });
+}
+
+/** The files of an archive that a state lists: bundles, and the manifests of its versions. */
+function listFiles({ key, record }: KeptArchive): { name: string; sha256: string }[] {
+  const { archive_sha256, increments, versions } = record;
+  return [
+    { name: key, sha256: archive_sha256 },
+    ...increments.map(({ name, sha256 }) => ({ name, sha256 })),
+    ...versions.map(({ version, manifest_sha256 }) => ({
+      name: `${manifestFolder(key)}/${manifestName(version)}`,
+      sha256: manifest_sha256,
+    })),
+  ];
+}
+
+function digestFiles(files: readonly { name: string; sha256: string }[]): string {
+  const lines = files.map(({ name, sha256 }) => `${sha256} ${name}\n`);
+  return createHash('sha256').update(lines.join('')).digest('hex');
+}
+
+async function sendFile(
+  { store, naming, encrypter, archiveFolder, signal }: SendContext,
+  { archive_name }: LedgerEntry,
+  outbox: string,
+  { name, sha256 }: { name: string; sha256: string },
+): Promise<StateFile> {
+  const path = join(archiveFolder, name);
+  const { size } = await stat(path);
+  const content = naming.content(sha256);
+  if (encrypter === null) {
+    const key = objectKey(archive_name, content, null);
+    await put(store, key, { path, sha256, sizeBytes: size });
+    return { name, key, sha256, size_bytes: size, stored_bytes: size };
+  }
+  const encrypted = await encryptToOutbox(outbox, { path, sha256 }, encrypter, signal);
+  const key = objectKey(archive_name, content, encrypted.sha256);
+  await put(store, key, encrypted);
+  await encrypted.remove();
+  return { name, key, sha256, size_bytes: size, stored_bytes: encrypted.sizeBytes };
+}
+
+/** Stores an object whose name tells its content. If it is there already, its size must be right. */
+async function put(
+  { objects, address }: OpenStore,
+  key: string,
+  file: Omit<OutgoingFile, 'remove'>,
+): Promise<void> {
+  if (await objects.create(key, file)) return;
+  for await (const found of objects.list(key)) {
+    if (found.key === key && found.sizeBytes === file.sizeBytes) return;
+    break;
+  }
+  throw new StoreFault('damaged', `${address.text}: ${key} is there with another size`);
+}
+
+async function sendState(
+  context: SendContext,
+  entry: LedgerEntry,
+  outbox: string,
+  text: string,
+): Promise<NonNullable<LedgerEntry['state']>> {
+  const { store, encrypter, signal, onRemark } = context;
+  const written = await writeToOutbox(outbox, text);
+  const file =
+    encrypter === null ? written : await encryptToOutbox(outbox, written, encrypter, signal);
+  let number = entry.last_number + 1;
+  for (let tries = 1; ; tries++) {
+    const key = stateKey(entry.archive_name, number, encrypter !== null);
+    if (await store.objects.create(key, file)) {
+      return { number, key, stored_bytes: file.sizeBytes };
+    }
+    // An answer that was lost, or another worker.
+    if (await isOurs(store, key, file)) return { number, key, stored_bytes: file.sizeBytes };
+    if (tries === MAX_NUMBERS) {
+      throw new StoreFault(
+        'other',
+        `${store.address.text}: another worker stores ${entry.archive}`,
+      );
+    }
+    number = (await findLastNumber(store, entry.archive_name, number)) + 1;
+    await onRemark(
+      `${store.address.text} has a newer state of this archive than this machine knows: both are kept`,
+    );
+  }
+}
+
+async function isOurs(
+  { objects }: OpenStore,
+  key: string,
+  { sha256, sizeBytes }: OutgoingFile,
+): Promise<boolean> {
+  const bytes = await objects.read(key);
+  if (bytes === null) return false;
+  const hash = createHash('sha256');
+  let size = 0;
+  for await (const chunk of bytes) {
+    size += chunk.length;
+    if (size > sizeBytes) return false;
+    hash.update(chunk);
+  }
+  return hash.digest('hex') === sha256;
+}
+
+async function findLastNumber(
+  { objects }: OpenStore,
+  archiveName: string,
+  from: number,
+): Promise<number> {
+  let last = from;
+  for await (const { key } of objects.list(`${keysOf(archiveName)}states/`)) {
+    const parsed = parseKey(key);
+    if (parsed?.kind === 'state') last = Math.max(last, parsed.number);
+  }
+  return last;
+}
