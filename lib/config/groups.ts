@@ -14,6 +14,7 @@ import { mailVariables } from './mail.ts';
 import { backendVariables, mcpVariables } from './mcp.ts';
 import { redisVariables } from './redis.ts';
 import { searchVariables } from './search.ts';
+import { storeVariables } from './stores.ts';
 import { workerVariables } from './worker.ts';
 
 /** All variables by topic. docs/configuration.md and .env.example are generated from these. */
@@ -26,6 +27,7 @@ export const variableGroups = {
   'Local server': listenVariables,
   Versions: versionVariables,
   Worker: z.object({ ...archiveVariables.shape, ...workerVariables.shape }),
+  'Off-site': storeVariables,
   'Git host': gitHostVariables,
   Redis: redisVariables,
   Logging: logVariables,

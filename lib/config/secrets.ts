@@ -16,6 +16,9 @@ const secretVariables = [
   'KV_REST_API_TOKEN',
   'GIT_TOKEN_PERSONAL',
   'GIT_TOKEN_PRIVATE',
+  'BACKUP_NAMES_KEY',
+  'AWS_SECRET_ACCESS_KEY',
+  'AWS_SESSION_TOKEN',
 ] as const;
 
 /** Variables that hold a URL with a password. */

@@ -9,6 +9,7 @@ import {
 import { sweepVariables } from '../config/backups.ts';
 import { configFolder, gitHostVariables } from '../config/git-host.ts';
 import { readConfig } from '../config/read.ts';
+import { storeVariables } from '../config/stores.ts';
 import { workerVariables } from '../config/worker.ts';
 import { AppError } from '../errors.ts';
 import { checkGit } from '../git/git-version.ts';
@@ -23,6 +24,7 @@ import { readTarget } from './destination/target.ts';
 import type { Display, OutputStream } from './display.ts';
 import { openLoginStore } from './logins/login-store.ts';
 import { openLoginSession } from './logins/session.ts';
+import type { OffsiteConfig } from './offsite/offsite.ts';
 import { performRun } from './run.ts';
 import type { RunDeps } from './running/run-deps.ts';
 import { performDryRun } from './selection/dry-run.ts';
@@ -38,6 +40,7 @@ const runVariables = z.object({
   ...workerVariables.shape,
   ...gitHostVariables.shape,
   ...versionVariables.shape,
+  ...storeVariables.shape,
   STALE_RUN_AFTER_MINUTES: sweepVariables.shape.STALE_RUN_AFTER_MINUTES,
 });
 
@@ -100,6 +103,7 @@ async function runBackups(options: WorkerOptions, command: RunCommand): Promise<
       concurrency: config.BACKUP_CONCURRENCY,
       selection: readSelection(command, config),
       staleAfterMs: config.STALE_RUN_AFTER_MINUTES * 60_000,
+      stores: offsiteConfig(config),
       gitHost: { config, store, fetch: options.fetch },
     };
     if (command.isDryRun) {
@@ -110,6 +114,17 @@ async function runBackups(options: WorkerOptions, command: RunCommand): Promise<
     return everyMs === null ? once() : runRepeatedly(deps, once, everyMs);
   };
   return withDatabase(options, config, withContext, { mayBeAway: !command.isDryRun });
+}
+
+function offsiteConfig(config: z.output<typeof storeVariables>): OffsiteConfig {
+  const speed = config.BACKUP_STORES_MIB_PER_SECOND;
+  return {
+    addresses: config.BACKUP_STORES,
+    needed: config.BACKUP_STORES_NEEDED ?? config.BACKUP_STORES.length,
+    bytesPerSecond: speed === undefined ? null : speed * 2 ** 20,
+    recipients: config.BACKUP_AGE_RECIPIENTS,
+    namesKey: config.BACKUP_NAMES_KEY ?? null,
+  };
 }
 
 async function runOnce(

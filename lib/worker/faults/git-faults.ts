@@ -12,6 +12,7 @@ export type FaultKind =
   | 'damaged'
   | 'emptied'
   | 'push'
+  | 'store'
   | 'other';
 
 /** What a failure calls for. */

@@ -12,6 +12,8 @@ import type { KeptArchive } from '../archive/archive.ts';
 import type { Ledger, LedgerEntry } from './ledger.ts';
 import { encryptToOutbox, type OutgoingFile, writeToOutbox } from './outbox.ts';
 
+/** Whether a larger file is there already is asked before it is sent. */
+const MAX_UNASKED_BYTES = 8 * 2 ** 20;
 /** How often a number for a state is tried that another worker takes at the same time. */
 const MAX_NUMBERS = 3;
 
@@ -111,18 +113,40 @@ async function sendFile(
   { name, sha256 }: { name: string; sha256: string },
 ): Promise<StateFile> {
   const path = join(archiveFolder, name);
-  const { size } = await stat(path);
+  const { size: size_bytes } = await stat(path);
   const content = naming.content(sha256);
+  const facts = { name, sha256, size_bytes };
+  if (size_bytes > MAX_UNASKED_BYTES) {
+    // Another worker may have stored it, or this one before it lost its DATA_DIR.
+    const found = await findObject(store, archive_name, content, encrypter !== null);
+    if (found !== null && (encrypter !== null || found.stored_bytes === size_bytes)) {
+      return { ...facts, ...found };
+    }
+  }
   if (encrypter === null) {
     const key = objectKey(archive_name, content, null);
-    await put(store, key, { path, sha256, sizeBytes: size });
-    return { name, key, sha256, size_bytes: size, stored_bytes: size };
+    await put(store, key, { path, sha256, sizeBytes: size_bytes });
+    return { ...facts, key, stored_bytes: size_bytes };
   }
   const encrypted = await encryptToOutbox(outbox, { path, sha256 }, encrypter, signal);
   const key = objectKey(archive_name, content, encrypted.sha256);
   await put(store, key, encrypted);
   await encrypted.remove();
-  return { name, key, sha256, size_bytes: size, stored_bytes: encrypted.sizeBytes };
+  return { ...facts, key, stored_bytes: encrypted.sizeBytes };
+}
+
+async function findObject(
+  { objects }: OpenStore,
+  archiveName: string,
+  content: string,
+  isEncrypted: boolean,
+): Promise<{ key: string; stored_bytes: number } | null> {
+  for await (const { key, sizeBytes } of objects.list(objectKey(archiveName, content, null))) {
+    const parsed = parseKey(key);
+    if (parsed?.kind !== 'object' || parsed.isEncrypted !== isEncrypted) continue;
+    return { key, stored_bytes: sizeBytes };
+  }
+  return null;
 }
 
 /** Stores an object whose name tells its content. If it is there already, its size must be right. */

@@ -11,6 +11,7 @@ import { repositoryOn } from '../destination/target.ts';
 import { discoverSources } from '../discovery/discover.ts';
 import { type HostAccess, openHostAccess } from '../host-access.ts';
 import type { Journal } from '../journal.ts';
+import { openOffsite } from '../offsite/offsite.ts';
 import { claimFulfilled } from '../requests.ts';
 import { backUpSources } from '../schedule/back-up-sources.ts';
 import { isFailure, type Outcome } from '../schedule/outcome.ts';
@@ -59,6 +60,8 @@ export async function backUp(
   progress.requests = await claimFulfilled(requested);
   const { damaged, altered } = await recheck(deps, sources);
   const { target } = deps;
+  const offsite = await openOffsite({ ...deps, ...deps.stores });
+  await offsite?.check(journal.note);
   const destination = target === null ? null : openDestination({ ...deps, access, target });
   try {
     const onEnded = (source: Source, outcome: Outcome) => {
@@ -70,7 +73,7 @@ export async function backUp(
       if (outcome.status === 'empty') progress.empty++;
     };
     const runId = store.run?.id ?? null;
-    await backUpSources({ ...deps, runId, damaged, altered, destination, onEnded }, sources);
+    await backUpSources({ ...deps, runId, damaged, altered, destination, offsite, onEnded }, sources);
     // Archives of what is left out are still there.
     await storeSnapshot(deps, found, destination);
   } finally {

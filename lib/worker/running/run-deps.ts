@@ -6,6 +6,7 @@ import type { Log } from '../../log.ts';
 import type { PushTarget } from '../destination/target.ts';
 import type { Display } from '../display.ts';
 import type { HostAccess } from '../host-access.ts';
+import type { OffsiteConfig } from '../offsite/offsite.ts';
 import type { Selection } from '../selection/select.ts';
 import type { RunEvents } from '../watching/run-events.ts';
 
@@ -38,6 +39,8 @@ export interface RunDeps {
   gitHost: Pick<HostAccess, 'config' | 'store'> & { fetch: typeof fetch };
   /** Where archives are pushed, if anywhere. */
   target: PushTarget | null;
+  /** Where archives are stored besides this machine. */
+  stores: OffsiteConfig;
   /** Aborts with a RunStopped error as the reason. */
   signal: AbortSignal;
 }

@@ -8,7 +8,6 @@ import type { Log } from '../../log.ts';
 import { type RepoState, readRepoState } from '../../records/recording/repo-state.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import { archiveBytes, archiveKey, readArchiveRecord } from '../archive/archive.ts';
-import type { Destination } from '../destination/open-destination.ts';
 import { classifyFault, type Fault } from '../faults/git-faults.ts';
 import { explainHostError } from '../git-host/errors.ts';
 import type { Journal } from '../journal.ts';
@@ -17,18 +16,18 @@ import { backUpRepository } from '../repository/repository.ts';
 import type { RepositoryOutcome } from '../repository/repository-backup.ts';
 import type { Source } from '../source.ts';
 import { RunStopped } from '../stop.ts';
+import { type DeliveryContext, deliver } from './deliver.ts';
 import { DiskFull, type DiskRoom, neededBytes } from './disk-room.ts';
 import type { Failure, Outcome } from './outcome.ts';
 import { reconcileVersions } from './reconcile-versions.ts';
 import { watchForStall } from './stall.ts';
 
 /** What a try of one repository needs. */
-export interface AttemptContext {
+export interface AttemptContext extends DeliveryContext {
   clock: Clock;
   log: Log;
   /** The process's environment, parts of which are passed to git. */
   environment: Environment;
-  journal: Journal;
   /** Null if the run has no number yet. */
   runId: number | null;
   archiveFolder: string;
@@ -40,8 +39,6 @@ export interface AttemptContext {
   /** The same for what no backup can mend. */
   altered: ReadonlyMap<string, string>;
   room: DiskRoom;
-  /** Where archives are pushed, if anywhere. */
-  destination: Destination | null;
   signal: AbortSignal;
 }
 
@@ -148,28 +145,6 @@ async function reserveRoom(
   const sizeBytes = host?.sizeBytes ?? null;
   const archived = await readArchiveRecord(archiveFolder, archiveKey(name));
   return room.reserve(neededBytes(sizeBytes, archived === null ? 0 : archiveBytes(archived)));
-}
-
-/** Pushes an archive, including one that an earlier run could not push. */
-async function deliver(
-  { destination, journal }: AttemptContext,
-  source: Source,
-  outcome: RepositoryOutcome,
-  show: Show,
-): Promise<Outcome> {
-  if (destination === null || outcome.status === 'empty') return outcome;
-  show('pushing');
-  const delivery = await destination.deliver(source, outcome);
-  const { key, record } = outcome;
-  if (delivery.status === 'there') return outcome;
-  if (delivery.status === 'pushed') {
-    await journal.note('info', 'pushed to the destination', source.name);
-    return { status: 'completed', key, record };
-  }
-  const errorMessage = cleanText(delivery.reason);
-  const why = classifyFault(delivery.reason);
-  const fault = { ...why, kind: 'push', isOverload: false } as const;
-  return { status: delivery.status, errorMessage, archive: { key, record }, fault };
 }
 
 /** git's message and, for a discovered repository, the reason that the git host gives. */

@@ -49,6 +49,10 @@ const advice: Record<FaultKind, { what: string; todo: string }> = {
     what: 'backed up, but not pushed',
     todo: 'see the reasons in the log; the next run pushes again',
   },
+  store: {
+    what: 'backed up, but not stored away from here',
+    todo: 'see the reasons in the log; the next run stores what is missing',
+  },
   other: { what: 'other reasons', todo: 'see the log' },
 };
 
