@@ -21,6 +21,8 @@ export interface RunCommand {
   only: string[] | null;
   /** Patterns of `--exclude`; null if there are none. */
   exclude: string[] | null;
+  /** Take part in the run that other workers share, or start one. */
+  isShared: boolean;
   /** List what a run would do instead. */
   isDryRun: boolean;
   /** Print JSON for programs. */
@@ -85,6 +87,14 @@ function addRun(program: Command, folder: string, found: Found): void {
       appendPattern,
     )
     .option('--dry-run', 'list what would be done and why, and change nothing', false)
+    .addOption(
+      new Option(
+        '--join',
+        'share one run with workers on other machines: take part in it, or start it. All must see the same archive folder',
+      )
+        .default(false)
+        .conflicts('dryRun'),
+    )
     .option('--json', 'print one JSON object a line: each event, and a summary at the end', false)
     .option('--once', 'one run, then exit (the default)')
     .addOption(
@@ -111,10 +121,12 @@ Exit codes: 0 done; 1 failed, or a repository failed; 2 wrong usage; 4 not logge
         exclude = null,
         dryRun: isDryRun,
         json: isJson,
+        join: isShared,
       } = options;
       const sources = source?.map((text) => parseSource(text, folder)) ?? null;
       checkAddresses(sources ?? []);
-      found({ name: 'run', sources, everyMs: every ?? null, only, exclude, isDryRun, isJson });
+      const everyMs = every ?? null;
+      found({ name: 'run', sources, everyMs, only, exclude, isShared, isDryRun, isJson });
     });
 }
 
@@ -124,6 +136,7 @@ interface RunOptions {
   only?: string[];
   exclude?: string[];
   dryRun: boolean;
+  join: boolean;
   json: boolean;
 }
 

@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts';
 import { type NewLog, writeLog } from '../records/recording/logs.ts';
 import type { RunProgress } from '../records/recording/progress.ts';
 import type { NewResult } from '../records/recording/results.ts';
-import { beatRun, type RunCounters } from '../records/recording/runs.ts';
+import type { RunCounters } from '../records/recording/runs.ts';
 import { cleanText } from '../text/clean-text.ts';
 import { retryWhileUnavailable } from './retry.ts';
 import type { RunStore } from './spool/run-store.ts';
@@ -91,12 +91,7 @@ export function openJournal({ store, clock, events }: JournalOptions): Journal {
         if (!isOurs) throw new RunStopped(stopMessages.taken);
       }),
     // In turn as well, so that it never writes counters that are older than those of a result.
-    beat: (progress) =>
-      inTurn(async () => {
-        const { db, run } = store;
-        if (run === null || store.isSpooling()) return true;
-        return beatRun(db, run.id, counters, progress);
-      }),
+    beat: (progress) => inTurn(() => store.beat(counters, progress)),
     counters: () => ({ ...counters }),
     store,
   };

@@ -4,10 +4,8 @@ import {
   type ActiveRun,
   findActiveRun,
   finishRun,
-  type RunCounters,
   type StartedRun,
   startRun,
-  writeProgress,
 } from '../records/recording/runs.ts';
 import { cleanText } from '../text/clean-text.ts';
 import { openJournal } from './journal.ts';
@@ -16,35 +14,14 @@ import { type MachineLease, takeMachineLease } from './lease/machine-lease.ts';
 import { findFailedRequests } from './requests.ts';
 import { backUp, type RunProgress } from './running/back-up.ts';
 import { endRun } from './running/end-run.ts';
+import { describeOutcome, type EndedRun, type RunReport } from './running/report.ts';
 import type { RunDeps } from './running/run-deps.ts';
 import type { Source } from './source.ts';
 import { type DeliveryRemark, deliverSpools } from './spool/deliver-spools.ts';
 import { openRunStore } from './spool/run-store.ts';
 import { describeStop, RunStopped, stopMessages } from './stop.ts';
-import { countRepositories } from './text.ts';
-import type { FailedRepository } from './watching/failures.ts';
 import { createProgressWriter } from './watching/progress-writer.ts';
 import { tellAll } from './watching/run-events.ts';
-
-/** How a run ended. */
-export type RunReport = { status: 'refused'; active: ActiveRun | null } | EndedRun;
-
-export interface EndedRun {
-  status: 'completed' | 'failed';
-  /** Null if the database was away from the beginning and has not come back. */
-  id: number | null;
-  total: number;
-  counters: RunCounters;
-  empty: number;
-  failures: FailedRepository[];
-  /** Why the run failed, how many repositories failed, or that nothing was archived; else empty. */
-  errorMessage: string;
-  durationMs: number;
-  /** Whether the run waits in a spool for a database that is away. */
-  isSpooled: boolean;
-  /** The exit code of a command that performs a single run. */
-  exitCode: number;
-}
 
 /**
  * Backs up `given`, or the repositories found by discovery, and records the run. Refused while another run is
@@ -58,7 +35,7 @@ export async function performRun(
   const { dataFolder } = deps;
   const lease = await takeMachineLease(dataFolder);
   if ('busy' in lease) {
-    if (lease.busy) return { status: 'refused', active: await findActive(deps) };
+    if (lease.busy) return { status: 'refused', active: await findActive(deps), why: null };
     throw new AppError('SERVICE_UNAVAILABLE', `DATA_DIR cannot be used: ${lease.reason}`);
   }
   let isEnded = false;
@@ -66,11 +43,11 @@ export async function performRun(
     const { remarks, started } = await start(deps, given, lease.abandoned);
     if (started !== null && 'active' in started) {
       for (const { text } of remarks) deps.display.line(text);
-      return { status: 'refused', active: started.active };
+      return { status: 'refused', active: started.active, why: null };
     }
     // Without a row of its own, what is noted is still the run that was killed before.
     if (started !== null) await noteOrEnd(deps, lease, started);
-    const { isRecorded, ...report } = await recordRun(deps, started, given, remarks);
+    const { isRecorded, ...report } = await recordRun(deps, started, given, { lease, remarks });
     isEnded = started !== null && isRecorded;
     return report;
   } finally {
@@ -125,22 +102,21 @@ async function recordRun(
   deps: RunDeps,
   run: StartedRun | null,
   given: readonly Source[] | null,
-  remarks: readonly DeliveryRemark[],
+  { lease, remarks }: { lease: MachineLease; remarks: readonly DeliveryRemark[] },
 ): Promise<EndedRun & { isRecorded: boolean }> {
-  const { clock, db, log } = deps;
+  const { clock, log } = deps;
   const began = clock.now();
   const lost = new AbortController();
   const signal = AbortSignal.any([deps.signal, lost.signal]);
   const activity = createProgressWriter({
     clock,
-    write: async (at) => {
-      if (run !== null) await writeProgress(db, run.id, at);
-    },
+    write: (at) => store.show(at),
     // The heartbeat notices a database that stays away.
     onError: (error) => log.debug('the progress of a run could not be stored', { error }),
   });
   const events = tellAll([deps.events, activity]);
-  const store = await openRunStore({ ...deps, events, run, signal });
+  const { machine } = lease;
+  const store = await openRunStore({ ...deps, events, run, machine, signal });
   const journal = openJournal({ store, clock, events });
   const heartbeat = startHeartbeat({
     clock,
@@ -157,7 +133,9 @@ async function recordRun(
   try {
     const stop = (error: unknown) => lost.abort(error);
     for (const { level, text } of remarks) await journal.note(level, text);
-    await backUp({ ...deps, events, journal, signal, stop }, given, progress);
+    // The run's heartbeat keeps every other worker away.
+    const checkLease = () => undefined;
+    await backUp({ ...deps, events, journal, signal, stop, checkLease }, given, progress);
   } catch (error) {
     const message = describeStop(error, signal, deps.log);
     stop = { message, exitCode: error instanceof RunStopped ? error.exitCode : 1 };
@@ -185,16 +163,5 @@ async function recordRun(
     durationMs: clock.now() - began,
     exitCode: stop?.exitCode ?? (isGood ? 0 : 1),
     ...ended,
-  };
-}
-
-/** The messages of a completed run. Its counts include empty repositories as successful. */
-function describeOutcome({ successful, failed }: RunCounters, empty: number) {
-  const failures = failed > 0 ? [`${countRepositories(failed)} failed`] : [];
-  const emptyOnes = empty > 0 ? [`${countRepositories(empty)} empty, nothing to archive`] : [];
-  const archivedNothing = empty === successful ? emptyOnes : [];
-  return {
-    errorMessage: [...failures, ...archivedNothing].join('; '),
-    lastLine: [...failures, ...emptyOnes].join('; '),
   };
 }

@@ -1,6 +1,7 @@
 import { basename, dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { AppError } from '../errors.ts';
+import type { SourceUse } from './logins/token-source.ts';
 
 /** A repository to back up. */
 export interface Source {
@@ -27,6 +28,8 @@ export interface HostFacts {
   remarks: readonly string[];
   /** Why it cannot be backed up, if that is known in advance. */
   fault: string | null;
+  /** Which token reads it. */
+  use: SourceUse;
   /** A valid token. Throws like `TokenSource.source`. */
   token(): Promise<string>;
   /** Asks the host why git could not read the repository; null if it does not know. */
@@ -47,6 +50,11 @@ const brokenAddress =
   /^[\s"'<(]*(?:https?|ssh|git|file|ftps?|sftp|rsync|svn|(?:git|svn)\+[a-z]+)\s*:/i;
 const drivePath = /^[a-z]:[\\/]/i;
 const loopbackHost = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/i;
+
+/** Whether a host, with or without a port, is this machine. */
+export function isLoopback(host: string | null): boolean {
+  return host !== null && loopbackHost.test(host.replace(/:\d+$/, ''));
+}
 
 /** What is wrong with an address, starting with a verb. Never repeats the address. */
 export class AddressError extends Error {

@@ -22,6 +22,7 @@ import {
 import { parseWorkerCommand, type RunCommand } from './command-line.ts';
 import { readTarget } from './destination/target.ts';
 import type { Display, OutputStream } from './display.ts';
+import { performSharedRun } from './fleet/perform-shared-run.ts';
 import { openLoginStore } from './logins/login-store.ts';
 import { openLoginSession } from './logins/session.ts';
 import type { OffsiteConfig } from './offsite/offsite.ts';
@@ -113,7 +114,9 @@ async function runBackups(options: WorkerOptions, command: RunCommand): Promise<
     const once = () => runOnce(deps, command, io.stdout);
     return everyMs === null ? once() : runRepeatedly(deps, once, everyMs);
   };
-  return withDatabase(options, config, withContext, { mayBeAway: !command.isDryRun });
+  return withDatabase(options, config, withContext, {
+    mayBeAway: !command.isDryRun && !command.isShared,
+  });
 }
 
 function offsiteConfig(config: z.output<typeof storeVariables>): OffsiteConfig {
@@ -129,13 +132,14 @@ function offsiteConfig(config: z.output<typeof storeVariables>): OffsiteConfig {
 
 async function runOnce(
   deps: Omit<RunDeps, 'events'>,
-  { sources, isJson }: RunCommand,
+  { sources, isShared, isJson }: RunCommand,
   stdout: OutputStream,
 ): Promise<number> {
   const { display, clock } = deps;
   deps.signal.throwIfAborted();
   const events = isJson ? createJsonLines(stdout, clock) : createBoard(display, clock);
-  const report = await performRun({ ...deps, events }, sources);
+  const perform = isShared ? performSharedRun : performRun;
+  const report = await perform({ ...deps, events }, sources);
   display.clear();
   stdout.write(`${isJson ? summaryOf(report) : describeReport(report)}\n`);
   return report.status === 'refused' ? REFUSED : report.exitCode;

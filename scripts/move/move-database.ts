@@ -12,7 +12,13 @@ import {
   readProgress,
   undoProgress,
 } from './progress.ts';
-import { isOfEmbeddings, type MovedTable, movedTables, summaryTables } from './tables.ts';
+import {
+  isOfEmbeddings,
+  type MovedTable,
+  movedTables,
+  passingTables,
+  summaryTables,
+} from './tables.ts';
 
 const STATEMENT_TIMEOUT_MS = 10 * 60_000;
 
@@ -133,7 +139,7 @@ function reportLeft(columns: ReadonlyMap<string, TableColumns>, report: MoveRepo
 
 /** Tables of other programs, or of a newer version of ours. */
 async function listForeign(source: Database): Promise<string[]> {
-  const ours = [...movedTables.map(({ name }) => name), ...summaryTables];
+  const ours = [...movedTables.map(({ name }) => name), ...summaryTables, ...passingTables];
   const rows = await source.query<{ name: string }>(
     {
       text: `SELECT tablename AS name FROM pg_tables

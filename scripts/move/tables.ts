@@ -61,6 +61,9 @@ export const movedTables: readonly MovedTable[] = [
 /** Summaries of other tables. */
 export const summaryTables = ['execution_log_counts', 'backup_result_totals', 'newest_results'];
 
+/** What only means something while a run is under way, which is not moved. */
+export const passingTables = ['run_members', 'run_jobs'];
+
 /** Whether it is a table of embeddings, which a target without the vector extension cannot store. */
 export function isOfEmbeddings({ name }: MovedTable): boolean {
   return name.startsWith('embedding_');

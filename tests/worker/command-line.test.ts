@@ -28,6 +28,7 @@ describe('a command line', () => {
       everyMs: null,
       only: null,
       exclude: null,
+      isShared: false,
       isDryRun: false,
       isJson: false,
       sources: [

@@ -69,7 +69,12 @@ describe('a worker that is killed', () => {
     };
     return { path, record };
   }
-  const place = () => ({ folder: archives.root, key, scratch: archives.root });
+  const place = () => ({
+    folder: archives.root,
+    key,
+    scratch: archives.root,
+    checkLease: () => undefined,
+  });
   const publish = async (
     path: string,
     record: ArchiveRecord,

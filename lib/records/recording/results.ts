@@ -22,6 +22,8 @@ export interface NewResult {
   incomplete?: string | null;
   /** How often it was tried. Default: null, unknown. */
   tries?: number | null;
+  /** The machine whose mirror was used. Default: null, unknown. */
+  machine?: string | null;
   /** Null leaves the recorded archive unchanged. */
   archive: ArchiveState | null;
   /** The run's counters including this result. */
@@ -45,13 +47,15 @@ const insertResult: Statement = {
       WHERE $9::text IS NOT NULL AND lower(repo_full_name) = lower($2) AND repo_full_name <> $2
     ), state AS (
       INSERT INTO worker_repo_state
-        (repo_full_name, archive_key, archive_sha256, last_commit_hash, updated_at, checked_at)
-      SELECT $2, $9::text, $10::text, $4, now(), CASE WHEN $3 = 'completed' THEN now() END
+        (repo_full_name, archive_key, archive_sha256, last_commit_hash, updated_at, checked_at,
+          mirror_machine)
+      SELECT $2, $9::text, $10::text, $4, now(), CASE WHEN $3 = 'completed' THEN now() END, $16
       WHERE $9::text IS NOT NULL
       ON CONFLICT (repo_full_name) DO UPDATE SET archive_key = excluded.archive_key,
         archive_sha256 = excluded.archive_sha256, last_commit_hash = excluded.last_commit_hash,
         updated_at = excluded.updated_at,
-        checked_at = coalesce(excluded.checked_at, worker_repo_state.checked_at)
+        checked_at = coalesce(excluded.checked_at, worker_repo_state.checked_at),
+        mirror_machine = coalesce(excluded.mirror_machine, worker_repo_state.mirror_machine)
     ), emptied AS (
       UPDATE worker_repo_state SET checked_at = now()
       WHERE $3 = 'empty' AND $9::text IS NULL AND lower(repo_full_name) = lower($2)
@@ -84,6 +88,7 @@ export async function recordResult(db: Database, result: NewResult): Promise<boo
     counters.skipped,
     result.incomplete ?? null,
     result.tries ?? null,
+    result.machine ?? null,
   ]);
   return rows.length > 0;
 }

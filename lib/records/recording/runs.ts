@@ -25,13 +25,14 @@ export interface StartedRun {
 }
 
 /** After this long without a heartbeat, a run of our worker is abandoned and another may start. */
-const RUN_LEASE_MS = 3 * 60_000;
+export const RUN_LEASE_MS = 3 * 60_000;
 
 const UNDEFINED_TABLE = '42P01';
 const UNDEFINED_COLUMN = '42703';
 
 const milliseconds = (parameter: string) => `${parameter}::double precision * interval '1 ms'`;
-const exactStart = `to_char(started_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
+/** SQL for the `startedAt` of a StartedRun. */
+export const exactStart = `to_char(started_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
 const sinceStart = 'greatest(0, extract(epoch FROM now() - started_at) * 1000)::bigint';
 /** A run of another writer whose latest sign of life is at most $1 milliseconds old. */
 const runOfAnotherWriter = `status = 'running' AND exclusive_key IS NULL
@@ -53,8 +54,9 @@ const insertRun: Statement = {
           OR id = $5::int AND ${exactStart} = $6)
       RETURNING id
     )
-    INSERT INTO backup_runs (status, started_at, heartbeat_at, exclusive_key, total_repos)
-    SELECT 'running', now(), now(), 'worker', $4::int
+    INSERT INTO backup_runs
+      (status, started_at, heartbeat_at, exclusive_key, total_repos, fleet_token)
+    SELECT 'running', now(), now(), 'worker', $4::int, $7
     WHERE (SELECT count(*) FROM abandoned) >= 0
       -- Fails on tables of an earlier version, before the run writes to them.
       AND NOT EXISTS (SELECT progress FROM backup_runs WHERE false)
@@ -77,6 +79,8 @@ export interface RunStart {
   staleAfterMs: number;
   /** A run whose worker is known to be gone; it counts as abandoned at once. */
   abandoned?: StartedRun | null;
+  /** Of a run that others may join. Default: null, they may not. */
+  fleetToken?: string | null;
 }
 
 /**
@@ -86,10 +90,11 @@ export interface RunStart {
  */
 export async function startRun(
   db: Database,
-  { totalRepos, staleAfterMs, abandoned = null }: RunStart,
+  { totalRepos, staleAfterMs, abandoned = null, fleetToken = null }: RunStart,
 ): Promise<StartedRun | { active: ActiveRun | null }> {
   const dead = [abandoned?.id ?? null, abandoned?.startedAt ?? null];
-  const values = [staleAfterMs, RUN_LEASE_MS, STALE_RUN_MESSAGE, totalRepos, ...dead];
+  const about = [...dead, fleetToken];
+  const values = [staleAfterMs, RUN_LEASE_MS, STALE_RUN_MESSAGE, totalRepos, ...about];
   const [started] = await insertRunOrExplain(db, values);
   if (started) return started;
   return { active: await findActiveRun(db, staleAfterMs) };

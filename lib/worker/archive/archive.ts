@@ -179,6 +179,8 @@ export interface Place {
   folder: string;
   key: string;
   scratch: string;
+  /** Throws if the archive may be another worker's by now, so that two never write one archive. */
+  checkLease(): void;
 }
 
 /**
@@ -203,6 +205,7 @@ export async function publishBundle(
   const [replaced, ...others] = before.files;
   const path = join(place.folder, place.key);
   if (replaced === undefined) {
+    place.checkLease();
     // Before the note, which may be that of another archive as well.
     if (!(await moveNew(bundle, path))) {
       throw new Error(`${place.key} belongs to another archive, which has appeared meanwhile`);
@@ -221,6 +224,7 @@ export async function publishBundle(
     versions: [...before.versions],
   };
   await writeNote(place, { ...record, replacing });
+  place.checkLease();
   await rename(bundle, path);
   await syncFile(place.folder);
 }
@@ -228,9 +232,10 @@ export async function publishBundle(
 /** Puts a sealed increment into place under a name that no other file has, and returns the name. */
 export async function publishIncrement(
   bundle: string,
-  { folder, key }: Place,
+  { folder, key, checkLease }: Place,
   first: number,
 ): Promise<{ name: string; number: number }> {
+  checkLease();
   for (let number = first; ; number++) {
     const name = incrementName(key, number);
     // An archive of a repository called `<name>.<number>` may be there.
@@ -242,7 +247,7 @@ export async function publishIncrement(
 
 /** Writes the manifest of a version, which counts once the note lists it. Returns its text. */
 export async function publishManifest(
-  { folder, key, scratch }: Place,
+  { folder, key, scratch, checkLease }: Place,
   manifest: VersionManifest,
 ): Promise<string> {
   const versions = join(folder, manifestFolder(key));
@@ -251,6 +256,7 @@ export async function publishManifest(
   const file = join(scratch, 'manifest.json');
   await writeFile(file, text, { mode: 0o600 });
   await syncFile(file);
+  checkLease();
   await rename(file, join(versions, manifestName(manifest.version)));
   await syncFile(versions);
   return text;
@@ -270,10 +276,14 @@ async function removeIncrement({ folder, key }: Place, name: string): Promise<vo
   await rm(join(folder, name), { force: true });
 }
 
-async function writeNote({ folder, key, scratch }: Place, record: ArchiveRecord): Promise<void> {
+async function writeNote(
+  { folder, key, scratch, checkLease }: Place,
+  record: ArchiveRecord,
+): Promise<void> {
   const note = join(scratch, 'note.json');
   await writeFile(note, `${JSON.stringify(record, null, 2)}\n`, { mode: 0o600 });
   await syncFile(note);
+  checkLease();
   await rename(note, join(folder, noteName(key)));
   await syncFile(folder);
 }

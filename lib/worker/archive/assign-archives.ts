@@ -31,13 +31,18 @@ export async function assignArchives(
       assigned.sources.push(source);
       continue;
     }
-    const hash = createHash('sha256').update(address).digest('hex').slice(0, HASH_LENGTH);
-    const renamed = { ...source, name: `${source.name}--${hash}` };
+    const renamed = { ...source, name: otherName(source.name, source.location) };
     taken.set(archiveKey(renamed.name), address);
     assigned.sources.push(renamed);
     assigned.renamed.push({ from: source.name, to: renamed.name, owner });
   }
   return assigned;
+}
+
+/** The name of a source whose own name belongs to another address. */
+export function otherName(name: string, location: string): string {
+  const hash = createHash('sha256').update(canonicalAddress(location)).digest('hex');
+  return `${name}--${hash.slice(0, HASH_LENGTH)}`;
 }
 
 /** The canonical address that an archive belongs to; null if it belongs to none. */

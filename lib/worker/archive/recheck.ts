@@ -15,6 +15,8 @@ export interface RecheckOptions {
   budgetMs: number;
   clock: Clock;
   signal: AbortSignal;
+  /** Throws if the archives may be another worker's by now. */
+  checkLease(): void;
 }
 
 /** What a check of archives found. */
@@ -48,7 +50,7 @@ export async function recheckArchives(options: RecheckOptions): Promise<Recheck>
       if (altered !== null) found.altered.set(key, altered);
       if (fault === null && altered === null) {
         const checked_at = new Date(clock.now()).toISOString();
-        const place = { folder: archiveFolder, key, scratch };
+        const place = { folder: archiveFolder, key, scratch, checkLease: options.checkLease };
         // A copy of the folder has other times.
         const archive_modified_ms = Math.floor((await stat(join(archiveFolder, key))).mtimeMs);
         await settleNote(place, { ...record, archive_modified_ms, checked_at });

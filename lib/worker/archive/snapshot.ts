@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { noteName } from '../../archives/note.ts';
 import type { NewSnapshot } from '../../records/recording/snapshots.ts';
 import { cleanText } from '../../text/clean-text.ts';
-import type { Source } from '../source.ts';
 import { archiveKey, readArchiveRecord } from './archive.ts';
 import type { RepositoryFigures } from './figures.ts';
 
@@ -19,15 +18,15 @@ export interface SourceFigures {
 }
 
 /**
- * The analytics snapshot of a run without a destination repository: git figures summed over the sources
+ * The analytics snapshot of a run without a destination repository: git figures summed over the repositories
  * that have an archive, `head_*` of the newest commit, the largest blob as `owner/repo:path`; archive
  * figures of everything in the archive folder.
  */
 export async function takeSnapshot(
   folder: string,
-  sources: readonly Source[],
+  repositories: readonly string[],
 ): Promise<SourceFigures> {
-  const names = new Map(sources.map(({ name }) => [archiveKey(name), name]));
+  const names = new Map(repositories.map((name) => [archiveKey(name), name]));
   const measured: { name: string; figures: RepositoryFigures }[] = [];
   for (const [key, name] of names) {
     const record = await readArchiveRecord(folder, key);

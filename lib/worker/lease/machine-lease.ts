@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
@@ -9,10 +10,13 @@ import { tryProcessLock } from '../../processes/instant-lock.ts';
 import type { StartedRun } from '../../records/recording/runs.ts';
 import { makeArchiveFolder } from '../archive/archive.ts';
 
+const identity = z.object({ host: z.string(), id: z.uuid() });
 const runNote = z.object({ host: z.string(), id: z.int(), started_at: z.string() });
 
 /** The right of one process of this machine to run backups in a DATA_DIR. */
 export interface MachineLease {
+  /** An id of this machine's DATA_DIR, which has the mirrors. It is not the same on a machine with another name. */
+  machine: string;
   /** The run of a process that was killed before it could end it; null if there is none. */
   abandoned: StartedRun | null;
   /** Notes the run, so that the next process knows whose it was if this one is killed. */
@@ -24,7 +28,7 @@ export interface MachineLease {
 /**
  * Takes the lease of a folder, or says why not: `busy` if another process has it. It is a lock of the operating
  * system, so that the note of a run whose process holds no lock is that of a dead one, also across containers and
- * when process ids repeat. Throws file system errors of the note.
+ * when process ids repeat.
  */
 export async function takeMachineLease(
   dataFolder: string,
@@ -37,8 +41,15 @@ export async function takeMachineLease(
   const lock = await tryProcessLock(join(dataFolder, 'worker.lock'));
   if (!lock.held) return lock;
   const path = join(dataFolder, 'worker-run.json');
+  let known: Pick<MachineLease, 'machine' | 'abandoned'>;
+  try {
+    known = { machine: await identify(dataFolder), abandoned: await readNote(path) };
+  } catch (error) {
+    lock.release();
+    return { busy: false, reason: (error as Error).message };
+  }
   return {
-    abandoned: await readNote(path),
+    ...known,
     async note({ id, startedAt }) {
       const text = JSON.stringify({ host: hostname(), id, started_at: startedAt });
       await writeFile(`${path}.new`, `${text}\n`, { mode: 0o600 });
@@ -50,6 +61,18 @@ export async function takeMachineLease(
       lock.release();
     },
   };
+}
+
+/** Reads the id, or makes one where there is none or one of another machine, as in a copy. */
+async function identify(dataFolder: string): Promise<string> {
+  const path = join(dataFolder, 'machine.json');
+  const text = await nullIfMissing(readFile(path, 'utf8'));
+  const { data } = identity.safeParse(text === null ? null : parseJson(text));
+  if (data?.host === hostname()) return data.id;
+  const made = { host: hostname(), id: randomUUID() };
+  await writeFile(`${path}.new`, `${JSON.stringify(made)}\n`, { mode: 0o600 });
+  await rename(`${path}.new`, path);
+  return made.id;
 }
 
 /** A note of another machine says nothing: its locks may not be seen here. */

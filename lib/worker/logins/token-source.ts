@@ -6,8 +6,11 @@ import type { LoginStore } from './login-store.ts';
 import { logInAgain, loginCommand } from './messages.ts';
 import { isExpiring, readValidToken, type ValidToken, whyNotFor } from './refresh.ts';
 
+/** What source tokens are for. */
+export const sourceUses = ['project', 'organization', 'private'] as const;
+
 /** What a source token is for. Only tokens in the environment differ by use. */
-export type SourceUse = 'project' | 'organization' | 'private';
+export type SourceUse = (typeof sourceUses)[number];
 
 /** The tokens of a run. Request one for each use, because a run may last longer than a token. */
 export interface TokenSource {

@@ -41,7 +41,7 @@ export async function backUpRepository(backup: RepositoryBackup): Promise<Reposi
 
   const scratch = await makeScratch(archiveFolder);
   try {
-    const place = { folder: archiveFolder, key, scratch };
+    const place = { folder: archiveFolder, key, scratch, checkLease: backup.checkLease };
     const record = await updateArchive({ ...backup, credential }, { place, before, remote });
     return record === null ? { status: 'empty' } : { status: 'completed', key, record };
   } finally {

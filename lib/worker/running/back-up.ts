@@ -6,14 +6,17 @@ import { cleanText } from '../../text/clean-text.ts';
 import { archiveKey, makeArchiveFolder } from '../archive/archive.ts';
 import { assignArchives } from '../archive/assign-archives.ts';
 import { type Recheck, recheckArchives } from '../archive/recheck.ts';
-import { openDestination } from '../destination/open-destination.ts';
+import { type Destination, openDestination } from '../destination/open-destination.ts';
 import { repositoryOn } from '../destination/target.ts';
 import { discoverSources } from '../discovery/discover.ts';
 import { type HostAccess, openHostAccess } from '../host-access.ts';
 import type { Journal } from '../journal.ts';
 import { openOffsite } from '../offsite/offsite.ts';
 import { claimFulfilled } from '../requests.ts';
-import { backUpSources } from '../schedule/back-up-sources.ts';
+import type { Job } from '../schedule/attempt.ts';
+import { backUpSources, type JobList, listJobs } from '../schedule/back-up-sources.ts';
+import { type JobSource, jobsOf } from '../schedule/job-source.ts';
+import { hostOf } from '../schedule/order.ts';
 import { isFailure, type Outcome } from '../schedule/outcome.ts';
 import { type Selected, selectSources } from '../selection/select.ts';
 import type { Source } from '../source.ts';
@@ -33,7 +36,19 @@ export interface RunProgress {
 }
 
 /** A run in progress. `stop` ends it for a reason. */
-export type RunContext = RunDeps & { journal: Journal; stop(error: unknown): void };
+export type RunContext = RunDeps & {
+  journal: Journal;
+  stop(error: unknown): void;
+  /** Throws if the archives may be another worker's by now. */
+  checkLease(): void;
+};
+
+/** What a run has to do. */
+export interface RunPlan {
+  /** All sources, with those that are left out: their archives count for the figures. */
+  found: readonly Source[];
+  list: JobList;
+}
 
 /** Finds the sources, backs them up and measures what there is then. Throws what stops the run. */
 export async function backUp(
@@ -41,41 +56,84 @@ export async function backUp(
   given: readonly Source[] | null,
   progress: RunProgress,
 ): Promise<void> {
-  const { journal, clock, signal } = deps;
+  const { journal, events } = deps;
+  const access = openAccess(deps);
+  const { found, list } = await planRun(deps, access, given, progress);
+  const id = journal.store.run?.id ?? null;
+  const repositories = progress.sources.map(({ name }) => name);
+  events.began({ id, repositories, durations: list.durations });
+  await withDestination(deps, access, async (destination) => {
+    await workOn(
+      deps,
+      jobsOf(list.jobs, ({ source }) => hostOf(source)),
+      destination,
+      progress,
+    );
+    // Archives of what is left out are still there.
+    const names = found.map(({ name }) => name);
+    await storeSnapshot(deps, names, destination);
+  });
+}
+
+/** The access of a run to the git host. */
+export function openAccess({ gitHost, clock, signal, display }: RunDeps): HostAccess {
+  return openHostAccess(gitHost, { ...gitHost, clock, signal }, display.line);
+}
+
+/** Decides what a run has to do: finds and selects sources, claims requests, and reads archives again. */
+export async function planRun(
+  deps: RunContext,
+  access: HostAccess,
+  given: readonly Source[] | null,
+  progress: RunProgress,
+): Promise<RunPlan> {
+  const { journal } = deps;
   const { store } = journal;
   const isDiscovered = given === null;
   const what = isDiscovered ? 'discovering repositories' : countRepositories(given.length);
   await journal.note('info', `${nameRun(store.run)} started: ${what}`);
   await prepareFolders(deps);
-  const access = openHostAccess(
-    deps.gitHost,
-    { ...deps.gitHost, clock, signal },
-    deps.display.line,
-  );
   const found = await assign(deps, given ?? (await discover(deps, access)));
   const { selected: sources, leftOut } = await select(deps, found);
   progress.sources = sources;
   await store.write({ type: 'total', totalRepos: sources.length });
   const requested = { journal, sources, leftOut, isDiscovered };
   progress.requests = await claimFulfilled(requested);
-  const { damaged, altered } = await recheck(deps, sources);
-  const { target } = deps;
+  const list = await listJobs(store, sources, await recheck(deps, sources));
+  return { found, list };
+}
+
+/** Works on jobs and notes how they end. Throws what stops the run. */
+export async function workOn(
+  deps: RunContext,
+  jobs: JobSource<Job>,
+  destination: Destination | null,
+  progress: RunProgress,
+): Promise<void> {
+  const onEnded = (source: Source, outcome: Outcome) => {
+    if (isFailure(outcome)) {
+      const { errorMessage, fault } = outcome;
+      progress.failed.add(source);
+      progress.failures.push({ repository: source.name, kind: fault.kind, errorMessage });
+    }
+    if (outcome.status === 'empty') progress.empty++;
+  };
+  const runId = deps.journal.store.run?.id ?? null;
   const offsite = await openOffsite({ ...deps, ...deps.stores });
-  await offsite?.check(journal.note);
+  await offsite?.check(deps.journal.note);
+  await backUpSources({ ...deps, runId, destination, offsite, onEnded }, jobs);
+}
+
+/** Opens the destination, if there is one, for as long as the work takes. */
+export async function withDestination(
+  deps: RunDeps,
+  access: HostAccess,
+  work: (destination: Destination | null) => Promise<void>,
+): Promise<void> {
+  const { target } = deps;
   const destination = target === null ? null : openDestination({ ...deps, access, target });
   try {
-    const onEnded = (source: Source, outcome: Outcome) => {
-      if (isFailure(outcome)) {
-        const { errorMessage, fault } = outcome;
-        progress.failed.add(source);
-        progress.failures.push({ repository: source.name, kind: fault.kind, errorMessage });
-      }
-      if (outcome.status === 'empty') progress.empty++;
-    };
-    const runId = store.run?.id ?? null;
-    await backUpSources({ ...deps, runId, damaged, altered, destination, offsite, onEnded }, sources);
-    // Archives of what is left out are still there.
-    await storeSnapshot(deps, found, destination);
+    await work(destination);
   } finally {
     await destination?.close();
   }
@@ -158,7 +216,8 @@ async function select(
   return result;
 }
 
-async function prepareFolders(deps: RunDeps): Promise<void> {
+/** Makes the folders that a run writes to. Throws RunStopped. */
+export async function prepareFolders(deps: RunDeps): Promise<void> {
   await prepareFolder(deps, deps.archiveFolder, 'the archive folder');
   await prepareFolder(deps, deps.mirrorFolder, 'the folder of mirrors');
 }

@@ -3,7 +3,6 @@ import type { NewSnapshot } from '../../records/recording/snapshots.ts';
 import { takeSnapshot } from '../archive/snapshot.ts';
 import type { Destination } from '../destination/open-destination.ts';
 import type { Journal } from '../journal.ts';
-import type { Source } from '../source.ts';
 
 export interface SnapshotContext {
   journal: Journal;
@@ -11,16 +10,16 @@ export interface SnapshotContext {
   signal: AbortSignal;
 }
 
-/** Measures the sources, or the destination if there is one, and stores the figures of the run. */
+/** Measures the repositories, or the destination if there is one, and stores the figures of the run. */
 export async function storeSnapshot(
   { journal, archiveFolder, signal }: SnapshotContext,
-  sources: readonly Source[],
+  repositories: readonly string[],
   destination: Destination | null,
 ): Promise<void> {
   try {
     const snapshot =
       destination === null
-        ? await measureSources(archiveFolder, sources, journal)
+        ? await measureSources(archiveFolder, repositories, journal)
         : await measureDestination(destination, journal);
     await journal.store.write({ type: 'snapshot', snapshot });
   } catch (error) {
@@ -33,10 +32,10 @@ export async function storeSnapshot(
 
 async function measureSources(
   archiveFolder: string,
-  sources: readonly Source[],
+  repositories: readonly string[],
   journal: Journal,
 ): Promise<NewSnapshot> {
-  const { snapshot, uncounted } = await takeSnapshot(archiveFolder, sources);
+  const { snapshot, uncounted } = await takeSnapshot(archiveFolder, repositories);
   if (uncounted.length > 0) {
     const [first] = uncounted;
     const others = uncounted.length === 1 ? '' : ` and ${uncounted.length - 1} more`;

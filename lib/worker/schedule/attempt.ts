@@ -10,10 +10,8 @@ import { cleanText } from '../../text/clean-text.ts';
 import { archiveBytes, archiveKey, readArchiveRecord } from '../archive/archive.ts';
 import { classifyFault, type Fault } from '../faults/git-faults.ts';
 import { explainHostError } from '../git-host/errors.ts';
-import type { Journal } from '../journal.ts';
 import type { Progress } from '../progress.ts';
 import { backUpRepository } from '../repository/repository.ts';
-import type { RepositoryOutcome } from '../repository/repository-backup.ts';
 import type { Source } from '../source.ts';
 import { RunStopped } from '../stop.ts';
 import { type DeliveryContext, deliver } from './deliver.ts';
@@ -34,12 +32,10 @@ export interface AttemptContext extends DeliveryContext {
   mirrorFolder: string;
   retention: RetentionPolicy;
   incrementsFromBytes: number;
-  /** What is wrong with archives that were found to be damaged, by their file names. */
-  damaged: ReadonlyMap<string, string>;
-  /** The same for what no backup can mend. */
-  altered: ReadonlyMap<string, string>;
   room: DiskRoom;
   signal: AbortSignal;
+  /** Throws if the archives may be another worker's by now. */
+  checkLease(): void;
 }
 
 /** A repository in a run, with what its tries have in common. */
@@ -51,6 +47,10 @@ export interface Job {
   durationMs: number;
   /** SHA-256 of the archive that an earlier try of this run published; null if none did. */
   publishedSha256: string | null;
+  /** Whether its archive was found to be damaged. */
+  isDamaged: boolean;
+  /** What was found wrong with its archive that no backup can mend; null if nothing. */
+  altered: string | null;
 }
 
 /** Shows a step, or git's own progress. */
@@ -84,7 +84,7 @@ export async function attempt(context: AttemptContext, job: Job, show: Show): Pr
       git: createGit(context.environment, own.signal),
       source,
       signal: own.signal,
-      isDamaged: context.damaged.has(key),
+      isDamaged: job.isDamaged,
       now: context.clock.now,
       recordedSha256: job.publishedSha256 ?? state.archiveSha256,
       async onStep(step) {
@@ -115,8 +115,8 @@ export async function attempt(context: AttemptContext, job: Job, show: Show): Pr
     const isNew = made.status === 'unchanged' && job.publishedSha256 !== null;
     const outcome = isNew ? { ...made, status: 'completed' as const } : made;
     const delivered = await deliver(context, source, outcome, show);
-    const altered = context.altered.get(key);
-    return altered === undefined ? delivered : failure(`the archive is damaged: ${altered}`);
+    const { altered } = job;
+    return altered === null ? delivered : failure(`the archive is damaged: ${altered}`);
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof AppError || error instanceof RunStopped) throw error;

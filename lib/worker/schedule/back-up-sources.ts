@@ -1,10 +1,14 @@
 import { readLastDurations } from '../../records/recording/durations.ts';
 import { formatDuration } from '../../text/units.ts';
+import { archiveKey } from '../archive/archive.ts';
+import type { Recheck } from '../archive/recheck.ts';
 import { MAX_TRIES, pauseBeforeRetry } from '../faults/backoff.ts';
 import type { Source } from '../source.ts';
+import type { RunStore } from '../spool/run-store.ts';
 import type { RunEvents } from '../watching/run-events.ts';
 import { type AttemptContext, attempt, type Job } from './attempt.ts';
 import { createDiskRoom } from './disk-room.ts';
+import type { JobSource } from './job-source.ts';
 import { runJobs, type Turn } from './jobs.ts';
 import { hostOf, longestFirst } from './order.ts';
 import { isFailure, type Outcome, withTries } from './outcome.ts';
@@ -20,28 +24,42 @@ export interface SourcesContext extends Omit<AttemptContext, 'room'> {
   onEnded(source: Source, outcome: Outcome): void;
 }
 
-/**
- * Backs up the sources, several at once and the longest first, and records each. No two may have the same
- * archive. A failure of a repository is an outcome; a transient one is tried again within the run. Throws only
- * what stops the run: the signal's reason, an unavailable database, or a login that the user must renew.
- */
-export async function backUpSources(
-  context: SourcesContext,
+/** The jobs of a run, the longest first, and how long the last backup of some took, in milliseconds. */
+export interface JobList {
+  jobs: Job[];
+  durations: Map<string, number>;
+}
+
+/** Makes a job of each source. No two may have the same archive. */
+export async function listJobs(
+  store: RunStore,
   sources: readonly Source[],
-): Promise<void> {
-  const { journal, events, runId, archiveFolder, concurrency, clock, signal, stop } = context;
+  { damaged, altered }: Pick<Recheck, 'damaged' | 'altered'>,
+): Promise<JobList> {
   const names = sources.map(({ name }) => name);
-  const durations = await journal.store.read(
+  const durations = await store.read(
     (db) => readLastDurations(db, names),
     () => new Map<string, number>(),
   );
-  const jobs: Job[] = longestFirst(sources, durations).map((source) => ({
-    source,
-    tries: 0,
-    durationMs: 0,
-    publishedSha256: null,
-  }));
-  events.began({ id: runId, repositories: names, durations });
+  const jobs = longestFirst(sources, durations).map((source) => {
+    const key = archiveKey(source.name);
+    return newJob(source, { isDamaged: damaged.has(key), altered: altered.get(key) ?? null });
+  });
+  return { jobs, durations };
+}
+
+/** A job that was not tried yet. */
+export function newJob(source: Source, found: Pick<Job, 'isDamaged' | 'altered'>): Job {
+  return { source, tries: 0, durationMs: 0, publishedSha256: null, ...found };
+}
+
+/**
+ * Works on the jobs, several at once, and records each. A failure of a repository is an outcome; a transient one is
+ * tried again within the run. Throws only what stops the run: the signal's reason, an unavailable database, or a
+ * login that the user must renew.
+ */
+export async function backUpSources(context: SourcesContext, jobs: JobSource<Job>): Promise<void> {
+  const { archiveFolder, concurrency, clock, signal, stop } = context;
   const room = createDiskRoom(archiveFolder);
   await runJobs(jobs, {
     ...{ concurrency, clock, signal, stop },

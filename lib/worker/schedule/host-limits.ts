@@ -5,6 +5,8 @@ export type Visit = 'good' | 'overloaded' | 'other';
 export interface HostLimits {
   /** Whether another repository of the host may be started. Null: no host, always. */
   hasRoom(host: string | null): boolean;
+  /** The hosts that have no room. */
+  full(): string[];
   /** Starts a visit; call the returned function once, when it ends. */
   enter(host: string | null): (visit: Visit) => void;
 }
@@ -36,6 +38,7 @@ export function createHostLimits(max: number): HostLimits {
       const { active, limit } = stateOf(host);
       return active < limit;
     },
+    full: () => [...hosts].flatMap(([host, { active, limit }]) => (active < limit ? [] : [host])),
     enter(host) {
       if (host === null) return () => undefined;
       const state = stateOf(host);

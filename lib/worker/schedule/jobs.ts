@@ -1,5 +1,6 @@
 import type { Clock } from '../../clock.ts';
 import { createHostLimits, type Visit } from './host-limits.ts';
+import type { JobSource, Taken } from './job-source.ts';
 
 /** How one try of a job ended. */
 export interface Turn {
@@ -23,20 +24,22 @@ export interface JobOptions<Job> {
 }
 
 /**
- * Works on jobs in their order, several at once, and passes over those whose host has no room. A job that rests
+ * Works on the jobs of a source, several at once, and passes over those whose host has no room. A job that rests
  * before its next try occupies no place. Resolves when all are done. If one fails or the signal aborts, waits
  * for those that have begun and throws the first error.
  */
 export async function runJobs<Job>(
-  jobs: readonly Job[],
+  source: JobSource<Job>,
   { concurrency, hostOf, clock, signal, stop, work }: JobOptions<Job>,
 ): Promise<void> {
   signal.throwIfAborted();
   const hosts = createHostLimits(concurrency);
-  const ready = [...jobs];
+  const rested: Job[] = [];
   const over = Promise.withResolvers<void>();
   let active = 0;
   let resting = 0;
+  let taking: 'no' | 'yes' | 'again' = 'no';
+  let isWaiting = false;
   let failure: { error: unknown } | null = null;
 
   const fail = (error: unknown) => {
@@ -56,29 +59,67 @@ export async function runJobs<Job>(
     active--;
     leave(turn.visit);
     if (turn.restMs !== null && failure === null) void rest(job, turn.restMs);
-    next();
+    void next();
   };
   const rest = async (job: Job, ms: number) => {
     resting++;
     try {
       await clock.sleep(ms, signal);
-      ready.unshift(job);
+      rested.unshift(job);
     } catch (error) {
       fail(error);
     }
     resting--;
-    next();
+    void next();
   };
-  const next = () => {
-    while (failure === null && !signal.aborted && active < concurrency) {
-      const index = ready.findIndex((job) => hosts.hasRoom(hostOf(job)));
-      if (index < 0) break;
-      void begin(...(ready.splice(index, 1) as [Job]));
+  /** Asks a source again that may have a job later. */
+  const wait = async (ms: number) => {
+    isWaiting = true;
+    try {
+      await clock.sleep(ms, signal);
+    } catch (error) {
+      fail(error);
     }
-    if (active === 0 && resting === 0) over.resolve();
+    isWaiting = false;
+    void next();
+  };
+  const take = (): Taken<Job> | Promise<Taken<Job>> => {
+    const index = rested.findIndex((job) => hosts.hasRoom(hostOf(job)));
+    if (index >= 0) return { job: rested.splice(index, 1)[0] as Job };
+    return source.take(hosts.full());
+  };
+  const mayBegin = () => failure === null && !signal.aborted && active < concurrency;
+  const takeAll = async () => {
+    while (mayBegin()) {
+      const asked = take();
+      // A list answers at once.
+      const taken = asked instanceof Promise ? await asked : asked;
+      if (typeof taken === 'object') void begin(taken.job);
+      else {
+        if (taken === 'later' && source.pollMs !== null && !isWaiting) void wait(source.pollMs);
+        return;
+      }
+    }
+  };
+  const next = async () => {
+    if (taking !== 'no') {
+      taking = 'again';
+      return;
+    }
+    do {
+      taking = 'yes';
+      try {
+        await takeAll();
+      } catch (error) {
+        fail(error);
+      }
+      // Another call may have come meanwhile, which the compiler does not see.
+    } while ((taking as string) === 'again' && mayBegin());
+    taking = 'no';
+    if (active === 0 && resting === 0 && !isWaiting) over.resolve();
   };
 
-  next();
+  void next();
   await over.promise;
   // Assigned in a callback, which the compiler does not follow.
   const first = failure as { error: unknown } | null;

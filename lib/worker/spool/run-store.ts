@@ -1,6 +1,12 @@
 import type { Clock } from '../../clock.ts';
 import { type Database, isDatabaseUnavailable } from '../../database/database.ts';
-import type { StartedRun } from '../../records/recording/runs.ts';
+import type { RunProgress } from '../../records/recording/progress.ts';
+import {
+  beatRun,
+  type RunCounters,
+  type StartedRun,
+  writeProgress,
+} from '../../records/recording/runs.ts';
 import { retryWhileUnavailable } from '../retry.ts';
 import type { RunEvents } from '../watching/run-events.ts';
 import type { RunEntry, SpooledEnding } from './run-entry.ts';
@@ -25,6 +31,10 @@ export interface RunStore {
     work: (db: Database, run: StartedRun) => Promise<Value>,
     without: () => Value | Promise<Value>,
   ): Promise<Value>;
+  /** Renews the run's heartbeat, with its counters and what it is at; false if the run is no longer ours. */
+  beat(counters: RunCounters, progress: RunProgress): Promise<boolean>;
+  /** Stores what the run is at. */
+  show(progress: RunProgress): Promise<void>;
   /** Ends the spool. */
   end(ending: SpooledEnding): Promise<void>;
 }
@@ -36,13 +46,15 @@ export interface RunStoreOptions {
   events: Pick<RunEvents, 'logged'>;
   run: StartedRun | null;
   dataFolder: string;
+  /** The id of this machine, whose mirrors are used. */
+  machine: string;
   /** Aborts waiting for the database. */
   signal: AbortSignal;
 }
 
 /** Opens the store of a run, which begins with a spool if the run has no row. */
 export async function openRunStore(options: RunStoreOptions): Promise<RunStore> {
-  const { db, clock, events, run, dataFolder, signal } = options;
+  const { db, clock, events, run, dataFolder, machine, signal } = options;
   const began = clock.now();
   let spooling: Promise<SpoolFile> | null = null;
   let total: RunEntry | null = null;
@@ -83,7 +95,7 @@ export async function openRunStore(options: RunStoreOptions): Promise<RunStore> 
     spool: async () => void (await spool()),
     async write(entry) {
       if (entry.type === 'total' && spooling === null) total = entry;
-      const written = await tryDatabase(({ id }) => writeEntry(db, id, entry));
+      const written = await tryDatabase(({ id }) => writeEntry(db, id, entry, machine));
       if (written !== null) return written.value;
       await (await spool()).append(entry);
       return true;
@@ -91,6 +103,13 @@ export async function openRunStore(options: RunStoreOptions): Promise<RunStore> 
     async read(work, without) {
       const found = await tryDatabase((row) => work(db, row));
       return found === null ? without() : found.value;
+    },
+    async beat(counters, progress) {
+      if (run === null || spooling !== null) return true;
+      return beatRun(db, run.id, counters, progress);
+    },
+    async show(progress) {
+      if (run !== null) await writeProgress(db, run.id, progress);
     },
     async end(ending) {
       const file = await spool();

@@ -9,11 +9,16 @@ import { markPruned, recordVersion } from '../../records/recording/versions.ts';
 import type { VersionFacts } from '../versions/version-facts.ts';
 import type { RunEntry } from './run-entry.ts';
 
-/** Stores an entry of a run in the database. Returns false if it noticed that the run is no longer ours. */
-export async function writeEntry(db: Database, runId: number, entry: RunEntry): Promise<boolean> {
+/** Stores an entry of a run on this machine in the database. Returns false if it noticed that the run is no longer ours. */
+export async function writeEntry(
+  db: Database,
+  runId: number,
+  entry: RunEntry,
+  machine: string,
+): Promise<boolean> {
   switch (entry.type) {
     case 'result':
-      return recordResult(db, { ...entry, runId });
+      return recordResult(db, { ...entry, runId, machine });
     case 'unchanged':
       return recordUnchanged(db, { ...entry, runId });
     case 'log':

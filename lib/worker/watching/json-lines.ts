@@ -1,7 +1,7 @@
 import type { Clock } from '../../clock.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import type { OutputStream } from '../display.ts';
-import type { RunReport } from '../run.ts';
+import type { RunReport } from '../running/report.ts';
 import { isFailure } from '../schedule/outcome.ts';
 import type { RunEvents } from './run-events.ts';
 
@@ -54,17 +54,21 @@ export function createJsonLines(stdout: OutputStream, clock: Clock): RunEvents {
 /** The last line of a run's JSON. */
 export function summaryOf(report: RunReport): string {
   if (report.status === 'refused') {
-    const { active } = report;
+    const { active, why } = report;
     return JSON.stringify({
       ...{ event: 'summary', status: 'refused', active_run_id: active?.id ?? null },
+      ...(why === null ? {} : { error_message: why }),
     });
   }
-  const { id, status, total, counters, empty, errorMessage, durationMs, failures } = report;
+  const { id, status, counters, empty, errorMessage, failures } = report;
   return JSON.stringify({
-    ...{ event: 'summary', status, run_id: id, total_repos: total },
+    ...{ event: 'summary', status, run_id: id },
+    ...(report.status === 'left' ? {} : { total_repos: report.total }),
     ...{ backed_up: counters.successful - empty, unchanged: counters.skipped, empty },
-    ...{ failed: counters.failed, error_message: errorMessage, duration_ms: durationMs },
-    spooled: report.isSpooled,
+    ...{ failed: counters.failed, error_message: errorMessage },
+    ...(report.status === 'left'
+      ? {}
+      : { duration_ms: report.durationMs, spooled: report.isSpooled }),
     failures: failures.map(({ repository, kind, errorMessage: message }) => ({
       ...{ repository: cleanText(repository), reason: kind, error_message: message },
     })),

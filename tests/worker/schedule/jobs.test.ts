@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { jobsOf } from '../../../lib/worker/schedule/job-source.ts';
 import { runJobs, type Turn } from '../../../lib/worker/schedule/jobs.ts';
 import { createTestClock } from '../../support/clock.ts';
 
@@ -14,7 +15,7 @@ function setUp(
   const stopping = new AbortController();
   const begun: string[] = [];
   const open = new Map<string, PromiseWithResolvers<Turn>>();
-  const running = runJobs(jobs, {
+  const running = runJobs(jobsOf(jobs, hostOf), {
     ...{ concurrency, hostOf, clock },
     signal: stopping.signal,
     stop(error) {

@@ -1,0 +1,113 @@
+import type { Database, Statement } from '../../database/database.ts';
+import { jobLease, type Member } from './members.ts';
+
+/** Failures that a report reads at most. */
+const MAX_FAILURES = 1_000;
+
+/** A repository that no member could back up. */
+export interface LeftJob {
+  /** A 64-bit integer. */
+  id: string;
+  repository: string;
+  /** 1 if only the member that listed it could read it. */
+  isOwn: number;
+  gitHostUrl: string | null;
+  tries: number;
+}
+
+const takeLeft: Statement = {
+  name: 'take_left_jobs',
+  text: `UPDATE run_jobs SET claimed_by = $2, lease_until = now() + ${jobLease}
+    WHERE run_id = $1::int AND state = 'open' AND kind = 'repository'
+      AND EXISTS (
+        SELECT FROM run_jobs AS last WHERE last.run_id = $1::int AND last.kind = 'end'
+          AND last.state = 'open' AND last.claimed_by = $2
+      )
+    RETURNING id::text, repository, (only_member IS NOT NULL)::int AS "isOwn",
+      git_host_url AS "gitHostUrl", tries`,
+};
+
+/** Gives the member that holds the end of a run all jobs that are left. */
+export function takeLeftJobs(
+  db: Database,
+  { runId, id }: Pick<Member, 'runId' | 'id'>,
+): Promise<LeftJob[]> {
+  return db.query<LeftJob>(takeLeft, [runId, id]);
+}
+
+const failedRequests: Statement = {
+  name: 'failed_requests_of_shared_run',
+  text: `SELECT id FROM backup_run_requests AS request
+    WHERE run_id = $1::int AND status = 'claimed' AND coalesce(target_repo, '') <> ''
+      AND (NOT EXISTS (
+        SELECT FROM run_jobs AS job WHERE job.run_id = $1::int AND job.kind = 'repository'
+          AND lower(job.repository) = lower(target_repo)
+      ) OR EXISTS (
+        SELECT FROM backup_results AS result WHERE result.run_id = $1::int
+          AND lower(result.repo_full_name) = lower(target_repo)
+          AND result.status IN ('failed', 'too_large')
+      ))
+    ORDER BY id`,
+};
+
+/** Ids of the requests claimed by a run whose repository failed or is unknown. */
+export async function listFailedRequests(db: Database, runId: number): Promise<number[]> {
+  const rows = await db.query<{ id: number }>(failedRequests, [runId]);
+  return rows.map(({ id }) => id);
+}
+
+/** The figures of a run, of all its members. */
+export interface SharedRunFigures {
+  status: string;
+  errorMessage: string;
+  total: number;
+  successful: number;
+  failed: number;
+  skipped: number;
+  empty: number;
+  durationMs: number;
+  failures: { repository: string; errorMessage: string }[];
+}
+
+const figures: Statement = {
+  name: 'figures_of_shared_run',
+  text: `SELECT json_build_object(
+      'status', status, 'errorMessage', coalesce(error_message, ''),
+      'total', coalesce(total_repos, 0), 'successful', coalesce(successful, 0),
+      'failed', coalesce(failed, 0), 'skipped', coalesce(skipped, 0),
+      'empty', (SELECT count(*) FROM backup_results WHERE run_id = $1::int AND status = 'empty'),
+      'durationMs', coalesce(duration_ms, 0),
+      'failures', (SELECT coalesce(json_agg(failure), '[]') FROM (
+        SELECT repo_full_name AS repository, coalesce(error_message, '') AS "errorMessage"
+        FROM backup_results WHERE run_id = $1::int AND status IN ('failed', 'too_large')
+        ORDER BY id LIMIT ${MAX_FAILURES}
+      ) AS failure)
+    )::text AS figures
+    FROM backup_runs WHERE id = $1::int`,
+};
+
+/** Reads the figures of a run; null if its row is gone. */
+export async function readSharedFigures(
+  db: Database,
+  runId: number,
+): Promise<SharedRunFigures | null> {
+  const [row] = await db.query<{ figures: string }>(figures, [runId]);
+  return row === undefined ? null : (JSON.parse(row.figures) as SharedRunFigures);
+}
+
+const clear = (table: string, which: '=' | '<>'): Statement => ({
+  name: `clear_${table}_${which === '=' ? 'of_run' : 'of_others'}`,
+  text: `DELETE FROM ${table} WHERE run_id ${which} $1::int`,
+});
+const ofRun = [clear('run_jobs', '='), clear('run_members', '=')];
+const ofOthers = [clear('run_jobs', '<>'), clear('run_members', '<>')];
+
+/** Deletes the jobs and members of a run that has ended. */
+export async function clearSharedRun(db: Database, runId: number): Promise<void> {
+  for (const statement of ofRun) await db.query(statement, [runId]);
+}
+
+/** Deletes those of all runs but the active one: what runs left whose workers were all killed. */
+export async function clearOtherRuns(db: Database, active: number): Promise<void> {
+  for (const statement of ofOthers) await db.query(statement, [active]);
+}

@@ -1,0 +1,111 @@
+import {
+  clearSharedRun,
+  type LeftJob,
+  listFailedRequests,
+  readSharedFigures,
+  type SharedRunFigures,
+  takeLeftJobs,
+} from '../../records/fleet/ending.ts';
+import { listRunJobs, MAX_CLAIMS } from '../../records/fleet/jobs.ts';
+import { cleanText } from '../../text/clean-text.ts';
+import type { Destination } from '../destination/open-destination.ts';
+import { classifyFault } from '../faults/git-faults.ts';
+import type { Journal } from '../journal.ts';
+import { type EndContext, endRun } from '../running/end-run.ts';
+import { describeOutcome, type EndedRun } from '../running/report.ts';
+import { storeSnapshot } from '../running/store-snapshot.ts';
+import type { FailedRepository } from '../watching/failures.ts';
+import type { EnteredRun } from './enter-run.ts';
+import { removeFolderToken } from './folder-token.ts';
+import { recordLost } from './shared-jobs.ts';
+
+export interface SharedEndContext extends EndContext {
+  journal: Journal;
+  archiveFolder: string;
+}
+
+const never = () => {
+  throw new Error('a shared run has no spool');
+};
+
+/** Does what is left once all jobs are done: records those that nobody could do, and measures what there is. */
+export async function concludeJobs(
+  context: SharedEndContext,
+  { member }: EnteredRun,
+  held: Map<string, string>,
+  destination: Destination | null,
+): Promise<void> {
+  const { journal } = context;
+  const left = await journal.store.read((db) => takeLeftJobs(db, member), never);
+  for (const { repository, id } of left) held.set(repository, id);
+  for (const job of left) await recordLost(journal, job.repository, whyLeft(job));
+  const listed = await journal.store.read((db) => listRunJobs(db, member.runId), never);
+  const names = listed.map(({ repository }) => repository);
+  await storeSnapshot(context, names, destination);
+}
+
+function whyLeft({ tries, isOwn, gitHostUrl }: LeftJob): string {
+  if (tries >= MAX_CLAIMS) {
+    return `not backed up: ${tries} workers were killed while they worked on it`;
+  }
+  if (isOwn === 1) {
+    return 'not backed up: only the worker that started this run can read its address, and that one is gone';
+  }
+  return cleanText(`not backed up: no worker that is left has ${gitHostUrl} as its GIT_HOST_URL`);
+}
+
+/** Ends a run for all its members: as they left it, or for the reason why the last of them stopped. */
+export async function endSharedRun(
+  context: SharedEndContext,
+  { run, token }: EnteredRun,
+  stopped: string | null,
+): Promise<void> {
+  const { db, journal, archiveFolder, log } = context;
+  const { id } = run;
+  const figures = await readSharedFigures(db, id);
+  const { successful = 0, failed = 0, skipped = 0, empty = 0 } = figures ?? {};
+  const counters = { successful, failed, skipped };
+  const outcome = describeOutcome(counters, empty);
+  const ended = await endRun(context, journal, {
+    status: stopped === null ? 'completed' : 'failed',
+    errorMessage: stopped ?? outcome.errorMessage,
+    counters,
+    failedRequests: await listFailedRequests(db, id),
+    requests: [],
+    lastLine: stopped ?? outcome.lastLine,
+  });
+  if (!ended.isRecorded) return;
+  try {
+    await clearSharedRun(db, id);
+    await removeFolderToken(archiveFolder, token);
+  } catch (error) {
+    // The next shared run does it.
+    log.warn('what a shared run needed could not be removed', { run_id: id, error });
+  }
+}
+
+/** The report of a run that has ended, of all its members. `own`: failures of this one, whose kinds are known. */
+export function reportShared(
+  id: number,
+  figures: SharedRunFigures,
+  own: readonly FailedRepository[],
+  exitCode: number | null,
+): EndedRun {
+  const { successful, failed, skipped, empty, total, errorMessage, durationMs } = figures;
+  const known = new Map(own.map((failure) => [failure.repository, failure]));
+  const isGood = figures.status === 'completed' && failed === 0;
+  return {
+    ...{ id, total, empty, errorMessage, durationMs, isSpooled: false },
+    status: figures.status === 'completed' ? 'completed' : 'failed',
+    counters: { successful, failed, skipped },
+    failures: figures.failures.map(
+      ({ repository, errorMessage: message }) =>
+        known.get(repository) ?? { repository, errorMessage: message, kind: kindOf(message) },
+    ),
+    exitCode: exitCode ?? (isGood ? 0 : 1),
+  };
+}
+
+function kindOf(message: string): FailedRepository['kind'] {
+  return message.startsWith('not pushed: ') ? 'push' : classifyFault(message).kind;
+}

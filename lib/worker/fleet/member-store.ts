@@ -1,0 +1,80 @@
+import type { Clock } from '../../clock.ts';
+import { type Database, isDatabaseUnavailable } from '../../database/database.ts';
+import { addHeldJob } from '../../records/fleet/jobs.ts';
+import { beatMember, type Member, showMember } from '../../records/fleet/members.ts';
+import { recordJobResult, recordJobUnchanged } from '../../records/fleet/results.ts';
+import type { StartedRun } from '../../records/recording/runs.ts';
+import { cleanText } from '../../text/clean-text.ts';
+import { retryWhileUnavailable } from '../retry.ts';
+import type { RunEntry } from '../spool/run-entry.ts';
+import type { RunStore } from '../spool/run-store.ts';
+import { writeEntry } from '../spool/write-entry.ts';
+import { RunStopped } from '../stop.ts';
+import type { LeaseWatch } from './lease-watch.ts';
+
+/** Shorter than the lease, so that a statement that is repeated ends before it. */
+const PATIENCE_MS = 60_000;
+const AWAY = 'the database is away: this worker stops, and others take its repositories over';
+
+export interface MemberStoreOptions {
+  db: Database;
+  clock: Clock;
+  run: StartedRun;
+  member: Member;
+  watch: LeaseWatch;
+  /** Ids of the jobs that the member holds, by their repositories. A result removes its job. */
+  held: Map<string, string>;
+  signal: AbortSignal;
+}
+
+/**
+ * Records what a member of a shared run does. There is no spool: without the database nobody knows who works on what.
+ * Throws RunStopped when that is away, or another member has a job by now.
+ */
+export function openMemberStore(options: MemberStoreOptions): RunStore {
+  const { db, clock, run, member, watch, held, signal } = options;
+  const inDatabase = async <Value>(work: () => Promise<Value>): Promise<Value> => {
+    try {
+      return await retryWhileUnavailable(work, { clock, forMs: PATIENCE_MS, signal });
+    } catch (cause) {
+      if (!isDatabaseUnavailable(cause)) throw cause;
+      throw new RunStopped(AWAY, { cause });
+    }
+  };
+  const stopAway = () => Promise.reject(new RunStopped(AWAY));
+  const finish = async (entry: Extract<RunEntry, { type: 'result' | 'unchanged' }>) => {
+    const { repository } = entry;
+    if (!held.has(repository)) await addHeldJob(db, member, repository);
+    const isOurs =
+      entry.type === 'result'
+        ? await recordJobResult(db, member, entry)
+        : await recordJobUnchanged(db, member, entry);
+    held.delete(repository);
+    if (isOurs) return true;
+    throw new RunStopped(
+      cleanText(`the run was ended, or another worker has taken ${repository} over`),
+    );
+  };
+  return {
+    ...{ db, run },
+    isSpooling: () => false,
+    spool: stopAway,
+    write: (entry) =>
+      inDatabase(() =>
+        entry.type === 'result' || entry.type === 'unchanged'
+          ? finish(entry)
+          : writeEntry(db, run.id, entry, member.machine),
+      ),
+    read: (work) => inDatabase(() => work(db, run)),
+    async beat(_counters, progress) {
+      const asked = watch.now();
+      const jobs = [...held.values()];
+      const renewed = await beatMember(db, member, progress, jobs);
+      if (renewed === jobs.length) watch.renewed(asked);
+      // One that holds nothing learns otherwise that the run has ended.
+      return renewed === null ? jobs.length === 0 : renewed === jobs.length;
+    },
+    show: (progress) => showMember(db, member, progress),
+    end: stopAway,
+  };
+}

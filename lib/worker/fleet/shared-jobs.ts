@@ -1,0 +1,94 @@
+import { type ClaimedRunJob, claimRunJob, readSharedRun } from '../../records/fleet/jobs.ts';
+import type { Member } from '../../records/fleet/members.ts';
+import { cleanText } from '../../text/clean-text.ts';
+import type { Journal } from '../journal.ts';
+import type { Job } from '../schedule/attempt.ts';
+import type { JobSource } from '../schedule/job-source.ts';
+import { RunStopped } from '../stop.ts';
+import type { JobBuilder } from './rebuild-source.ts';
+
+/** How often a member without a job asks for one: one that was given back, or whose member was killed. */
+const POLL_MS = 2_000;
+
+export interface SharedJobsOptions {
+  member: Member;
+  journal: Journal;
+  builder: JobBuilder;
+  /** Jobs that this member has published, by their repositories. */
+  own: ReadonlyMap<string, Job>;
+  /** Ids of the jobs that the member holds, by their repositories. */
+  held: Map<string, string>;
+  /** Called once all jobs are published. */
+  onListed(): Promise<void>;
+}
+
+/** The jobs of a run that this member claims. */
+export interface SharedJobs extends JobSource<Job> {
+  /** Whether the member holds the end of the run, after all others are done. */
+  hasEnd(): boolean;
+}
+
+/** Claims jobs of a run, until the run has ended or its end is what is left to do. */
+export function openSharedJobs(options: SharedJobsOptions): SharedJobs {
+  const { member, journal, builder, own, held, onListed } = options;
+  const { store } = journal;
+  let hasEnd = false;
+  let isListed = false;
+  const noticeList = async () => {
+    if (isListed) return;
+    isListed = true;
+    await onListed();
+  };
+  const never = () => {
+    throw new Error('a shared run has no spool');
+  };
+  const makeJob = async ({ repository, facts }: ClaimedRunJob): Promise<Job | null> => {
+    const job = own.get(repository);
+    if (job !== undefined) return job;
+    try {
+      return await builder.build(repository, facts);
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      await recordLost(journal, repository, cleanText(`${reason}: it was not backed up`));
+      return null;
+    }
+  };
+  return {
+    pollMs: POLL_MS,
+    hasEnd: () => hasEnd,
+    async take(fullHosts) {
+      for (;;) {
+        if (hasEnd) return 'over';
+        const claimed = await store.read((db) => claimRunJob(db, member, fullHosts), never);
+        if (claimed === null) {
+          const state = await store.read((db) => readSharedRun(db, member.runId), never);
+          if (!state.isActive) return 'over';
+          if (state.isListed) await noticeList();
+          else if (!state.hasStarter) {
+            throw new RunStopped(
+              'the worker that started this run is gone, and had not listed the repositories',
+            );
+          }
+          return 'later';
+        }
+        await noticeList();
+        held.set(claimed.repository, claimed.id);
+        hasEnd = claimed.kind === 'end';
+        if (hasEnd) return 'over';
+        const job = await makeJob(claimed);
+        if (job !== null) return { job };
+      }
+    },
+  };
+}
+
+/** Records that a repository could not be backed up by any member. */
+export async function recordLost(
+  journal: Journal,
+  repository: string,
+  errorMessage: string,
+): Promise<void> {
+  const none = { commitHash: '', archiveSizeBytes: 0, durationMs: 0, archive: null };
+  await journal.record({ ...none, repository, status: 'failed', errorMessage });
+  await journal.note('error', errorMessage, repository);
+}
