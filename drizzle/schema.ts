@@ -266,6 +266,28 @@ export const workerRepoState = pgTable('worker_repo_state', {
   mirrorMachine: text('mirror_machine'),
 });
 
+/** Which store has which version of a repository's archive. */
+export const archiveStores = pgTable(
+  'archive_stores',
+  {
+    repoFullName: text('repo_full_name').notNull(),
+    /** The address without parameters, such as `s3://bucket/prefix`. */
+    store: text('store').notNull(),
+    /** The newest version that it has; null if none, or for an archive without versions. */
+    version: integer('version'),
+    /** When it got that version. */
+    storedAt: time('stored_at'),
+    /** Since when storing has failed; null if it did not fail last time. */
+    failingSince: time('failing_since'),
+    /** Why it failed. */
+    reason: text('reason').notNull().default(''),
+  },
+  (table) => [
+    primaryKey({ columns: [table.repoFullName, table.store] }),
+    index('archive_stores_repo_idx').on(sql`lower(${table.repoFullName})`),
+  ],
+);
+
 /** The workers that take part in a run that is shared. They go with it. */
 export const runMembers = pgTable(
   'run_members',

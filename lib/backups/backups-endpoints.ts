@@ -14,6 +14,7 @@ import { runMetricsEndpoints } from './run-metrics.ts';
 import { runRequestsEndpoints } from './run-requests.ts';
 import { runsEndpoints } from './runs.ts';
 import { snapshotsEndpoints } from './snapshots.ts';
+import { storesEndpoints } from './stores.ts';
 import { versionsEndpoints } from './versions.ts';
 
 /** All endpoints of the service API except the live feed. If paths overlap, the exact one comes first. */
@@ -25,6 +26,7 @@ export const backupsEndpoints: readonly Endpoint<BackupsDeps>[] = [
   ...snapshotsEndpoints,
   ...reposEndpoints,
   ...versionsEndpoints,
+  ...storesEndpoints,
   ...archivesEndpoints,
   ...logsEndpoints,
   ...fixesEndpoints,

@@ -41,6 +41,10 @@ export const movedTables: readonly MovedTable[] = [
     key: [...name('repo_full_name'), { column: 'version', type: 'bigint' }],
   },
   { name: 'archive_refs', key: id },
+  {
+    name: 'archive_stores',
+    key: [...name('repo_full_name'), ...name('store')],
+  },
   { name: 'users', key: name('username') },
   { name: 'ended_sessions', key: name('id') },
   { name: 'gateway_connections', key: name('username') },

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as z from 'zod';
@@ -11,6 +11,8 @@ const uploadNote = z.object({
   upload_id: z.string(),
   sha256: z.string(),
   part_bytes: z.int().min(1),
+  /** ETags of the parts that were sent, by their numbers. */
+  sent: z.record(z.string(), z.string()),
 });
 
 /** An upload in parts that has begun. */
@@ -36,9 +38,15 @@ export function createUploadNotes(folder: string): UploadNotes {
     async write(note) {
       await mkdir(folder, { recursive: true, mode: 0o700 });
       const path = pathOf(note.key);
-      await writeFile(`${path}.new`, JSON.stringify(note), { mode: 0o600 });
-      await syncFile(`${path}.new`);
-      await rename(`${path}.new`, path);
+      // Parts of one file are sent at once.
+      const fresh = `${path}.${randomUUID()}.new`;
+      try {
+        await writeFile(fresh, JSON.stringify(note), { mode: 0o600 });
+        await syncFile(fresh);
+        await rename(fresh, path);
+      } finally {
+        await rm(fresh, { force: true });
+      }
     },
     remove: (key) => rm(pathOf(key), { force: true }),
   };

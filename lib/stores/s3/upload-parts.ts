@@ -4,7 +4,6 @@ import {
   AbortMultipartUploadCommand,
   CompleteMultipartUploadCommand,
   CreateMultipartUploadCommand,
-  paginateListParts,
   type S3Client,
   UploadPartCommand,
 } from '@aws-sdk/client-s3';
@@ -46,22 +45,70 @@ export async function uploadInParts(
   key: string,
   file: ObjectFile,
 ): Promise<boolean> {
+  const { notes } = context;
+  const noted = await notes.read(key);
+  if (noted?.sha256 !== file.sha256) return sendAll(context, await begin(context, key, file), file);
+  try {
+    return await sendAll(context, noted, file);
+  } catch (error) {
+    // The store has given up the upload, or lost a part.
+    if (!isMissing(error, 'NoSuchUpload', 'InvalidPart')) throw error;
+    await notes.remove(key);
+    return sendAll(context, await begin(context, key, file), file);
+  }
+}
+
+async function begin(
+  { client, bucket, notes, signal }: PartsContext,
+  key: string,
+  { sha256, sizeBytes }: ObjectFile,
+): Promise<UploadNote> {
+  const { UploadId } = await client.send(
+    new CreateMultipartUploadCommand({ Bucket: bucket, Key: key, ChecksumAlgorithm: 'SHA256' }),
+    { abortSignal: signal },
+  );
+  const mebibyte = 2 ** 20;
+  const needed = Math.ceil(sizeBytes / MAX_PARTS / mebibyte) * mebibyte;
+  const part_bytes = Math.max(PART_BYTES, needed);
+  const upload = { key, upload_id: UploadId ?? '', sha256, part_bytes, sent: {} };
+  await notes.write(upload);
+  return upload;
+}
+
+/** Sends the parts that were not sent yet, and makes them an object. */
+async function sendAll(
+  context: PartsContext,
+  upload: UploadNote,
+  file: ObjectFile,
+): Promise<boolean> {
   const { client, bucket, notes, isConditional, address, signal } = context;
-  const { upload, sent } = await resume(context, key, file);
+  const { key, sent } = upload;
   const Key = { Bucket: bucket, Key: key, UploadId: upload.upload_id };
   const options = { abortSignal: signal };
   const handle = await open(file.path, 'r');
   try {
     const parts = await measure(handle, file, upload.part_bytes, address);
     const limit = pLimit(AT_ONCE);
-    const etags = await Promise.all(
-      parts.map((part) =>
-        limit(async () => sent.get(part.number) ?? sendPart(context, Key, handle, part)),
-      ),
+    let hasFailed = false;
+    const sending = parts.map((part) =>
+      limit(async () => {
+        if (hasFailed || sent[part.number] !== undefined) return;
+        try {
+          sent[part.number] = await sendPart(context, Key, handle, part);
+          await notes.write(upload);
+        } catch (error) {
+          hasFailed = true;
+          throw error;
+        }
+      }),
     );
-    const Parts = parts.map(({ number, sha256 }, index) => ({
+    // Parts under way are not lost when another one fails.
+    for (const ended of await Promise.allSettled(sending)) {
+      if (ended.status === 'rejected') throw ended.reason;
+    }
+    const Parts = parts.map(({ number, sha256 }) => ({
       PartNumber: number,
-      ETag: etags[index],
+      ETag: sent[number],
       ChecksumSHA256: sha256,
     }));
     const condition = isConditional ? { IfNoneMatch: '*' } : {};
@@ -74,48 +121,12 @@ export async function uploadInParts(
   } catch (error) {
     if (!isTaken(error)) throw error;
     await notes.remove(key);
-    await client.send(new AbortMultipartUploadCommand(Key), options);
+    // What is left of it costs space until the store's own rule removes it.
+    await client.send(new AbortMultipartUploadCommand(Key), options).catch(() => undefined);
     return false;
   } finally {
     await handle.close();
   }
-}
-
-/** The upload that an earlier try began, and its parts; or a new one. */
-async function resume(
-  { client, bucket, notes, signal }: PartsContext,
-  key: string,
-  { sha256, sizeBytes }: ObjectFile,
-): Promise<{ upload: UploadNote; sent: Map<number, string> }> {
-  const noted = await notes.read(key);
-  const sent = new Map<number, string>();
-  if (noted?.sha256 === sha256) {
-    try {
-      const query = { Bucket: bucket, Key: key, UploadId: noted.upload_id };
-      const pages = paginateListParts({ client }, query, { abortSignal: signal });
-      for await (const { Parts = [] } of pages) {
-        for (const { PartNumber, ETag, Size } of Parts) {
-          if (PartNumber === undefined || ETag === undefined) continue;
-          const left = sizeBytes - (PartNumber - 1) * noted.part_bytes;
-          if (Size === Math.min(left, noted.part_bytes)) sent.set(PartNumber, ETag);
-        }
-      }
-      return { upload: noted, sent };
-    } catch (error) {
-      if (!isMissing(error, 'NoSuchUpload')) throw error;
-      sent.clear();
-    }
-  }
-  const { UploadId } = await client.send(
-    new CreateMultipartUploadCommand({ Bucket: bucket, Key: key, ChecksumAlgorithm: 'SHA256' }),
-    { abortSignal: signal },
-  );
-  const mebibyte = 2 ** 20;
-  const needed = Math.ceil(sizeBytes / MAX_PARTS / mebibyte) * mebibyte;
-  const part_bytes = Math.max(PART_BYTES, needed);
-  const upload = { key, upload_id: UploadId ?? '', sha256, part_bytes };
-  await notes.write(upload);
-  return { upload, sent };
 }
 
 /** Reads the whole file, which must be the one that was announced, and hashes its parts. */
@@ -160,7 +171,7 @@ async function sendPart(
   key: { Bucket: string; Key: string; UploadId: string },
   handle: FileHandle,
   { number, offset, sizeBytes, sha256 }: Part,
-): Promise<string | undefined> {
+): Promise<string> {
   const release = await budget.take(sizeBytes);
   try {
     const Body = Buffer.allocUnsafe(sizeBytes);
@@ -177,7 +188,7 @@ async function sendPart(
     if (ChecksumSHA256 !== sha256) {
       throw new StoreFault('damaged', `${address}: it received other bytes than were sent`);
     }
-    return ETag;
+    return ETag ?? '';
   } finally {
     release();
   }

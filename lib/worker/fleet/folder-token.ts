@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { syncFile } from '../../durable-files.ts';
 import { nullIfMissing } from '../../files.ts';
-import { syncFile } from '../archive/sync-file.ts';
 
 const tokenName = /^\.fleet-[0-9a-f]{32}$/;
 /** Workers that were killed leave one. */

@@ -77,7 +77,12 @@ async function store(
   const reasons = failed.map(({ reason }) => reason).join('; ');
   if (storings.length - failed.length < offsite.needed) {
     const errorMessage = cleanText(`backed up, but not stored away from here: ${reasons}`);
-    const fault = { kind: 'store', isTransient: false, isOverload: false, retryAfterMs: null } as const;
+    const fault = {
+      kind: 'store',
+      isTransient: false,
+      isOverload: false,
+      retryAfterMs: null,
+    } as const;
     const { key, record } = archive;
     return { status: 'failed', errorMessage, archive: { key, record }, fault };
   }

@@ -11,6 +11,7 @@ import {
   type SpooledEnd,
   type SpooledLog,
 } from '../../records/recording/spooled.ts';
+import { recordStoring } from '../../records/recording/stores.ts';
 import { markPruned, recordVersion } from '../../records/recording/versions.ts';
 import { STALE_RUN_MESSAGE } from '../../records/stale-runs.ts';
 import { readSpool } from './read-spool.ts';
@@ -92,6 +93,8 @@ async function deliverLine(
     }
     case 'pruned':
       return markPruned(db, line.repository, line.versions);
+    case 'stored':
+      return recordStoring(db, line);
     case 'snapshot':
       return writeSnapshot(db, runId, line.snapshot, line.at);
     case 'total':

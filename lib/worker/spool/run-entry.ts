@@ -3,6 +3,7 @@ import type { NewLog } from '../../records/recording/logs.ts';
 import type { NewResult } from '../../records/recording/results.ts';
 import type { RunCounters } from '../../records/recording/runs.ts';
 import type { NewSnapshot } from '../../records/recording/snapshots.ts';
+import type { NewStoring } from '../../records/recording/stores.ts';
 import type { VersionFacts } from '../versions/version-facts.ts';
 
 /** What a run records, but for its begin and its end. */
@@ -13,6 +14,7 @@ export type RunEntry =
   | { type: 'archive'; repository: string; key: string; sha256: string }
   | { type: 'version'; repository: string; facts: VersionFacts }
   | { type: 'pruned'; repository: string; versions: readonly number[] }
+  | ({ type: 'stored' } & NewStoring)
   | { type: 'snapshot'; snapshot: NewSnapshot }
   | { type: 'total'; totalRepos: number };
 
@@ -96,6 +98,10 @@ export const spoolLine = z.discriminatedUnion('type', [
   z.strictObject({
     ...{ type: z.literal('pruned'), at: time, repository: name },
     versions: z.array(row).max(1_000_000),
+  }),
+  z.strictObject({
+    ...{ type: z.literal('stored'), at: time, repository: name, store: name, reason: text },
+    version: row.nullable(),
   }),
   z.strictObject({ type: z.literal('snapshot'), at: time, snapshot }),
   z.strictObject({ type: z.literal('total'), at: time, totalRepos: row }),

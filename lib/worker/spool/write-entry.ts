@@ -4,6 +4,7 @@ import { recordArchive } from '../../records/recording/repo-state.ts';
 import { recordResult } from '../../records/recording/results.ts';
 import { writeTotal } from '../../records/recording/runs.ts';
 import { writeSnapshot } from '../../records/recording/snapshots.ts';
+import { recordStoring } from '../../records/recording/stores.ts';
 import { recordUnchanged } from '../../records/recording/unchanged.ts';
 import { markPruned, recordVersion } from '../../records/recording/versions.ts';
 import type { VersionFacts } from '../versions/version-facts.ts';
@@ -32,6 +33,9 @@ export async function writeEntry(
       break;
     case 'pruned':
       await markPruned(db, entry.repository, entry.versions);
+      break;
+    case 'stored':
+      await recordStoring(db, entry);
       break;
     case 'snapshot':
       await writeSnapshot(db, runId, entry.snapshot);

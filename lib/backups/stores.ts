@@ -1,0 +1,49 @@
+import * as z from 'zod';
+import { type Endpoint, endpoint } from '../http/route.ts';
+import { listStores } from '../records/repositories/stores.ts';
+import type { BackupsDeps } from './backups-deps.ts';
+import { repositoryInput } from './input.ts';
+import { timestamp } from './shapes.ts';
+
+const repositoryStores = z
+  .object({
+    data: z.array(
+      z.object({
+        store: z.string().meta({
+          description: 'Its address without parameters.',
+          example: 's3://backups/git',
+        }),
+        version: z.int().nullable().meta({
+          description:
+            'The newest version that it has; null if none, or if versions have no numbers.',
+        }),
+        stored_at: timestamp.nullable().meta({ description: 'When it got that version.' }),
+        failing_since: timestamp.nullable().meta({
+          description: 'Since when storing newer versions has failed; null if it does not fail.',
+        }),
+        reason: z.string().meta({
+          description: 'Why it failed, at most 1,000 characters; empty if it did not.',
+        }),
+      }),
+    ),
+  })
+  .meta({ id: 'RepositoryStores', description: 'Where a repository is stored off-site.' });
+
+/** GET /api/repos/:owner/:name/stores. */
+export const storesEndpoints: readonly Endpoint<BackupsDeps>[] = [
+  endpoint(
+    {
+      method: 'get',
+      tag: 'Repositories',
+      access: 'reader',
+      path: '/api/repos/:owner/:name/stores',
+      summary: 'List the stores of one repository, those that fail first',
+      description:
+        'What BACKUP_STORES has of it. Empty if nothing was ever stored, also for a repository that nobody knows. The name matches in any letter case.',
+      params: repositoryInput,
+      responses: { 200: { description: 'At most 100 stores.', schema: repositoryStores } },
+    },
+    async ({ params }, { db }: BackupsDeps, c) =>
+      c.json({ data: await listStores(db, `${params.owner}/${params.name}`) }),
+  ),
+];

@@ -1,0 +1,187 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { systemClock } from '../../lib/clock.ts';
+import type { ObjectFile, ObjectStore } from '../../lib/stores/object-store.ts';
+import { openStores } from '../../lib/stores/open-stores.ts';
+import { parseStoreAddress } from '../../lib/stores/store-address.ts';
+import { temporaryFolder } from '../support/git.ts';
+import { type S3Server, startS3Server } from '../support/s3-server.ts';
+
+let folder: string;
+let remove: () => Promise<void>;
+let server: S3Server;
+beforeAll(async () => {
+  ({ path: folder, remove } = await temporaryFolder());
+  server = await startS3Server();
+  for (const [name, value] of Object.entries(server.env)) vi.stubEnv(name, value);
+});
+afterAll(async () => {
+  vi.unstubAllEnvs();
+  await server.close();
+  await remove();
+});
+
+let made = 0;
+async function makeFile(size: number): Promise<ObjectFile & { bytes: Buffer }> {
+  const bytes = randomBytes(size);
+  const path = join(folder, `file-${made++}`);
+  await writeFile(path, bytes);
+  return { path, sizeBytes: size, sha256: createHash('sha256').update(bytes).digest('hex'), bytes };
+}
+
+async function open(address: string): Promise<ObjectStore> {
+  const [store] = await openStores([parseStoreAddress(address)], {
+    folder: join(folder, 'known'),
+    bytesPerSecond: null,
+    clock: systemClock,
+    signal: new AbortController().signal,
+  });
+  if (store === undefined) throw new Error('no store');
+  return store.objects;
+}
+
+async function collect<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
+  const all: Item[] = [];
+  for await (const item of items) all.push(item);
+  return all;
+}
+
+async function bytesOf(store: ObjectStore, key: string, from?: number): Promise<Buffer | null> {
+  const bytes = await store.read(key, from);
+  return bytes === null ? null : Buffer.concat(await collect(bytes));
+}
+const keysOf = async (store: ObjectStore, prefix: string, after?: string) =>
+  (await collect(store.list(prefix, after))).map(({ key }) => key);
+
+const kinds: [string, (name: string) => Promise<ObjectStore>][] = [
+  [
+    'a folder',
+    async (name) => {
+      await mkdir(join(folder, name));
+      return open(`file://${join(folder, name)}`);
+    },
+  ],
+  ['a bucket', (name) => open(server.address(name))],
+  ['a bucket without conditional writes', (name) => open(server.address(name, '&conditional=no'))],
+];
+
+describe.each(kinds)('%s', (kind, openStore) => {
+  const name = kind.replaceAll(' ', '-');
+
+  it('keeps an object, which is never replaced', async () => {
+    const store = await openStore(`${name}-1`);
+    const [first, second] = [await makeFile(1_000), await makeFile(1_000)];
+    expect(await store.create('a/b/one', first)).toBe(true);
+    expect(await store.create('a/b/one', second)).toBe(false);
+    expect(await bytesOf(store, 'a/b/one')).toEqual(first.bytes);
+    expect(await bytesOf(store, 'a/b/one', 990)).toEqual(first.bytes.subarray(990));
+    expect(await store.read('a/b/two')).toBeNull();
+    await store.remove('a/b/one');
+    await store.remove('a/b/one');
+    expect(await store.read('a/b/one')).toBeNull();
+  });
+
+  it('lists by prefix, in order, from a key on', async () => {
+    const store = await openStore(`${name}-2`);
+    const file = await makeFile(10);
+    const keys = ['a/1', 'a/2/x', 'a/2/y', 'a/3', 'b/1'];
+    for (const key of keys.toReversed()) await store.create(key, file);
+    expect(await keysOf(store, 'a/')).toEqual(keys.slice(0, 4));
+    expect(await keysOf(store, 'a/2')).toEqual(['a/2/x', 'a/2/y']);
+    expect(await keysOf(store, 'a/', 'a/2/x')).toEqual(['a/2/y', 'a/3']);
+    expect(await keysOf(store, '')).toEqual(keys);
+    expect(await keysOf(store, 'c')).toEqual([]);
+    expect(await collect(store.list('b'))).toEqual([{ key: 'b/1', sizeBytes: 10 }]);
+  });
+
+  it('keeps a large object', async () => {
+    const store = await openStore(`${name}-3`);
+    const file = await makeFile(20 * 2 ** 20 + 5);
+    expect(await store.create('large', file)).toBe(true);
+    expect((await bytesOf(store, 'large'))?.equals(file.bytes)).toBe(true);
+    expect(await store.create('large', await makeFile(9 * 2 ** 20))).toBe(false);
+    expect((await bytesOf(store, 'large'))?.equals(file.bytes)).toBe(true);
+  });
+
+  it.each([1_000, 9 * 2 ** 20])('refuses a file of %i bytes that has changed', async (size) => {
+    const store = await openStore(`${name}-4-${size}`);
+    const file = await makeFile(size);
+    await writeFile(file.path, randomBytes(size));
+    await expect(store.create('one', file)).rejects.toMatchObject({
+      name: 'StoreFault',
+      kind: 'damaged',
+    });
+    expect(await keysOf(store, '')).toEqual([]);
+  });
+});
+
+describe('a folder', () => {
+  it('is not made where there is none: a disk may not be mounted', async () => {
+    const store = await open(`file://${join(folder, 'nowhere')}`);
+    const fault = { name: 'StoreFault', kind: 'missing' };
+    await expect(store.create('a', await makeFile(1))).rejects.toMatchObject(fault);
+    await expect(store.read('a')).rejects.toMatchObject(fault);
+    await expect(keysOf(store, '')).rejects.toMatchObject(fault);
+    expect(await readdir(folder)).not.toContain('nowhere');
+  });
+});
+
+describe('a bucket', () => {
+  const parts = (requests: ReturnType<S3Server['takeRequests']>) =>
+    requests.filter(({ method, query }) => method === 'PUT' && query.has('partNumber'));
+
+  it('goes on with an upload that was interrupted', async () => {
+    const store = await open(server.address('resumed'));
+    const file = await makeFile(40 * 2 ** 20);
+    server.fail(({ query }) =>
+      Number(query.get('partNumber')) > 3 ? { status: 403, code: 'ExpiredToken' } : undefined,
+    );
+    await expect(store.create('large', file)).rejects.toMatchObject({ kind: 'denied' });
+    server.fail(null);
+    server.takeRequests();
+    const again = await open(server.address('resumed'));
+    expect(await again.create('large', file)).toBe(true);
+    expect(parts(server.takeRequests()).length).toBeLessThanOrEqual(2);
+    expect((await bytesOf(store, 'large'))?.equals(file.bytes)).toBe(true);
+  });
+
+  it.each([
+    ['cut', 'cut' as const],
+    ['answered and the answer lost', 'answer lost' as const],
+    ['answered 503', { status: 503, code: 'SlowDown' }],
+    ['answered 500', { status: 500, code: 'InternalError' }],
+  ])('keeps a large object though each request is %s once', async (what, fault) => {
+    const store = await open(server.address(`faults-${what.replaceAll(' ', '-')}`));
+    const file = await makeFile(17 * 2 ** 20);
+    const failed = new Set<string>();
+    server.fail(({ method, query }) => {
+      const which = `${method} ${query}`;
+      if (failed.has(which)) return undefined;
+      failed.add(which);
+      return fault;
+    });
+    // A lost answer to the last request looks like a key that is taken.
+    await store.create('large', file);
+    server.fail(null);
+    expect(failed.size).toBeGreaterThan(4);
+    expect((await bytesOf(store, 'large'))?.equals(file.bytes)).toBe(true);
+  });
+
+  it.each([
+    ['denied', { status: 403, code: 'AccessDenied' }],
+    ['missing', { status: 404, code: 'NoSuchBucket' }],
+    ['damaged', { status: 400, code: 'BadDigest' }],
+    ['full', { status: 507, code: 'InsufficientStorage' }],
+    ['away', { status: 503, code: 'SlowDown' }],
+  ])('says what is wrong: %s', async (kind, fault) => {
+    const store = await open(server.address('wrong'));
+    server.fail(() => fault);
+    const error = await store.create('a', await makeFile(10)).catch((reason: unknown) => reason);
+    server.fail(null);
+    expect(error).toMatchObject({ name: 'StoreFault', kind });
+    expect(String(error)).toContain('s3://backups/wrong');
+    expect(String(error)).not.toMatch(/S3RVER|127\.0\.0\.1/);
+  });
+});

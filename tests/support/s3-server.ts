@@ -1,0 +1,130 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import S3rver from '@20minutes/s3rver';
+import { temporaryFolder } from './git.ts';
+
+export const BUCKET = 'backups';
+
+/** A request to the server. */
+export interface S3Request {
+  method: string;
+  /** The key of the object; empty for the bucket. */
+  key: string;
+  query: URLSearchParams;
+  /** Counts from 1. */
+  number: number;
+}
+
+/**
+ * What happens to a request instead of an answer: the connection is cut before it is read, it is handled and its
+ * answer lost, or it is refused with a status and a code.
+ */
+export type S3Fault = 'cut' | 'answer lost' | { status: number; code: string };
+
+export interface S3Server {
+  /** For BACKUP_STORES. */
+  address(prefix: string, parameters?: string): string;
+  /** Variables with its credentials. */
+  env: Record<string, string>;
+  /** All requests since the last call. */
+  takeRequests(): S3Request[];
+  /** Decides what is refused from now on; null for nothing. */
+  fail(decide: ((request: S3Request) => S3Fault | undefined) | null): void;
+  /** Where the bucket's objects are files; their names get a suffix. */
+  folder: string;
+  close(): Promise<void>;
+}
+
+/**
+ * s3rver, a server of the S3 protocol that keeps objects in files. It deviates from S3 in that it ignores
+ * `If-None-Match` on writes, which is added here, that it neither checks nor reports SHA-256, and that it cannot
+ * list or abort uploads in parts.
+ */
+export async function startS3Server(): Promise<S3Server> {
+  const { path: directory, remove } = await temporaryFolder();
+  const app = new S3rver({
+    directory,
+    silent: true,
+    // It signs a path that ends in a slash in another way than AWS.
+    allowMismatchedSignatures: true,
+    configureBuckets: [{ name: BUCKET, configs: [] }],
+  });
+  await app.configureBuckets();
+  const handle = app.callback();
+  let requests: S3Request[] = [];
+  let total = 0;
+  let decide: ((request: S3Request) => S3Fault | undefined) | null = null;
+  const writing = new Set<string>();
+
+  const server = createServer((req, res) => {
+    const url = new URL(req.url ?? '/', 'http://host');
+    const key = decodeURIComponent(url.pathname).split('/').slice(2).join('/');
+    const request = { method: req.method ?? '', key, query: url.searchParams, number: ++total };
+    requests.push(request);
+    const fault = decide?.(request);
+    if (fault === 'cut') return void req.socket.destroy();
+    if (fault === 'answer lost') return void answerNobody(req, res, handle);
+    if (fault !== undefined) return refuse(req, res, fault);
+    void handleConditionally(req, res, key);
+  });
+
+  async function handleConditionally(req: IncomingMessage, res: ServerResponse, key: string) {
+    if (req.headers['if-none-match'] !== '*' || req.method === 'GET') return handle(req, res);
+    // One writer of a key at a time, as the first decides.
+    const isTaken = writing.has(key) || (await app.store.existsObject(BUCKET, key));
+    if (isTaken) return refuse(req, res, { status: 412, code: 'PreconditionFailed' });
+    writing.add(key);
+    res.once('close', () => writing.delete(key));
+    return handle(req, res);
+  }
+
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  const { port } = server.address() as AddressInfo;
+  return {
+    address: (prefix, parameters = '') =>
+      `s3://${BUCKET}/${prefix}?endpoint=http://127.0.0.1:${port}&path-style=yes${parameters}`,
+    env: { AWS_ACCESS_KEY_ID: 'S3RVER', AWS_SECRET_ACCESS_KEY: 'S3RVER' },
+    takeRequests() {
+      const taken = requests;
+      requests = [];
+      return taken;
+    },
+    fail(next) {
+      decide = next;
+    },
+    folder: join(directory, BUCKET),
+    async close() {
+      server.closeAllConnections();
+      await new Promise((done) => server.close(done));
+      app.logger.close();
+      await remove();
+    },
+  };
+}
+
+function refuse(
+  req: IncomingMessage,
+  res: ServerResponse,
+  { status, code }: { status: number; code: string },
+) {
+  req.resume();
+  req.once('end', () => {
+    res.writeHead(status, { 'content-type': 'application/xml' });
+    res.end(`<?xml version="1.0"?><Error><Code>${code}</Code><Message>${code}</Message></Error>`);
+  });
+}
+
+function answerNobody(
+  req: IncomingMessage,
+  res: ServerResponse,
+  handle: (req: IncomingMessage, res: ServerResponse) => unknown,
+) {
+  res.writeHead = () => res;
+  res.write = () => true;
+  res.end = () => {
+    req.socket.destroy();
+    return res;
+  };
+  return handle(req, res);
+}

@@ -1,0 +1,230 @@
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Decrypter, generateIdentity, identityToRecipient } from 'age-encryption';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { parseKey } from '../../../lib/stores/layout.ts';
+import { parseState } from '../../../lib/stores/store-state.ts';
+import { useDatabase } from '../../support/hooks.ts';
+import { type S3Server, startS3Server } from '../../support/s3-server.ts';
+import { useVersionedApp, withIncrements } from '../../support/versioned-app.ts';
+import { rowsOf } from '../../support/worker.ts';
+
+const database = useDatabase();
+const world = useVersionedApp(database);
+let server: S3Server;
+beforeAll(async () => {
+  server = await startS3Server();
+  for (const [name, value] of Object.entries(server.env)) vi.stubEnv(name, value);
+});
+afterAll(async () => {
+  vi.unstubAllEnvs();
+  await server.close();
+});
+
+const nas = () => join(world.folder, 'nas');
+const onFolder = () => ({ BACKUP_STORES: `file://${nas()}` });
+beforeEach(() => mkdir(nas()));
+
+/** All files of a folder, without temporary ones. */
+async function filesOf(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  return entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1))
+    .sort();
+}
+const stored = () =>
+  rowsOf(
+    database.db,
+    `SELECT store, version, reason, stored_at IS NOT NULL AS "isStored",
+       failing_since IS NOT NULL AS "isFailing" FROM archive_stores ORDER BY store`,
+  );
+
+describe('a run with a store', () => {
+  it('stores each version once, with a state that lists all of it', async () => {
+    const { stdout, stderr } = await world.backUp({ ...onFolder(), ...withIncrements });
+    expect(stdout).toContain('1 backed up');
+    expect(stderr).toContain(`stored in file://${nas()}`);
+    const first = await filesOf(nas());
+    expect(first.map((key) => parseKey(key)?.kind)).toEqual([
+      'object',
+      'object',
+      'state',
+      undefined,
+    ]);
+    await world.app.commit({ 'b.txt': 'three' }, 'three');
+    await world.backUp({ ...onFolder(), ...withIncrements });
+    const second = await filesOf(nas());
+    expect(second).toEqual(expect.arrayContaining(first));
+    expect(second.length - first.length).toBe(3);
+    const states = second.filter((key) => parseKey(key)?.kind === 'state');
+    const state = parseState(await readFile(join(nas(), states.at(-1) ?? ''), 'utf8'));
+    expect(state?.files.map(({ name }) => name)).toEqual([
+      'local__app.bundle',
+      'local__app.1.bundle',
+      'local__app.versions/1.json',
+      'local__app.versions/2.json',
+    ]);
+    for (const { name, key } of state?.files ?? []) {
+      const [kept, sent] = await Promise.all([
+        readFile(join(world.archives, name)),
+        readFile(join(nas(), key)),
+      ]);
+      expect(sent.equals(kept)).toBe(true);
+    }
+    expect(await stored()).toEqual([
+      { store: `file://${nas()}`, version: 2, reason: '', isStored: true, isFailing: false },
+    ]);
+    expect((await world.backUp({ ...onFolder(), ...withIncrements })).stdout).toContain(
+      '1 unchanged',
+    );
+    expect(await filesOf(nas())).toEqual(second);
+  });
+
+  it('fails a repository that no store has, and catches up', async () => {
+    await rename(nas(), `${nas()}-away`);
+    const { code, stdout } = await world.backUp(onFolder());
+    expect({ code, stdout }).toEqual({
+      code: 1,
+      stdout: expect.stringContaining(
+        'Failed, backed up, but not stored away from here: local/app',
+      ),
+    });
+    expect(await stored()).toMatchObject([{ version: null, isStored: false, isFailing: true }]);
+    await rename(`${nas()}-away`, nas());
+    const again = await world.backUp(onFolder());
+    expect({ code: again.code, stdout: again.stdout }).toEqual({
+      code: 0,
+      stdout: expect.stringContaining('1 backed up'),
+    });
+    expect(await stored()).toMatchObject([{ version: 1, isStored: true, isFailing: false }]);
+  });
+
+  it('counts as backed up as soon as enough stores have it', async () => {
+    const stores = `file://${nas()},file://${world.folder}/nowhere`;
+    expect((await world.backUp({ BACKUP_STORES: stores })).code).toBe(1);
+    const { code, stderr } = await world.backUp({
+      BACKUP_STORES: stores,
+      BACKUP_STORES_NEEDED: '1',
+    });
+    expect(code).toBe(0);
+    expect(stderr).toMatch(/warn: not stored: file:.*nowhere: there is no such folder/);
+  });
+
+  it('stores again what the store has lost', async () => {
+    await world.backUp(onFolder());
+    const before = await filesOf(nas());
+    const bundle = before.find((key) => parseKey(key)?.kind === 'object') ?? '';
+    await rm(join(nas(), bundle));
+    const { code, stderr } = await world.backUp(onFolder());
+    expect(code).toBe(0);
+    expect(stderr).toContain(
+      'lacks what was stored there, and it is stored again: local__app.bundle',
+    );
+    expect(await filesOf(nas())).toEqual(expect.arrayContaining(before));
+  });
+
+  it('does not fill another store in place of one that is empty now', async () => {
+    await world.backUp(onFolder());
+    await rename(nas(), `${nas()}-away`);
+    await mkdir(nas());
+    await world.app.commit({ 'b.txt': 'three' }, 'three');
+    const { code, stderr } = await world.backUp(onFolder());
+    expect(code).toBe(1);
+    expect(stderr).toContain('README.txt is gone, though 1 archives were stored there');
+    expect(await filesOf(nas())).toEqual([]);
+  });
+
+  it('keeps what another worker has stored under the same name', async () => {
+    await world.backUp(onFolder());
+    const before = await filesOf(nas());
+    await rm(`${world.archives}-data`, { recursive: true });
+    await rm(world.archives, { recursive: true });
+    await world.app.commit({ 'b.txt': 'three' }, 'three');
+    const { code, stderr } = await world.backUp(onFolder());
+    expect(code).toBe(0);
+    expect(stderr).toContain('has a newer state of this archive than this machine knows');
+    expect(await filesOf(nas())).toEqual(expect.arrayContaining(before));
+  });
+
+  it('refuses an archive that is not the recorded one any more', async () => {
+    await world.backUp();
+    const path = join(world.archives, 'local__app.versions', '1.json');
+    await writeFile(path, (await readFile(path, 'utf8')).replace('main', 'nain'));
+    const { code, stderr } = await world.backUp(onFolder());
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/a file has changed|not the one that was sent|cannot be restored/);
+    const keys = (await filesOf(nas())).map((key) => parseKey(key)?.kind);
+    expect(keys).not.toContain('state');
+  });
+});
+
+describe('a bucket', () => {
+  it('gets three requests for a new archive and none for an unchanged one', async () => {
+    const env = { BACKUP_STORES: server.address('requests', '&private=yes') };
+    await world.backUp(env);
+    const isOfArchive = ({ key }: { key: string }) => key.includes('/archives/');
+    expect(server.takeRequests().filter(isOfArchive)).toHaveLength(3);
+    await world.backUp(env);
+    expect(server.takeRequests().filter(isOfArchive)).toEqual([]);
+  });
+
+  it('gets no private repository unencrypted, unless it is stated to be private', async () => {
+    const { code, stderr } = await world.backUp({ BACKUP_STORES: server.address('public') });
+    expect(code).toBe(1);
+    expect(stderr).toContain('a private repository is stored only if it is encrypted');
+    const writes = server.takeRequests().filter(({ method }) => method !== 'GET');
+    expect(writes).toEqual([]);
+  });
+});
+
+describe('encryption', () => {
+  const namesKey = 'a key for names, of more than 32 characters';
+
+  it('hides names and contents from whoever has no identity', async () => {
+    const identity = await generateIdentity();
+    const env = {
+      ...onFolder(),
+      BACKUP_AGE_RECIPIENTS: await identityToRecipient(identity),
+      BACKUP_NAMES_KEY: namesKey,
+    };
+    expect((await world.backUp(env)).code).toBe(0);
+    const files = await filesOf(nas());
+    expect(files.join('\n')).not.toMatch(/app|local/);
+    const keys = files.flatMap((file) => parseKey(file) ?? []);
+    expect(keys.map(({ kind, isEncrypted }) => ({ kind, isEncrypted }))).toEqual([
+      { kind: 'object', isEncrypted: true },
+      { kind: 'object', isEncrypted: true },
+      { kind: 'state', isEncrypted: true },
+    ]);
+    for (const file of files.filter((name) => name.endsWith('.age'))) {
+      const text = (await readFile(join(nas(), file))).toString('latin1');
+      expect(text).toMatch(/^age-encryption\.org\/v1\n/);
+      expect(text).not.toMatch(/local|bundle|refs\//);
+    }
+    const decrypter = new Decrypter();
+    decrypter.addIdentity(identity);
+    const sealed = await readFile(join(nas(), files.find((file) => file.includes('states')) ?? ''));
+    const state = parseState(Buffer.from(await decrypter.decrypt(sealed)).toString());
+    expect(state).toMatchObject({ repository: 'local/app', archive: 'local__app.bundle' });
+    for (const { name, key } of state?.files ?? []) {
+      const bytes = await decrypter.decrypt(await readFile(join(nas(), key)));
+      expect(Buffer.from(bytes).equals(await readFile(join(world.archives, name)))).toBe(true);
+    }
+    expect((await world.backUp(env)).stdout).toContain('1 unchanged');
+    expect(await filesOf(nas())).toEqual(files);
+  });
+
+  it('is refused without a key for names, and with a recipient that is none', async () => {
+    const recipient = await identityToRecipient(await generateIdentity());
+    await expect(
+      world.backUp({ ...onFolder(), BACKUP_AGE_RECIPIENTS: recipient }),
+    ).resolves.toMatchObject({ code: 1, stderr: expect.stringContaining('BACKUP_NAMES_KEY') });
+    const wrong = { BACKUP_AGE_RECIPIENTS: `${recipient}q`, BACKUP_NAMES_KEY: namesKey };
+    await expect(world.backUp({ ...onFolder(), ...wrong })).resolves.toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('BACKUP_AGE_RECIPIENTS has a recipient that is not valid'),
+    });
+    expect(await filesOf(nas())).toEqual([]);
+  });
+});
