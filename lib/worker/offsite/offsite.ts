@@ -95,8 +95,10 @@ export async function openOffsite(options: OffsiteOptions): Promise<Offsite | nu
         signal.throwIfAborted();
         if (!(error instanceof StoreFault)) throw error;
         last = error.message;
+        // It may be another store, or none.
+        if (error.kind === 'missing') failures = MAX_FAILURES;
         // Of one archive, and not of the store.
-        if (error.kind !== 'damaged' && error.kind !== 'other') failures++;
+        else if (error.kind !== 'damaged' && error.kind !== 'other') failures++;
         return { store: address, status: 'failed', reason: cleanText(error.message) };
       }
     }
