@@ -22,7 +22,7 @@ import type { RunDeps } from '../running/run-deps.ts';
 import type { Job } from '../schedule/attempt.ts';
 import type { Source } from '../source.ts';
 import { type DeliveryRemark, deliverSpools } from '../spool/deliver-spools.ts';
-import { describeStop, RunStopped, stopMessages } from '../stop.ts';
+import { describeStop, RunStopped } from '../stop.ts';
 import { createProgressWriter } from '../watching/progress-writer.ts';
 import { tellAll } from '../watching/run-events.ts';
 import { concludeJobs, endSharedRun, reportShared } from './end-shared-run.ts';
@@ -35,6 +35,7 @@ import { openSharedJobs, type SharedJobs } from './shared-jobs.ts';
 
 /** How long a worker that stops waits for the database, even after Ctrl-C. */
 const LAST_PATIENCE_MS = 5_000;
+const TAKEN = 'the run was ended, or others have taken over what this worker held';
 
 /**
  * Takes part in the run that workers of several machines share, or starts it: then it lists the repositories,
@@ -109,7 +110,7 @@ async function takePart(
   const heartbeat = startHeartbeat({
     clock,
     beat: () => journal.beat(activity.current()),
-    onTaken: () => stop(new RunStopped(stopMessages.taken)),
+    onTaken: () => stop(new RunStopped(TAKEN)),
     // Before the leases end, so that others never work on the same repository.
     onUnreachable: () => void store.spool().catch(stop),
   });
