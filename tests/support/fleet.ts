@@ -1,9 +1,20 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { beforeEach } from 'vitest';
 import type { TestDatabase } from './databases.ts';
+import { latest } from './hooks.ts';
 import type { HostedWorker } from './hosted-worker.ts';
+import { descendantsOf, ended } from './processes.ts';
 import { type RunningScript, startScript } from './script.ts';
 import { rowsOf } from './worker.ts';
+
+/** Kills a worker, and resolves when its processes of git are gone too. */
+export async function killWorker({ child, finished }: RunningScript): Promise<void> {
+  const below = await descendantsOf(child.pid ?? 0);
+  child.kill('SIGKILL');
+  await finished;
+  await ended(below.map(({ pid }) => pid));
+}
 
 /** Machines with the same database and archive folder, and a DATA_DIR each. */
 export interface Fleet {
@@ -16,10 +27,37 @@ export interface Fleet {
   /** Results of all runs: how often each repository has which. */
   results(): Promise<Record<string, unknown>[]>;
   runs(): Promise<Record<string, unknown>[]>;
+  /** Two machines, each in the middle of a repository until `release`. */
+  startTwo(): Promise<{ first: RunningScript; second: RunningScript; release(): void }>;
+  /** How many rows of shared runs there are. */
+  left(): Promise<Record<string, unknown>[]>;
+}
+
+/** The repositories of `useFleet`. */
+const names = ['team/a', 'team/b', 'team/c', 'team/d'];
+/** What `results` has when each of them was backed up once. */
+export const eachOnce = names.map((repository) => ({
+  ...{ repository, status: 'completed', results: 1 },
+}));
+/** What `runs` has of a run that did so. */
+export const completedRun = {
+  ...{ status: 'completed', error_message: '', total_repos: 4, successful: 4, failed: 0 },
+  ...{ exclusive_key: null, progress: null },
+};
+
+/** A fleet for each test, logged in to a host with four repositories. */
+export function useFleet(database: TestDatabase, bench: HostedWorker): Fleet {
+  let fleet: Fleet;
+  beforeEach(async () => {
+    await bench.logIn();
+    for (const fullName of names) await bench.add({ fullName });
+    fleet = openFleet(database, bench);
+  });
+  return latest(() => fleet);
 }
 
 export function openFleet(database: TestDatabase, bench: HostedWorker): Fleet {
-  return {
+  const fleet: Fleet = {
     start(machine, args = [], env = {}) {
       const cwd = join(bench.folder, machine);
       mkdirSync(cwd, { recursive: true });
@@ -71,5 +109,24 @@ export function openFleet(database: TestDatabase, bench: HostedWorker): Fleet {
         `SELECT status, error_message, total_repos, successful, failed, exclusive_key, progress
           FROM backup_runs ORDER BY id`,
       ),
+    async startTwo() {
+      const [a, b] = [fleet.hold('team/a'), fleet.hold('team/b')];
+      const first = fleet.start('one');
+      await a.came;
+      const second = fleet.start('two');
+      await b.came;
+      const release = () => {
+        a.release();
+        b.release();
+      };
+      return { first, second, release };
+    },
+    left: () =>
+      rowsOf(
+        database.db,
+        `SELECT (SELECT count(*) FROM run_jobs)::int AS jobs,
+          (SELECT count(*) FROM run_members)::int AS members`,
+      ),
   };
+  return fleet;
 }

@@ -62,8 +62,20 @@ export async function publishJobs(
   }
 }
 
+/** What all members have done. */
+export interface RunCounts {
+  done: number;
+  failed: number;
+}
+
+/** SQL for them. */
+const counts = `coalesce(
+      (SELECT coalesce(successful, 0) + coalesce(failed, 0) + coalesce(skipped, 0)
+        FROM backup_runs WHERE id = $1::int), 0) AS done,
+    coalesce((SELECT failed FROM backup_runs WHERE id = $1::int), 0) AS failed`;
+
 /** A job that a member holds. */
-export interface ClaimedRunJob {
+export interface ClaimedRunJob extends RunCounts {
   /** A 64-bit integer. */
   id: string;
   kind: 'repository' | 'end';
@@ -115,7 +127,7 @@ const claim: Statement = {
     )
     UPDATE run_jobs SET claimed_by = $2, lease_until = now() + ${jobLease}, tries = tries + 1
     WHERE id = coalesce((SELECT id FROM own), (SELECT id FROM other), (SELECT id FROM last))
-    RETURNING id::text, kind, repository, facts::text`,
+    RETURNING id::text, kind, repository, facts::text, ${counts}`,
 };
 
 /** Claims the next job for a member, none whose host is among `fullHosts`; null if there is none now. */
@@ -130,7 +142,7 @@ export async function claimRunJob(
 }
 
 /** What a member without a job should know. */
-export interface SharedRunState {
+export interface SharedRunState extends RunCounts {
   isActive: boolean;
   /** Whether all jobs are published. */
   isListed: boolean;
@@ -147,17 +159,19 @@ const state: Statement = {
       OR NOT EXISTS (SELECT FROM run_members WHERE run_id = $1::int AND is_starter)
         AND EXISTS (
           SELECT FROM backup_runs WHERE id = $1::int AND started_at > now() - ${jobLease}
-        ))::int AS starter`,
+        ))::int AS starter,
+    ${counts}`,
 };
 
 /** Reads the state of a run. */
 export async function readSharedRun(db: Database, runId: number): Promise<SharedRunState> {
-  const rows = await db.query<{ active: number; listed: number; starter: number }>(state, [runId]);
-  const [row] = rows;
+  const [row] = await db.query<Record<string, number>>(state, [runId]);
   return {
     isActive: row?.active === 1,
     isListed: row?.listed === 1,
     hasStarter: row?.starter === 1,
+    done: row?.done ?? 0,
+    failed: row?.failed ?? 0,
   };
 }
 

@@ -169,7 +169,7 @@ interface Part {
 
 /** Lists the repositories if need be, and works until nothing is left. Throws what stops this member. */
 async function work(context: RunContext, part: Part, progress: RunProgress): Promise<void> {
-  const { journal, target } = context;
+  const { journal, target, events } = context;
   const { entered, given, held } = part;
   const { member, run } = entered;
   const access = openAccess(context);
@@ -194,7 +194,10 @@ async function work(context: RunContext, part: Part, progress: RunProgress): Pro
   const onListed = () => tellList(context, run.id);
   const builder = createJobBuilder(access, target !== null);
   await withDestination(context, access, async (destination) => {
-    const jobs: SharedJobs = openSharedJobs({ member, journal, builder, own, held, onListed });
+    const jobs: SharedJobs = openSharedJobs({
+      ...{ member, journal, builder, own, held, onListed },
+      onCounted: events.counted,
+    });
     await workOn(context, jobs, destination, progress);
     if (!jobs.hasEnd()) return;
     await concludeJobs(context, entered, held, destination);
