@@ -1,7 +1,7 @@
 import { isDatabaseUnavailable } from '../../database/database.ts';
 import { AppError } from '../../errors.ts';
 import { readSharedFigures } from '../../records/fleet/ending.ts';
-import { listRunJobs, publishJobs } from '../../records/fleet/jobs.ts';
+import { listRunJobs, publishJobs, readSharedRun } from '../../records/fleet/jobs.ts';
 import { leaveRun } from '../../records/fleet/members.ts';
 import { findActiveRun } from '../../records/recording/runs.ts';
 import { openJournal } from '../journal.ts';
@@ -138,8 +138,11 @@ async function takePart(
     else {
       // The others wait for the list of a starter, so that its end is theirs.
       const others = await leave(deps, entered);
-      if (stopped !== null && (others === 0 || !part.isListed)) {
-        await endSharedRun(end, entered, stopped.message);
+      const isOver = others === 0 || !part.isListed;
+      if (stopped !== null && isOver) {
+        // It may have ended while this worker was stopping.
+        const { isActive } = await readSharedRun(db, run.id);
+        if (isActive) await endSharedRun(end, entered, stopped.message);
       } else if (stopped !== null) {
         const { message: errorMessage, exitCode } = stopped;
         return { status: 'left', id: run.id, ...mine, errorMessage, exitCode };

@@ -2,7 +2,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { completedRun, eachOnce, useFleet } from '../../support/fleet.ts';
-import { git } from '../../support/git.ts';
+import { git, listRefs } from '../../support/git.ts';
 import { useDatabase, useHostedWorker } from '../../support/hooks.ts';
 import { runScript } from '../../support/script.ts';
 import { rowsOf } from '../../support/worker.ts';
@@ -12,6 +12,31 @@ import { rowsOf } from '../../support/worker.ts';
 const database = useDatabase();
 const bench = useHostedWorker(database);
 const fleet = useFleet(database, bench);
+
+it('continues the archive of another machine, and brings the mirror along', async () => {
+  expect((await fleet.start('one').finished).code).toBe(0);
+  const work = join(bench.folder, 'work', 'team', 'a');
+  await git(work, 'checkout', '--quiet', '-b', 'topic');
+  await git(work, 'push', '--quiet', 'origin', 'topic');
+  const { code, stdout, stderr } = await fleet.start('two').finished;
+  expect({ code, stdout }, stderr).toEqual({
+    code: 0,
+    stdout: expect.stringContaining('1 backed up, 3 unchanged'),
+  });
+  const bundle = join(bench.archives, 'team__a.bundle');
+  const note = JSON.parse(await readFile(`${bundle}.json`, 'utf8'));
+  expect(note.versions.map(({ version }: { version: number }) => version)).toEqual([1, 2]);
+  expect(await listRefs(bundle)).toEqual(
+    await listRefs(join(bench.folder, 'host', 'team', 'a.git')),
+  );
+  const idOf = async (machine: string) =>
+    JSON.parse(await readFile(join(bench.folder, machine, 'data', 'machine.json'), 'utf8')).id;
+  const mirrors = 'SELECT repo_full_name AS name, mirror_machine AS machine FROM worker_repo_state';
+  expect(await rowsOf(database.db, `${mirrors} ORDER BY 1 LIMIT 2`)).toEqual([
+    { name: 'team/a', machine: await idOf('two') },
+    { name: 'team/b', machine: await idOf('one') },
+  ]);
+});
 
 describe('two workers', () => {
   it('share a run: each repository once, and the same figures and exit code for both', async () => {
