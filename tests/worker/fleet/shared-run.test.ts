@@ -38,6 +38,36 @@ it('continues the archive of another machine, and brings the mirror along', asyn
   ]);
 });
 
+it.each([
+  ['full bundles', {}],
+  ['increments', { BACKUP_INCREMENTS_FROM_MIB: '0' }],
+])(
+  'loses no version when machines take turns, with mirrors of different ages: %s',
+  async (_, env) => {
+    const work = join(bench.folder, 'work', 'team', 'a');
+    const host = join(bench.folder, 'host', 'team', 'a.git');
+    const commits: string[] = [];
+    for (const machine of ['one', 'two', 'one', 'two']) {
+      if (commits.length > 0) {
+        // The history is replaced each time, and deleted on the host.
+        await git(work, 'commit', '--quiet', '--amend', '--allow-empty', '-m', `${commits.length}`);
+        await git(work, 'push', '--quiet', '--force', 'origin', 'main');
+        await git(host, 'gc', '--quiet', '--prune=now');
+      }
+      commits.push(await git(work, 'rev-parse', 'main'));
+      expect((await fleet.start(machine, [], env).finished).code).toBe(0);
+    }
+    for (const [index, commit] of commits.entries()) {
+      const to = join(bench.folder, `restored-${index}`);
+      const args = ['restore', 'team/a', '--version', `${index + 1}`, '--bare', '--to', to];
+      const variables = { BACKUP_ARCHIVE_PATH: bench.archives };
+      const restored = await runScript('worker', { args, cwd: bench.folder, env: variables });
+      expect(restored.code, restored.stderr).toBe(0);
+      expect(await git(to, 'rev-parse', 'main')).toBe(commit);
+    }
+  },
+);
+
 describe('two workers', () => {
   it('share a run: each repository once, and the same figures and exit code for both', async () => {
     const { first, second, release } = await fleet.startTwo();
