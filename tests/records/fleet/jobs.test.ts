@@ -221,13 +221,25 @@ describe.each(everyDatabase)('jobs of a shared run over %s', (_name, create) => 
     await sql(database.db, "UPDATE backup_runs SET status = 'failed', exclusive_key = NULL");
     expect(await claim(near)).toBeNull();
     expect(await beatMember(database.db, near, idle, [])).toBeNull();
-    expect(await enterRun(database.db, { ...near, id: 'late' })).toBe(false);
+    expect(await enterRun(database.db, { ...near, id: 'late', machine: 'late' })).toBe(false);
     expect(await readSharedRun(database.db, near.runId)).toMatchObject({ isActive: false });
     const rows = () =>
       sql(
         database.db,
         'SELECT (SELECT count(*) FROM run_jobs)::int AS jobs, (SELECT count(*) FROM run_members)::int AS members',
       );
+    await sql(
+      database.db,
+      `INSERT INTO run_jobs (run_id, kind, repository, created_at)
+       VALUES ($1::int, 'repository', 'a/old', now() - interval '1 day'), ($1::int + 1, 'end', '', now())`,
+      [near.runId],
+    );
+    await sql(
+      database.db,
+      `INSERT INTO run_members (run_id, id, machine, seen_at)
+       VALUES ($1::int, 'old', 'old', now() - interval '1 day'), ($1::int + 1, 'other', 'other', now())`,
+      [near.runId],
+    );
     await clearOtherRuns(database.db, near.runId);
     expect(await rows()).toEqual([{ jobs: 2, members: 2 }]);
     await clearSharedRun(database.db, near.runId);
