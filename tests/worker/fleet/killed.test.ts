@@ -69,6 +69,15 @@ it('leaves the run to the others at Ctrl-C', async () => {
     code: 1,
     stdout: expect.stringMatching(/^Left run \d+ \(interrupted by SIGINT\): 0 backed up, /),
   });
+  const third = fleet.start('three', ['--json']);
+  await third.waitFor(/takes part in run/);
+  third.child.kill('SIGINT');
+  const json = await third.finished;
+  expect(JSON.parse(json.stdout.trimEnd().split('\n').at(-1) ?? '')).toEqual({
+    ...{ event: 'summary', status: 'left', run_id: expect.any(Number), failures: [] },
+    ...{ backed_up: expect.any(Number), unchanged: 0, empty: 0, failed: 0 },
+    error_message: 'interrupted by SIGINT',
+  });
   release();
   expect((await second.finished).code).toBe(0);
   expect(await fleet.runs()).toEqual([completedRun]);

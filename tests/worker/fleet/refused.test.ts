@@ -53,6 +53,14 @@ describe('a worker is refused', () => {
       code: 75,
       stdout: expect.stringContaining('it was started without --join'),
     });
+    const json = await fleet.start('two', ['--json']).finished;
+    expect({ code: json.code, summary: JSON.parse(json.stdout) }).toEqual({
+      code: 75,
+      summary: {
+        ...{ event: 'summary', status: 'refused', active_run_id: expect.any(Number) },
+        error_message: expect.stringContaining('it was started without --join'),
+      },
+    });
     held.release();
     expect((await alone).code).toBe(0);
   });
