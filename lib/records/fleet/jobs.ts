@@ -90,6 +90,11 @@ const isAble = `(only_member IS NULL OR only_member = $2)
 const isFree = `run_id = $1::int AND state = 'open' AND lease_until <= now()`;
 const hasRoom = `(host IS NULL OR host <> ALL ($4::text[])) AND tries < ${MAX_CLAIMS}`;
 
+/** SQL: the run is active and listed to its end, and the member counts as living. */
+const mayClaim = `EXISTS (SELECT FROM backup_runs WHERE id = $1::int AND ${isActive})
+        AND EXISTS (SELECT FROM run_jobs WHERE run_id = $1::int AND kind = 'end')
+        AND EXISTS (SELECT FROM live WHERE live.id = $2)`;
+
 // What prefers this machine first, then what prefers none, or one that is gone or was waited for; of each the
 // longest. Rows that another claim has locked are passed over. The end waits for all that is held or that a living
 // member can do.
@@ -100,8 +105,7 @@ const claim: Statement = {
     ), own AS MATERIALIZED (
       SELECT id FROM run_jobs WHERE ${isFree} AND kind = 'repository' AND preferred_machine = $3
         AND ${hasRoom} AND ${isAble}
-        AND EXISTS (SELECT FROM backup_runs WHERE id = $1::int AND ${isActive})
-        AND EXISTS (SELECT FROM live WHERE live.id = $2)
+        AND ${mayClaim}
       ORDER BY position LIMIT 1 FOR UPDATE SKIP LOCKED
     ), other AS MATERIALIZED (
       SELECT id FROM run_jobs WHERE ${isFree} AND kind = 'repository'
@@ -109,13 +113,12 @@ const claim: Statement = {
         AND (preferred_machine IS NULL OR created_at < now() - ${PREFERENCE}
           OR preferred_machine NOT IN (SELECT machine FROM live))
         AND ${hasRoom} AND ${isAble}
-        AND EXISTS (SELECT FROM backup_runs WHERE id = $1::int AND ${isActive})
-        AND EXISTS (SELECT FROM live WHERE live.id = $2)
+        AND ${mayClaim}
       ORDER BY position LIMIT 1 FOR UPDATE SKIP LOCKED
     ), last AS MATERIALIZED (
       SELECT id FROM run_jobs WHERE ${isFree} AND kind = 'end'
         AND NOT EXISTS (SELECT FROM own) AND NOT EXISTS (SELECT FROM other)
-        AND EXISTS (SELECT FROM live WHERE live.id = $2)
+        AND ${mayClaim}
         AND NOT EXISTS (
           SELECT FROM run_jobs AS open
           WHERE open.run_id = $1::int AND open.state = 'open' AND open.kind = 'repository'

@@ -89,6 +89,13 @@ describe.each(everyDatabase)('jobs of a shared run over %s', (_name, create) => 
     expect(ends.toSorted()).toEqual([null, 'the end']);
   });
 
+  it('are claimed once all are published, so that the longest is first', async () => {
+    await publishJobs(database.db, near, [job('a/short', 1)]);
+    expect(await claim(near)).toBeNull();
+    await publish(job('a/long', 0));
+    expect(await claim(near)).toBe('a/long');
+  });
+
   it('go to the machine with the mirror first, then to any, and at last to others', async () => {
     await prefer('a/far', 'far');
     await prefer('a/near', 'near');
