@@ -6,7 +6,6 @@ import {
   Group,
   NavLink,
   Text,
-  Tooltip,
   useMantineColorScheme,
 } from '@mantine/core';
 import { useDisclosure, useHotkeys } from '@mantine/hooks';
@@ -23,9 +22,12 @@ import { lazy, Suspense } from 'react';
 import { ApiError, api } from '../api/client.ts';
 import { me } from '../api/queries.ts';
 import { notify } from '../parts/notify.ts';
+import { usePainted } from '../parts/use-painted.ts';
+import { Hints } from './hints.tsx';
 import { places } from './places.ts';
 
-// Most visits do without it.
+// Most visits do without them.
+const Notices = lazy(() => import('./notices.tsx'));
 const Palette = lazy(() => import('./palette.tsx'));
 
 /** What every page but the login has around it. */
@@ -64,11 +66,15 @@ export function Shell() {
             </Anchor>
           </Group>
           <Group gap="xs" wrap="nowrap">
-            <Tooltip label="Go to… (Ctrl+K)">
-              <ActionIcon variant="default" size="lg" aria-label="Go to" onClick={openPalette}>
-                <MagnifyingGlassIcon width={18} height={18} />
-              </ActionIcon>
-            </Tooltip>
+            <ActionIcon
+              variant="default"
+              size="lg"
+              aria-label="Go to"
+              data-hint="Go to… (Ctrl+K)"
+              onClick={openPalette}
+            >
+              <MagnifyingGlassIcon width={18} height={18} />
+            </ActionIcon>
             <ColorSchemeSwitch />
           </Group>
         </Group>
@@ -98,6 +104,8 @@ export function Shell() {
       <AppShell.Main>
         <Outlet />
       </AppShell.Main>
+      <Hints />
+      <LateNotices />
       {isPaletteWanted && (
         <Suspense>
           <Palette />
@@ -107,19 +115,34 @@ export function Shell() {
   );
 }
 
+/** Loads what shows notices after the page itself is drawn. */
+function LateNotices() {
+  return (
+    usePainted() && (
+      <Suspense>
+        <Notices />
+      </Suspense>
+    )
+  );
+}
+
 function ColorSchemeSwitch() {
   const { colorScheme, toggleColorScheme } = useMantineColorScheme();
   const label = colorScheme === 'dark' ? 'Use the light theme' : 'Use the dark theme';
   return (
-    <Tooltip label={label}>
-      <ActionIcon variant="default" size="lg" aria-label={label} onClick={toggleColorScheme}>
-        {colorScheme === 'dark' ? (
-          <SunIcon width={18} height={18} />
-        ) : (
-          <MoonIcon width={18} height={18} />
-        )}
-      </ActionIcon>
-    </Tooltip>
+    <ActionIcon
+      variant="default"
+      size="lg"
+      aria-label={label}
+      data-hint={label}
+      onClick={toggleColorScheme}
+    >
+      {colorScheme === 'dark' ? (
+        <SunIcon width={18} height={18} />
+      ) : (
+        <MoonIcon width={18} height={18} />
+      )}
+    </ActionIcon>
   );
 }
 

@@ -10,17 +10,20 @@ import { DayStrip } from '../parts/day-strip.tsx';
 import { NoBackups } from '../parts/empty.tsx';
 import { Figure } from '../parts/figure.tsx';
 import { formatBytes, formatCount, formatDuration } from '../parts/format.ts';
+import { InView } from '../parts/in-view.tsx';
 import { Loaded } from '../parts/loading.tsx';
 import { Page } from '../parts/page.tsx';
 import { RepositoryLink } from '../parts/repository-link.tsx';
 import { RunProgress } from '../parts/run-progress.tsx';
 import { OutcomeBadge, outcomeOfRun, outcomeOfState } from '../parts/status.tsx';
+import { usePainted } from '../parts/use-painted.ts';
 import { BackUpNow } from './back-up-now.tsx';
 import { judge, type Run, type Verdict } from './verdict.ts';
 
 // The charts are most of the page's weight, and below what a person looks at first.
 const DurationChart = lazy(() => import('../parts/duration-chart.tsx'));
 const SizeChart = lazy(() => import('../parts/size-chart.tsx'));
+const CHART_HEIGHT = 220;
 
 export function OverviewPage() {
   const runs = useQuery(metrics(OVERVIEW_DAYS));
@@ -70,31 +73,37 @@ function Overview({ overview, runs }: { overview: Schemas['Overview']; runs: rea
         <Title order={2} size="h4">
           The last {OVERVIEW_DAYS} days
         </Title>
-        <DayStrip
-          days={OVERVIEW_DAYS}
-          events={runs.map((run) => ({
-            at: run.started_at,
-            run: run.id,
-            outcome: outcomeOfRun(run),
-          }))}
-        />
+        <InView height={36}>
+          <DayStrip
+            days={OVERVIEW_DAYS}
+            events={runs.map((run) => ({
+              at: run.started_at,
+              run: run.id,
+              outcome: outcomeOfRun(run),
+            }))}
+          />
+        </InView>
       </Stack>
       <SimpleGrid cols={{ base: 1, lg: 2 }}>
         <Stack gap="xs">
           <Title order={2} size="h4">
             How long runs take
           </Title>
-          <Suspense fallback={<Skeleton height={220} />}>
-            <DurationChart runs={runs} />
-          </Suspense>
+          <InView height={CHART_HEIGHT}>
+            <Suspense fallback={<Skeleton height={CHART_HEIGHT} />}>
+              <DurationChart runs={runs} />
+            </Suspense>
+          </InView>
         </Stack>
         <Stack gap="xs">
           <Title order={2} size="h4">
             Size of all archives
           </Title>
-          <Suspense fallback={<Skeleton height={220} />}>
-            <SizeChart />
-          </Suspense>
+          <InView height={CHART_HEIGHT}>
+            <Suspense fallback={<Skeleton height={CHART_HEIGHT} />}>
+              <SizeChart />
+            </Suspense>
+          </InView>
         </Stack>
       </SimpleGrid>
     </Stack>
@@ -142,7 +151,11 @@ function NextRun({ at, usualMs }: { at: string | null; usualMs: number | null })
 }
 
 function Storage({ bytes }: { bytes: number }) {
-  const { data } = useQuery({ ...toolResult('get_system_health'), refetchInterval: 60_000 });
+  const { data } = useQuery({
+    ...toolResult('get_system_health'),
+    refetchInterval: 60_000,
+    enabled: usePainted(),
+  });
   const free = (data?.storage as { available_disk_bytes?: number | null } | undefined)
     ?.available_disk_bytes;
   return (
