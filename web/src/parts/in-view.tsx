@@ -1,4 +1,4 @@
-import { Box } from '@mantine/core';
+import { Box, Skeleton } from '@mantine/core';
 import { useInViewport } from '@mantine/hooks';
 import { type ReactNode, useState } from 'react';
 
@@ -15,7 +15,7 @@ export function InView({ height, children }: InViewProps) {
   if (inViewport && !wasSeen) setSeen(true);
   return (
     <Box ref={ref} mih={height}>
-      {wasSeen && children}
+      {wasSeen ? children : <Skeleton height={height} />}
     </Box>
   );
 }
