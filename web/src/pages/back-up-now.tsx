@@ -4,7 +4,6 @@ import { api } from '../api/client.ts';
 import { pendingRequests } from '../api/queries.ts';
 import { Age } from '../parts/age.tsx';
 import { notify } from '../parts/notify.ts';
-import { usePainted } from '../parts/use-painted.ts';
 
 /**
  * Asks the worker for a run of one repository, or of all (null), and shows the request until a run claims it.
@@ -12,7 +11,7 @@ import { usePainted } from '../parts/use-painted.ts';
  */
 export function BackUpNow({ target }: { target: string | null }) {
   const queries = useQueryClient();
-  const { data } = useQuery({ ...pendingRequests, enabled: usePainted() });
+  const { data } = useQuery(pendingRequests);
   const pending = data?.data.find(
     ({ target_repo }) => target_repo?.toLowerCase() === target?.toLowerCase(),
   );

@@ -29,8 +29,9 @@ export function OverviewPage() {
   const runs = useQuery(metrics(OVERVIEW_DAYS));
   const overview = useQuery(overviewQuery);
   const hasRepositories = (overview.data?.repositories.total ?? 0) > 0;
+  const isPainted = usePainted();
   return (
-    <Page title="Overview" aside={hasRepositories && <BackUpNow target={null} />}>
+    <Page title="Overview" aside={isPainted && hasRepositories && <BackUpNow target={null} />}>
       <Loaded query={overview} lines={6}>
         {(overview) =>
           overview.repositories.total === 0 && overview.running === null ? (
