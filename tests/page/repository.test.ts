@@ -115,6 +115,15 @@ describe.skipIf(!hasChromium)(
       expect((await readFile(await (await downloading).path())).equals(increment)).toBe(true);
     });
 
+    it('say that an archive is gone, when there was one', async () => {
+      const { open, page } = window;
+      const { db } = world.database;
+      const run = await insertRun(db, { status: 'completed', total_repos: 1, successful: 1 });
+      await insertResult(db, run, 'owner/gone', { status: 'completed' });
+      await open('/app/repositories/owner/gone');
+      await page.getByText('it was moved or deleted').waitFor();
+    });
+
     it('show its files as text, and let them be downloaded as they are', async () => {
       const { complaints, open, page } = window;
       await open('/app/repositories/local/widgets');
