@@ -1,4 +1,6 @@
-import { link, open, rename, rm, stat } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { link, open, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { nullIfMissing } from './files.ts';
 
 /** What a file system without hard links says. */
@@ -29,4 +31,18 @@ export async function syncFile(path: string): Promise<void> {
   } finally {
     await handle.close();
   }
+}
+
+/** Writes a file that only its owner reads. Whoever reads it finds the old text or the new one, whole. */
+export async function replaceFile(path: string, text: string): Promise<void> {
+  const draft = `${path}.${randomUUID()}.new`;
+  try {
+    await writeFile(draft, text, { mode: 0o600 });
+    await syncFile(draft);
+    await rename(draft, path);
+  } finally {
+    await rm(draft, { force: true });
+  }
+  // Windows cannot sync folders.
+  if (process.platform !== 'win32') await syncFile(dirname(path));
 }

@@ -1,8 +1,8 @@
-import { createHash, randomUUID } from 'node:crypto';
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as z from 'zod';
-import { syncFile } from '../../durable-files.ts';
+import { replaceFile } from '../../durable-files.ts';
 import { nullIfMissing } from '../../files.ts';
 import { parseJson } from '../../json.ts';
 
@@ -37,16 +37,7 @@ export function createUploadNotes(folder: string): UploadNotes {
     },
     async write(note) {
       await mkdir(folder, { recursive: true, mode: 0o700 });
-      const path = pathOf(note.key);
-      // Parts of one file are sent at once.
-      const fresh = `${path}.${randomUUID()}.new`;
-      try {
-        await writeFile(fresh, JSON.stringify(note), { mode: 0o600 });
-        await syncFile(fresh);
-        await rename(fresh, path);
-      } finally {
-        await rm(fresh, { force: true });
-      }
+      await replaceFile(pathOf(note.key), JSON.stringify(note));
     },
     remove: (key) => rm(pathOf(key), { force: true }),
   };

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';
-import { readFile, rename, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import * as z from 'zod';
+import { replaceFile } from '../../durable-files.ts';
 import { nullIfMissing } from '../../files.ts';
 import { parseJson } from '../../json.ts';
 import { tryProcessLock } from '../../processes/instant-lock.ts';
@@ -52,8 +53,7 @@ export async function takeMachineLease(
     ...known,
     async note({ id, startedAt }) {
       const text = JSON.stringify({ host: hostname(), id, started_at: startedAt });
-      await writeFile(`${path}.new`, `${text}\n`, { mode: 0o600 });
-      await rename(`${path}.new`, path);
+      await replaceFile(path, `${text}\n`);
     },
     release(isEnded) {
       // Node's threads for files may all be waiting for a file system that hangs.
@@ -70,8 +70,7 @@ async function identify(dataFolder: string): Promise<string> {
   const { data } = identity.safeParse(text === null ? null : parseJson(text));
   if (data?.host === hostname()) return data.id;
   const made = { host: hostname(), id: randomUUID() };
-  await writeFile(`${path}.new`, `${JSON.stringify(made)}\n`, { mode: 0o600 });
-  await rename(`${path}.new`, path);
+  await replaceFile(path, `${JSON.stringify(made)}\n`);
   return made.id;
 }
 

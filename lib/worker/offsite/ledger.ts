@@ -1,7 +1,7 @@
-import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as z from 'zod';
-import { syncFile } from '../../durable-files.ts';
+import { replaceFile } from '../../durable-files.ts';
 import { nullIfMissing } from '../../files.ts';
 import { parseJson } from '../../json.ts';
 
@@ -51,16 +51,7 @@ export function openLedger(folder: string): Ledger {
     read: (archive) => readPath(join(archives, `${archive}.json`)),
     async write(value) {
       await mkdir(archives, { recursive: true, mode: 0o700 });
-      const path = join(archives, `${value.archive}.json`);
-      const fresh = `${path}.new`;
-      try {
-        await writeFile(fresh, JSON.stringify(value), { mode: 0o600 });
-        await syncFile(fresh);
-        await rename(fresh, path);
-      } finally {
-        await rm(fresh, { force: true });
-      }
-      await syncFile(archives);
+      await replaceFile(join(archives, `${value.archive}.json`), JSON.stringify(value));
     },
     async *list() {
       for (const name of (await nullIfMissing(readdir(archives))) ?? []) {

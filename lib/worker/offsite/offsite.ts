@@ -1,7 +1,8 @@
-import { readFile, rename, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../clock.ts';
 import { ConfigError } from '../../config/read.ts';
+import { replaceFile } from '../../durable-files.ts';
 import { nullIfMissing } from '../../files.ts';
 import type { Cipher } from '../../stores/cipher.ts';
 import { createSecretNaming, plainNaming, README_KEY } from '../../stores/layout.ts';
@@ -178,8 +179,7 @@ async function checkStore(store: OpenStore, ledger: Ledger, note: Note): Promise
   const path = join(store.folder, 'listing-cursor');
   const cursor = (await nullIfMissing(readFile(path, 'utf8'))) ?? '';
   const { incomplete, cursor: next } = await checkListing(store, ledger, cursor);
-  await writeFile(`${path}.new`, next, { mode: 0o600 });
-  await rename(`${path}.new`, path);
+  await replaceFile(path, next);
   if (incomplete.length === 0) return;
   const [first] = incomplete;
   const others = incomplete.length === 1 ? '' : ` and ${incomplete.length - 1} more`;

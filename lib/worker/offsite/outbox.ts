@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
-import { mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as z from 'zod';
+import { replaceFile } from '../../durable-files.ts';
 import { nullIfMissing } from '../../files.ts';
 import { parseJson } from '../../json.ts';
 import type { Cipher } from '../../stores/cipher.ts';
@@ -51,9 +52,10 @@ export async function encryptToOutbox(
     throw new StoreFault('damaged', `${path} is not the file that was recorded: nothing is stored`);
   }
   const { sizeBytes } = encrypted;
-  const noted = JSON.stringify({ sha256: encrypted.sha256, size_bytes: sizeBytes });
-  await writeFile(`${base}.json.new`, noted, { mode: 0o600 });
-  await rename(`${base}.json.new`, `${base}.json`);
+  await replaceFile(
+    `${base}.json`,
+    JSON.stringify({ sha256: encrypted.sha256, size_bytes: sizeBytes }),
+  );
   return { path: `${base}.age`, sha256: encrypted.sha256, sizeBytes, remove };
 }
 

@@ -1,6 +1,7 @@
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import type { Database } from '../../../lib/database/database.ts';
 import { STALE_RUN_MESSAGE } from '../../../lib/records/stale-runs.ts';
 import { takeMachineLease } from '../../../lib/worker/lease/machine-lease.ts';
 import { listRefs } from '../../support/git.ts';
@@ -99,11 +100,19 @@ it('says so when DATA_DIR cannot be used', async () => {
 });
 
 it('ends a run that it cannot note, so that the next is not refused', async () => {
-  await mkdir(join(team.folder, 'archives-data', 'worker-run.json.new'), { recursive: true });
-  await expect(team.backUp()).rejects.toThrow('DATA_DIR cannot be written: EISDIR');
+  const path = join(team.folder, 'archives-data', 'worker-run.json');
+  // Once the run has begun, its note cannot be written.
+  const wrap = (db: Database): Database => ({
+    ...db,
+    async query<Row>(...args: Parameters<Database['query']>) {
+      if (args[0].name === 'start_run') await mkdir(path);
+      return db.query<Row>(...args);
+    },
+  });
+  await expect(team.backUp({ wrap })).rejects.toThrow('DATA_DIR cannot be written: EISDIR');
   const reason = expect.stringContaining('DATA_DIR cannot be written: EISDIR');
   expect(await runs()).toEqual([{ status: 'failed', error_message: reason, exclusive_key: null }]);
-  await rm(join(team.folder, 'archives-data', 'worker-run.json.new'), { recursive: true });
+  await rm(path, { recursive: true });
   expect((await team.backUp()).code).toBe(0);
 });
 
