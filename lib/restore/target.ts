@@ -21,12 +21,17 @@ export async function inParent<Result>(
   }
 }
 
+/** Throws CONFLICT if the target is neither missing nor an empty folder. */
+export async function checkTarget(target: string): Promise<void> {
+  const found = await nullIfMissing(lstat(target));
+  const isFree = found === null || (found.isDirectory() && (await readdir(target)).length === 0);
+  if (!isFree) throw notEmpty(target);
+}
+
 /** Returns the first folder that was made, if any. */
 async function prepare(target: string): Promise<string | undefined> {
   try {
-    const found = await nullIfMissing(lstat(target));
-    const isFree = found === null || (found.isDirectory() && (await readdir(target)).length === 0);
-    if (!isFree) throw notEmpty(target);
+    await checkTarget(target);
     return await mkdir(dirname(target), { recursive: true });
   } catch (error) {
     if (error instanceof AppError) throw error;

@@ -6,6 +6,7 @@ import { canonicalAddress } from './archive/assign-archives.ts';
 import { addLogins, type LoginCommand } from './logins/login-commands.ts';
 import {
   addRestoreCommands,
+  type ListStoreCommand,
   type RestoreCommand,
   type VersionsCommand,
 } from './restoring/restore-commands.ts';
@@ -43,6 +44,7 @@ export type WorkerCommand =
   | EmbedCommand
   | VersionsCommand
   | RestoreCommand
+  | ListStoreCommand
   | LoginCommand;
 
 const MAX_PAUSE_MINUTES = 7 * 24 * 60;

@@ -72,6 +72,10 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
         ? await runRestore(options, command)
         : await runVersions(options, command);
     }
+    if (command.name === 'list-store') {
+      const { runListStore } = await import('./restoring/list-store.ts');
+      return await runListStore(options, command);
+    }
     // Loaded only if needed: a run needs neither prompts nor pages.
     const { runLoginCommand } = await import('./logins/commands.ts');
     const config = readConfig(gitHostVariables, environment);
