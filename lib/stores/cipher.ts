@@ -1,11 +1,64 @@
-import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { createHash, type Hash, randomBytes } from 'node:crypto';
+import { createReadStream, createWriteStream } from 'node:fs';
+import { pipeline } from 'node:stream/promises';
 import { Decrypter, Encrypter } from 'age-encryption';
 import { ConfigError } from '../config/read.ts';
 import { syncFile } from '../durable-files.ts';
+import { DecryptionFailed, openPayload, PAYLOAD_NONCE_BYTES, sealPayload } from './age-payload.ts';
 
-const CHUNK_BYTES = 2 ** 20;
+const READ_BYTES = 2 ** 20;
+/** What the library adds to a header for an empty text: a nonce and a tag. */
+const EMPTY_PAYLOAD_BYTES = PAYLOAD_NONCE_BYTES + 16;
+/** Enough for hundreds of recipients. */
+const MAX_HEADER_BYTES = 256 * 2 ** 10;
+
+/** Encrypts for some recipients. */
+export interface Cipher {
+  /** Yields the encrypted bytes of a file. */
+  encrypt(bytes: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array>;
+}
+
+/** Only the recipients' identities can decrypt. Throws ConfigError if a recipient is not valid. */
+export function createCipher(recipients: readonly string[]): Cipher {
+  checkRecipients(recipients);
+  return {
+    async *encrypt(bytes) {
+      const { header, fileKey } = await makeHeader(recipients);
+      yield header;
+      const nonce = randomBytes(PAYLOAD_NONCE_BYTES);
+      yield nonce;
+      yield* sealPayload(fileKey, nonce, bytes);
+    },
+  };
+}
+
+function checkRecipients(recipients: readonly string[]): void {
+  for (const recipient of recipients) {
+    try {
+      new Encrypter().addRecipient(recipient);
+    } catch (cause) {
+      throw new ConfigError('BACKUP_AGE_RECIPIENTS has a recipient that is not valid', { cause });
+    }
+  }
+}
+
+/** The header of a new file, and its key. */
+async function makeHeader(
+  recipients: readonly string[],
+): Promise<{ header: Uint8Array; fileKey: Uint8Array }> {
+  const encrypter = new Encrypter();
+  let fileKey = new Uint8Array();
+  // A recipient that adds nothing to the header, and sees the key.
+  encrypter.addRecipient({
+    wrapFileKey(key) {
+      fileKey = key.slice();
+      return [];
+    },
+  });
+  for (const recipient of recipients) encrypter.addRecipient(recipient);
+  const empty = await encrypter.encrypt(new Uint8Array());
+  return { header: empty.subarray(0, -EMPTY_PAYLOAD_BYTES), fileKey };
+}
 
 /** An encrypted file. */
 export interface EncryptedFile {
@@ -16,38 +69,39 @@ export interface EncryptedFile {
   plainSha256: string;
 }
 
-/** Throws ConfigError if a recipient is not valid. */
-export function createEncrypter(recipients: readonly string[]): Encrypter {
-  const encrypter = new Encrypter();
-  for (const recipient of recipients) {
-    try {
-      encrypter.addRecipient(recipient);
-    } catch (cause) {
-      throw new ConfigError('BACKUP_AGE_RECIPIENTS has a recipient that is not valid', { cause });
-    }
-  }
-  return encrypter;
-}
-
-/** Encrypts a file with age into a new file, which only the recipients' identities can decrypt. */
+/** Encrypts a file into a new one, which is synced. */
 export async function encryptFile(
   from: string,
   to: string,
-  encrypter: Encrypter,
+  cipher: Cipher,
   signal: AbortSignal,
 ): Promise<EncryptedFile> {
   const plain = createHash('sha256');
   const encrypted = createHash('sha256');
-  const input = webStream(readHashed(from, plain, signal));
-  const sizeBytes = await writeFrom(await encrypter.encrypt(input), to, (chunk) => {
-    encrypted.update(chunk);
-  });
+  let sizeBytes = 0;
+  const counted = async function* () {
+    for await (const chunk of cipher.encrypt(readHashed(from, plain, signal))) {
+      encrypted.update(chunk);
+      sizeBytes += chunk.length;
+      yield chunk;
+    }
+  };
+  const target = createWriteStream(to, { mode: 0o600, highWaterMark: 4 * READ_BYTES });
+  await pipeline(counted, target, { signal });
+  await syncFile(to);
   return { sha256: encrypted.digest('hex'), sizeBytes, plainSha256: plain.digest('hex') };
 }
 
-/** Text that cannot be decrypted, or was altered. */
-export class DecryptionFailed extends Error {
-  override readonly name = 'DecryptionFailed';
+async function* readHashed(
+  path: string,
+  hash: Hash,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array> {
+  const chunks = createReadStream(path, { highWaterMark: READ_BYTES, signal });
+  for await (const chunk of chunks as AsyncIterable<Buffer>) {
+    hash.update(chunk);
+    yield chunk;
+  }
 }
 
 /** Decrypts bytes with any of the identities (`AGE-SECRET-KEY-…`). Its iteration throws DecryptionFailed. */
@@ -57,57 +111,46 @@ export async function* decrypt(
 ): AsyncGenerator<Uint8Array> {
   const decrypter = new Decrypter();
   for (const identity of identities) decrypter.addIdentity(identity);
-  let fault: unknown;
-  const watched = async function* () {
+  const chunks = bytes[Symbol.asyncIterator]();
+  try {
+    const { header, nonce, rest } = await readHeader(chunks);
+    let fileKey: Uint8Array;
     try {
-      yield* bytes;
-    } catch (error) {
-      fault = error;
-      throw error;
+      fileKey = await decrypter.decryptHeader(header);
+    } catch (cause) {
+      throw new DecryptionFailed((cause as Error).message, { cause });
     }
-  };
-  try {
-    yield* (await decrypter.decrypt(webStream(watched()))) as AsyncIterable<Uint8Array>;
-  } catch (error) {
-    // Of the source rather than of the text.
-    if (fault !== undefined) throw fault;
-    throw new DecryptionFailed((error as Error).message, { cause: error });
-  }
-}
-
-async function* readHashed(
-  path: string,
-  hash: ReturnType<typeof createHash>,
-  signal: AbortSignal,
-): AsyncGenerator<Uint8Array> {
-  const chunks = createReadStream(path, { highWaterMark: CHUNK_BYTES, signal });
-  for await (const chunk of chunks as AsyncIterable<Buffer>) {
-    hash.update(chunk);
-    yield chunk;
-  }
-}
-
-/** Writes and syncs a new file, and returns its size. */
-async function writeFrom(
-  bytes: AsyncIterable<Uint8Array>,
-  to: string,
-  onChunk: (chunk: Uint8Array) => void,
-): Promise<number> {
-  const handle = await open(to, 'w', 0o600);
-  let size = 0;
-  try {
-    for await (const chunk of bytes) {
-      onChunk(chunk);
-      await handle.writeFile(chunk);
-      size += chunk.length;
-    }
+    yield* openPayload(fileKey, nonce, followedBy(rest, chunks));
   } finally {
-    await handle.close();
+    await chunks.return?.();
   }
-  await syncFile(to);
-  return size;
 }
 
-function webStream(bytes: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array> {
-  return ReadableStream.from(bytes) as ReadableStream<Uint8Array>;
+/** Reads up to the end of the nonce. */
+async function readHeader(
+  chunks: AsyncIterator<Uint8Array>,
+): Promise<{ header: Uint8Array; nonce: Uint8Array; rest: Uint8Array }> {
+  let read = Buffer.alloc(0);
+  for (;;) {
+    // Its last line is `---` and a MAC.
+    const last = read.indexOf('\n--- ');
+    const end = last < 0 ? -1 : read.indexOf('\n', last + 1) + 1;
+    if (end > 0 && read.length >= end + PAYLOAD_NONCE_BYTES) {
+      const start = end + PAYLOAD_NONCE_BYTES;
+      return {
+        header: read.subarray(0, end),
+        nonce: read.subarray(end, start),
+        rest: read.subarray(start),
+      };
+    }
+    if (read.length > MAX_HEADER_BYTES) throw new DecryptionFailed('it is no age file');
+    const next = await chunks.next();
+    if (next.done) throw new DecryptionFailed('it is no age file, or cut short');
+    read = Buffer.concat([read, next.value]);
+  }
+}
+
+async function* followedBy(first: Uint8Array, chunks: AsyncIterator<Uint8Array>) {
+  yield first;
+  for (let next = await chunks.next(); !next.done; next = await chunks.next()) yield next.value;
 }

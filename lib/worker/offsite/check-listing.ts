@@ -53,7 +53,7 @@ export async function checkListing(
     for await (const { key } of objects.list(README_KEY)) if (key === README_KEY) return;
     throw new StoreFault(
       'missing',
-      `${address.text}: ${README_KEY} is gone, though ${entries.length} archives were stored there: is it the right store? If it was emptied on purpose, delete ${'DATA_DIR'}/stores, and everything is stored again`,
+      `${address.text}: ${README_KEY} is gone, though archives were stored there: is it the right store? If it was emptied on purpose, delete the folder stores in DATA_DIR, and everything is stored again`,
     );
   }
 }

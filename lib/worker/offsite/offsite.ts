@@ -1,9 +1,9 @@
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Encrypter } from 'age-encryption';
 import type { Clock } from '../../clock.ts';
 import { ConfigError } from '../../config/read.ts';
 import { nullIfMissing } from '../../files.ts';
+import type { Cipher } from '../../stores/cipher.ts';
 import { createSecretNaming, plainNaming, README_KEY } from '../../stores/layout.ts';
 import { StoreFault } from '../../stores/object-store.ts';
 import { type OpenStore, openStores } from '../../stores/open-stores.ts';
@@ -70,9 +70,8 @@ export async function openOffsite(options: OffsiteOptions): Promise<Offsite | nu
   if (recipients.length > 0 && namesKey === null) {
     throw new ConfigError('BACKUP_NAMES_KEY is required with BACKUP_AGE_RECIPIENTS');
   }
-  const encrypter = await openEncrypter(recipients);
-  const naming =
-    namesKey === null || encrypter === null ? plainNaming : createSecretNaming(namesKey);
+  const cipher = await openCipher(recipients);
+  const naming = namesKey === null || cipher === null ? plainNaming : createSecretNaming(namesKey);
   const stores = await openStores(addresses, { ...options, folder: join(dataFolder, 'stores') });
   const senders = stores.map((store) => {
     const ledger = openLedger(store.folder);
@@ -95,8 +94,10 @@ export async function openOffsite(options: OffsiteOptions): Promise<Offsite | nu
         signal.throwIfAborted();
         if (!(error instanceof StoreFault)) throw error;
         last = error.message;
+        // It may be another store, or none.
+        if (error.kind === 'missing') failures = MAX_FAILURES;
         // Of one archive, and not of the store.
-        if (error.kind !== 'damaged' && error.kind !== 'other') failures++;
+        else if (error.kind !== 'damaged' && error.kind !== 'other') failures++;
         return { store: address, status: 'failed', reason: cleanText(error.message) };
       }
     }
@@ -111,7 +112,7 @@ export async function openOffsite(options: OffsiteOptions): Promise<Offsite | nu
         attempt(async () => {
           if (isStored(await ledger.read(archive.key), archive)) return 'there';
           const isPrivate = source.host?.isPrivate ?? true;
-          if (isPrivate && encrypter === null && !mayReadPrivate(store.address)) {
+          if (isPrivate && cipher === null && !mayReadPrivate(store.address)) {
             throw new StoreFault(
               'other',
               `${store.address.text}: a private repository is stored only if it is encrypted (BACKUP_AGE_RECIPIENTS), or the store is stated to be private (?private=yes)`,
@@ -120,7 +121,7 @@ export async function openOffsite(options: OffsiteOptions): Promise<Offsite | nu
           await begin();
           const onRemark = (text: string) => note('warn', text);
           await sendArchive(
-            { store, ledger, naming, encrypter, archiveFolder, now: clock.now, signal, onRemark },
+            { store, ledger, naming, cipher, archiveFolder, now: clock.now, signal, onRemark },
             source.name,
             archive,
           );
@@ -142,10 +143,10 @@ export async function openOffsite(options: OffsiteOptions): Promise<Offsite | nu
 }
 
 /** Loads age only if it is needed. */
-async function openEncrypter(recipients: readonly string[]): Promise<Encrypter | null> {
+async function openCipher(recipients: readonly string[]): Promise<Cipher | null> {
   if (recipients.length === 0) return null;
-  const { createEncrypter } = await import('../../stores/cipher.ts');
-  return createEncrypter(recipients);
+  const { createCipher } = await import('../../stores/cipher.ts');
+  return createCipher(recipients);
 }
 
 /** A folder is read by whom its owner lets in. */

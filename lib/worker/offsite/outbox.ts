@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Encrypter } from 'age-encryption';
 import * as z from 'zod';
 import { nullIfMissing } from '../../files.ts';
 import { parseJson } from '../../json.ts';
+import type { Cipher } from '../../stores/cipher.ts';
 import { encryptFile } from '../../stores/cipher.ts';
 import { type ObjectFile, StoreFault } from '../../stores/object-store.ts';
 
@@ -30,7 +30,7 @@ export interface FileToSend {
 export async function encryptToOutbox(
   folder: string,
   { path, sha256 }: FileToSend,
-  encrypter: Encrypter,
+  cipher: Cipher,
   signal: AbortSignal,
 ): Promise<OutgoingFile> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -45,7 +45,7 @@ export async function encryptToOutbox(
   if (made !== undefined && found?.size === made.size_bytes) {
     return { path: `${base}.age`, sha256: made.sha256, sizeBytes: made.size_bytes, remove };
   }
-  const encrypted = await encryptFile(path, `${base}.age`, encrypter, signal);
+  const encrypted = await encryptFile(path, `${base}.age`, cipher, signal);
   if (encrypted.plainSha256 !== sha256) {
     await remove();
     throw new StoreFault('damaged', `${path} is not the file that was recorded: nothing is stored`);

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Encrypter } from 'age-encryption';
 import { manifestFolder, manifestName } from '../../archives/manifest.ts';
 import { noteName, parseNote } from '../../archives/note.ts';
+import type { Cipher } from '../../stores/cipher.ts';
 import { keysOf, type Naming, objectKey, parseKey, stateKey } from '../../stores/layout.ts';
 import { StoreFault } from '../../stores/object-store.ts';
 import type { OpenStore } from '../../stores/open-stores.ts';
@@ -22,7 +22,7 @@ export interface SendContext {
   ledger: Ledger;
   naming: Naming;
   /** Null if nothing is encrypted. */
-  encrypter: Encrypter | null;
+  cipher: Cipher | null;
   archiveFolder: string;
   now(): number;
   signal: AbortSignal;
@@ -107,7 +107,7 @@ function digestFiles(files: readonly { name: string; sha256: string }[]): string
 }
 
 async function sendFile(
-  { store, naming, encrypter, archiveFolder, signal }: SendContext,
+  { store, naming, cipher, archiveFolder, signal }: SendContext,
   { archive_name }: LedgerEntry,
   outbox: string,
   { name, sha256 }: { name: string; sha256: string },
@@ -118,17 +118,17 @@ async function sendFile(
   const facts = { name, sha256, size_bytes };
   if (size_bytes > MAX_UNASKED_BYTES) {
     // Another worker may have stored it, or this one before it lost its DATA_DIR.
-    const found = await findObject(store, archive_name, content, encrypter !== null);
-    if (found !== null && (encrypter !== null || found.stored_bytes === size_bytes)) {
+    const found = await findObject(store, archive_name, content, cipher !== null);
+    if (found !== null && (cipher !== null || found.stored_bytes === size_bytes)) {
       return { ...facts, ...found };
     }
   }
-  if (encrypter === null) {
+  if (cipher === null) {
     const key = objectKey(archive_name, content, null);
     await put(store, key, { path, sha256, sizeBytes: size_bytes });
     return { ...facts, key, stored_bytes: size_bytes };
   }
-  const encrypted = await encryptToOutbox(outbox, { path, sha256 }, encrypter, signal);
+  const encrypted = await encryptToOutbox(outbox, { path, sha256 }, cipher, signal);
   const key = objectKey(archive_name, content, encrypted.sha256);
   await put(store, key, encrypted);
   await encrypted.remove();
@@ -169,13 +169,12 @@ async function sendState(
   outbox: string,
   text: string,
 ): Promise<NonNullable<LedgerEntry['state']>> {
-  const { store, encrypter, signal, onRemark } = context;
+  const { store, cipher, signal, onRemark } = context;
   const written = await writeToOutbox(outbox, text);
-  const file =
-    encrypter === null ? written : await encryptToOutbox(outbox, written, encrypter, signal);
+  const file = cipher === null ? written : await encryptToOutbox(outbox, written, cipher, signal);
   let number = entry.last_number + 1;
   for (let tries = 1; ; tries++) {
-    const key = stateKey(entry.archive_name, number, encrypter !== null);
+    const key = stateKey(entry.archive_name, number, cipher !== null);
     if (await store.objects.create(key, file)) {
       return { number, key, stored_bytes: file.sizeBytes };
     }

@@ -37,7 +37,8 @@ const stored = () =>
   rowsOf(
     database.db,
     `SELECT store, version, reason, stored_at IS NOT NULL AS "isStored",
-       failing_since IS NOT NULL AS "isFailing" FROM archive_stores ORDER BY store`,
+       failing_since IS NOT NULL AS "isFailing" FROM archive_stores
+     WHERE store = 'file://${nas()}'`,
   );
 
 describe('a run with a store', () => {
@@ -47,10 +48,10 @@ describe('a run with a store', () => {
     expect(stderr).toContain(`stored in file://${nas()}`);
     const first = await filesOf(nas());
     expect(first.map((key) => parseKey(key)?.kind)).toEqual([
+      undefined,
       'object',
       'object',
       'state',
-      undefined,
     ]);
     await world.app.commit({ 'b.txt': 'three' }, 'three');
     await world.backUp({ ...onFolder(), ...withIncrements });
@@ -131,7 +132,7 @@ describe('a run with a store', () => {
     await world.app.commit({ 'b.txt': 'three' }, 'three');
     const { code, stderr } = await world.backUp(onFolder());
     expect(code).toBe(1);
-    expect(stderr).toContain('README.txt is gone, though 1 archives were stored there');
+    expect(stderr).toContain('README.txt is gone, though archives were stored there');
     expect(await filesOf(nas())).toEqual([]);
   });
 

@@ -1,0 +1,98 @@
+import { createCipheriv, createDecipheriv, hkdfSync } from 'node:crypto';
+
+// The part of an age file after its header: https://age-encryption.org/v1, "Payload". The library's own cipher is
+// JavaScript; the one of OpenSSL is several times as fast.
+
+const CHUNK_BYTES = 64 * 2 ** 10;
+const TAG_BYTES = 16;
+const SEALED_BYTES = CHUNK_BYTES + TAG_BYTES;
+/** The random bytes at the beginning of a payload. */
+export const PAYLOAD_NONCE_BYTES = 16;
+
+const cipher = 'chacha20-poly1305';
+const options = { authTagLength: TAG_BYTES };
+
+/** Text that cannot be decrypted, or was altered. */
+export class DecryptionFailed extends Error {
+  override readonly name = 'DecryptionFailed';
+}
+
+/** The payload with bytes encrypted, but for the nonce that it begins with. */
+export async function* sealPayload(
+  fileKey: Uint8Array,
+  nonce: Uint8Array,
+  bytes: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Buffer> {
+  const key = payloadKey(fileKey, nonce);
+  const counter = createCounter();
+  const seal = (chunk: Uint8Array, isLast: boolean) => {
+    const sealing = createCipheriv(cipher, key, counter.next(isLast), options);
+    return Buffer.concat([sealing.update(chunk), sealing.final(), sealing.getAuthTag()]);
+  };
+  for await (const { chunk, isLast } of inChunks(bytes, CHUNK_BYTES)) yield seal(chunk, isLast);
+}
+
+/** The bytes of a payload, without the nonce. Throws DecryptionFailed before it yields what was altered. */
+export async function* openPayload(
+  fileKey: Uint8Array,
+  nonce: Uint8Array,
+  bytes: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Buffer> {
+  const key = payloadKey(fileKey, nonce);
+  const counter = createCounter();
+  let isFirst = true;
+  for await (const { chunk, isLast } of inChunks(bytes, SEALED_BYTES)) {
+    const length = chunk.length - TAG_BYTES;
+    if (length < 0 || (length === 0 && !isFirst)) throw new DecryptionFailed('it is cut short');
+    const opening = createDecipheriv(cipher, key, counter.next(isLast), options);
+    opening.setAuthTag(chunk.subarray(length));
+    const opened = opening.update(chunk.subarray(0, length));
+    try {
+      opening.final();
+    } catch (cause) {
+      throw new DecryptionFailed('it was altered or cut short', { cause });
+    }
+    isFirst = false;
+    yield opened;
+  }
+}
+
+function payloadKey(fileKey: Uint8Array, nonce: Uint8Array): Uint8Array {
+  return new Uint8Array(hkdfSync('sha256', fileKey, nonce, 'payload', 32));
+}
+
+/** Nonces: 11 bytes that count the chunks, and one that marks the last. */
+function createCounter(): { next(isLast: boolean): Buffer } {
+  const nonce = Buffer.alloc(12);
+  let count = 0;
+  return {
+    next(isLast) {
+      // 2^48 chunks are more than any file has.
+      nonce.writeUIntBE(count++, 5, 6);
+      nonce[11] = isLast ? 1 : 0;
+      return nonce;
+    },
+  };
+}
+
+/** Cuts bytes into chunks of one size, but for the last, which is empty only if there are no bytes. */
+async function* inChunks(
+  bytes: AsyncIterable<Uint8Array>,
+  size: number,
+): AsyncGenerator<{ chunk: Buffer; isLast: boolean }> {
+  const chunk = Buffer.allocUnsafe(size);
+  let used = 0;
+  for await (const piece of bytes) {
+    for (let at = 0; at < piece.length; ) {
+      if (used === size) {
+        yield { chunk, isLast: false };
+        used = 0;
+      }
+      const part = piece.subarray(at, at + size - used);
+      chunk.set(part, used);
+      used += part.length;
+      at += part.length;
+    }
+  }
+  yield { chunk: chunk.subarray(0, used), isLast: true };
+}
