@@ -3,6 +3,7 @@ import { createReadStream } from 'node:fs';
 import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { nullIfMissing } from '../files.ts';
+import { DecryptionFailed } from './age-payload.ts';
 import { fetchObject, hashStored } from './fetch-object.ts';
 import { parseKey } from './layout.ts';
 import { ObjectFault } from './object-fault.ts';
@@ -75,7 +76,7 @@ async function decryptFile(
   from: string,
   to: string,
 ): Promise<{ sha256: string; size: number }> {
-  const { decrypt, DecryptionFailed } = await import('./cipher.ts');
+  const { decrypt } = await import('./cipher.ts');
   const stored = createReadStream(from, { highWaterMark: 2 ** 20, signal });
   const hash = createHash('sha256');
   let size = 0;

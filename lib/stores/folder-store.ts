@@ -65,7 +65,7 @@ export function createFolderStore(
       } else if (entry.isFile() && !entry.name.startsWith(TEMPORARY)) {
         if (!key.startsWith(prefix) || key <= after) continue;
         const found = await guard(() => nullIfMissing(stat(join(root, key))));
-        if (found !== null) yield { key, sizeBytes: found.size };
+        if (found !== null) yield { key, sizeBytes: found.size, storedMs: found.mtimeMs };
       }
     }
   }

@@ -5,6 +5,7 @@ import {
   parseNote,
   type VersionEntry,
 } from '../archives/note.ts';
+import { DecryptionFailed } from './age-payload.ts';
 import type { StateRef } from './find-states.ts';
 import { parseKey, plainNaming } from './layout.ts';
 import { ObjectFault } from './object-fault.ts';
@@ -92,7 +93,7 @@ async function readText(reading: StateReading, { key, isEncrypted }: StateRef): 
   }
   const stored = readSteadily(reading, key);
   if (!isEncrypted) return collect(stored, key, MAX_STATE_BYTES);
-  const { decrypt, DecryptionFailed } = await import('./cipher.ts');
+  const { decrypt } = await import('./cipher.ts');
   try {
     return await collect(
       decrypt(bounded(stored, key, MAX_STATE_BYTES + MAX_ADDED_BYTES), identities),
