@@ -5,6 +5,7 @@ import { runLiveBenchmark } from './live/benchmark.ts';
 import { runMcpBenchmark } from './mcp/benchmark.ts';
 import { runPageBenchmark } from './page/benchmark.ts';
 import { runSearchBenchmark } from './search/benchmark.ts';
+import { runStoresBenchmark } from './stores/benchmark.ts';
 import { runWorkerBenchmark } from './worker/benchmark.ts';
 
 const benchmarks: Record<string, (options: string[]) => Promise<void>> = {
@@ -15,6 +16,7 @@ const benchmarks: Record<string, (options: string[]) => Promise<void>> = {
   mcp: runMcpBenchmark,
   page: runPageBenchmark,
   search: runSearchBenchmark,
+  stores: runStoresBenchmark,
   worker: runWorkerBenchmark,
 };
 

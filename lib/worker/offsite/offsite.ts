@@ -121,7 +121,7 @@ export async function openOffsite(options: OffsiteOptions): Promise<Offsite | nu
           await begin();
           const onRemark = (text: string) => note('warn', text);
           await sendArchive(
-            { store, ledger, naming, cipher, archiveFolder, now: clock.now, signal, onRemark },
+            { store, ledger, naming, cipher, archiveFolder, clock, signal, onRemark },
             source.name,
             archive,
           );

@@ -3,6 +3,7 @@ import { readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { manifestFolder, manifestName } from '../../archives/manifest.ts';
 import { noteName, parseNote } from '../../archives/note.ts';
+import type { Clock } from '../../clock.ts';
 import type { Cipher } from '../../stores/cipher.ts';
 import { keysOf, type Naming, objectKey, parseKey, stateKey } from '../../stores/layout.ts';
 import { StoreFault } from '../../stores/object-store.ts';
@@ -16,6 +17,9 @@ import { encryptToOutbox, type OutgoingFile, writeToOutbox } from './outbox.ts';
 const MAX_UNASKED_BYTES = 8 * 2 ** 20;
 /** How often a number for a state is tried that another worker takes at the same time. */
 const MAX_NUMBERS = 3;
+/** How often an object is tried that another worker stores at the same time. */
+const MAX_TRIES = 4;
+const PAUSE_MS = 1_000;
 
 export interface SendContext {
   store: OpenStore;
@@ -24,7 +28,7 @@ export interface SendContext {
   /** Null if nothing is encrypted. */
   cipher: Cipher | null;
   archiveFolder: string;
-  now(): number;
+  clock: Clock;
   signal: AbortSignal;
   /** Called with what a person should know. */
   onRemark(text: string): Promise<void>;
@@ -76,7 +80,7 @@ export async function sendArchive(
   if (parseNote(note)?.archive_sha256 !== archive.record.archive_sha256) {
     throw new Error(`the note of ${key} has changed while the archive was stored`);
   }
-  const at = new Date(context.now()).toISOString();
+  const at = new Date(context.clock.now()).toISOString();
   const state = formatState({ format: 1, repository, archive: key, at, note, files });
   if (Buffer.byteLength(state) > MAX_STATE_BYTES) {
     throw new StoreFault('other', `${store.address.text}: ${key} has too many files`);
@@ -107,11 +111,12 @@ function digestFiles(files: readonly { name: string; sha256: string }[]): string
 }
 
 async function sendFile(
-  { store, naming, cipher, archiveFolder, signal }: SendContext,
+  context: SendContext,
   { archive_name }: LedgerEntry,
   outbox: string,
   { name, sha256 }: { name: string; sha256: string },
 ): Promise<StateFile> {
+  const { store, naming, cipher, archiveFolder, signal } = context;
   const path = join(archiveFolder, name);
   const { size: size_bytes } = await stat(path);
   const content = naming.content(sha256);
@@ -125,12 +130,12 @@ async function sendFile(
   }
   if (cipher === null) {
     const key = objectKey(archive_name, content, null);
-    await put(store, key, { path, sha256, sizeBytes: size_bytes });
+    await put(context, key, { path, sha256, sizeBytes: size_bytes });
     return { ...facts, key, stored_bytes: size_bytes };
   }
   const encrypted = await encryptToOutbox(outbox, { path, sha256 }, cipher, signal);
   const key = objectKey(archive_name, content, encrypted.sha256);
-  await put(store, key, encrypted);
+  await put(context, key, encrypted);
   await encrypted.remove();
   return { ...facts, key, stored_bytes: encrypted.sizeBytes };
 }
@@ -151,16 +156,21 @@ async function findObject(
 
 /** Stores an object whose name tells its content. If it is there already, its size must be right. */
 async function put(
-  { objects, address }: OpenStore,
+  { store: { objects, address }, clock, signal }: SendContext,
   key: string,
   file: Omit<OutgoingFile, 'remove'>,
 ): Promise<void> {
-  if (await objects.create(key, file)) return;
-  for await (const found of objects.list(key)) {
-    if (found.key === key && found.sizeBytes === file.sizeBytes) return;
-    break;
+  for (let tries = 1; tries <= MAX_TRIES; tries++) {
+    if (await objects.create(key, file)) return;
+    for await (const found of objects.list(key)) {
+      if (found.key !== key) continue;
+      if (found.sizeBytes === file.sizeBytes) return;
+      throw new StoreFault('damaged', `${address.text}: ${key} is there with another size`);
+    }
+    // Another worker is just storing it, or has given up.
+    await clock.sleep(tries * PAUSE_MS, signal);
   }
-  throw new StoreFault('damaged', `${address.text}: ${key} is there with another size`);
+  throw new StoreFault('other', `${address.text}: another worker is storing ${key}`);
 }
 
 async function sendState(

@@ -6,6 +6,7 @@ import { parseKey } from '../../../lib/stores/layout.ts';
 import { parseState } from '../../../lib/stores/store-state.ts';
 import { useDatabase } from '../../support/hooks.ts';
 import { type S3Server, startS3Server } from '../../support/s3-server.ts';
+import { runScript } from '../../support/script.ts';
 import { useVersionedApp, withIncrements } from '../../support/versioned-app.ts';
 import { rowsOf } from '../../support/worker.ts';
 
@@ -177,6 +178,21 @@ describe('a bucket', () => {
     const writes = server.takeRequests().filter(({ method }) => method !== 'GET');
     expect(writes).toEqual([]);
   });
+});
+
+it('stores from a machine whose clock is 20 minutes ahead', async () => {
+  const { code, stdout, stderr } = await runScript('worker', {
+    args: ['run', '--source', world.app.path],
+    cwd: world.folder,
+    env: {
+      ...server.env,
+      DATABASE_URL: database.url,
+      BACKUP_STORES: server.address('clock', '&private=yes'),
+      NODE_OPTIONS: `--import=${join(import.meta.dirname, 'clock-ahead.ts')}`,
+    },
+  });
+  expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('stored in s3://') });
+  expect(stdout).toContain('1 backed up');
 });
 
 describe('encryption', () => {

@@ -1,0 +1,25 @@
+import { parseArgs } from 'node:util';
+import { measureLargeObject } from './large.ts';
+import { measureSmallArchives } from './small.ts';
+import { withStore } from './world.ts';
+
+/**
+ * `npm run bench -- stores [--mebibytes 1024] [--archives 10000] [--rounds 3]`: a large encrypted file to and from a
+ * store of the S3 protocol, and the requests for many small archives.
+ */
+export async function runStoresBenchmark(options: string[]): Promise<void> {
+  const { values } = parseArgs({
+    args: options,
+    options: {
+      mebibytes: { type: 'string', default: '1024' },
+      archives: { type: 'string', default: '10000' },
+      rounds: { type: 'string', default: '3' },
+    },
+  });
+  const [mebibytes, count, rounds] = [values.mebibytes, values.archives, values.rounds].map(Number);
+  if (!mebibytes || !count || !rounds) throw new Error('options are numbers from 1');
+  await withStore(async (world) => {
+    await measureLargeObject(world, { mebibytes, rounds });
+    await measureSmallArchives(world, { count });
+  });
+}

@@ -1,0 +1,148 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { createWriteStream } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import {
+  CompleteMultipartUploadCommand,
+  CreateMultipartUploadCommand,
+  GetObjectCommand,
+  S3Client,
+  UploadPartCommand,
+} from '@aws-sdk/client-s3';
+import { generateIdentity, identityToRecipient } from 'age-encryption';
+import pLimit from 'p-limit';
+import { systemClock } from '../../lib/clock.ts';
+import { createCipher, decrypt, encryptFile } from '../../lib/stores/cipher.ts';
+import { openStores } from '../../lib/stores/open-stores.ts';
+import { type BucketAddress, parseStoreAddress } from '../../lib/stores/store-address.ts';
+import { printTable, quantile, ratio } from '../report.ts';
+import type { StoreWorld } from './world.ts';
+
+const MIB = 2 ** 20;
+const PART_BYTES = 8 * MIB;
+const GOAL = 0.8;
+
+/** One large file, encrypted, up and down, beside the same client without anything else. */
+export async function measureLargeObject(
+  { address, folder }: StoreWorld,
+  { mebibytes, rounds }: { mebibytes: number; rounds: number },
+): Promise<void> {
+  const signal = new AbortController().signal;
+  const path = join(folder, 'large');
+  const sha256 = await makeFile(path, mebibytes);
+  const parsed = parseStoreAddress(address) as BucketAddress;
+  const options = { folder, bytesPerSecond: null, clock: systemClock, signal };
+  const [store] = await openStores([parsed], options);
+  if (store === undefined) throw new Error('there is no store');
+  const plain = plainClient(parsed);
+  const identity = await generateIdentity();
+  const cipher = createCipher([await identityToRecipient(identity)]);
+  const times: Record<'up' | 'plainUp' | 'down' | 'plainDown', number[]> = {
+    ...{ up: [], plainUp: [], down: [], plainDown: [] },
+  };
+  for (let round = 0; round < rounds; round++) {
+    const key = `large-${round}`;
+    times.plainUp.push(await timed(() => plain.upload(`plain-${key}`, path)));
+    const sent = await timed(async () => {
+      const to = join(folder, 'sealed');
+      const made = await encryptFile(path, to, cipher, signal);
+      if (made.plainSha256 !== sha256) throw new Error('another file was encrypted');
+      await store.objects.create(key, { path: to, ...made });
+    });
+    times.up.push(sent);
+    times.plainDown.push(await timed(() => plain.download(`plain-${key}`, join(folder, 'down'))));
+    const received = await timed(async () => {
+      const bytes = await store.objects.read(key);
+      if (bytes === null) throw new Error('the object is missing');
+      const hash = createHash('sha256');
+      const opened = async function* () {
+        for await (const chunk of decrypt(bytes, [identity])) {
+          hash.update(chunk);
+          yield chunk;
+        }
+      };
+      await pipeline(
+        Readable.from(opened(), { objectMode: false }),
+        createWriteStream(join(folder, 'down')),
+      );
+      if (hash.digest('hex') !== sha256) throw new Error('another file came back');
+    });
+    times.down.push(received);
+  }
+  const speed = (values: readonly number[]) =>
+    `${((mebibytes * 1_000) / quantile(values, 0.5)).toFixed(0)} MiB/s`;
+  const row = (what: string, ours: number[], base: number[]) => {
+    const figure = quantile(
+      ours.map((value, index) => (base[index] ?? 0) / value),
+      0.5,
+    );
+    const isReached = figure >= GOAL ? 'reached' : 'MISSED';
+    return [what, speed(ours), speed(base), ratio(figure), `at least ${ratio(GOAL)}`, isReached];
+  };
+  printTable(
+    `One file of ${mebibytes} MiB, encrypted and proved, beside the same client's plain stream`,
+    ['case', 'ours', 'plain', 'figure', 'goal', ''],
+    [row('up', times.up, times.plainUp), row('down', times.down, times.plainDown)],
+  );
+}
+
+async function timed(work: () => Promise<unknown>): Promise<number> {
+  const begun = performance.now();
+  await work();
+  return performance.now() - begun;
+}
+
+async function makeFile(path: string, mebibytes: number): Promise<string> {
+  const hash = createHash('sha256');
+  const handle = await open(path, 'w');
+  for (let n = 0; n < mebibytes; n++) {
+    const bytes = randomBytes(MIB);
+    hash.update(bytes);
+    await handle.writeFile(bytes);
+  }
+  await handle.sync();
+  await handle.close();
+  return hash.digest('hex');
+}
+
+/** The client of S3 with parts of the same size, and neither hashes nor notes. */
+function plainClient({ bucket, endpoint }: BucketAddress) {
+  const client = new S3Client({
+    ...(endpoint === null ? {} : { endpoint }),
+    region: 'us-east-1',
+    forcePathStyle: true,
+    requestChecksumCalculation: 'WHEN_REQUIRED',
+    responseChecksumValidation: 'WHEN_REQUIRED',
+  });
+  return {
+    async upload(Key: string, path: string) {
+      const handle = await open(path, 'r');
+      const { size } = await handle.stat();
+      const upload = { Bucket: bucket, Key };
+      const { UploadId } = await client.send(new CreateMultipartUploadCommand(upload));
+      const limit = pLimit(2);
+      const Parts = await Promise.all(
+        Array.from({ length: Math.ceil(size / PART_BYTES) }, (_, index) =>
+          limit(async () => {
+            const Body = Buffer.alloc(Math.min(PART_BYTES, size - index * PART_BYTES));
+            await handle.read(Body, 0, Body.length, index * PART_BYTES);
+            const part = { ...upload, UploadId, PartNumber: index + 1, Body };
+            const { ETag } = await client.send(new UploadPartCommand(part));
+            return { ETag, PartNumber: index + 1 };
+          }),
+        ),
+      );
+      const MultipartUpload = { Parts };
+      await client.send(
+        new CompleteMultipartUploadCommand({ ...upload, UploadId, MultipartUpload }),
+      );
+      await handle.close();
+    },
+    async download(Key: string, to: string) {
+      const { Body } = await client.send(new GetObjectCommand({ Bucket: bucket, Key }));
+      await pipeline(Body as Readable, createWriteStream(to));
+    },
+  };
+}

@@ -1,0 +1,105 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { systemClock } from '../../../lib/clock.ts';
+import { keysOf, parseKey, plainNaming } from '../../../lib/stores/layout.ts';
+import { openStores } from '../../../lib/stores/open-stores.ts';
+import { parseStoreAddress } from '../../../lib/stores/store-address.ts';
+import { readArchiveRecord } from '../../../lib/worker/archive/archive.ts';
+import { openLedger } from '../../../lib/worker/offsite/ledger.ts';
+import { sendArchive } from '../../../lib/worker/offsite/send-archive.ts';
+import { useDatabase } from '../../support/hooks.ts';
+import {
+  type S3Fault,
+  type S3Request,
+  type S3Server,
+  startS3Server,
+} from '../../support/s3-server.ts';
+import { useVersionedApp } from '../../support/versioned-app.ts';
+
+const database = useDatabase();
+const world = useVersionedApp(database);
+const KEY = 'local__app.bundle';
+let server: S3Server;
+beforeAll(async () => {
+  server = await startS3Server();
+  for (const [name, value] of Object.entries(server.env)) vi.stubEnv(name, value);
+});
+afterAll(async () => {
+  vi.unstubAllEnvs();
+  await server.close();
+});
+
+/** A machine that has the archive, and what it knows of the store. */
+async function machine(name: string, address: string) {
+  const [store] = await openStores([parseStoreAddress(address)], {
+    folder: join(world.folder, name),
+    bytesPerSecond: null,
+    clock: systemClock,
+    signal: new AbortController().signal,
+  });
+  if (store === undefined) throw new Error('there is no store');
+  const remarks: string[] = [];
+  const ledger = openLedger(store.folder);
+  const send = async () => {
+    const record = await readArchiveRecord(world.archives, KEY);
+    if (record === null) throw new Error('there is no archive');
+    const context = {
+      ...{ store, ledger, naming: plainNaming, cipher: null, archiveFolder: world.archives },
+      ...{ clock: systemClock, signal: new AbortController().signal },
+      onRemark: async (text: string) => void remarks.push(text),
+    };
+    await sendArchive(context, 'local/app', { key: KEY, record });
+    return (await ledger.read(KEY))?.state?.number;
+  };
+  const states = async () => {
+    const numbers: number[] = [];
+    for await (const { key } of store.objects.list(keysOf('local__app'))) {
+      const parsed = parseKey(key);
+      if (parsed?.kind === 'state') numbers.push(parsed.number);
+    }
+    return numbers;
+  };
+  return { send, states, remarks };
+}
+
+it.each(['a folder', 'a bucket'])('two machines at once get a state each in %s', async (kind) => {
+  await world.backUp();
+  const folder = join(world.folder, 'nas');
+  await mkdir(folder);
+  const address = kind === 'a folder' ? `file://${folder}` : server.address('two');
+  const machines = await Promise.all(['one', 'two'].map((name) => machine(name, address)));
+  const numbers = await Promise.all(machines.map(({ send }) => send()));
+  expect(numbers.sort()).toEqual([1, 2]);
+  expect(await machines[0]?.states()).toEqual([1, 2]);
+  expect(machines.flatMap(({ remarks }) => remarks)).toHaveLength(1);
+});
+
+const isState = ({ key, method }: S3Request) => method === 'PUT' && key.includes('/states/');
+
+it('knows its own state again when the answer to it was lost', async () => {
+  await world.backUp();
+  const { send, states, remarks } = await machine('one', server.address('lost'));
+  let lost = 0;
+  server.fail((request) => (isState(request) && lost++ === 0 ? 'answer lost' : undefined));
+  expect(await send()).toBe(1);
+  server.fail(null);
+  expect({ states: await states(), lost, remarks }).toEqual({ states: [1], lost: 2, remarks: [] });
+});
+
+it.each<[string, S3Fault]>([
+  ['denied', { status: 403, code: 'AccessDenied' }],
+  ['told of a wrong checksum', { status: 400, code: 'BadDigest' }],
+  ['told that the token has expired', { status: 400, code: 'ExpiredToken' }],
+])('records nothing when it is %s in the middle, and goes on later', async (what, fault) => {
+  await world.backUp();
+  const { send, states } = await machine('one', server.address(what.replaceAll(' ', '-')));
+  server.fail((request) => (isState(request) ? fault : undefined));
+  await expect(send()).rejects.toMatchObject({ name: 'StoreFault' });
+  server.fail(null);
+  expect(await states()).toEqual([]);
+  server.takeRequests();
+  expect(await send()).toBe(1);
+  // The objects are there already.
+  expect(server.takeRequests().filter(({ method }) => method === 'PUT')).toHaveLength(1);
+});
