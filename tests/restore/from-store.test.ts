@@ -111,6 +111,22 @@ describe.each(storeKinds)('from %s', (_, kind) => {
     await expect(restore('local/none', '--to', 'x')).rejects.toMatchObject({ code: 'NOT_FOUND' });
   });
 
+  it('leaves what an earlier --all has restored, and says what is downloaded', async () => {
+    await world.store();
+    const all = () => restore('--all', '--bare', '--to', 'all');
+    const first = await all();
+    expect([first.code, first.stderr]).toEqual([
+      0,
+      expect.stringMatching(/^local\/app: downloading 2 files, [\d.]+ KiB$/m),
+    ]);
+    const second = await all();
+    expect([second.code, second.stderr]).toEqual([
+      0,
+      `local/app is left as it is: ${pathTo('all/local/app')} is there already\n`,
+    ]);
+    expect(second.stdout).toMatch(/^Restored 0 of 1 repositories to \S+; 1 there already\n$/);
+  });
+
   it('asks for a time where backups began anew with the same numbers', async () => {
     await world.store();
     const first = await refsOf(world.app.path);

@@ -123,6 +123,26 @@ it('goes on after the command was stopped, and keeps what was complete', async (
   expect((await readdir(world.elsewhere)).sort()).toEqual(['identity.txt', 'x']);
 });
 
+it('shows on a terminal how much has come', async () => {
+  const args = ['restore', '--from', world.address, ...world.withIdentity, 'local/app'];
+  const { stderr } = await world.call([...args, '--bare', '--to', 'x'], { isTerminal: true });
+  expect(stderr).toMatch(/0\/2 local\/app: downloading, [\d.]+ [KM]iB of [\d.]+ MiB/);
+  expect(stderr).toMatch(/2\/2 local\/app: downloading, ([\d.]+ MiB) of \1/);
+});
+
+it('names each file that the store refuses', async () => {
+  await world.store();
+  world.server.fail(({ key, method }) =>
+    method === 'GET' && key.includes('/objects/')
+      ? { status: 403, code: 'AccessDenied' }
+      : undefined,
+  );
+  const args = ['restore', '--from', world.address, ...world.withIdentity, '--all', '--to', 'all'];
+  const { code, stderr } = await world.call(args);
+  expect(code).toBe(1);
+  expect(stderr.match(/was refused: .*AccessDenied/g)).toHaveLength(2);
+});
+
 it('gives up with the name of the store where nothing comes at all', async () => {
   line.cutAfter = 0;
   await expect(restore()).rejects.toMatchObject({

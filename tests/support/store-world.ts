@@ -8,7 +8,7 @@ import type { TestDatabase } from './databases.ts';
 import { latest } from './hooks.ts';
 import { type S3Server, startS3Server } from './s3-server.ts';
 import { useVersionedApp, type VersionedApp, withIncrements } from './versioned-app.ts';
-import { callWorker } from './worker.ts';
+import { callWorker, type WorkerCall } from './worker.ts';
 
 /** A kind of store that tests are done with. */
 export interface StoreKind {
@@ -41,7 +41,7 @@ export interface StoreWorld extends VersionedApp {
   /** Runs the worker on the other machine. The identity is in `identity.txt` there. */
   call(
     args: string[],
-    options?: { env?: Record<string, string>; clock?: Clock; signal?: AbortSignal },
+    options?: Pick<WorkerCall, 'env' | 'clock' | 'signal' | 'isTerminal'>,
   ): ReturnType<typeof callWorker>;
   /** `--identity` if it is needed. */
   withIdentity: string[];
@@ -52,7 +52,7 @@ export interface StoreWorld extends VersionedApp {
 }
 
 /** A clock that never waits. */
-export const hastyClock: Clock = {
+const hastyClock: Clock = {
   now: () => Date.now(),
   sleep: async (_ms, signal) => signal?.throwIfAborted(),
 };
@@ -117,15 +117,14 @@ async function createStoreWorld(
       await rm(app.archives, { recursive: true });
       await rm(`${app.archives}-data`, { recursive: true });
     },
-    call: (args, { env = {}, clock = hastyClock, signal } = {}) =>
+    call: (args, options = {}) =>
       callWorker({
         databaseUrl: 'postgres://127.0.0.1:1/none',
         archives: join(elsewhere, 'none'),
         folder: elsewhere,
         args,
-        env,
-        clock,
-        ...(signal ? { signal } : {}),
+        clock: hastyClock,
+        ...options,
       }),
     async objects() {
       const entries = await readdir(root, { recursive: true, withFileTypes: true });

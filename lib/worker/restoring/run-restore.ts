@@ -6,6 +6,8 @@ import { readConfig } from '../../config/read.ts';
 import { AppError } from '../../errors.ts';
 import { checkGit } from '../../git/git-version.ts';
 import { listArchives, listVersions } from '../../restore/list-archives.ts';
+import { isFree } from '../../restore/target.ts';
+import { StoreFault } from '../../stores/object-store.ts';
 import { formatBytes } from '../../text/units.ts';
 import type { WorkerOptions } from '../command-context.ts';
 import { createDisplay, type Display } from '../display.ts';
@@ -13,6 +15,9 @@ import { type ArchiveSource, openArchiveFolder } from './archive-source.ts';
 import type { RestoreCommand, VersionsCommand } from './restore-commands.ts';
 import { restoreOne } from './restore-one.ts';
 import { formatTable } from './restore-text.ts';
+
+/** After so many failures of a store, the other repositories are not waited for. */
+const MAX_AWAY = 3;
 
 /** Neither needs the database, nor any other variable. */
 const restoreVariables = z.object({
@@ -102,23 +107,37 @@ async function restoreAll(
 ): Promise<number> {
   const { target } = command;
   const failed: string[] = [];
+  let there = 0;
+  let away = 0;
   const { repositories, faults } = await source.list();
   for (const fault of faults) display.line(`not restored: ${fault}`);
   for (const repository of repositories) {
     try {
       const to = join(target, repository);
+      // A repository appears whole, so an earlier try has restored it.
+      if (command.store !== null && !(await isFree(to))) {
+        there++;
+        display.line(`${repository} is left as it is: ${to} is there already`);
+        continue;
+      }
+      if (away >= MAX_AWAY) throw new AppError('SERVICE_UNAVAILABLE', 'the store is away');
       await restoreOne(options, { ...command, repository, target: to }, source, display);
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
       const { cause, message } = error;
-      const reason = cause instanceof Error ? `${message}: ${cause.message}` : message;
+      const isOfStore = cause instanceof StoreFault;
+      away = isOfStore ? away + 1 : away;
+      const reason =
+        cause instanceof Error && !isOfStore ? `${message}: ${cause.message}` : message;
       failed.push(repository);
       display.line(`${repository} was not restored: ${reason}`);
     }
   }
   const { length: all } = repositories;
   const { stdout } = options.io;
-  stdout.write(`Restored ${all - failed.length} of ${all} repositories to ${target}\n`);
+  const restored = all - failed.length - there;
+  const others = there > 0 ? `; ${there} there already` : '';
+  stdout.write(`Restored ${restored} of ${all} repositories to ${target}${others}\n`);
   if (failed.length > 0) stdout.write(`Not restored: ${failed.join(', ')}\n`);
   if (faults.length > 0) stdout.write('Not all archives of the store could be read.\n');
   return failed.length > 0 || faults.length > 0 || all === 0 ? 1 : 0;

@@ -163,7 +163,7 @@ export async function openStoreSource(
 }
 
 /** `owner/name` as the archive is called; null if no archive can have that name. */
-export function repositoryOf({ repository, archive }: ReadState): string | null {
+function repositoryOf({ repository, archive }: ReadState): string | null {
   const own = archiveKey(repository) === archive ? repository : null;
   const name = own ?? archive.replace(/\.bundle$/, '').replace('__', '/');
   const parts = name.split('/');
@@ -182,13 +182,17 @@ async function explained<Value>(work: () => Promise<Value>): Promise<Value> {
   try {
     return await work();
   } catch (error) {
-    if (error instanceof StoreFault) throw new AppError('SERVICE_UNAVAILABLE', error.message);
+    if (error instanceof StoreFault) {
+      throw new AppError('SERVICE_UNAVAILABLE', error.message, { cause: error });
+    }
     if (error instanceof ObjectFault) {
       throw new AppError(
         error.kind === 'locked' ? 'BAD_REQUEST' : 'CONFLICT',
         `${cleanText(error.message)}${error.kind === 'locked' ? '' : '; --at restores from older states'}`,
       );
     }
-    throw error;
+    if (!(error instanceof Error && 'syscall' in error)) throw error;
+    // Of the file system, such as a full disk.
+    throw new AppError('SERVICE_UNAVAILABLE', 'the download cannot be written', { cause: error });
   }
 }
