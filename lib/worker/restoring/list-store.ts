@@ -1,5 +1,5 @@
-import { readStates, type StoredVersion, versionsOf } from '../../stores/find-version.ts';
-import { filesOf, type ReadState } from '../../stores/read-state.ts';
+import { readStates, type StoredVersion, versionsOf } from '../../stores/reading/find-version.ts';
+import { filesOf, type ReadState } from '../../stores/reading/read-state.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import { formatBytes } from '../../text/units.ts';
 import type { WorkerOptions } from '../command-context.ts';

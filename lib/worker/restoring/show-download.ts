@@ -1,4 +1,4 @@
-import type { FetchProgress } from '../../stores/fetch-archive.ts';
+import type { FetchProgress } from '../../stores/reading/fetch-archive.ts';
 import { formatBytes } from '../../text/units.ts';
 import type { Display } from '../display.ts';
 

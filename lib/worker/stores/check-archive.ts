@@ -1,11 +1,11 @@
 import pLimit from 'p-limit';
 import { loadOnce } from '../../async.ts';
-import { readStates } from '../../stores/find-version.ts';
-import { hashObject } from '../../stores/hash-object.ts';
 import { parseKey } from '../../stores/layout.ts';
-import type { ListedArchive } from '../../stores/list-contents.ts';
-import { ObjectFault } from '../../stores/object-fault.ts';
 import { StoreFault } from '../../stores/object-store.ts';
+import { readStates } from '../../stores/reading/find-version.ts';
+import { hashObject } from '../../stores/reading/hash-object.ts';
+import type { ListedArchive } from '../../stores/reading/list-contents.ts';
+import { ObjectFault } from '../../stores/reading/object-fault.ts';
 import { openLedger } from '../offsite/ledger.ts';
 import type { CommandStore } from './open-for-command.ts';
 import type { StoreReport } from './store-report.ts';

@@ -1,6 +1,6 @@
 import { README_KEY } from '../../stores/layout.ts';
-import { listContents } from '../../stores/list-contents.ts';
 import { StoreFault } from '../../stores/object-store.ts';
+import { listContents } from '../../stores/reading/list-contents.ts';
 import { formatBytes } from '../../text/units.ts';
 import type { WorkerOptions } from '../command-context.ts';
 import { createDisplay, type Display } from '../display.ts';

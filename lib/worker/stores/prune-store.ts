@@ -1,7 +1,11 @@
-import { readStates } from '../../stores/find-version.ts';
-import { type ListedArchive, type ListedState, listContents } from '../../stores/list-contents.ts';
-import type { ObjectFault } from '../../stores/object-fault.ts';
 import { type StoredObject, StoreFault } from '../../stores/object-store.ts';
+import { readStates } from '../../stores/reading/find-version.ts';
+import {
+  type ListedArchive,
+  type ListedState,
+  listContents,
+} from '../../stores/reading/list-contents.ts';
+import type { ObjectFault } from '../../stores/reading/object-fault.ts';
 import type { StateFile } from '../../stores/store-state.ts';
 import { formatBytes } from '../../text/units.ts';
 import type { WorkerOptions } from '../command-context.ts';

@@ -1,6 +1,6 @@
 import { readFile, stat } from 'node:fs/promises';
 import { Decrypter } from 'age-encryption';
-import { AppError } from '../errors.ts';
+import { AppError } from '../../errors.ts';
 
 const MAX_FILE_BYTES = 2 ** 16;
 

@@ -1,16 +1,16 @@
-import { manifestFolder, manifestName } from '../archives/manifest.ts';
+import { manifestFolder, manifestName } from '../../archives/manifest.ts';
 import {
   type ArchiveNote,
   MAX_NOTE_BYTES,
   parseNote,
   type VersionEntry,
-} from '../archives/note.ts';
-import { DecryptionFailed } from './age-payload.ts';
+} from '../../archives/note.ts';
+import { DecryptionFailed } from '../age-payload.ts';
+import { parseKey, plainNaming } from '../layout.ts';
+import { MAX_STATE_BYTES, parseState, type StateFile, type StoreState } from '../store-state.ts';
 import type { StateRef } from './find-states.ts';
-import { parseKey, plainNaming } from './layout.ts';
 import { ObjectFault } from './object-fault.ts';
 import { readSteadily, type StoreReading } from './steady-read.ts';
-import { MAX_STATE_BYTES, parseState, type StateFile, type StoreState } from './store-state.ts';
 
 /** What age adds to a state, for many recipients. */
 const MAX_ADDED_BYTES = 2 ** 20;
@@ -93,7 +93,7 @@ async function readText(reading: StateReading, { key, isEncrypted }: StateRef): 
   }
   const stored = readSteadily(reading, key);
   if (!isEncrypted) return collect(stored, key, MAX_STATE_BYTES);
-  const { decrypt } = await import('./cipher.ts');
+  const { decrypt } = await import('../cipher.ts');
   try {
     return await collect(
       decrypt(bounded(stored, key, MAX_STATE_BYTES + MAX_ADDED_BYTES), identities),

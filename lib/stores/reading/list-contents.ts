@@ -1,6 +1,6 @@
+import { keysOf, parseKey, README_KEY } from '../layout.ts';
+import type { ObjectStore, StoredObject } from '../object-store.ts';
 import type { StateRef } from './find-states.ts';
-import { keysOf, parseKey, README_KEY } from './layout.ts';
-import type { ObjectStore, StoredObject } from './object-store.ts';
 
 /** A state with its size. */
 export interface ListedState extends StateRef, StoredObject {}

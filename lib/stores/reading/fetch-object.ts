@@ -1,9 +1,9 @@
 import { createHash, type Hash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { open, rm, stat } from 'node:fs/promises';
-import { nullIfMissing } from '../files.ts';
+import { nullIfMissing } from '../../files.ts';
+import { StoreFault } from '../object-store.ts';
 import { ObjectFault } from './object-fault.ts';
-import { StoreFault } from './object-store.ts';
 import { readSteadily, type StoreReading } from './steady-read.ts';
 
 const CHUNK_BYTES = 2 ** 20;

@@ -1,6 +1,6 @@
 import pLimit from 'p-limit';
+import { type Naming, plainNaming } from '../layout.ts';
 import { findNewestStates, findStates, type StateRef } from './find-states.ts';
-import { type Naming, plainNaming } from './layout.ts';
 import { ObjectFault } from './object-fault.ts';
 import { type ReadState, readState, type StateReading } from './read-state.ts';
 

@@ -1,6 +1,6 @@
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../../clock.ts';
+import { type ObjectStore, StoreFault } from '../object-store.ts';
 import { ObjectFault } from './object-fault.ts';
-import { type ObjectStore, StoreFault } from './object-store.ts';
 
 /** The pauses before an object is asked for again. They begin anew whenever some of it has come. */
 const PAUSES_MS = [1_000, 4_000, 15_000];

@@ -2,13 +2,13 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { nullIfMissing } from '../files.ts';
-import { DecryptionFailed } from './age-payload.ts';
+import { nullIfMissing } from '../../files.ts';
+import { DecryptionFailed } from '../age-payload.ts';
+import { parseKey } from '../layout.ts';
+import type { StateFile } from '../store-state.ts';
 import { fetchObject, hashStored } from './fetch-object.ts';
-import { parseKey } from './layout.ts';
 import { ObjectFault } from './object-fault.ts';
 import type { StateReading } from './read-state.ts';
-import type { StateFile } from './store-state.ts';
 
 /** Where files are downloaded to. */
 export interface FetchFolder {
@@ -76,7 +76,7 @@ async function decryptFile(
   from: string,
   to: string,
 ): Promise<{ sha256: string; size: number }> {
-  const { decrypt } = await import('./cipher.ts');
+  const { decrypt } = await import('../cipher.ts');
   const stored = createReadStream(from, { highWaterMark: 2 ** 20, signal });
   const hash = createHash('sha256');
   let size = 0;

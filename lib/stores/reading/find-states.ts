@@ -1,5 +1,5 @@
-import { keysOf, parseKey } from './layout.ts';
-import type { ObjectStore } from './object-store.ts';
+import { keysOf, parseKey } from '../layout.ts';
+import type { ObjectStore } from '../object-store.ts';
 
 /** A state of an archive, which is not read yet. */
 export interface StateRef {
