@@ -8,8 +8,7 @@ CREATE TABLE IF NOT EXISTS "run_members" (
   "is_starter" boolean DEFAULT false NOT NULL,
   "seen_at" timestamp with time zone DEFAULT now() NOT NULL,
   "progress" jsonb,
-  CONSTRAINT "run_members_pkey" PRIMARY KEY("run_id","id"),
-  CONSTRAINT "run_members_run_id_fkey" FOREIGN KEY ("run_id") REFERENCES "backup_runs"("id") ON DELETE cascade
+  CONSTRAINT "run_members_pkey" PRIMARY KEY("run_id","id")
 );
 --> statement-breakpoint
 CREATE TABLE IF NOT EXISTS "run_jobs" (
@@ -30,8 +29,7 @@ CREATE TABLE IF NOT EXISTS "run_jobs" (
   "tries" integer DEFAULT 0 NOT NULL,
   "created_at" timestamp with time zone DEFAULT now() NOT NULL,
   CONSTRAINT "run_jobs_kind_check" CHECK (kind IN ('repository', 'left_out', 'found', 'end')),
-  CONSTRAINT "run_jobs_state_check" CHECK (state IN ('open', 'done')),
-  CONSTRAINT "run_jobs_run_id_fkey" FOREIGN KEY ("run_id") REFERENCES "backup_runs"("id") ON DELETE cascade
+  CONSTRAINT "run_jobs_state_check" CHECK (state IN ('open', 'done'))
 );
 --> statement-breakpoint
 CREATE UNIQUE INDEX IF NOT EXISTS "run_jobs_of_repository" ON "run_jobs" USING btree ("run_id","kind","repository");

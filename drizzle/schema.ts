@@ -288,7 +288,10 @@ export const archiveStores = pgTable(
   ],
 );
 
-/** The workers that take part in a run that is shared. They go with it. */
+/**
+ * The workers that take part in a run that is shared. They are deleted when it ends. No foreign key: other programs
+ * truncate runs with the tables that they know.
+ */
 export const runMembers = pgTable(
   'run_members',
   {
@@ -306,14 +309,7 @@ export const runMembers = pgTable(
     seenAt: time('seen_at').notNull().defaultNow(),
     progress: jsonb('progress'),
   },
-  (table) => [
-    primaryKey({ name: 'run_members_pkey', columns: [table.runId, table.id] }),
-    foreignKey({
-      name: 'run_members_run_id_fkey',
-      columns: [table.runId],
-      foreignColumns: [backupRuns.id],
-    }).onDelete('cascade'),
-  ],
+  (table) => [primaryKey({ name: 'run_members_pkey', columns: [table.runId, table.id] })],
 );
 
 /** The repositories of a run that workers share, and its end. They are deleted when the run ends. */
@@ -349,11 +345,6 @@ export const runJobs = pgTable(
   (table) => [
     check('run_jobs_kind_check', sql`kind IN ('repository', 'left_out', 'found', 'end')`),
     check('run_jobs_state_check', sql`state IN ('open', 'done')`),
-    foreignKey({
-      name: 'run_jobs_run_id_fkey',
-      columns: [table.runId],
-      foreignColumns: [backupRuns.id],
-    }).onDelete('cascade'),
     uniqueIndex('run_jobs_of_repository').on(table.runId, table.kind, table.repository),
     index('run_jobs_open').on(table.runId, table.kind, table.position).where(sql`state = 'open'`),
     index('run_jobs_preferred')

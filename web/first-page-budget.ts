@@ -3,7 +3,7 @@ import type { Plugin } from 'vite';
 
 const MAX_GZIPPED_BYTES = 200_000;
 
-/** Fails the build when the browser needs more script than this before the overview works. */
+/** Fails the build when the browser needs more script than this, or more than one file, before the overview works. */
 export function firstPageBudget(): Plugin {
   return {
     name: 'first-page-budget',
@@ -16,8 +16,9 @@ export function firstPageBudget(): Plugin {
         needed.add(name);
         for (const imported of chunk.imports) need(imported);
       };
-      for (const { fileName, isEntry, facadeModuleId } of chunks) {
-        if (isEntry || facadeModuleId?.endsWith('/pages/overview.tsx')) need(fileName);
+      for (const { fileName, isEntry } of chunks) if (isEntry) need(fileName);
+      if (needed.size > 1) {
+        this.error(`the first page needs ${needed.size} files of script, which load one by one`);
       }
       const bytes = chunks
         .filter(({ fileName }) => needed.has(fileName))

@@ -1,7 +1,8 @@
 import { cp, mkdir, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { extname, join } from 'node:path';
 import { PAGE_PATH } from '../../lib/surfaces/page.ts';
 import { buildOutputConfig, functionPath, type Surface } from '../../lib/surfaces/surface-paths.ts';
+import { COMPRESSED_ENDINGS } from '../page/compress-files.ts';
 import type { Bundle } from './bundle.ts';
 
 /** How the platform runs a bundle (Build Output API, Node.js functions). */
@@ -30,7 +31,11 @@ export async function writeBuildOutput(
     await rm(join(folder, part), { recursive: true, force: true });
   }
   await mkdir(folder, { recursive: true });
-  await cp(pageFolder, join(folder, 'static', PAGE_PATH), { recursive: true });
+  await cp(pageFolder, join(folder, 'static', PAGE_PATH), {
+    recursive: true,
+    // The platform compresses by itself.
+    filter: (path) => !COMPRESSED_ENDINGS.includes(extname(path)),
+  });
   await writeFile(join(folder, 'config.json'), formatJson(buildOutputConfig()));
   for (const { surface, bundle } of bundles) {
     const into = join(folder, 'functions', `${functionPath(surface)}.func`);

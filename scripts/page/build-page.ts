@@ -2,6 +2,7 @@ import { readdir, rename, rm, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { execa } from 'execa';
 import { childEnvironment } from '../../lib/processes/child-environment.ts';
+import { compressFiles } from './compress-files.ts';
 
 const WEB = resolve(import.meta.dirname, '../../web');
 
@@ -38,6 +39,7 @@ async function buildPage(): Promise<void> {
       env,
       extendEnv: false,
     })`vite build --logLevel error --outDir ${folder}`;
+    await compressFiles(join(folder, 'assets'));
     await rm(PAGE_FOLDER, { recursive: true, force: true });
     await rename(folder, PAGE_FOLDER);
   } finally {
@@ -46,13 +48,10 @@ async function buildPage(): Promise<void> {
 }
 
 async function newestSource(): Promise<number> {
-  const sources = await readdir(join(WEB, 'src'), { recursive: true });
-  const files = [
-    'index.html',
-    'package.json',
-    'vite.config.ts',
-    ...sources.map((it) => `src/${it}`),
-  ];
+  const below = async (folder: string) =>
+    (await readdir(join(WEB, folder), { recursive: true })).map((file) => join(folder, file));
+  const files = ['index.html', 'package.json', 'vite.config.ts'];
+  files.push(...(await below('src')), ...(await below('public')));
   const times = await Promise.all(files.map((file) => changedAt(join(WEB, file))));
   return Math.max(...times.map((time) => time ?? 0));
 }

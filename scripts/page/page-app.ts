@@ -19,6 +19,7 @@ export function createPageApp(folder: string): Hono<HttpEnv> {
     serveStatic({
       root: folder,
       rewriteRequestPath: withoutPrefix,
+      precompressed: true,
       onFound: (_path, c) => setHeaders(c, HASHED_FILE_HEADERS),
     }),
     (c) => c.text('there is no such file\n', 404),

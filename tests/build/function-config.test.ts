@@ -1,4 +1,4 @@
-import { mkdir, readFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { surfaces } from '../../lib/surfaces/surface-paths.ts';
@@ -30,4 +30,15 @@ it('asks the platform to tell the observatory, and no other function, of clients
     observatory: true,
     mcp: false,
   });
+});
+
+it('leaves out the compressed copies of the page, which the platform makes itself', async () => {
+  const folder = await temporaryFolder();
+  const assets = join(folder.path, 'page/assets');
+  await mkdir(assets, { recursive: true });
+  for (const name of ['a.js', 'a.js.br', 'a.js.gz']) await writeFile(join(assets, name), name);
+  await writeBuildOutput(join(folder.path, 'output'), join(folder.path, 'page'), []);
+  const written = await readdir(join(folder.path, 'output/static/app/assets'));
+  await folder.remove();
+  expect(written).toEqual(['a.js']);
 });

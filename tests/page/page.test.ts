@@ -136,6 +136,20 @@ describe.skipIf(!hasChromium)('the page (skipped without /usr/bin/chromium)', ()
       await page.getByText('With failures').waitFor();
     });
 
+    it('says what to do about a failure on the page, not with which tool', async () => {
+      const { logIn, open, page } = window;
+      await logIn();
+      await open(`/app/runs/${bad}`);
+      await page.getByText('Record what helped below').waitFor();
+      await page.getByText('use “Back up now” on the page of the repository').waitFor();
+      expect(
+        await page
+          .getByRole('listitem')
+          .getByText(/[a-z]_[a-z]/)
+          .allTextContents(),
+      ).toEqual([]);
+    });
+
     it('lists only the runs with failures when asked to, also after a reload', async () => {
       const { logIn, open, page } = window;
       await logIn();

@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createChain } from '../support/chains.ts';
 import {
   createRepository,
   listRefs,
@@ -16,6 +17,7 @@ import {
   startPageWorld,
   type Window,
 } from '../support/page.ts';
+import { insertResult, insertRun } from '../support/records.ts';
 import { callWorker } from '../support/worker.ts';
 
 const execute = promisify(execFile);
@@ -88,6 +90,38 @@ describe.skipIf(!hasChromium)(
       expect(await listRefs(join(folder.path, 'widgets.git'))).toEqual(
         await listRefs(repository.path),
       );
+    });
+
+    it('restore and download every file of an archive that others continue', async () => {
+      const { open, page } = window;
+      const { db } = world.database;
+      const chain = createChain(world.archives, 'owner__chain.bundle', repository);
+      await chain.version();
+      await repository.commit({ 'chain.txt': 'more' });
+      await chain.version();
+      const run = await insertRun(db, { status: 'completed', total_repos: 1, successful: 1 });
+      await insertResult(db, run, 'owner/chain', { status: 'completed' });
+      await open('/app/repositories/owner/chain');
+      await page.getByText('and 1 file that continue').waitFor();
+      const command = (await page.locator('pre', { hasText: 'git clone' }).textContent()) ?? '';
+      const cwd = join(folder.path, 'restored-chain');
+      await mkdir(cwd);
+      await execute('sh', ['-ec', command], { cwd });
+      expect(await listRefs(join(cwd, 'chain.git'))).toEqual(await listRefs(repository.path));
+      await page.getByRole('button', { name: 'Download' }).click();
+      const downloading = page.waitForEvent('download');
+      await page.getByRole('menuitem', { name: 'owner__chain.1.bundle' }).click();
+      const increment = await readFile(join(world.archives, 'owner__chain.1.bundle'));
+      expect((await readFile(await (await downloading).path())).equals(increment)).toBe(true);
+    });
+
+    it('say that an archive is gone, when there was one', async () => {
+      const { open, page } = window;
+      const { db } = world.database;
+      const run = await insertRun(db, { status: 'completed', total_repos: 1, successful: 1 });
+      await insertResult(db, run, 'owner/gone', { status: 'completed' });
+      await open('/app/repositories/owner/gone');
+      await page.getByText('it was moved or deleted').waitFor();
     });
 
     it('show its files as text, and let them be downloaded as they are', async () => {

@@ -372,13 +372,19 @@ describe.skipIf(!hasChromium)('the settings (skipped without /usr/bin/chromium)'
 
 describe.skipIf(!hasChromium)('without secrets (skipped without /usr/bin/chromium)', () => {
   it('the settings name the variables that are missing', async () => {
-    const world = await startPageWorld({ CREDENTIALS_ENCRYPTION_KEY: '' });
+    const world = await startPageWorld({
+      CREDENTIALS_ENCRYPTION_KEY: '',
+      GATEWAY_BASE_URL: 'http://127.0.0.1:9',
+    });
     try {
       const { logIn, open, page } = await world.openWindow();
       await logIn();
       await open('/app/settings');
       await page.getByText('CREDENTIALS_ENCRYPTION_KEY not set').waitFor();
       expect(await page.getByRole('button', { name: 'Connect your key' }).count()).toBe(0);
+      // A gateway that cannot be reached is no error of the settings.
+      await page.getByText('The gateway’s list cannot be read now').waitFor();
+      expect(await page.getByText('That did not work').count()).toBe(0);
       await open('/app/settings?tab=agents');
       await page.getByText('MCP_AUTH_TOKEN not set').waitFor();
     } finally {

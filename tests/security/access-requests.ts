@@ -73,6 +73,10 @@ const requests: Record<string, Make> = {
     path: '/api/repos/ada/app/versions/1/refs',
     answers: 200,
   }),
+  'GET /api/repos/:owner/:name/stores': () => ({
+    path: '/api/repos/ada/app/stores',
+    answers: 200,
+  }),
   'GET /api/analytics/:id': () => ({ path: '/api/analytics/1', answers: 200 }),
   'GET /api/repos/:owner/:name/archive': () => archive(''),
   'POST /api/repos/:owner/:name/archive/verify': () => archive('/verify'),

@@ -21,7 +21,7 @@ export function makeCanary(name: string, wrap: (core: string) => string = awkwar
 const awkward = (core: string) => `a"/%+\\&<${core}>=~`;
 
 /** For values that may only contain letters and digits. */
-export const plain = (core: string) => `key-${core}-end`;
+export const plain = (core: string) => `secret-${core}-end`;
 
 /**
  * Finds canaries in a text or in bytes: as they are, in hex, and in base64 wherever in it they begin.

@@ -1,6 +1,8 @@
 import { readFile, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { secretNames } from '../../lib/config/secrets.ts';
 import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { createHostedWorker, type HostedWorker } from '../support/hosted-worker.ts';
@@ -19,12 +21,37 @@ const planted: Canary[] = [];
 /** The tokens that the host takes. */
 const tokens: Canary[] = [];
 let written = '';
+let store: RepeatingStore;
+
+interface RepeatingStore {
+  address: string;
+  endpoint: string;
+  close(): void;
+}
+
+/** A store of the S3 protocol that refuses everything and repeats what it was told. */
+async function startRepeatingStore(): Promise<RepeatingStore> {
+  const server = createServer(({ headers }, response) => {
+    const said = `it was sent ${headers['x-amz-security-token']}`;
+    response.writeHead(403, { 'Content-Type': 'application/xml' });
+    response.end(`<Error><Code>AccessDenied</Code><Message>${said}</Message></Error>`);
+  });
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  const { port } = server.address() as AddressInfo;
+  const endpoint = `http://127.0.0.1:${port}`;
+  return { address: 's3://backups/git', endpoint, close: () => server.close() };
+}
 
 beforeAll(async () => {
+  store = await startRepeatingStore();
   [database, bench] = await Promise.all([createPostgres(), createHostedWorker()]);
   watched = await watchGit(bench.folder);
 });
-afterAll(() => Promise.all([database.close(), bench.close()]));
+afterAll(async () => {
+  vi.unstubAllEnvs();
+  store.close();
+  await Promise.all([database.close(), bench.close()]);
+});
 
 /** A token of the host that looks like no token, so that its form alone does not hide it. */
 function grant(name: string): string {
@@ -70,7 +97,14 @@ describe('a run', () => {
       PATH: watched.path,
       LOG_LEVEL: 'debug',
       BACKUP_REPO_PATH: `${bench.host.url}/ada/backups.git`,
+      BACKUP_STORES: `file://${bench.folder},${store.address}?endpoint=${store.endpoint}&path-style=yes&private=yes`,
+      BACKUP_STORES_NEEDED: '1',
     };
+    // The client of S3 reads them itself.
+    for (const name of ['AWS_SECRET_ACCESS_KEY', 'AWS_SESSION_TOKEN'] as const) {
+      vi.stubEnv(name, variables[name] ?? '');
+    }
+    vi.stubEnv('AWS_ACCESS_KEY_ID', 'an-id-that-is-no-secret');
     bench.host.state.organizations.add('team');
     const value = await bench.logIn('token', 'github:destination');
     tokens.push({ name: 'the destination login', value, core: value.slice(4) });
@@ -86,6 +120,7 @@ describe('a run', () => {
     written += stdout + stderr;
     expect(written).toMatch(/team\/good: archived/);
     expect(written).toMatch(/team\/refused: .*403/);
+    expect(written).toMatch(/s3:\/\/backups\/git: AccessDenied: it was sent .*…/);
   });
 });
 

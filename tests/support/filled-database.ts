@@ -82,6 +82,12 @@ export async function fillDatabase(db: Database): Promise<void> {
        CASE WHEN n < 30 THEN n + 11 END
      FROM generate_series(1, 40) AS n`,
   );
+  await sql(
+    db,
+    `INSERT INTO archive_stores VALUES
+       ('Org/b', 's3://backups/git', 20, '2026-05-01T10:00:00.123456Z', NULL, ''),
+       ('Org/b', 'file:///mnt/nas', NULL, NULL, '2026-05-02T10:00:00.123456Z', E'it''s away\n🙂')`,
+  );
   await addUser(db, GRACE.username, await hashPassword(GRACE.password, QUICK_COST));
   await createGatewayCredentials(
     createTestDeps({ db, environment: observatoryEnvironment }),

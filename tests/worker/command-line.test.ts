@@ -48,6 +48,12 @@ describe('a command line', () => {
     expect(parse('run', '--dry-run')).toMatchObject({ isDryRun: true });
   });
 
+  it('run takes part in the run of other workers, but not to try it out', () => {
+    expect(parse('run', '--join')).toMatchObject({ isShared: true, sources: null });
+    expect(parse('run', '--join', '--every', '5')).toMatchObject({ isShared: true });
+    expect(faultOf(() => parse('run', '--join', '--dry-run'))).toContain('--dry-run');
+  });
+
   it.each([
     ['2', 120_000],
     ['0.5', 30_000],

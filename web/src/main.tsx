@@ -2,7 +2,7 @@ import '@mantine/core/styles.css';
 import { type CSSVariablesResolver, createTheme, MantineProvider } from '@mantine/core';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
-import { lazy, StrictMode, Suspense } from 'react';
+import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { ApiError } from './api/client.ts';
 import { createAppRouter } from './router.tsx';
@@ -60,8 +60,6 @@ queries.getQueryCache().subscribe(({ type, query }) => {
   }
 });
 
-const Notifications = lazy(() => import('./layout/notices.tsx'));
-
 // After an update of the server, the parts of the old page are gone.
 window.addEventListener('vite:preloadError', () => {
   const last = Number(sessionStorage.getItem('reloaded'));
@@ -79,9 +77,6 @@ createRoot(root).render(
       cssVariablesResolver={resolveVariables}
       defaultColorScheme="auto"
     >
-      <Suspense>
-        <Notifications />
-      </Suspense>
       <QueryClientProvider client={queries}>
         <RouterProvider router={router} />
       </QueryClientProvider>

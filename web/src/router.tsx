@@ -12,6 +12,7 @@ import { me, metrics, OVERVIEW_DAYS, overview, type RepositoriesQuery } from './
 import { type SourceType, sourceTypes } from './api/search.ts';
 import { Shell } from './layout/shell.tsx';
 import type { LogFilter } from './pages/log-filter.ts';
+import { OverviewPage } from './pages/overview.tsx';
 import { Empty } from './parts/empty.tsx';
 import { Failure } from './parts/loading.tsx';
 
@@ -31,9 +32,8 @@ const loginRoute = createRoute({
   component: lazyRouteComponent(() => import('./pages/login.tsx'), 'LoginPage'),
 });
 
-/** Loads the first page's code and data while the login is still being checked. */
+/** Asks for the first page's data while the login is still being checked. */
 function prepareOverview(queries: QueryClient): void {
-  void OverviewPage.preload?.();
   void queries.prefetchQuery(overview);
   void queries.prefetchQuery(metrics(OVERVIEW_DAYS));
 }
@@ -81,7 +81,6 @@ const runsSearch = (search: Record<string, unknown>): { page?: number; failures?
   ...(search.failures === true ? { failures: true } : {}),
 });
 
-const OverviewPage = lazyRouteComponent(() => import('./pages/overview.tsx'), 'OverviewPage');
 const overviewRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: '/',

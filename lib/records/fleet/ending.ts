@@ -95,19 +95,27 @@ export async function readSharedFigures(
   return row === undefined ? null : (JSON.parse(row.figures) as SharedRunFigures);
 }
 
-const clear = (table: string, which: '=' | '<>'): Statement => ({
-  name: `clear_${table}_${which === '=' ? 'of_run' : 'of_others'}`,
-  text: `DELETE FROM ${table} WHERE run_id ${which} $1::int`,
+const clear = (name: string, from: string): Statement => ({
+  name: `clear_${name}`,
+  text: `DELETE FROM ${from}`,
 });
-const ofRun = [clear('run_jobs', '='), clear('run_members', '=')];
-const ofOthers = [clear('run_jobs', '<>'), clear('run_members', '<>')];
+const ofRun = [
+  clear('run_jobs', 'run_jobs WHERE run_id = $1::int'),
+  clear('run_members', 'run_members WHERE run_id = $1::int'),
+];
+// Numbers of runs begin again in a database that was emptied.
+const began = '(SELECT started_at FROM backup_runs WHERE id = $1::int)';
+const ofOthers = [
+  clear('other_run_jobs', `run_jobs WHERE run_id <> $1::int OR created_at < ${began}`),
+  clear('other_run_members', `run_members WHERE run_id <> $1::int OR seen_at < ${began}`),
+];
 
 /** Deletes the jobs and members of a run that has ended. */
 export async function clearSharedRun(db: Database, runId: number): Promise<void> {
   for (const statement of ofRun) await db.query(statement, [runId]);
 }
 
-/** Deletes those of all runs but the active one: what runs left whose workers were all killed. */
+/** Deletes those of all runs but the active one, which has just begun: what runs left whose workers were all killed. */
 export async function clearOtherRuns(db: Database, active: number): Promise<void> {
   for (const statement of ofOthers) await db.query(statement, [active]);
 }

@@ -62,8 +62,20 @@ export async function publishJobs(
   }
 }
 
+/** What all members have done. */
+export interface RunCounts {
+  done: number;
+  failed: number;
+}
+
+/** SQL for them. */
+const counts = `coalesce(
+      (SELECT coalesce(successful, 0) + coalesce(failed, 0) + coalesce(skipped, 0)
+        FROM backup_runs WHERE id = $1::int), 0) AS done,
+    coalesce((SELECT failed FROM backup_runs WHERE id = $1::int), 0) AS failed`;
+
 /** A job that a member holds. */
-export interface ClaimedRunJob {
+export interface ClaimedRunJob extends RunCounts {
   /** A 64-bit integer. */
   id: string;
   kind: 'repository' | 'end';
@@ -78,6 +90,11 @@ const isAble = `(only_member IS NULL OR only_member = $2)
 const isFree = `run_id = $1::int AND state = 'open' AND lease_until <= now()`;
 const hasRoom = `(host IS NULL OR host <> ALL ($4::text[])) AND tries < ${MAX_CLAIMS}`;
 
+/** SQL: the run is active and listed to its end, and the member counts as living. */
+const mayClaim = `EXISTS (SELECT FROM backup_runs WHERE id = $1::int AND ${isActive})
+        AND EXISTS (SELECT FROM run_jobs WHERE run_id = $1::int AND kind = 'end')
+        AND EXISTS (SELECT FROM live WHERE live.id = $2)`;
+
 // What prefers this machine first, then what prefers none, or one that is gone or was waited for; of each the
 // longest. Rows that another claim has locked are passed over. The end waits for all that is held or that a living
 // member can do.
@@ -88,8 +105,7 @@ const claim: Statement = {
     ), own AS MATERIALIZED (
       SELECT id FROM run_jobs WHERE ${isFree} AND kind = 'repository' AND preferred_machine = $3
         AND ${hasRoom} AND ${isAble}
-        AND EXISTS (SELECT FROM backup_runs WHERE id = $1::int AND ${isActive})
-        AND EXISTS (SELECT FROM live WHERE live.id = $2)
+        AND ${mayClaim}
       ORDER BY position LIMIT 1 FOR UPDATE SKIP LOCKED
     ), other AS MATERIALIZED (
       SELECT id FROM run_jobs WHERE ${isFree} AND kind = 'repository'
@@ -97,13 +113,12 @@ const claim: Statement = {
         AND (preferred_machine IS NULL OR created_at < now() - ${PREFERENCE}
           OR preferred_machine NOT IN (SELECT machine FROM live))
         AND ${hasRoom} AND ${isAble}
-        AND EXISTS (SELECT FROM backup_runs WHERE id = $1::int AND ${isActive})
-        AND EXISTS (SELECT FROM live WHERE live.id = $2)
+        AND ${mayClaim}
       ORDER BY position LIMIT 1 FOR UPDATE SKIP LOCKED
     ), last AS MATERIALIZED (
       SELECT id FROM run_jobs WHERE ${isFree} AND kind = 'end'
         AND NOT EXISTS (SELECT FROM own) AND NOT EXISTS (SELECT FROM other)
-        AND EXISTS (SELECT FROM live WHERE live.id = $2)
+        AND ${mayClaim}
         AND NOT EXISTS (
           SELECT FROM run_jobs AS open
           WHERE open.run_id = $1::int AND open.state = 'open' AND open.kind = 'repository'
@@ -115,7 +130,7 @@ const claim: Statement = {
     )
     UPDATE run_jobs SET claimed_by = $2, lease_until = now() + ${jobLease}, tries = tries + 1
     WHERE id = coalesce((SELECT id FROM own), (SELECT id FROM other), (SELECT id FROM last))
-    RETURNING id::text, kind, repository, facts::text`,
+    RETURNING id::text, kind, repository, facts::text, ${counts}`,
 };
 
 /** Claims the next job for a member, none whose host is among `fullHosts`; null if there is none now. */
@@ -130,7 +145,7 @@ export async function claimRunJob(
 }
 
 /** What a member without a job should know. */
-export interface SharedRunState {
+export interface SharedRunState extends RunCounts {
   isActive: boolean;
   /** Whether all jobs are published. */
   isListed: boolean;
@@ -147,17 +162,19 @@ const state: Statement = {
       OR NOT EXISTS (SELECT FROM run_members WHERE run_id = $1::int AND is_starter)
         AND EXISTS (
           SELECT FROM backup_runs WHERE id = $1::int AND started_at > now() - ${jobLease}
-        ))::int AS starter`,
+        ))::int AS starter,
+    ${counts}`,
 };
 
 /** Reads the state of a run. */
 export async function readSharedRun(db: Database, runId: number): Promise<SharedRunState> {
-  const rows = await db.query<{ active: number; listed: number; starter: number }>(state, [runId]);
-  const [row] = rows;
+  const [row] = await db.query<Record<string, number>>(state, [runId]);
   return {
     isActive: row?.active === 1,
     isListed: row?.listed === 1,
     hasStarter: row?.starter === 1,
+    done: row?.done ?? 0,
+    failed: row?.failed ?? 0,
   };
 }
 

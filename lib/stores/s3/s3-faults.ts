@@ -26,14 +26,22 @@ export function isTaken(error: unknown): boolean {
   );
 }
 
-/** A fault of a store, from an error of the S3 client. */
-export function explainS3Error(address: string, error: unknown): StoreFault {
+/** A fault of a store, from an error of the S3 client. `secrets` are cut out: a store may repeat what it was sent. */
+export function explainS3Error(
+  address: string,
+  error: unknown,
+  secrets: readonly string[],
+): StoreFault {
   const { name, message, $metadata, code } = error as S3Error;
   const status = $metadata?.httpStatusCode;
   const kind = kindOf(name, status, code);
   const answer = status === undefined ? '' : ` (${status})`;
-  const reason = cleanText(`${name}: ${message}`, MAX_REASON_LENGTH);
-  return new StoreFault(kind, `${address}: ${reason}${answer}`, { cause: error });
+  const text = secrets.reduce(
+    (rest, secret) => rest.replaceAll(secret, '…'),
+    `${name}: ${message}`,
+  );
+  const reason = cleanText(text, MAX_REASON_LENGTH);
+  return new StoreFault(kind, `${address}: ${reason}${answer}`);
 }
 
 function kindOf(name: string, status: number | undefined, code?: string): StoreFaultKind {

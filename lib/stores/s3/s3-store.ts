@@ -46,7 +46,8 @@ export function createS3Store(bucketAddress: BucketAddress, options: S3Options):
       return await work();
     } catch (error) {
       signal.throwIfAborted();
-      throw error instanceof StoreFault ? error : explainS3Error(address, error);
+      if (error instanceof StoreFault) throw error;
+      throw explainS3Error(address, error, await secretsOf(client));
     }
   };
   const find = (Key: string) =>
@@ -166,6 +167,17 @@ export function createS3Store(bucketAddress: BucketAddress, options: S3Options):
     } finally {
       await chunks.return?.();
     }
+  }
+}
+
+/** What must not be in a message. */
+async function secretsOf({ config }: S3Client): Promise<string[]> {
+  try {
+    const { secretAccessKey, sessionToken = '' } = await config.credentials();
+    return [secretAccessKey, sessionToken].filter((secret) => secret !== '');
+  } catch {
+    // There are none, which is what the error says.
+    return [];
   }
 }
 

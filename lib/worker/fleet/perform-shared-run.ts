@@ -1,7 +1,7 @@
 import { isDatabaseUnavailable } from '../../database/database.ts';
 import { AppError } from '../../errors.ts';
 import { readSharedFigures } from '../../records/fleet/ending.ts';
-import { listRunJobs, publishJobs } from '../../records/fleet/jobs.ts';
+import { listRunJobs, publishJobs, readSharedRun } from '../../records/fleet/jobs.ts';
 import { leaveRun } from '../../records/fleet/members.ts';
 import { findActiveRun } from '../../records/recording/runs.ts';
 import { openJournal } from '../journal.ts';
@@ -22,7 +22,7 @@ import type { RunDeps } from '../running/run-deps.ts';
 import type { Job } from '../schedule/attempt.ts';
 import type { Source } from '../source.ts';
 import { type DeliveryRemark, deliverSpools } from '../spool/deliver-spools.ts';
-import { describeStop, RunStopped, stopMessages } from '../stop.ts';
+import { describeStop, RunStopped } from '../stop.ts';
 import { createProgressWriter } from '../watching/progress-writer.ts';
 import { tellAll } from '../watching/run-events.ts';
 import { concludeJobs, endSharedRun, reportShared } from './end-shared-run.ts';
@@ -35,6 +35,7 @@ import { openSharedJobs, type SharedJobs } from './shared-jobs.ts';
 
 /** How long a worker that stops waits for the database, even after Ctrl-C. */
 const LAST_PATIENCE_MS = 5_000;
+const TAKEN = 'the run was ended, or others have taken over what this worker held';
 
 /**
  * Takes part in the run that workers of several machines share, or starts it: then it lists the repositories,
@@ -109,7 +110,7 @@ async function takePart(
   const heartbeat = startHeartbeat({
     clock,
     beat: () => journal.beat(activity.current()),
-    onTaken: () => stop(new RunStopped(stopMessages.taken)),
+    onTaken: () => stop(new RunStopped(TAKEN)),
     // Before the leases end, so that others never work on the same repository.
     onUnreachable: () => void store.spool().catch(stop),
   });
@@ -137,8 +138,11 @@ async function takePart(
     else {
       // The others wait for the list of a starter, so that its end is theirs.
       const others = await leave(deps, entered);
-      if (stopped !== null && (others === 0 || !part.isListed)) {
-        await endSharedRun(end, entered, stopped.message);
+      const isOver = others === 0 || !part.isListed;
+      if (stopped !== null && isOver) {
+        // It may have ended while this worker was stopping.
+        const { isActive } = await readSharedRun(db, run.id);
+        if (isActive) await endSharedRun(end, entered, stopped.message);
       } else if (stopped !== null) {
         const { message: errorMessage, exitCode } = stopped;
         return { status: 'left', id: run.id, ...mine, errorMessage, exitCode };
@@ -168,7 +172,7 @@ interface Part {
 
 /** Lists the repositories if need be, and works until nothing is left. Throws what stops this member. */
 async function work(context: RunContext, part: Part, progress: RunProgress): Promise<void> {
-  const { journal, target } = context;
+  const { journal, target, events } = context;
   const { entered, given, held } = part;
   const { member, run } = entered;
   const access = openAccess(context);
@@ -193,7 +197,10 @@ async function work(context: RunContext, part: Part, progress: RunProgress): Pro
   const onListed = () => tellList(context, run.id);
   const builder = createJobBuilder(access, target !== null);
   await withDestination(context, access, async (destination) => {
-    const jobs: SharedJobs = openSharedJobs({ member, journal, builder, own, held, onListed });
+    const jobs: SharedJobs = openSharedJobs({
+      ...{ member, journal, builder, own, held, onListed },
+      onCounted: events.counted,
+    });
     await workOn(context, jobs, destination, progress);
     if (!jobs.hasEnd()) return;
     await concludeJobs(context, entered, held, destination);

@@ -1,4 +1,9 @@
-import { type ClaimedRunJob, claimRunJob, readSharedRun } from '../../records/fleet/jobs.ts';
+import {
+  type ClaimedRunJob,
+  claimRunJob,
+  type RunCounts,
+  readSharedRun,
+} from '../../records/fleet/jobs.ts';
 import type { Member } from '../../records/fleet/members.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import type { Journal } from '../journal.ts';
@@ -20,6 +25,8 @@ export interface SharedJobsOptions {
   held: Map<string, string>;
   /** Called once all jobs are published. */
   onListed(): Promise<void>;
+  /** Called with what all members have done. */
+  onCounted(counts: RunCounts): void;
 }
 
 /** The jobs of a run that this member claims. */
@@ -30,7 +37,7 @@ export interface SharedJobs extends JobSource<Job> {
 
 /** Claims jobs of a run, until the run has ended or its end is what is left to do. */
 export function openSharedJobs(options: SharedJobsOptions): SharedJobs {
-  const { member, journal, builder, own, held, onListed } = options;
+  const { member, journal, builder, own, held, onListed, onCounted } = options;
   const { store } = journal;
   let hasEnd = false;
   let isListed = false;
@@ -63,8 +70,10 @@ export function openSharedJobs(options: SharedJobsOptions): SharedJobs {
         if (claimed === null) {
           const state = await store.read((db) => readSharedRun(db, member.runId), never);
           if (!state.isActive) return 'over';
-          if (state.isListed) await noticeList();
-          else if (!state.hasStarter) {
+          if (state.isListed) {
+            await noticeList();
+            onCounted(state);
+          } else if (!state.hasStarter) {
             throw new RunStopped(
               'the worker that started this run is gone, and had not listed the repositories',
             );
@@ -72,6 +81,7 @@ export function openSharedJobs(options: SharedJobsOptions): SharedJobs {
           return 'later';
         }
         await noticeList();
+        onCounted(claimed);
         held.set(claimed.repository, claimed.id);
         hasEnd = claimed.kind === 'end';
         if (hasEnd) return 'over';

@@ -23,7 +23,7 @@ const entry = z.object({
   state: z.object({ number: z.int(), key: z.string(), stored_bytes: z.int() }).nullable(),
   /** The number of the last state that is known. */
   last_number: z.int(),
-  /** A digest of the files of that state. */
+  /** What identifies the files of that state. */
   content: z.string().nullable(),
   /** Objects that are stored. */
   files: z.array(stateFile),

@@ -37,7 +37,7 @@ export interface SendContext {
 /** Whether the store has all of an archive that is kept here, as far as the ledger tells. */
 export function isStored(entry: LedgerEntry | null, archive: KeptArchive): boolean {
   return (
-    entry !== null && entry.state !== null && entry.content === digestFiles(listFiles(archive))
+    entry !== null && entry.state !== null && entry.content === identifyFiles(listFiles(archive))
   );
 }
 
@@ -87,7 +87,7 @@ export async function sendArchive(
   }
   const stored = await sendState(context, entry, outbox, state);
   // What only older states need is for `store prune` to remove.
-  const content = digestFiles(wanted);
+  const content = identifyFiles(wanted);
   await ledger.write({ ...entry, files, state: stored, last_number: stored.number, content });
   await rm(outbox, { recursive: true, force: true });
 }
@@ -105,7 +105,7 @@ function listFiles({ key, record }: KeptArchive): { name: string; sha256: string
   ];
 }
 
-function digestFiles(files: readonly { name: string; sha256: string }[]): string {
+function identifyFiles(files: readonly { name: string; sha256: string }[]): string {
   const lines = files.map(({ name, sha256 }) => `${sha256} ${name}\n`);
   return createHash('sha256').update(lines.join('')).digest('hex');
 }

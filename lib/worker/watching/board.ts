@@ -22,6 +22,8 @@ export function createBoard(display: Display, clock: Clock): RunEvents {
   let left: TimeLeft = createTimeLeft([], new Map());
   let began = clock.now();
   let [total, done, failed] = [0, 0, 0];
+  /** Done by this worker. */
+  let own = 0;
   let drawnAt = Number.NEGATIVE_INFINITY;
   let isWaiting = false;
 
@@ -46,7 +48,7 @@ export function createBoard(display: Display, clock: Clock): RunEvents {
   const runLine = (received: number) => {
     const filled = Math.floor((done / total) * BAR_WIDTH);
     const bar = `${'█'.repeat(filled)}${'░'.repeat(BAR_WIDTH - filled)}`;
-    const leftMs = left.estimate(clock.now() - began);
+    const leftMs = left.estimate(clock.now() - began, own === 0 ? 1 : done / own);
     const facts = [
       `${done} of ${total} done`,
       ...(failed > 0 ? [`${failed} failed`] : []),
@@ -78,8 +80,14 @@ export function createBoard(display: Display, clock: Clock): RunEvents {
     ended(repository, outcome) {
       activity.ended(repository);
       left.done(repository);
+      own++;
       done++;
       if (isFailure(outcome)) failed++;
+      draw();
+    },
+    counted(counts) {
+      done = Math.min(total, Math.max(done, counts.done));
+      failed = Math.max(failed, counts.failed);
       draw();
     },
     closed() {

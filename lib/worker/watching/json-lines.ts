@@ -47,6 +47,7 @@ export function createJsonLines(stdout: OutputStream, clock: Clock): RunEvents {
         print('result', { ...facts, ...archive });
       }
     },
+    counted: () => undefined,
     closed: () => undefined,
   };
 }

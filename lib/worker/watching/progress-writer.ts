@@ -66,6 +66,7 @@ export function createProgressWriter(options: ProgressWriterOptions): ProgressWr
       activity.ended(repository);
       change();
     },
+    counted: () => undefined,
     closed: () => ending.abort(),
     current: activity.current,
   };

@@ -17,6 +17,8 @@ export interface RunEvents {
   /** A repository waits for its next try. */
   rested(repository: string): void;
   ended(repository: string, outcome: Outcome, facts: { durationMs: number; tries: number }): void;
+  /** How many repositories of the run are done by now, and how many of them failed, if other workers take part. */
+  counted(counts: { done: number; failed: number }): void;
   /** No other event follows. */
   closed(): void;
 }
@@ -34,6 +36,7 @@ export function tellAll(watchers: readonly RunEvents[]): RunEvents {
     working: tell('working'),
     rested: tell('rested'),
     ended: tell('ended'),
+    counted: tell('counted'),
     closed: tell('closed'),
   };
 }

@@ -5,8 +5,8 @@ const MIN_ELAPSED_MS = 5_000;
 export interface TimeLeft {
   /** Notes that a repository is done. */
   done(repository: string): void;
-  /** Milliseconds; null if it is too early to say. */
-  estimate(elapsedMs: number): number | null;
+  /** Milliseconds; null if it is too early to say. Others have done so much more: 2 is as much again. Default: 1. */
+  estimate(elapsedMs: number, factor?: number): number | null;
 }
 
 /**
@@ -26,9 +26,10 @@ export function createTimeLeft(
     done(repository) {
       over += share(repository);
     },
-    estimate(elapsedMs) {
+    estimate(elapsedMs, factor = 1) {
       if (elapsedMs < MIN_ELAPSED_MS || over === 0) return null;
-      return (elapsedMs * Math.max(0, all - over)) / over;
+      const overByAll = over * factor;
+      return (elapsedMs * Math.max(0, all - overByAll)) / overByAll;
     },
   };
 }

@@ -1,3 +1,4 @@
+import { cpSync } from 'node:fs';
 import { truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -214,6 +215,34 @@ describe('an encrypted store without its identity', () => {
     const { code, stdout } = await world.call(args, { clock: inDays(40) });
     expect([code, stdout]).toEqual([1, expect.stringContaining('nothing is removed of archives/')]);
     expect(await world.objects()).toEqual(before);
+  });
+});
+
+describe('a bucket that is written to', () => {
+  const world = useStoreWorld(database, { place: 'bucket', isEncrypted: false });
+
+  it('prune leaves an archive alone to which a state has just come', async () => {
+    await world.store();
+    await world.loseMachine();
+    await world.app.commit({ 'b.txt': 'after the loss' });
+    await world.store();
+    const before = await world.objects();
+    const state = before.at(-1)?.path ?? '';
+    // The last look before anything is removed.
+    world.server.fail(({ query }) => {
+      if (query.get('start-after')?.endsWith('/states/00000002.json')) {
+        for (const part of ['object', 'metadata.json']) {
+          const from = state.replace(/object$/, part);
+          cpSync(from, from.replace('00000002', '00000003'));
+        }
+      }
+      return undefined;
+    });
+    const args = ['store', 'prune', '--store', world.address, '--older-than', '30', '--yes'];
+    const { code, stdout } = await world.call(args, { clock: inDays(40) });
+    expect([code, stdout]).toEqual([0, expect.stringContaining('00000003.json has just come\n')]);
+    expect(stdout).toContain('nothing to remove');
+    expect((await world.objects()).length).toBe(before.length + 1);
   });
 });
 

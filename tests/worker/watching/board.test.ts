@@ -51,6 +51,25 @@ describe('on a terminal', () => {
     ]);
   });
 
+  it('counts what other workers have done', async () => {
+    const { board, begin, tick, shown } = watch();
+    begin(['team/a', 'team/b', 'team/c', 'team/d']);
+    board.working('team/a', 'cloning');
+    board.ended('team/a', empty, facts);
+    board.counted({ done: 3, failed: 1 });
+    await tick();
+    expect(shown()).toEqual([`${bar(15)} 3 of 4 done, 1 failed`]);
+    await tick(5_900);
+    board.working('team/d', 'cloning');
+    await tick();
+    // Three of four took six seconds.
+    expect(shown()[0]).toBe(`${bar(15)} 3 of 4 done, 1 failed, about 2 s left`);
+    board.counted({ done: 2, failed: 0 });
+    board.ended('team/d', empty, facts);
+    await tick();
+    expect(shown()[0]).toContain('4 of 4 done, 1 failed');
+  });
+
   it('draws at most ten times a second, and the last state in the end', async () => {
     const { board, begin, tick, written, shown } = watch();
     begin(['team/a']);

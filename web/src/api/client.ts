@@ -1,4 +1,5 @@
 import createClient, { type Middleware } from 'openapi-fetch';
+import { fetchOrTakeEarly } from './early.ts';
 import type { components, paths } from './schema.ts';
 
 export type Schemas = components['schemas'];
@@ -49,7 +50,7 @@ function textIn(body: unknown, field: 'message' | 'code'): string | null {
 }
 
 /** Asks the server that the page is from. The browser adds the session cookie. */
-export const api = createClient<paths>({ baseUrl: '/' });
+export const api = createClient<paths>({ baseUrl: '/', fetch: fetchOrTakeEarly });
 api.use(throwErrors);
 
 /** The body of an answer; a failure has been thrown before. */

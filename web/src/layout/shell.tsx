@@ -4,34 +4,26 @@ import {
   AppShell,
   Burger,
   Group,
-  NavLink,
   Text,
-  Tooltip,
   useMantineColorScheme,
 } from '@mantine/core';
 import { useDisclosure, useHotkeys } from '@mantine/hooks';
-import {
-  ExitIcon,
-  MagnifyingGlassIcon,
-  MoonIcon,
-  ReaderIcon,
-  SunIcon,
-} from '@radix-ui/react-icons';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-router';
+import { MagnifyingGlassIcon, MoonIcon, SunIcon } from '@radix-ui/react-icons';
+import { Link, Outlet } from '@tanstack/react-router';
 import { lazy, Suspense } from 'react';
-import { ApiError, api } from '../api/client.ts';
-import { me } from '../api/queries.ts';
-import { notify } from '../parts/notify.ts';
-import { places } from './places.ts';
+import { usePainted } from '../parts/use-painted.ts';
+import { Hints } from './hints.tsx';
+import { Navigation } from './navigation.tsx';
 
-// Most visits do without it.
+// Most visits do without them.
+const Notices = lazy(() => import('./notices.tsx'));
 const Palette = lazy(() => import('./palette.tsx'));
 
 /** What every page but the login has around it. */
 export function Shell() {
   const [isOpen, menu] = useDisclosure();
-  const path = useRouterState({ select: ({ location }) => location.pathname });
+  // A person first wants to know how the backups are, then to go somewhere.
+  const isPainted = usePainted();
   const [isPaletteWanted, palette] = useDisclosure();
   const openPalette = () => {
     palette.open();
@@ -64,40 +56,31 @@ export function Shell() {
             </Anchor>
           </Group>
           <Group gap="xs" wrap="nowrap">
-            <Tooltip label="Go to… (Ctrl+K)">
-              <ActionIcon variant="default" size="lg" aria-label="Go to" onClick={openPalette}>
-                <MagnifyingGlassIcon width={18} height={18} />
-              </ActionIcon>
-            </Tooltip>
+            <ActionIcon
+              variant="default"
+              size="lg"
+              aria-label="Go to"
+              data-hint="Go to… (Ctrl+K)"
+              onClick={openPalette}
+            >
+              <MagnifyingGlassIcon width={18} height={18} />
+            </ActionIcon>
             <ColorSchemeSwitch />
           </Group>
         </Group>
       </AppShell.Header>
       <AppShell.Navbar p="sm" aria-label="Pages">
-        {places.map(({ to, label, icon: Icon }) => (
-          <NavLink
-            key={to}
-            component={Link}
-            to={to}
-            label={label}
-            leftSection={<Icon width={18} height={18} />}
-            active={to === '/' ? path === '/' : path.startsWith(to)}
-            aria-current={path === to ? 'page' : undefined}
-            onClick={menu.close}
-          />
-        ))}
-        <NavLink
-          href="/docs"
-          label="API documents"
-          mt="auto"
-          c="dimmed"
-          leftSection={<ReaderIcon width={18} height={18} />}
-        />
-        <LogOut />
+        {isPainted && <Navigation leave={menu.close} />}
       </AppShell.Navbar>
       <AppShell.Main>
         <Outlet />
       </AppShell.Main>
+      <Hints />
+      {isPainted && (
+        <Suspense>
+          <Notices />
+        </Suspense>
+      )}
       {isPaletteWanted && (
         <Suspense>
           <Palette />
@@ -111,44 +94,18 @@ function ColorSchemeSwitch() {
   const { colorScheme, toggleColorScheme } = useMantineColorScheme();
   const label = colorScheme === 'dark' ? 'Use the light theme' : 'Use the dark theme';
   return (
-    <Tooltip label={label}>
-      <ActionIcon variant="default" size="lg" aria-label={label} onClick={toggleColorScheme}>
-        {colorScheme === 'dark' ? (
-          <SunIcon width={18} height={18} />
-        ) : (
-          <MoonIcon width={18} height={18} />
-        )}
-      </ActionIcon>
-    </Tooltip>
-  );
-}
-
-function LogOut() {
-  const { data } = useQuery(me);
-  const queries = useQueryClient();
-  const navigate = useNavigate();
-  const logOut = async () => {
-    try {
-      await api.DELETE('/auth/session');
-    } catch (error) {
-      const isOver = error instanceof ApiError && error.status === 401;
-      if (!isOver) {
-        const { message } = error as Error;
-        await notify({ color: 'red', title: 'You are still logged in', message });
-        return;
-      }
-    }
-    queries.clear();
-    await navigate({ to: '/login' });
-  };
-  return (
-    <NavLink
-      component="button"
-      label="Log out"
-      description={data?.username}
-      c="dimmed"
-      leftSection={<ExitIcon width={18} height={18} />}
-      onClick={() => void logOut()}
-    />
+    <ActionIcon
+      variant="default"
+      size="lg"
+      aria-label={label}
+      data-hint={label}
+      onClick={toggleColorScheme}
+    >
+      {colorScheme === 'dark' ? (
+        <SunIcon width={18} height={18} />
+      ) : (
+        <MoonIcon width={18} height={18} />
+      )}
+    </ActionIcon>
   );
 }

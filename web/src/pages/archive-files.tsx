@@ -1,24 +1,13 @@
-import {
-  Anchor,
-  Button,
-  Group,
-  Modal,
-  ScrollArea,
-  Stack,
-  Table,
-  Text,
-  TextInput,
-} from '@mantine/core';
-import { useDebouncedValue } from '@mantine/hooks';
+import { Anchor, Button, Group, Modal, ScrollArea, Stack, Table, Text } from '@mantine/core';
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, body, type Schemas } from '../api/client.ts';
 import { archiveAddress, type RepositoryPath } from '../api/queries.ts';
+import { FilteredRows, useFilter } from '../parts/filtered-rows.tsx';
 import { formatBytes } from '../parts/format.ts';
-import { Failure, Loaded } from '../parts/loading.tsx';
+import { Loaded } from '../parts/loading.tsx';
 
 const PAGE_SIZE = 100;
-const TYPING_MS = 300;
 /** Larger files are for downloading. */
 const MAX_PREVIEW_BYTES = 256 * 1024;
 
@@ -26,8 +15,8 @@ type File = Schemas['ArchiveFiles']['entries'][number];
 
 /** The files of the default branch, each to preview or to download. */
 export function ArchiveFiles({ path }: { path: RepositoryPath }) {
-  const [typed, setTyped] = useState('');
-  const [prefix] = useDebouncedValue(typed, TYPING_MS);
+  const filter = useFilter();
+  const prefix = filter.text;
   const [shown, setShown] = useState<File | null>(null);
   const query = useInfiniteQuery({
     queryKey: ['repository', path, 'files', prefix],
@@ -39,50 +28,38 @@ export function ArchiveFiles({ path }: { path: RepositoryPath }) {
     initialPageParam: '',
     getNextPageParam: ({ next }) => next,
     retry: false,
+    // The server unpacks the archive for every answer.
+    staleTime: 5 * 60_000,
   });
   const files = query.data?.pages.flatMap(({ entries }) => entries) ?? [];
   return (
-    <Stack gap="sm">
-      <TextInput
+    <>
+      <FilteredRows
+        filter={filter}
         label="Path starts with"
-        value={typed}
         maxLength={1_000}
-        onChange={({ currentTarget }) => setTyped(currentTarget.value)}
-      />
-      {query.error && <Failure error={query.error} retry={() => void query.refetch()} />}
-      {query.isPending && <Text c="dimmed">Unpacking…</Text>}
-      {query.isSuccess && files.length === 0 && <Text c="dimmed">No file starts with that.</Text>}
-      {files.length > 0 && (
-        <Table>
-          <Table.Tbody>
-            {files.map((file) => (
-              <Table.Tr key={file.path}>
-                <Table.Td style={{ overflowWrap: 'anywhere' }}>
-                  {file.type === 'file' ? (
-                    <Anchor component="button" ta="left" onClick={() => setShown(file)}>
-                      <bdi>{file.path}</bdi>
-                    </Anchor>
-                  ) : (
-                    <bdi>{file.path}</bdi>
-                  )}
-                </Table.Td>
-                <Table.Td ta="right" style={{ whiteSpace: 'nowrap' }}>
-                  {formatBytes(file.size)}
-                </Table.Td>
-              </Table.Tr>
-            ))}
-          </Table.Tbody>
-        </Table>
-      )}
-      {query.hasNextPage && (
-        <Button
-          variant="default"
-          loading={query.isFetchingNextPage}
-          onClick={() => void query.fetchNextPage()}
-        >
-          More
-        </Button>
-      )}
+        query={query}
+        pending="Unpacking…"
+        none="No file starts with that."
+        name="Files of the archive"
+      >
+        {files.map((file) => (
+          <Table.Tr key={file.path}>
+            <Table.Td style={{ overflowWrap: 'anywhere' }}>
+              {file.type === 'file' ? (
+                <Anchor component="button" ta="left" onClick={() => setShown(file)}>
+                  <bdi>{file.path}</bdi>
+                </Anchor>
+              ) : (
+                <bdi>{file.path}</bdi>
+              )}
+            </Table.Td>
+            <Table.Td ta="right" style={{ whiteSpace: 'nowrap' }}>
+              {formatBytes(file.size)}
+            </Table.Td>
+          </Table.Tr>
+        ))}
+      </FilteredRows>
       <Modal
         opened={shown !== null}
         onClose={() => setShown(null)}
@@ -91,7 +68,7 @@ export function ArchiveFiles({ path }: { path: RepositoryPath }) {
       >
         {shown && <Preview path={path} file={shown} />}
       </Modal>
-    </Stack>
+    </>
   );
 }
 

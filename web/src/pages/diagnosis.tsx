@@ -10,6 +10,22 @@ interface Found {
   similar_past_incidents?: { run_id: number | null; resolution: string }[];
 }
 
+/** The diagnosis names the tools of agents; a person has the same on this page. */
+const onThisPage: readonly (readonly [RegExp, string])[] = [
+  [/^Compare with similar_past_incidents.*/, ''],
+  [
+    /^Once the cause is fixed, queue a run with trigger_backup_run\./,
+    'Once the cause is fixed, use “Back up now” on the page of the repository.',
+  ],
+  [/ with record_backup_fix/, ' below'],
+  [/ with get_execution_logs and run_id \d+/, ' in the log below'],
+  [/get_system_health shows/, 'the overview shows'],
+];
+
+function forPeople(action: string): string {
+  return onThisPage.reduce((text, [tool, part]) => text.replace(tool, part), action);
+}
+
 /** Why a run failed, and what to do about it. */
 export function Diagnosis({ run }: { run: number }) {
   const query = useQuery(toolResult('diagnose_backup_failure', { run_id: run }));
@@ -24,9 +40,12 @@ export function Diagnosis({ run }: { run: number }) {
           return (
             <Stack gap="sm">
               <List size="sm" spacing={4}>
-                {recommended_actions.map((action) => (
-                  <List.Item key={action}>{action}</List.Item>
-                ))}
+                {recommended_actions
+                  .map(forPeople)
+                  .filter((action) => action !== '')
+                  .map((action) => (
+                    <List.Item key={action}>{action}</List.Item>
+                  ))}
               </List>
               {similar_past_incidents.length > 0 && (
                 <>

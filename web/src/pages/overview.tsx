@@ -10,24 +10,28 @@ import { DayStrip } from '../parts/day-strip.tsx';
 import { NoBackups } from '../parts/empty.tsx';
 import { Figure } from '../parts/figure.tsx';
 import { formatBytes, formatCount, formatDuration } from '../parts/format.ts';
+import { InView } from '../parts/in-view.tsx';
 import { Loaded } from '../parts/loading.tsx';
 import { Page } from '../parts/page.tsx';
 import { RepositoryLink } from '../parts/repository-link.tsx';
 import { RunProgress } from '../parts/run-progress.tsx';
 import { OutcomeBadge, outcomeOfRun, outcomeOfState } from '../parts/status.tsx';
+import { usePainted } from '../parts/use-painted.ts';
 import { BackUpNow } from './back-up-now.tsx';
 import { judge, type Run, type Verdict } from './verdict.ts';
 
 // The charts are most of the page's weight, and below what a person looks at first.
 const DurationChart = lazy(() => import('../parts/duration-chart.tsx'));
 const SizeChart = lazy(() => import('../parts/size-chart.tsx'));
+const CHART_HEIGHT = 220;
 
 export function OverviewPage() {
   const runs = useQuery(metrics(OVERVIEW_DAYS));
   const overview = useQuery(overviewQuery);
   const hasRepositories = (overview.data?.repositories.total ?? 0) > 0;
+  const isPainted = usePainted();
   return (
-    <Page title="Overview" aside={hasRepositories && <BackUpNow target={null} />}>
+    <Page title="Overview" aside={isPainted && hasRepositories && <BackUpNow target={null} />}>
       <Loaded query={overview} lines={6}>
         {(overview) =>
           overview.repositories.total === 0 && overview.running === null ? (
@@ -43,12 +47,28 @@ export function OverviewPage() {
   );
 }
 
-function Overview({ overview, runs }: { overview: Schemas['Overview']; runs: readonly Run[] }) {
-  const { repositories, worst, running, last_good_run, next_run_expected_at } = overview;
-  const missing = repositories.total - repositories.good;
+interface OverviewProps {
+  overview: Schemas['Overview'];
+  runs: readonly Run[];
+}
+
+function Overview({ overview, runs }: OverviewProps) {
+  // The sentence comes before all else, which takes longer to draw.
+  const isPainted = usePainted();
   return (
     <Stack gap="lg">
       <Truth verdict={judge(overview, runs, Date.now())} />
+      {isPainted && <Details overview={overview} runs={runs} />}
+    </Stack>
+  );
+}
+
+/** What the sentence sums up. */
+function Details({ overview, runs }: OverviewProps) {
+  const { repositories, worst, running, last_good_run, next_run_expected_at } = overview;
+  const missing = repositories.total - repositories.good;
+  return (
+    <>
       {running && <RunProgress run={running} linked />}
       <SimpleGrid cols={{ base: 1, xs: 2, md: 4 }}>
         <Figure
@@ -84,20 +104,24 @@ function Overview({ overview, runs }: { overview: Schemas['Overview']; runs: rea
           <Title order={2} size="h4">
             How long runs take
           </Title>
-          <Suspense fallback={<Skeleton height={220} />}>
-            <DurationChart runs={runs} />
-          </Suspense>
+          <InView height={CHART_HEIGHT}>
+            <Suspense fallback={<Skeleton height={CHART_HEIGHT} />}>
+              <DurationChart runs={runs} />
+            </Suspense>
+          </InView>
         </Stack>
         <Stack gap="xs">
           <Title order={2} size="h4">
             Size of all archives
           </Title>
-          <Suspense fallback={<Skeleton height={220} />}>
-            <SizeChart />
-          </Suspense>
+          <InView height={CHART_HEIGHT}>
+            <Suspense fallback={<Skeleton height={CHART_HEIGHT} />}>
+              <SizeChart />
+            </Suspense>
+          </InView>
         </Stack>
       </SimpleGrid>
-    </Stack>
+    </>
   );
 }
 

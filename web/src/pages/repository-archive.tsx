@@ -1,4 +1,4 @@
-import { Alert, Button, Code, Group, Stack, Table, Text, Title } from '@mantine/core';
+import { Alert, Button, Code, Group, Menu, Stack, Table, Text, Title } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { ApiError, api, body, type Schemas } from '../api/client.ts';
@@ -10,12 +10,12 @@ import {
 } from '../api/queries.ts';
 import { Age } from '../parts/age.tsx';
 import { Command, quoted } from '../parts/command.tsx';
-import { formatBytes, formatCount } from '../parts/format.ts';
+import { countOf, formatBytes, formatCount } from '../parts/format.ts';
 import { Failure, Loaded } from '../parts/loading.tsx';
 import { ArchiveFiles } from './archive-files.tsx';
 
 /** The archive of a repository: what it holds, proof that it is whole, and how to restore from it. */
-export function RepositoryArchive({ path }: { path: RepositoryPath }) {
+export function RepositoryArchive({ path, wasGood }: { path: RepositoryPath; wasGood: boolean }) {
   const query = useQuery(archiveQuery(path));
   const { error } = query;
   return (
@@ -25,9 +25,11 @@ export function RepositoryArchive({ path }: { path: RepositoryPath }) {
       </Title>
       {error instanceof ApiError && (error.status === 404 || error.status === 503) ? (
         <Text c="dimmed">
-          {error.status === 404
-            ? 'There is no archive yet. It appears after the first good backup.'
-            : 'The archive is on the machine of the worker, where this server cannot read it.'}
+          {error.status === 503
+            ? 'The archive is on the machine of the worker, where this server cannot read it.'
+            : wasGood
+              ? 'The archive is not in the archive folder: it was moved or deleted. The next good backup makes it anew.'
+              : 'There is no archive yet. It appears after the first good backup.'}
         </Text>
       ) : (
         <Loaded query={query} lines={3}>
@@ -44,7 +46,8 @@ function ArchiveDetails({ path, archive }: { path: RepositoryPath; archive: Sche
     mutationFn: () =>
       body(api.POST('/api/repos/{owner}/{name}/archive/verify', { params: { path } })),
   });
-  const { bundle, fault } = archive;
+  const { bundle, fault, files } = archive;
+  const bytes = files.reduce((sum, { size_bytes }) => sum + size_bytes, 0);
   return (
     <Stack gap="sm">
       {fault !== null && (
@@ -53,17 +56,18 @@ function ArchiveDetails({ path, archive }: { path: RepositoryPath; archive: Sche
         </Alert>
       )}
       <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-        <Code>{archive.archive}</Code>, {formatBytes(archive.archive_size_bytes)}, written{' '}
-        <Age of={archive.modified_at} />
+        <Code>{archive.archive}</Code>
+        {files.length > 1 && (
+          <> and {countOf(files.length - 1, 'file', 'files')} that continue it</>
+        )}
+        , {formatBytes(bytes)}, written <Age of={archive.modified_at} />
         {bundle && <>, {formatCount(bundle.ref_count)} branches, tags and other refs</>}
       </Text>
       <Group gap="sm">
         <Button loading={verify.isPending} onClick={() => verify.mutate()}>
           Verify
         </Button>
-        <Button variant="default" component="a" href={`${archiveAddress(path)}/bundle`} download>
-          Download
-        </Button>
+        <Download path={path} files={files} />
         <Button
           variant="default"
           aria-expanded={showsFiles}
@@ -82,6 +86,38 @@ function ArchiveDetails({ path, archive }: { path: RepositoryPath; archive: Sche
       <Restore path={path} archive={archive} />
       {showsFiles && <ArchiveFiles path={path} />}
     </Stack>
+  );
+}
+
+/** The archive to take away: a link, or one for each file. */
+function Download({ path, files }: { path: RepositoryPath } & Pick<Schemas['Archive'], 'files'>) {
+  const address = `${archiveAddress(path)}/bundle`;
+  if (files.length <= 1) {
+    return (
+      <Button variant="default" component="a" href={address} download>
+        Download
+      </Button>
+    );
+  }
+  return (
+    <Menu>
+      <Menu.Target>
+        <Button variant="default">Download</Button>
+      </Menu.Target>
+      <Menu.Dropdown mah="50vh" style={{ overflowY: 'auto' }}>
+        <Menu.Label>All of these make up the archive</Menu.Label>
+        {files.map(({ name, size_bytes }) => (
+          <Menu.Item
+            key={name}
+            component="a"
+            href={`${address}?file=${encodeURIComponent(name)}`}
+            download
+          >
+            <bdi>{name}</bdi>, {formatBytes(size_bytes)}
+          </Menu.Item>
+        ))}
+      </Menu.Dropdown>
+    </Menu>
   );
 }
 
@@ -148,9 +184,16 @@ function Restore({ path, archive }: { path: RepositoryPath; archive: Schemas['Ar
   const { data } = useQuery({ ...toolResult('get_system_health'), staleTime: 60_000 });
   const folder = (data?.storage as { archive_path?: string } | undefined)?.archive_path;
   if (archive.format !== 'bundle') return null;
-  const file = folder === undefined ? archive.archive : `${folder}/${archive.archive}`;
-  // A name that begins with a hyphen is no option behind the two.
-  const command = `git clone --mirror -- ${quoted(file)} ${quoted(`./${path.name}.git`)}`;
+  const [first = archive.archive, ...increments] = archive.files.map(({ name }) => name);
+  const target = quoted(`./${path.name.split('/').at(-1)}.git`);
+  const command = [
+    // A name that begins with a hyphen is no option behind the two.
+    `git clone --mirror -- ${quoted(folder === undefined ? first : `${folder}/${first}`)} ${target}`,
+    ...increments.map((name) => {
+      const file = quoted(`${folder ?? '..'}/${name}`);
+      return `git -C ${target} fetch --prune ${file} '+refs/*:refs/*'`;
+    }),
+  ].join('\n');
   return (
     <Stack gap={4}>
       <Text size="sm">

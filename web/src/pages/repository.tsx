@@ -74,12 +74,13 @@ function RepositoryDetails({
         <Figure
           label="Last good backup"
           value={last_good_at === null ? 'never' : <Age of={last_good_at} />}
+          note="or found unchanged"
           bad={state !== 'good'}
         />
         <Figure
-          label="Last found good"
+          label="Last looked at"
           value={last_checked_at === null ? '–' : <Age of={last_checked_at} />}
-          note="backed up, or unchanged"
+          note="by a run, whatever it found"
         />
         <Figure label="Archive" value={formatBytes(repository.archive_size_bytes)} />
         <Figure
@@ -97,7 +98,7 @@ function RepositoryDetails({
           }
         />
       </SimpleGrid>
-      <RepositoryArchive path={path} />
+      <RepositoryArchive path={path} wasGood={last_good_at !== null} />
       <RepositoryVersions path={path} />
       <OverTime path={path} />
       <RepositoryHistory path={path} />

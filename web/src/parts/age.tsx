@@ -1,4 +1,4 @@
-import { Text, Tooltip } from '@mantine/core';
+import { Text } from '@mantine/core';
 import { useEffect, useState } from 'react';
 import { formatAge, formatTime } from './format.ts';
 
@@ -12,10 +12,15 @@ export function Age({ of }: { of: string }) {
     return () => clearInterval(timer);
   }, []);
   return (
-    <Tooltip label={formatTime(of)} events={{ hover: true, focus: true, touch: true }}>
-      <Text span inherit component="time" dateTime={of} style={{ whiteSpace: 'nowrap' }}>
-        {formatAge(of, now)}
-      </Text>
-    </Tooltip>
+    <Text
+      span
+      inherit
+      component="time"
+      dateTime={of}
+      data-hint={formatTime(of)}
+      style={{ whiteSpace: 'nowrap' }}
+    >
+      {formatAge(of, now)}
+    </Text>
   );
 }

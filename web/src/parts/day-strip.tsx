@@ -1,4 +1,4 @@
-import { Group, Tooltip, UnstyledButton } from '@mantine/core';
+import { Group, UnstyledButton } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
 import classes from './day-strip.module.css';
 import { countOf } from './format.ts';
@@ -30,19 +30,17 @@ export function DayStrip({ events, days }: { events: readonly Event[]; days: num
         const about = worst
           ? `${name}: ${countOf(count, 'run', 'runs')}, ${worst.outcome.word.toLowerCase()}`
           : `${name}: nothing`;
-        return (
-          <Tooltip key={name} label={about} events={{ hover: true, focus: true, touch: true }}>
-            {worst ? (
-              <UnstyledButton
-                className={classes.day}
-                data-color={worst.outcome.color}
-                aria-label={about}
-                onClick={() => void navigate({ to: `/runs/${worst.run}` })}
-              />
-            ) : (
-              <span className={classes.day} />
-            )}
-          </Tooltip>
+        return worst ? (
+          <UnstyledButton
+            key={name}
+            className={classes.day}
+            data-color={worst.outcome.color}
+            data-hint={about}
+            aria-label={about}
+            onClick={() => void navigate({ to: `/runs/${worst.run}` })}
+          />
+        ) : (
+          <span key={name} className={classes.day} data-hint={about} />
         );
       })}
     </Group>

@@ -1,4 +1,4 @@
-import { Paper, Text } from '@mantine/core';
+import { Paper } from '@mantine/core';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useEffect, useRef, useState } from 'react';
 import { formatTime } from './format.ts';
@@ -32,7 +32,7 @@ export function LogLines({ logs }: { logs: readonly LogLine[] }) {
     getScrollElement: () => frame.current,
     estimateSize: () => LINE_HEIGHT,
     getItemKey: (index) => logs[index]?.id ?? index,
-    overscan: 20,
+    overscan: 10,
   });
   const last = logs.at(-1)?.id;
   useEffect(() => {
@@ -85,9 +85,7 @@ export function LogLines({ logs }: { logs: readonly LogLine[] }) {
 function Line({ log: { created_at, level, repository, message } }: { log: LogLine }) {
   return (
     <>
-      <Text span inherit c="dimmed" className={classes.time}>
-        {formatTime(created_at)}
-      </Text>
+      <span className={classes.time}>{formatTime(created_at)}</span>
       <span className={classes.level} data-level={level.toLowerCase()}>
         {level.toLowerCase().slice(0, 10)}
       </span>

@@ -13,7 +13,7 @@ export function Page({ title, aside, children }: PageProps) {
   useDocumentTitle(`${title} · Backup Observatory`);
   return (
     <Stack gap="lg">
-      <Group justify="space-between">
+      <Group justify="space-between" mih={36}>
         <Title order={1} size="h2" style={{ overflowWrap: 'anywhere' }}>
           {title}
         </Title>

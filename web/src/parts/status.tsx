@@ -42,7 +42,7 @@ export function outcomeOfState(state: Schemas['TrackedRepository']['state']): Ou
 
 export function OutcomeBadge({ outcome: { word, color } }: { outcome: Outcome }) {
   return (
-    <Badge color={color} variant="light" style={{ flexShrink: 0 }}>
+    <Badge color={color} variant="light" miw="max-content">
       {word}
     </Badge>
   );

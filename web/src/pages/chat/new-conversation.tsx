@@ -1,4 +1,8 @@
-import { Button, Stack } from '@mantine/core';
+import { Button, Group, Stack } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { installation } from '../../api/installation.ts';
+import { gatewayConnection } from '../../api/settings.ts';
 import { Empty } from '../../parts/empty.tsx';
 import { Composer } from './composer.tsx';
 
@@ -11,6 +15,19 @@ const examples = [
 
 /** Where a conversation begins. */
 export function NewConversation({ onAsk }: { onAsk(question: string): void }) {
+  if (useLacksKey()) {
+    return (
+      <Empty title="The chat needs a key">
+        A model answers questions about your backups, and no key of a model gateway is connected
+        yet. Everything else works without.
+        <Group mt="md" justify="center">
+          <Button component={Link} to="/settings">
+            Open the settings
+          </Button>
+        </Group>
+      </Empty>
+    );
+  }
   return (
     <>
       <Empty title="Ask about your backups">
@@ -34,4 +51,13 @@ export function NewConversation({ onAsk }: { onAsk(question: string): void }) {
       <Composer onAsk={onAsk} />
     </>
   );
+}
+
+/** Is there neither a key of one's own nor one of the server? */
+function useLacksKey(): boolean {
+  const { data } = useQuery(installation);
+  const canConnect = data?.features.gateway_login.enabled === true;
+  const connection = useQuery({ ...gatewayConnection, enabled: canConnect });
+  if (data === undefined || data.features.chat_without_own_key.enabled) return false;
+  return canConnect ? connection.data?.source === 'none' : true;
 }

@@ -2,7 +2,7 @@
 const reasons: readonly (readonly [string, string])[] = [
   [
     'no embedding generation is active',
-    'Only words were compared. Similar spellings and meanings are found too once vectors are built, as docs/search.md describes.',
+    'Only words were compared. Similar spellings and meanings are found too once vectors are built: see Search in the settings.',
   ],
   [
     'the database has no vector extension',

@@ -1,4 +1,4 @@
-import { Anchor, Code, Table, Text } from '@mantine/core';
+import { Anchor, Button, Code, Group, Table, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { installation } from '../../api/installation.ts';
@@ -77,6 +77,24 @@ function Model({ id, none }: { id: string | null; none: string }) {
 
 function Reranking() {
   const query = useQuery(rerankingModels);
+  // No part of this page fails by it, and searches do without.
+  if (query.isError && query.data === undefined) {
+    return (
+      <Group gap="xs">
+        <Text size="sm" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
+          The gateway’s list cannot be read now: {query.error.message}. Searches work without it.
+        </Text>
+        <Button
+          size="compact-sm"
+          variant="default"
+          loading={query.isFetching}
+          onClick={() => void query.refetch()}
+        >
+          Try again
+        </Button>
+      </Group>
+    );
+  }
   return (
     <Loaded query={query} lines={2}>
       {({ models }) =>

@@ -1,0 +1,121 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { useChatPage } from '../support/chat-page.ts';
+import { type Gateway, startGateway } from '../support/gateway.ts';
+import { ADA } from '../support/observatory-client.ts';
+import {
+  findViolations,
+  hasChromium,
+  type PageWorld,
+  startPageWorld,
+  type Window,
+} from '../support/page.ts';
+import { sql } from '../support/records.ts';
+
+describe.skipIf(!hasChromium)('the looks of the chat (skipped without /usr/bin/chromium)', () => {
+  const chat = useChatPage();
+  const { turn, dialog, ask, askForMail } = chat;
+
+  it('has its conversations in a drawer on a phone, without scrolling sideways', async () => {
+    const { page } = chat.window;
+    await ask('Is all well?', { text: ['Yes.'] });
+    await turn('Is all well?').getByText('Yes.').waitFor();
+    await page.setViewportSize({ width: 390, height: 800 });
+    await chat.window.open('/app/chat');
+    const width = () => page.evaluate<number>('document.documentElement.scrollWidth');
+    await expect.poll(width).toBeLessThanOrEqual(390);
+    await page.getByRole('button', { name: 'Conversations' }).click();
+    await dialog().getByRole('link', { name: 'Is all well?' }).click();
+    await turn('Is all well?').getByText('Yes.').waitFor();
+    await dialog().waitFor({ state: 'detached' });
+    await expect.poll(width).toBeLessThanOrEqual(390);
+  });
+
+  describe.each(['light', 'dark'] as const)('in the %s theme', (colorScheme) => {
+    beforeEach(() => chat.window.page.emulateMedia({ colorScheme, reducedMotion: 'reduce' }));
+
+    it('the beginning has no violation that axe finds', async () => {
+      expect(await findViolations(chat.window.page)).toEqual([]);
+      expect(chat.window.complaints).toEqual([]);
+    });
+
+    it('a conversation has none', async () => {
+      const text =
+        '## Why\n\n`code`, [link](https://example.com)\n\n| a | b |\n|---|---|\n| 1 | 2 |';
+      await ask(
+        'Is all well?',
+        { calls: [{ id: 'a', name: 'list_backup_runs' }] },
+        { text: [text] },
+      );
+      await turn('Is all well?').getByRole('table').waitFor();
+      await turn('Is all well?')
+        .getByRole('button', { name: /list_backup_runs/ })
+        .click();
+      await turn('Is all well?').getByRole('region', { name: 'Result' }).waitFor();
+      await ask('And now?', { error: { code: 500, message: 'inner' } });
+      await turn('And now?').getByRole('alert').waitFor();
+      expect(await findViolations(chat.window.page)).toEqual([]);
+      expect(chat.window.complaints).toEqual([]);
+    });
+
+    it('the open dialog has none', async () => {
+      await askForMail();
+      // Without the open stream, after which the network would not come to rest.
+      await chat.window.page.reload();
+      await dialog().getByText('Send this mail?').waitFor();
+      expect(await findViolations(chat.window.page)).toEqual([]);
+      await dialog().getByRole('tab', { name: 'As it is written' }).click();
+      await dialog().getByRole('region', { name: 'Mail' }).getByText('# All is well').waitFor();
+      expect(await findViolations(chat.window.page)).toEqual([]);
+      await dialog().getByRole('button', { name: 'Reject' }).click();
+      await turn('Mail the week.').getByText('As you say.').waitFor();
+      expect(chat.window.complaints).toEqual([]);
+    });
+  });
+});
+
+describe.skipIf(!hasChromium)('without a key of a gateway', () => {
+  let world: PageWorld;
+  let gateway: Gateway;
+  let window: Window;
+
+  beforeAll(async () => {
+    gateway = await startGateway();
+    world = await startPageWorld({
+      GATEWAY_BASE_URL: gateway.url,
+      GATEWAY_MODEL: 'acme/chat-free',
+    });
+    window = await world.openWindow();
+    await window.logIn();
+  });
+  afterAll(async () => {
+    await world.close();
+    await gateway.close();
+  });
+
+  it('the chat asks for one before it takes a question', async () => {
+    const { open, page } = window;
+    await open('/app/chat');
+    await page.getByRole('heading', { name: 'The chat needs a key' }).waitFor();
+    expect(await page.getByRole('textbox', { name: 'Question' }).count()).toBe(0);
+    expect(await findViolations(page)).toEqual([]);
+    await page.getByRole('link', { name: 'Open the settings' }).click();
+    await page.getByRole('heading', { name: 'Settings', level: 1 }).waitFor();
+  });
+
+  it('a conversation of before says how to connect one', async () => {
+    const { open, page } = window;
+    const id = randomUUID();
+    await sql(
+      world.database.db,
+      `INSERT INTO chat_sessions (id, username) VALUES ('${id}', '${ADA.username}')`,
+    );
+    await open(`/app/chat/${id}`);
+    await page.getByRole('textbox', { name: 'Question' }).fill('Why?');
+    await page.keyboard.press('Enter');
+    const problem = page.getByRole('alert');
+    await problem.getByText('No model is connected').waitFor();
+    await problem.getByText('GATEWAY_API_KEYS', { exact: true }).waitFor();
+    await problem.getByRole('button', { name: 'Ask again' }).waitFor();
+  });
+});

@@ -1,0 +1,115 @@
+import { once } from 'node:events';
+import { get, type IncomingMessage } from 'node:http';
+import { buffer } from 'node:stream/consumers';
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { hasChromium, type PageWorld, startPageWorld, type Window } from '../support/page.ts';
+import { insertResult, insertRun } from '../support/records.ts';
+
+// What makes the first page quick, in a real browser on the server of `npm start`.
+
+describe.skipIf(!hasChromium)('the first page (skipped without /usr/bin/chromium)', () => {
+  let world: PageWorld;
+  let window: Window;
+
+  beforeAll(async () => {
+    world = await startPageWorld();
+    const { db } = world.database;
+    const run = await insertRun(db, { status: 'completed', total_repos: 1, successful: 1 });
+    await insertResult(db, run, 'acme/api', { status: 'completed' });
+  });
+  afterAll(() => world.close());
+  beforeEach(async () => {
+    window = await world.openWindow();
+    await window.logIn();
+  });
+  afterEach(() => window.context.close());
+
+  const state = () => window.page.getByRole('status', { name: 'State of the backups' });
+
+  async function findScript(): Promise<string> {
+    const html = await (await fetch(`${world.server.url}/app/`)).text();
+    const scripts = [...html.matchAll(/\/app\/assets\/[^"]+\.js/g)].map(([path]) => path);
+    expect(scripts).toHaveLength(1);
+    return `${world.server.url}${scripts[0]}`;
+  }
+
+  it('asks for its data once, while its code is still on the way', async () => {
+    const { open, page } = window;
+    const first = ['/auth/me', '/api/overview', '/api/metrics?days=90'];
+    const asked: string[] = [];
+    page.on('request', (request) => {
+      const { pathname, search } = new URL(request.url());
+      asked.push(`${pathname}${search}`);
+    });
+    const all = first.map((path) => page.waitForRequest((request) => request.url().endsWith(path)));
+    // The code comes once all of it has been asked for.
+    await page.route(await findScript(), async (route) => {
+      await Promise.all(all);
+      await route.continue();
+    });
+    await open('/app/');
+    await state().getByText('The repository is backed up.').waitFor();
+    for (const path of first) expect(asked.filter((it) => it === path)).toEqual([path]);
+  });
+
+  it('shows the overview after a login, whatever was asked before it', async () => {
+    const { context, open, page } = window;
+    await context.clearCookies();
+    await open('/app/');
+    await page.getByRole('button', { name: 'Log in' }).waitFor();
+    await window.logIn();
+    await page.evaluate('history.pushState(null, "", "/app/")');
+    await page.evaluate('dispatchEvent(new PopStateEvent("popstate"))');
+    await state().waitFor();
+  });
+
+  it.each([
+    ['br', brotliDecompressSync],
+    ['gzip', gunzipSync],
+  ] as const)('is sent as %s to a browser that takes it', async (encoding, decompress) => {
+    const url = await findScript();
+    const plain = await window.context.request.get(url, {
+      headers: { 'Accept-Encoding': 'identity' },
+    });
+    expect(plain.headers()['content-encoding']).toBeUndefined();
+    const { body, headers } = await getRaw(url, encoding);
+    expect(headers['content-encoding']).toBe(encoding);
+    expect(headers.vary).toContain('Accept-Encoding');
+    expect(headers['content-type']).toContain('javascript');
+    expect(decompress(body).equals(await plain.body())).toBe(true);
+  });
+
+  describe('hints', () => {
+    it('show the exact time of an age that is pointed at', async () => {
+      const { open, page } = window;
+      await open('/app/runs');
+      const age = page.locator('time').first();
+      await age.hover();
+      const exact = await age.getAttribute('data-hint');
+      await page.getByRole('tooltip', { name: exact ?? '', exact: true }).waitFor();
+      await page.getByRole('heading', { level: 1 }).hover();
+      await page.getByRole('tooltip').waitFor({ state: 'detached' });
+    });
+
+    it('show with the keyboard too, until Escape', async () => {
+      const { open, page } = window;
+      await open('/app/');
+      await state().waitFor();
+      // The name of the product comes before it.
+      await page.keyboard.press('Tab');
+      await page.keyboard.press('Tab');
+      expect(await page.locator(':focus').getAttribute('aria-label')).toBe('Go to');
+      await page.getByRole('tooltip').getByText('Go to… (Ctrl+K)').waitFor();
+      await page.keyboard.press('Escape');
+      await page.getByRole('tooltip').waitFor({ state: 'detached' });
+    });
+  });
+});
+
+/** What comes over the wire, not decompressed. */
+async function getRaw(url: string, encoding: string) {
+  const request = get(url, { headers: { 'Accept-Encoding': encoding } });
+  const [response] = (await once(request, 'response')) as [IncomingMessage];
+  return { headers: response.headers, body: await buffer(response) };
+}

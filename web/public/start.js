@@ -1,0 +1,18 @@
+// Runs before the page's code has come, which is much larger.
+
+// A dark page must not flash white.
+const chosen = localStorage.getItem('mantine-color-scheme-value');
+const isDark =
+  chosen === 'dark' || (chosen !== 'light' && matchMedia('(prefers-color-scheme: dark)').matches);
+document.documentElement.setAttribute('data-mantine-color-scheme', isDark ? 'dark' : 'light');
+
+// What the page will ask first. `api/early.ts` takes the answers.
+const first = { '/app/': ['/auth/me', '/api/overview', '/api/metrics?days=90'] };
+window.earlyAnswers = new Map(
+  (first[location.pathname] ?? []).map((path) => {
+    const answer = fetch(path);
+    // Who takes it hears of a failure.
+    answer.catch(() => undefined);
+    return [path, answer];
+  }),
+);

@@ -1,0 +1,67 @@
+import { NavLink } from '@mantine/core';
+import { ExitIcon, ReaderIcon } from '@radix-ui/react-icons';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { Link, useNavigate, useRouterState } from '@tanstack/react-router';
+import { ApiError, api } from '../api/client.ts';
+import { me } from '../api/queries.ts';
+import { notify } from '../parts/notify.ts';
+import { places } from './places.ts';
+
+/** The links to all pages. `leave` is called when one is followed. */
+export function Navigation({ leave }: { leave: () => void }) {
+  const path = useRouterState({ select: ({ location }) => location.pathname });
+  return (
+    <>
+      {places.map(({ to, label, icon: Icon }) => (
+        <NavLink
+          key={to}
+          component={Link}
+          to={to}
+          label={label}
+          leftSection={<Icon width={18} height={18} />}
+          active={to === '/' ? path === '/' : path.startsWith(to)}
+          aria-current={path === to ? 'page' : undefined}
+          onClick={leave}
+        />
+      ))}
+      <NavLink
+        href="/docs"
+        label="API documents"
+        mt="auto"
+        c="dimmed"
+        leftSection={<ReaderIcon width={18} height={18} />}
+      />
+      <LogOut />
+    </>
+  );
+}
+
+function LogOut() {
+  const { data } = useQuery(me);
+  const queries = useQueryClient();
+  const navigate = useNavigate();
+  const logOut = async () => {
+    try {
+      await api.DELETE('/auth/session');
+    } catch (error) {
+      const isOver = error instanceof ApiError && error.status === 401;
+      if (!isOver) {
+        const { message } = error as Error;
+        await notify({ color: 'red', title: 'You are still logged in', message });
+        return;
+      }
+    }
+    queries.clear();
+    await navigate({ to: '/login' });
+  };
+  return (
+    <NavLink
+      component="button"
+      label="Log out"
+      description={data?.username}
+      c="dimmed"
+      leftSection={<ExitIcon width={18} height={18} />}
+      onClick={() => void logOut()}
+    />
+  );
+}
