@@ -21,12 +21,25 @@ export async function inParent<Result>(
   }
 }
 
+/** Throws CONFLICT if the target is neither missing nor an empty folder. */
+export async function checkTarget(target: string): Promise<void> {
+  if (!(await isFree(target))) throw notEmpty(target);
+}
+
+/** Whether the target is missing or an empty folder. Throws CONFLICT if nobody can tell. */
+export async function isFree(target: string): Promise<boolean> {
+  try {
+    const found = await nullIfMissing(lstat(target));
+    return found === null || (found.isDirectory() && (await readdir(target)).length === 0);
+  } catch (error) {
+    throw new AppError('CONFLICT', `${target} cannot be written`, { cause: error });
+  }
+}
+
 /** Returns the first folder that was made, if any. */
 async function prepare(target: string): Promise<string | undefined> {
   try {
-    const found = await nullIfMissing(lstat(target));
-    const isFree = found === null || (found.isDirectory() && (await readdir(target)).length === 0);
-    if (!isFree) throw notEmpty(target);
+    await checkTarget(target);
     return await mkdir(dirname(target), { recursive: true });
   } catch (error) {
     if (error instanceof AppError) throw error;

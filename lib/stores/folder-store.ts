@@ -65,7 +65,7 @@ export function createFolderStore(
       } else if (entry.isFile() && !entry.name.startsWith(TEMPORARY)) {
         if (!key.startsWith(prefix) || key <= after) continue;
         const found = await guard(() => nullIfMissing(stat(join(root, key))));
-        if (found !== null) yield { key, sizeBytes: found.size };
+        if (found !== null) yield { key, sizeBytes: found.size, storedMs: found.mtimeMs };
       }
     }
   }
@@ -78,7 +78,7 @@ export function createFolderStore(
         await checkRoot();
         const path = join(root, key);
         if (!(await nullIfMissing(stat(path)))?.isFile()) return null;
-        return readPaced(path, from);
+        return readGuarded(path, from);
       }),
     create: (key, file) =>
       guard(async () => {
@@ -109,6 +109,20 @@ export function createFolderStore(
       signal.throwIfAborted();
       await pace(chunk.length);
       yield chunk;
+    }
+  }
+
+  /** A disk can go away while it is read. */
+  async function* readGuarded(path: string, from: number): AsyncGenerator<Uint8Array> {
+    const chunks = readPaced(path, from);
+    try {
+      for (;;) {
+        const { done, value } = await guard(() => chunks.next());
+        if (done) return;
+        yield value;
+      }
+    } finally {
+      await chunks.return(undefined);
     }
   }
 

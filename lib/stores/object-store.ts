@@ -2,6 +2,8 @@
 export interface StoredObject {
   key: string;
   sizeBytes: number;
+  /** When it was stored, in milliseconds since the epoch, by the clock of the store. */
+  storedMs: number;
 }
 
 /** A finished file that becomes an object. */

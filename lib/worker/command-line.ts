@@ -6,10 +6,12 @@ import { canonicalAddress } from './archive/assign-archives.ts';
 import { addLogins, type LoginCommand } from './logins/login-commands.ts';
 import {
   addRestoreCommands,
+  type ListStoreCommand,
   type RestoreCommand,
   type VersionsCommand,
 } from './restoring/restore-commands.ts';
 import { parseSource, type Source } from './source.ts';
+import { addStoreCommands, type StoreCommand } from './stores/store-commands.ts';
 
 export interface RunCommand {
   name: 'run';
@@ -43,6 +45,8 @@ export type WorkerCommand =
   | EmbedCommand
   | VersionsCommand
   | RestoreCommand
+  | ListStoreCommand
+  | StoreCommand
   | LoginCommand;
 
 const MAX_PAUSE_MINUTES = 7 * 24 * 60;
@@ -54,6 +58,7 @@ export function parseWorkerCommand(args: readonly string[], folder: string): Wor
   addRun(program, folder, (command) => found.push(command));
   addEmbed(program, (command) => found.push(command));
   addRestoreCommands(program, folder, (command) => found.push(command));
+  addStoreCommands(program, (command) => found.push(command));
   addLogins(program, (command) => found.push(command));
   const text = parseCommandLine(program, args);
   const [command] = found;

@@ -72,6 +72,22 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
         ? await runRestore(options, command)
         : await runVersions(options, command);
     }
+    if (command.name === 'list-store') {
+      const { runListStore } = await import('./restoring/list-store.ts');
+      return await runListStore(options, command);
+    }
+    if (command.name === 'store-check') {
+      const { checkStores } = await import('./stores/check-store.ts');
+      return await checkStores(options, command);
+    }
+    if (command.name === 'store-copy') {
+      const { copyStore } = await import('./stores/copy-store.ts');
+      return await copyStore(options, command);
+    }
+    if (command.name === 'store-prune') {
+      const { pruneStores } = await import('./stores/prune-store.ts');
+      return await pruneStores(options, command);
+    }
     // Loaded only if needed: a run needs neither prompts nor pages.
     const { runLoginCommand } = await import('./logins/commands.ts');
     const config = readConfig(gitHostVariables, environment);

@@ -18,6 +18,8 @@ describe('a command line', () => {
     ref: null,
     isBare: false,
     target: '/home/ada/there',
+    store: null,
+    push: null,
   };
 
   it('asks for a version', () => {
@@ -40,6 +42,33 @@ describe('a command line', () => {
       repository: 'team/app',
       isJson: true,
     });
+  });
+
+  it('asks for a store, and for a push', () => {
+    const address = { kind: 'folder', text: 'file:///mnt/nas', path: '/mnt/nas' };
+    const from = ['--from', 'file:///mnt/nas'];
+    expect(parse('restore', ...from, '--list', '--identity', 'key.txt')).toEqual({
+      name: 'list-store',
+      store: { address, identityFile: 'key.txt' },
+      repository: null,
+    });
+    expect(parse('restore', 'team/app', ...from, '--to', 'there')).toEqual({
+      ...restore,
+      store: { address, identityFile: null },
+    });
+    const push = ['--push', 'https://host/team/app'];
+    expect(parse('restore', 'team/app', ...push, '--to', 'there')).toMatchObject({
+      isBare: false,
+      target: '/home/ada/there',
+      push: { mayOverwrite: false, isTemporary: false, to: { location: 'https://host/team/app' } },
+    });
+    const temporary = parse('restore', 'team/app', ...push, '--overwrite');
+    expect(temporary).toMatchObject({
+      isBare: true,
+      target: expect.stringMatching(/^\/home\/ada\/\.push-\w{16}$/),
+      push: { mayOverwrite: true, isTemporary: true },
+    });
+    expect(parse('restore', 'team/app', ...push, '--overwrite')).toEqual(temporary);
   });
 
   it.each([
@@ -69,6 +98,16 @@ describe('a command line', () => {
     [['restore', 'a/b', '--to', 'x', '--at', '2026-01-01T25:00'], 'a date or a time'],
     [['restore', 'a/b', 'c/d', '--to', 'x'], 'too many arguments'],
     [['versions', 'a/b', 'c/d'], 'too many arguments'],
+    [['restore', '--list'], 'give --from'],
+    [['restore', 'a/b', '--to', 'x', '--identity', 'key.txt'], 'give --from'],
+    [
+      ['restore', '--from', 'ftp://host/x', '--list'],
+      'must be like s3://bucket/prefix or file:///',
+    ],
+    [['restore', '--from', 'file:///x', '--list', '--to', 'x'], 'cannot be used with'],
+    [['restore', 'a/b', '--to', 'x', '--overwrite'], '--overwrite is for --push'],
+    [['restore', '--all', '--to', 'x', '--push', 'https://host/a/b'], 'cannot be used with'],
+    [['restore', 'a/b', '--push', 'https://ada:secret@host/a/b'], '--push contains credentials'],
   ])('%j is wrong usage', (args, fault) => {
     const failure = (() => {
       try {

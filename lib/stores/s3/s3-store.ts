@@ -68,8 +68,9 @@ export function createS3Store(bucketAddress: BucketAddress, options: S3Options):
     for (;;) {
       const page = await guard(() => pages.next());
       if (page.done) return;
-      for (const { Key = '', Size = 0 } of page.value.Contents ?? []) {
-        yield { key: Key.slice(prefix.length), sizeBytes: Size };
+      for (const { Key = '', Size = 0, LastModified } of page.value.Contents ?? []) {
+        const storedMs = LastModified?.getTime() ?? Date.now();
+        yield { key: Key.slice(prefix.length), sizeBytes: Size, storedMs };
       }
     }
   }

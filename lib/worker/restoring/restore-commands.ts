@@ -1,7 +1,21 @@
+import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { wrongUsage } from '../../command-line.ts';
 import type { VersionChoice } from '../../restore/choose-version.ts';
+import {
+  parseStoreAddress,
+  type StoreAddress,
+  StoreAddressError,
+} from '../../stores/store-address.ts';
+import { AddressError, parseLocation, type Source } from '../source.ts';
+
+/** A store, and the file with the identities that decrypt it. */
+export interface StoreChoice {
+  address: StoreAddress;
+  /** As it was given; null for none. */
+  identityFile: string | null;
+}
 
 export interface VersionsCommand {
   name: 'versions';
@@ -19,6 +33,27 @@ export interface RestoreCommand {
   isBare: boolean;
   /** An absolute path. */
   target: string;
+  /** Null for the archive folder of this machine. */
+  store: StoreChoice | null;
+  /** Where to push what was restored; null for nowhere. */
+  push: PushChoice | null;
+}
+
+/** A repository on a git host that is filled. */
+export interface PushChoice {
+  to: Source;
+  /** Refs that are there and differ may be replaced, without a question. */
+  mayOverwrite: boolean;
+  /** The restored repository is not kept. */
+  isTemporary: boolean;
+}
+
+/** Lists the archives of a store, or the versions of one. */
+export interface ListStoreCommand {
+  name: 'list-store';
+  store: StoreChoice;
+  /** Null for all. */
+  repository: string | null;
 }
 
 interface RestoreOptions {
@@ -27,14 +62,19 @@ interface RestoreOptions {
   version?: VersionChoice;
   ref?: string;
   bare?: true;
-  to: string;
+  to?: string;
+  from?: StoreAddress;
+  identity?: string;
+  list?: true;
+  push?: string;
+  overwrite?: true;
 }
 
 /** Adds the commands that read the archive folder alone, without a database. */
 export function addRestoreCommands(
   program: Command,
   folder: string,
-  found: (command: VersionsCommand | RestoreCommand) => void,
+  found: (command: VersionsCommand | RestoreCommand | ListStoreCommand) => void,
 ): void {
   program
     .command('versions')
@@ -52,7 +92,7 @@ export function addRestoreCommands(
     .command('restore')
     .summary('restore repositories from their archives')
     .description(
-      'Restores a version of a repository, by default the newest, and proves that it is complete and unchanged. Reads the archive folder only.',
+      'Restores a version of a repository, by default the newest, and proves that it is complete and unchanged. Reads the archive folder only, or a store with --from.',
     )
     .argument('[repository]', 'as owner/name')
     .option('--all', 'restore every repository, each to <folder>/<owner>/<name>')
@@ -71,7 +111,29 @@ export function addRestoreCommands(
     )
     .addOption(new Option('--ref <ref>', 'only this branch or tag').conflicts('all'))
     .option('--bare', 'without a work tree')
-    .requiredOption('--to <folder>', 'where to: a new or empty folder')
+    .option('--to <folder>', 'where to: a new or empty folder')
+    .addOption(
+      new Option(
+        '--from <store>',
+        'restore from a store instead, such as s3://bucket/prefix or file:///mnt/nas; needs nothing but its credentials',
+      ).argParser(parseStore),
+    )
+    .option(
+      '--identity <file>',
+      'with --from: the file of the age identity that decrypts the store',
+    )
+    .addOption(
+      new Option('--list', 'with --from: list what the store has, and restore nothing').conflicts([
+        ...['all', 'at', 'version', 'ref', 'bare', 'to', 'push'],
+      ]),
+    )
+    .addOption(
+      new Option(
+        '--push <url>',
+        'push branches, tags and notes of what was restored to this repository of a git host; --to is optional then',
+      ).conflicts(['all', 'ref']),
+    )
+    .option('--overwrite', 'with --push: replace branches and tags that are there and differ')
     .addHelpText(
       'after',
       `
@@ -80,18 +142,65 @@ The folder appears whole or not at all. With --all, a repository that cannot be 
 Exit codes: 0 restored; 1 not restored, or one of several was not; 2 wrong usage.`,
     )
     .action((repository: string | undefined, options: RestoreOptions) => {
-      if ((repository === undefined) !== (options.all === true)) {
-        throw wrongUsage('name one repository, or give --all');
-      }
-      found({
-        name: 'restore',
-        repository: repository ?? null,
-        choice: options.at ?? options.version ?? 'newest',
-        ref: options.ref ?? null,
-        isBare: options.bare === true,
-        target: resolve(folder, options.to),
-      });
+      found(describeRestore(repository ?? null, options, folder));
     });
+}
+
+function describeRestore(
+  repository: string | null,
+  options: RestoreOptions,
+  folder: string,
+): RestoreCommand | ListStoreCommand {
+  const { all, from, identity, list, overwrite, push, to } = options;
+  if (from === undefined && (identity !== undefined || list)) {
+    throw wrongUsage('--identity and --list are for a store: give --from');
+  }
+  const store = from === undefined ? null : { address: from, identityFile: identity ?? null };
+  if (store !== null && list) return { name: 'list-store', store, repository };
+  if (push === undefined && overwrite) throw wrongUsage('--overwrite is for --push');
+  if (push === undefined && to === undefined) {
+    throw wrongUsage("required option '--to <folder>' not specified");
+  }
+  if ((repository === null) !== (all === true)) {
+    throw wrongUsage('name one repository, or give --all');
+  }
+  const isTemporary = to === undefined;
+  return {
+    name: 'restore',
+    repository,
+    choice: options.at ?? options.version ?? 'newest',
+    ref: options.ref ?? null,
+    isBare: options.bare === true || isTemporary,
+    target: resolve(folder, to ?? temporaryName(repository, push)),
+    store,
+    push:
+      push === undefined
+        ? null
+        : { to: parsePush(push, folder), mayOverwrite: overwrite === true, isTemporary },
+  };
+}
+
+/** The same for the same command, so that it goes on after an interruption. */
+function temporaryName(...parts: (string | null | undefined)[]): string {
+  return `.push-${createHash('sha256').update(parts.join('\0')).digest('hex').slice(0, 16)}`;
+}
+
+function parsePush(text: string, folder: string): Source {
+  try {
+    return parseLocation(text, folder);
+  } catch (error) {
+    if (!(error instanceof AddressError)) throw error;
+    throw wrongUsage(`the address of --push ${error.message}`);
+  }
+}
+
+function parseStore(text: string): StoreAddress {
+  try {
+    return parseStoreAddress(text);
+  } catch (error) {
+    if (!(error instanceof StoreAddressError)) throw error;
+    throw new InvalidArgumentError(`It ${error.message}.`);
+  }
 }
 
 const iso8601 =

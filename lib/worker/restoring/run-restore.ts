@@ -5,13 +5,19 @@ import { databaseVariables } from '../../config/database.ts';
 import { readConfig } from '../../config/read.ts';
 import { AppError } from '../../errors.ts';
 import { checkGit } from '../../git/git-version.ts';
-import { listArchives, listRepositories, listVersions } from '../../restore/list-archives.ts';
-import { type RestoreRequest, restoreVersion } from '../../restore/restore.ts';
+import { listArchives, listVersions } from '../../restore/list-archives.ts';
+import { isFree } from '../../restore/target.ts';
+import { StoreFault } from '../../stores/object-store.ts';
 import { formatBytes } from '../../text/units.ts';
 import type { WorkerOptions } from '../command-context.ts';
-import { createDisplay } from '../display.ts';
+import { createDisplay, type Display } from '../display.ts';
+import { type ArchiveSource, openArchiveFolder } from './archive-source.ts';
 import type { RestoreCommand, VersionsCommand } from './restore-commands.ts';
-import { describeRestored, formatTable } from './restore-text.ts';
+import { restoreOne } from './restore-one.ts';
+import { formatTable } from './restore-text.ts';
+
+/** After so many failures of a store, the other repositories are not waited for. */
+const MAX_AWAY = 3;
 
 /** Neither needs the database, nor any other variable. */
 const restoreVariables = z.object({
@@ -63,44 +69,76 @@ export async function runVersions(
 
 /** Restores one repository, or all of them, and returns the exit code. Throws AppError if a single one fails. */
 export async function runRestore(options: WorkerOptions, command: RestoreCommand): Promise<number> {
-  const { environment, clock, signal, io } = options;
-  const { repository, choice, ref, isBare, target } = command;
-  const root = archivePath(readConfig(restoreVariables, environment));
+  const { environment, signal, io } = options;
   await checkGit(environment, signal);
   const display = createDisplay(io.stderr, io.isTerminal);
-
-  const restore = async (name: string, to: string) => {
-    const request: RestoreRequest = { root, repository: name, choice, ref, isBare, target: to };
-    const onFile = (done: number, total: number) =>
-      display.progress(done, total, `${name}: unpacking`);
-    try {
-      const restored = await restoreVersion(request, { environment, clock, signal, onFile });
-      display.clear();
-      io.stdout.write(describeRestored(restored, to));
-    } finally {
-      display.clear();
+  const source = await openSource(options, command, display);
+  try {
+    const { repository, push } = command;
+    if (repository === null) return await restoreAll(options, command, source, display);
+    if (push !== null) {
+      const { restoreAndPush } = await import('./restore-and-push.ts');
+      return await restoreAndPush(options, { ...command, repository, push }, source, display);
     }
-  };
-
-  if (repository !== null) {
-    await restore(repository, target);
+    await restoreOne(options, { ...command, repository }, source, display);
     return 0;
+  } finally {
+    await source.close();
   }
+}
+
+async function openSource(
+  options: WorkerOptions,
+  { store }: RestoreCommand,
+  display: Display,
+): Promise<ArchiveSource> {
+  if (store === null) {
+    return openArchiveFolder(archivePath(readConfig(restoreVariables, options.environment)));
+  }
+  const { openStoreSource } = await import('./store-source.ts');
+  return openStoreSource(options, store, display);
+}
+
+async function restoreAll(
+  options: WorkerOptions,
+  command: RestoreCommand,
+  source: ArchiveSource,
+  display: Display,
+): Promise<number> {
+  const { target } = command;
   const failed: string[] = [];
-  const names = await listRepositories(root);
-  for (const name of names) {
+  let there = 0;
+  let away = 0;
+  const { repositories, faults } = await source.list();
+  for (const fault of faults) display.line(`not restored: ${fault}`);
+  for (const repository of repositories) {
     try {
-      await restore(name, join(target, name));
+      const to = join(target, repository);
+      // A repository appears whole, so an earlier try has restored it.
+      if (command.store !== null && !(await isFree(to))) {
+        there++;
+        display.line(`${repository} is left as it is: ${to} is there already`);
+        continue;
+      }
+      if (away >= MAX_AWAY) throw new AppError('SERVICE_UNAVAILABLE', 'the store is away');
+      await restoreOne(options, { ...command, repository, target: to }, source, display);
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
       const { cause, message } = error;
-      const reason = cause instanceof Error ? `${message}: ${cause.message}` : message;
-      failed.push(name);
-      display.line(`${name} was not restored: ${reason}`);
+      const isOfStore = cause instanceof StoreFault;
+      away = isOfStore ? away + 1 : away;
+      const reason =
+        cause instanceof Error && !isOfStore ? `${message}: ${cause.message}` : message;
+      failed.push(repository);
+      display.line(`${repository} was not restored: ${reason}`);
     }
   }
-  const count = `${names.length - failed.length} of ${names.length} repositories`;
-  io.stdout.write(`Restored ${count} to ${target}\n`);
-  if (failed.length > 0) io.stdout.write(`Not restored: ${failed.join(', ')}\n`);
-  return failed.length > 0 || names.length === 0 ? 1 : 0;
+  const { length: all } = repositories;
+  const { stdout } = options.io;
+  const restored = all - failed.length - there;
+  const others = there > 0 ? `; ${there} there already` : '';
+  stdout.write(`Restored ${restored} of ${all} repositories to ${target}${others}\n`);
+  if (failed.length > 0) stdout.write(`Not restored: ${failed.join(', ')}\n`);
+  if (faults.length > 0) stdout.write('Not all archives of the store could be read.\n');
+  return failed.length > 0 || faults.length > 0 || all === 0 ? 1 : 0;
 }

@@ -1,0 +1,97 @@
+import { mkdir, rename, rm, utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import pLimit from 'p-limit';
+import { noteName } from '../../archives/note.ts';
+import { bytesToFetch, fetchFile } from './fetch-file.ts';
+import type { StoredVersion } from './find-version.ts';
+import { ObjectFault } from './object-fault.ts';
+import { filesOf, type StateReading } from './read-state.ts';
+
+/** How many files are downloaded at once. */
+const AT_ONCE = 3;
+const PARTS = '.parts';
+
+/** A file that could not be had. */
+export interface UnfetchedFile {
+  name: string;
+  fault: ObjectFault;
+}
+
+/** How far a download is. */
+export interface FetchProgress {
+  files: number;
+  allFiles: number;
+  bytes: number;
+  allBytes: number;
+}
+
+/**
+ * Downloads what a version needs into a folder, which then is an archive folder with that version. Files that are
+ * there already are kept. Returns every file that could not be had. Throws StoreFault if the store cannot be used, or
+ * file system errors.
+ */
+export async function fetchArchive(
+  reading: StateReading,
+  { state, entry }: StoredVersion,
+  folder: string,
+  onProgress: (progress: FetchProgress) => void,
+): Promise<UnfetchedFile[]> {
+  const { archive, note, parsedNote } = state;
+  const files = filesOf(state, entry);
+  const parts = join(folder, PARTS);
+  await mkdir(parts, { recursive: true, mode: 0o700 });
+  const progress: FetchProgress = {
+    files: 0,
+    allFiles: files.length,
+    bytes: 0,
+    allBytes: files.reduce((sum, file) => sum + file.stored_bytes, 0),
+  };
+  onProgress(progress);
+  const limit = pLimit(AT_ONCE);
+  const unfetched: UnfetchedFile[] = [];
+  let isStopped = false;
+  const work = files.map((file) =>
+    limit(async () => {
+      if (isStopped) return;
+      try {
+        await fetchFile(reading, file, { path: folder, parts }, (bytes) => {
+          progress.bytes = Math.min(progress.bytes + bytes, progress.allBytes);
+          onProgress(progress);
+        });
+        progress.files++;
+        onProgress(progress);
+      } catch (error) {
+        if (!(error instanceof ObjectFault)) {
+          isStopped = true;
+          throw error;
+        }
+        unfetched.push({ name: file.name, fault: error });
+      }
+    }),
+  );
+  // All have ended before anything else is done with the folder.
+  for (const result of await Promise.allSettled(work)) {
+    if (result.status === 'rejected') throw result.reason;
+  }
+  if (unfetched.length > 0) return unfetched;
+  if (parsedNote.archive_modified_ms !== undefined) {
+    const modified = parsedNote.archive_modified_ms / 1_000;
+    await utimes(join(folder, archive), modified, modified);
+  }
+  // Last, so that a folder with a note is whole.
+  const path = join(folder, noteName(archive));
+  await writeFile(`${path}.new`, note, { mode: 0o600 });
+  await rename(`${path}.new`, path);
+  await rm(parts, { recursive: true, force: true });
+  return [];
+}
+
+/** How many bytes are still to be downloaded for a version. */
+export async function sizeToFetch(
+  { state, entry }: StoredVersion,
+  folder: string,
+): Promise<number> {
+  let size = 0;
+  for (const file of filesOf(state, entry)) size += await bytesToFetch(file, folder);
+  return size;
+}

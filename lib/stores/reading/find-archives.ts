@@ -1,0 +1,82 @@
+import pLimit from 'p-limit';
+import { type Naming, plainNaming } from '../layout.ts';
+import { findNewestStates, findStates, type StateRef } from './find-states.ts';
+import { ObjectFault } from './object-fault.ts';
+import { type ReadState, readState, type StateReading } from './read-state.ts';
+
+const AT_ONCE = 6;
+
+/** The newest state of an archive, or why it cannot be read. */
+export type FoundArchive = { ref: StateRef } & (
+  | { state: ReadState; fault: null }
+  | { state: null; fault: ObjectFault }
+);
+
+/**
+ * Reads the newest state of every archive of a store, in no particular order. Those of encrypted archives tell the
+ * names. Throws StoreFault.
+ */
+export async function* readNewestStates(
+  reading: StateReading,
+  isWanted: (ref: StateRef) => boolean = () => true,
+): AsyncGenerator<FoundArchive> {
+  const limit = pLimit(AT_ONCE);
+  const read = async (ref: StateRef): Promise<FoundArchive> => {
+    try {
+      return { ref, state: await readState(reading, ref), fault: null };
+    } catch (error) {
+      if (!(error instanceof ObjectFault)) throw error;
+      return { ref, state: null, fault: error };
+    }
+  };
+  let batch: StateRef[] = [];
+  for await (const ref of findNewestStates(reading.objects)) {
+    if (!isWanted(ref)) continue;
+    batch.push(ref);
+    if (batch.length < AT_ONCE) continue;
+    yield* await limit.map(batch, read);
+    batch = [];
+  }
+  yield* await limit.map(batch, read);
+}
+
+/** Where the states of an archive are. */
+export interface FoundStates {
+  /** Of each archive of the store that holds it, oldest first. None if there is none. */
+  archives: StateRef[][];
+  /** Encrypted archives whose names could not be read. */
+  unread: number;
+}
+
+/**
+ * Finds the states of an archive by its file name. The key of the names leads to it at once; without it, or if it is
+ * another one, every encrypted archive is asked for its name. Throws StoreFault.
+ */
+export async function findArchive(
+  reading: StateReading,
+  archive: string,
+  secretNaming: Naming | null,
+): Promise<FoundStates> {
+  const { objects } = reading;
+  const names = [
+    plainNaming.archive(archive),
+    ...(secretNaming ? [secretNaming.archive(archive)] : []),
+  ];
+  const archives: StateRef[][] = [];
+  for (const name of names) {
+    const states = await findStates(objects, name);
+    if (states.length > 0) archives.push(states);
+  }
+  const isKnown = archives.some((states) => states[0]?.isEncrypted);
+  if (isKnown || (archives.length > 0 && reading.identities.length === 0)) {
+    return { archives, unread: 0 };
+  }
+  let unread = 0;
+  for await (const found of readNewestStates(reading, ({ isEncrypted }) => isEncrypted)) {
+    if (found.state === null) unread++;
+    else if (found.state.archive === archive) {
+      archives.push(await findStates(objects, found.ref.archiveName));
+    }
+  }
+  return { archives, unread };
+}

@@ -1,0 +1,48 @@
+import { keysOf, parseKey, README_KEY } from '../layout.ts';
+import type { ObjectStore, StoredObject } from '../object-store.ts';
+import type { StateRef } from './find-states.ts';
+
+/** A state with its size. */
+export interface ListedState extends StateRef, StoredObject {}
+
+/** What a listing shows of an archive. */
+export interface ListedArchive {
+  name: string;
+  /** By key. */
+  objects: Map<string, StoredObject>;
+  /** In the order of their numbers. */
+  states: ListedState[];
+}
+
+/** An archive, or a key that is none of ours. */
+export type Listed = { archive: ListedArchive } | { strange: string };
+
+/**
+ * Everything that a store has but its README, or what it has of one archive. Holds the names of one archive at a time.
+ */
+export async function* listContents(
+  objects: ObjectStore,
+  archiveName: string | null = null,
+): AsyncGenerator<Listed> {
+  let current: ListedArchive | null = null;
+  for await (const found of objects.list(archiveName === null ? '' : keysOf(archiveName))) {
+    const { key } = found;
+    if (key === README_KEY) continue;
+    const parsed = parseKey(key);
+    if (parsed === null) {
+      yield { strange: key };
+      continue;
+    }
+    if (current !== null && current.name !== parsed.archiveName) {
+      yield { archive: current };
+      current = null;
+    }
+    current ??= { name: parsed.archiveName, objects: new Map(), states: [] };
+    if (parsed.kind === 'object') current.objects.set(key, found);
+    else {
+      const { archiveName: name, number, isEncrypted } = parsed;
+      current.states.push({ ...found, archiveName: name, number, isEncrypted });
+    }
+  }
+  if (current !== null) yield { archive: current };
+}

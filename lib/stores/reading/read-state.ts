@@ -1,0 +1,135 @@
+import { manifestFolder, manifestName } from '../../archives/manifest.ts';
+import {
+  type ArchiveNote,
+  MAX_NOTE_BYTES,
+  parseNote,
+  type VersionEntry,
+} from '../../archives/note.ts';
+import { DecryptionFailed } from '../age-payload.ts';
+import { parseKey, plainNaming } from '../layout.ts';
+import { MAX_STATE_BYTES, parseState, type StateFile, type StoreState } from '../store-state.ts';
+import type { StateRef } from './find-states.ts';
+import { ObjectFault } from './object-fault.ts';
+import { readSteadily, type StoreReading } from './steady-read.ts';
+
+/** What age adds to a state, for many recipients. */
+const MAX_ADDED_BYTES = 2 ** 20;
+
+/** What reading states needs. */
+export interface StateReading extends StoreReading {
+  /** age identities (`AGE-SECRET-KEY-…`); none if nothing is to be decrypted. */
+  identities: readonly string[];
+}
+
+/** A state that was read, with its archive's note. */
+export interface ReadState extends StoreState {
+  ref: StateRef;
+  parsedNote: ArchiveNote;
+}
+
+/**
+ * Reads a state, decrypts it, and checks that it belongs where it lies and lists all that its note names. Throws
+ * ObjectFault if not, or StoreFault.
+ */
+export async function readState(reading: StateReading, ref: StateRef): Promise<ReadState> {
+  const text = await readText(reading, ref);
+  const damaged = (reason: string) => new ObjectFault('damaged', ref.key, reason);
+  const state = parseState(text);
+  if (state === null) throw damaged('is not a state of an archive');
+  // Names of encrypted archives are secret. That they fit is for whoever looked one up.
+  if (!ref.isEncrypted && plainNaming.archive(state.archive) !== ref.archiveName) {
+    throw damaged(`is a state of another archive (${state.archive})`);
+  }
+  for (const { key, sha256 } of state.files) {
+    const parsed = parseKey(key);
+    const isOwn =
+      parsed?.kind === 'object' &&
+      parsed.archiveName === ref.archiveName &&
+      parsed.isEncrypted === ref.isEncrypted &&
+      (parsed.isEncrypted || parsed.content === sha256);
+    if (!isOwn) throw damaged(`names an object that is not of this archive: ${key}`);
+  }
+  const parsedNote = state.note.length > MAX_NOTE_BYTES ? null : parseNote(state.note);
+  if (parsedNote === null) throw damaged('has no note that can be read');
+  const read = { ...state, ref, parsedNote };
+  if (!/^[^/]+\.bundle$/.test(state.archive)) throw damaged('is not of a git bundle');
+  const byName = new Map(state.files.map((file) => [file.name, file]));
+  for (const { name, sha256 } of namesOf(read)) {
+    if (byName.get(name)?.sha256 !== sha256)
+      throw damaged(`does not list ${name} as its note does`);
+  }
+  return read;
+}
+
+/** The files of an archive that a version needs; null for the only one of an archive of an earlier release. */
+export function filesOf(state: ReadState, version: VersionEntry | null): StateFile[] {
+  const { archive, files } = state;
+  const increments = state.parsedNote.increments.slice(0, (version?.files ?? 1) - 1);
+  const names = [archive, ...increments.map(({ name }) => name)];
+  if (version !== null) names.push(nameOfManifest(archive, version));
+  return names.flatMap((name) => files.find((file) => file.name === name) ?? []);
+}
+
+/** What the note names, with the SHA-256 it gives. */
+function namesOf({ archive, parsedNote: note }: ReadState): { name: string; sha256: string }[] {
+  return [
+    { name: archive, sha256: note.archive_sha256 },
+    ...note.increments,
+    ...note.versions.map((version) => ({
+      name: nameOfManifest(archive, version),
+      sha256: version.manifest_sha256,
+    })),
+  ];
+}
+
+function nameOfManifest(archive: string, { version }: VersionEntry): string {
+  return `${manifestFolder(archive)}/${manifestName(version)}`;
+}
+
+async function readText(reading: StateReading, { key, isEncrypted }: StateRef): Promise<string> {
+  const { identities } = reading;
+  if (isEncrypted && identities.length === 0) {
+    throw new ObjectFault('locked', key, 'is encrypted: give the file of an age identity');
+  }
+  const stored = readSteadily(reading, key);
+  if (!isEncrypted) return collect(stored, key, MAX_STATE_BYTES);
+  const { decrypt } = await import('../cipher.ts');
+  try {
+    return await collect(
+      decrypt(bounded(stored, key, MAX_STATE_BYTES + MAX_ADDED_BYTES), identities),
+      key,
+      MAX_STATE_BYTES,
+    );
+  } catch (cause) {
+    if (!(cause instanceof DecryptionFailed)) throw cause;
+    throw new ObjectFault(
+      'locked',
+      key,
+      'cannot be decrypted: it is encrypted for others than this identity, or it was altered',
+      { cause },
+    );
+  }
+}
+
+async function collect(
+  bytes: AsyncIterable<Uint8Array>,
+  key: string,
+  maxBytes: number,
+): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of bounded(bytes, key, maxBytes)) chunks.push(chunk);
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+async function* bounded(
+  bytes: AsyncIterable<Uint8Array>,
+  key: string,
+  maxBytes: number,
+): AsyncGenerator<Uint8Array> {
+  let size = 0;
+  for await (const chunk of bytes) {
+    size += chunk.length;
+    if (size > maxBytes) throw new ObjectFault('damaged', key, 'is longer than a state can be');
+    yield chunk;
+  }
+}

@@ -1,0 +1,45 @@
+import type { Clock } from '../../clock.ts';
+import { type ObjectStore, StoreFault } from '../object-store.ts';
+import { ObjectFault } from './object-fault.ts';
+
+/** The pauses before an object is asked for again. They begin anew whenever some of it has come. */
+const PAUSES_MS = [1_000, 4_000, 15_000];
+
+/** What reading from a store needs. */
+export interface StoreReading {
+  objects: ObjectStore;
+  clock: Clock;
+  signal: AbortSignal;
+}
+
+/**
+ * The bytes of an object from an offset on. Goes on where it was cut off. Throws ObjectFault if the object is missing,
+ * or StoreFault.
+ */
+export async function* readSteadily(
+  { objects, clock, signal }: StoreReading,
+  key: string,
+  from = 0,
+): AsyncGenerator<Uint8Array> {
+  let position = from;
+  for (let failures = 0; ; ) {
+    try {
+      const bytes = await objects.read(key, position);
+      if (bytes === null) throw new ObjectFault('missing', key, 'is missing');
+      for await (const chunk of bytes) {
+        position += chunk.length;
+        failures = 0;
+        yield chunk;
+      }
+      return;
+    } catch (error) {
+      const pause = PAUSES_MS[failures++];
+      if (!isAway(error) || pause === undefined) throw error;
+      await clock.sleep(pause, signal);
+    }
+  }
+}
+
+function isAway(error: unknown): boolean {
+  return error instanceof StoreFault && error.kind === 'away';
+}

@@ -1,0 +1,33 @@
+import type { VersionChoice } from '../../restore/choose-version.ts';
+import { listRepositories } from '../../restore/list-archives.ts';
+
+/** Where archives are restored from. */
+export interface ArchiveSource {
+  /** What to restore with `--all`, and what is there but cannot be named. */
+  list(): Promise<{ repositories: string[]; faults: string[] }>;
+  /**
+   * Provides an archive folder that has a version of a repository, which `restore` puts into `target`. Throws
+   * AppError.
+   */
+  use<Result>(
+    request: { repository: string; choice: VersionChoice; target: string },
+    restore: (archives: AvailableArchive) => Promise<Result>,
+  ): Promise<Result>;
+  close(): Promise<void>;
+}
+
+/** An archive folder with a version. */
+export interface AvailableArchive {
+  root: string;
+  repository: string;
+  choice: VersionChoice;
+}
+
+/** The archive folder of this machine. */
+export function openArchiveFolder(root: string): ArchiveSource {
+  return {
+    list: async () => ({ repositories: await listRepositories(root), faults: [] }),
+    use: ({ repository, choice }, restore) => restore({ root, repository, choice }),
+    close: async () => undefined,
+  };
+}

@@ -1,0 +1,108 @@
+import { type Git, GitError, type GitOptions } from '../../git/git.ts';
+import { cleanText } from '../../text/clean-text.ts';
+import type { Source } from '../source.ts';
+
+/** Refs of a person. All others are the host's own, such as refs/pull/…, and hosts refuse them. */
+const pushed = /^refs\/(?:heads|tags|notes)\//;
+const MAX_REFS = 500_000;
+const PUSH_TIMEOUT_MS = 12 * 60 * 60_000;
+
+/** What a repository on a git host has. */
+export interface RemoteRefs {
+  /** Object ids by ref name: branches, tags and notes. */
+  refs: ReadonlyMap<string, string>;
+  /** The branch of HEAD, as far as the host tells. */
+  headBranch: string | null;
+}
+
+/** What a restored repository has. */
+export interface PushedRefs {
+  /** Object ids by ref name: branches, tags and notes. */
+  wanted: ReadonlyMap<string, string>;
+  /** The names of all others. */
+  others: readonly string[];
+}
+
+/** A repository on a git host. Its methods throw GitError. */
+export interface Remote {
+  list(): Promise<RemoteRefs>;
+  /** Pushes branches, tags and notes, that of HEAD first. Deletes nothing. Returns what was refused. */
+  push(
+    gitDir: string,
+    own: PushedRefs,
+    headBranch: string | null,
+    mayReplace: boolean,
+  ): Promise<string[]>;
+}
+
+/** The refs of a repository of this machine. */
+export async function readOwnRefs(git: Git, gitDir: string): Promise<PushedRefs> {
+  const wanted = new Map<string, string>();
+  const others: string[] = [];
+  const args = [`--git-dir=${gitDir}`, 'for-each-ref', '--format=%(objectname) %(refname)'];
+  for await (const line of git.stream(args, '\n')) {
+    const space = line.indexOf(' ');
+    const name = line.slice(space + 1);
+    if (pushed.test(name)) wanted.set(name, line.slice(0, space));
+    else others.push(name);
+  }
+  return { wanted, others };
+}
+
+/** Credentials are those of git: its credential helpers, or the ssh agent. */
+export function openRemote(git: Git, { location, protocols, isLocal }: Source): Remote {
+  const options: GitOptions = { protocols, timeoutMs: PUSH_TIMEOUT_MS };
+
+  async function list(): Promise<RemoteRefs> {
+    const refs = new Map<string, string>();
+    let headBranch: string | null = null;
+    const args = ['ls-remote', '--symref', '--', location];
+    for await (const line of git.stream(args, '\n', options)) {
+      const [what = '', name = ''] = line.split('\t');
+      if (name === 'HEAD' && what.startsWith('ref: ')) headBranch = what.slice('ref: '.length);
+      if (!pushed.test(name) || name.endsWith('^{}')) continue;
+      refs.set(name, what);
+      if (refs.size > MAX_REFS) throw new GitError(`it has more than ${MAX_REFS} refs`, 'output');
+    }
+    return { refs, headBranch };
+  }
+
+  async function push(
+    gitDir: string,
+    { wanted }: PushedRefs,
+    headBranch: string | null,
+    mayReplace: boolean,
+  ): Promise<string[]> {
+    const force = mayReplace ? '+' : '';
+    const faults: string[] = [];
+    const send = async (refspecs: readonly string[]) => {
+      const args = [`--git-dir=${gitDir}`, '-c', 'push.followTags=false', 'push', '--quiet'];
+      try {
+        // No hook of this machine.
+        await git.read([...args, '--no-verify', '--', location, ...refspecs], options);
+      } catch (error) {
+        if (!(error instanceof GitError) || error.fault !== 'failed') throw error;
+        faults.push(cleanText(error.message));
+      }
+    };
+    // A new repository takes the first branch that it gets as its default branch.
+    if (headBranch !== null && wanted.has(headBranch)) {
+      await send([`${force}${headBranch}:${headBranch}`]);
+      if (isLocal) await setHead(headBranch);
+    }
+    const kinds = ['heads', 'tags', 'notes'].filter((kind) =>
+      [...wanted.keys()].some((name) => name.startsWith(`refs/${kind}/`)),
+    );
+    await send(kinds.map((kind) => `${force}refs/${kind}/*:refs/${kind}/*`));
+    return faults;
+  }
+
+  /** Over the network, only the host itself can. A work tree keeps its own. */
+  async function setHead(branch: string): Promise<void> {
+    const answer = await git.read(['-C', location, 'rev-parse', '--is-bare-repository']);
+    if (answer.trim() !== 'true') return;
+    await git.read(['-C', location, 'symbolic-ref', 'HEAD', branch]);
+  }
+
+  return { list, push };
+}

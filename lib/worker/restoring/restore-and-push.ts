@@ -1,0 +1,109 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { AppError } from '../../errors.ts';
+import { createGit, GitError } from '../../git/git.ts';
+import { cleanText } from '../../text/clean-text.ts';
+import type { WorkerOptions } from '../command-context.ts';
+import type { Display } from '../display.ts';
+import type { ArchiveSource } from './archive-source.ts';
+import { askToOverwrite } from './ask-to-overwrite.ts';
+import { openRemote, type PushedRefs, type RemoteRefs, readOwnRefs } from './push-refs.ts';
+import type { PushChoice, RestoreCommand } from './restore-commands.ts';
+import { restoreOne } from './restore-one.ts';
+
+/**
+ * Restores a repository, pushes its branches, tags and notes to a git host, and reads back what is there. Returns the
+ * exit code: 1 if something is not there afterwards. Throws AppError.
+ */
+export async function restoreAndPush(
+  options: WorkerOptions,
+  command: RestoreCommand & { repository: string; push: PushChoice },
+  source: ArchiveSource,
+  display: Display,
+): Promise<number> {
+  const { environment, signal, io } = options;
+  const { push, target } = command;
+  const { to } = push;
+  const address = cleanText(to.location, 300);
+  const git = createGit(environment, signal);
+  const remote = openRemote(git, to);
+  try {
+    // Before the download: credentials that do not work are noticed at once.
+    const before = await remote.list();
+    await checkOverwriting(before);
+    const restored = await restoreOne(options, command, source, display);
+    try {
+      const gitDir = command.isBare ? target : join(target, '.git');
+      const own = await readOwnRefs(git, gitDir);
+      if (own.wanted.size === 0) {
+        throw new AppError('CONFLICT', 'this version has no branch and no tag to push');
+      }
+      display.line(`pushing ${countRefs(own.wanted.keys())} to ${address}`);
+      const mayReplace = before.refs.size > 0;
+      const faults = await remote.push(gitDir, own, restored.headBranch, mayReplace);
+      for (const fault of faults) display.line(fault);
+      return report(own, await remote.list(), restored.headBranch);
+    } finally {
+      if (push.isTemporary) await rm(target, { recursive: true, force: true });
+    }
+  } catch (error) {
+    if (!(error instanceof GitError)) throw error;
+    throw new AppError('SERVICE_UNAVAILABLE', `${address}: ${error.message}`, { cause: error });
+  }
+
+  async function checkOverwriting({ refs }: RemoteRefs): Promise<void> {
+    if (refs.size === 0 || push.mayOverwrite) return;
+    const what = `${address} is not empty: it has ${countRefs(refs.keys())}`;
+    const isAgreed = await askToOverwrite(
+      options,
+      `${what}. Replace those that this backup has too?`,
+    );
+    if (isAgreed === true) return;
+    throw new AppError(
+      'CONFLICT',
+      isAgreed === null
+        ? `${what}; give --overwrite to replace those that this backup has too`
+        : 'nothing was pushed',
+    );
+  }
+
+  function report({ wanted, others }: PushedRefs, after: RemoteRefs, branch: string | null) {
+    const print = (text: string) => io.stdout.write(`${text}\n`);
+    const missing = [...wanted].filter(([name, id]) => after.refs.get(name) !== id);
+    const there = [...wanted.keys()].filter((name) => after.refs.get(name) === wanted.get(name));
+    print(`Pushed to ${address}`);
+    print(`  There now, as in the backup: ${countRefs(there)}`);
+    const foreign = [...after.refs.keys()].filter((name) => !wanted.has(name));
+    if (foreign.length > 0) print(`  There besides, left as it was: ${countRefs(foreign)}`);
+    if (others.length > 0) {
+      print(`  Not pushed, for only a host makes such refs: ${countRefs(others)}`);
+    }
+    if (branch !== null && after.headBranch !== branch) {
+      const short = cleanText(branch.replace('refs/heads/', ''), 200);
+      print(`  The default branch is not ${short}: set it in the settings of the repository`);
+    }
+    for (const [name, id] of missing) print(`  Not there: ${cleanText(name, 300)} at ${id}`);
+    return missing.length === 0 ? 0 : 1;
+  }
+}
+
+function countRefs(names: Iterable<string>): string {
+  const counts = { branches: 0, tags: 0, notes: 0, others: 0 };
+  for (const name of names) {
+    if (name.startsWith('refs/heads/')) counts.branches++;
+    else if (name.startsWith('refs/tags/')) counts.tags++;
+    else if (name.startsWith('refs/notes/')) counts.notes++;
+    else counts.others++;
+  }
+  const parts = [
+    counted(counts.branches, 'branch', 'branches'),
+    counted(counts.tags, 'tag', 'tags'),
+    ...(counts.notes > 0 ? [counted(counts.notes, 'ref of notes', 'refs of notes')] : []),
+    ...(counts.others > 0 ? [counted(counts.others, 'other ref', 'other refs')] : []),
+  ];
+  return parts.join(', ');
+}
+
+function counted(count: number, one: string, more: string): string {
+  return `${count} ${count === 1 ? one : more}`;
+}

@@ -1,0 +1,31 @@
+import type { FetchProgress } from '../../stores/reading/fetch-archive.ts';
+import { formatBytes } from '../../text/units.ts';
+import type { Display } from '../display.ts';
+
+/** Without a terminal, a larger download tells how far it is, a few times. */
+const TELL_EVERY_BYTES = 256 * 2 ** 20;
+
+/** Shows a download: in place on a terminal, in lines elsewhere. */
+export function showDownload(
+  display: Display,
+  name: string,
+): { show(progress: FetchProgress): void; end(): void } {
+  let told = 0;
+  let isFirst = true;
+  return {
+    show({ files, allFiles, bytes, allBytes }) {
+      const amount = `${formatBytes(bytes)} of ${formatBytes(allBytes)}`;
+      display.progress(files, allFiles, `${name}: downloading, ${amount}`);
+      if (display.isTerminal) return;
+      if (isFirst) {
+        const count = allFiles === 1 ? '1 file' : `${allFiles} files`;
+        display.line(`${name}: downloading ${count}, ${formatBytes(allBytes)}`);
+      } else if (bytes - told >= TELL_EVERY_BYTES) {
+        told = bytes;
+        display.line(`${name}: downloaded ${amount}`);
+      }
+      isFirst = false;
+    },
+    end: () => display.clear(),
+  };
+}

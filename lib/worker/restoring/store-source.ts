@@ -1,0 +1,198 @@
+import { createHash } from 'node:crypto';
+import { mkdir, mkdtemp, rm, stat, statfs } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { readConfig } from '../../config/read.ts';
+import { storeVariables } from '../../config/stores.ts';
+import { AppError } from '../../errors.ts';
+import { nullIfMissing } from '../../files.ts';
+import { checkTarget } from '../../restore/target.ts';
+import { createSecretNaming } from '../../stores/layout.ts';
+import { StoreFault } from '../../stores/object-store.ts';
+import { openStores } from '../../stores/open-stores.ts';
+import { fetchArchive, sizeToFetch } from '../../stores/reading/fetch-archive.ts';
+import { findArchive, readNewestStates } from '../../stores/reading/find-archives.ts';
+import { findStates, type StateRef } from '../../stores/reading/find-states.ts';
+import { findVersion, type StoredVersion } from '../../stores/reading/find-version.ts';
+import { readIdentities } from '../../stores/reading/identities.ts';
+import { ObjectFault } from '../../stores/reading/object-fault.ts';
+import type { ReadState, StateReading } from '../../stores/reading/read-state.ts';
+import { cleanText } from '../../text/clean-text.ts';
+import { archiveKey } from '../archive/archive.ts';
+import type { WorkerOptions } from '../command-context.ts';
+import type { Display } from '../display.ts';
+import type { ArchiveSource } from './archive-source.ts';
+import type { StoreChoice } from './restore-commands.ts';
+import { showDownload } from './show-download.ts';
+
+/** A store to restore from. */
+export interface StoreSource extends ArchiveSource {
+  reading: StateReading;
+  /** Where the states of a repository are. Throws NOT_FOUND. */
+  find(repository: string): Promise<StateRef[][]>;
+  /** Reads the newest state of each archive, and returns why some could not be read. */
+  eachNewest(work: (name: string, state: ReadState) => void): Promise<string[]>;
+}
+
+const keyVariables = storeVariables.pick({ BACKUP_NAMES_KEY: true });
+
+/** Opens a store without anything of the machine that filled it. Throws AppError or ConfigError. */
+export async function openStoreSource(
+  options: WorkerOptions,
+  { address, identityFile }: StoreChoice,
+  display: Display,
+): Promise<StoreSource> {
+  const { environment, clock, signal } = options;
+  const { BACKUP_NAMES_KEY: namesKey } = readConfig(keyVariables, environment);
+  const identities =
+    identityFile === null ? [] : await readIdentities(resolve(options.folder, identityFile));
+  const scratch = await mkdtemp(join(tmpdir(), 'backup-observatory-restore-'));
+  const [store] = await openStores([address], {
+    ...{ folder: scratch, bytesPerSecond: null, clock, signal },
+  });
+  if (store === undefined) throw new Error('no store was opened');
+  const reading: StateReading = { objects: store.objects, clock, signal, identities };
+  const secretNaming = namesKey === undefined ? null : createSecretNaming(namesKey);
+  /** What a listing has shown: the names in keys, by the file name of the archive. */
+  const known = new Map<string, Set<string>>();
+
+  async function find(repository: string): Promise<StateRef[][]> {
+    const archive = archiveKey(repository);
+    const names = known.get(archive);
+    if (names !== undefined) {
+      return Promise.all([...names].map((name) => findStates(reading.objects, name)));
+    }
+    if (identities.length > 0 && namesKey === undefined) {
+      display.line('BACKUP_NAMES_KEY is not set: the names of all encrypted archives are read');
+    }
+    const { archives, unread } = await findArchive(reading, archive, secretNaming);
+    if (archives.length > 0) return archives;
+    const locked = identities.length === 0 ? '; give --identity to read them' : '';
+    const others = `; ${unread} encrypted archives could not be read${locked}`;
+    throw new AppError(
+      'NOT_FOUND',
+      `${address.text} has no archive of ${cleanText(repository, 300)}${unread > 0 ? others : ''}`,
+    );
+  }
+
+  async function eachNewest(work: (name: string, state: ReadState) => void): Promise<string[]> {
+    const faults: string[] = [];
+    let locked = 0;
+    for await (const { ref, state, fault } of readNewestStates(reading)) {
+      const name = state === null ? null : repositoryOf(state);
+      if (state !== null && name !== null) work(name, state);
+      else if (fault?.kind === 'locked' && identities.length === 0) locked++;
+      else faults.push(cleanText(fault?.message ?? `${ref.key} has a name that is not valid`));
+    }
+    const what = locked === 1 ? '1 archive is' : `${locked} archives are`;
+    if (locked > 0) faults.push(`${what} encrypted: give --identity to read them`);
+    return faults;
+  }
+
+  const tellFault = (fault: ObjectFault) => display.line(`left out: ${cleanText(fault.message)}`);
+
+  return {
+    reading,
+    find: (repository) => explained(() => find(repository)),
+    eachNewest: (work) => explained(() => eachNewest(work)),
+    list: () =>
+      explained(async () => {
+        const repositories: string[] = [];
+        const faults = await eachNewest((name, { archive, ref }) => {
+          const names = known.get(archive);
+          if (names === undefined) repositories.push(name);
+          known.set(archive, (names ?? new Set()).add(ref.archiveName));
+        });
+        return { repositories: repositories.sort(), faults };
+      }),
+    use: ({ repository, choice, target }, restore) =>
+      explained(async () => {
+        await checkTarget(target);
+        const version = await findVersion(reading, await find(repository), choice, tellFault);
+        if (version.state.archive !== archiveKey(repository)) {
+          throw new AppError('CONFLICT', `${version.state.ref.key} is of another repository`);
+        }
+        const folder = join(dirname(target), nameOfDownload(store.id, version.state, target));
+        try {
+          await download(version, folder);
+          const { entry, state } = version;
+          const result = await restore({
+            root: folder,
+            repository: repositoryOf(state) ?? repository,
+            choice: entry === null ? 'newest' : { version: entry.version },
+          });
+          await rm(folder, { recursive: true, force: true });
+          return result;
+        } catch (error) {
+          if ((await nullIfMissing(stat(folder))) !== null) {
+            display.clear();
+            display.line(
+              `what was downloaded is kept in ${folder}: the same command goes on with it`,
+            );
+          }
+          throw error;
+        }
+      }),
+    close: () => rm(scratch, { recursive: true, force: true }),
+  };
+
+  async function download(version: StoredVersion, folder: string): Promise<void> {
+    const name = cleanText(version.state.repository, 300);
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    const missing = await sizeToFetch(version, folder);
+    const { bavail, bsize } = await statfs(folder);
+    if (bavail * bsize < missing) {
+      throw new AppError(
+        'SERVICE_UNAVAILABLE',
+        `${dirname(folder)} has too little space for ${name}`,
+      );
+    }
+    const progress = showDownload(display, name);
+    const unfetched = await fetchArchive(reading, version, folder, progress.show);
+    progress.end();
+    if (unfetched.length === 0) return;
+    for (const { name: file, fault } of unfetched) {
+      display.line(cleanText(`${name}: ${file}: ${fault.message}`));
+    }
+    const count = unfetched.length === 1 ? '1 file is' : `${unfetched.length} files are`;
+    throw new AppError(
+      'CONFLICT',
+      `${count} missing or damaged in ${address.text}, named above; another version (--at) may be whole`,
+    );
+  }
+}
+
+/** `owner/name` as the archive is called; null if no archive can have that name. */
+function repositoryOf({ repository, archive }: ReadState): string | null {
+  const own = archiveKey(repository) === archive ? repository : null;
+  const name = own ?? archive.replace(/\.bundle$/, '').replace('__', '/');
+  const parts = name.split('/');
+  const isValid = parts.every((part) => /^(?!\.{1,2}$)[^/\\\p{Cc}]{1,200}$/u.test(part));
+  return parts.length === 2 && isValid ? name : null;
+}
+
+/** The same for each try, so that the next one goes on. */
+function nameOfDownload(storeId: string, { ref }: ReadState, target: string): string {
+  const text = [storeId, ref.archiveName, target].join('\0');
+  return `.download-${createHash('sha256').update(text).digest('hex').slice(0, 16)}`;
+}
+
+/** Turns faults of the store into errors for the person. */
+async function explained<Value>(work: () => Promise<Value>): Promise<Value> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof StoreFault) {
+      throw new AppError('SERVICE_UNAVAILABLE', error.message, { cause: error });
+    }
+    if (error instanceof ObjectFault) {
+      throw new AppError(
+        error.kind === 'locked' ? 'BAD_REQUEST' : 'CONFLICT',
+        `${cleanText(error.message)}${error.kind === 'locked' ? '' : '; --at restores from older states'}`,
+      );
+    }
+    if (!(error instanceof Error && 'syscall' in error)) throw error;
+    // Of the file system, such as a full disk.
+    throw new AppError('SERVICE_UNAVAILABLE', 'the download cannot be written', { cause: error });
+  }
+}

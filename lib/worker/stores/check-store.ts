@@ -1,0 +1,79 @@
+import { README_KEY } from '../../stores/layout.ts';
+import { StoreFault } from '../../stores/object-store.ts';
+import { listContents } from '../../stores/reading/list-contents.ts';
+import { formatBytes } from '../../text/units.ts';
+import type { WorkerOptions } from '../command-context.ts';
+import { createDisplay, type Display } from '../display.ts';
+import { type CheckCounts, createArchiveCheck } from './check-archive.ts';
+import { type CommandStore, openForCommand } from './open-for-command.ts';
+import type { CheckStoreCommand } from './store-commands.ts';
+import { counted, createStoreReport, type StoreReport } from './store-report.ts';
+
+/** How many keys that are none of ours are named. */
+const MAX_NAMED = 20;
+
+/** Checks stores and returns the exit code: 1 if something is wrong. Throws AppError or ConfigError. */
+export async function checkStores(
+  options: WorkerOptions,
+  command: CheckStoreCommand,
+): Promise<number> {
+  const { stdout, stderr, isTerminal } = options.io;
+  const given = command.store === null ? null : [command.store];
+  const stores = await openForCommand(options, given, command.identityFile);
+  const display = createDisplay(stderr, isTerminal);
+  let faults = 0;
+  for (const store of stores) {
+    const report = createStoreReport(stdout, store.store.address.text);
+    try {
+      await checkStore(store, command, report, display);
+    } catch (error) {
+      if (!(error instanceof StoreFault)) throw error;
+      display.clear();
+      report.fault(error.message);
+    }
+    faults += report.faults();
+  }
+  return faults === 0 ? 0 : 1;
+}
+
+async function checkStore(
+  from: CommandStore,
+  { repository, isDeep }: CheckStoreCommand,
+  report: StoreReport,
+  display: Display,
+): Promise<void> {
+  const names = repository === null ? [null] : await from.namesOf(repository);
+  await checkReadme(from, report);
+  const check = createArchiveCheck(from, isDeep, report);
+  let strange = 0;
+  for (const name of names) {
+    for await (const listed of listContents(from.store.objects, name)) {
+      if ('archive' in listed) {
+        await check.run(listed.archive);
+        const { archives, objects } = check.counts;
+        display.footer([`${counted(archives, 'archive')}, ${counted(objects, 'object')} checked`]);
+      } else if (++strange <= MAX_NAMED) report.say(`not of a backup: ${listed.strange}`);
+    }
+  }
+  display.clear();
+  if (strange > MAX_NAMED) report.say(`not of a backup: ${strange} keys in all`);
+  report.say(summarize(check.counts, isDeep, report.faults()));
+}
+
+async function checkReadme({ store }: CommandStore, report: StoreReport): Promise<void> {
+  for await (const { key } of store.objects.list(README_KEY)) if (key === README_KEY) return;
+  report.fault(`${README_KEY} is missing: is it the right store?`);
+}
+
+function summarize(counts: CheckCounts, isDeep: boolean, faults: number): string {
+  const { archives, states, objects, bytes, unneeded, unneededBytes } = counts;
+  const what = [counted(archives, 'archive'), counted(states, 'state')];
+  const stored = `${counted(objects, 'object')} of ${formatBytes(bytes)}`;
+  const read = isDeep ? ', each of them read' : '';
+  const spare =
+    unneeded === 0
+      ? ''
+      : `; no state needs ${counted(unneeded, 'object')} of ${formatBytes(unneededBytes)}, see \`store prune\``;
+  const result = faults === 0 ? 'all is there' : counted(faults, 'fault');
+  return `${what.join(', ')}, ${stored}${read}: ${result}${spare}`;
+}

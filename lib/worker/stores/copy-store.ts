@@ -1,0 +1,146 @@
+import { createHash } from 'node:crypto';
+import { mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import pLimit from 'p-limit';
+import { keysOf, parseKey, README_KEY } from '../../stores/layout.ts';
+import { type StoredObject, StoreFault } from '../../stores/object-store.ts';
+import { fetchObject } from '../../stores/reading/fetch-object.ts';
+import { hashObject } from '../../stores/reading/hash-object.ts';
+import { ObjectFault } from '../../stores/reading/object-fault.ts';
+import { formatBytes } from '../../text/units.ts';
+import type { WorkerOptions } from '../command-context.ts';
+import { createDisplay, type Display } from '../display.ts';
+import { type CommandStore, openForCommand } from './open-for-command.ts';
+import type { CopyStoreCommand } from './store-commands.ts';
+import { counted, createStoreReport, type StoreReport } from './store-report.ts';
+
+const AT_ONCE = 4;
+
+/**
+ * Copies what a store lacks from another one, as it is, and returns the exit code: 1 if something was not copied.
+ * Throws AppError or ConfigError.
+ */
+export async function copyStore(
+  options: WorkerOptions,
+  command: CopyStoreCommand,
+): Promise<number> {
+  const { stdout, stderr, isTerminal } = options.io;
+  const opened = await openForCommand(options, [command.from, command.to], command.identityFile);
+  const [from, to] = opened;
+  if (from === undefined || to === undefined) throw new Error('two stores were to be opened');
+  const report = createStoreReport(stdout, to.store.address.text);
+  const display = createDisplay(stderr, isTerminal);
+  const copy = createCopy(from, to, report, display);
+  try {
+    const { repository } = command;
+    const names = repository === null ? await listNames(from) : await from.namesOf(repository);
+    await copy.readme();
+    for (const name of names) await copy.archive(name);
+  } catch (error) {
+    if (!(error instanceof StoreFault)) throw error;
+    report.fault(error.message);
+  }
+  display.clear();
+  const { copied, there, bytes } = copy.counts;
+  const faults = report.faults();
+  const result = faults === 0 ? 'all of it is there now' : counted(faults, 'fault');
+  report.say(
+    `copied ${counted(copied, 'object')} of ${formatBytes(bytes)}, ${there} were there: ${result}`,
+  );
+  return faults === 0 ? 0 : 1;
+}
+
+async function listNames({ store }: CommandStore): Promise<string[]> {
+  const names = new Set<string>();
+  for await (const { key } of store.objects.list(keysOf())) {
+    const parsed = parseKey(key);
+    if (parsed !== null) names.add(parsed.archiveName);
+  }
+  return [...names];
+}
+
+function createCopy(from: CommandStore, to: CommandStore, report: StoreReport, display: Display) {
+  const counts = { copied: 0, there: 0, bytes: 0 };
+  const folder = join(to.store.folder, 'copying');
+
+  /** First the objects and then the states that name them, oldest first, so that no state lacks an object. */
+  async function archive(name: string): Promise<void> {
+    // Listed first: an object that comes later belongs to a later state.
+    const states = await list(from, `${keysOf(name)}states/`);
+    const objects = await list(from, `${keysOf(name)}objects/`);
+    const there = new Map<string, StoredObject>();
+    for await (const object of to.store.objects.list(keysOf(name))) there.set(object.key, object);
+    const limit = pLimit(AT_ONCE);
+    const done = await limit.map(objects, (object) => copyOne(object, there.get(object.key)));
+    if (!done.every((isDone) => isDone)) {
+      report.fault(`the states of archives/${name} are not copied, because objects are not`);
+      return;
+    }
+    for (const state of states) if (!(await copyOne(state, there.get(state.key)))) return;
+  }
+
+  /** Whether the object is there now. */
+  async function copyOne(object: StoredObject, there: StoredObject | undefined): Promise<boolean> {
+    try {
+      if (there !== undefined) await compare(object, there);
+      else await transfer(object);
+      display.footer([`${counts.copied} copied, ${formatBytes(counts.bytes)}: ${object.key}`]);
+      return true;
+    } catch (error) {
+      const isOfObject =
+        error instanceof ObjectFault || (error instanceof StoreFault && error.kind === 'damaged');
+      if (!isOfObject) throw error;
+      report.fault(error.message);
+      return false;
+    }
+  }
+
+  /** An object's name tells its content; that of a state does not. */
+  async function compare({ key, sizeBytes }: StoredObject, there: StoredObject): Promise<void> {
+    const isSame =
+      there.sizeBytes === sizeBytes &&
+      (parseKey(key)?.kind === 'object' ||
+        (await hashObject(from.reading, key)) === (await hashObject(to.reading, key)));
+    if (!isSame) {
+      throw new ObjectFault('damaged', key, 'is there with other content, and is not replaced');
+    }
+    counts.there++;
+  }
+
+  async function transfer({ key, sizeBytes }: StoredObject): Promise<void> {
+    const parsed = parseKey(key);
+    const expected = parsed?.kind === 'object' ? parsed.sha256 : null;
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    const path = join(folder, createHash('sha256').update(key).digest('hex').slice(0, 32));
+    // A state has no hash to check what an earlier try has left against.
+    if (expected === null) await rm(path, { force: true });
+    const wanted = { key, sha256: expected, sizeBytes };
+    const sha256 = await fetchObject(from.reading, wanted, path, () => undefined);
+    const isNew = await to.store.objects.create(key, { path, sha256, sizeBytes });
+    await rm(path, { force: true });
+    if (!isNew && (await hashObject(to.reading, key)) !== sha256) {
+      throw new ObjectFault('damaged', key, 'is there with other content, and is not replaced');
+    }
+    counts.copied++;
+    counts.bytes += sizeBytes;
+  }
+
+  return {
+    counts,
+    archive,
+    async readme(): Promise<void> {
+      for (const object of await list(from, README_KEY)) {
+        if (object.key !== README_KEY) continue;
+        // That of another release has other words.
+        if ((await list(to, README_KEY)).some(({ key }) => key === README_KEY)) continue;
+        await copyOne(object, undefined);
+      }
+    },
+  };
+}
+
+async function list({ store }: CommandStore, prefix: string): Promise<StoredObject[]> {
+  const found: StoredObject[] = [];
+  for await (const object of store.objects.list(prefix)) found.push(object);
+  return found;
+}

@@ -1,0 +1,65 @@
+import { join, resolve } from 'node:path';
+import * as z from 'zod';
+import { databaseVariables } from '../../config/database.ts';
+import { readConfig } from '../../config/read.ts';
+import { storeVariables } from '../../config/stores.ts';
+import { AppError } from '../../errors.ts';
+import { createSecretNaming } from '../../stores/layout.ts';
+import { type OpenStore, openStores } from '../../stores/open-stores.ts';
+import { findArchive } from '../../stores/reading/find-archives.ts';
+import { readIdentities } from '../../stores/reading/identities.ts';
+import type { StateReading } from '../../stores/reading/read-state.ts';
+import type { StoreAddress } from '../../stores/store-address.ts';
+import { cleanText } from '../../text/clean-text.ts';
+import { archiveKey } from '../archive/archive.ts';
+import type { WorkerOptions } from '../command-context.ts';
+
+const variables = z.object({
+  ...storeVariables.pick({ BACKUP_STORES: true, BACKUP_NAMES_KEY: true }).shape,
+  DATA_DIR: databaseVariables.shape.DATA_DIR,
+});
+
+/** A store that a command works on. */
+export interface CommandStore {
+  store: OpenStore;
+  reading: StateReading;
+  /** The names in keys of a repository's archives. Throws NOT_FOUND. */
+  namesOf(repository: string): Promise<string[]>;
+}
+
+/** Opens stores; null for those of BACKUP_STORES. Throws AppError or ConfigError. */
+export async function openForCommand(
+  options: WorkerOptions,
+  given: readonly StoreAddress[] | null,
+  identityFile: string | null,
+): Promise<CommandStore[]> {
+  const { environment, clock, signal } = options;
+  const config = readConfig(variables, environment);
+  const addresses = given ?? config.BACKUP_STORES;
+  if (addresses.length === 0) {
+    throw new AppError('BAD_REQUEST', 'no store is named: give --store, or set BACKUP_STORES');
+  }
+  const identities =
+    identityFile === null ? [] : await readIdentities(resolve(options.folder, identityFile));
+  const namesKey = config.BACKUP_NAMES_KEY;
+  const naming = namesKey === undefined ? null : createSecretNaming(namesKey);
+  const folder = join(resolve(config.DATA_DIR), 'stores');
+  const stores = await openStores(addresses, { folder, bytesPerSecond: null, clock, signal });
+  return stores.map((store) => {
+    const reading = { objects: store.objects, clock, signal, identities };
+    return {
+      ...{ store, reading },
+      async namesOf(repository) {
+        const { archives } = await findArchive(reading, archiveKey(repository), naming);
+        const names = archives.flatMap(([first]) => first?.archiveName ?? []);
+        if (names.length > 0) return names;
+        const hint =
+          naming === null && identities.length === 0
+            ? '; if it is encrypted, set BACKUP_NAMES_KEY or give --identity'
+            : '';
+        const shown = cleanText(repository, 300);
+        throw new AppError('NOT_FOUND', `${store.address.text} has no archive of ${shown}${hint}`);
+      },
+    };
+  });
+}

@@ -1,0 +1,141 @@
+import { type StoredObject, StoreFault } from '../../stores/object-store.ts';
+import { readStates } from '../../stores/reading/find-version.ts';
+import {
+  type ListedArchive,
+  type ListedState,
+  listContents,
+} from '../../stores/reading/list-contents.ts';
+import type { ObjectFault } from '../../stores/reading/object-fault.ts';
+import type { StateFile } from '../../stores/store-state.ts';
+import { formatBytes } from '../../text/units.ts';
+import type { WorkerOptions } from '../command-context.ts';
+import { type CommandStore, openForCommand } from './open-for-command.ts';
+import type { PruneStoreCommand } from './store-commands.ts';
+import { counted, createStoreReport, type StoreReport } from './store-report.ts';
+
+const DAY_MS = 24 * 60 * 60_000;
+
+/**
+ * Removes old states and what only they need, or says what it would remove. Returns the exit code: 1 if an archive
+ * was left alone because something is wrong with it. Throws AppError or ConfigError.
+ */
+export async function pruneStores(
+  options: WorkerOptions,
+  command: PruneStoreCommand,
+): Promise<number> {
+  const given = command.store === null ? null : [command.store];
+  let faults = 0;
+  for (const store of await openForCommand(options, given, command.identityFile)) {
+    const report = createStoreReport(options.io.stdout, store.store.address.text);
+    try {
+      await pruneStore(store, command, report);
+    } catch (error) {
+      if (!(error instanceof StoreFault)) throw error;
+      report.fault(error.message);
+    }
+    faults += report.faults();
+  }
+  return faults === 0 ? 0 : 1;
+}
+
+async function pruneStore(
+  from: CommandStore,
+  { repository, olderThanDays, isDryRun }: PruneStoreCommand,
+  report: StoreReport,
+): Promise<void> {
+  const { clock } = from.reading;
+  const before = clock.now() - olderThanDays * DAY_MS;
+  const names = repository === null ? [null] : await from.namesOf(repository);
+  const sum = { states: 0, objects: 0, bytes: 0 };
+  for (const name of names) {
+    for await (const listed of listContents(from.store.objects, name)) {
+      if (!('archive' in listed)) continue;
+      const plan = await planPruning(from, listed.archive, before, report);
+      if (plan === null || !(isDryRun || (await remove(from, listed.archive, plan, report))))
+        continue;
+      const bytes = plan.objects.reduce((total, { sizeBytes }) => total + sizeBytes, 0);
+      sum.states += plan.states.length;
+      sum.objects += plan.objects.length;
+      sum.bytes += bytes;
+    }
+  }
+  const what = `${counted(sum.states, 'state')} and ${counted(sum.objects, 'object')} of ${formatBytes(sum.bytes)}`;
+  const remark = isDryRun ? 'would be removed: give --yes to remove them' : 'removed';
+  report.say(sum.states + sum.objects === 0 ? 'nothing to remove' : `${what} ${remark}`);
+}
+
+interface Plan {
+  /** Oldest first. */
+  states: ListedState[];
+  objects: StoredObject[];
+}
+
+/** What can be removed of an archive; null if nothing, or if something is wrong with it. */
+async function planPruning(
+  { reading }: CommandStore,
+  { name, objects, states }: ListedArchive,
+  before: number,
+  report: StoreReport,
+): Promise<Plan | null> {
+  const newest = states.at(-1);
+  // An upload that has not ended.
+  if (newest === undefined) return null;
+  const contents = new Map<string, { at: number; keys: string[] }>();
+  let newestFiles: StateFile[] = [];
+  // Each key once in memory, however many states name it.
+  const known = new Map<string, string>();
+  const faults: ObjectFault[] = [];
+  await readStates(reading, states, {
+    found: ({ ref, at, files }) => {
+      const keys = files.map(({ key }) => known.get(key) ?? key);
+      for (const key of keys) known.set(key, key);
+      contents.set(ref.key, { at: Date.parse(at), keys });
+      if (ref.key === newest.key) newestFiles = files;
+    },
+    onFault: (fault) => void faults.push(fault),
+  });
+  const [fault] = faults;
+  if (fault !== undefined) {
+    report.fault(`nothing is removed of archives/${name}: ${fault.message}`);
+    return null;
+  }
+  for (const { key, stored_bytes } of newestFiles) {
+    if (objects.get(key)?.sizeBytes === stored_bytes) continue;
+    report.fault(
+      `nothing is removed of archives/${name}: ${key}, which its newest state needs, is missing or has another size`,
+    );
+    return null;
+  }
+  // From the oldest on, so that there is no gap.
+  const firstKept = states.findIndex(
+    ({ key, storedMs }) =>
+      key === newest.key || storedMs >= before || (contents.get(key)?.at ?? before) >= before,
+  );
+  const kept = states.slice(firstKept);
+  const needed = new Set(kept.flatMap(({ key }) => contents.get(key)?.keys ?? []));
+  const unneeded = [...objects.values()].filter(
+    // A younger one may be of an upload that has not ended.
+    ({ key, storedMs }) => !needed.has(key) && storedMs < before,
+  );
+  const plan = { states: states.slice(0, firstKept), objects: unneeded };
+  return plan.states.length + plan.objects.length === 0 ? null : plan;
+}
+
+/** False, and nothing is removed, if the archive has changed since it was listed. */
+async function remove(
+  { store }: CommandStore,
+  { states, name }: ListedArchive,
+  plan: Plan,
+  report: StoreReport,
+): Promise<boolean> {
+  const { objects } = store;
+  const newest = states.at(-1)?.key ?? '';
+  for await (const { key } of objects.list(newest.slice(0, newest.lastIndexOf('/') + 1), newest)) {
+    report.say(`archives/${name} is left for the next time: ${key} has just come`);
+    return false;
+  }
+  // States first: one that is there has all its objects.
+  for (const { key } of plan.states) await objects.remove(key);
+  for (const { key } of plan.objects) await objects.remove(key);
+  return true;
+}

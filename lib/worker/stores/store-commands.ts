@@ -1,0 +1,139 @@
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { wrongUsage } from '../../command-line.ts';
+import {
+  parseStoreAddress,
+  type StoreAddress,
+  StoreAddressError,
+} from '../../stores/store-address.ts';
+
+/** Which stores, which repository, and who can read them. */
+interface Common {
+  /** Null for all of BACKUP_STORES. */
+  store: StoreAddress | null;
+  /** Null for all. */
+  repository: string | null;
+  /** As it was given; null for none. */
+  identityFile: string | null;
+}
+
+export interface CheckStoreCommand extends Common {
+  name: 'store-check';
+  /** Read every object. */
+  isDeep: boolean;
+}
+
+export interface CopyStoreCommand {
+  name: 'store-copy';
+  from: StoreAddress;
+  to: StoreAddress;
+  /** Null for all. */
+  repository: string | null;
+  /** As it was given; null for none. */
+  identityFile: string | null;
+}
+
+export interface PruneStoreCommand extends Common {
+  name: 'store-prune';
+  olderThanDays: number;
+  /** Only say what would be removed. */
+  isDryRun: boolean;
+}
+
+export type StoreCommand = CheckStoreCommand | CopyStoreCommand | PruneStoreCommand;
+
+interface CommonOptions {
+  store?: StoreAddress;
+  repo?: string;
+  identity?: string;
+}
+
+const storeText = 'such as s3://bucket/prefix or file:///mnt/nas; default: each of BACKUP_STORES';
+const identityText = 'the file of the age identity that decrypts the store';
+
+/** Adds the commands that look after stores. None needs a database. */
+export function addStoreCommands(program: Command, found: (command: StoreCommand) => void): void {
+  const store = program
+    .command('store')
+    .summary('check, copy and prune stores')
+    .description('Looks after the stores in which archives are kept away from this machine.');
+  store
+    .command('check')
+    .summary('check that everything is there')
+    .description('Compares what a store has with what its states list.')
+    .addOption(storeOption())
+    .option('--repo <name>', 'only this repository, as owner/name')
+    .option('--deep', 'download every object and check its SHA-256; needs no identity')
+    .option(
+      '--identity <file>',
+      `${identityText}; without it, an encrypted store is compared with what this machine has stored`,
+    )
+    .addHelpText('after', '\nExit codes: 0 all is there; 1 something is wrong; 2 wrong usage.')
+    .action((options: CommonOptions & { deep?: true }) =>
+      found({ name: 'store-check', ...common(options), isDeep: options.deep === true }),
+    );
+  store
+    .command('copy')
+    .summary('copy a store to another one')
+    .description(
+      'Copies what another store lacks, encrypted or not, as it is. Replaces nothing, and goes on after an interruption.',
+    )
+    .argument('<from>', 'such as s3://bucket/prefix', parseStore)
+    .argument('<to>', 'such as file:///mnt/nas', parseStore)
+    .option('--repo <name>', 'only this repository, as owner/name')
+    .option('--identity <file>', `${identityText}; only to find --repo in it`)
+    .addHelpText('after', '\nExit codes: 0 all is there; 1 something is not; 2 wrong usage.')
+    .action((from: StoreAddress, to: StoreAddress, options: CommonOptions) => {
+      const { repository, identityFile } = common(options);
+      found({ name: 'store-copy', from, to, repository, identityFile });
+    });
+  store
+    .command('prune')
+    .summary('remove what only old states need')
+    .description(
+      'Removes old states of archives, and the objects that no other state needs. The newest state of each archive stays, with all its versions. Needs credentials that may delete.',
+    )
+    .addOption(storeOption())
+    .option('--repo <name>', 'only this repository, as owner/name')
+    .option('--identity <file>', identityText)
+    .addOption(
+      new Option('--older-than <days>', 'what was stored more than so many days ago')
+        .argParser(parseDays)
+        .makeOptionMandatory(),
+    )
+    .option('--dry-run', 'only say what would be removed (the default)')
+    .addOption(new Option('--yes', 'remove it').conflicts('dryRun'))
+    .addHelpText('after', '\nExit codes: 0 done; 1 something was left alone; 2 wrong usage.')
+    .action((options: CommonOptions & { olderThan: number; yes?: true }) =>
+      found({
+        name: 'store-prune',
+        ...common(options),
+        olderThanDays: options.olderThan,
+        isDryRun: options.yes !== true,
+      }),
+    );
+}
+
+function storeOption(): Option {
+  return new Option('--store <url>', storeText).argParser(parseStore);
+}
+
+function common({ store, repo, identity }: CommonOptions): Common {
+  if (repo !== undefined && !/^[^/]+\/[^/]+$/.test(repo)) {
+    throw wrongUsage('--repo must be owner/name');
+  }
+  return { store: store ?? null, repository: repo ?? null, identityFile: identity ?? null };
+}
+
+function parseStore(text: string): StoreAddress {
+  try {
+    return parseStoreAddress(text);
+  } catch (error) {
+    if (!(error instanceof StoreAddressError)) throw error;
+    throw new InvalidArgumentError(`It ${error.message}.`);
+  }
+}
+
+function parseDays(text: string): number {
+  if (/^[1-9]\d{0,4}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('It must be a whole number of days, at least 1.');
+}

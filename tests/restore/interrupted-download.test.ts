@@ -1,0 +1,151 @@
+import { randomBytes } from 'node:crypto';
+import { cp, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type CutLine, startCutLine } from '../support/cut-line.ts';
+import { useDatabase } from '../support/hooks.ts';
+import { useStoreWorld } from '../support/store-world.ts';
+import { refsOf } from '../support/versioned-app.ts';
+
+// A bucket behind a line that cuts each download after some bytes.
+
+const database = useDatabase();
+
+describe('a large repository', () => {
+  const world = useStoreWorld(database, { place: 'bucket', isEncrypted: true });
+  let line: CutLine;
+  beforeEach(async () => {
+    line = await startCutLine(world.address);
+    await world.app.commit({ noise: randomBytes(1_000_000).toString('hex') });
+    await world.store();
+  });
+  afterEach(() => line.close());
+
+  const restore = (signal?: AbortSignal) =>
+    world.call(
+      [
+        'restore',
+        '--from',
+        line.address,
+        ...world.withIdentity,
+        'local/app',
+        '--bare',
+        '--to',
+        'x',
+      ],
+      signal ? { signal } : {},
+    );
+
+  /** How the largest object came. */
+  function largest() {
+    const sizes = new Map<string, number>();
+    for (const { key, bytes } of line.downloads) sizes.set(key, (sizes.get(key) ?? 0) + bytes);
+    const [key] = [...sizes].sort(([, one], [, other]) => other - one)[0] ?? [''];
+    return line.downloads.filter((one) => one.key === key);
+  }
+
+  it('goes on where a download was cut', async () => {
+    line.cutAfter = 300_000;
+    expect((await restore()).code).toBe(0);
+    expect(await refsOf(join(world.elsewhere, 'x'))).toEqual(await refsOf(world.app.path));
+    const parts = largest();
+    expect(parts.length).toBeGreaterThan(2);
+    // Each begins where what has come before ends, so that no byte comes twice.
+    for (const [index, { from }] of parts.entries()) {
+      const before = parts.slice(0, index).reduce((sum, { bytes }) => sum + bytes, 0);
+      expect(from).toBeLessThanOrEqual(before);
+      expect(index === 0 || from > 0).toBe(true);
+    }
+  });
+
+  it('goes on after the command was stopped, and keeps what was complete', async () => {
+    line.cutAfter = 300_000;
+    const stop = new AbortController();
+    let cuts = 0;
+    line.onCut = () => {
+      if (++cuts === 2) stop.abort(new Error('stopped'));
+    };
+    await expect(restore(stop.signal)).rejects.toThrow('stopped');
+    expect(
+      (await readdir(world.elsewhere)).filter((name) => name.startsWith('.download-')),
+    ).toHaveLength(1);
+    const before = largest();
+    const complete = line.downloads
+      .filter(({ key }) => key !== before[0]?.key)
+      .map(({ key }) => key);
+    expect(complete).not.toEqual([]);
+    line.downloads = [];
+    line.cutAfter = null;
+    expect((await restore()).code).toBe(0);
+    expect(line.downloads.map(({ key }) => key)).toEqual([before[0]?.key]);
+    expect(line.downloads[0]?.from).toBeGreaterThan(0);
+    expect(await refsOf(join(world.elsewhere, 'x'))).toEqual(await refsOf(world.app.path));
+    expect((await readdir(world.elsewhere)).sort()).toEqual(['identity.txt', 'x']);
+  });
+
+  it('shows on a terminal how much has come', async () => {
+    const args = ['restore', '--from', world.address, ...world.withIdentity, 'local/app'];
+    const { stderr } = await world.call([...args, '--bare', '--to', 'x'], { isTerminal: true });
+    expect(stderr).toMatch(/0\/2 local\/app: downloading, [\d.]+ [KM]iB of [\d.]+ MiB/);
+    expect(stderr).toMatch(/2\/2 local\/app: downloading, ([\d.]+ MiB) of \1/);
+  });
+
+  it('names each file that the store refuses', async () => {
+    await world.store();
+    world.server.fail(({ key, method }) =>
+      method === 'GET' && key.includes('/objects/')
+        ? { status: 403, code: 'AccessDenied' }
+        : undefined,
+    );
+    const args = [
+      'restore',
+      '--from',
+      world.address,
+      ...world.withIdentity,
+      '--all',
+      '--to',
+      'all',
+    ];
+    const { code, stderr } = await world.call(args);
+    expect(code).toBe(1);
+    expect(stderr.match(/was refused: .*AccessDenied/g)).toHaveLength(2);
+  });
+
+  it('gives up with the name of the store where nothing comes at all', async () => {
+    line.cutAfter = 0;
+    await expect(restore()).rejects.toMatchObject({
+      code: 'SERVICE_UNAVAILABLE',
+      message: expect.stringContaining('s3://backups/'),
+    });
+  });
+});
+
+describe('several repositories', () => {
+  const world = useStoreWorld(database, { place: 'bucket', isEncrypted: false });
+
+  it('does not wait for every repository where the store stays away', async () => {
+    await world.store();
+    const object = (await world.objects()).at(-1);
+    const archive = join((object?.path ?? '').replace(/\/archives\/.*/, ''), 'archives/local__app');
+    for (const name of ['ap1', 'ap2', 'ap3']) {
+      const copy = archive.replace('app', name);
+      await cp(archive, copy, { recursive: true });
+      const state = join(copy, 'states/00000001.json._S3rver_object');
+      await writeFile(
+        state,
+        (await readFile(state, 'utf8')).replaceAll(/(local[_/]+)app/g, `$1${name}`),
+      );
+    }
+    const line = await startCutLine(world.address);
+    line.cutAfter = 0;
+    const args = ['restore', '--from', line.address, '--all', '--bare', '--to', 'all'];
+    const away = await world.call(args);
+    await line.close();
+    expect(away.code).toBe(1);
+    expect(away.stderr.match(/was not restored: s3:\/\/backups/g)).toHaveLength(3);
+    expect(away.stderr).toContain('local/app was not restored: the store is away\n');
+    // Afterwards the same command goes on, over a line that works.
+    const later = await world.call(args.map((one) => (one === line.address ? world.address : one)));
+    expect([later.code, later.stdout]).toEqual([0, expect.stringContaining('Restored 4 of 4')]);
+  });
+});

@@ -1,0 +1,171 @@
+import { chmod, mkdir, readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type ArchiveFolder, createArchiveFolder } from '../support/archives.ts';
+import { createChain } from '../support/chains.ts';
+import { git, listRefs, type TestRepository } from '../support/git.ts';
+import { createHostedWorker, type HostedWorker } from '../support/hosted-worker.ts';
+import { startOnTerminal } from '../support/terminal.ts';
+import { callWorker } from '../support/worker.ts';
+
+// A repository is created again on a git host, from its archive.
+
+let archives: ArchiveFolder;
+let app: TestRepository;
+let remote: string;
+
+beforeEach(async () => {
+  archives = await createArchiveFolder();
+  app = await archives.repository('app');
+  await app.commit({ 'a.txt': 'one' });
+  await app.git('tag', '-a', '-m', 'first', 'v1');
+  await app.git('notes', 'add', '-m', 'a note');
+  await app.git('update-ref', 'refs/pull/1/head', 'HEAD');
+  await app.git('checkout', '--quiet', '-b', 'stable');
+  await app.commit({ 'b.txt': 'two' });
+  await createChain(archives.root, 'team__app.bundle', app).version();
+  remote = join(archives.outside, 'remote.git');
+  await git(archives.outside, 'init', '--quiet', '--bare', '--initial-branch=main', remote);
+});
+afterEach(() => archives.remove());
+
+const push = (to: string, ...args: string[]) =>
+  callWorker({
+    args: ['restore', 'team/app', '--push', to, ...args],
+    archives: archives.root,
+    folder: archives.outside,
+    databaseUrl: 'postgres://127.0.0.1:1/none',
+  });
+const ownRefs = async () =>
+  (await listRefs(app.path)).filter((line) => /refs\/(?:heads|tags|notes)\//.test(line));
+const refsOfRemote = async () =>
+  (await listRefs(remote)).filter((line) => !line.endsWith('\tHEAD'));
+
+describe('--push', () => {
+  it('fills an empty repository with branches, tags and notes, and sets HEAD', async () => {
+    const { code, stdout, stderr } = await push(remote);
+    expect([code, stderr]).toEqual([0, expect.stringContaining(`pushing 2 branches, 1 tag`)]);
+    expect(stdout.slice(stdout.indexOf('Pushed'))).toBe(
+      [
+        `Pushed to ${remote}`,
+        '  There now, as in the backup: 2 branches, 1 tag, 1 ref of notes',
+        '  Not pushed, for only a host makes such refs: 0 branches, 0 tags, 1 other ref',
+        '',
+      ].join('\n'),
+    );
+    expect(await refsOfRemote()).toEqual(await ownRefs());
+    expect(await git(remote, 'symbolic-ref', 'HEAD')).toBe('refs/heads/stable');
+    // What was restored for it is gone.
+    expect((await readdir(archives.outside)).sort()).toEqual(['app', 'remote.git']);
+  });
+
+  it('keeps what it restored with --to', async () => {
+    expect((await push(remote, '--to', 'kept')).code).toBe(0);
+    expect(await git(join(archives.outside, 'kept'), 'status', '--porcelain')).toBe('');
+    expect(await refsOfRemote()).toEqual(await ownRefs());
+  });
+
+  it('does not overwrite unless it is told to, and deletes nothing then', async () => {
+    const other = await archives.repository('other');
+    await other.commit({ 'readme.md': 'made by the host' });
+    await other.git('branch', 'stable');
+    await other.git('push', '--quiet', remote, 'main', 'stable');
+    const before = await refsOfRemote();
+    await expect(push(remote)).rejects.toMatchObject({
+      code: 'CONFLICT',
+      message: `${remote} is not empty: it has 2 branches, 0 tags; give --overwrite to replace those that this backup has too`,
+    });
+    expect(await refsOfRemote()).toEqual(before);
+    await other.git('push', '--quiet', remote, 'main:besides');
+    const { code, stdout } = await push(remote, '--overwrite');
+    expect(code).toBe(0);
+    expect(stdout).toContain('  There besides, left as it was: 1 branch, 0 tags\n');
+    expect(await refsOfRemote()).toEqual(expect.arrayContaining(await ownRefs()));
+    expect((await refsOfRemote()).length).toBe((await ownRefs()).length + 1);
+  });
+
+  it('says which refs the host did not take, and exits with 1', async () => {
+    const hook = join(remote, 'hooks/update');
+    await mkdir(join(remote, 'hooks'), { recursive: true });
+    await writeFile(
+      hook,
+      '#!/bin/sh\ncase $1 in refs/heads/main) echo protected >&2; exit 1;; esac\n',
+    );
+    await chmod(hook, 0o755);
+    const { code, stdout, stderr } = await push(`file://${remote}`);
+    expect(stderr).toContain('protected');
+    expect([code, stdout]).toEqual([
+      1,
+      expect.stringMatching(/\n {2}There now, as in the backup: 1 branch, 1 tag, 1 ref of notes\n/),
+    ]);
+    expect(stdout).toMatch(/\n {2}Not there: refs\/heads\/main at \w{40}\n/);
+  });
+
+  it('fails before anything is restored where nobody answers', async () => {
+    await expect(push(join(archives.outside, 'none'))).rejects.toMatchObject({
+      code: 'SERVICE_UNAVAILABLE',
+    });
+    expect((await readdir(archives.outside)).sort()).toEqual(['app', 'remote.git']);
+  });
+
+  it.each([
+    ['y', 0, /There now, as in the backup/],
+    ['n', 1, /nothing was pushed/],
+  ])('asks a person, who answers %s', async (answer, code, said) => {
+    await app.git('push', '--quiet', remote, 'main');
+    const terminal = startOnTerminal('worker', {
+      args: ['restore', 'team/app', '--push', remote],
+      cwd: archives.outside,
+      env: { BACKUP_ARCHIVE_PATH: archives.root },
+    });
+    await terminal.waitFor(/is not empty: it has 1 branch.*Replace those/s);
+    terminal.type(answer);
+    terminal.type('\r');
+    const ended = await terminal.finished;
+    expect(ended.code).toBe(code);
+    expect(ended.output).toMatch(said);
+    expect((await refsOfRemote()).length).toBe(code === 0 ? (await ownRefs()).length : 1);
+  });
+});
+
+describe('on a host with a login', () => {
+  let hosted: HostedWorker;
+  beforeEach(async () => {
+    hosted = await createHostedWorker();
+    hosted.host.addRepository({ fullName: 'team/new', private: true });
+    const bare = join(hosted.folder, 'host/team/new.git');
+    await mkdir(bare, { recursive: true });
+    await git(hosted.folder, 'init', '--quiet', '--bare', '--initial-branch=main', bare);
+    remote = bare;
+  });
+  afterEach(() => hosted.close());
+
+  it("uses git's credential helper, and shows no credential", async () => {
+    const token = await hosted.logIn('token');
+    const helper = join(hosted.folder, 'helper');
+    await writeFile(
+      helper,
+      `#!/bin/sh\n[ "$1" = get ] && printf 'username=x-access-token\\npassword=${token}\\n'\nexit 0\n`,
+    );
+    await chmod(helper, 0o755);
+    const url = `${hosted.host.url}/team/new.git`;
+    const call = (env: Record<string, string>) =>
+      callWorker({
+        args: ['restore', 'team/app', '--push', url],
+        archives: archives.root,
+        folder: archives.outside,
+        databaseUrl: 'postgres://127.0.0.1:1/none',
+        env,
+      });
+    await expect(call({})).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' });
+    const { code, stdout, stderr } = await call({
+      GIT_CONFIG_COUNT: '1',
+      GIT_CONFIG_KEY_0: 'credential.helper',
+      GIT_CONFIG_VALUE_0: helper,
+    });
+    expect(code).toBe(0);
+    expect(`${stdout}${stderr}`).not.toContain(token);
+    expect(stdout).toContain('  The default branch is not stable: set it in the settings');
+    expect(await refsOfRemote()).toEqual(await ownRefs());
+  });
+});

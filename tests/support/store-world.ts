@@ -1,0 +1,146 @@
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { generateIdentity, identityToRecipient } from 'age-encryption';
+import { afterAll, beforeAll, beforeEach, vi } from 'vitest';
+import type { Clock } from '../../lib/clock.ts';
+import { type ParsedKey, parseKey } from '../../lib/stores/layout.ts';
+import type { TestDatabase } from './databases.ts';
+import { latest } from './hooks.ts';
+import { type S3Server, startS3Server } from './s3-server.ts';
+import { useVersionedApp, type VersionedApp, withIncrements } from './versioned-app.ts';
+import { callWorker, type WorkerCall } from './worker.ts';
+
+/** A kind of store that tests are done with. */
+export interface StoreKind {
+  place: 'folder' | 'bucket';
+  isEncrypted: boolean;
+}
+
+/** All kinds, with names for tests. */
+export const storeKinds: [string, StoreKind][] = [
+  ['a folder', { place: 'folder', isEncrypted: false }],
+  ['an encrypted folder', { place: 'folder', isEncrypted: true }],
+  ['a bucket', { place: 'bucket', isEncrypted: false }],
+  ['an encrypted bucket', { place: 'bucket', isEncrypted: true }],
+];
+
+/** A machine with a repository that it backs up to a store, and another machine with nothing. */
+export interface StoreWorld extends VersionedApp {
+  server: S3Server;
+  /** The address of the store. */
+  address: string;
+  /** Another store, which is empty. */
+  other: string;
+  namesKey: string;
+  /** Backs up to the store. */
+  store(): ReturnType<typeof callWorker>;
+  /** Forgets the machine: archives, records of the stores, everything but the repository. */
+  loseMachine(): Promise<void>;
+  /** The folder of the other machine. */
+  elsewhere: string;
+  /** Runs the worker on the other machine. The identity is in `identity.txt` there. */
+  call(
+    args: string[],
+    options?: Pick<WorkerCall, 'env' | 'clock' | 'signal' | 'isTerminal'>,
+  ): ReturnType<typeof callWorker>;
+  /** `--identity` if it is needed. */
+  withIdentity: string[];
+  /** Every object of the store by key. */
+  objects(): Promise<{ key: string; parsed: ParsedKey | null; path: string }[]>;
+  /** Removes an object behind the back of the store. */
+  lose(key: string): Promise<void>;
+}
+
+/** A clock that never waits. */
+const hastyClock: Clock = {
+  now: () => Date.now(),
+  sleep: async (_ms, signal) => signal?.throwIfAborted(),
+};
+
+/** A world for each test. */
+export function useStoreWorld(database: TestDatabase, kind: StoreKind): StoreWorld {
+  const app = useVersionedApp(database);
+  let server: S3Server;
+  let identity: string;
+  let world: StoreWorld;
+  let count = 0;
+  beforeAll(async () => {
+    server = await startS3Server();
+    identity = await generateIdentity();
+    for (const [name, value] of Object.entries(server.env)) vi.stubEnv(name, value);
+  });
+  afterAll(async () => {
+    vi.unstubAllEnvs();
+    await server.close();
+  });
+  beforeEach(async () => {
+    server.fail(null);
+    world = await createStoreWorld(app, server, kind, identity, `test-${count++}`);
+  });
+  return latest(() => world);
+}
+
+async function createStoreWorld(
+  app: VersionedApp,
+  server: S3Server,
+  { place, isEncrypted }: StoreKind,
+  identity: string,
+  prefix: string,
+): Promise<StoreWorld> {
+  const elsewhere = join(app.folder, 'elsewhere');
+  const namesKey = 'a key of names that is long enough for it';
+  await mkdir(elsewhere);
+  const lines = ['# created: today', `# public key: age1`, identity, ''];
+  await writeFile(join(elsewhere, 'identity.txt'), lines.join('\n'));
+  const addressOf = async (name: string) => {
+    if (place === 'bucket') return server.address(`${prefix}-${name}`, '&private=yes');
+    await mkdir(join(app.folder, name));
+    return `file://${join(app.folder, name)}`;
+  };
+  const address = await addressOf('store');
+  const secrets = {
+    BACKUP_AGE_RECIPIENTS: await identityToRecipient(identity),
+    BACKUP_NAMES_KEY: namesKey,
+  };
+  const root =
+    place === 'folder' ? join(app.folder, 'store') : join(server.folder, `${prefix}-store`);
+  /** The server keeps an object in a file with a suffix, and its facts in others. */
+  const suffix = place === 'folder' ? '' : '._S3rver_object';
+  return {
+    ...app,
+    ...{ server, address, namesKey, elsewhere },
+    other: await addressOf('other'),
+    withIdentity: isEncrypted ? ['--identity', 'identity.txt'] : [],
+    store: () =>
+      app.backUp({ BACKUP_STORES: address, ...(isEncrypted ? secrets : {}), ...withIncrements }),
+    async loseMachine() {
+      await rm(app.archives, { recursive: true });
+      await rm(`${app.archives}-data`, { recursive: true });
+    },
+    call: (args, options = {}) =>
+      callWorker({
+        databaseUrl: 'postgres://127.0.0.1:1/none',
+        archives: join(elsewhere, 'none'),
+        folder: elsewhere,
+        args,
+        clock: hastyClock,
+        ...options,
+      }),
+    async objects() {
+      const entries = await readdir(root, { recursive: true, withFileTypes: true });
+      return entries
+        .filter((entry) => entry.isFile() && entry.name.endsWith(suffix))
+        .map((entry) => join(entry.parentPath, entry.name))
+        .map((path) => {
+          const key = path.slice(root.length + 1, path.length - suffix.length);
+          return { key, parsed: parseKey(key), path };
+        })
+        .sort((one, other) => (one.key < other.key ? -1 : 1));
+    },
+    async lose(key) {
+      const path = `${join(root, key)}${suffix}`;
+      await rm(path);
+      if (place === 'bucket') await rm(path.replace(suffix, '._S3rver_metadata.json'));
+    },
+  };
+}

@@ -1,0 +1,328 @@
+import { cpSync } from 'node:fs';
+import { truncate, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import type { Clock } from '../../../lib/clock.ts';
+import { flipByte } from '../../support/chains.ts';
+import { useDatabase } from '../../support/hooks.ts';
+import { storeKinds, useStoreWorld } from '../../support/store-world.ts';
+import { refsOf } from '../../support/versioned-app.ts';
+
+const database = useDatabase();
+const DAY_MS = 24 * 60 * 60_000;
+
+/** A clock that is some days ahead, so that what was just stored is old. */
+const inDays = (days: number): Clock => ({
+  now: () => Date.now() + days * DAY_MS,
+  sleep: async () => undefined,
+});
+
+describe.each(storeKinds)('%s', (_, kind) => {
+  const world = useStoreWorld(database, kind);
+  const check = (...args: string[]) =>
+    world.call(['store', 'check', '--store', world.address, ...world.withIdentity, ...args]);
+  const prune = (...args: string[]) =>
+    world.call(['store', 'prune', '--store', world.address, ...world.withIdentity, ...args], {
+      clock: inDays(40),
+    });
+  const keys = async (what: 'state' | 'object') =>
+    (await world.objects()).filter(({ parsed }) => parsed?.kind === what);
+  /** Two states of one archive. */
+  const storeTwice = async () => {
+    await world.store();
+    await world.app.commit({ 'b.txt': 'more' });
+    await world.store();
+  };
+  /** Two states, of which the newest needs nothing of the first. */
+  const storeAnew = async () => {
+    await world.store();
+    await world.loseMachine();
+    await world.app.commit({ 'b.txt': 'after the loss' });
+    await world.store();
+  };
+
+  it('check finds nothing wrong, and reads everything with --deep', async () => {
+    await storeTwice();
+    const { code, stdout } = await check();
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/: 1 archive, 2 states, 4 objects of [\d.]+ KiB: all is there\n$/);
+    world.server.takeRequests();
+    const deep = await check('--deep', '--repo', 'Local/App');
+    expect(deep.code).toBe(0);
+    expect(deep.stdout).toContain('4 objects of ');
+    expect(deep.stdout).toContain(', each of them read: all is there\n');
+    if (kind.place === 'bucket') {
+      const read = world.server.takeRequests().filter(({ method }) => method === 'GET');
+      const objects = new Set(
+        read.map(({ key }) => key).filter((key) => key.includes('/objects/')),
+      );
+      expect(objects.size).toBe(4);
+    }
+  });
+
+  it('check names each fault and exits with 1', async () => {
+    await storeTwice();
+    await world.app.commit({ 'c.txt': 'more still' });
+    await world.store();
+    const objects = await keys('object');
+    const states = await keys('state');
+    const [lost, short] = objects;
+    await world.lose(lost?.key ?? '');
+    await truncate(short?.path ?? '', 20);
+    await world.lose(states[1]?.key ?? '');
+    const { code, stdout } = await check();
+    expect(code).toBe(1);
+    expect(stdout.match(/: fault: /g)).toHaveLength(3);
+    expect(stdout).toContain(`fault: ${lost?.key} is missing`);
+    expect(stdout).toMatch(`fault: ${short?.key} has 20 of the `);
+    expect(stdout).toContain(`fault: state 2, which comes before ${states[2]?.key}, is missing`);
+    expect(stdout).toMatch(/: 3 faults/);
+  });
+
+  it('check --deep finds other bytes of the same size, without an identity', async () => {
+    await world.store();
+    const [flipped] = await keys('object');
+    await flipByte(flipped?.path ?? '');
+    expect((await check()).code).toBe(0);
+    const { code, stdout } = await check('--deep');
+    expect(code).toBe(1);
+    expect(stdout).toContain(`fault: ${flipped?.key} has other content than was stored`);
+  });
+
+  it('check finds a state that is damaged', async () => {
+    await world.store();
+    const [state] = await keys('state');
+    await writeFile(state?.path ?? '', '{"format":1}');
+    const { code, stdout } = await check();
+    expect(code).toBe(1);
+    expect(stdout).toContain(`fault: ${state?.key} `);
+  });
+
+  it('copy copies everything once, without an identity, and what comes later', async () => {
+    await storeTwice();
+    const copy = () => world.call(['store', 'copy', world.address, world.other]);
+    const first = await copy();
+    expect(first.code).toBe(0);
+    // Objects, states and the README.
+    expect(first.stdout).toMatch(
+      /: copied 7 objects of \S+ KiB, 0 were there: all of it is there now\n$/,
+    );
+    expect((await copy()).stdout).toMatch(/: copied 0 objects of 0 B, 6 were there/);
+    await world.app.commit({ 'c.txt': 'more still' });
+    await world.store();
+    expect((await copy()).stdout).toMatch(/: copied 3 objects of /);
+    const restored = await world.call([
+      ...['restore', '--from', world.other, ...world.withIdentity, 'local/app'],
+      ...['--bare', '--to', 'x'],
+    ]);
+    expect(restored.code).toBe(0);
+    expect(await refsOf(join(world.elsewhere, 'x'))).toEqual(await refsOf(world.app.path));
+    const checked = ['store', 'check', '--store', world.other, ...world.withIdentity, '--deep'];
+    expect((await world.call(checked)).code).toBe(0);
+  });
+
+  it('copy copies no state whose objects it could not copy', async () => {
+    await world.store();
+    const [flipped] = await keys('object');
+    await flipByte(flipped?.path ?? '');
+    const { code, stdout } = await world.call(['store', 'copy', world.address, world.other]);
+    expect(code).toBe(1);
+    expect(stdout).toContain(`fault: ${flipped?.key} has other content than was stored`);
+    expect(stdout).toContain('the states of archives/');
+    const list = await world.call([
+      'restore',
+      '--from',
+      world.other,
+      ...world.withIdentity,
+      '--list',
+    ]);
+    expect(list.stdout).toContain('There is nothing to restore');
+  });
+
+  it('prune removes what only old states need, once it is told to', async () => {
+    await storeAnew();
+    const before = (await world.objects()).map(({ key }) => key);
+    const dry = await prune('--older-than', '30');
+    expect(dry.code).toBe(0);
+    expect(dry.stdout).toMatch(/: 1 state and \d objects? of \S+ KiB would be removed: give --yes/);
+    expect((await world.objects()).map(({ key }) => key)).toEqual(before);
+    const done = await prune('--older-than', '30', '--yes');
+    expect(done.code).toBe(0);
+    expect(done.stdout).toMatch(/: 1 state and \d objects? of \S+ KiB removed\n$/);
+    expect((await keys('state')).map(({ parsed }) => parsed)).toMatchObject([{ number: 2 }]);
+    const { code, stdout } = await check('--deep');
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/all is there\n$/)]);
+    expect((await prune('--older-than', '30', '--yes')).stdout).toContain('nothing to remove');
+    await world.call([
+      ...['restore', '--from', world.address, ...world.withIdentity, 'local/app'],
+      ...['--bare', '--to', 'x'],
+    ]);
+    expect(await refsOf(join(world.elsewhere, 'x'))).toEqual(await refsOf(world.app.path));
+    // The next run stores on top of it.
+    await world.app.commit({ 'd.txt': 'next' });
+    expect((await world.store()).code).toBe(0);
+    expect((await check()).code).toBe(0);
+  });
+
+  it('prune keeps what is young', async () => {
+    await storeAnew();
+    const before = (await world.objects()).map(({ key }) => key);
+    expect((await prune('--older-than', '50', '--yes')).stdout).toContain('nothing to remove');
+    expect((await world.objects()).map(({ key }) => key)).toEqual(before);
+  });
+
+  it('prune removes nothing of an archive with a state that cannot be read', async () => {
+    await storeAnew();
+    const before = await keys('object');
+    const [, newest] = await keys('state');
+    await writeFile(newest?.path ?? '', 'damaged');
+    const { code, stdout } = await prune('--older-than', '30', '--yes');
+    expect([code, stdout]).toEqual([1, expect.stringContaining('nothing is removed of archives/')]);
+    expect(await keys('object')).toEqual(before);
+  });
+});
+
+describe('an encrypted store without its identity', () => {
+  const world = useStoreWorld(database, { place: 'folder', isEncrypted: true });
+
+  it('check compares it with what this machine has stored', async () => {
+    await world.store();
+    const here = (...args: string[]) =>
+      world.call(['store', 'check', ...args], {
+        env: { BACKUP_STORES: world.address, DATA_DIR: `${world.archives}-data` },
+      });
+    const good = await here();
+    expect([good.code, good.stdout]).toEqual([0, expect.stringMatching(/all is there\n$/)]);
+    const [lost] = (await world.objects()).filter(({ parsed }) => parsed?.kind === 'object');
+    await world.lose(lost?.key ?? '');
+    const bad = await here();
+    expect([bad.code, bad.stdout]).toEqual([
+      1,
+      expect.stringContaining(`fault: ${lost?.key} is missing`),
+    ]);
+  });
+
+  it('check says that another machine cannot know what must be there', async () => {
+    await world.store();
+    const { code, stdout } = await world.call(['store', 'check', '--store', world.address]);
+    expect([code, stdout]).toEqual([1, expect.stringContaining('give --identity')]);
+  });
+
+  it('prune removes nothing', async () => {
+    await world.store();
+    const before = await world.objects();
+    const args = ['store', 'prune', '--store', world.address, '--older-than', '30', '--yes'];
+    const { code, stdout } = await world.call(args, { clock: inDays(40) });
+    expect([code, stdout]).toEqual([1, expect.stringContaining('nothing is removed of archives/')]);
+    expect(await world.objects()).toEqual(before);
+  });
+});
+
+describe('a bucket that is written to', () => {
+  const world = useStoreWorld(database, { place: 'bucket', isEncrypted: false });
+
+  it('prune leaves an archive alone to which a state has just come', async () => {
+    await world.store();
+    await world.loseMachine();
+    await world.app.commit({ 'b.txt': 'after the loss' });
+    await world.store();
+    const before = await world.objects();
+    const state = before.at(-1)?.path ?? '';
+    // The last look before anything is removed.
+    world.server.fail(({ query }) => {
+      if (query.get('start-after')?.endsWith('/states/00000002.json')) {
+        for (const part of ['object', 'metadata.json']) {
+          const from = state.replace(/object$/, part);
+          cpSync(from, from.replace('00000002', '00000003'));
+        }
+      }
+      return undefined;
+    });
+    const args = ['store', 'prune', '--store', world.address, '--older-than', '30', '--yes'];
+    const { code, stdout } = await world.call(args, { clock: inDays(40) });
+    expect([code, stdout]).toEqual([0, expect.stringContaining('00000003.json has just come\n')]);
+    expect(stdout).toContain('nothing to remove');
+    expect((await world.objects()).length).toBe(before.length + 1);
+  });
+});
+
+describe('a folder', () => {
+  const world = useStoreWorld(database, { place: 'folder', isEncrypted: false });
+
+  it('check names what is not of a backup, and what no state needs', async () => {
+    await world.store();
+    const root = new URL(world.address).pathname;
+    await writeFile(join(root, 'holiday.jpg'), '');
+    const sha256 = 'a'.repeat(64);
+    await writeFile(join(root, `archives/local__app/objects/${sha256}`), 'left over');
+    const { code, stdout } = await world.call(['store', 'check', '--store', world.address]);
+    expect(code).toBe(0);
+    expect(stdout).toContain('not of a backup: holiday.jpg\n');
+    expect(stdout).toContain('all is there; no state needs 1 object of 9 B, see `store prune`\n');
+    // What is left of an upload goes with the next pruning, and the stranger stays.
+    const args = ['store', 'prune', '--store', world.address, '--older-than', '30', '--yes'];
+    const pruned = await world.call(args, { clock: inDays(40) });
+    expect(pruned.stdout).toContain('0 states and 1 object of 9 B removed');
+    const after = await world.call(['store', 'check', '--store', world.address]);
+    expect(after.stdout).toContain('holiday.jpg');
+    expect(after.stdout).toMatch(/all is there\n$/);
+  });
+
+  it('prune removes nothing where an object of the newest state is missing', async () => {
+    await world.store();
+    await world.loseMachine();
+    await world.app.commit({ 'b.txt': 'after the loss' });
+    await world.store();
+    const { archive_sha256: sha256 } = await world.readNote();
+    await world.lose(`archives/local__app/objects/${sha256}`);
+    const before = await world.objects();
+    const args = ['store', 'prune', '--store', world.address, '--older-than', '30', '--yes'];
+    const { code, stdout } = await world.call(args, { clock: inDays(40) });
+    expect(code).toBe(1);
+    expect(stdout).toContain(`${sha256}, which its newest state needs, is missing`);
+    expect(await world.objects()).toEqual(before);
+  });
+
+  it('copy replaces nothing where two machines have stored other states', async () => {
+    await world.store();
+    await world.call(['store', 'copy', world.address, world.other]);
+    const root = new URL(world.other).pathname;
+    const state = join(root, 'archives/local__app/states/00000001.json');
+    await writeFile(state, 'of another machine');
+    const { code, stdout } = await world.call(['store', 'copy', world.address, world.other]);
+    expect([code, stdout]).toEqual([
+      1,
+      expect.stringContaining('00000001.json is there with other content, and is not replaced'),
+    ]);
+  });
+
+  it('check says that a store is away, and that it may be another one', async () => {
+    await world.store();
+    await world.lose('README.txt');
+    const lost = await world.call(['store', 'check', '--store', world.address]);
+    expect([lost.code, lost.stdout]).toEqual([
+      1,
+      expect.stringContaining('fault: README.txt is missing: is it the right store?'),
+    ]);
+    const none = await world.call(['store', 'check', '--store', `${world.address}-none`]);
+    expect([none.code, none.stdout]).toEqual([1, expect.stringContaining('is it mounted?')]);
+  });
+
+  it.each([
+    [['check'], 'no store is named'],
+    [['prune', '--store', 'file:///x'], '--older-than'],
+    [['prune', '--store', 'file:///x', '--older-than', '0'], 'at least 1'],
+    [
+      ['prune', '--store', 'file:///x', '--older-than', '9', '--yes', '--dry-run'],
+      'cannot be used',
+    ],
+    [['check', '--store', 'ftp://host/x'], 'must be like s3://bucket/prefix'],
+    [['copy', 'file:///x'], "missing required argument 'to'"],
+    [['check', '--repo', 'app'], '--repo must be owner/name'],
+  ])('%j is wrong usage', async (args, fault) => {
+    await expect(world.call(['store', ...args])).rejects.toMatchObject({
+      code: 'BAD_REQUEST',
+      message: expect.stringContaining(fault),
+    });
+  });
+});
