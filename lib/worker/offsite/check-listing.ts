@@ -1,31 +1,41 @@
-import { keysOf, README_KEY } from '../../stores/layout.ts';
+import { randomInt } from 'node:crypto';
+import { keysOf, parseKey, README_KEY } from '../../stores/layout.ts';
 import { StoreFault } from '../../stores/object-store.ts';
 import type { OpenStore } from '../../stores/open-stores.ts';
+import { hashObject } from '../../stores/reading/hash-object.ts';
+import type { StoreReading } from '../../stores/reading/steady-read.ts';
 import type { Ledger, LedgerEntry } from './ledger.ts';
 
 /** How many keys are listed in a run. The next run goes on where this one ends. */
 const MAX_LISTED = 20_000;
 
+/** How many objects are read in a run, and how large they may be. */
+const SAMPLE = 2;
+const MAX_SAMPLE_BYTES = 32 * 2 ** 20;
+
 /** What a listing has shown. */
 export interface ListingCheck {
   /** Archives of which the store lacks something, which is stored again. */
   incomplete: string[];
+  /** Objects that were read and are not what was stored. */
+  damaged: string[];
   /** The last key that was listed; empty when the end was reached. */
   cursor: string;
 }
 
 /**
- * Compares what a store lists after `cursor` with the ledger, from which it takes what the store lacks, so that it
- * is stored again. Throws StoreFault, also for a store that is empty though something was stored there.
+ * Compares what a store lists after `cursor` with the ledger, and reads a few objects. What the store lacks, or has
+ * otherwise, is taken from the ledger, so that it is stored again. Throws StoreFault, also for a store that is empty though something was stored there.
  */
 export async function checkListing(
   { objects, address }: OpenStore,
   ledger: Ledger,
   cursor: string,
+  { clock, signal }: Pick<StoreReading, 'clock' | 'signal'>,
 ): Promise<ListingCheck> {
   const entries: LedgerEntry[] = [];
   for await (const entry of ledger.list()) if (entry.files.length > 0) entries.push(entry);
-  if (entries.length === 0) return { incomplete: [], cursor: '' };
+  if (entries.length === 0) return { incomplete: [], damaged: [], cursor: '' };
   await checkReadme();
   const sizes = new Map<string, number>();
   let last = '';
@@ -36,17 +46,33 @@ export async function checkListing(
   }
   const isEnd = sizes.size < MAX_LISTED;
   const isListed = (key: string) => key > cursor && (isEnd || key <= last);
+  const damaged = await readSample();
   const incomplete: string[] = [];
   for (const entry of entries) {
     const isThere = ({ key, stored_bytes }: { key: string; stored_bytes: number }) =>
-      !isListed(key) || sizes.get(key) === stored_bytes;
+      !damaged.includes(key) && (!isListed(key) || sizes.get(key) === stored_bytes);
     const files = entry.files.filter(isThere);
     const state = entry.state !== null && isThere(entry.state) ? entry.state : null;
     if (files.length === entry.files.length && state === entry.state) continue;
     incomplete.push(entry.archive);
-    await ledger.write({ ...entry, files, state: null });
+    const known = entry.files.flatMap(({ key }) => (damaged.includes(key) ? [key] : []));
+    await ledger.write({ ...entry, files, state: null, damaged: [...entry.damaged, ...known] });
   }
-  return { incomplete, cursor: isEnd ? '' : last };
+  return { incomplete, damaged, cursor: isEnd ? '' : last };
+
+  /** Reads a few of the objects that were listed. Returns those that are not what was stored. */
+  async function readSample(): Promise<string[]> {
+    const known = [...sizes].flatMap(([key, bytes]) => {
+      const parsed = bytes <= MAX_SAMPLE_BYTES ? parseKey(key) : null;
+      return parsed?.kind === 'object' ? [{ key, sha256: parsed.sha256 }] : [];
+    });
+    const found: string[] = [];
+    for (let n = 0; n < Math.min(SAMPLE, known.length); n++) {
+      const { key, sha256 } = known[randomInt(known.length)] as (typeof known)[number];
+      if ((await hashObject({ objects, clock, signal }, key)) !== sha256) found.push(key);
+    }
+    return found;
+  }
 
   /** A disk that is not mounted, or a bucket of another account, looks like a store that is empty. */
   async function checkReadme(): Promise<void> {

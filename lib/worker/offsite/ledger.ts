@@ -27,6 +27,8 @@ const entry = z.object({
   content: z.string().nullable(),
   /** Objects that are stored. */
   files: z.array(stateFile),
+  /** Keys of objects that were damaged when they were last read. */
+  damaged: z.array(z.string()).default([]),
 });
 
 /** What a store has of an archive, as far as this machine has stored it. */

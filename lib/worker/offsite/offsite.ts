@@ -106,7 +106,7 @@ export async function openOffsite(options: OffsiteOptions): Promise<Offsite | nu
     return {
       check: (note: Note) =>
         attempt(async () => {
-          await checkStore(store, ledger, note);
+          await checkStore(store, ledger, note, options);
           return 'there';
         }),
       send: (source: Source, archive: KeptArchive, note: Note) =>
@@ -175,11 +175,20 @@ function createBeginning({ objects, folder }: OpenStore): () => Promise<void> {
   };
 }
 
-async function checkStore(store: OpenStore, ledger: Ledger, note: Note): Promise<void> {
+async function checkStore(
+  store: OpenStore,
+  ledger: Ledger,
+  note: Note,
+  options: OffsiteOptions,
+): Promise<void> {
   const path = join(store.folder, 'listing-cursor');
   const cursor = (await nullIfMissing(readFile(path, 'utf8'))) ?? '';
-  const { incomplete, cursor: next } = await checkListing(store, ledger, cursor);
+  const checked = await checkListing(store, ledger, cursor, options);
+  const { incomplete, damaged, cursor: next } = checked;
   await replaceFile(path, next);
+  for (const key of damaged) {
+    await note('error', `${store.address.text}: ${key} is not what was stored there`);
+  }
   if (incomplete.length === 0) return;
   const [first] = incomplete;
   const others = incomplete.length === 1 ? '' : ` and ${incomplete.length - 1} more`;

@@ -8,6 +8,7 @@ import type { Cipher } from '../../stores/cipher.ts';
 import { keysOf, type Naming, objectKey, parseKey, stateKey } from '../../stores/layout.ts';
 import { StoreFault } from '../../stores/object-store.ts';
 import type { OpenStore } from '../../stores/open-stores.ts';
+import { hashObject } from '../../stores/reading/hash-object.ts';
 import { formatState, MAX_STATE_BYTES, type StateFile } from '../../stores/store-state.ts';
 import type { KeptArchive } from '../archive/archive.ts';
 import type { Ledger, LedgerEntry } from './ledger.ts';
@@ -62,6 +63,7 @@ export async function sendArchive(
     last_number: 0,
     content: null,
     files: [],
+    damaged: [],
   };
   const outbox = join(store.folder, 'outbox', key);
   const files: StateFile[] = [];
@@ -88,7 +90,8 @@ export async function sendArchive(
   const stored = await sendState(context, entry, outbox, state);
   // What only older states need is for `store prune` to remove.
   const content = identifyFiles(wanted);
-  await ledger.write({ ...entry, files, state: stored, last_number: stored.number, content });
+  const last_number = stored.number;
+  await ledger.write({ ...entry, files, state: stored, last_number, content, damaged: [] });
   await rm(outbox, { recursive: true, force: true });
 }
 
@@ -112,7 +115,7 @@ function identifyFiles(files: readonly { name: string; sha256: string }[]): stri
 
 async function sendFile(
   context: SendContext,
-  { archive_name }: LedgerEntry,
+  { archive_name, damaged }: LedgerEntry,
   outbox: string,
   { name, sha256 }: { name: string; sha256: string },
 ): Promise<StateFile> {
@@ -124,18 +127,17 @@ async function sendFile(
   if (size_bytes > MAX_UNASKED_BYTES) {
     // Another worker may have stored it, or this one before it lost its DATA_DIR.
     const found = await findObject(store, archive_name, content, cipher !== null);
-    if (found !== null && (cipher !== null || found.stored_bytes === size_bytes)) {
-      return { ...facts, ...found };
-    }
+    const isWhole = cipher !== null || found?.stored_bytes === size_bytes;
+    if (found !== null && isWhole && !damaged.includes(found.key)) return { ...facts, ...found };
   }
   if (cipher === null) {
     const key = objectKey(archive_name, content, null);
-    await put(context, key, { path, sha256, sizeBytes: size_bytes });
+    await put(context, key, { path, sha256, sizeBytes: size_bytes }, damaged);
     return { ...facts, key, stored_bytes: size_bytes };
   }
   const encrypted = await encryptToOutbox(outbox, { path, sha256 }, cipher, signal);
   const key = objectKey(archive_name, content, encrypted.sha256);
-  await put(context, key, encrypted);
+  await put(context, key, encrypted, damaged);
   await encrypted.remove();
   return { ...facts, key, stored_bytes: encrypted.sizeBytes };
 }
@@ -159,13 +161,19 @@ async function put(
   { store: { objects, address }, clock, signal }: SendContext,
   key: string,
   file: Omit<OutgoingFile, 'remove'>,
+  damaged: readonly string[],
 ): Promise<void> {
   for (let tries = 1; tries <= MAX_TRIES; tries++) {
     if (await objects.create(key, file)) return;
     for await (const found of objects.list(key)) {
       if (found.key !== key) continue;
-      if (found.sizeBytes === file.sizeBytes) return;
-      throw new StoreFault('damaged', `${address.text}: ${key} is there with another size`);
+      const isWhole =
+        found.sizeBytes === file.sizeBytes &&
+        (!damaged.includes(key) ||
+          (await hashObject({ objects, clock, signal }, key)) === file.sha256);
+      if (isWhole) return;
+      const todo = 'remove it with credentials that may, and it is stored again';
+      throw new StoreFault('damaged', `${address.text}: ${key} is damaged: ${todo}`);
     }
     // Another worker is just storing it, or has given up.
     await clock.sleep(tries * PAUSE_MS, signal);

@@ -126,6 +126,27 @@ describe('a run with a store', () => {
     expect(await filesOf(nas())).toEqual(expect.arrayContaining(before));
   });
 
+  it('notices an object that is not what was stored, and fails until it is mended', async () => {
+    await world.backUp(onFolder());
+    const objects = (await filesOf(nas())).filter((key) => parseKey(key)?.kind === 'object');
+    for (const key of objects) {
+      const bytes = await readFile(join(nas(), key));
+      bytes.reverse();
+      await writeFile(join(nas(), key), bytes);
+    }
+    const { code, stderr } = await world.backUp(onFolder());
+    expect(code).toBe(1);
+    expect(stderr).toContain('is not what was stored there');
+    expect(stderr).toContain('is damaged: remove it with credentials that may');
+    expect((await world.backUp(onFolder())).code).toBe(1);
+    for (const key of objects) await rm(join(nas(), key));
+    const again = await world.backUp(onFolder());
+    expect({ code: again.code, stdout: again.stdout }).toEqual({
+      code: 0,
+      stdout: expect.stringContaining('1 backed up'),
+    });
+  });
+
   it('does not fill another store in place of one that is empty now', async () => {
     await world.backUp(onFolder());
     await rename(nas(), `${nas()}-away`);
@@ -168,7 +189,9 @@ describe('a bucket', () => {
     const isOfArchive = ({ key }: { key: string }) => key.includes('/archives/');
     expect(server.takeRequests().filter(isOfArchive)).toHaveLength(3);
     await world.backUp(env);
-    expect(server.takeRequests().filter(isOfArchive)).toEqual([]);
+    // The check of a run reads two objects, of whichever archive.
+    const asked = server.takeRequests().filter(isOfArchive);
+    expect(asked.map(({ method }) => method)).toEqual(['GET', 'GET']);
   });
 
   it('gets no private repository unencrypted, unless it is stated to be private', async () => {
