@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdir, mkdtemp, rm, stat, statfs } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, rmdir, statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { readConfig } from '../../config/read.ts';
@@ -124,7 +124,7 @@ export async function openStoreSource(
           await rm(folder, { recursive: true, force: true });
           return result;
         } catch (error) {
-          if ((await nullIfMissing(stat(folder))) !== null) {
+          if (await isKept(folder)) {
             display.clear();
             display.line(
               `what was downloaded is kept in ${folder}: the same command goes on with it`,
@@ -138,6 +138,8 @@ export async function openStoreSource(
 
   async function download(version: StoredVersion, folder: string): Promise<void> {
     const name = cleanText(version.state.repository, 300);
+    await mkdir(dirname(folder), { recursive: true });
+    // What is encrypted in the store is not, here.
     await mkdir(folder, { recursive: true, mode: 0o700 });
     const missing = await sizeToFetch(version, folder);
     const { bavail, bsize } = await statfs(folder);
@@ -169,6 +171,13 @@ function repositoryOf({ repository, archive }: ReadState): string | null {
   const parts = name.split('/');
   const isValid = parts.every((part) => /^(?!\.{1,2}$)[^/\\\p{Cc}]{1,200}$/u.test(part));
   return parts.length === 2 && isValid ? name : null;
+}
+
+/** Removes a download with nothing in it. */
+async function isKept(folder: string): Promise<boolean> {
+  const names = await nullIfMissing(readdir(folder));
+  if (names?.length === 0) await rmdir(folder);
+  return names !== null && names.length > 0;
 }
 
 /** The same for each try, so that the next one goes on. */
