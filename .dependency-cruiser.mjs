@@ -7,8 +7,8 @@ const floors = [
     path: '^lib/([\\w-]+\\.ts$|(config|database|git|http|processes|rate-limits|security|surfaces|text)/)',
   },
   {
-    name: 'records, archives, gateway, restore, search, users',
-    path: '^lib/(records|archives|gateway|restore|search|users)/',
+    name: 'records, archives, gateway, restore, search, stores, users',
+    path: '^lib/(records|archives|gateway|restore|search|stores|users)/',
   },
   { name: 'tools', path: '^lib/tools/' },
   { name: 'surfaces', path: '^lib/(backups|live|observatory|mcp|worker)/' },
@@ -27,6 +27,7 @@ const drivers = [
   { driver: '^node_modules/pg/', owner: '^lib/database/' },
   { driver: '^node_modules/@neondatabase/', owner: '^lib/database/neon\\.ts$' },
   { driver: '^node_modules/@electric-sql/', owner: '^lib/database/' },
+  { driver: '^node_modules/@aws-sdk/', owner: '^lib/stores/s3/' },
 ];
 
 export default {

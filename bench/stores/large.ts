@@ -14,9 +14,9 @@ import {
 import { generateIdentity, identityToRecipient } from 'age-encryption';
 import pLimit from 'p-limit';
 import { systemClock } from '../../lib/clock.ts';
+import { type BucketAddress, parseStoreAddress } from '../../lib/config/store-address.ts';
 import { createCipher, decrypt, encryptFile } from '../../lib/stores/cipher.ts';
 import { openStores } from '../../lib/stores/open-stores.ts';
-import { type BucketAddress, parseStoreAddress } from '../../lib/stores/store-address.ts';
 import { printTable, quantile, ratio } from '../report.ts';
 import type { StoreWorld } from './world.ts';
 

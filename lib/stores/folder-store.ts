@@ -3,6 +3,7 @@ import { createReadStream, createWriteStream } from 'node:fs';
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
+import type { FolderAddress } from '../config/store-address.ts';
 import { moveNew, syncFile } from '../durable-files.ts';
 import { nullIfMissing } from '../files.ts';
 import {
@@ -12,7 +13,6 @@ import {
   StoreFault,
   type StoreFaultKind,
 } from './object-store.ts';
-import type { FolderAddress } from './store-address.ts';
 
 /** Files that are being written, which are no objects. */
 const TEMPORARY = '.new-';

@@ -9,7 +9,7 @@ export interface Naming {
 }
 
 /** What follows the names of encrypted objects. */
-export const ENCRYPTED = '.age';
+const ENCRYPTED = '.age';
 
 /** The object that says how to restore by hand. */
 export const README_KEY = 'README.txt';

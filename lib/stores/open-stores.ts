@@ -1,11 +1,11 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../clock.ts';
+import { type StoreAddress, storeId } from '../config/store-address.ts';
 import { createByteBudget } from './byte-budget.ts';
 import { createFolderStore } from './folder-store.ts';
 import type { ObjectStore } from './object-store.ts';
 import { createPace } from './pace.ts';
-import { type StoreAddress, storeId } from './store-address.ts';
 
 /** How many bytes of parts are held in memory at once, by all stores. */
 const MAX_BYTES_IN_MEMORY = 64 * 2 ** 20;

@@ -3,9 +3,9 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { systemClock } from '../../lib/clock.ts';
+import { parseStoreAddress } from '../../lib/config/store-address.ts';
 import type { ObjectFile, ObjectStore } from '../../lib/stores/object-store.ts';
 import { openStores } from '../../lib/stores/open-stores.ts';
-import { parseStoreAddress } from '../../lib/stores/store-address.ts';
 import { temporaryFolder } from '../support/git.ts';
 import { type S3Server, startS3Server } from '../support/s3-server.ts';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import S3rver from '@20minutes/s3rver';
 import { temporaryFolder } from './git.ts';
 
-export const BUCKET = 'backups';
+const BUCKET = 'backups';
 
 /** A request to the server. */
 export interface S3Request {

@@ -8,6 +8,7 @@ import {
   paginateListObjectsV2,
   S3Client,
 } from '@aws-sdk/client-s3';
+import type { BucketAddress } from '../../config/store-address.ts';
 import type { ByteBudget } from '../byte-budget.ts';
 import {
   type ObjectFile,
@@ -16,7 +17,6 @@ import {
   StoreFault,
 } from '../object-store.ts';
 import type { Pace } from '../pace.ts';
-import type { BucketAddress } from '../store-address.ts';
 import { explainS3Error, isMissing, isTaken } from './s3-faults.ts';
 import type { UploadNotes } from './upload-notes.ts';
 import { uploadInParts } from './upload-parts.ts';

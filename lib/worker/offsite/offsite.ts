@@ -2,6 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../clock.ts';
 import { ConfigError } from '../../config/read.ts';
+import type { StoreAddress } from '../../config/store-address.ts';
 import { replaceFile } from '../../durable-files.ts';
 import { nullIfMissing } from '../../files.ts';
 import type { Cipher } from '../../stores/cipher.ts';
@@ -9,7 +10,6 @@ import { createSecretNaming, plainNaming, README_KEY } from '../../stores/layout
 import { StoreFault } from '../../stores/object-store.ts';
 import { type OpenStore, openStores } from '../../stores/open-stores.ts';
 import { formatReadme } from '../../stores/readme.ts';
-import type { StoreAddress } from '../../stores/store-address.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import type { KeptArchive } from '../archive/archive.ts';
 import type { Source } from '../source.ts';

@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { wrongUsage } from '../../command-line.ts';
-import type { VersionChoice } from '../../restore/choose-version.ts';
 import {
   parseStoreAddress,
   type StoreAddress,
   StoreAddressError,
-} from '../../stores/store-address.ts';
+} from '../../config/store-address.ts';
+import type { VersionChoice } from '../../restore/choose-version.ts';
 import { AddressError, parseLocation, type Source } from '../source.ts';
 
 /** A store, and the file with the identities that decrypt it. */

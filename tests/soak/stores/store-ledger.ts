@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { expect } from 'vitest';
 import { systemClock } from '../../../lib/clock.ts';
+import { parseStoreAddress } from '../../../lib/config/store-address.ts';
 import { decrypt } from '../../../lib/stores/cipher.ts';
 import { keysOf, parseKey } from '../../../lib/stores/layout.ts';
 import { openStores } from '../../../lib/stores/open-stores.ts';
-import { parseStoreAddress } from '../../../lib/stores/store-address.ts';
 import { parseState, type StoreState } from '../../../lib/stores/store-state.ts';
 
 /** Looks at an encrypted store as whoever restores from it would. */
