@@ -91,6 +91,14 @@ export const versions = (
     refetchInterval: REFRESH_MS,
   });
 
+/** What stores away from the worker's machine have of it. */
+export const stores = (path: RepositoryPath) =>
+  queryOptions({
+    queryKey: ['repository', path, 'stores'],
+    queryFn: () => body(api.GET('/api/repos/{owner}/{name}/stores', { params: { path } })),
+    refetchInterval: REFRESH_MS,
+  });
+
 /** Where the archive of a repository is served. */
 export function archiveAddress({ owner, name }: RepositoryPath): string {
   return `/api/repos/${encodeURIComponent(owner)}/${encodeURIComponent(name)}/archive`;
