@@ -82,6 +82,12 @@ export async function fillDatabase(db: Database): Promise<void> {
        CASE WHEN n < 30 THEN n + 11 END
      FROM generate_series(1, 40) AS n`,
   );
+  await sql(
+    db,
+    `INSERT INTO archive_stores (repo_full_name, store, version, stored_at, failing_since, reason)
+     VALUES ('Org/b', 's3://backups/git', 20, '2026-05-01T10:00:00.123456Z', NULL, ''),
+       ('Ørg/c', 'file:///mnt/nas', NULL, NULL, 'infinity', E'it''s "full"\n🙂')`,
+  );
   await addUser(db, GRACE.username, await hashPassword(GRACE.password, QUICK_COST));
   await createGatewayCredentials(
     createTestDeps({ db, environment: observatoryEnvironment }),
@@ -103,11 +109,12 @@ async function fillObservatory(db: Database): Promise<void> {
   );
   await sql(
     db,
-    `INSERT INTO chat_messages (session_id, username, role, content, request_id, status, tool_calls)
+    `INSERT INTO chat_messages (session_id, username, role, content, request_id, status, tool_calls, sources)
      SELECT CASE WHEN n % 4 > 0 THEN ('00000000-0000-4000-8000-00000000000' || 1 + n % 3)::uuid END, 'ada',
        (ARRAY['assistant', 'user'])[1 + n % 2], 'Said ' || n, 'r' || n,
        CASE WHEN n % 2 = 0 THEN 'completed' END,
-       CASE WHEN n % 2 = 0 THEN '[{"tool_call_id": "c", "name": "t", "args": {"a": 1.50}, "success": true, "duration_ms": 1, "result": "a\\u0001\\"b"}]'::jsonb ELSE '[]' END
+       CASE WHEN n % 2 = 0 THEN '[{"tool_call_id": "c", "name": "t", "args": {"a": 1.50}, "success": true, "duration_ms": 1, "result": "a\\u0001\\"b"}]'::jsonb ELSE '[]' END,
+       CASE WHEN n % 2 = 0 THEN '[{"source_type": "execution_log", "source_id": "7", "title": "Log 7", "snippet": "s", "score": 0.50, "metadata": {"run_id": 1}}]'::jsonb ELSE '[]' END
      FROM generate_series(1, 12) AS n`,
   );
   await createObservatoryClient({ db }).post('/reports', { report_type: 'latest_backup' });
