@@ -57,7 +57,7 @@ describe.skipIf(!hasChromium)('stores on the page (skipped without /usr/bin/chro
     const failing = section().getByRole('alert');
     expect(await failing.count()).toBe(2);
     const first = await failing.first().textContent();
-    expect(first).toContain('Storing has failed since 2 days ago');
+    expect(first).toContain('First failed 2 days ago');
     expect(first).toContain(REASON);
     expect(first).toContain('version 5, stored 3 days ago');
     expect(await failing.last().textContent()).toContain('has nothing of it yet');

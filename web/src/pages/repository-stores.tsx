@@ -25,7 +25,7 @@ export function RepositoryStores({ path }: { path: RepositoryPath }) {
             <Stack gap="xs">
               {data.map((store) =>
                 store.failing_since === null ? (
-                  <Paper key={store.store} withBorder p="sm" radius="md">
+                  <Paper key={store.store} withBorder p="md" radius="md">
                     <Stored store={store} />
                   </Paper>
                 ) : (
@@ -42,16 +42,12 @@ export function RepositoryStores({ path }: { path: RepositoryPath }) {
 
 function FailingStore({ store, since }: { store: Store; since: string }) {
   return (
-    <Alert
-      color="red"
-      title={
-        <>
-          Storing has failed since <Age of={since} />
-        </>
-      }
-    >
+    <Alert color="red" title="Storing fails">
       <Text size="sm" mb="xs" style={{ overflowWrap: 'anywhere' }}>
         {store.reason || 'No reason was recorded.'}
+      </Text>
+      <Text size="sm" mb="xs">
+        First failed <Age of={since} />.
       </Text>
       <Stored store={store} />
     </Alert>
