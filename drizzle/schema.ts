@@ -474,6 +474,8 @@ export const chatMessages = pgTable(
     /** completed or failed for an answer; null for a question */
     status: text('status'),
     toolCalls: jsonb('tool_calls').notNull().default([]),
+    /** What the search found for the question of an answer, as it was streamed. */
+    sources: jsonb('sources').notNull().default([]),
     createdAt: time('created_at').notNull().defaultNow(),
   },
   (table) => [

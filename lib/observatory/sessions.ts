@@ -10,6 +10,7 @@ import {
   renameSession,
 } from '../records/sessions.ts';
 import { observatoryRoute, refused, sendData, sendJsonData, wrapped } from './answers.ts';
+import { type ChatSource, chatSource } from './chat/events.ts';
 import { integerQuery, uuid } from './input.ts';
 import type { ObservatoryDeps } from './observatory-deps.ts';
 
@@ -43,6 +44,10 @@ const message = z
       description: 'How the turn ended; null for a question.',
     }),
     tool_calls: z.array(z.looseObject({})).meta({ description: 'The tools that an answer used.' }),
+    sources: z.array(chatSource).meta({
+      description:
+        'What the search found for the question of an answer; its `info` event had them.',
+    }),
   })
   .meta({ id: 'ChatMessage' });
 
@@ -183,13 +188,23 @@ export const sessionsEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
         beforeId: query.before_id ?? null,
         limit: query.limit ?? PAGE_SIZE,
       });
-      const messages: { tool_calls: unknown }[] = JSON.parse(orNotFound(found));
-      // Tool results contain logs and archives, so they are redacted whenever they are sent.
-      const shown = messages.map((it) => ({ ...it, tool_calls: redactor.value(it.tool_calls) }));
+      const messages: { tool_calls: unknown; sources: unknown }[] = JSON.parse(orNotFound(found));
+      // Tool results and sources contain logs and archives, so they are redacted whenever they are sent.
+      const shown = messages.map((it) => ({
+        ...it,
+        tool_calls: redactor.value(it.tool_calls),
+        sources: readSources(redactor.value(it.sources)),
+      }));
       return sendData(c, 'Read the messages', shown);
     },
   ),
 ];
+
+/** Stored sources, with their fields in order. Other programs write that table too: what is no source is left out. */
+function readSources(stored: unknown): ChatSource[] {
+  const list: unknown[] = Array.isArray(stored) ? stored : [];
+  return list.flatMap((it) => chatSource.safeParse(it).data ?? []);
+}
 
 function readSessionId(text: string): string {
   const parsed = uuid.safeParse(text);

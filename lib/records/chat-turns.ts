@@ -29,6 +29,8 @@ export interface EndedTurn {
   /** The streamed text. */
   answer: string;
   toolCalls: readonly unknown[];
+  /** What the search found for the question. */
+  sources: readonly unknown[];
 }
 
 // All parts of the statement share one snapshot, so the history does not include the new question.
@@ -60,8 +62,8 @@ const endStatement = {
   text: `WITH touched AS (
       UPDATE chat_sessions SET updated_at = now() WHERE id = $2::uuid AND username = $1 RETURNING id
     )
-    INSERT INTO chat_messages (session_id, username, role, content, request_id, status, tool_calls)
-    SELECT $2::uuid, $1, 'assistant', $3, $4, $5, $6::jsonb
+    INSERT INTO chat_messages (session_id, username, role, content, request_id, status, tool_calls, sources)
+    SELECT $2::uuid, $1, 'assistant', $3, $4, $5, $6::jsonb, $7::jsonb
     WHERE $2::uuid IS NULL OR EXISTS (SELECT FROM touched)`,
 };
 
@@ -87,17 +89,22 @@ export async function beginTurn(
 
 /** Stores the outcome of a turn and marks its session as updated. */
 export async function endTurn(db: Database, turn: EndedTurn): Promise<void> {
-  const { username, sessionId, requestId, status, answer, toolCalls } = turn;
+  const { username, sessionId, requestId, status, answer, toolCalls, sources } = turn;
   await db.query(endStatement, [
     username,
     sessionId,
     withoutNul(answer),
     requestId,
     status,
-    JSON.stringify(toolCalls, (_key, value) =>
-      typeof value === 'string' ? withoutNul(value) : value,
-    ),
+    stringify(toolCalls),
+    stringify(sources),
   ]);
+}
+
+function stringify(list: readonly unknown[]): string {
+  return JSON.stringify(list, (_key, value) =>
+    typeof value === 'string' ? withoutNul(value) : value,
+  );
 }
 
 /** Postgres accepts neither NUL nor lone surrogates. */

@@ -64,6 +64,10 @@ describe.skipIf(!hasChromium)('the chat (skipped without /usr/bin/chromium)', ()
       await ask('zeppelin', { text: ['It could not be pushed.'] });
       const sources = turn('zeppelin').getByRole('region', { name: 'Sources' });
       await sources.getByText('the zeppelin could not be pushed').waitFor();
+      await turn('zeppelin').getByText('It could not be pushed.').waitFor();
+      await storedTurn();
+      await chat.window.page.reload();
+      await sources.getByText('the zeppelin could not be pushed').waitFor();
       await sources.getByRole('link', { name: /of acme\/api/ }).click();
       await chat.window.page.getByRole('heading', { name: `Run #${run}` }).waitFor();
     });

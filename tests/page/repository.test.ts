@@ -57,6 +57,12 @@ describe.skipIf(!hasChromium)(
     });
     afterEach(() => window.context.close());
 
+    /** The figure that says how large the archive is. */
+    const archiveFigure = () =>
+      window.page
+        .locator('main p', { hasText: /^Archive$/ })
+        .locator('..')
+        .textContent();
     const heading = (name: string) => window.page.getByRole('heading', { name, level: 1 });
 
     it('list what is not good first, and find others by name and state', async () => {
@@ -65,6 +71,8 @@ describe.skipIf(!hasChromium)(
       const names = page.locator('tbody tr td:first-child');
       await page.getByRole('link', { name: 'local/widgets' }).waitFor();
       expect(await names.allTextContents()).toEqual(['local/lost', 'local/widgets']);
+      const sizes = await page.locator('tbody tr td:last-child').allTextContents();
+      expect(sizes).toEqual(['none', expect.stringMatching(/^\d.* (bytes|KiB)$/)]);
       await page.getByLabel('Name contains').fill('WIDG');
       await page.getByRole('link', { name: 'local/lost' }).waitFor({ state: 'detached' });
       expect(new URL(page.url()).search).toBe('?text=WIDG');
@@ -78,6 +86,8 @@ describe.skipIf(!hasChromium)(
       await page.getByText('The last backup failed').waitFor();
       await page.getByRole('alert').getByText('there is no folder').waitFor();
       await page.getByText('There is no archive yet').waitFor();
+      expect(await archiveFigure()).toBe('Archivenone');
+      expect(await page.getByText('0 bytes').count()).toBe(0);
     });
 
     it('prove that its archive is whole, and give the command that restores all of it', async () => {
@@ -122,6 +132,7 @@ describe.skipIf(!hasChromium)(
       await insertResult(db, run, 'owner/gone', { status: 'completed' });
       await open('/app/repositories/owner/gone');
       await page.getByText('it was moved or deleted').waitFor();
+      expect(await archiveFigure()).toBe('Archivenone');
     });
 
     it('show its files as text, and let them be downloaded as they are', async () => {

@@ -366,6 +366,9 @@ describe.skipIf(!hasChromium)('the settings (skipped without /usr/bin/chromium)'
       await page.waitForLoadState('networkidle');
       const width = await page.evaluate<number>('document.documentElement.scrollWidth');
       expect(width, tab).toBeLessThanOrEqual(390);
+      const boxes = (await page.getByRole('tab').all()).map((it) => it.boundingBox());
+      const rows = new Set((await Promise.all(boxes)).map((box) => box?.y));
+      expect(rows.size, 'rows of tabs').toBe(1);
     }
   });
 });

@@ -68,7 +68,8 @@ describe.each([
     ],
     [
       'the end of a turn',
-      (db) => endTurn(db, { ...turn, status: 'completed', answer: 'text', toolCalls: [] }),
+      (db) =>
+        endTurn(db, { ...turn, status: 'completed', answer: 'text', toolCalls: [], sources: [] }),
       { chat_sessions: 3, chat_messages: 1 },
     ],
   ];

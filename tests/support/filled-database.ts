@@ -109,11 +109,12 @@ async function fillObservatory(db: Database): Promise<void> {
   );
   await sql(
     db,
-    `INSERT INTO chat_messages (session_id, username, role, content, request_id, status, tool_calls)
+    `INSERT INTO chat_messages (session_id, username, role, content, request_id, status, tool_calls, sources)
      SELECT CASE WHEN n % 4 > 0 THEN ('00000000-0000-4000-8000-00000000000' || 1 + n % 3)::uuid END, 'ada',
        (ARRAY['assistant', 'user'])[1 + n % 2], 'Said ' || n, 'r' || n,
        CASE WHEN n % 2 = 0 THEN 'completed' END,
-       CASE WHEN n % 2 = 0 THEN '[{"tool_call_id": "c", "name": "t", "args": {"a": 1.50}, "success": true, "duration_ms": 1, "result": "a\\u0001\\"b"}]'::jsonb ELSE '[]' END
+       CASE WHEN n % 2 = 0 THEN '[{"tool_call_id": "c", "name": "t", "args": {"a": 1.50}, "success": true, "duration_ms": 1, "result": "a\\u0001\\"b"}]'::jsonb ELSE '[]' END,
+       CASE WHEN n % 2 = 0 THEN '[{"source_type": "execution_log", "source_id": "7", "title": "Log 7", "snippet": "s", "score": 0.50, "metadata": {"run_id": 1}}]'::jsonb ELSE '[]' END
      FROM generate_series(1, 12) AS n`,
   );
   await createObservatoryClient({ db }).post('/reports', { report_type: 'latest_backup' });

@@ -1,12 +1,15 @@
 import type { KeyRing } from '../../gateway/keys.ts';
 import { type SearchResult, search } from '../../search/search.ts';
 import { searchableTypes } from '../../search/source-types.ts';
+import { cutText } from '../../text/cut-text.ts';
 import type { ObservatoryDeps } from '../observatory-deps.ts';
 import type { ChatSource } from './events.ts';
 
 const MAX_SOURCES = 5;
 const MAX_QUERY_CHARS = 1_000;
 const MAX_SNIPPET_CHARS = 600;
+/** Of a title, and of each text of the metadata: names of repositories can be of any length. */
+const MAX_NAME_CHARS = 300;
 
 const titles: Record<ChatSource['source_type'], string> = {
   execution_log: 'Log',
@@ -56,6 +59,20 @@ function toSource({ source_id, content, score, metadata, ...result }: SearchResu
   const where = typeof repository === 'string' && repository !== '' ? ` of ${repository}` : '';
   const snippet =
     content.length > MAX_SNIPPET_CHARS ? `${content.slice(0, MAX_SNIPPET_CHARS - 1)}…` : content;
-  const title = `${titles[source_type]} ${source_id}${where}`;
-  return [{ source_type, source_id, title, snippet: snippet.toWellFormed(), score, metadata }];
+  const title = cutText(`${titles[source_type]} ${source_id}${where}`, MAX_NAME_CHARS);
+  return [
+    {
+      ...{ source_type, source_id, title, snippet: snippet.toWellFormed(), score },
+      metadata: cutTexts(metadata),
+    },
+  ];
+}
+
+function cutTexts(metadata: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(metadata).map(([name, value]) => [
+      name,
+      typeof value === 'string' ? cutText(value, MAX_NAME_CHARS) : value,
+    ]),
+  );
 }

@@ -193,6 +193,7 @@ async function storeTurn(deps: TurnDeps, turn: Turn, outcome: TurnOutcome): Prom
       status: outcome.failure === null ? 'completed' : 'failed',
       answer: redactor.text(outcome.answer),
       toolCalls: redactor.value(outcome.toolCalls),
+      sources: redactor.value(outcome.sources),
     });
   } catch (error) {
     log.error('a turn of the chat could not be stored', { request_id: requestId, error });

@@ -2,6 +2,8 @@ import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { api, body, type Schemas } from './client.ts';
 
 const REFRESH_MS = 15_000;
+/** While something is about to change. */
+const SOON_MS = 3_000;
 
 /** Who is logged in. */
 export const me = queryOptions({
@@ -33,13 +35,15 @@ export const run = (id: number) =>
   queryOptions({
     queryKey: ['runs', id],
     queryFn: () => body(api.GET('/api/backups/{id}', { params: { path: { id } } })),
-    refetchInterval: ({ state }) => (state.data?.run.status === 'running' ? 3_000 : false),
+    refetchInterval: ({ state }) => (state.data?.run.status === 'running' ? SOON_MS : false),
   });
 
 export const overview = queryOptions({
   queryKey: ['overview'],
   queryFn: () => body(api.GET('/api/overview')),
-  refetchInterval: ({ state }) => (state.data?.running ? 3_000 : REFRESH_MS),
+  refetchInterval: ({ state: { data } }) =>
+    // Whoever has no backup yet is about to make the first.
+    data && (data.running !== null || data.repositories.total === 0) ? SOON_MS : REFRESH_MS,
 });
 
 /** Filters and order of the list of repositories. */
@@ -88,6 +92,14 @@ export const versions = (
     queryKey: ['repository', path, 'versions', query],
     queryFn: () => body(api.GET('/api/repos/{owner}/{name}/versions', { params: { path, query } })),
     placeholderData: keepPreviousData,
+    refetchInterval: REFRESH_MS,
+  });
+
+/** What stores away from the worker's machine have of it. */
+export const stores = (path: RepositoryPath) =>
+  queryOptions({
+    queryKey: ['repository', path, 'stores'],
+    queryFn: () => body(api.GET('/api/repos/{owner}/{name}/stores', { params: { path } })),
     refetchInterval: REFRESH_MS,
   });
 

@@ -46,7 +46,14 @@ export function Shell() {
               size="sm"
               aria-label={isOpen ? 'Close the menu' : 'Open the menu'}
             />
-            <Anchor component={Link} to="/" underline="never" c="inherit" fw={700}>
+            <Anchor
+              component={Link}
+              to="/"
+              underline="never"
+              c="inherit"
+              fw={700}
+              aria-label="Backup Observatory"
+            >
               <Group gap="xs" wrap="nowrap">
                 <img src="/app/icon.svg" alt="" width={24} height={24} />
                 <Text span inherit visibleFrom="xs">

@@ -2,7 +2,7 @@ import { Alert, Anchor, Group, SimpleGrid, Skeleton, Stack, Text, Title } from '
 import { CheckCircledIcon, ExclamationTriangleIcon, UpdateIcon } from '@radix-ui/react-icons';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { lazy, Suspense } from 'react';
+import { lazy, Suspense, useEffect, useRef } from 'react';
 import type { Schemas } from '../api/client.ts';
 import { metrics, OVERVIEW_DAYS, overview as overviewQuery, toolResult } from '../api/queries.ts';
 import { Age } from '../parts/age.tsx';
@@ -30,6 +30,7 @@ export function OverviewPage() {
   const overview = useQuery(overviewQuery);
   const hasRepositories = (overview.data?.repositories.total ?? 0) > 0;
   const isPainted = usePainted();
+  useOnChange(overview.data && (overview.data.running?.id ?? null), runs.refetch);
   return (
     <Page title="Overview" aside={isPainted && hasRepositories && <BackUpNow target={null} />}>
       <Loaded query={overview} lines={6}>
@@ -45,6 +46,15 @@ export function OverviewPage() {
       </Loaded>
     </Page>
   );
+}
+
+/** Calls a function when a run begins or ends, so that the days and charts know it too. */
+function useOnChange(running: number | null | undefined, react: () => unknown): void {
+  const before = useRef(running);
+  useEffect(() => {
+    if (before.current !== undefined && before.current !== running) react();
+    before.current = running;
+  }, [running, react]);
 }
 
 interface OverviewProps {

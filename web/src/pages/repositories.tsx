@@ -6,7 +6,7 @@ import type { Schemas } from '../api/client.ts';
 import { type RepositoriesQuery, repositories } from '../api/queries.ts';
 import { Age } from '../parts/age.tsx';
 import { Empty, NoBackups } from '../parts/empty.tsx';
-import { formatBytes } from '../parts/format.ts';
+import { formatArchiveSize } from '../parts/format.ts';
 import { Loaded } from '../parts/loading.tsx';
 import { Page } from '../parts/page.tsx';
 import { Pages } from '../parts/pages.tsx';
@@ -126,7 +126,7 @@ function RepositoriesTable({
                 </Text>
               </Table.Td>
               <Table.Td ta="right" style={{ whiteSpace: 'nowrap' }}>
-                {formatBytes(repository.archive_size_bytes)}
+                {formatArchiveSize(repository.archive_size_bytes)}
               </Table.Td>
             </Table.Tr>
           ))}

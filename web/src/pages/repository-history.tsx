@@ -4,7 +4,7 @@ import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { history, type RepositoryPath } from '../api/queries.ts';
 import { Age } from '../parts/age.tsx';
-import { formatBytes, formatDuration } from '../parts/format.ts';
+import { formatArchiveSize, formatDuration } from '../parts/format.ts';
 import { Loaded } from '../parts/loading.tsx';
 import { Pages } from '../parts/pages.tsx';
 import { Remarks } from '../parts/remarks.tsx';
@@ -61,7 +61,7 @@ export function RepositoryHistory({ path }: { path: RepositoryPath }) {
                       <Table.Td>
                         {result.commit_hash && <Code>{result.commit_hash.slice(0, 10)}</Code>}
                       </Table.Td>
-                      <Table.Td ta="right">{formatBytes(result.archive_size_bytes)}</Table.Td>
+                      <Table.Td ta="right">{formatArchiveSize(result.archive_size_bytes)}</Table.Td>
                       <Table.Td ta="right">{formatDuration(result.duration_ms)}</Table.Td>
                     </Table.Tr>
                   ))}

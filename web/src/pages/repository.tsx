@@ -2,18 +2,24 @@ import { Alert, Anchor, Group, SimpleGrid, Skeleton, Stack, Text, Title } from '
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
 import { lazy, Suspense } from 'react';
-import type { Schemas } from '../api/client.ts';
-import { history, type RepositoryPath, repository as repositoryQuery } from '../api/queries.ts';
+import { ApiError, type Schemas } from '../api/client.ts';
+import {
+  archive as archiveQuery,
+  history,
+  type RepositoryPath,
+  repository as repositoryQuery,
+} from '../api/queries.ts';
 import { Age } from '../parts/age.tsx';
 import { DayStrip } from '../parts/day-strip.tsx';
 import { Figure } from '../parts/figure.tsx';
-import { formatBytes, formatCount } from '../parts/format.ts';
+import { formatArchiveSize, formatCount } from '../parts/format.ts';
 import { Loaded } from '../parts/loading.tsx';
 import { Page } from '../parts/page.tsx';
 import { OutcomeBadge, outcomeOfResult, outcomeOfState } from '../parts/status.tsx';
 import { BackUpNow } from './back-up-now.tsx';
 import { RepositoryArchive } from './repository-archive.tsx';
 import { RepositoryHistory } from './repository-history.tsx';
+import { RepositoryStores } from './repository-stores.tsx';
 import { RepositoryVersions } from './repository-versions.tsx';
 
 const SizesOverTime = lazy(async () => ({
@@ -52,6 +58,8 @@ function RepositoryDetails({
   repository: Schemas['TrackedRepository'];
 }) {
   const { state, last_good_at, last_checked_at, failing_since, consecutive_failures } = repository;
+  const { error } = useQuery(archiveQuery(path));
+  const isGone = error instanceof ApiError && error.status === 404;
   return (
     <Stack gap="lg">
       {failing_since !== null && (
@@ -82,7 +90,10 @@ function RepositoryDetails({
           value={last_checked_at === null ? '–' : <Age of={last_checked_at} />}
           note="by a run, whatever it found"
         />
-        <Figure label="Archive" value={formatBytes(repository.archive_size_bytes)} />
+        <Figure
+          label="Archive"
+          value={isGone ? 'none' : formatArchiveSize(repository.archive_size_bytes)}
+        />
         <Figure
           label="Last commit"
           value={repository.last_commit_hash.slice(0, 10) || '–'}
@@ -100,6 +111,7 @@ function RepositoryDetails({
       </SimpleGrid>
       <RepositoryArchive path={path} wasGood={last_good_at !== null} />
       <RepositoryVersions path={path} />
+      <RepositoryStores path={path} />
       <OverTime path={path} />
       <RepositoryHistory path={path} />
     </Stack>

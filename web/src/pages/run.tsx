@@ -5,7 +5,13 @@ import type { Schemas } from '../api/client.ts';
 import { logs, run } from '../api/queries.ts';
 import { Age } from '../parts/age.tsx';
 import { Figure } from '../parts/figure.tsx';
-import { countOf, formatBytes, formatCount, formatDuration, formatTime } from '../parts/format.ts';
+import {
+  countOf,
+  formatArchiveSize,
+  formatCount,
+  formatDuration,
+  formatTime,
+} from '../parts/format.ts';
 import { Loaded } from '../parts/loading.tsx';
 import { LogLines } from '../parts/log-lines.tsx';
 import { Page } from '../parts/page.tsx';
@@ -129,7 +135,7 @@ function Others({ results }: { results: readonly Result[] }) {
                 <Table.Td>
                   {result.commit_hash && <Code>{result.commit_hash.slice(0, 10)}</Code>}
                 </Table.Td>
-                <Table.Td ta="right">{formatBytes(result.archive_size_bytes)}</Table.Td>
+                <Table.Td ta="right">{formatArchiveSize(result.archive_size_bytes)}</Table.Td>
                 <Table.Td ta="right">{formatDuration(result.duration_ms)}</Table.Td>
                 <Table.Td>
                   <Age of={result.created_at} />

@@ -37,6 +37,11 @@ export function formatBytes(bytes: number): string {
   return `${power === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${names[power]}`;
 }
 
+/** The size of an archive; `none` if there is no archive. */
+export function formatArchiveSize(bytes: number): string {
+  return bytes === 0 ? 'none' : formatBytes(bytes);
+}
+
 export function formatDuration(milliseconds: number): string {
   if (milliseconds < 1_000) return `${milliseconds} ms`;
   const seconds = Math.round(milliseconds / 1_000);

@@ -156,13 +156,15 @@ export function readTurns({ messages, running, clockOffset }: Conversation): Tur
   });
 }
 
-function readAnswer(turn: Turn, { content, status, tool_calls, request_id }: Message): Turn {
+function readAnswer(turn: Turn, message: Message): Turn {
+  const { content, status, tool_calls, sources, request_id } = message;
   const isFailed = status === 'failed';
   return {
     ...turn,
     state: isFailed ? 'failed' : 'completed',
     text: content,
     calls: tool_calls.map(readCall),
+    sources,
     failure: isFailed
       ? { message: 'This turn ended before its answer did.', code: null, requestId: request_id }
       : null,

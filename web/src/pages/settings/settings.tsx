@@ -27,9 +27,10 @@ export function SettingsPage() {
         }
         keepMounted={false}
       >
-        <Tabs.List mb="lg">
+        {/* All four are in sight on a phone too, in one row. */}
+        <Tabs.List mb="lg" style={{ flexWrap: 'nowrap' }}>
           {tabs.map(({ value, label }) => (
-            <Tabs.Tab key={value} value={value}>
+            <Tabs.Tab key={value} value={value} px={{ base: 'xs', sm: 'md' }}>
               {label}
             </Tabs.Tab>
           ))}

@@ -1,0 +1,38 @@
+import { cp, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { migrate } from '../../lib/database/migrate.ts';
+import { createEmbedded } from '../support/databases.ts';
+import { temporaryFolder } from '../support/git.ts';
+import { sql } from '../support/records.ts';
+
+const EARLIER = 14;
+
+it('keeps every message of a database without sources, and gives it none', async () => {
+  const [database, folder] = await Promise.all([
+    createEmbedded({ migrated: false }),
+    temporaryFolder(),
+  ]);
+  try {
+    const { db } = database;
+    const drizzle = join(folder.path, 'drizzle');
+    await cp('drizzle', drizzle, { recursive: true });
+    const path = join(drizzle, 'meta/_journal.json');
+    const journal = JSON.parse(await readFile(path, 'utf8')) as { entries: { idx: number }[] };
+    const entries = journal.entries.filter(({ idx }) => idx <= EARLIER);
+    await writeFile(path, JSON.stringify({ ...journal, entries }));
+    expect(await migrate(db, drizzle)).toBe(EARLIER + 1);
+    await sql(
+      db,
+      `INSERT INTO chat_messages (username, role, content, request_id)
+       VALUES ('ada', 'user', 'Why?', 'r1'), ('ada', 'assistant', 'The disk.', 'r1')`,
+    );
+    await migrate(db, 'drizzle');
+    expect(await sql(db, 'SELECT content, sources FROM chat_messages ORDER BY id')).toEqual([
+      { content: 'Why?', sources: [] },
+      { content: 'The disk.', sources: [] },
+    ]);
+  } finally {
+    await Promise.all([database.close(), folder.remove()]);
+  }
+});

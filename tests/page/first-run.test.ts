@@ -1,0 +1,79 @@
+import type { Locator } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import {
+  findViolations,
+  hasChromium,
+  type PageWorld,
+  startPageWorld,
+  type Window,
+} from '../support/page.ts';
+import { insertResult, insertRun, sql } from '../support/records.ts';
+
+// What a newcomer sees on a phone, from nothing to the first backup.
+
+const WIDTH = 390;
+
+describe.skipIf(!hasChromium)('the first run (skipped without /usr/bin/chromium)', () => {
+  let world: PageWorld;
+  let window: Window;
+
+  beforeAll(async () => {
+    world = await startPageWorld();
+  });
+  afterAll(() => world.close());
+  beforeEach(async () => {
+    window = await world.openWindow();
+    await window.page.setViewportSize({ width: WIDTH, height: 844 });
+    await window.logIn();
+  });
+  afterEach(() => window.context.close());
+
+  it.each(['light', 'dark'] as const)('is asked for by a whole command, %s', async (theme) => {
+    const { open, page } = window;
+    await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
+    await open('/app/');
+    const command = page.locator('pre', { hasText: 'npm run worker -- run --source' });
+    await command.waitFor();
+    const box = await command.boundingBox();
+    expect(box?.x).toBeGreaterThan(0);
+    expect((box?.x ?? 0) + (box?.width ?? WIDTH)).toBeLessThan(WIDTH);
+    await page.getByRole('button', { name: 'Copy' }).waitFor();
+    expect(await findViolations(page)).toEqual([]);
+  });
+
+  it('shows up within three seconds, and so does its end', async () => {
+    const { open, page } = window;
+    const { db } = world.database;
+    await page.clock.install();
+    await open('/app/');
+    await page.getByText('No backups yet').waitFor();
+    /** Gives the page a moment to draw an answer, by far not enough to ask again. */
+    const comes = (what: Locator) =>
+      expect.poll(() => page.clock.runFor(5).then(() => what.count()), { timeout: 20_000 }).toBe(1);
+    // From here on, the time of the page is what this test makes of it.
+    await page.clock.pauseAt(Date.now() + 3_600_000);
+    const at = new Date().toISOString();
+    const run = await insertRun(db, { status: 'running', started_at: at, heartbeat_at: at });
+    await page.clock.runFor(3_000);
+    await comes(page.getByRole('progressbar'));
+    const days = (outcome: string) => page.getByRole('button', { name: `1 run, ${outcome}` });
+    await comes(days('running'));
+
+    await insertResult(db, run, 'acme/api');
+    await sql(
+      db,
+      `UPDATE backup_runs SET status = 'completed', total_repos = 1, successful = 1,
+         completed_at = now() WHERE id = ${run}`,
+    );
+    await page.clock.runFor(3_000);
+    await comes(days('good'));
+    expect(await page.getByRole('progressbar').count()).toBe(0);
+    const right = async (it: Locator) => {
+      const box = await it.boundingBox();
+      return (box?.x ?? WIDTH) + (box?.width ?? WIDTH);
+    };
+    expect(await right(days('good'))).toBeLessThanOrEqual(
+      (await right(days('good').locator('..'))) + 0.5,
+    );
+  });
+});

@@ -1,0 +1,96 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { recordStoring } from '../../lib/records/recording/stores.ts';
+import {
+  findViolations,
+  hasChromium,
+  type PageWorld,
+  startPageWorld,
+  type Window,
+} from '../support/page.ts';
+import { insertResult, insertRun, sql } from '../support/records.ts';
+
+const HOSTILE = '<img src=x onerror="document.title=1">';
+const REASON = `AccessDenied: the key may not write ${HOSTILE} ${'x'.repeat(300)}`;
+
+describe.skipIf(!hasChromium)('stores on the page (skipped without /usr/bin/chromium)', () => {
+  let world: PageWorld;
+  let window: Window;
+
+  beforeAll(async () => {
+    world = await startPageWorld();
+    const { db } = world.database;
+    const run = await insertRun(db, { status: 'completed', total_repos: 2, successful: 2 });
+    await insertResult(db, run, 'acme/stored');
+    await insertResult(db, run, 'acme/alone');
+    const record = (store: string, version: number | null, reason = '') =>
+      recordStoring(db, { repository: 'acme/stored', store, version, reason });
+    await record('file:///mnt/nas', 7);
+    await record('file:///mnt/plain', null);
+    await record('s3://backups/git', 5);
+    await record('s3://backups/git', 7, REASON);
+    await record('s3://new/git', 7, 'no such bucket');
+    await sql(
+      db,
+      `UPDATE archive_stores SET stored_at = now() - interval '3 days 1 hour',
+         failing_since = now() - interval '2 days 1 hour' WHERE store = 's3://backups/git'`,
+    );
+  });
+  afterAll(() => world.close());
+  beforeEach(async () => {
+    window = await world.openWindow();
+    await window.logIn();
+  });
+  afterEach(() => window.context.close());
+
+  const section = () => window.page.getByRole('region', { name: 'Off-site' });
+
+  it('say what each has, those that fail first, with the reason and since when', async () => {
+    await window.open('/app/repositories/acme/stored');
+    await section().getByText('file:///mnt/nas').waitFor();
+    const stores = await section().locator('bdi').allTextContents();
+    expect(stores).toEqual([
+      's3://backups/git',
+      's3://new/git',
+      'file:///mnt/nas',
+      'file:///mnt/plain',
+    ]);
+    const failing = section().getByRole('alert');
+    expect(await failing.count()).toBe(2);
+    const first = await failing.first().textContent();
+    expect(first).toContain('First failed 2 days ago');
+    expect(first).toContain(REASON);
+    expect(first).toContain('version 5, stored 3 days ago');
+    expect(await failing.last().textContent()).toContain('has nothing of it yet');
+    const shown = await section().textContent();
+    expect(shown).toContain('file:///mnt/nasversion 7, stored just now');
+    expect(shown).toContain('file:///mnt/plainstored just now');
+  });
+
+  it('say what to do for a repository that is stored nowhere else', async () => {
+    await window.open('/app/repositories/acme/alone');
+    await section().getByText('BACKUP_STORES').waitFor();
+    expect(await section().getByRole('alert').count()).toBe(0);
+  });
+
+  it.each(['light', 'dark'] as const)('have no violation that axe finds, %s', async (theme) => {
+    const { complaints, open, page } = window;
+    await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
+    for (const name of ['stored', 'alone']) {
+      await open(`/app/repositories/acme/${name}`);
+      await section().locator('bdi, code').first().waitFor();
+      expect(await findViolations(page)).toEqual([]);
+    }
+    expect(await page.title()).not.toBe('1');
+    // The missing archive is answered with 404, which the browser notes.
+    expect(complaints.filter((text) => !text.includes('404'))).toEqual([]);
+  });
+
+  it('fit the width of a phone', async () => {
+    const { open, page } = window;
+    await page.setViewportSize({ width: 390, height: 800 });
+    await open('/app/repositories/acme/stored');
+    await section().getByText('s3://backups/git').waitFor();
+    const width = await page.evaluate<number>('document.documentElement.scrollWidth');
+    expect(width).toBeLessThanOrEqual(390);
+  });
+});

@@ -1,0 +1,75 @@
+import { Alert, Code, Group, Paper, Stack, Text, Title } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import type { Schemas } from '../api/client.ts';
+import { type RepositoryPath, stores } from '../api/queries.ts';
+import { Age } from '../parts/age.tsx';
+import { Loaded } from '../parts/loading.tsx';
+
+type Store = Schemas['RepositoryStores']['data'][number];
+
+/** Where the archive is stored away from the worker's machine; stores that fail come first. */
+export function RepositoryStores({ path }: { path: RepositoryPath }) {
+  return (
+    <Stack gap="xs" component="section" aria-label="Off-site">
+      <Title order={2} size="h4">
+        Off-site
+      </Title>
+      <Loaded query={useQuery(stores(path))} lines={1}>
+        {({ data }) =>
+          data.length === 0 ? (
+            <Text c="dimmed">
+              It is stored nowhere else. Set <Code>BACKUP_STORES</Code> for the worker to keep it in
+              a second place too; <Code>docs/off-site.md</Code> says how.
+            </Text>
+          ) : (
+            <Stack gap="xs">
+              {data.map((store) =>
+                store.failing_since === null ? (
+                  <Paper key={store.store} withBorder p="md" radius="md">
+                    <Stored store={store} />
+                  </Paper>
+                ) : (
+                  <FailingStore key={store.store} store={store} since={store.failing_since} />
+                ),
+              )}
+            </Stack>
+          )
+        }
+      </Loaded>
+    </Stack>
+  );
+}
+
+function FailingStore({ store, since }: { store: Store; since: string }) {
+  return (
+    <Alert color="red" title="Storing fails">
+      <Text size="sm" mb="xs" style={{ overflowWrap: 'anywhere' }}>
+        {store.reason || 'No reason was recorded.'}
+      </Text>
+      <Text size="sm" mb="xs">
+        First failed <Age of={since} />.
+      </Text>
+      <Stored store={store} />
+    </Alert>
+  );
+}
+
+/** The store, and the newest version that it has. */
+function Stored({ store: { store, version, stored_at } }: { store: Store }) {
+  return (
+    <Group justify="space-between" gap="0 var(--mantine-spacing-xs)">
+      <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+        <bdi>{store}</bdi>
+      </Text>
+      <Text size="sm">
+        {stored_at === null ? (
+          'has nothing of it yet'
+        ) : (
+          <>
+            {version === null ? 'stored' : `version ${version}, stored`} <Age of={stored_at} />
+          </>
+        )}
+      </Text>
+    </Group>
+  );
+}
