@@ -135,7 +135,8 @@ async function recordRun(
     for (const { level, text } of remarks) await journal.note(level, text);
     // The run's heartbeat keeps every other worker away.
     const checkLease = () => undefined;
-    await backUp({ ...deps, events, journal, signal, stop, checkLease }, given, progress);
+    const context = { ...deps, events, journal, signal, stop, checkLease, isShared: false };
+    await backUp(context, given, progress);
   } catch (error) {
     const message = describeStop(error, signal, deps.log);
     stop = { message, exitCode: error instanceof RunStopped ? error.exitCode : 1 };

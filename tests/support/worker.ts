@@ -1,7 +1,8 @@
+import { existsSync } from 'node:fs';
 import { Readable } from 'node:stream';
 import type { Clock } from '../../lib/clock.ts';
 import { systemClock } from '../../lib/clock.ts';
-import type { Database } from '../../lib/database/database.ts';
+import { type Database, isDatabaseUnavailable } from '../../lib/database/database.ts';
 import { openDatabase } from '../../lib/database/open.ts';
 import { runWorker } from '../../lib/worker/worker.ts';
 import { silentLog } from './databases.ts';
@@ -25,6 +26,7 @@ export interface WorkerCall {
 export async function callWorker(call: WorkerCall) {
   const { databaseUrl, archives, args, wrap = (db) => db } = call;
   const written = { stdout: '', stderr: '' };
+  const isNew = !existsSync(archives);
   const code = await runWorker({
     args,
     folder: call.folder ?? archives,
@@ -49,10 +51,27 @@ export async function callWorker(call: WorkerCall) {
     desktop: noDesktop,
     keychain: createMemoryKeychain(),
     fetch,
-    openDatabase: async () =>
-      wrap(await openDatabase({ url: databaseUrl, fetch, log: silentLog, maxConnections: 2 })),
+    openDatabase: async () => {
+      const db = await openDatabase({ url: databaseUrl, fetch, log: silentLog, maxConnections: 2 });
+      if (isNew) await forgetVersions(db);
+      return wrap(db);
+    },
   });
   return { code, ...written };
+}
+
+/** A new archive folder is another installation, whose worker would miss the archives of the test before. */
+async function forgetVersions(db: Database): Promise<void> {
+  try {
+    const find = { text: `SELECT to_regclass('archive_versions') IS NOT NULL AS there` };
+    const [found] = await db.query<{ there: boolean }>(find);
+    if (!found?.there) return;
+    await db.query({ text: 'DELETE FROM archive_versions' });
+    await db.query({ text: 'DELETE FROM archive_refs' });
+  } catch (error) {
+    // A test may be about a database that is away.
+    if (!isDatabaseUnavailable(error)) throw error;
+  }
 }
 
 /** Rows of a statement, with its columns as JSON has them. */

@@ -44,7 +44,7 @@ export async function recheckArchives(options: RecheckOptions): Promise<Recheck>
       if (clock.now() >= end) break;
       signal.throwIfAborted();
       const fault = await findFault(archiveFolder, key, record);
-      const altered = await findAltered(archiveFolder, key, record);
+      const altered = await checkManifests(options, { key, record, scratch });
       found.checked++;
       if (fault !== null) found.damaged.set(key, fault);
       if (altered !== null) found.altered.set(key, altered);
@@ -85,7 +85,21 @@ function timeOf({ checked_at }: ArchiveRecord): number {
   return checked_at === null ? 0 : Date.parse(checked_at);
 }
 
-/** Which version cannot be restored because its manifest is not the recorded one; null if none. */
+/**
+ * Which version cannot be restored because its manifest is not the recorded one; null if none. Such an archive is
+ * read again in each run, until somebody has put the manifest back.
+ */
+export async function checkManifests(
+  { archiveFolder: folder, checkLease }: Pick<RecheckOptions, 'archiveFolder' | 'checkLease'>,
+  { key, record, scratch }: DueArchive & { scratch: string },
+): Promise<string | null> {
+  const altered = await findAltered(folder, key, record);
+  if (altered !== null && record.checked_at !== null) {
+    await settleNote({ folder, key, scratch, checkLease }, { ...record, checked_at: null });
+  }
+  return altered;
+}
+
 async function findAltered(
   folder: string,
   key: string,

@@ -1,3 +1,4 @@
+import { orAborted } from '../../async.ts';
 import { isDatabaseUnavailable } from '../../database/database.ts';
 import { AppError } from '../../errors.ts';
 import { readSharedFigures } from '../../records/fleet/ending.ts';
@@ -27,6 +28,7 @@ import { createProgressWriter } from '../watching/progress-writer.ts';
 import { tellAll } from '../watching/run-events.ts';
 import { concludeJobs, endSharedRun, reportShared } from './end-shared-run.ts';
 import { type EnteredRun, findOrStart } from './enter-run.ts';
+import { hasFolderToken } from './folder-token.ts';
 import { describeJobs } from './job-facts.ts';
 import { watchLease } from './lease-watch.ts';
 import { openMemberStore } from './member-store.ts';
@@ -118,7 +120,15 @@ async function takePart(
     ...{ requests: [], sources: [], failed: new Set(), failures: [] },
     empty: 0,
   };
-  const context = { ...deps, events, journal, signal, stop, checkLease: watch.check };
+  const context = {
+    ...deps,
+    events,
+    journal,
+    signal,
+    stop,
+    checkLease: watch.check,
+    isShared: true,
+  };
   const part: Part = { entered, given, held, isListed: !member.isStarter, hasEnd: false };
   let stopped: { message: string; exitCode: number } | null = null;
   try {
@@ -199,6 +209,8 @@ async function work(context: RunContext, part: Part, progress: RunProgress): Pro
   await withDestination(context, access, async (destination) => {
     const jobs: SharedJobs = openSharedJobs({
       ...{ member, journal, builder, own, held, onListed },
+      hasFolder: () =>
+        orAborted(context.signal, () => hasFolderToken(context.archiveFolder, entered.token)),
       onCounted: events.counted,
     });
     await workOn(context, jobs, destination, progress);

@@ -23,6 +23,8 @@ export interface SharedJobsOptions {
   own: ReadonlyMap<string, Job>;
   /** Ids of the jobs that the member holds, by their repositories. */
   held: Map<string, string>;
+  /** Whether the archive folder is still that of the run: a network mount may go away in the middle. */
+  hasFolder(): Promise<boolean>;
   /** Called once all jobs are published. */
   onListed(): Promise<void>;
   /** Called with what all members have done. */
@@ -37,7 +39,7 @@ export interface SharedJobs extends JobSource<Job> {
 
 /** Claims jobs of a run, until the run has ended or its end is what is left to do. */
 export function openSharedJobs(options: SharedJobsOptions): SharedJobs {
-  const { member, journal, builder, own, held, onListed, onCounted } = options;
+  const { member, journal, builder, own, held, hasFolder, onListed, onCounted } = options;
   const { store } = journal;
   let hasEnd = false;
   let isListed = false;
@@ -66,6 +68,13 @@ export function openSharedJobs(options: SharedJobsOptions): SharedJobs {
     async take(fullHosts) {
       for (;;) {
         if (hasEnd) return 'over';
+        if (!(await hasFolder())) {
+          const { isActive } = await store.read((db) => readSharedRun(db, member.runId), never);
+          if (!isActive) return 'over';
+          throw new RunStopped(
+            'the archive folder is not that of this run any more: is it mounted?',
+          );
+        }
         const claimed = await store.read((db) => claimRunJob(db, member, fullHosts), never);
         if (claimed === null) {
           const state = await store.read((db) => readSharedRun(db, member.runId), never);

@@ -121,7 +121,7 @@ const describeSetAside = (name: string) =>
 /** What is said of an archive that is no longer where it was. */
 export function describeLost(count: number): string {
   const versions = count === 1 ? 'version that was' : `${count} versions that were`;
-  return `the one before is gone, with the ${versions} recorded (if you moved it away yourself, this is said once)`;
+  return `the one before is gone, with the ${versions} recorded: is BACKUP_ARCHIVE_PATH the right folder, and mounted? (if you moved the archive away yourself, this is said once)`;
 }
 
 /** Writes an archive again whose note or full bundle is missing, if the mirror and what is left have everything. */

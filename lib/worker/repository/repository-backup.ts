@@ -26,6 +26,8 @@ export interface RepositoryBackup {
   runId: number | null;
   /** SHA-256 of the archive in the database; null if there is none. */
   recordedSha256: string | null;
+  /** The versions in the database: the number of the newest, and how many can be restored. */
+  recordedVersions: { newest: number; restorable: number };
   /** Whether a file of the archive was found to be damaged, which its size and time do not tell. */
   isDamaged: boolean;
   /** Milliseconds since the epoch. */

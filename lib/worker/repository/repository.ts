@@ -6,6 +6,7 @@ import type { GitCredential } from '../../git/git-credential.ts';
 import { makeScratch, removeScratch } from '../../processes/scratch.ts';
 import { type ArchiveState, archiveKey, readArchiveState } from '../archive/archive.ts';
 import { isUnchanged } from '../archive/change-detection.ts';
+import { checkManifests } from '../archive/recheck.ts';
 import { hasMirror } from '../mirror/mirror.ts';
 import { type RemoteRefs, readRemoteRefs } from '../mirror/refs.ts';
 import type { Source } from '../source.ts';
@@ -43,7 +44,11 @@ export async function backUpRepository(backup: RepositoryBackup): Promise<Reposi
   try {
     const place = { folder: archiveFolder, key, scratch, checkLease: backup.checkLease };
     const record = await updateArchive({ ...backup, credential }, { place, before, remote });
-    return record === null ? { status: 'empty' } : { status: 'completed', key, record };
+    if (record === null) return { status: 'empty' };
+    const altered = await checkManifests(backup, { key, record, scratch });
+    if (altered !== null)
+      throw new GitError(`a new version was made, but the archive is damaged: ${altered}`);
+    return { status: 'completed', key, record };
   } finally {
     await removeScratch(scratch);
   }

@@ -19,7 +19,7 @@ import {
   type UpdateOptions,
 } from '../mirror/fetch-update.ts';
 import { mirrorPath } from '../mirror/mirror.ts';
-import { rebuildMirror } from '../mirror/prepare-mirror.ts';
+import { describeLost, rebuildMirror } from '../mirror/prepare-mirror.ts';
 import { type Refs, type RemoteRefs, sameRefs } from '../mirror/refs.ts';
 import { writeFetched } from './write-fetched.ts';
 
@@ -40,7 +40,7 @@ export async function updateArchive(
 ): Promise<ArchiveRecord | null> {
   if (remote === null) {
     const cloned = await cloneFirst(options, place, found);
-    return cloned === null ? null : writeUpdate(options, place, cloned);
+    return cloned === null ? null : writeUpdate(options, place, withLost(options, found, cloned));
   }
   const stage: Stage = { isLocal: true, isPublished: false };
   const watched: UpdateOptions = {
@@ -51,7 +51,11 @@ export async function updateArchive(
     },
   };
   const update = async (before: ArchiveState) =>
-    writeUpdate(watched, place, await fetchUpdate(watched, place, before, { remote, stage }));
+    writeUpdate(
+      watched,
+      place,
+      withLost(options, found, await fetchUpdate(watched, place, before, { remote, stage })),
+    );
   try {
     return await update(found);
   } catch (error) {
@@ -65,6 +69,16 @@ export async function updateArchive(
     await options.onRemark('warn', `the mirror was damaged and is built again: ${error.message}`);
     return update(before);
   }
+}
+
+/** Notices an archive that the database knows and of which nothing is left, as where a disk is not mounted. */
+function withLost(
+  { recordedVersions: { restorable } }: UpdateOptions,
+  { record, files }: ArchiveState,
+  fetched: Fetched,
+): Fetched {
+  const isGone = record === null && files.length === 0 && restorable > 0;
+  return isGone && fetched.lost === null ? { ...fetched, lost: describeLost(restorable) } : fetched;
 }
 
 /** Makes a version of what was fetched, or records the archive again. */

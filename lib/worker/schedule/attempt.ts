@@ -36,6 +36,8 @@ export interface AttemptContext extends DeliveryContext {
   signal: AbortSignal;
   /** Throws if the archives may be another worker's by now. */
   checkLease(): void;
+  /** Whether other machines work on the run, which may do what this one cannot. */
+  isShared: boolean;
 }
 
 /** A repository in a run, with what its tries have in common. */
@@ -87,6 +89,11 @@ export async function attempt(context: AttemptContext, job: Job, show: Show): Pr
       isDamaged: job.isDamaged,
       now: context.clock.now,
       recordedSha256: job.publishedSha256 ?? state.archiveSha256,
+      recordedVersions: {
+        newest: state.newestVersion ?? 0,
+        // What an earlier try has made is not what was there before.
+        restorable: job.publishedSha256 === null ? (state.restorableVersions ?? 0) : 0,
+      },
       async onStep(step) {
         show(step);
         if (step !== 'cloning') return;
@@ -121,6 +128,9 @@ export async function attempt(context: AttemptContext, job: Job, show: Show): Pr
     signal.throwIfAborted();
     if (error instanceof AppError || error instanceof RunStopped) throw error;
     if (error instanceof GitError) return explain(context, source, error);
+    if (context.isShared && isMachineFault(error, context)) {
+      throw new RunStopped(`this machine cannot go on: ${error.message}`, { cause: error });
+    }
     if (error instanceof DiskFull || isSystemError(error)) return failure(error.message);
     log.error('a repository could not be backed up', { repository: source.name, error });
     return failure(error instanceof Error ? error.message : String(error));
@@ -176,6 +186,18 @@ function failure(text: string, fault?: Fault): Failure {
     archive: null,
     fault: fault ?? lasting,
   };
+}
+
+const faultsOfMounts = new Set(['EROFS', 'EACCES', 'EPERM', 'EIO', 'ESTALE', 'ENODEV', 'ENOTCONN']);
+
+/** Whether this machine cannot use the folders that all repositories need. */
+function isMachineFault(
+  error: unknown,
+  { archiveFolder, mirrorFolder }: Pick<AttemptContext, 'archiveFolder' | 'mirrorFolder'>,
+): error is Error {
+  if (!isSystemError(error) || !faultsOfMounts.has(error.code ?? '')) return false;
+  const { path = '' } = error;
+  return [archiveFolder, mirrorFolder].some((folder) => path.startsWith(folder));
 }
 
 /** A system error, such as EACCES or ENOSPC, which the user has to fix. */

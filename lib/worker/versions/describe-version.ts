@@ -32,6 +32,7 @@ export interface VersionOptions {
   now(): number;
   incrementsFromBytes: number;
   recordedSha256: string | null;
+  recordedVersions: { newest: number };
   packTimeoutMs?: number | undefined;
   figureLimits?: FigureLimits | undefined;
 }
@@ -62,7 +63,7 @@ export async function nameVersions(
   { refs }: ArchivedRefs,
 ): Promise<readonly VersionEntry[]> {
   if (before.versions.length > 0 || before.files.length === 0) return before.versions;
-  const version = await nextVersion(place, []);
+  const version = await nextVersion(place, [], 0);
   const { mtimeMs } = await stat(join(place.folder, place.key));
   const manifest: VersionManifest = {
     format: 1,
@@ -81,14 +82,15 @@ export async function nameVersions(
   return [describeVersion(manifest, text, null)];
 }
 
-/** Numbers are not used again, not even those of versions that a damaged archive took along. */
+/** Numbers are not used again, not even those of versions that a lost or damaged archive took along. */
 async function nextVersion(
   { folder, key }: Place,
   versions: readonly VersionEntry[],
+  newestRecorded: number,
 ): Promise<number> {
   const found = (await nullIfMissing(readdir(join(folder, manifestFolder(key))))) ?? [];
   const numbers = found.flatMap((name) => /^(\d{1,9})\.json$/.exec(name)?.[1] ?? []).map(Number);
-  return Math.max(0, versions.at(-1)?.version ?? 0, ...numbers) + 1;
+  return Math.max(newestRecorded, versions.at(-1)?.version ?? 0, ...numbers) + 1;
 }
 
 /** The files of an archive, as a manifest lists them. */
@@ -98,7 +100,7 @@ export function listFiles({ files }: ArchiveState): VersionManifest['files'] {
 
 /** The manifest of a new version. */
 export async function describeManifest(
-  { source, runId, now }: VersionOptions,
+  { source, runId, now, recordedVersions }: VersionOptions,
   { place, refs, headBranch, versions }: VersionContents,
   files: Pick<VersionManifest, 'files' | 'prerequisites'>,
 ): Promise<VersionManifest> {
@@ -106,7 +108,7 @@ export async function describeManifest(
     format: 1,
     repository: source.name,
     address: source.location,
-    version: await nextVersion(place, versions),
+    version: await nextVersion(place, versions, recordedVersions.newest),
     at: new Date(now()).toISOString(),
     run_id: runId,
     head_branch: headBranch,

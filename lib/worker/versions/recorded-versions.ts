@@ -17,6 +17,9 @@ export interface RecordedVersions {
   files: readonly string[];
 }
 
+/** Holds back the pruning of all that is older: whether a version warned of something was in the note alone. */
+const NOTE_WAS_LOST = 'the note of the archive was lost, with what it warned of';
+
 /** The versions by the manifests of an archive, for one whose note is missing or not valid. */
 export async function readRecordedVersions(
   folder: string,
@@ -39,6 +42,8 @@ export async function readRecordedVersions(
     newest = manifest;
     versions.push(describe(manifest, text));
   }
+  const last = versions.pop();
+  if (last !== undefined) versions.push({ ...last, warning: NOTE_WAS_LOST });
   return { versions, files: newest?.files.map(({ name }) => name) ?? [] };
 }
 

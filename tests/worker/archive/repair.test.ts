@@ -1,5 +1,6 @@
 import {
   copyFile,
+  mkdir,
   readdir,
   readFile,
   rename,
@@ -255,8 +256,73 @@ describe('what a killed worker did and did not record', () => {
   it('leaves the records alone while there is no archive', async () => {
     await world.backUp();
     await rename(world.archives, `${world.archives}-away`);
+    await mkdir(world.archives);
     await rename(world.app.path, `${world.app.path}-away`);
     expect((await world.backUp()).code).toBe(1);
     expect(await recorded()).toEqual([first]);
   });
+});
+
+it('lets go no version in a run that has lost the note, with what it warned of', async () => {
+  const env = { BACKUP_KEEP: '1 monthly' };
+  await world.backUp(env);
+  const before = await refsOf(world.app.path);
+  await world.forcePush();
+  await world.backUp(env);
+  await truncate(join(world.archives, 'local__app.bundle.json'), 0);
+  await world.app.commit({ 'b.txt': 'three' }, 'three');
+  await world.backUp(env);
+  await world.app.commit({ 'b.txt': 'four' }, 'four');
+  await world.backUp(env);
+  const { versions } = await world.readNote();
+  expect(versions.map(({ version }) => version)).toEqual(expect.arrayContaining([1, 2]));
+  expect(await world.restore(1)).toEqual(before);
+});
+
+describe('an archive folder that is not mounted', () => {
+  it('is not taken for a first backup: the run fails, and the versions keep their numbers', async () => {
+    await world.backUp();
+    await world.app.commit({ 'b.txt': 'three' }, 'three');
+    await world.backUp();
+    await rename(world.archives, `${world.archives}-away`);
+    await mkdir(world.archives);
+    const { code, stderr } = await world.backUp();
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringContaining(
+        'the one before is gone, with the 2 versions that were recorded: is BACKUP_ARCHIVE_PATH the right folder, and mounted?',
+      ),
+    });
+    expect((await world.readNote()).versions.map(({ version }) => version)).toEqual([3]);
+    expect((await world.backUp()).code).toBe(0);
+  });
+
+  it('nor where the mirror is gone, too', async () => {
+    await world.backUp();
+    await rename(world.archives, `${world.archives}-away`);
+    await mkdir(world.archives);
+    await rm(`${world.archives}-data`, { recursive: true });
+    expect(await world.backUp()).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('with the version that was recorded'),
+    });
+  });
+});
+
+it('fails while a manifest is missing, also when the repository changes', async () => {
+  await world.backUp(withIncrements);
+  await world.app.commit({ 'b.txt': 'three' }, 'three');
+  await world.backUp(withIncrements);
+  const path = join(world.archives, 'local__app.versions', '1.json');
+  await rename(path, `${path}.away`);
+  await world.app.commit({ 'b.txt': 'four' }, 'four');
+  for (const what of ['changed', 'unchanged']) {
+    const { code, stderr } = await world.backUp(withIncrements);
+    expect({ what, code, stderr }).toEqual({
+      ...{ what, code: 1 },
+      stderr: expect.stringContaining('the manifest of version 1 is missing or was altered'),
+    });
+  }
+  await rename(`${path}.away`, path);
+  expect((await world.backUp(withIncrements)).code).toBe(0);
 });

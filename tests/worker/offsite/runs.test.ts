@@ -4,6 +4,7 @@ import { Decrypter, generateIdentity, identityToRecipient } from 'age-encryption
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { parseKey } from '../../../lib/stores/layout.ts';
 import { parseState } from '../../../lib/stores/store-state.ts';
+import { createRepository } from '../../support/git.ts';
 import { useDatabase } from '../../support/hooks.ts';
 import { type S3Server, startS3Server } from '../../support/s3-server.ts';
 import { runScript } from '../../support/script.ts';
@@ -204,8 +205,10 @@ describe('a bucket', () => {
 });
 
 it('stores from a machine whose clock is 20 minutes ahead', async () => {
+  const other = await createRepository(join(world.folder, 'other'));
+  await other.commit({ 'a.txt': 'a' });
   const { code, stdout, stderr } = await runScript('worker', {
-    args: ['run', '--source', world.app.path],
+    args: ['run', '--source', other.path],
     cwd: world.folder,
     env: {
       ...server.env,
