@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { execa } from 'execa';
 import { systemClock } from '../lib/clock.ts';
 import { databaseVariables } from '../lib/config/database.ts';
-import { makeLocalSecrets } from '../lib/config/local-secrets.ts';
+import { makeLocalSecrets } from '../lib/config/local/local-secrets.ts';
 import { type Environment, readConfig } from '../lib/config/read.ts';
 import { urlOfOpenDatabase } from '../lib/database/embedded/address.ts';
 import { openDatabase } from '../lib/database/open.ts';

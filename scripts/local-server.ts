@@ -9,7 +9,7 @@ import type { DatabaseConfig } from '../lib/config/database.ts';
 import { hasMcpToken } from '../lib/config/features.ts';
 import { rejectShortSecret } from '../lib/config/http.ts';
 import { listenPort, listenVariables, ownUrl } from '../lib/config/listen.ts';
-import { type LocalConfig, localVariables } from '../lib/config/local.ts';
+import { type LocalConfig, localVariables } from '../lib/config/local/local.ts';
 import { ConfigError, type Environment, readConfig } from '../lib/config/read.ts';
 import { configuredSecrets } from '../lib/config/secrets.ts';
 import type { Database } from '../lib/database/database.ts';

@@ -3,7 +3,7 @@ import { archivePath, archiveVariables } from '../lib/config/archives.ts';
 import { databaseVariables } from '../lib/config/database.ts';
 import { loadEnvironment } from '../lib/config/environment.ts';
 import { httpVariables } from '../lib/config/http.ts';
-import { makeLocalSecrets } from '../lib/config/local-secrets.ts';
+import { makeLocalSecrets } from '../lib/config/local/local-secrets.ts';
 import { type Environment, readConfig } from '../lib/config/read.ts';
 import { checkGit } from '../lib/git/git-version.ts';
 import { version } from '../lib/version.ts';

@@ -9,13 +9,13 @@ import { healthEndpoints } from './health.ts';
 import { logsEndpoints } from './logs.ts';
 import { overviewEndpoints } from './overview.ts';
 import { metricsEndpoints } from './prometheus-endpoint.ts';
-import { reposEndpoints } from './repos.ts';
+import { reposEndpoints } from './repositories/repos.ts';
+import { storesEndpoints } from './repositories/stores.ts';
+import { versionsEndpoints } from './repositories/versions.ts';
 import { runMetricsEndpoints } from './run-metrics.ts';
 import { runRequestsEndpoints } from './run-requests.ts';
 import { runsEndpoints } from './runs.ts';
 import { snapshotsEndpoints } from './snapshots.ts';
-import { storesEndpoints } from './stores.ts';
-import { versionsEndpoints } from './versions.ts';
 
 /** All endpoints of the service API except the live feed. If paths overlap, the exact one comes first. */
 export const backupsEndpoints: readonly Endpoint<BackupsDeps>[] = [

@@ -4,7 +4,7 @@ import { backupsVariables } from '../../lib/config/backups.ts';
 import { gitHostVariables } from '../../lib/config/git-host.ts';
 import { listenVariables } from '../../lib/config/listen.ts';
 import { liveSurfaceVariables } from '../../lib/config/live.ts';
-import { localVariables } from '../../lib/config/local.ts';
+import { localVariables } from '../../lib/config/local/local.ts';
 import { mcpSurfaceVariables } from '../../lib/config/mcp.ts';
 import { observatoryVariables } from '../../lib/config/observatory.ts';
 import { ConfigError, readConfig } from '../../lib/config/read.ts';

@@ -2,7 +2,7 @@ import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { configFolder, gitApiUrl, gitHostVariables } from '../../lib/config/git-host.ts';
-import { localVariables } from '../../lib/config/local.ts';
+import { localVariables } from '../../lib/config/local/local.ts';
 import { ConfigError, type Environment, readConfig } from '../../lib/config/read.ts';
 
 const read = (environment: Environment) => readConfig(gitHostVariables, environment);

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { archivePath, archiveVariables } from '../../lib/config/archives.ts';
 import { backupsVariables } from '../../lib/config/backups.ts';
 import { listenPort, listenVariables } from '../../lib/config/listen.ts';
-import { localVariables } from '../../lib/config/local.ts';
+import { localVariables } from '../../lib/config/local/local.ts';
 import { ConfigError, type Environment, readConfig } from '../../lib/config/read.ts';
 import { workerVariables } from '../../lib/config/worker.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { localVariables } from '../../lib/config/local.ts';
+import { localVariables } from '../../lib/config/local/local.ts';
 import { configuredSecrets } from '../../lib/config/secrets.ts';
 
 describe('the configured secrets', () => {

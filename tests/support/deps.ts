@@ -1,4 +1,4 @@
-import { type LocalConfig, localVariables } from '../../lib/config/local.ts';
+import { type LocalConfig, localVariables } from '../../lib/config/local/local.ts';
 import { type Environment, readConfig } from '../../lib/config/read.ts';
 import { configuredSecrets } from '../../lib/config/secrets.ts';
 import type { Database } from '../../lib/database/database.ts';

@@ -1,10 +1,10 @@
 import * as z from 'zod';
-import { archiveVariables } from './archives.ts';
-import { freshnessVariables, sweepVariables } from './backups.ts';
-import { gitHostVariables } from './git-host.ts';
-import { liveSurfaceVariables } from './live.ts';
-import { mcpSurfaceVariables } from './mcp.ts';
-import { observatoryVariables } from './observatory.ts';
+import { archiveVariables } from '../archives.ts';
+import { freshnessVariables, sweepVariables } from '../backups.ts';
+import { gitHostVariables } from '../git-host.ts';
+import { liveSurfaceVariables } from '../live.ts';
+import { mcpSurfaceVariables } from '../mcp.ts';
+import { observatoryVariables } from '../observatory.ts';
 
 /** The configuration of `npm start`. */
 export const localVariables = z.object({

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { appendFileSync, chmodSync, mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { ConfigError, type Environment } from './read.ts';
+import { ConfigError, type Environment } from '../read.ts';
 
 const secret = () => randomBytes(32).toString('base64url');
 

@@ -1,11 +1,11 @@
-import { AppError } from '../errors.ts';
-import { plainError } from '../http/error-shapes.ts';
-import { type Endpoint, endpoint } from '../http/route.ts';
-import { listVersions, readVersionRefs } from '../records/repositories/versions.ts';
-import type { BackupsDeps } from './backups-deps.ts';
-import { refsInput, repositoryInput, versionInput, versionsInput } from './input.ts';
-import { sendJson, sendPage } from './json.ts';
-import { listOf } from './shapes.ts';
+import { AppError } from '../../errors.ts';
+import { plainError } from '../../http/error-shapes.ts';
+import { type Endpoint, endpoint } from '../../http/route.ts';
+import { listVersions, readVersionRefs } from '../../records/repositories/versions.ts';
+import type { BackupsDeps } from '../backups-deps.ts';
+import { refsInput, repositoryInput, versionInput, versionsInput } from '../input.ts';
+import { sendJson, sendPage } from '../json.ts';
+import { listOf } from '../shapes.ts';
 import { archiveVersion, versionRefs } from './version-shapes.ts';
 
 const BASE = '/api/repos/:owner/:name/versions';

@@ -1,13 +1,13 @@
-import { AppError } from '../errors.ts';
-import { plainError } from '../http/error-shapes.ts';
-import { type Endpoint, endpoint } from '../http/route.ts';
-import { listRepositoryHistory } from '../records/repositories/history.ts';
-import { listRepositories, readRepository } from '../records/repositories/list.ts';
-import type { BackupsDeps } from './backups-deps.ts';
-import { freshSince } from './freshness.ts';
-import { pageInput, reposInput, repositoryInput } from './input.ts';
-import { sendJson, sendPage } from './json.ts';
-import { listOf, result, trackedRepository } from './shapes.ts';
+import { AppError } from '../../errors.ts';
+import { plainError } from '../../http/error-shapes.ts';
+import { type Endpoint, endpoint } from '../../http/route.ts';
+import { listRepositoryHistory } from '../../records/repositories/history.ts';
+import { listRepositories, readRepository } from '../../records/repositories/list.ts';
+import type { BackupsDeps } from '../backups-deps.ts';
+import { freshSince } from '../freshness.ts';
+import { pageInput, reposInput, repositoryInput } from '../input.ts';
+import { sendJson, sendPage } from '../json.ts';
+import { listOf, result, trackedRepository } from '../shapes.ts';
 
 const common = { method: 'get', tag: 'Repositories', access: 'reader' } as const;
 const notFound = { description: 'No such repository.', schema: plainError };
