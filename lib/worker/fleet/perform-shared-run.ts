@@ -145,11 +145,14 @@ async function takePart(
   const end = { ...context, signal: deps.signal };
   try {
     if (stopped === null && part.hasEnd) await endSharedRun(end, entered, null);
-    else {
-      // The others wait for the list of a starter, so that its end is theirs.
+    else if (stopped !== null && !part.isListed) {
+      // The others wait for its list. It leaves last, so that they do not report it as gone instead.
+      const { isActive } = await readSharedRun(db, run.id);
+      if (isActive) await endSharedRun(end, entered, stopped.message);
+      await leave(deps, entered);
+    } else {
       const others = await leave(deps, entered);
-      const isOver = others === 0 || !part.isListed;
-      if (stopped !== null && isOver) {
+      if (stopped !== null && others === 0) {
         // It may have ended while this worker was stopping.
         const { isActive } = await readSharedRun(db, run.id);
         if (isActive) await endSharedRun(end, entered, stopped.message);
