@@ -1,4 +1,5 @@
-import type { FileHandle } from 'node:fs/promises';
+import { createReadStream } from 'node:fs';
+import { type FileHandle, stat } from 'node:fs/promises';
 
 /** Returns the result of a file system call, or null when the file does not exist. */
 export async function nullIfMissing<Value>(reading: Promise<Value>): Promise<Value | null> {
@@ -18,4 +19,11 @@ export async function skipBytes(handle: FileHandle, length: number): Promise<voi
     if (bytesRead === 0) throw new Error('the file is shorter than expected');
     left -= bytesRead;
   }
+}
+
+/** The bytes of a file, at most 1 MiB at once. A small file gets a small buffer: thousands of large ones are slow. */
+export async function* readChunks(path: string): AsyncIterable<Buffer> {
+  const { size } = await stat(path);
+  const highWaterMark = Math.min(Math.max(size, 2 ** 12), 2 ** 20);
+  yield* createReadStream(path, { highWaterMark }) as AsyncIterable<Buffer>;
 }

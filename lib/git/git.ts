@@ -2,6 +2,7 @@ import type { Environment } from '../config/read.ts';
 import { childEnvironment } from '../processes/child-environment.ts';
 import { superviseGroup } from '../processes/process-group.ts';
 import { cleanText } from '../text/clean-text.ts';
+import { RecordTooLong, splitRecords } from '../text/split-records.ts';
 import { credentialSettings, type GitCredential } from './git-credential.ts';
 
 /** `failed`: git reported an error. Otherwise git is missing or was stopped. */
@@ -45,7 +46,6 @@ export interface Git {
 
 const MAX_OUTPUT_BYTES = 64 * 2 ** 20;
 const MAX_ERROR_BYTES = 2 ** 20;
-const MAX_RECORD_LENGTH = 2 ** 20;
 const MAX_TAIL_LENGTH = 2 ** 16;
 const DEFAULT_TIMEOUT_MS = 10 * 60_000;
 
@@ -170,17 +170,11 @@ export function createGit(
       const { child, group, ended } = await start(args, options, 'streamed');
       let drained = false;
       try {
-        let rest = '';
-        for await (const text of child.stdout?.setEncoding('utf8') ?? []) {
-          const records = (rest + text).split(separator);
-          rest = records.pop() ?? '';
-          // Without a limit, rescanning for the end with each chunk would take quadratic time.
-          if (rest.length > MAX_RECORD_LENGTH)
-            throw new GitError('git wrote a line that is too long', 'output');
-          yield* records;
-        }
+        yield* splitRecords(child.stdout?.setEncoding('utf8') ?? [], separator);
         drained = true;
-        if (rest !== '') yield rest;
+      } catch (error) {
+        if (!(error instanceof RecordTooLong)) throw error;
+        throw new GitError('git wrote a line that is too long', 'output');
       } finally {
         // Stop the process when the consumer stops early or the stream breaks.
         if (!drained) group.stop();
@@ -210,6 +204,8 @@ function gitEnvironment(environment: Environment): Environment {
     GIT_NO_REPLACE_OBJECTS: '1',
     GIT_NO_LAZY_FETCH: '1',
     GIT_OPTIONAL_LOCKS: '0',
+    // Refs in files, also where a later git has another default: they are renamed there.
+    GIT_DEFAULT_REF_FORMAT: 'files',
   };
 }
 

@@ -1,5 +1,8 @@
-import { writeFile } from 'node:fs/promises';
+import { createReadStream } from 'node:fs';
+import { stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { nullIfMissing } from '../files.ts';
+import { splitRecords } from '../text/split-records.ts';
 
 /**
  * Replaces all refs of a repository that has none in files of their own. One file, as `git clone` writes it: a file
@@ -17,4 +20,17 @@ export async function writePackedRefs(
   lines.sort((one, other) => one.name.compare(other.name));
   const text = [Buffer.from('# pack-refs with: sorted \n'), ...lines.map(({ line }) => line)];
   await writeFile(join(gitDir, 'packed-refs'), Buffer.concat(text));
+}
+
+/** The refs in that file, with their ids; none if there is no file. Throws RecordTooLong. */
+export async function readPackedRefs(gitDir: string): Promise<Map<string, string>> {
+  const refs = new Map<string, string>();
+  const path = join(gitDir, 'packed-refs');
+  if ((await nullIfMissing(stat(path))) === null) return refs;
+  for await (const line of splitRecords(createReadStream(path, 'utf8'), '\n')) {
+    // Comments begin with `#`, and what a tag points to with `^`.
+    const [, id = '', name = ''] = /^([0-9a-f]+) (.+)$/s.exec(line) ?? [];
+    if (name !== '') refs.set(name, id);
+  }
+  return refs;
 }

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { chmod, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import * as z from 'zod';
@@ -12,7 +11,7 @@ import {
 } from '../../archives/manifest.ts';
 import { archiveNote, describeFiles, noteName, type VersionEntry } from '../../archives/note.ts';
 import { moveNew, syncFile } from '../../durable-files.ts';
-import { nullIfMissing } from '../../files.ts';
+import { nullIfMissing, readChunks } from '../../files.ts';
 import { parseJson } from '../../json.ts';
 import { repositoryFigures } from './figures.ts';
 
@@ -166,8 +165,7 @@ export function hashArchiveFile(path: string): Promise<string> {
 
 async function hashWith(path: string, also: ((chunk: Buffer) => void) | null): Promise<string> {
   const hash = createHash('sha256');
-  const chunks = createReadStream(path, { highWaterMark: 2 ** 20 }) as AsyncIterable<Buffer>;
-  for await (const chunk of chunks) {
+  for await (const chunk of readChunks(path)) {
     hash.update(chunk);
     also?.(chunk);
   }

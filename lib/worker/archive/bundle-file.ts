@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { type FileHandle, open, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { bundledName } from '../../archives/manifest.ts';
+import { readChunks } from '../../files.ts';
 import { type Git, GitError } from '../../git/git.ts';
 import { type Mirror, readHeader, readPack } from '../mirror/mirror.ts';
 import { type Refs, sameRefs } from '../mirror/refs.ts';
@@ -184,8 +184,7 @@ async function copyPack({ objectFormat }: Mirror, pack: string, to: FileHandle):
   const hash = createHash(objectFormat);
   let position = 0;
   let end = Buffer.alloc(0);
-  const chunks = createReadStream(pack, { highWaterMark: 2 ** 20 }) as AsyncIterable<Buffer>;
-  for await (const chunk of chunks) {
+  for await (const chunk of readChunks(pack)) {
     const hashed = Math.max(0, Math.min(chunk.length, size - trailer - position));
     hash.update(chunk.subarray(0, hashed));
     end = Buffer.concat([end, chunk.subarray(hashed)]);

@@ -5,7 +5,8 @@ import { type Git, GitError, type GitOptions } from '../../git/git.ts';
 import { makeScratch, removeScratch } from '../../processes/scratch.ts';
 import { makeArchiveFolder } from '../archive/archive.ts';
 import { adoptRefs, type Mirror, removeMirror } from './mirror.ts';
-import { checkName, firstProtocol, type Refs } from './refs.ts';
+import { readClone } from './read-clone.ts';
+import { firstProtocol, type Refs } from './refs.ts';
 
 /** A mirror that was made by cloning, and the branch of HEAD. */
 export interface Cloned {
@@ -55,28 +56,4 @@ export async function cloneSource(
   } finally {
     await removeScratch(scratch);
   }
-}
-
-/** The refs of a clone, with HEAD, and the branch of HEAD. */
-async function readClone(
-  git: Git,
-  gitDir: string,
-): Promise<{ refs: Refs; headBranch: string | null }> {
-  const refs = new Map<string, string>();
-  let head: string | null = null;
-  const args = [`--git-dir=${gitDir}`, 'for-each-ref', '--format=%(objectname)%(HEAD)%(refname)'];
-  for await (const line of git.stream(args, '\n')) {
-    const [, id = '', mark, name = ''] = /^([0-9a-f]+)([* ])(.+)$/s.exec(line) ?? [];
-    if (name === '') continue;
-    checkName(name);
-    refs.set(name, id);
-    if (mark === '*') head = name;
-  }
-  // A detached HEAD may have a commit that no ref has.
-  const id =
-    head === null
-      ? (await git.read([`--git-dir=${gitDir}`, 'rev-parse', '--revs-only', 'HEAD'])).trim()
-      : (refs.get(head) ?? '');
-  if (id !== '') refs.set('HEAD', id);
-  return { refs, headBranch: head?.startsWith('refs/heads/') ? head : null };
 }

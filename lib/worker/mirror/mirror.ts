@@ -232,7 +232,7 @@ export async function setKeptRefs(git: Git, mirror: Mirror, wanted: Refs): Promi
 }
 
 /** Stores all refs in one file. */
-export async function packRefs(git: Git, { gitDir }: Mirror): Promise<void> {
+export async function packRefs(git: Git, { gitDir }: Pick<Mirror, 'gitDir'>): Promise<void> {
   await git.read([`--git-dir=${gitDir}`, 'pack-refs', '--all']);
 }
 

@@ -1,0 +1,67 @@
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { createGit } from '../../../lib/git/git.ts';
+import { readClone } from '../../../lib/worker/mirror/read-clone.ts';
+import { createRepository, git, temporaryFolder } from '../../support/git.ts';
+
+const runner = createGit({ PATH: process.env.PATH }, new AbortController().signal);
+let folder: Awaited<ReturnType<typeof temporaryFolder>>;
+let source: string;
+let clone: string;
+let first: string;
+let second: string;
+
+beforeEach(async () => {
+  folder = await temporaryFolder();
+  source = join(folder.path, 'source');
+  clone = join(folder.path, 'clone.git');
+  const repository = await createRepository(source);
+  first = await repository.commit({ one: '1' });
+  second = await repository.commit({ two: '2' });
+});
+afterEach(() => folder.remove());
+
+async function readMirror() {
+  await git(folder.path, 'clone', '--quiet', '--mirror', '--no-local', source, clone);
+  const { refs, headBranch } = await readClone(runner, clone);
+  return { refs: Object.fromEntries(refs), headBranch };
+}
+
+it('reads branches, tags and HEAD', async () => {
+  await git(source, 'tag', '-m', 'a tag', 'v1', first);
+  await git(source, 'branch', 'with-"quotes"-$HOME-é-\u2028', first);
+  const tag = (await git(source, 'rev-parse', 'v1')).trim();
+  expect(await readMirror()).toEqual({
+    refs: {
+      HEAD: second,
+      'refs/heads/main': second,
+      'refs/heads/with-"quotes"-$HOME-é-\u2028': first,
+      'refs/tags/v1': tag,
+    },
+    headBranch: 'refs/heads/main',
+  });
+});
+
+it('reads a detached HEAD whose commit no branch has', async () => {
+  await git(source, 'checkout', '--quiet', '--detach');
+  await git(source, 'branch', '--force', 'main', first);
+  expect(await readMirror()).toEqual({
+    refs: { HEAD: second, 'refs/heads/main': first },
+    headBranch: null,
+  });
+});
+
+it('finds no HEAD where its branch has no commit', async () => {
+  await git(source, 'symbolic-ref', 'HEAD', 'refs/heads/later');
+  expect(await readMirror()).toEqual({ refs: { 'refs/heads/main': second }, headBranch: null });
+});
+
+it('reads refs that git left in files of their own', async () => {
+  await git(folder.path, 'clone', '--quiet', '--mirror', '--no-local', source, clone);
+  await git(clone, 'update-ref', 'refs/heads/loose', first);
+  const { refs } = await readClone(runner, clone);
+  expect(Object.fromEntries(refs)).toMatchObject({
+    'refs/heads/loose': first,
+    'refs/heads/main': second,
+  });
+});
