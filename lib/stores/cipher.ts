@@ -3,7 +3,6 @@ import { createReadStream, createWriteStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import { Decrypter, Encrypter } from 'age-encryption';
 import { ConfigError } from '../config/read.ts';
-import { syncFile } from '../durable-files.ts';
 import { DecryptionFailed, openPayload, PAYLOAD_NONCE_BYTES, sealPayload } from './age-payload.ts';
 
 const READ_BYTES = 2 ** 20;
@@ -69,7 +68,7 @@ export interface EncryptedFile {
   plainSha256: string;
 }
 
-/** Encrypts a file into a new one, which is synced. */
+/** Encrypts a file into a new one, which is not synced: it is checked again when it is read. */
 export async function encryptFile(
   from: string,
   to: string,
@@ -88,7 +87,6 @@ export async function encryptFile(
   };
   const target = createWriteStream(to, { mode: 0o600, highWaterMark: 4 * READ_BYTES });
   await pipeline(counted, target, { signal });
-  await syncFile(to);
   return { sha256: encrypted.digest('hex'), sizeBytes, plainSha256: plain.digest('hex') };
 }
 

@@ -147,6 +147,16 @@ describe('a bucket', () => {
     expect((await bytesOf(store, 'large'))?.equals(file.bytes)).toBe(true);
   });
 
+  it('takes no part over from a file that was not the announced one', async () => {
+    const store = await open(server.address('changed'));
+    const file = await makeFile(20 * 2 ** 20);
+    await writeFile(file.path, randomBytes(20 * 2 ** 20));
+    await expect(store.create('large', file)).rejects.toMatchObject({ kind: 'damaged' });
+    await writeFile(file.path, file.bytes);
+    expect(await store.create('large', file)).toBe(true);
+    expect((await bytesOf(store, 'large'))?.equals(file.bytes)).toBe(true);
+  });
+
   it.each([
     ['cut', 'cut' as const],
     ['answered and the answer lost', 'answer lost' as const],

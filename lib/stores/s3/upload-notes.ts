@@ -1,8 +1,7 @@
-import { createHash } from 'node:crypto';
-import { mkdir, readFile, rm } from 'node:fs/promises';
+import { createHash, randomUUID } from 'node:crypto';
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as z from 'zod';
-import { replaceFile } from '../../durable-files.ts';
 import { nullIfMissing } from '../../files.ts';
 import { parseJson } from '../../json.ts';
 
@@ -11,8 +10,8 @@ const uploadNote = z.object({
   upload_id: z.string(),
   sha256: z.string(),
   part_bytes: z.int().min(1),
-  /** ETags of the parts that were sent, by their numbers. */
-  sent: z.record(z.string(), z.string()),
+  /** The parts that were sent, by their numbers. */
+  sent: z.record(z.string(), z.object({ tag: z.string(), sha256: z.string() })),
 });
 
 /** An upload in parts that has begun. */
@@ -37,7 +36,11 @@ export function createUploadNotes(folder: string): UploadNotes {
     },
     async write(note) {
       await mkdir(folder, { recursive: true, mode: 0o700 });
-      await replaceFile(pathOf(note.key), JSON.stringify(note));
+      const path = pathOf(note.key);
+      // Not synced: a note that is lost means that parts are sent again.
+      const draft = `${path}.${randomUUID()}.new`;
+      await writeFile(draft, JSON.stringify(note), { mode: 0o600 });
+      await rename(draft, path);
     },
     remove: (key) => rm(pathOf(key), { force: true }),
   };

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
-import { type FileHandle, open } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import {
   AbortMultipartUploadCommand,
+  type CompletedPart,
   CompleteMultipartUploadCommand,
   CreateMultipartUploadCommand,
   type S3Client,
   UploadPartCommand,
 } from '@aws-sdk/client-s3';
-import pLimit from 'p-limit';
 import type { ByteBudget } from '../byte-budget.ts';
 import { type ObjectFile, StoreFault } from '../object-store.ts';
 import type { Pace } from '../pace.ts';
@@ -31,10 +31,15 @@ export interface PartsContext {
   signal: AbortSignal;
 }
 
+interface UploadId {
+  Bucket: string;
+  Key: string;
+  UploadId: string;
+}
+
 interface Part {
   number: number;
-  offset: number;
-  sizeBytes: number;
+  bytes: Buffer;
   /** Base64. */
   sha256: string;
 }
@@ -81,39 +86,15 @@ async function sendAll(
   upload: UploadNote,
   file: ObjectFile,
 ): Promise<boolean> {
-  const { client, bucket, notes, isConditional, address, signal } = context;
-  const { key, sent } = upload;
-  const Key = { Bucket: bucket, Key: key, UploadId: upload.upload_id };
+  const { client, bucket, notes, isConditional, signal } = context;
+  const { key } = upload;
+  const id = { Bucket: bucket, Key: key, UploadId: upload.upload_id };
   const options = { abortSignal: signal };
-  const handle = await open(file.path, 'r');
   try {
-    const parts = await measure(handle, file, upload.part_bytes, address);
-    const limit = pLimit(AT_ONCE);
-    let hasFailed = false;
-    const sending = parts.map((part) =>
-      limit(async () => {
-        if (hasFailed || sent[part.number] !== undefined) return;
-        try {
-          sent[part.number] = await sendPart(context, Key, handle, part);
-          await notes.write(upload);
-        } catch (error) {
-          hasFailed = true;
-          throw error;
-        }
-      }),
-    );
-    // Parts under way are not lost when another one fails.
-    for (const ended of await Promise.allSettled(sending)) {
-      if (ended.status === 'rejected') throw ended.reason;
-    }
-    const Parts = parts.map(({ number, sha256 }) => ({
-      PartNumber: number,
-      ETag: sent[number],
-      ChecksumSHA256: sha256,
-    }));
+    const Parts = await sendParts(context, id, upload, file);
     const condition = isConditional ? { IfNoneMatch: '*' } : {};
     await client.send(
-      new CompleteMultipartUploadCommand({ ...Key, ...condition, MultipartUpload: { Parts } }),
+      new CompleteMultipartUploadCommand({ ...id, ...condition, MultipartUpload: { Parts } }),
       options,
     );
     await notes.remove(key);
@@ -122,74 +103,100 @@ async function sendAll(
     if (!isTaken(error)) throw error;
     await notes.remove(key);
     // What is left of it costs space until the store's own rule removes it.
-    await client.send(new AbortMultipartUploadCommand(Key), options).catch(() => undefined);
+    await client.send(new AbortMultipartUploadCommand(id), options).catch(() => undefined);
     return false;
+  }
+}
+
+/** Sends the parts of a file that were not sent yet. Returns what completes the upload. */
+async function sendParts(
+  context: PartsContext,
+  id: UploadId,
+  upload: UploadNote,
+  file: ObjectFile,
+): Promise<CompletedPart[]> {
+  const { notes, budget, address } = context;
+  const { sent, part_bytes } = upload;
+  const done: CompletedPart[] = [];
+  const parts = readParts(file, part_bytes, address);
+  let hasFailed = false;
+  const sendNext = async () => {
+    const release = await budget.take(part_bytes);
+    try {
+      const { value: part } = await parts.next();
+      if (part === undefined) return false;
+      const { number, sha256 } = part;
+      // A file that has changed meanwhile has other parts.
+      if (sent[number]?.sha256 !== sha256) {
+        sent[number] = { tag: await sendPart(context, id, part), sha256 };
+        await notes.write(upload);
+      }
+      done.push({ PartNumber: number, ETag: sent[number]?.tag, ChecksumSHA256: sha256 });
+      return true;
+    } finally {
+      release();
+    }
+  };
+  const sendRest = async () => {
+    try {
+      while (!hasFailed && (await sendNext()));
+    } catch (error) {
+      hasFailed = true;
+      throw error;
+    }
+  };
+  try {
+    // Parts under way are not lost when another one fails.
+    for (const ended of await Promise.allSettled(Array.from({ length: AT_ONCE }, sendRest))) {
+      if (ended.status === 'rejected') throw ended.reason;
+    }
+  } finally {
+    await parts.return(undefined);
+  }
+  return done.sort((one, other) => (one.PartNumber ?? 0) - (other.PartNumber ?? 0));
+}
+
+/** Reads a file, which must be the one that was announced, part by part. Throws StoreFault at its end if it is not. */
+async function* readParts(
+  { path, sha256, sizeBytes }: ObjectFile,
+  partBytes: number,
+  address: string,
+): AsyncGenerator<Part, undefined> {
+  const changed = () =>
+    new StoreFault('damaged', `${address}: a file has changed before it could be sent there`);
+  const whole = createHash('sha256');
+  const handle = await open(path, 'r');
+  try {
+    for (let offset = 0, number = 1; offset < sizeBytes; number++) {
+      const bytes = Buffer.allocUnsafe(Math.min(partBytes, sizeBytes - offset));
+      for (let at = 0; at < bytes.length; ) {
+        const { bytesRead } = await handle.read(bytes, at, bytes.length - at, offset + at);
+        if (bytesRead === 0) throw changed();
+        at += bytesRead;
+      }
+      whole.update(bytes);
+      offset += bytes.length;
+      yield { number, bytes, sha256: createHash('sha256').update(bytes).digest('base64') };
+    }
+    if ((await handle.stat()).size !== sizeBytes || whole.digest('hex') !== sha256) throw changed();
+    return undefined;
   } finally {
     await handle.close();
   }
 }
 
-/** Reads the whole file, which must be the one that was announced, and hashes its parts. */
-async function measure(
-  handle: FileHandle,
-  { sha256, sizeBytes }: ObjectFile,
-  partBytes: number,
-  address: string,
-): Promise<Part[]> {
-  const whole = createHash('sha256');
-  const parts: Part[] = [];
-  let part = createHash('sha256');
-  let inPart = 0;
-  let offset = 0;
-  const finish = () => {
-    const number = parts.length + 1;
-    parts.push({ number, offset, sizeBytes: inPart, sha256: part.digest('base64') });
-    offset += inPart;
-    inPart = 0;
-    part = createHash('sha256');
-  };
-  const chunks = handle.createReadStream({ autoClose: false, start: 0, highWaterMark: 2 ** 20 });
-  for await (const chunk of chunks as AsyncIterable<Buffer>) {
-    whole.update(chunk);
-    for (let at = 0; at < chunk.length; ) {
-      const piece = chunk.subarray(at, at + partBytes - inPart);
-      part.update(piece);
-      inPart += piece.length;
-      at += piece.length;
-      if (inPart === partBytes) finish();
-    }
-  }
-  if (inPart > 0) finish();
-  if (offset !== sizeBytes || whole.digest('hex') !== sha256) {
-    throw new StoreFault('damaged', `${address}: a file has changed before it could be sent there`);
-  }
-  return parts;
-}
-
 async function sendPart(
-  { client, budget, pace, address, signal }: PartsContext,
-  key: { Bucket: string; Key: string; UploadId: string },
-  handle: FileHandle,
-  { number, offset, sizeBytes, sha256 }: Part,
+  { client, pace, address, signal }: PartsContext,
+  id: UploadId,
+  { number, bytes, sha256 }: Part,
 ): Promise<string> {
-  const release = await budget.take(sizeBytes);
-  try {
-    const Body = Buffer.allocUnsafe(sizeBytes);
-    for (let at = 0; at < sizeBytes; ) {
-      const { bytesRead } = await handle.read(Body, at, sizeBytes - at, offset + at);
-      if (bytesRead === 0) throw new Error('the file became shorter');
-      at += bytesRead;
-    }
-    await pace(sizeBytes);
-    const { ETag, ChecksumSHA256 = sha256 } = await client.send(
-      new UploadPartCommand({ ...key, PartNumber: number, Body, ChecksumSHA256: sha256 }),
-      { abortSignal: signal },
-    );
-    if (ChecksumSHA256 !== sha256) {
-      throw new StoreFault('damaged', `${address}: it received other bytes than were sent`);
-    }
-    return ETag ?? '';
-  } finally {
-    release();
+  await pace(bytes.length);
+  const { ETag, ChecksumSHA256 = sha256 } = await client.send(
+    new UploadPartCommand({ ...id, PartNumber: number, Body: bytes, ChecksumSHA256: sha256 }),
+    { abortSignal: signal },
+  );
+  if (ChecksumSHA256 !== sha256) {
+    throw new StoreFault('damaged', `${address}: it received other bytes than were sent`);
   }
+  return ETag ?? '';
 }

@@ -137,7 +137,13 @@ async function sendFile(
   }
   const encrypted = await encryptToOutbox(outbox, { path, sha256 }, cipher, signal);
   const key = objectKey(archive_name, content, encrypted.sha256);
-  await put(context, key, encrypted, damaged);
+  try {
+    await put(context, key, encrypted, damaged);
+  } catch (error) {
+    // The next try encrypts again.
+    if (error instanceof StoreFault && error.kind === 'damaged') await encrypted.remove();
+    throw error;
+  }
   await encrypted.remove();
   return { ...facts, key, stored_bytes: encrypted.sizeBytes };
 }

@@ -1,8 +1,10 @@
-import { mkdir } from 'node:fs/promises';
+import { mkdir, readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { generateIdentity, identityToRecipient } from 'age-encryption';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { systemClock } from '../../../lib/clock.ts';
 import { parseStoreAddress } from '../../../lib/config/store-address.ts';
+import { type Cipher, createCipher } from '../../../lib/stores/cipher.ts';
 import { keysOf, parseKey, plainNaming } from '../../../lib/stores/layout.ts';
 import { openStores } from '../../../lib/stores/open-stores.ts';
 import { readArchiveRecord } from '../../../lib/worker/archive/archive.ts';
@@ -31,7 +33,7 @@ afterAll(async () => {
 });
 
 /** A machine that has the archive, and what it knows of the store. */
-async function machine(name: string, address: string) {
+async function machine(name: string, address: string, cipher: Cipher | null = null) {
   const [store] = await openStores([parseStoreAddress(address)], {
     folder: join(world.folder, name),
     bytesPerSecond: null,
@@ -41,12 +43,14 @@ async function machine(name: string, address: string) {
   if (store === undefined) throw new Error('there is no store');
   const remarks: string[] = [];
   const ledger = openLedger(store.folder);
+  // In the same millisecond, two machines would make the same state.
+  const clock = { ...systemClock, now: () => systemClock.now() + (name === 'two' ? 1_000 : 0) };
   const send = async () => {
     const record = await readArchiveRecord(world.archives, KEY);
     if (record === null) throw new Error('there is no archive');
     const context = {
-      ...{ store, ledger, naming: plainNaming, cipher: null, archiveFolder: world.archives },
-      ...{ clock: systemClock, signal: new AbortController().signal },
+      ...{ store, ledger, naming: plainNaming, cipher, archiveFolder: world.archives },
+      ...{ clock, signal: new AbortController().signal },
       onRemark: async (text: string) => void remarks.push(text),
     };
     await sendArchive(context, 'local/app', { key: KEY, record });
@@ -60,7 +64,7 @@ async function machine(name: string, address: string) {
     }
     return numbers;
   };
-  return { send, states, remarks };
+  return { send, states, remarks, folder: store.folder };
 }
 
 it.each(['a folder', 'a bucket'])('two machines at once get a state each in %s', async (kind) => {
@@ -102,4 +106,23 @@ it.each<[string, S3Fault]>([
   expect(await send()).toBe(1);
   // The objects are there already.
   expect(server.takeRequests().filter(({ method }) => method === 'PUT')).toHaveLength(1);
+});
+
+it('encrypts a file again if what waited to be sent is damaged', async () => {
+  await world.backUp();
+  const cipher = createCipher([await identityToRecipient(await generateIdentity())]);
+  const { send, states, folder } = await machine('one', server.address('waiting'), cipher);
+  const denied = { status: 403, code: 'AccessDenied' };
+  server.fail(({ key, method }) =>
+    method === 'PUT' && key.includes('/objects/') ? denied : undefined,
+  );
+  await expect(send()).rejects.toMatchObject({ kind: 'denied' });
+  server.fail(null);
+  const outbox = join(folder, 'outbox', KEY);
+  const [waiting = ''] = (await readdir(outbox)).filter((name) => name.endsWith('.age'));
+  const { size } = await stat(join(outbox, waiting));
+  await writeFile(join(outbox, waiting), Buffer.alloc(size));
+  await expect(send()).rejects.toMatchObject({ kind: 'damaged' });
+  expect(await send()).toBe(1);
+  expect(await states()).toEqual([1]);
 });
