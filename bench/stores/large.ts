@@ -1,8 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Readable } from 'node:stream';
+import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import {
   CompleteMultipartUploadCommand,
@@ -15,8 +15,11 @@ import { generateIdentity, identityToRecipient } from 'age-encryption';
 import pLimit from 'p-limit';
 import { systemClock } from '../../lib/clock.ts';
 import { type BucketAddress, parseStoreAddress } from '../../lib/config/store-address.ts';
-import { createCipher, decrypt, encryptFile } from '../../lib/stores/cipher.ts';
+import { createCipher, encryptFile } from '../../lib/stores/cipher.ts';
+import { createSecretNaming, objectKey } from '../../lib/stores/layout.ts';
 import { openStores } from '../../lib/stores/open-stores.ts';
+import { fetchFile } from '../../lib/stores/reading/fetch-file.ts';
+import type { StateFile } from '../../lib/stores/store-state.ts';
 import { printTable, quantile, ratio } from '../report.ts';
 import type { StoreWorld } from './world.ts';
 
@@ -38,36 +41,32 @@ export async function measureLargeObject(
   if (store === undefined) throw new Error('there is no store');
   const plain = plainClient(parsed);
   const identity = await generateIdentity();
+  const naming = createSecretNaming('a key for names, of more than 32 characters');
   const cipher = createCipher([await identityToRecipient(identity)]);
   const times: Record<'up' | 'plainUp' | 'down' | 'plainDown', number[]> = {
     ...{ up: [], plainUp: [], down: [], plainDown: [] },
   };
   for (let round = 0; round < rounds; round++) {
-    const key = `large-${round}`;
-    times.plainUp.push(await timed(() => plain.upload(`plain-${key}`, path)));
+    const plainKey = `plain-${round}`;
+    times.plainUp.push(await timed(() => plain.upload(plainKey, path)));
+    let stored: StateFile | undefined;
     const sent = await timed(async () => {
       const to = join(folder, 'sealed');
       const made = await encryptFile(path, to, cipher, signal);
       if (made.plainSha256 !== sha256) throw new Error('another file was encrypted');
+      const key = objectKey(naming.archive(`large-${round}`), naming.content(sha256), made.sha256);
       await store.objects.create(key, { path: to, ...made });
+      const size_bytes = mebibytes * MIB;
+      stored = { name: 'down', key, sha256, size_bytes, stored_bytes: made.sizeBytes };
     });
     times.up.push(sent);
-    times.plainDown.push(await timed(() => plain.download(`plain-${key}`, join(folder, 'down'))));
+    times.plainDown.push(await timed(() => plain.download(plainKey, join(folder, 'down'))));
     const received = await timed(async () => {
-      const bytes = await store.objects.read(key);
-      if (bytes === null) throw new Error('the object is missing');
-      const hash = createHash('sha256');
-      const opened = async function* () {
-        for await (const chunk of decrypt(bytes, [identity])) {
-          hash.update(chunk);
-          yield chunk;
-        }
-      };
-      await pipeline(
-        Readable.from(opened(), { objectMode: false }),
-        createWriteStream(join(folder, 'down')),
-      );
-      if (hash.digest('hex') !== sha256) throw new Error('another file came back');
+      await rm(join(folder, 'down'));
+      const reading = { ...options, objects: store.objects, identities: [identity] };
+      if (stored === undefined) throw new Error('nothing was stored');
+      // Fails if another file comes back.
+      await fetchFile(reading, stored, { path: folder, parts: folder }, () => undefined);
     });
     times.down.push(received);
   }

@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
-import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { nullIfMissing } from '../../files.ts';
-import { DecryptionFailed } from '../age-payload.ts';
 import { parseKey } from '../layout.ts';
 import type { StateFile } from '../store-state.ts';
+import { openDecryptStream } from './decrypt-stream.ts';
 import { fetchObject, hashStored } from './fetch-object.ts';
 import { ObjectFault } from './object-fault.ts';
 import type { StateReading } from './read-state.ts';
@@ -34,22 +33,25 @@ export async function fetchFile(
   if (parsed?.kind !== 'object') throw new ObjectFault('damaged', key, 'is no object of a file');
   const part = join(folder.parts, createHash('sha256').update(key).digest('hex').slice(0, 32));
   const expected = { key, sha256: parsed.sha256, sizeBytes: stored_bytes };
-  await fetchObject(reading, expected, part, onBytes);
   await mkdir(dirname(to), { recursive: true, mode: 0o700 });
   if (!parsed.isEncrypted) {
+    await fetchObject(reading, expected, part, onBytes);
     // The bytes are those of the file, whose SHA-256 is its name.
     await rename(part, to);
     return;
   }
   const plain = `${part}.plain`;
+  const decrypting = openDecryptStream(reading, key, plain);
   try {
-    const found = await decryptFile(reading, key, part, plain);
+    await fetchObject(reading, expected, part, onBytes, decrypting);
+    const found = await decrypting.end();
     if (found.sha256 !== sha256 || found.size !== size_bytes) {
       const reason = `holds another file: its SHA-256 is ${found.sha256}, not ${sha256}`;
       throw new ObjectFault('damaged', key, reason);
     }
     await rename(plain, to);
   } finally {
+    await decrypting.close();
     await rm(plain, { force: true });
   }
   await rm(part, { force: true });
@@ -68,33 +70,4 @@ async function isThere(path: string, { sha256, size_bytes }: StateFile): Promise
   const found = await nullIfMissing(stat(path));
   if (found?.size !== size_bytes || !found.isFile()) return false;
   return (await hashStored(path))?.sha256 === sha256;
-}
-
-async function decryptFile(
-  { identities, signal }: StateReading,
-  key: string,
-  from: string,
-  to: string,
-): Promise<{ sha256: string; size: number }> {
-  const { decrypt } = await import('../cipher.ts');
-  const stored = createReadStream(from, { highWaterMark: 2 ** 20, signal });
-  const hash = createHash('sha256');
-  let size = 0;
-  const handle = await open(to, 'w', 0o600);
-  try {
-    for await (const chunk of decrypt(stored, identities)) {
-      hash.update(chunk);
-      size += chunk.length;
-      await handle.writeFile(chunk);
-    }
-  } catch (cause) {
-    signal.throwIfAborted();
-    if (!(cause instanceof DecryptionFailed)) throw cause;
-    const reason = 'cannot be decrypted: it is encrypted for others than this identity';
-    throw new ObjectFault('locked', key, reason, { cause });
-  } finally {
-    await handle.close();
-    stored.destroy();
-  }
-  return { sha256: hash.digest('hex'), size };
 }

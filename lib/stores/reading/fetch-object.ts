@@ -1,12 +1,10 @@
 import { createHash, type Hash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { open, rm, stat } from 'node:fs/promises';
-import { nullIfMissing } from '../../files.ts';
+import { nullIfMissing, readChunks } from '../../files.ts';
 import { StoreFault } from '../object-store.ts';
+import type { ByteReceiver } from './decrypt-stream.ts';
 import { ObjectFault } from './object-fault.ts';
 import { readSteadily, type StoreReading } from './steady-read.ts';
-
-const CHUNK_BYTES = 2 ** 20;
 
 /** An object as it must be. */
 export interface ExpectedObject {
@@ -18,7 +16,7 @@ export interface ExpectedObject {
 
 /**
  * Downloads an object as it is stored into a file and checks its size and SHA-256, which is returned. Goes on with
- * what an earlier try has left in the file. `onBytes` is called with what has come. Throws ObjectFault, StoreFault or
+ * what an earlier try has left in the file. `onBytes` is called with what has come, and the receiver gets all of it. Throws ObjectFault, StoreFault or
  * file system errors.
  */
 export async function fetchObject(
@@ -26,11 +24,12 @@ export async function fetchObject(
   expected: ExpectedObject,
   to: string,
   onBytes: (bytes: number) => void,
+  receiver?: ByteReceiver,
 ): Promise<string> {
   const left = (await nullIfMissing(stat(to)))?.size ?? 0;
   if (left > 0 && left <= expected.sizeBytes) {
     try {
-      return await download(reading, expected, to, left, onBytes);
+      return await download(reading, expected, to, left, onBytes, receiver);
     } catch (error) {
       // What was left may be damaged, or of an object that has become shorter: from the beginning then.
       if (!(error instanceof ObjectFault) && !isRefusal(error)) throw error;
@@ -39,7 +38,7 @@ export async function fetchObject(
   }
   await rm(to, { force: true });
   try {
-    return await download(reading, expected, to, 0, onBytes);
+    return await download(reading, expected, to, 0, onBytes, receiver);
   } catch (error) {
     if (error instanceof ObjectFault && error.kind === 'damaged') await rm(to, { force: true });
     if (!isRefusal(error)) throw error;
@@ -68,12 +67,14 @@ async function download(
   to: string,
   from: number,
   onBytes: (bytes: number) => void,
+  receiver?: ByteReceiver,
 ): Promise<string> {
+  await receiver?.begin();
   const hash = createHash('sha256');
   let size = from;
   const damaged = (reason: string) => new ObjectFault('damaged', key, reason);
   if (from > 0) {
-    await feed(hash, to);
+    await feed(hash, to, receiver);
     onBytes(from);
   }
   if (from < sizeBytes || from === 0) {
@@ -83,7 +84,7 @@ async function download(
         size += chunk.length;
         if (size > sizeBytes) throw damaged(`is longer than the ${sizeBytes} bytes it must have`);
         hash.update(chunk);
-        await handle.writeFile(chunk);
+        await Promise.all([handle.writeFile(chunk), receiver?.receive(chunk)]);
         onBytes(chunk.length);
       }
     } finally {
@@ -98,11 +99,11 @@ async function download(
   return found;
 }
 
-async function feed(hash: Hash, path: string): Promise<number> {
+async function feed(hash: Hash, path: string, receiver?: ByteReceiver): Promise<number> {
   let size = 0;
-  const chunks = createReadStream(path, { highWaterMark: CHUNK_BYTES });
-  for await (const chunk of chunks as AsyncIterable<Buffer>) {
+  for await (const chunk of readChunks(path)) {
     hash.update(chunk);
+    await receiver?.receive(chunk);
     size += chunk.length;
   }
   return size;

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { systemClock } from '../../../lib/clock.ts';
 import { parseStoreAddress } from '../../../lib/config/store-address.ts';
 import { type Cipher, createCipher } from '../../../lib/stores/cipher.ts';
-import { keysOf, parseKey, plainNaming } from '../../../lib/stores/layout.ts';
+import { createSecretNaming, keysOf, parseKey, plainNaming } from '../../../lib/stores/layout.ts';
 import { openStores } from '../../../lib/stores/open-stores.ts';
 import { readArchiveRecord } from '../../../lib/worker/archive/archive.ts';
 import { openLedger } from '../../../lib/worker/offsite/ledger.ts';
@@ -43,13 +43,15 @@ async function machine(name: string, address: string, cipher: Cipher | null = nu
   if (store === undefined) throw new Error('there is no store');
   const remarks: string[] = [];
   const ledger = openLedger(store.folder);
+  const key = 'a key for names, of more than 32 characters';
+  const naming = cipher === null ? plainNaming : createSecretNaming(key);
   // In the same millisecond, two machines would make the same state.
   const clock = { ...systemClock, now: () => systemClock.now() + (name === 'two' ? 1_000 : 0) };
   const send = async () => {
     const record = await readArchiveRecord(world.archives, KEY);
     if (record === null) throw new Error('there is no archive');
     const context = {
-      ...{ store, ledger, naming: plainNaming, cipher, archiveFolder: world.archives },
+      ...{ store, ledger, naming, cipher, archiveFolder: world.archives },
       ...{ clock, signal: new AbortController().signal },
       onRemark: async (text: string) => void remarks.push(text),
     };
@@ -58,7 +60,7 @@ async function machine(name: string, address: string, cipher: Cipher | null = nu
   };
   const states = async () => {
     const numbers: number[] = [];
-    for await (const { key } of store.objects.list(keysOf('local__app'))) {
+    for await (const { key } of store.objects.list(keysOf(naming.archive(KEY)))) {
       const parsed = parseKey(key);
       if (parsed?.kind === 'state') numbers.push(parsed.number);
     }
