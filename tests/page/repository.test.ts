@@ -172,6 +172,7 @@ describe.skipIf(!hasChromium)(
       await open('/app/repositories/local/widgets');
       await page.getByRole('button', { name: 'Back up now' }).click();
       await page.getByText('the worker takes it up with its next run').waitFor();
+      await page.getByText('npm run worker -- run').waitFor();
       await page.getByRole('button', { name: 'Withdraw' }).click();
       await page.getByRole('button', { name: 'Back up now' }).click();
       await page.getByRole('button', { name: 'Withdraw' }).waitFor();

@@ -257,7 +257,8 @@ describe('an encrypted store', () => {
     const list = await world.call([...from, '--list']);
     expect(list).toMatchObject({
       code: 1,
-      stderr: 'left out: 1 archive is encrypted: give --identity to read them\n',
+      stdout: '',
+      stderr: `left out: 1 archive is encrypted: give --identity to read them\nnothing in ${world.address} could be read\n`,
     });
     await expect(world.call([...from, 'local/app', '--to', 'x'])).rejects.toMatchObject({
       code: 'NOT_FOUND',

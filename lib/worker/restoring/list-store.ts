@@ -27,11 +27,9 @@ export async function runListStore(
         ? await listRepositories(source, tell)
         : await listVersions(source, repository, tell);
     const [, ...entries] = rows;
-    io.stdout.write(
-      entries.length === 0
-        ? `There is nothing to restore in ${store.address.text}.\n`
-        : formatTable(rows),
-    );
+    if (entries.length > 0) io.stdout.write(formatTable(rows));
+    else if (faults > 0) display.line(`nothing in ${store.address.text} could be read`);
+    else io.stdout.write(`There is nothing to restore in ${store.address.text}.\n`);
     return faults === 0 ? 0 : 1;
   } finally {
     await source.close();

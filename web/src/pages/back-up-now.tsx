@@ -1,7 +1,7 @@
-import { Button, Group, Text } from '@mantine/core';
+import { Button, Code, Group, Text } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { api } from '../api/client.ts';
-import { pendingRequests } from '../api/queries.ts';
+import { overview, pendingRequests } from '../api/queries.ts';
 import { Age } from '../parts/age.tsx';
 import { notify } from '../parts/notify.ts';
 
@@ -31,7 +31,7 @@ export function BackUpNow({ target }: { target: string | null }) {
     <Group gap="sm">
       {pending && (
         <Text size="sm" c="dimmed" role="status">
-          Requested <Age of={pending.created_at} />; the worker takes it up with its next run.
+          Requested <Age of={pending.created_at} />; <Wait />
         </Text>
       )}
       <Button
@@ -42,5 +42,24 @@ export function BackUpNow({ target }: { target: string | null }) {
         {pending ? 'Withdraw' : target === null ? 'Back up all now' : 'Back up now'}
       </Button>
     </Group>
+  );
+}
+
+/** When the request will be taken up. Where no schedule is known, a person may have to start the run. */
+function Wait() {
+  const { data } = useQuery(overview);
+  const expected = data?.next_run_expected_at ?? null;
+  if (expected !== null) {
+    return (
+      <>
+        the worker takes it up with its next run, expected <Age of={expected} />.
+      </>
+    );
+  }
+  return (
+    <>
+      the worker takes it up with its next run. No schedule is known yet; start a run with{' '}
+      <Code>npm run worker -- run</Code>
+    </>
   );
 }
