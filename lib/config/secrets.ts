@@ -19,6 +19,7 @@ const secretVariables = [
   'BACKUP_NAMES_KEY',
   'AWS_SECRET_ACCESS_KEY',
   'AWS_SESSION_TOKEN',
+  'HEARTBEAT_URL',
 ] as const;
 
 /** Variables that hold a URL with a password. */

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { patternFault } from '../text/name-pattern.ts';
-import { list, wholeNumber } from './values.ts';
+import { list, secureUrl, wholeNumber } from './values.ts';
 
 const patterns = list
   .refine((texts) => texts.every((text) => patternFault(text) === null), {
@@ -23,4 +23,9 @@ export const workerVariables = z.object({
   BACKUP_EXCLUDE: patterns.describe(
     'patterns of repositories to leave out, likewise; `--exclude` replaces them',
   ),
+  HEARTBEAT_URL: secureUrl
+    .optional()
+    .describe(
+      'a ping address of Healthchecks or a service like it, which hears of each run: its start, success or failure',
+    ),
 });

@@ -9,10 +9,12 @@ import {
 import { sweepVariables } from '../config/backups.ts';
 import { configFolder, gitHostVariables } from '../config/git-host.ts';
 import { readConfig } from '../config/read.ts';
+import { configuredSecrets } from '../config/secrets.ts';
 import { storeVariables } from '../config/stores.ts';
 import { workerVariables } from '../config/worker.ts';
 import { AppError } from '../errors.ts';
 import { checkGit } from '../git/git-version.ts';
+import { createRedactor } from '../security/redaction/redactor.ts';
 import {
   type CommandContext,
   contextVariables,
@@ -27,13 +29,16 @@ import { openLoginStore } from './logins/login-store.ts';
 import { openLoginSession } from './logins/session.ts';
 import type { OffsiteConfig } from './offsite/offsite.ts';
 import { performRun } from './run.ts';
+import type { RunReport } from './running/report.ts';
 import type { RunDeps } from './running/run-deps.ts';
 import { performDryRun } from './selection/dry-run.ts';
 import { readSelection } from './selection/select.ts';
 import { RunStopped } from './stop.ts';
 import { describeReport } from './summary.ts';
 import { createBoard } from './watching/board.ts';
+import { createDeadMansSwitch, type DeadMansSwitch } from './watching/dead-mans-switch.ts';
 import { createJsonLines, summaryOf } from './watching/json-lines.ts';
+import { tellAll } from './watching/run-events.ts';
 
 const runVariables = z.object({
   ...contextVariables,
@@ -105,7 +110,13 @@ async function runBackups(options: WorkerOptions, command: RunCommand): Promise<
   const config = readConfig(runVariables, environment);
   const target = readTarget(config.BACKUP_REPO_PATH, options.folder);
   await checkGit(environment, options.signal);
+  let hasDatabase = false;
+  const redactor = createRedactor(configuredSecrets(environment));
+  const openHeartbeat = (tell: (text: string) => void) =>
+    createDeadMansSwitch(config.HEARTBEAT_URL ?? null, { ...options, redactor, tell });
   const withContext = async (context: CommandContext) => {
+    hasDatabase = true;
+    const heartbeat = openHeartbeat(context.display.line);
     const folder = configFolder(config, environment);
     const store = openLoginStore({ folder, keychain, notify: context.display.line });
     const deps = {
@@ -127,12 +138,23 @@ async function runBackups(options: WorkerOptions, command: RunCommand): Promise<
       await performDryRun(deps, sources, { stdout: io.stdout, isJson: command.isJson });
       return 0;
     }
-    const once = () => runOnce(deps, command, io.stdout);
+    const once = () => runOnce({ ...deps, heartbeat }, command, io.stdout);
     return everyMs === null ? once() : runRepeatedly(deps, once, everyMs);
   };
-  return withDatabase(options, config, withContext, {
-    mayBeAway: !command.isDryRun && !command.isShared,
-  });
+  const mayBeAway = !command.isDryRun && !command.isShared;
+  try {
+    return await withDatabase(options, config, withContext, { mayBeAway });
+  } catch (error) {
+    if (!hasDatabase && !command.isDryRun) {
+      const heartbeat = openHeartbeat((text) => io.stderr.write(`${text}\n`));
+      await heartbeat.failed(whyNoRun(error));
+    }
+    throw error;
+  }
+}
+
+function whyNoRun(error: unknown): string {
+  return `No run: ${error instanceof Error ? error.message : String(error)}`;
 }
 
 function offsiteConfig(config: z.output<typeof storeVariables>): OffsiteConfig {
@@ -147,16 +169,24 @@ function offsiteConfig(config: z.output<typeof storeVariables>): OffsiteConfig {
 }
 
 async function runOnce(
-  deps: Omit<RunDeps, 'events'>,
+  { heartbeat, ...deps }: Omit<RunDeps, 'events'> & { heartbeat: DeadMansSwitch },
   { sources, isShared, isJson }: RunCommand,
   stdout: OutputStream,
 ): Promise<number> {
   const { display, clock } = deps;
   deps.signal.throwIfAborted();
-  const events = isJson ? createJsonLines(stdout, clock) : createBoard(display, clock);
+  const shown = isJson ? createJsonLines(stdout, clock) : createBoard(display, clock);
+  const events = tellAll([shown, heartbeat.watch()]);
   const perform = isShared ? performSharedRun : performRun;
-  const report = await perform({ ...deps, events }, sources);
+  let report: RunReport;
+  try {
+    report = await perform({ ...deps, events }, sources);
+  } catch (error) {
+    await heartbeat.failed(whyNoRun(error));
+    throw error;
+  }
   display.clear();
+  await heartbeat.ended(report);
   stdout.write(`${isJson ? summaryOf(report) : describeReport(report)}\n`);
   return report.status === 'refused' ? REFUSED : report.exitCode;
 }

@@ -1,0 +1,112 @@
+import { randomUUID } from 'node:crypto';
+import type { Clock } from '../../clock.ts';
+import type { Redactor } from '../../security/redaction/redactor.ts';
+import { cutText } from '../../text/cut-text.ts';
+import type { RunReport } from '../running/report.ts';
+import { describeReport } from '../summary.ts';
+import type { RunEvents } from './run-events.ts';
+
+// The pings of Healthchecks (https://healthchecks.io/docs/http_api/), which other services understand too: the address
+// itself for success, `/start` and `/fail`. All of one run have the same `rid`.
+
+const TIMEOUT_MS = 10_000;
+const PAUSES_MS = [1_000, 5_000];
+/** After Ctrl-C a person waits. */
+const LAST_TIMEOUT_MS = 3_000;
+const MAX_TEXT_LENGTH = 10_000;
+
+/** Tells another service how runs end, so that it notices when none does. */
+export interface DeadMansSwitch {
+  /** Tells that a run starts, as one of its watchers. */
+  watch(): RunEvents;
+  /** Tells how a run ended: as a success only if every repository of it is good. */
+  ended(report: RunReport): Promise<void>;
+  /** Tells why there was no run. */
+  failed(reason: string): Promise<void>;
+}
+
+interface SwitchOptions {
+  fetch: typeof fetch;
+  clock: Clock;
+  redactor: Redactor;
+  /** Called with what a person should know. */
+  tell(text: string): void;
+  /** Has aborted after Ctrl-C. */
+  signal: AbortSignal;
+}
+
+/** Tells the service at `address`, a secret; null for none. A ping that fails is said, and never fails a run. */
+export function createDeadMansSwitch(
+  address: string | null,
+  { fetch, clock, redactor, tell, signal }: SwitchOptions,
+): DeadMansSwitch {
+  let rid = randomUUID();
+  let starting: Promise<void> = Promise.resolve();
+
+  async function send(path: '' | '/start' | '/fail', text: string): Promise<void> {
+    if (address === null) return;
+    const url = new URL(address);
+    url.pathname = `${url.pathname.replace(/\/$/, '')}${path}`;
+    url.searchParams.set('rid', rid);
+    for (let tries = 0; ; tries++) {
+      try {
+        const timeout = AbortSignal.timeout(signal.aborted ? LAST_TIMEOUT_MS : TIMEOUT_MS);
+        const answer = await fetch(url, {
+          method: 'POST',
+          body: cutText(redactor.text(text), MAX_TEXT_LENGTH),
+          headers: { 'content-type': 'text/plain; charset=utf-8' },
+          redirect: 'manual',
+          signal: timeout,
+        });
+        await answer.body?.cancel();
+        if (answer.ok) return;
+        throw new Error(`it answered ${answer.status}`);
+      } catch (error) {
+        const pause = PAUSES_MS[tries];
+        if (pause !== undefined && !signal.aborted) {
+          // Ctrl-C during a pause means one last try.
+          await clock.sleep(pause, signal).catch(() => undefined);
+          continue;
+        }
+        tell(`HEARTBEAT_URL was not told of this run: ${describe(error)}`);
+        return;
+      }
+    }
+  }
+
+  /** Pings arrive in their order. */
+  async function end(path: '' | '/fail', text: string): Promise<void> {
+    await starting;
+    await send(path, text);
+    rid = randomUUID();
+  }
+
+  return {
+    watch: () => ({
+      began: () => {
+        starting = send('/start', '');
+      },
+      ...{ logged: ignore, working: ignore, rested: ignore, ended: ignore, counted: ignore },
+      closed: ignore,
+    }),
+    async ended(report) {
+      // The other run, or the other workers of this one, tell theirs.
+      if (report.status === 'refused' || report.status === 'left') return;
+      await end(report.exitCode === 0 ? '' : '/fail', describeReport(report));
+    },
+    failed: (reason) => end('/fail', reason),
+  };
+}
+
+const ignore = () => undefined;
+
+/** Never with the address. */
+function describe(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown';
+  if (error.name === 'TimeoutError') return 'it did not answer in time';
+  if (error instanceof TypeError) {
+    const { code } = (error.cause ?? {}) as { code?: string };
+    return `it cannot be reached${code === undefined ? '' : ` (${code})`}`;
+  }
+  return error.message;
+}
