@@ -135,7 +135,7 @@ async function recordRun(
     for (const { level, text } of remarks) await journal.note(level, text);
     // The run's heartbeat keeps every other worker away.
     const checkLease = () => undefined;
-    const context = { ...deps, events, journal, signal, stop, checkLease, isShared: false };
+    const context = { ...deps, events, journal, signal, stop, checkLease, hostName: null };
     await backUp(context, given, progress);
   } catch (error) {
     const message = describeStop(error, signal, deps.log);

@@ -23,7 +23,7 @@ import type { RunDeps } from '../running/run-deps.ts';
 import type { Job } from '../schedule/attempt.ts';
 import type { Source } from '../source.ts';
 import { type DeliveryRemark, deliverSpools } from '../spool/deliver-spools.ts';
-import { describeStop, RunStopped } from '../stop.ts';
+import { describeStop, onMachine, RunStopped } from '../stop.ts';
 import { createProgressWriter } from '../watching/progress-writer.ts';
 import { tellAll } from '../watching/run-events.ts';
 import { concludeJobs, endSharedRun, reportShared } from './end-shared-run.ts';
@@ -127,7 +127,7 @@ async function takePart(
     signal,
     stop,
     checkLease: watch.check,
-    isShared: true,
+    hostName: member.hostName,
   };
   const part: Part = { entered, given, held, isListed: !member.isStarter, hasEnd: false };
   let stopped: { message: string; exitCode: number } | null = null;
@@ -135,7 +135,7 @@ async function takePart(
     for (const { level, text } of remarks) await journal.note(level, text);
     await work(context, part, progress);
   } catch (error) {
-    const message = describeStop(error, signal, log);
+    const message = onMachine(describeStop(error, signal, log), member.hostName);
     stopped = { message, exitCode: error instanceof RunStopped ? error.exitCode : 1 };
   } finally {
     await heartbeat.stop();
@@ -152,13 +152,16 @@ async function takePart(
       await leave(deps, entered);
     } else {
       const others = await leave(deps, entered);
-      if (stopped !== null && others === 0) {
+      if (stopped !== null) {
+        const { message: errorMessage, exitCode } = stopped;
         // It may have ended while this worker was stopping.
         const { isActive } = await readSharedRun(db, run.id);
-        if (isActive) await endSharedRun(end, entered, stopped.message);
-      } else if (stopped !== null) {
-        const { message: errorMessage, exitCode } = stopped;
-        return { status: 'left', id: run.id, ...mine, errorMessage, exitCode };
+        if (others > 0) {
+          const text = `a worker leaves run ${run.id}: ${errorMessage}`;
+          if (isActive) await journal.conclude('warn', text);
+          return { status: 'left', id: run.id, ...mine, errorMessage, exitCode };
+        }
+        if (isActive) await endSharedRun(end, entered, errorMessage);
       }
     }
     const figures = await readSharedFigures(db, run.id);

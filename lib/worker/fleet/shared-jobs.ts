@@ -5,11 +5,10 @@ import {
   readSharedRun,
 } from '../../records/fleet/jobs.ts';
 import type { Member } from '../../records/fleet/members.ts';
-import { cleanText } from '../../text/clean-text.ts';
 import type { Journal } from '../journal.ts';
 import type { Job } from '../schedule/attempt.ts';
 import type { JobSource } from '../schedule/job-source.ts';
-import { RunStopped } from '../stop.ts';
+import { onMachine, RunStopped } from '../stop.ts';
 import type { JobBuilder } from './rebuild-source.ts';
 
 /** How often a member without a job asks for one: one that was given back, or whose member was killed. */
@@ -57,8 +56,10 @@ export function openSharedJobs(options: SharedJobsOptions): SharedJobs {
     try {
       return await builder.build(repository, facts);
     } catch (error) {
+      if (error instanceof RunStopped) throw error;
       const reason = error instanceof Error ? error.message : String(error);
-      await recordLost(journal, repository, cleanText(`${reason}: it was not backed up`));
+      const text = onMachine(`${reason}: it was not backed up`, member.hostName);
+      await recordLost(journal, repository, text);
       return null;
     }
   };

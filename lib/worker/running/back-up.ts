@@ -41,8 +41,8 @@ export type RunContext = RunDeps & {
   stop(error: unknown): void;
   /** Throws if the archives may be another worker's by now. */
   checkLease(): void;
-  /** Whether other machines work on the run. */
-  isShared: boolean;
+  /** The name of this machine, if others work on the run too; else null. */
+  hostName: string | null;
 };
 
 /** What a run has to do. */

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { completedRun, eachOnce, killWorker, useFleet } from '../../support/fleet.ts';
@@ -13,6 +14,8 @@ import { rowsOf } from '../../support/worker.ts';
 const database = useDatabase();
 const bench = useHostedWorker(database);
 const fleet = useFleet(database, bench);
+
+const interrupted = `interrupted by SIGINT (on ${hostname()})`;
 
 describe('a worker that is killed', () => {
   it.each(['starter', 'joiner'] as const)(
@@ -67,7 +70,9 @@ it('leaves the run to the others at Ctrl-C', async () => {
   const { code, stdout } = await first.finished;
   expect({ code, stdout }).toEqual({
     code: 1,
-    stdout: expect.stringMatching(/^Left run \d+ \(interrupted by SIGINT\): 0 backed up, /),
+    stdout: expect.stringMatching(
+      /^Left run \d+ \(interrupted by SIGINT \(on \S+\)\): 0 backed up, /,
+    ),
   });
   const third = fleet.start('three', ['--json']);
   await third.waitFor(/takes part in run/);
@@ -76,7 +81,7 @@ it('leaves the run to the others at Ctrl-C', async () => {
   expect(JSON.parse(json.stdout.trimEnd().split('\n').at(-1) ?? '')).toEqual({
     ...{ event: 'summary', status: 'left', run_id: expect.any(Number), failures: [] },
     ...{ backed_up: expect.any(Number), unchanged: 0, empty: 0, failed: 0 },
-    error_message: 'interrupted by SIGINT',
+    error_message: interrupted,
   });
   release();
   expect((await second.finished).code).toBe(0);
@@ -93,10 +98,10 @@ it('ends the run at Ctrl-C if it is the only one', async () => {
   held.release();
   expect({ code, stdout }).toEqual({
     code: 1,
-    stdout: expect.stringContaining('failed (interrupted by SIGINT)'),
+    stdout: expect.stringContaining(`failed (${interrupted})`),
   });
   expect(await fleet.runs()).toMatchObject([
-    { status: 'failed', error_message: 'interrupted by SIGINT', exclusive_key: null },
+    { status: 'failed', error_message: interrupted, exclusive_key: null },
   ]);
   expect(await fleet.left()).toEqual([{ jobs: 0, members: 0 }]);
 });
