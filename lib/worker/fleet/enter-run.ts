@@ -101,14 +101,14 @@ function hasOptions({ selection }: RunDeps): boolean {
 
 /** Starts a run whose token is in the archive folder before others can see the run. */
 async function start(
-  { db, clock, archiveFolder, staleAfterMs }: RunDeps,
+  { db, archiveFolder, staleAfterMs }: RunDeps,
   abandoned: StartedRun | null,
   given: readonly Source[] | null,
 ): Promise<{ run: StartedRun; token: string } | { active: ActiveRun | null }> {
   let token: string;
   try {
     await makeArchiveFolder(archiveFolder);
-    token = await writeFolderToken(archiveFolder, clock.now());
+    token = await writeFolderToken(archiveFolder);
   } catch (cause) {
     const reason = `the archive folder cannot be used: ${(cause as Error).message}`;
     throw new AppError('SERVICE_UNAVAILABLE', cleanText(reason), { cause });

@@ -21,6 +21,7 @@ import {
 import type { RunReport } from '../running/report.ts';
 import type { RunDeps } from '../running/run-deps.ts';
 import type { Job } from '../schedule/attempt.ts';
+import { openRunTime } from '../schedule/run-time.ts';
 import type { Source } from '../source.ts';
 import { type DeliveryRemark, deliverSpools } from '../spool/deliver-spools.ts';
 import { describeStop, onMachine, RunStopped } from '../stop.ts';
@@ -126,6 +127,7 @@ async function takePart(
     journal,
     signal,
     stop,
+    time: openRunTime(clock, journal),
     checkLease: watch.check,
     hostName: member.hostName,
   };

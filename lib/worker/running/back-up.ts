@@ -18,6 +18,7 @@ import { backUpSources, type JobList, listJobs } from '../schedule/back-up-sourc
 import { type JobSource, jobsOf } from '../schedule/job-source.ts';
 import { hostOf } from '../schedule/order.ts';
 import { isFailure, type Outcome } from '../schedule/outcome.ts';
+import type { RunTime } from '../schedule/run-time.ts';
 import { type Selected, selectSources } from '../selection/select.ts';
 import type { Source } from '../source.ts';
 import { RunStopped } from '../stop.ts';
@@ -39,6 +40,7 @@ export interface RunProgress {
 export type RunContext = RunDeps & {
   journal: Journal;
   stop(error: unknown): void;
+  time: RunTime;
   /** Throws if the archives may be another worker's by now. */
   checkLease(): void;
   /** The name of this machine, if others work on the run too; else null. */
@@ -219,20 +221,21 @@ async function select(
 }
 
 /** Makes the folders that a run writes to. Throws RunStopped. */
-export async function prepareFolders(deps: RunDeps): Promise<void> {
+export async function prepareFolders(deps: RunContext): Promise<void> {
+  await deps.time.check();
   await prepareFolder(deps, deps.archiveFolder, 'the archive folder');
   await prepareFolder(deps, deps.mirrorFolder, 'the folder of mirrors');
 }
 
 async function prepareFolder(
-  { clock, signal }: RunDeps,
+  { time, signal }: RunContext,
   folder: string,
   what: string,
 ): Promise<void> {
   try {
     // Calls to a hanging file system cannot be aborted.
     await orAborted(signal, () => makeArchiveFolder(folder));
-    await orAborted(signal, () => sweepScratch(folder, clock.now()));
+    await orAborted(signal, () => sweepScratch(folder, time.now()));
   } catch (cause) {
     signal.throwIfAborted();
     const reason = cause instanceof Error ? cause.message : String(cause);

@@ -18,6 +18,7 @@ import { type DeliveryContext, deliver } from './deliver.ts';
 import { DiskFull, type DiskRoom, neededBytes } from './disk-room.ts';
 import type { Failure, Outcome } from './outcome.ts';
 import { reconcileVersions } from './reconcile-versions.ts';
+import type { RunTime } from './run-time.ts';
 import { watchForStall } from './stall.ts';
 
 /** What a try of one repository needs. */
@@ -34,6 +35,7 @@ export interface AttemptContext extends DeliveryContext {
   incrementsFromBytes: number;
   room: DiskRoom;
   signal: AbortSignal;
+  time: RunTime;
   /** Throws if the archives may be another worker's by now. */
   checkLease(): void;
   /** The name of this machine, if others that may do what it cannot work on the run too; else null. */
@@ -87,7 +89,8 @@ export async function attempt(context: AttemptContext, job: Job, show: Show): Pr
       source,
       signal: own.signal,
       isDamaged: job.isDamaged,
-      now: context.clock.now,
+      now: context.time.now,
+      checkClock: context.time.check,
       recordedSha256: job.publishedSha256 ?? state.archiveSha256,
       recordedVersions: {
         newest: state.newestVersion ?? 0,

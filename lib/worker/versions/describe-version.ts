@@ -22,6 +22,7 @@ import type { Mirror } from '../mirror/mirror.ts';
 import type { Source } from '../source.ts';
 import type { ArchivedRefs } from './archived-refs.ts';
 import type { VersionFacts } from './version-facts.ts';
+import { timeOfNext } from './version-time.ts';
 
 /** What the writing of a version needs to know of its run. */
 export interface VersionOptions {
@@ -109,7 +110,7 @@ export async function describeManifest(
     repository: source.name,
     address: source.location,
     version: await nextVersion(place, versions, recordedVersions.newest),
-    at: new Date(now()).toISOString(),
+    at: timeOfNext(versions, now()),
     run_id: runId,
     head_branch: headBranch,
     refs: Object.fromEntries(refs),
