@@ -2,7 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { AppError } from '../../errors.ts';
 import { clearOtherRuns } from '../../records/fleet/ending.ts';
-import { enterRun, findSharedRun, type Member } from '../../records/fleet/members.ts';
+import { isStarterGone } from '../../records/fleet/jobs.ts';
+import {
+  enterRun,
+  type FoundRun,
+  findSharedRun,
+  type Member,
+} from '../../records/fleet/members.ts';
 import { type ActiveRun, type StartedRun, startRun } from '../../records/recording/runs.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import { makeArchiveFolder } from '../archive/archive.ts';
@@ -50,8 +56,9 @@ export async function findOrStart(
   for (let look = 0; look < MAX_LOOKS; look++) {
     deps.signal.throwIfAborted();
     const found = await findSharedRun(db);
-    if (found === null || isSame(found, lease.abandoned)) {
-      const started = await start(deps, lease.abandoned, given);
+    const abandoned = found !== null && (await isDead(deps, lease, found)) ? found : null;
+    if (found === null || abandoned !== null) {
+      const started = await start(deps, abandoned ?? lease.abandoned, given);
       if ('active' in started) {
         // Another worker was first, unless the run is that of another program.
         const rival = await findSharedRun(db);
@@ -88,6 +95,16 @@ export async function findOrStart(
     if (entered !== null) return entered;
   }
   throw new AppError('SERVICE_UNAVAILABLE', 'runs begin and end too fast to join one');
+}
+
+/** Whether nobody goes on with a run: its worker was killed here, or nobody will list what it has to do. */
+async function isDead(
+  { db }: RunDeps,
+  { machine, abandoned }: Pick<MachineLease, 'machine' | 'abandoned'>,
+  found: FoundRun,
+): Promise<boolean> {
+  if (isSame(found, abandoned)) return true;
+  return found.token !== null && (await isStarterGone(db, found.id, machine));
 }
 
 function isSame(found: StartedRun, other: StartedRun | null): boolean {

@@ -11,6 +11,10 @@ import type { JobSource } from '../schedule/job-source.ts';
 import { onMachine, RunStopped } from '../stop.ts';
 import type { JobBuilder } from './rebuild-source.ts';
 
+/** Why a run ends that nobody has listed. */
+export const STARTER_GONE =
+  'the worker that started this run is gone, and had not listed the repositories';
+
 /** How often a member without a job asks for one: one that was given back, or whose member was killed. */
 const POLL_MS = 2_000;
 
@@ -84,9 +88,7 @@ export function openSharedJobs(options: SharedJobsOptions): SharedJobs {
             await noticeList();
             onCounted(state);
           } else if (!state.hasStarter) {
-            throw new RunStopped(
-              'the worker that started this run is gone, and had not listed the repositories',
-            );
+            throw new RunStopped(STARTER_GONE);
           }
           return 'later';
         }

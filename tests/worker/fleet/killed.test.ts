@@ -5,6 +5,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { completedRun, eachOnce, killWorker, useFleet } from '../../support/fleet.ts';
+import { createRepository } from '../../support/git.ts';
 import { startGitServer } from '../../support/git-server.ts';
 import { useDatabase, useHostedWorker } from '../../support/hooks.ts';
 import { rowsOf } from '../../support/worker.ts';
@@ -143,17 +144,53 @@ describe('a starter that has not listed the repositories', () => {
     return { first, second, response, close };
   }
 
-  it('and is killed fails the run, for those who waited', async () => {
+  it('and is killed ends the run, and those who waited share another one', async () => {
     const { first, second, close } = await startSilentHost();
+    const third = fleet.start('three');
+    await third.waitFor(/takes part in run/);
     await killWorker(first);
     close();
+    const held = fleet.hold('team/a');
     await fleet.loseLease('starter');
-    const { code, stdout } = await second.finished;
-    expect({ code, stdout }).toEqual({
-      code: 1,
-      stdout: expect.stringContaining('is gone, and had not listed the repositories'),
+    await held.came;
+    held.release();
+    for (const worker of [second, third]) {
+      const { code, stdout, stderr } = await worker.finished;
+      expect({ code, stdout }, stderr).toEqual({
+        code: 0,
+        stdout: expect.stringMatching(/^Run \d+ completed: 4 repositories, 4 backed up/),
+      });
+    }
+    expect(await fleet.runs()).toEqual([
+      expect.objectContaining({
+        ...{ status: 'failed', exclusive_key: null },
+        error_message: expect.stringContaining('is gone, and had not listed the repositories'),
+      }),
+      completedRun,
+    ]);
+    expect(await fleet.results()).toEqual(eachOnce);
+    expect(await fleet.left()).toEqual([{ jobs: 0, members: 0 }]);
+  });
+
+  it.each([
+    ['', []],
+    [' with sources of its own', ['--source', '.']],
+  ])('and is killed, is followed at once on its machine%s', async (_, args) => {
+    const { first, second, close } = await startSilentHost();
+    second.child.kill('SIGINT');
+    await second.finished;
+    await killWorker(first);
+    close();
+    await createRepository(join(bench.folder, 'one')).then((own) => own.commit({ a: 'a' }));
+    const { code, stdout, stderr } = await fleet.start('one', args).finished;
+    expect({ code, stdout }, stderr).toEqual({
+      code: 0,
+      stdout: expect.stringMatching(/^Run \d+ completed: /),
     });
-    expect(await fleet.runs()).toMatchObject([{ status: 'failed', exclusive_key: null }]);
+    expect(await fleet.runs()).toMatchObject([
+      { status: 'failed', exclusive_key: null },
+      { status: 'completed' },
+    ]);
   });
 
   it('and cannot do so fails the run with its reason, also for those who waited', async () => {
