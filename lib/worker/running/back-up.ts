@@ -180,7 +180,9 @@ async function assign(
 ): Promise<Source[]> {
   const assigned = await orAborted(signal, () => assignArchives(archiveFolder, sources));
   for (const { from, to, owner } of assigned.renamed) {
-    const text = `backed up as ${to}: the archive of ${from} belongs to ${owner}`;
+    const why =
+      owner === null ? 'its archive has that name' : `the archive of ${from} belongs to ${owner}`;
+    const text = `backed up as ${to}: ${why}`;
     await journal.note('info', text, to);
   }
   return assigned.sources;
