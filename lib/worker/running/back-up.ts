@@ -103,7 +103,7 @@ export async function planRun(
   await store.write({ type: 'total', totalRepos: sources.length });
   const requested = { journal, sources, leftOut, isDiscovered };
   progress.requests = await claimFulfilled(requested);
-  const list = await listJobs(store, sources, await recheck(deps, sources));
+  const list = await listJobs(store, sources, await recheck(deps, sources, progress));
   return { found, list };
 }
 
@@ -147,7 +147,11 @@ export async function withDestination(
  * Reads archives again that were not checked for longest. What is damaged and belongs to a source is for its
  * backup to mend or to report; of the others a failure is recorded.
  */
-async function recheck(deps: RunContext, sources: readonly Source[]): Promise<Recheck> {
+async function recheck(
+  deps: RunContext,
+  sources: readonly Source[],
+  progress: RunProgress,
+): Promise<Recheck> {
   const { journal, recheckBudgetMs: budgetMs } = deps;
   const found = await recheckArchives({ ...deps, budgetMs });
   const { checked, damaged, altered } = found;
@@ -169,6 +173,7 @@ async function recheck(deps: RunContext, sources: readonly Source[]): Promise<Re
     const none = { commitHash: '', archiveSizeBytes: 0, durationMs: 0, archive: null };
     const errorMessage = `the archive is damaged: ${fault}`;
     await journal.record({ ...none, repository, status: 'failed', errorMessage });
+    progress.failures.push({ repository, kind: 'archive', errorMessage });
   }
   return found;
 }
