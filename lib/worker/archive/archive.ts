@@ -91,6 +91,12 @@ export interface ArchiveState {
   isSettled: boolean;
 }
 
+/** Null if the text is not a note of ours. */
+export function parseArchiveRecord(text: string): ArchiveRecord | null {
+  const parsed = archiveRecord.safeParse(parseJson(text));
+  return parsed.success ? parsed.data : null;
+}
+
 /** Reads what is in the archive folder for a repository. Does not read the files themselves. */
 export async function readArchiveState(folder: string, key: string): Promise<ArchiveState> {
   const path = join(folder, key);
@@ -98,8 +104,7 @@ export async function readArchiveState(folder: string, key: string): Promise<Arc
     nullIfMissing(readFile(noteName(path), 'utf8')),
     nullIfMissing(stat(path)),
   ]);
-  const parsed = note === null ? null : archiveRecord.safeParse(parseJson(note));
-  const record = parsed?.success ? parsed.data : null;
+  const record = note === null ? null : parseArchiveRecord(note);
   if (!bundle?.isFile()) return { record, files: [], versions: [], isSettled: false };
   const { size: sizeBytes, mtimeMs: modifiedMs } = bundle;
   if (record === null) {

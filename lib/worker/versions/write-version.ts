@@ -14,6 +14,7 @@ import {
 } from '../archive/archive.ts';
 import { writeFullBundle, writeIncrement } from '../archive/bundle-file.ts';
 import { uncountedFigures } from '../archive/figures.ts';
+import { firstIncrement } from '../archive/set-aside.ts';
 import { repack } from '../mirror/housekeeping.ts';
 import type { Mirror } from '../mirror/mirror.ts';
 import {
@@ -149,7 +150,8 @@ async function rewrite(
     incomplete: null,
     increments: [],
     versions: entry === null ? others : [...others, entry],
-    next_increment: before.record?.next_increment ?? 1,
+    next_increment:
+      before.record?.next_increment ?? (await firstIncrement(place.folder, place.key)),
     obsolete: before.files.slice(1).map(({ name }) => name),
     checked_at: new Date(now()).toISOString(),
     replacing: null,
