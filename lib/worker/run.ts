@@ -135,7 +135,7 @@ async function recordRun(
     const stop = (error: unknown) => lost.abort(error);
     for (const { level, text } of remarks) await journal.note(level, text);
     // The run's heartbeat keeps every other worker away.
-    const checkLease = () => undefined;
+    const checkLease = () => Promise.resolve();
     const time = openRunTime(clock, journal);
     const context = { ...deps, events, journal, signal, stop, time, checkLease, hostName: null };
     await backUp(context, given, progress);

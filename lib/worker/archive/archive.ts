@@ -184,8 +184,8 @@ export interface Place {
   folder: string;
   key: string;
   scratch: string;
-  /** Throws if the archive may be another worker's by now, so that two never write one archive. */
-  checkLease(): void;
+  /** Throws if the archive may be another worker's by now, so that two never write one, or if its folder is gone. */
+  checkLease(): Promise<void>;
 }
 
 /**
@@ -210,7 +210,7 @@ export async function publishBundle(
   const [replaced, ...others] = before.files;
   const path = join(place.folder, place.key);
   if (replaced === undefined) {
-    place.checkLease();
+    await place.checkLease();
     // Before the note, which may be that of another archive as well.
     if (!(await moveNew(bundle, path))) {
       throw new Error(`${place.key} belongs to another archive, which has appeared meanwhile`);
@@ -229,7 +229,7 @@ export async function publishBundle(
     versions: [...before.versions],
   };
   await writeNote(place, { ...record, replacing });
-  place.checkLease();
+  await place.checkLease();
   await rename(bundle, path);
   await syncFile(place.folder);
 }
@@ -240,7 +240,7 @@ export async function publishIncrement(
   { folder, key, checkLease }: Place,
   first: number,
 ): Promise<{ name: string; number: number }> {
-  checkLease();
+  await checkLease();
   for (let number = first; ; number++) {
     const name = incrementName(key, number);
     // An archive of a repository called `<name>.<number>` may be there.
@@ -261,7 +261,7 @@ export async function publishManifest(
   const file = join(scratch, 'manifest.json');
   await writeFile(file, text, { mode: 0o600 });
   await syncFile(file);
-  checkLease();
+  await checkLease();
   await rename(file, join(versions, manifestName(manifest.version)));
   await syncFile(versions);
   return text;
@@ -288,7 +288,7 @@ async function writeNote(
   const note = join(scratch, 'note.json');
   await writeFile(note, `${JSON.stringify(record, null, 2)}\n`, { mode: 0o600 });
   await syncFile(note);
-  checkLease();
+  await checkLease();
   await rename(note, join(folder, noteName(key)));
   await syncFile(folder);
 }

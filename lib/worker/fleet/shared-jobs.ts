@@ -15,6 +15,9 @@ import type { JobBuilder } from './rebuild-source.ts';
 export const STARTER_GONE =
   'the worker that started this run is gone, and had not listed the repositories';
 
+/** Why a member stops that no longer sees the archives of the others. */
+export const FOLDER_GONE = 'the archive folder is not that of this run any more: is it mounted?';
+
 /** How often a member without a job asks for one: one that was given back, or whose member was killed. */
 const POLL_MS = 2_000;
 
@@ -76,9 +79,7 @@ export function openSharedJobs(options: SharedJobsOptions): SharedJobs {
         if (!(await hasFolder())) {
           const { isActive } = await store.read((db) => readSharedRun(db, member.runId), never);
           if (!isActive) return 'over';
-          throw new RunStopped(
-            'the archive folder is not that of this run any more: is it mounted?',
-          );
+          throw new RunStopped(FOLDER_GONE);
         }
         const claimed = await store.read((db) => claimRunJob(db, member, fullHosts), never);
         if (claimed === null) {

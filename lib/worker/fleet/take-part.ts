@@ -33,7 +33,7 @@ import { describeJobs } from './job-facts.ts';
 import { watchLease } from './lease-watch.ts';
 import { openMemberStore } from './member-store.ts';
 import { createJobBuilder } from './rebuild-source.ts';
-import { openSharedJobs, type SharedJobs, STARTER_GONE } from './shared-jobs.ts';
+import { FOLDER_GONE, openSharedJobs, type SharedJobs, STARTER_GONE } from './shared-jobs.ts';
 
 /** How long a worker that stops waits for the database, even after Ctrl-C. */
 const LAST_PATIENCE_MS = 5_000;
@@ -82,6 +82,12 @@ export async function takePart(
     ...{ requests: [], sources: [], failed: new Set(), failures: [] },
     empty: 0,
   };
+  const hasFolder = () =>
+    orAborted(signal, () => hasFolderToken(deps.archiveFolder, entered.token));
+  const checkLease = async () => {
+    if (!(await hasFolder())) throw new RunStopped(`the run was ended, or ${FOLDER_GONE}`);
+    watch.check();
+  };
   const context = {
     ...deps,
     events,
@@ -89,10 +95,10 @@ export async function takePart(
     signal,
     stop,
     time: openRunTime(clock, journal),
-    checkLease: watch.check,
+    checkLease,
     hostName: member.hostName,
   };
-  const part: Part = { entered, given, held, isListed: false, hasEnd: false };
+  const part: Part = { entered, given, held, hasFolder, isListed: false, hasEnd: false };
   let stopped: { message: string; exitCode: number } | null = null;
   try {
     for (const { level, text } of remarks) await journal.note(level, text);
@@ -146,6 +152,8 @@ interface Part {
   entered: EnteredRun;
   given: readonly Source[] | null;
   held: Map<string, string>;
+  /** Whether the archive folder is still that of the run: a network mount may go away in the middle. */
+  hasFolder(): Promise<boolean>;
   /** Whether all jobs are published, as far as this member knows. */
   isListed: boolean;
   /** Whether this member has done what comes after all jobs. */
@@ -160,7 +168,7 @@ function endsUnlisted({ entered, isListed }: Part, why: string): boolean {
 /** Lists the repositories if need be, and works until nothing is left. Throws what stops this member. */
 async function work(context: RunContext, part: Part, progress: RunProgress): Promise<void> {
   const { journal, target, events } = context;
-  const { entered, given, held } = part;
+  const { entered, given, held, hasFolder } = part;
   const { member, run } = entered;
   const access = openAccess(context);
   const own = new Map<string, Job>();
@@ -188,9 +196,7 @@ async function work(context: RunContext, part: Part, progress: RunProgress): Pro
   const builder = createJobBuilder(access, target !== null);
   await withDestination(context, access, async (destination) => {
     const jobs: SharedJobs = openSharedJobs({
-      ...{ member, journal, builder, own, held, onListed },
-      hasFolder: () =>
-        orAborted(context.signal, () => hasFolderToken(context.archiveFolder, entered.token)),
+      ...{ member, journal, builder, own, held, hasFolder, onListed },
       onCounted: events.counted,
     });
     await workOn(context, jobs, destination, progress);

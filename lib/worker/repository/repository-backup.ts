@@ -39,7 +39,7 @@ export interface RepositoryBackup {
   /** From this size of its full bundle on, an archive gets increments. */
   incrementsFromBytes: number;
   /** Throws if the archive may be another worker's by now. Called before anything in it is replaced. */
-  checkLease(): void;
+  checkLease(): Promise<void>;
   /** Called before each step. */
   onStep(step: BackupStep): Promise<void>;
   /** Called as soon as a new archive is published, before counting. */

@@ -42,7 +42,7 @@ export type RunContext = RunDeps & {
   stop(error: unknown): void;
   time: RunTime;
   /** Throws if the archives may be another worker's by now. */
-  checkLease(): void;
+  checkLease(): Promise<void>;
   /** The name of this machine, if others work on the run too; else null. */
   hostName: string | null;
 };

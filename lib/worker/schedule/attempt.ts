@@ -37,7 +37,7 @@ export interface AttemptContext extends DeliveryContext {
   signal: AbortSignal;
   time: RunTime;
   /** Throws if the archives may be another worker's by now. */
-  checkLease(): void;
+  checkLease(): Promise<void>;
   /** The name of this machine, if others that may do what it cannot work on the run too; else null. */
   hostName: string | null;
 }
@@ -130,6 +130,8 @@ export async function attempt(context: AttemptContext, job: Job, show: Show): Pr
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof AppError || error instanceof RunStopped) throw error;
+    // What fails because this worker has lost the archives is for others to do.
+    await context.checkLease();
     if (error instanceof GitError) return explain(context, source, error);
     if (context.hostName !== null && isMachineFault(error, context)) {
       throw new RunStopped(`this machine cannot go on: ${error.message}`, { cause: error });
