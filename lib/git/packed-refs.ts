@@ -1,5 +1,6 @@
-import { writeFile } from 'node:fs/promises';
+import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { syncFile } from '../durable-files.ts';
 
 /**
  * Replaces all refs of a repository that has none in files of their own. One file, as `git clone` writes it: a file
@@ -16,5 +17,8 @@ export async function writePackedRefs(
   // git looks names up by halves, in the order of their bytes.
   lines.sort((one, other) => one.name.compare(other.name));
   const text = [Buffer.from('# pack-refs with: sorted \n'), ...lines.map(({ line }) => line)];
-  await writeFile(join(gitDir, 'packed-refs'), Buffer.concat(text));
+  const path = join(gitDir, 'packed-refs');
+  await writeFile(`${path}.new`, Buffer.concat(text));
+  await syncFile(`${path}.new`);
+  await rename(`${path}.new`, path);
 }

@@ -20,10 +20,10 @@ import {
   hasObjects,
   type Mirror,
   openMirror,
-  readKeptRefs,
   removeMirror,
   setMirrorAside,
 } from './mirror.ts';
+import { readKeptRefs } from './mirror-refs.ts';
 
 const WALK_TIMEOUT_MS = 12 * 60 * 60_000;
 

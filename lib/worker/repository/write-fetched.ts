@@ -5,7 +5,7 @@ import { measureClone } from '../archive/figures.ts';
 import { describeMissing } from '../archive/lfs.ts';
 import type { Fetched, UpdateOptions } from '../mirror/fetch-update.ts';
 import { joinPacks } from '../mirror/housekeeping.ts';
-import { setKeptRefs, sourceRevisions } from '../mirror/mirror.ts';
+import { setKeptRefs, sourceRevisions } from '../mirror/mirror-refs.ts';
 import type { Refs } from '../mirror/refs.ts';
 import { nameVersions } from '../versions/describe-version.ts';
 import { findOverwritten, keepLost } from '../versions/overwritten.ts';
