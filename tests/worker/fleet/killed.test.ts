@@ -153,6 +153,11 @@ describe('a starter that has not listed the repositories', () => {
     const held = fleet.hold('team/a');
     await fleet.loseLease('starter');
     await held.came;
+    const members = `SELECT count(*)::int AS members FROM run_members
+      WHERE run_id = (SELECT id FROM backup_runs WHERE status = 'running')`;
+    await expect
+      .poll(() => rowsOf(database.db, members), { timeout: 20_000 })
+      .toEqual([{ members: 2 }]);
     held.release();
     for (const worker of [second, third]) {
       const { code, stdout, stderr } = await worker.finished;

@@ -47,8 +47,8 @@ it('does so where it has to ask the host whether a repository may be pushed', as
   expect({ code, stdout }).toEqual({ code: 1, stdout: expect.stringContaining(refused) });
   expect(await fleet.results()).toEqual([]);
   first.child.kill('SIGINT');
-  held.release();
   await first.finished;
+  held.release();
 });
 
 it('fails the run if nobody is left', async () => {
