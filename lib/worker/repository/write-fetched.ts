@@ -8,6 +8,7 @@ import { joinPacks } from '../mirror/housekeeping.ts';
 import { setKeptRefs, sourceRevisions } from '../mirror/mirror-refs.ts';
 import type { Refs } from '../mirror/refs.ts';
 import { nameVersions } from '../versions/describe-version.ts';
+import { deleteLeftovers } from '../versions/leftovers.ts';
 import { findOverwritten, keepLost } from '../versions/overwritten.ts';
 import { findKept, PruningHeld, PruningRefused, pruneVersions } from '../versions/prune.ts';
 import { warnOfRefs, warnOfSize } from '../versions/warnings.ts';
@@ -111,8 +112,16 @@ async function finish(
       checkClock,
     });
     if (pruned.versions.length > 0) await onPruned(pruned.versions.map(({ version }) => version));
+    const { record: left, kept } = await deleteLeftovers(git, {
+      ...{ place, mirror, refs },
+      record: pruned.record,
+    });
+    for (const name of kept) {
+      const text = `${name} was left by a run that was killed, and may hold what no version has: it stays`;
+      await onRemark('warn', text);
+    }
     await joinPacks(git, mirror);
-    return pruned.record;
+    return left;
   } catch (error) {
     if (error instanceof PruningHeld || error instanceof PruningRefused) {
       const level = error instanceof PruningHeld ? 'warn' : 'error';
