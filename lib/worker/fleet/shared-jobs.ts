@@ -9,6 +9,7 @@ import type { Journal } from '../journal.ts';
 import type { Job } from '../schedule/attempt.ts';
 import type { JobSource } from '../schedule/job-source.ts';
 import { onMachine, RunStopped } from '../stop.ts';
+import { noSpool } from './member-store.ts';
 import type { JobBuilder } from './rebuild-source.ts';
 
 /** Why a run ends that nobody has listed. */
@@ -54,9 +55,6 @@ export function openSharedJobs(options: SharedJobsOptions): SharedJobs {
     isListed = true;
     await onListed();
   };
-  const never = () => {
-    throw new Error('a shared run has no spool');
-  };
   const makeJob = async ({ repository, facts }: ClaimedRunJob): Promise<Job | null> => {
     const job = own.get(repository);
     if (job !== undefined) return job;
@@ -77,13 +75,13 @@ export function openSharedJobs(options: SharedJobsOptions): SharedJobs {
       for (;;) {
         if (hasEnd) return 'over';
         if (!(await hasFolder())) {
-          const { isActive } = await store.read((db) => readSharedRun(db, member.runId), never);
+          const { isActive } = await store.read((db) => readSharedRun(db, member.runId), noSpool);
           if (!isActive) return 'over';
           throw new RunStopped(FOLDER_GONE);
         }
-        const claimed = await store.read((db) => claimRunJob(db, member, fullHosts), never);
+        const claimed = await store.read((db) => claimRunJob(db, member, fullHosts), noSpool);
         if (claimed === null) {
-          const state = await store.read((db) => readSharedRun(db, member.runId), never);
+          const state = await store.read((db) => readSharedRun(db, member.runId), noSpool);
           if (!state.isActive) return 'over';
           if (state.isListed) {
             await noticeList();
