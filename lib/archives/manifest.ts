@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
 import { parseJson } from '../json.ts';
+import { nameBefore } from './set-aside.ts';
 
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 const objectId = z.string().regex(/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/);
@@ -41,9 +42,9 @@ export type VersionManifest = z.output<typeof versionManifest>;
 /** Enough for 500,000 refs. A longer file is not a manifest. */
 export const MAX_MANIFEST_BYTES = 64 * 2 ** 20;
 
-/** The folder of an archive's manifests, in the folder of the archive. */
+/** The folder of an archive's manifests, in the folder of the archive. One that was set aside has those of its successor. */
 export function manifestFolder(archive: string): string {
-  return archive.replace(/\.bundle$/, '.versions');
+  return (nameBefore(archive) ?? archive).replace(/\.bundle$/, '.versions');
 }
 
 /** The file name of a manifest in its folder. */

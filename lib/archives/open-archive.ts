@@ -14,6 +14,7 @@ import {
   parseNote,
 } from './note.ts';
 import type { ArchiveFormat, ResolvedBy } from './results.ts';
+import { nameBefore, setAsideFile } from './set-aside.ts';
 
 /** What is recorded about a repository's archive; empty if unknown. */
 export interface RecordedArchive {
@@ -123,6 +124,8 @@ function listCandidates(parts: string[], recorded: RecordedArchive | null): Cand
       { name: `${name}.bundle`, resolvedBy: 'canonical_name' },
       { name: `${name}.tar.gz`, resolvedBy: 'canonical_name' },
     );
+    const aside = setAsideFile(name);
+    if (aside !== null) candidates.push({ name: aside, resolvedBy: 'canonical_name' });
   }
   return [...candidates, { name: `${parts.at(-1)}.tar.gz`, resolvedBy: 'legacy_name' }];
 }
@@ -191,6 +194,6 @@ async function openIncrements(root: string, base: OpenBase) {
 }
 
 function formatOf(name: string): ArchiveFormat | null {
-  if (name.endsWith('.bundle')) return 'bundle';
+  if (name.endsWith('.bundle') || nameBefore(name) !== null) return 'bundle';
   return name.toLowerCase().endsWith('.tar.gz') ? 'tar.gz' : null;
 }

@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs';
-import { stat, writeFile } from 'node:fs/promises';
+import { rename, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { syncFile } from '../durable-files.ts';
 import { nullIfMissing } from '../files.ts';
 import { splitRecords } from '../text/split-records.ts';
 
@@ -19,7 +20,10 @@ export async function writePackedRefs(
   // git looks names up by halves, in the order of their bytes.
   lines.sort((one, other) => one.name.compare(other.name));
   const text = [Buffer.from('# pack-refs with: sorted \n'), ...lines.map(({ line }) => line)];
-  await writeFile(join(gitDir, 'packed-refs'), Buffer.concat(text));
+  const path = join(gitDir, 'packed-refs');
+  await writeFile(`${path}.new`, Buffer.concat(text));
+  await syncFile(`${path}.new`);
+  await rename(`${path}.new`, path);
 }
 
 /** The refs in that file, with their ids; none if there is no file. Throws RecordTooLong. */

@@ -1,13 +1,16 @@
 import { readdir } from 'node:fs/promises';
 import type { VersionEntry } from '../archives/note.ts';
 import { type OpenArchive, openArchive } from '../archives/open-archive.ts';
+import { nameBefore, setAsideRepository } from '../archives/set-aside.ts';
 import { AppError } from '../errors.ts';
 
 /** An archive of the folder. */
 export interface ListedArchive {
-  /** `owner/name` in lower case, or the name of an old tar.gz. */
+  /** `owner/name` in lower case, or the name of an old tar.gz; `owner/name@damaged-<time>` if it was set aside. */
   repository: string;
   archive: string;
+  /** Whether it was damaged, and a new one took its place. What is whole of it can be restored. */
+  is_set_aside: boolean;
   format: OpenArchive['format'];
   /** At least one: an archive of an earlier release is a version without a number. */
   versions: number;
@@ -28,10 +31,11 @@ export interface ListedVersion extends Pick<VersionEntry, 'at' | 'warning'> {
   size_bytes: number;
 }
 
-/** Describes every archive of a folder, in the order of their names. Throws AppError. */
+/** Describes every archive of a folder, in the order of their names, those that were set aside last. Throws AppError. */
 export async function listArchives(root: string): Promise<ListedArchive[]> {
   const listed: ListedArchive[] = [];
-  for (const repository of await listRepositories(root)) {
+  const names = await readNames(root);
+  for (const repository of [...repositoriesOf(names), ...setAsideOf(names)]) {
     try {
       listed.push(await withArchive(root, repository, describe));
     } catch (error) {
@@ -46,6 +50,7 @@ export async function listArchives(root: string): Promise<ListedArchive[]> {
     return {
       repository,
       archive: archive.name,
+      is_set_aside: nameBefore(archive.name) !== null,
       format: archive.format,
       versions: versions.length,
       newest: versions.at(-1)?.at ?? '',
@@ -54,23 +59,42 @@ export async function listArchives(root: string): Promise<ListedArchive[]> {
   }
 }
 
-/** The versions of a repository, oldest first. Throws AppError. */
-export function listVersions(
+/**
+ * The versions of a repository, oldest first, and what its earlier archives are called that were set aside. Throws
+ * AppError.
+ */
+export async function listVersions(
   root: string,
   repository: string,
-): Promise<{ archive: string; versions: ListedVersion[] }> {
+): Promise<{ archive: string; versions: ListedVersion[]; set_aside: string[] }> {
+  const names = await readNames(root);
   return withArchive(root, repository, (archive) => ({
     archive: archive.name,
     versions: versionsOf(archive),
+    set_aside: setAsideOf(names.filter((name) => nameBefore(name) === archive.name)),
   }));
 }
 
 /** The repositories of an archive folder by the names of its files. Throws SERVICE_UNAVAILABLE. */
 export async function listRepositories(root: string): Promise<string[]> {
-  const names = new Set(await readNames(root));
+  return repositoriesOf(await readNames(root));
+}
+
+/** What the archives are called that were set aside. */
+function setAsideOf(names: readonly string[]): string[] {
+  return names
+    .filter((name) => nameBefore(name)?.includes('__'))
+    .map(setAsideRepository)
+    .sort();
+}
+
+function repositoriesOf(all: readonly string[]): string[] {
+  const names = new Set(all);
+  const setAside = new Set(all.map(nameBefore));
   const isIncrement = (name: string) => {
     const [, base] = /^(.+)\.\d+\.bundle$/.exec(name) ?? [];
-    return base !== undefined && names.has(`${base}.bundle`) && !names.has(`${name}.json`);
+    if (base === undefined || names.has(`${name}.json`)) return false;
+    return names.has(`${base}.bundle`) || setAside.has(`${base}.bundle`);
   };
   const repositories = [...names]
     .filter((name) => /\.(?:bundle|tar\.gz)$/.test(name) && !isIncrement(name))

@@ -16,6 +16,7 @@ import { backUp, type RunProgress } from './running/back-up.ts';
 import { endRun } from './running/end-run.ts';
 import { describeOutcome, type EndedRun, type RunReport } from './running/report.ts';
 import type { RunDeps } from './running/run-deps.ts';
+import { openRunTime } from './schedule/run-time.ts';
 import type { Source } from './source.ts';
 import { type DeliveryRemark, deliverSpools } from './spool/deliver-spools.ts';
 import { openRunStore } from './spool/run-store.ts';
@@ -134,8 +135,9 @@ async function recordRun(
     const stop = (error: unknown) => lost.abort(error);
     for (const { level, text } of remarks) await journal.note(level, text);
     // The run's heartbeat keeps every other worker away.
-    const checkLease = () => undefined;
-    const context = { ...deps, events, journal, signal, stop, checkLease, isShared: false };
+    const checkLease = () => Promise.resolve();
+    const time = openRunTime(clock, journal);
+    const context = { ...deps, events, journal, signal, stop, time, checkLease, hostName: null };
     await backUp(context, given, progress);
   } catch (error) {
     const message = describeStop(error, signal, deps.log);

@@ -1,5 +1,5 @@
 import type { Log } from '../log.ts';
-import { cleanText } from '../text/clean-text.ts';
+import { cleanText, MAX_TEXT_LENGTH } from '../text/clean-text.ts';
 
 /** Stops a run. The message becomes its error_message. */
 export class RunStopped extends Error {
@@ -19,6 +19,18 @@ export class RunStopped extends Error {
 export const stopMessages = {
   taken: 'another process ended this run',
 } as const;
+
+/** Stops a worker whose login the git host refuses, and leaves what needs it to others. */
+export function describeRefusedLogin(hostUrl: string, cause: unknown): RunStopped {
+  const text = `${hostUrl} refuses the login of this machine: log in again there`;
+  return new RunStopped(text, { cause });
+}
+
+/** Says on which machine of several something happened. */
+export function onMachine(message: string, hostName: string): string {
+  const where = ` (on ${hostName})`;
+  return `${cleanText(message, MAX_TEXT_LENGTH - where.length)}${where}`;
+}
 
 /** The error_message of a stopped run. An unexpected error is logged with its stack. */
 export function describeStop(error: unknown, signal: AbortSignal, log: Log): string {

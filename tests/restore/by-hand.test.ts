@@ -11,6 +11,13 @@ import { git } from '../support/git.ts';
 
 let archives: ArchiveFolder;
 
+/** Ref names that git allows, and that mean something to a shell, to sed or to JSON. */
+const oddNames = [
+  ...['a"b', '"', '"quoted"', '","', "it's", '$HOME', '$(id)', '`id`', '&', 'a&b;c|d>e<f'],
+  ...['-dash', '#', '!', '%s', '%(refname)', '{}', '(a)', '1,2', '=', '+', '@a', 'a/b"/c'],
+  ...['größe', '仓库', '\u{1f980}', 'e\u0301', '\u200f', '\u2028', '\u00a0'],
+];
+
 beforeEach(async () => {
   archives = await createArchiveFolder();
 });
@@ -24,8 +31,10 @@ it('the documented commands restore the newest version, then an older one', asyn
   await app.commit({ 'a.txt': 'one' });
   await app.git('tag', '-a', '-m', 'first', 'v1');
   await app.git('branch', 'deleted');
+  for (const name of oddNames) await app.git('update-ref', `refs/heads/${name}`, 'HEAD');
   const first = await chain.version();
   await app.git('branch', '--delete', '--force', 'deleted');
+  for (const name of oddNames) await app.git('update-ref', '-d', `refs/heads/${name}`);
   await app.git('checkout', '--quiet', '--orphan', 'other');
   await app.commit({ 'a.txt': 'two' });
   await app.git('branch', '--force', 'main', 'other');

@@ -170,6 +170,7 @@ describe('without a database', () => {
     expect(JSON.parse(json)).toContainEqual({
       repository: 'team/app',
       archive: 'team__app.bundle',
+      is_set_aside: false,
       format: 'bundle',
       versions: 2,
       newest: '2026-03-02T12:00:00.000Z',

@@ -73,7 +73,7 @@ describe('a worker that is killed', () => {
     folder: archives.root,
     key,
     scratch: archives.root,
-    checkLease: () => undefined,
+    checkLease: () => Promise.resolve(),
   });
   const publish = async (
     path: string,

@@ -178,6 +178,32 @@ export async function readSharedRun(db: Database, runId: number): Promise<Shared
   };
 }
 
+const starterGone: Statement = {
+  name: 'starter_gone',
+  text: `SELECT (NOT EXISTS (SELECT FROM run_jobs WHERE run_id = $1::int AND kind = 'end') AND (
+      EXISTS (
+        SELECT FROM run_members WHERE run_id = $1::int AND is_starter
+          AND (machine = $2 OR NOT (${isLive}))
+      ) OR NOT EXISTS (SELECT FROM run_members WHERE run_id = $1::int AND is_starter)
+        AND EXISTS (
+          SELECT FROM backup_runs WHERE id = $1::int AND started_at <= now() - ${jobLease}
+        )
+    ))::int AS gone`,
+};
+
+/**
+ * Whether a run will never be listed, because the member that does so is gone. The caller has the lock of `machine`,
+ * so that every other member there is dead.
+ */
+export async function isStarterGone(
+  db: Database,
+  runId: number,
+  machine: string,
+): Promise<boolean> {
+  const [row] = await db.query<{ gone: number }>(starterGone, [runId, machine]);
+  return row?.gone === 1;
+}
+
 const listed: Statement = {
   name: 'listed_run_jobs',
   text: `SELECT repository, expected_ms::text AS "expectedMs", kind FROM run_jobs

@@ -39,6 +39,8 @@ const archiveRecord = archiveNote.extend({
   next_increment: z.int().min(1).default(1),
   /** Increments that the full bundle has replaced and that are not deleted yet. */
   obsolete: z.array(z.string()).default([]),
+  /** Names of increments that were taken, most likely by runs that were killed before they recorded them. */
+  leftovers: z.array(z.string()).max(1_000).default([]),
   figures: repositoryFigures,
 });
 
@@ -90,6 +92,12 @@ export interface ArchiveState {
   isSettled: boolean;
 }
 
+/** Null if the text is not a note of ours. */
+export function parseArchiveRecord(text: string): ArchiveRecord | null {
+  const parsed = archiveRecord.safeParse(parseJson(text));
+  return parsed.success ? parsed.data : null;
+}
+
 /** Reads what is in the archive folder for a repository. Does not read the files themselves. */
 export async function readArchiveState(folder: string, key: string): Promise<ArchiveState> {
   const path = join(folder, key);
@@ -97,8 +105,7 @@ export async function readArchiveState(folder: string, key: string): Promise<Arc
     nullIfMissing(readFile(noteName(path), 'utf8')),
     nullIfMissing(stat(path)),
   ]);
-  const parsed = note === null ? null : archiveRecord.safeParse(parseJson(note));
-  const record = parsed?.success ? parsed.data : null;
+  const record = note === null ? null : parseArchiveRecord(note);
   if (!bundle?.isFile()) return { record, files: [], versions: [], isSettled: false };
   const { size: sizeBytes, mtimeMs: modifiedMs } = bundle;
   if (record === null) {
@@ -177,8 +184,8 @@ export interface Place {
   folder: string;
   key: string;
   scratch: string;
-  /** Throws if the archive may be another worker's by now, so that two never write one archive. */
-  checkLease(): void;
+  /** Throws if the archive may be another worker's by now, so that two never write one, or if its folder is gone. */
+  checkLease(): Promise<void>;
 }
 
 /**
@@ -203,7 +210,7 @@ export async function publishBundle(
   const [replaced, ...others] = before.files;
   const path = join(place.folder, place.key);
   if (replaced === undefined) {
-    place.checkLease();
+    await place.checkLease();
     // Before the note, which may be that of another archive as well.
     if (!(await moveNew(bundle, path))) {
       throw new Error(`${place.key} belongs to another archive, which has appeared meanwhile`);
@@ -222,24 +229,27 @@ export async function publishBundle(
     versions: [...before.versions],
   };
   await writeNote(place, { ...record, replacing });
-  place.checkLease();
+  await place.checkLease();
   await rename(bundle, path);
   await syncFile(place.folder);
 }
 
-/** Puts a sealed increment into place under a name that no other file has, and returns the name. */
+/** Puts a sealed increment into place under a name that no other file has. Returns it, and names that were `taken`. */
 export async function publishIncrement(
   bundle: string,
   { folder, key, checkLease }: Place,
   first: number,
-): Promise<{ name: string; number: number }> {
-  checkLease();
+): Promise<{ name: string; number: number; taken: string[] }> {
+  await checkLease();
+  const taken: string[] = [];
   for (let number = first; ; number++) {
     const name = incrementName(key, number);
     // An archive of a repository called `<name>.<number>` may be there.
-    if (!(await moveNew(bundle, join(folder, name)))) continue;
-    await syncFile(folder);
-    return { name, number };
+    if (await moveNew(bundle, join(folder, name))) {
+      await syncFile(folder);
+      return { name, number, taken };
+    }
+    taken.push(name);
   }
 }
 
@@ -254,7 +264,7 @@ export async function publishManifest(
   const file = join(scratch, 'manifest.json');
   await writeFile(file, text, { mode: 0o600 });
   await syncFile(file);
-  checkLease();
+  await checkLease();
   await rename(file, join(versions, manifestName(manifest.version)));
   await syncFile(versions);
   return text;
@@ -281,7 +291,7 @@ async function writeNote(
   const note = join(scratch, 'note.json');
   await writeFile(note, `${JSON.stringify(record, null, 2)}\n`, { mode: 0o600 });
   await syncFile(note);
-  checkLease();
+  await checkLease();
   await rename(note, join(folder, noteName(key)));
   await syncFile(folder);
 }

@@ -8,13 +8,14 @@ const incrementName = /^(.+)\.\d+\.bundle$/;
 /** The sources of a run, each with an archive of its own. */
 export interface Assigned {
   sources: Source[];
-  /** Names of sources that were changed, because their archive belongs to another address. */
-  renamed: { from: string; to: string; owner: string }[];
+  /** Names of sources that were changed. `owner`: the address of the archive with that name; null if there is none. */
+  renamed: { from: string; to: string; owner: string | null }[];
 }
 
 /**
  * Gives each source an archive of its own. An archive belongs to an address: a second address with the same
- * name is backed up as `<owner>/<repo>--<hash of the address>`, in this run and in all others.
+ * name is backed up as `<owner>/<repo>--<hash of the address>`, in this run and in all others, even when the archive
+ * of the first one is gone.
  */
 export async function assignArchives(
   folder: string,
@@ -26,13 +27,16 @@ export async function assignArchives(
     const key = archiveKey(source.name);
     const address = canonicalAddress(source.location);
     const owner = taken.get(key) ?? (await findOwner(folder, key));
-    if (owner === null || owner === address) {
+    const renamed = { ...source, name: otherName(source.name, source.location) };
+    const other = archiveKey(renamed.name);
+    const isOwn =
+      owner === address || (owner === null && (await findOwner(folder, other)) !== address);
+    if (isOwn) {
       taken.set(key, address);
       assigned.sources.push(source);
       continue;
     }
-    const renamed = { ...source, name: otherName(source.name, source.location) };
-    taken.set(archiveKey(renamed.name), address);
+    taken.set(other, address);
     assigned.sources.push(renamed);
     assigned.renamed.push({ from: source.name, to: renamed.name, owner });
   }

@@ -16,7 +16,7 @@ export interface RecheckOptions {
   clock: Clock;
   signal: AbortSignal;
   /** Throws if the archives may be another worker's by now. */
-  checkLease(): void;
+  checkLease(): Promise<void>;
 }
 
 /** What a check of archives found. */

@@ -9,6 +9,9 @@ export type FaultKind =
   | 'network'
   | 'certificate'
   | 'disk'
+  | 'folder'
+  | 'archive'
+  | 'shallow'
   | 'damaged'
   | 'emptied'
   | 'push'
@@ -34,9 +37,18 @@ const MAX_RETRY_AFTER_SECONDS = 15 * 60;
  */
 const kinds: readonly [FaultKind, RegExp][] = [
   [
+    'archive',
+    /^(?:the archive is damaged|a new (?:version|archive) was made, (?:but the archive is|because the one before) )/,
+  ],
+  [
     'disk',
     /no space left on device|out of diskspace|not enough (?:disk )?space|disk quota exceeded|\b(?:ENOSPC|EDQUOT)\b/i,
   ],
+  [
+    'folder',
+    /read-only file system|input\/output error|stale file handle|insufficient permission for adding|unable to (?:create|write|open|append to) .{0,300}: permission denied|\b(?:EROFS|EACCES|EPERM|EIO|ESTALE|ENODEV|ENOTCONN)\b/i,
+  ],
+  ['shallow', /\brepository is shallow\b/i],
   [
     'rate limit',
     /rate limit|too many requests|abuse detection|\b(?:returned error:|HTTP|answered) 429\b/i,
@@ -57,7 +69,7 @@ const kinds: readonly [FaultKind, RegExp][] = [
   ],
   [
     'damaged',
-    /\bis corrupt\b|corrupt(?:ed)? (?:loose )?object|bad (?:object|tree|blob|commit)|loose object .{0,200} is empty|missing (?:blob|tree|commit|object)|(?:pack|object) .{0,200}(?:mismatch|is invalid)|inflate(?:d)?[: ].{0,40}(?:error|data)|did not send all necessary objects|pack-objects died|fsck error|error in object|repository is shallow/i,
+    /\bis corrupt\b|corrupt(?:ed)? (?:loose )?object|bad (?:object|tree|blob|commit)|loose object .{0,200} is empty|missing (?:blob|tree|commit|object)|(?:pack|object) .{0,200}(?:mismatch|is invalid)|inflate(?:d)?[: ].{0,40}(?:error|data)|did not send all necessary objects|pack-objects died|fsck error|error in object/i,
   ],
   [
     'host',

@@ -17,16 +17,13 @@ import { storeSnapshot } from '../running/store-snapshot.ts';
 import type { FailedRepository } from '../watching/failures.ts';
 import type { EnteredRun } from './enter-run.ts';
 import { removeFolderToken } from './folder-token.ts';
+import { noSpool } from './member-store.ts';
 import { recordLost } from './shared-jobs.ts';
 
 export interface SharedEndContext extends EndContext {
   journal: Journal;
   archiveFolder: string;
 }
-
-const never = () => {
-  throw new Error('a shared run has no spool');
-};
 
 /** Does what is left once all jobs are done: records those that nobody could do, and measures what there is. */
 export async function concludeJobs(
@@ -36,10 +33,10 @@ export async function concludeJobs(
   destination: Destination | null,
 ): Promise<void> {
   const { journal } = context;
-  const left = await journal.store.read((db) => takeLeftJobs(db, member), never);
+  const left = await journal.store.read((db) => takeLeftJobs(db, member), noSpool);
   for (const { repository, id } of left) held.set(repository, id);
   for (const job of left) await recordLost(journal, job.repository, whyLeft(job));
-  const listed = await journal.store.read((db) => listRunJobs(db, member.runId), never);
+  const listed = await journal.store.read((db) => listRunJobs(db, member.runId), noSpool);
   const names = listed.map(({ repository }) => repository);
   await storeSnapshot(context, names, destination);
 }

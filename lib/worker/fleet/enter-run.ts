@@ -2,7 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { AppError } from '../../errors.ts';
 import { clearOtherRuns } from '../../records/fleet/ending.ts';
-import { enterRun, findSharedRun, type Member } from '../../records/fleet/members.ts';
+import { isStarterGone } from '../../records/fleet/jobs.ts';
+import {
+  enterRun,
+  type FoundRun,
+  findSharedRun,
+  type Member,
+} from '../../records/fleet/members.ts';
 import { type ActiveRun, type StartedRun, startRun } from '../../records/recording/runs.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import { makeArchiveFolder } from '../archive/archive.ts';
@@ -50,8 +56,9 @@ export async function findOrStart(
   for (let look = 0; look < MAX_LOOKS; look++) {
     deps.signal.throwIfAborted();
     const found = await findSharedRun(db);
-    if (found === null || isSame(found, lease.abandoned)) {
-      const started = await start(deps, lease.abandoned, given);
+    const abandoned = found !== null && (await isDead(deps, lease, found)) ? found : null;
+    if (found === null || abandoned !== null) {
+      const started = await start(deps, abandoned ?? lease.abandoned, given);
       if ('active' in started) {
         // Another worker was first, unless the run is that of another program.
         const rival = await findSharedRun(db);
@@ -90,6 +97,16 @@ export async function findOrStart(
   throw new AppError('SERVICE_UNAVAILABLE', 'runs begin and end too fast to join one');
 }
 
+/** Whether nobody goes on with a run: its worker was killed here, or nobody will list what it has to do. */
+async function isDead(
+  { db }: RunDeps,
+  { machine, abandoned }: Pick<MachineLease, 'machine' | 'abandoned'>,
+  found: FoundRun,
+): Promise<boolean> {
+  if (isSame(found, abandoned)) return true;
+  return found.token !== null && (await isStarterGone(db, found.id, machine));
+}
+
 function isSame(found: StartedRun, other: StartedRun | null): boolean {
   return other !== null && found.id === other.id && found.startedAt === other.startedAt;
 }
@@ -101,14 +118,14 @@ function hasOptions({ selection }: RunDeps): boolean {
 
 /** Starts a run whose token is in the archive folder before others can see the run. */
 async function start(
-  { db, clock, archiveFolder, staleAfterMs }: RunDeps,
+  { db, archiveFolder, staleAfterMs }: RunDeps,
   abandoned: StartedRun | null,
   given: readonly Source[] | null,
 ): Promise<{ run: StartedRun; token: string } | { active: ActiveRun | null }> {
   let token: string;
   try {
     await makeArchiveFolder(archiveFolder);
-    token = await writeFolderToken(archiveFolder, clock.now());
+    token = await writeFolderToken(archiveFolder);
   } catch (cause) {
     const reason = `the archive folder cannot be used: ${(cause as Error).message}`;
     throw new AppError('SERVICE_UNAVAILABLE', cleanText(reason), { cause });

@@ -11,14 +11,16 @@ const LEFTOVER_MS = 24 * 60 * 60_000;
 const fileOf = (folder: string, token: string) => join(folder, `.fleet-${token}`);
 
 /** Writes a new token into the archive folder, and removes those that killed workers left. */
-export async function writeFolderToken(folder: string, now: number): Promise<string> {
+export async function writeFolderToken(folder: string): Promise<string> {
+  const token = randomBytes(16).toString('hex');
+  await writeFile(fileOf(folder, token), '', { mode: 0o600, flag: 'wx', flush: true });
+  // By the clock that the others have their times from: this machine's may be wrong.
+  const { mtimeMs: now } = await stat(fileOf(folder, token));
   for (const name of await readdir(folder)) {
     if (!tokenName.test(name)) continue;
     const found = await nullIfMissing(stat(join(folder, name)));
     if (found !== null && found.mtimeMs < now - LEFTOVER_MS) await rm(join(folder, name));
   }
-  const token = randomBytes(16).toString('hex');
-  await writeFile(fileOf(folder, token), '', { mode: 0o600, flag: 'wx', flush: true });
   await syncFile(folder);
   return token;
 }

@@ -16,6 +16,11 @@ import type { LeaseWatch } from './lease-watch.ts';
 const PATIENCE_MS = 60_000;
 const AWAY = 'the database is away: this worker stops, and others take its repositories over';
 
+/** Stands in for what a run knows without the database, which a shared run is never without. */
+export function noSpool(): never {
+  throw new Error('a shared run has no spool');
+}
+
 export interface MemberStoreOptions {
   db: Database;
   clock: Clock;

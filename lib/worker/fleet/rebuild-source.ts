@@ -5,17 +5,19 @@ import { otherName } from '../archive/assign-archives.ts';
 import { isRepositoryName } from '../discovery/host-repository.ts';
 import { describeAccess, lookUpRepository } from '../discovery/look-up.ts';
 import { createGitHostClient } from '../git-host/client.ts';
+import { isLoginRefused } from '../git-host/errors.ts';
 import type { HostAccess } from '../host-access.ts';
 import { openTokenSource } from '../logins/token-source.ts';
 import type { Job } from '../schedule/attempt.ts';
 import { newJob } from '../schedule/back-up-sources.ts';
 import { hostOf } from '../schedule/order.ts';
 import { isLoopback, parseLocation, type Source } from '../source.ts';
+import { describeRefusedLogin } from '../stop.ts';
 import { type JobFacts, jobFacts } from './job-facts.ts';
 
 /** Makes jobs of the rows that another worker has published. */
 export interface JobBuilder {
-  /** Throws an error that says what is wrong with the row. */
+  /** Throws an error that says what is wrong with the row, and RunStopped if this machine's login is refused. */
   build(repository: string, facts: string): Promise<Job>;
 }
 
@@ -53,8 +55,12 @@ export function createJobBuilder(access: HostAccess, mayPush: boolean): JobBuild
     const lookUp = () =>
       lookUpRepository(createGitHostClient({ connection, token, notify }), fullName);
     const isPublic = async () => {
-      const found = await lookUp();
-      return found.state === 'there' && !found.repository.private;
+      try {
+        const found = await lookUp();
+        return found.state === 'there' && !found.repository.private;
+      } catch (error) {
+        throw isLoginRefused(error) ? describeRefusedLogin(hostUrl, error) : error;
+      }
     };
     return {
       name: isValid ? name : cleanText(name, 250),

@@ -5,12 +5,19 @@ import {
   readSharedRun,
 } from '../../records/fleet/jobs.ts';
 import type { Member } from '../../records/fleet/members.ts';
-import { cleanText } from '../../text/clean-text.ts';
 import type { Journal } from '../journal.ts';
 import type { Job } from '../schedule/attempt.ts';
 import type { JobSource } from '../schedule/job-source.ts';
-import { RunStopped } from '../stop.ts';
+import { onMachine, RunStopped } from '../stop.ts';
+import { noSpool } from './member-store.ts';
 import type { JobBuilder } from './rebuild-source.ts';
+
+/** Why a run ends that nobody has listed. */
+export const STARTER_GONE =
+  'the worker that started this run is gone, and had not listed the repositories';
+
+/** Why a member stops that no longer sees the archives of the others. */
+export const FOLDER_GONE = 'the archive folder is not that of this run any more: is it mounted?';
 
 /** How often a member without a job asks for one: one that was given back, or whose member was killed. */
 const POLL_MS = 2_000;
@@ -48,17 +55,16 @@ export function openSharedJobs(options: SharedJobsOptions): SharedJobs {
     isListed = true;
     await onListed();
   };
-  const never = () => {
-    throw new Error('a shared run has no spool');
-  };
   const makeJob = async ({ repository, facts }: ClaimedRunJob): Promise<Job | null> => {
     const job = own.get(repository);
     if (job !== undefined) return job;
     try {
       return await builder.build(repository, facts);
     } catch (error) {
+      if (error instanceof RunStopped) throw error;
       const reason = error instanceof Error ? error.message : String(error);
-      await recordLost(journal, repository, cleanText(`${reason}: it was not backed up`));
+      const text = onMachine(`${reason}: it was not backed up`, member.hostName);
+      await recordLost(journal, repository, text);
       return null;
     }
   };
@@ -69,23 +75,19 @@ export function openSharedJobs(options: SharedJobsOptions): SharedJobs {
       for (;;) {
         if (hasEnd) return 'over';
         if (!(await hasFolder())) {
-          const { isActive } = await store.read((db) => readSharedRun(db, member.runId), never);
+          const { isActive } = await store.read((db) => readSharedRun(db, member.runId), noSpool);
           if (!isActive) return 'over';
-          throw new RunStopped(
-            'the archive folder is not that of this run any more: is it mounted?',
-          );
+          throw new RunStopped(FOLDER_GONE);
         }
-        const claimed = await store.read((db) => claimRunJob(db, member, fullHosts), never);
+        const claimed = await store.read((db) => claimRunJob(db, member, fullHosts), noSpool);
         if (claimed === null) {
-          const state = await store.read((db) => readSharedRun(db, member.runId), never);
+          const state = await store.read((db) => readSharedRun(db, member.runId), noSpool);
           if (!state.isActive) return 'over';
           if (state.isListed) {
             await noticeList();
             onCounted(state);
           } else if (!state.hasStarter) {
-            throw new RunStopped(
-              'the worker that started this run is gone, and had not listed the repositories',
-            );
+            throw new RunStopped(STARTER_GONE);
           }
           return 'later';
         }

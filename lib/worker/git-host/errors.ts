@@ -28,6 +28,12 @@ export function isTransient(error: unknown): boolean {
   return error.response === undefined || error.status >= 500 || error.status === 429;
 }
 
+/** Whether the host does not accept the token itself, or there is none, whatever was asked for. */
+export function isLoginRefused(error: unknown): boolean {
+  if (error instanceof AppError) return error.code === 'UNAUTHORIZED';
+  return error instanceof RequestError && error.status === 401;
+}
+
 /** Seconds of Retry-After; null without one. */
 export function retryAfterOf(error: unknown): number | null {
   if (!(error instanceof RequestError)) return null;

@@ -4,7 +4,8 @@ import { nullIfMissing } from '../../files.ts';
 import { type Git, GitError, type GitOptions } from '../../git/git.ts';
 import { makeScratch, removeScratch } from '../../processes/scratch.ts';
 import { makeArchiveFolder } from '../archive/archive.ts';
-import { adoptRefs, type Mirror, removeMirror } from './mirror.ts';
+import { type Mirror, removeMirror } from './mirror.ts';
+import { adoptRefs } from './mirror-refs.ts';
 import { readClone } from './read-clone.ts';
 import { firstProtocol, type Refs } from './refs.ts';
 

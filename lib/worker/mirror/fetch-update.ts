@@ -5,14 +5,15 @@ import type { RepositoryBackup } from '../repository/repository-backup.ts';
 import { readRecordedVersions } from '../versions/recorded-versions.ts';
 import { cloneSource } from './clone.ts';
 import { transferChecked } from './fetch.ts';
+import { type Mirror, mirrorPath } from './mirror.ts';
 import {
+  dropManySourceRefs,
   dropSourceHead,
   fetchSource,
-  type Mirror,
-  mirrorPath,
+  MANY_REFS,
   packRefs,
   readSourceRefs,
-} from './mirror.ts';
+} from './mirror-refs.ts';
 import {
   describeLost,
   isMirrorDamage,
@@ -22,9 +23,6 @@ import {
   rebuildMirror,
 } from './prepare-mirror.ts';
 import type { Refs, RemoteRefs } from './refs.ts';
-
-/** From this number on, a file for each ref makes git slow. */
-const MANY_REFS = 1_000;
 
 /** A backup, with what git needs to read its source. */
 export type UpdateOptions = RepositoryBackup & { credential(): Promise<GitCredential | null> };
@@ -87,6 +85,10 @@ export async function fetchUpdate(
 
   let prepared = await prepareMirror(options, place, before, { gitDir, anyId });
   await onStep('cloning');
+  const deleted = [...prepared.archived.refs.keys()].filter(
+    (name) => name !== 'HEAD' && !remote.refs.has(name),
+  );
+  await dropManySourceRefs(git, prepared.mirror, deleted);
   let defect: string | null;
   try {
     defect = await fetch(prepared.mirror);

@@ -2,10 +2,10 @@ import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ArchiveFault } from '../../archives/archive-fault.ts';
 import { keptName } from '../../archives/manifest.ts';
-import { noteName, type VersionEntry } from '../../archives/note.ts';
-import { nullIfMissing } from '../../files.ts';
+import type { VersionEntry } from '../../archives/note.ts';
 import { type Git, GitError } from '../../git/git.ts';
 import type { ArchiveState, Place } from '../archive/archive.ts';
+import { setAside } from '../archive/set-aside.ts';
 import type { RepositoryBackup } from '../repository/repository-backup.ts';
 import {
   type ArchivedRefs,
@@ -20,10 +20,10 @@ import {
   hasObjects,
   type Mirror,
   openMirror,
-  readKeptRefs,
   removeMirror,
   setMirrorAside,
 } from './mirror.ts';
+import { readKeptRefs } from './mirror-refs.ts';
 
 const WALK_TIMEOUT_MS = 12 * 60 * 60_000;
 
@@ -97,22 +97,6 @@ export async function prepareMirror(
     await onRemark('error', `the archive is damaged: ${error.message}`);
     return { mirror, before: noArchive, archived: noRefs, isUsable: false, lost };
   }
-}
-
-/**
- * Gives a damaged archive and its note another name, which it returns, so that nothing overwrites them. Increments
- * keep their names, which are not used again.
- */
-async function setAside(folder: string, key: string, now: number): Promise<string> {
-  const time = new Date(now).toISOString().replace(/[-:]|\.\d+/g, '');
-  const name = `${key}.damaged-${time}`;
-  for (const [from, to] of [
-    [key, name],
-    [noteName(key), noteName(name)],
-  ] as const) {
-    await nullIfMissing(rename(join(folder, from), join(folder, to)));
-  }
-  return name;
 }
 
 const describeSetAside = (name: string) =>

@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Git } from '../../git/git.ts';
 import { readPackedRefs } from '../../git/packed-refs.ts';
-import { packRefs } from './mirror.ts';
+import { packRefs } from './mirror-refs.ts';
 import { checkName, type Refs } from './refs.ts';
 
 /**

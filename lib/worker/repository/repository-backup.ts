@@ -30,14 +30,16 @@ export interface RepositoryBackup {
   recordedVersions: { newest: number; restorable: number };
   /** Whether a file of the archive was found to be damaged, which its size and time do not tell. */
   isDamaged: boolean;
-  /** Milliseconds since the epoch. */
+  /** Milliseconds since the epoch, as far as known: `checkClock` corrects it. */
   now(): number;
+  /** Says in which way this machine's clock is wrong; null if it is not, or nobody knows. */
+  checkClock(): Promise<string | null>;
   /** Which versions are kept. */
   retention: RetentionPolicy;
   /** From this size of its full bundle on, an archive gets increments. */
   incrementsFromBytes: number;
   /** Throws if the archive may be another worker's by now. Called before anything in it is replaced. */
-  checkLease(): void;
+  checkLease(): Promise<void>;
   /** Called before each step. */
   onStep(step: BackupStep): Promise<void>;
   /** Called as soon as a new archive is published, before counting. */

@@ -5,11 +5,12 @@ import { measureClone } from '../archive/figures.ts';
 import { describeMissing } from '../archive/lfs.ts';
 import type { Fetched, UpdateOptions } from '../mirror/fetch-update.ts';
 import { joinPacks } from '../mirror/housekeeping.ts';
-import { setKeptRefs, sourceRevisions } from '../mirror/mirror.ts';
+import { setKeptRefs, sourceRevisions } from '../mirror/mirror-refs.ts';
 import type { Refs } from '../mirror/refs.ts';
 import { nameVersions } from '../versions/describe-version.ts';
+import { deleteLeftovers } from '../versions/leftovers.ts';
 import { findOverwritten, keepLost } from '../versions/overwritten.ts';
-import { findKept, PruningRefused, pruneVersions } from '../versions/prune.ts';
+import { findKept, PruningHeld, PruningRefused, pruneVersions } from '../versions/prune.ts';
 import { warnOfRefs, warnOfSize } from '../versions/warnings.ts';
 import { writeVersion } from '../versions/write-version.ts';
 
@@ -39,6 +40,7 @@ export async function writeFetched(
   const headBranch = before.record?.head_branch ?? null;
   const had = { refs: archived.refs, headBranch };
   const warning = await warnOfRefs(git, mirror, had, refs);
+  await options.checkClock();
   await onStep('writing the archive');
   const contents = { ...fetched, place, versions, kept, isSame, warning };
   const { record, facts } = await writeVersion(options, contents);
@@ -93,7 +95,7 @@ async function withoutPruned(
 
 /** Lets go old versions and tidies the mirror. A failure of either leaves the archive as it is. */
 async function finish(
-  { git, retention, now, onPruned, onRemark }: UpdateOptions,
+  { git, retention, now, checkClock, onPruned, onRemark }: UpdateOptions,
   place: Place,
   { mirror, refs }: Fetched,
   record: ArchiveRecord,
@@ -106,14 +108,24 @@ async function finish(
       record,
       refs,
       policy: retention,
-      now: now(),
+      now,
+      checkClock,
     });
     if (pruned.versions.length > 0) await onPruned(pruned.versions.map(({ version }) => version));
+    const { record: left, kept } = await deleteLeftovers(git, {
+      ...{ place, mirror, refs },
+      record: pruned.record,
+    });
+    for (const name of kept) {
+      const text = `${name} was left by a run that was killed, and may hold what no version has: it stays`;
+      await onRemark('warn', text);
+    }
     await joinPacks(git, mirror);
-    return pruned.record;
+    return left;
   } catch (error) {
-    if (error instanceof PruningRefused) {
-      await onRemark('error', `no version is let go: ${error.message}`);
+    if (error instanceof PruningHeld || error instanceof PruningRefused) {
+      const level = error instanceof PruningHeld ? 'warn' : 'error';
+      await onRemark(level, `no version is let go: ${error.message}`);
       return record;
     }
     if (!(error instanceof GitError) || error.fault === 'missing') throw error;

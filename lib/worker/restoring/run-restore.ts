@@ -8,6 +8,7 @@ import { checkGit } from '../../git/git-version.ts';
 import { listArchives, listVersions } from '../../restore/list-archives.ts';
 import { isFree } from '../../restore/target.ts';
 import { StoreFault } from '../../stores/object-store.ts';
+import { cleanText } from '../../text/clean-text.ts';
 import { formatBytes } from '../../text/units.ts';
 import type { WorkerOptions } from '../command-context.ts';
 import { createDisplay, type Display } from '../display.ts';
@@ -18,6 +19,9 @@ import { formatTable } from './restore-text.ts';
 
 /** After so many failures of a store, the other repositories are not waited for. */
 const MAX_AWAY = 3;
+
+const SET_ASIDE =
+  'What is called @damaged was set aside for a new archive. Its own name lists and restores what is whole of it.\n';
 
 /** Neither needs the database, nor any other variable. */
 const restoreVariables = z.object({
@@ -46,13 +50,13 @@ export async function runVersions(
               one.newest,
               formatBytes(one.size_bytes),
             ]),
-          ]),
+          ]) + (archives.some((one) => one.is_set_aside) ? SET_ASIDE : ''),
     );
     return 0;
   }
-  const { archive, versions } = await listVersions(root, repository);
-  print({ repository, archive, versions }, () =>
-    formatTable([
+  const { archive, versions, set_aside } = await listVersions(root, repository);
+  print({ repository, archive, versions, set_aside }, () => {
+    const table = formatTable([
       ['Version', 'Time', 'Refs', 'Needs', 'Size', 'Warning'],
       ...versions.map((one) => [
         `${one.version ?? '-'}`,
@@ -62,8 +66,10 @@ export async function runVersions(
         formatBytes(one.size_bytes),
         one.warning ?? '',
       ]),
-    ]),
-  );
+    ]);
+    const earlier = set_aside.map((name) => `Set aside: ${cleanText(name, 300)}\n`).join('');
+    return `${table}${earlier}${earlier === '' ? '' : SET_ASIDE}`;
+  });
   return 0;
 }
 

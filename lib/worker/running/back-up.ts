@@ -18,6 +18,7 @@ import { backUpSources, type JobList, listJobs } from '../schedule/back-up-sourc
 import { type JobSource, jobsOf } from '../schedule/job-source.ts';
 import { hostOf } from '../schedule/order.ts';
 import { isFailure, type Outcome } from '../schedule/outcome.ts';
+import type { RunTime } from '../schedule/run-time.ts';
 import { type Selected, selectSources } from '../selection/select.ts';
 import type { Source } from '../source.ts';
 import { RunStopped } from '../stop.ts';
@@ -39,10 +40,11 @@ export interface RunProgress {
 export type RunContext = RunDeps & {
   journal: Journal;
   stop(error: unknown): void;
+  time: RunTime;
   /** Throws if the archives may be another worker's by now. */
-  checkLease(): void;
-  /** Whether other machines work on the run. */
-  isShared: boolean;
+  checkLease(): Promise<void>;
+  /** The name of this machine, if others work on the run too; else null. */
+  hostName: string | null;
 };
 
 /** What a run has to do. */
@@ -101,7 +103,7 @@ export async function planRun(
   await store.write({ type: 'total', totalRepos: sources.length });
   const requested = { journal, sources, leftOut, isDiscovered };
   progress.requests = await claimFulfilled(requested);
-  const list = await listJobs(store, sources, await recheck(deps, sources));
+  const list = await listJobs(store, sources, await recheck(deps, sources, progress));
   return { found, list };
 }
 
@@ -145,7 +147,11 @@ export async function withDestination(
  * Reads archives again that were not checked for longest. What is damaged and belongs to a source is for its
  * backup to mend or to report; of the others a failure is recorded.
  */
-async function recheck(deps: RunContext, sources: readonly Source[]): Promise<Recheck> {
+async function recheck(
+  deps: RunContext,
+  sources: readonly Source[],
+  progress: RunProgress,
+): Promise<Recheck> {
   const { journal, recheckBudgetMs: budgetMs } = deps;
   const found = await recheckArchives({ ...deps, budgetMs });
   const { checked, damaged, altered } = found;
@@ -167,6 +173,7 @@ async function recheck(deps: RunContext, sources: readonly Source[]): Promise<Re
     const none = { commitHash: '', archiveSizeBytes: 0, durationMs: 0, archive: null };
     const errorMessage = `the archive is damaged: ${fault}`;
     await journal.record({ ...none, repository, status: 'failed', errorMessage });
+    progress.failures.push({ repository, kind: 'archive', errorMessage });
   }
   return found;
 }
@@ -178,7 +185,9 @@ async function assign(
 ): Promise<Source[]> {
   const assigned = await orAborted(signal, () => assignArchives(archiveFolder, sources));
   for (const { from, to, owner } of assigned.renamed) {
-    const text = `backed up as ${to}: the archive of ${from} belongs to ${owner}`;
+    const why =
+      owner === null ? 'its archive has that name' : `the archive of ${from} belongs to ${owner}`;
+    const text = `backed up as ${to}: ${why}`;
     await journal.note('info', text, to);
   }
   return assigned.sources;
@@ -219,20 +228,21 @@ async function select(
 }
 
 /** Makes the folders that a run writes to. Throws RunStopped. */
-export async function prepareFolders(deps: RunDeps): Promise<void> {
+export async function prepareFolders(deps: RunContext): Promise<void> {
+  await deps.time.check();
   await prepareFolder(deps, deps.archiveFolder, 'the archive folder');
   await prepareFolder(deps, deps.mirrorFolder, 'the folder of mirrors');
 }
 
 async function prepareFolder(
-  { clock, signal }: RunDeps,
+  { time, signal }: RunContext,
   folder: string,
   what: string,
 ): Promise<void> {
   try {
     // Calls to a hanging file system cannot be aborted.
     await orAborted(signal, () => makeArchiveFolder(folder));
-    await orAborted(signal, () => sweepScratch(folder, clock.now()));
+    await orAborted(signal, () => sweepScratch(folder, time.now()));
   } catch (cause) {
     signal.throwIfAborted();
     const reason = cause instanceof Error ? cause.message : String(cause);

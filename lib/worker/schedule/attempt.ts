@@ -9,15 +9,16 @@ import { type RepoState, readRepoState } from '../../records/recording/repo-stat
 import { cleanText } from '../../text/clean-text.ts';
 import { archiveBytes, archiveKey, readArchiveRecord } from '../archive/archive.ts';
 import { classifyFault, type Fault } from '../faults/git-faults.ts';
-import { explainHostError } from '../git-host/errors.ts';
+import { explainHostError, isLoginRefused } from '../git-host/errors.ts';
 import type { Progress } from '../progress.ts';
 import { backUpRepository } from '../repository/repository.ts';
 import type { Source } from '../source.ts';
-import { RunStopped } from '../stop.ts';
+import { describeRefusedLogin, RunStopped } from '../stop.ts';
 import { type DeliveryContext, deliver } from './deliver.ts';
 import { DiskFull, type DiskRoom, neededBytes } from './disk-room.ts';
 import type { Failure, Outcome } from './outcome.ts';
 import { reconcileVersions } from './reconcile-versions.ts';
+import type { RunTime } from './run-time.ts';
 import { watchForStall } from './stall.ts';
 
 /** What a try of one repository needs. */
@@ -34,10 +35,11 @@ export interface AttemptContext extends DeliveryContext {
   incrementsFromBytes: number;
   room: DiskRoom;
   signal: AbortSignal;
+  time: RunTime;
   /** Throws if the archives may be another worker's by now. */
-  checkLease(): void;
-  /** Whether other machines work on the run, which may do what this one cannot. */
-  isShared: boolean;
+  checkLease(): Promise<void>;
+  /** The name of this machine, if others that may do what it cannot work on the run too; else null. */
+  hostName: string | null;
 }
 
 /** A repository in a run, with what its tries have in common. */
@@ -87,7 +89,8 @@ export async function attempt(context: AttemptContext, job: Job, show: Show): Pr
       source,
       signal: own.signal,
       isDamaged: job.isDamaged,
-      now: context.clock.now,
+      now: context.time.now,
+      checkClock: context.time.check,
       recordedSha256: job.publishedSha256 ?? state.archiveSha256,
       recordedVersions: {
         newest: state.newestVersion ?? 0,
@@ -127,8 +130,10 @@ export async function attempt(context: AttemptContext, job: Job, show: Show): Pr
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof AppError || error instanceof RunStopped) throw error;
+    // What fails because this worker has lost the archives is for others to do.
+    await context.checkLease();
     if (error instanceof GitError) return explain(context, source, error);
-    if (context.isShared && isMachineFault(error, context)) {
+    if (context.hostName !== null && isMachineFault(error, context)) {
       throw new RunStopped(`this machine cannot go on: ${error.message}`, { cause: error });
     }
     if (error instanceof DiskFull || isSystemError(error)) return failure(error.message);
@@ -159,7 +164,7 @@ async function reserveRoom(
 
 /** git's message and, for a discovered repository, the reason that the git host gives. */
 async function explain(
-  { signal, log }: AttemptContext,
+  { signal, log, hostName }: AttemptContext,
   { host, name }: Source,
   { message, fault: gitFault }: GitError,
 ): Promise<Failure> {
@@ -171,6 +176,8 @@ async function explain(
     return reason === null ? failure(message, fault) : failure(`${reason}; git said: ${message}`);
   } catch (error) {
     signal.throwIfAborted();
+    // Alone, no other repository would fare better, and each result says so.
+    if (hostName !== null && isLoginRefused(error)) throw describeRefusedLogin(host.url, error);
     const why = explainHostError(error, host.url).message;
     log.warn('the git host gave no reason why a repository failed', { repository: name, why });
     return failure(message, fault);

@@ -3,6 +3,7 @@ import { formatDuration } from '../../text/units.ts';
 import { archiveKey } from '../archive/archive.ts';
 import type { Recheck } from '../archive/recheck.ts';
 import { MAX_TRIES, pauseBeforeRetry } from '../faults/backoff.ts';
+import type { Progress } from '../progress.ts';
 import type { Source } from '../source.ts';
 import type { RunStore } from '../spool/run-store.ts';
 import type { RunEvents } from '../watching/run-events.ts';
@@ -11,7 +12,7 @@ import { createDiskRoom } from './disk-room.ts';
 import type { JobSource } from './job-source.ts';
 import { runJobs, type Turn } from './jobs.ts';
 import { hostOf, longestFirst } from './order.ts';
-import { isFailure, type Outcome, withTries } from './outcome.ts';
+import { isFailure, type Outcome, withMachine, withTries } from './outcome.ts';
 import { recordOutcome } from './record-outcome.ts';
 
 export interface SourcesContext extends Omit<AttemptContext, 'room'> {
@@ -77,7 +78,8 @@ async function tryJob(context: SourcesContext & AttemptContext, job: Job): Promi
   }
   job.tries++;
   const began = clock.now();
-  const tried = await attempt(context, job, (doing) => events.working(source.name, doing));
+  const show = (doing: string | Progress) => events.working(source.name, doing);
+  const tried = withMachine(await attempt(context, job, show), context.hostName);
   job.durationMs += clock.now() - began;
   const restMs = isFailure(tried) ? pauseBeforeRetry(tried.fault, job.tries) : null;
   const visit = !isFailure(tried) ? 'good' : tried.fault.isOverload ? 'overloaded' : 'other';

@@ -2,6 +2,7 @@ import { cleanText } from '../../text/clean-text.ts';
 import type { KeptArchive } from '../archive/archive.ts';
 import type { Fault } from '../faults/git-faults.ts';
 import type { RepositoryOutcome } from '../repository/repository-backup.ts';
+import { onMachine } from '../stop.ts';
 
 /** How the backup of one repository failed. */
 export interface Failure {
@@ -18,6 +19,12 @@ export type Outcome = RepositoryOutcome | Failure;
 /** Whether a repository failed. */
 export function isFailure(outcome: Outcome): outcome is Failure {
   return outcome.status === 'failed' || outcome.status === 'too_large';
+}
+
+/** Names the machine on which a repository failed, if there are several. */
+export function withMachine(outcome: Outcome, hostName: string | null): Outcome {
+  if (!isFailure(outcome) || hostName === null) return outcome;
+  return { ...outcome, errorMessage: onMachine(outcome.errorMessage, hostName) };
 }
 
 /** Names the number of tries, if there were several. */

@@ -4,7 +4,8 @@ import { sourceName } from '../../archives/manifest.ts';
 import { nullIfMissing } from '../../files.ts';
 import { type Git, GitError } from '../../git/git.ts';
 import type { ArchiveState } from '../archive/archive.ts';
-import { addBundle, hasObjects, type Mirror, readHeader, setKeptRefs } from '../mirror/mirror.ts';
+import { addBundle, hasObjects, type Mirror, readHeader } from '../mirror/mirror.ts';
+import { setKeptRefs } from '../mirror/mirror-refs.ts';
 import type { Refs } from '../mirror/refs.ts';
 
 /** The refs of an archive, by the header of its last file. */

@@ -1,13 +1,7 @@
-import { readdir, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import {
-  digestRefs,
-  hashText,
-  manifestFolder,
-  type VersionManifest,
-} from '../../archives/manifest.ts';
+import { digestRefs, hashText, type VersionManifest } from '../../archives/manifest.ts';
 import type { VersionEntry } from '../../archives/note.ts';
-import { nullIfMissing } from '../../files.ts';
 import type { Git } from '../../git/git.ts';
 import {
   type ArchiveRecord,
@@ -21,7 +15,9 @@ import type { FigureLimits } from '../archive/figures.ts';
 import type { Mirror } from '../mirror/mirror.ts';
 import type { Source } from '../source.ts';
 import type { ArchivedRefs } from './archived-refs.ts';
+import { listManifests } from './manifests.ts';
 import type { VersionFacts } from './version-facts.ts';
+import { timeOfNext } from './version-time.ts';
 
 /** What the writing of a version needs to know of its run. */
 export interface VersionOptions {
@@ -88,9 +84,8 @@ async function nextVersion(
   versions: readonly VersionEntry[],
   newestRecorded: number,
 ): Promise<number> {
-  const found = (await nullIfMissing(readdir(join(folder, manifestFolder(key))))) ?? [];
-  const numbers = found.flatMap((name) => /^(\d{1,9})\.json$/.exec(name)?.[1] ?? []).map(Number);
-  return Math.max(newestRecorded, versions.at(-1)?.version ?? 0, ...numbers) + 1;
+  const newestThere = (await listManifests(folder, key)).at(-1) ?? 0;
+  return Math.max(newestRecorded, versions.at(-1)?.version ?? 0, newestThere) + 1;
 }
 
 /** The files of an archive, as a manifest lists them. */
@@ -109,7 +104,7 @@ export async function describeManifest(
     repository: source.name,
     address: source.location,
     version: await nextVersion(place, versions, recordedVersions.newest),
-    at: new Date(now()).toISOString(),
+    at: timeOfNext(versions, now()),
     run_id: runId,
     head_branch: headBranch,
     refs: Object.fromEntries(refs),

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
   hashText,
@@ -9,6 +9,13 @@ import {
 } from '../../archives/manifest.ts';
 import type { VersionEntry } from '../../archives/note.ts';
 import { nullIfMissing } from '../../files.ts';
+
+/** The numbers of all versions that have a manifest, in order. */
+export async function listManifests(folder: string, key: string): Promise<number[]> {
+  const names = (await nullIfMissing(readdir(join(folder, manifestFolder(key))))) ?? [];
+  const numbers = names.flatMap((name) => /^(\d{1,9})\.json$/.exec(name)?.[1] ?? []);
+  return numbers.map(Number).sort((one, other) => one - other);
+}
 
 /** Reads the manifest of a version; null if it is missing or not the one that the note records. */
 export async function readManifest(

@@ -1,6 +1,7 @@
 import { keptName } from '../../archives/manifest.ts';
 import type { Git } from '../../git/git.ts';
-import { type Mirror, sourceRevisions } from '../mirror/mirror.ts';
+import type { Mirror } from '../mirror/mirror.ts';
+import { sourceRevisions } from '../mirror/mirror-refs.ts';
 import type { Refs } from '../mirror/refs.ts';
 
 const WALK_TIMEOUT_MS = 30 * 60_000;

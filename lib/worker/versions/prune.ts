@@ -5,11 +5,13 @@ import type { VersionEntry } from '../../archives/note.ts';
 import type { RetentionPolicy } from '../../config/archives.ts';
 import type { Git } from '../../git/git.ts';
 import { type ArchiveRecord, hashArchiveFile, type Place, settleNote } from '../archive/archive.ts';
-import { type Mirror, setKeptRefs } from '../mirror/mirror.ts';
+import type { Mirror } from '../mirror/mirror.ts';
+import { setKeptRefs } from '../mirror/mirror-refs.ts';
 import type { Refs } from '../mirror/refs.ts';
 import { readManifest } from './manifests.ts';
 import { findOverwritten } from './overwritten.ts';
 import { selectPruned } from './retention.ts';
+import { describeFuture } from './version-time.ts';
 
 export interface Pruning {
   git: Git;
@@ -20,7 +22,9 @@ export interface Pruning {
   /** The refs of the newest version. */
   refs: Refs;
   policy: RetentionPolicy;
-  now: number;
+  now(): number;
+  /** Says in which way this machine's clock may be wrong; null if it is not. */
+  checkClock(): Promise<string | null>;
 }
 
 /** The versions that were let go, and the note without them. */
@@ -32,22 +36,31 @@ export interface Pruned {
 /**
  * Lets go the versions that the policy does not keep, after all files of the archive were read and had the
  * recorded SHA-256. Their objects leave the archive when its full bundle is next written. Throws
- * PruningRefused, GitError and file system errors.
+ * PruningHeld, PruningRefused, GitError and file system errors.
  */
 export async function pruneVersions(pruning: Pruning): Promise<Pruned> {
   const { git, mirror, place, record, refs, policy, now } = pruning;
-  const versions = selectPruned(record.versions, policy, now);
-  if (versions.length === 0) return { record, versions };
+  const select = () => selectPruned(record.versions, policy, now());
+  if (select().length === 0) return { record, versions: [] };
+  const doubt = (await pruning.checkClock()) ?? describeFuture(record.versions, now());
+  if (doubt !== null) throw new PruningHeld(doubt);
+  // The check may have corrected the time.
+  const versions = select();
   await checkFiles(place, record);
   const left = record.versions.filter((entry) => !versions.includes(entry));
   const kept = await findKept(pruning, left.slice(0, -1), refs);
-  const next = { ...record, versions: left, checked_at: new Date(now).toISOString() };
+  const next = { ...record, versions: left, checked_at: new Date(now()).toISOString() };
   await settleNote(place, next);
   await setKeptRefs(git, mirror, kept);
   for (const { version } of versions) {
     await rm(join(place.folder, manifestFolder(place.key), manifestName(version)), { force: true });
   }
   return { record: next, versions };
+}
+
+/** Versions that are not let go while nobody knows how old they are. */
+export class PruningHeld extends Error {
+  override readonly name = 'PruningHeld';
 }
 
 /** Versions that cannot be let go now. */

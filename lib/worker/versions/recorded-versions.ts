@@ -1,14 +1,15 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
   hashText,
   manifestFolder,
+  manifestName,
   parseManifest,
   type VersionManifest,
 } from '../../archives/manifest.ts';
 import { MAX_VERSIONS, type VersionEntry } from '../../archives/note.ts';
-import { nullIfMissing } from '../../files.ts';
 import type { ArchiveState } from '../archive/archive.ts';
+import { listManifests } from './manifests.ts';
 
 /** What was recorded about an archive whose note or full bundle is missing. */
 export interface RecordedVersions {
@@ -30,13 +31,11 @@ export async function readRecordedVersions(
     const files = [key, ...record.increments.map(({ name }) => name)];
     return { versions: record.versions, files };
   }
-  const manifests = join(folder, manifestFolder(key));
-  const names = (await nullIfMissing(readdir(manifests))) ?? [];
-  const numbers = names.flatMap((name) => /^(\d{1,9})\.json$/.exec(name)?.[1] ?? []).map(Number);
   const versions: VersionEntry[] = [];
   let newest: VersionManifest | null = null;
-  for (const number of numbers.sort((a, b) => a - b).slice(-MAX_VERSIONS + 1)) {
-    const text = await readFile(join(manifests, `${number}.json`), 'utf8');
+  for (const number of (await listManifests(folder, key)).slice(-MAX_VERSIONS + 1)) {
+    const path = join(folder, manifestFolder(key), manifestName(number));
+    const text = await readFile(path, 'utf8');
     const manifest = parseManifest(text);
     if (manifest === null || manifest.version !== number) continue;
     newest = manifest;

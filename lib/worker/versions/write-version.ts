@@ -14,6 +14,7 @@ import {
 } from '../archive/archive.ts';
 import { writeFullBundle, writeIncrement } from '../archive/bundle-file.ts';
 import { uncountedFigures } from '../archive/figures.ts';
+import { firstIncrement } from '../archive/set-aside.ts';
 import { repack } from '../mirror/housekeeping.ts';
 import type { Mirror } from '../mirror/mirror.ts';
 import {
@@ -24,10 +25,13 @@ import {
   type VersionContents,
   type VersionOptions,
 } from './describe-version.ts';
+import { listObsolete } from './leftovers.ts';
 import type { VersionFacts } from './version-facts.ts';
 
 /** An archive is compacted when its increments reach this number, or half the size of its full bundle. */
 const MAX_INCREMENTS = 50;
+/** More names are not looked at again. */
+const MAX_LEFTOVERS = 100;
 /** git packs about 25 MB per second, but folders nested thousands deep can take hours with only a few bytes. */
 const PACK_TIMEOUT_MS = 10 * 60_000;
 const PACK_BYTES_PER_MS = 500;
@@ -78,7 +82,7 @@ async function append(
     timeoutMs,
   );
   const { sha256, sizeBytes, blob } = await sealBundle(path);
-  const { name, number } = await publishIncrement(path, place, record.next_increment);
+  const { name, number, taken } = await publishIncrement(path, place, record.next_increment);
   const files = [...listFiles(before), { name, sha256, size_bytes: sizeBytes }];
   const manifest = await describeManifest(options, contents, { files, prerequisites });
   const text = await publishManifest(place, manifest);
@@ -90,6 +94,7 @@ async function append(
     increments,
     versions: [...versions, entry],
     next_increment: number + 1,
+    leftovers: [...record.leftovers, ...taken].slice(-MAX_LEFTOVERS),
     figures: uncountedFigures(contents.refs),
   };
   await settleNote(place, next);
@@ -99,9 +104,13 @@ async function append(
 /** The note's facts about the full bundle in place, whose time may differ from the note. */
 async function currentBundle(
   record: ArchiveRecord,
-  { files: [bundle] }: ArchiveState,
-  { folder, key }: Place,
+  before: ArchiveState,
+  place: Place,
 ): Promise<ArchiveRecord> {
+  const { folder, key } = place;
+  const {
+    files: [bundle],
+  } = before;
   const { mtimeMs } = await stat(join(folder, key));
   return {
     ...record,
@@ -109,7 +118,7 @@ async function currentBundle(
     archive_size_bytes: bundle?.sizeBytes ?? record.archive_size_bytes,
     archive_modified_ms: Math.floor(mtimeMs),
     archive_blob: bundle?.sha256 === record.archive_sha256 ? record.archive_blob : null,
-    obsolete: [],
+    obsolete: await listObsolete(place, before),
   };
 }
 
@@ -149,8 +158,13 @@ async function rewrite(
     incomplete: null,
     increments: [],
     versions: entry === null ? others : [...others, entry],
-    next_increment: before.record?.next_increment ?? 1,
-    obsolete: before.files.slice(1).map(({ name }) => name),
+    next_increment:
+      before.record?.next_increment ?? (await firstIncrement(place.folder, place.key)),
+    obsolete: [
+      ...before.files.slice(1).map(({ name }) => name),
+      ...(await listObsolete(place, before)),
+    ],
+    leftovers: before.record?.leftovers ?? [],
     checked_at: new Date(now()).toISOString(),
     replacing: null,
     figures: uncountedFigures(contents.refs),

@@ -35,10 +35,22 @@ const advice: Record<FaultKind, { what: string; todo: string }> = {
   },
   disk: {
     what: 'the disk is full',
-    todo: 'free space, or set BACKUP_ARCHIVE_PATH to another file system',
+    todo: 'free space, or set BACKUP_ARCHIVE_PATH and DATA_DIR to another file system',
+  },
+  folder: {
+    what: 'a file or folder cannot be read or written',
+    todo: 'check that its file system is mounted and writable, and that this user may use it',
+  },
+  archive: {
+    what: 'the archive was damaged, altered or lost',
+    todo: 'the log names what is missing: put it back from a copy or a store; docs/archives.md says how to read an archive that was set aside',
+  },
+  shallow: {
+    what: 'a shallow clone, whose history is incomplete',
+    todo: 'run `git fetch --unshallow` in it, or back up what it was cloned from',
   },
   damaged: {
-    what: 'the repository is damaged or incomplete',
+    what: 'the repository is damaged at its source',
     todo: 'run `git fsck` where it comes from; the last archive is kept',
   },
   emptied: {

@@ -1,4 +1,4 @@
-import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { assignArchives, canonicalAddress } from '../../../lib/worker/archive/assign-archives.ts';
@@ -41,6 +41,21 @@ it('gives a second address of one name an archive of its own, and says so', asyn
   // Each keeps its archive, together and alone.
   expect((await backUp(second, first)).stdout).toContain('2 unchanged');
   expect((await backUp(second)).stdout).toContain('1 unchanged');
+  expect((await readdir(archives)).filter((file) => file.endsWith('.bundle'))).toHaveLength(2);
+});
+
+it('keeps the archive of each address when one was moved away', async () => {
+  const [first, second] = [await createClient('clientA'), await createClient('clientB')];
+  await backUp(first, second);
+  for (const name of await readdir(archives)) {
+    if (name.startsWith('local__api.')) await rename(join(archives, name), join(folder, name));
+  }
+  // The first one misses its archive once, as nobody told the worker.
+  const { stdout, stderr } = await backUp(second, first);
+  expect(stdout).toContain('2 repositories, 0 backed up, 1 unchanged, 1 failed');
+  expect(stderr).toMatch(/backed up as local\/api--[0-9a-f]{8}: its archive has that name/);
+  expect(await listRefs(join(archives, 'local__api.bundle'))).toEqual(await listRefs(first));
+  expect((await backUp(first, second)).stdout).toContain(' 0 failed');
   expect((await readdir(archives)).filter((file) => file.endsWith('.bundle'))).toHaveLength(2);
 });
 

@@ -151,13 +151,18 @@ describe('bit rot, which neither size nor time tells', () => {
     const other = await createRepository(join(world.folder, 'other'));
     await other.commit({ 'b.txt': 'b' });
     const args = ['run', '--source', other.path];
-    const { code } = await callWorker({
+    const { code, stdout } = await callWorker({
       databaseUrl: database.url,
       archives: world.archives,
       args,
       clock: tomorrow(),
     });
-    expect(code).toBe(1);
+    expect({ code, stdout }).toEqual({
+      code: 1,
+      stdout: expect.stringContaining(
+        'Failed, the archive was damaged, altered or lost: local/app',
+      ),
+    });
     expect(
       await rowsOf(
         database.db,

@@ -1,9 +1,11 @@
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { completedRun, eachOnce, killWorker, useFleet } from '../../support/fleet.ts';
+import { createRepository } from '../../support/git.ts';
 import { startGitServer } from '../../support/git-server.ts';
 import { useDatabase, useHostedWorker } from '../../support/hooks.ts';
 import { rowsOf } from '../../support/worker.ts';
@@ -13,6 +15,8 @@ import { rowsOf } from '../../support/worker.ts';
 const database = useDatabase();
 const bench = useHostedWorker(database);
 const fleet = useFleet(database, bench);
+
+const interrupted = `interrupted by SIGINT (on ${hostname()})`;
 
 describe('a worker that is killed', () => {
   it.each(['starter', 'joiner'] as const)(
@@ -67,7 +71,9 @@ it('leaves the run to the others at Ctrl-C', async () => {
   const { code, stdout } = await first.finished;
   expect({ code, stdout }).toEqual({
     code: 1,
-    stdout: expect.stringMatching(/^Left run \d+ \(interrupted by SIGINT\): 0 backed up, /),
+    stdout: expect.stringMatching(
+      /^Left run \d+ \(interrupted by SIGINT \(on \S+\)\): 0 backed up, /,
+    ),
   });
   const third = fleet.start('three', ['--json']);
   await third.waitFor(/takes part in run/);
@@ -76,7 +82,7 @@ it('leaves the run to the others at Ctrl-C', async () => {
   expect(JSON.parse(json.stdout.trimEnd().split('\n').at(-1) ?? '')).toEqual({
     ...{ event: 'summary', status: 'left', run_id: expect.any(Number), failures: [] },
     ...{ backed_up: expect.any(Number), unchanged: 0, empty: 0, failed: 0 },
-    error_message: 'interrupted by SIGINT',
+    error_message: interrupted,
   });
   release();
   expect((await second.finished).code).toBe(0);
@@ -93,10 +99,10 @@ it('ends the run at Ctrl-C if it is the only one', async () => {
   held.release();
   expect({ code, stdout }).toEqual({
     code: 1,
-    stdout: expect.stringContaining('failed (interrupted by SIGINT)'),
+    stdout: expect.stringContaining(`failed (${interrupted})`),
   });
   expect(await fleet.runs()).toMatchObject([
-    { status: 'failed', error_message: 'interrupted by SIGINT', exclusive_key: null },
+    { status: 'failed', error_message: interrupted, exclusive_key: null },
   ]);
   expect(await fleet.left()).toEqual([{ jobs: 0, members: 0 }]);
 });
@@ -138,17 +144,58 @@ describe('a starter that has not listed the repositories', () => {
     return { first, second, response, close };
   }
 
-  it('and is killed fails the run, for those who waited', async () => {
+  it('and is killed ends the run, and those who waited share another one', async () => {
     const { first, second, close } = await startSilentHost();
+    const third = fleet.start('three');
+    await third.waitFor(/takes part in run/);
     await killWorker(first);
     close();
+    const held = fleet.hold('team/a');
     await fleet.loseLease('starter');
-    const { code, stdout } = await second.finished;
-    expect({ code, stdout }).toEqual({
-      code: 1,
-      stdout: expect.stringContaining('is gone, and had not listed the repositories'),
+    await held.came;
+    const members = `SELECT count(*)::int AS members FROM run_members
+      WHERE run_id = (SELECT id FROM backup_runs WHERE status = 'running')`;
+    await expect
+      .poll(() => rowsOf(database.db, members), { timeout: 20_000 })
+      .toEqual([{ members: 2 }]);
+    held.release();
+    for (const worker of [second, third]) {
+      const { code, stdout, stderr } = await worker.finished;
+      expect({ code, stdout }, stderr).toEqual({
+        code: 0,
+        stdout: expect.stringMatching(/^Run \d+ completed: 4 repositories, 4 backed up/),
+      });
+    }
+    expect(await fleet.runs()).toEqual([
+      expect.objectContaining({
+        ...{ status: 'failed', exclusive_key: null },
+        error_message: expect.stringContaining('is gone, and had not listed the repositories'),
+      }),
+      completedRun,
+    ]);
+    expect(await fleet.results()).toEqual(eachOnce);
+    expect(await fleet.left()).toEqual([{ jobs: 0, members: 0 }]);
+  });
+
+  it.each([
+    ['', []],
+    [' with sources of its own', ['--source', '.']],
+  ])('and is killed, is followed at once on its machine%s', async (_, args) => {
+    const { first, second, close } = await startSilentHost();
+    second.child.kill('SIGINT');
+    await second.finished;
+    await killWorker(first);
+    close();
+    await createRepository(join(bench.folder, 'one')).then((own) => own.commit({ a: 'a' }));
+    const { code, stdout, stderr } = await fleet.start('one', args).finished;
+    expect({ code, stdout }, stderr).toEqual({
+      code: 0,
+      stdout: expect.stringMatching(/^Run \d+ completed: /),
     });
-    expect(await fleet.runs()).toMatchObject([{ status: 'failed', exclusive_key: null }]);
+    expect(await fleet.runs()).toMatchObject([
+      { status: 'failed', exclusive_key: null },
+      { status: 'completed' },
+    ]);
   });
 
   it('and cannot do so fails the run with its reason, also for those who waited', async () => {

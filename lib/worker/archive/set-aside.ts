@@ -1,0 +1,46 @@
+import { readdir, readFile, rename } from 'node:fs/promises';
+import { join } from 'node:path';
+import { incrementName, manifestFolder, parseManifest } from '../../archives/manifest.ts';
+import { noteName } from '../../archives/note.ts';
+import { nameBefore, setAsideName } from '../../archives/set-aside.ts';
+import { nullIfMissing } from '../../files.ts';
+import { parseArchiveRecord } from './archive.ts';
+
+/** Gives a damaged archive and its note another name, which it returns, so that nothing overwrites them. */
+export async function setAside(folder: string, key: string, now: number): Promise<string> {
+  const name = setAsideName(key, now);
+  for (const [from, to] of [
+    [key, name],
+    [noteName(key), noteName(name)],
+  ] as const) {
+    await nullIfMissing(rename(join(folder, from), join(folder, to)));
+  }
+  return name;
+}
+
+/**
+ * The number of the first increment of an archive that has no note. Whatever was before it, and may come back, has
+ * used lower ones.
+ */
+export async function firstIncrement(folder: string, key: string): Promise<number> {
+  const manifests = join(folder, manifestFolder(key));
+  const versions = (await nullIfMissing(readdir(manifests))) ?? [];
+  // The first archive of this name.
+  if (versions.length === 0) return 1;
+  let first = 1;
+  const follow = (name: string) => {
+    const number = Number(/\.(\d{1,9})\.bundle$/.exec(name)?.[1]);
+    if (name === incrementName(key, number)) first = Math.max(first, number + 1);
+  };
+  for (const name of await readdir(folder)) {
+    follow(name);
+    if (!name.endsWith('.json') || nameBefore(name.slice(0, -'.json'.length)) !== key) continue;
+    const record = parseArchiveRecord(await readFile(join(folder, name), 'utf8'));
+    first = Math.max(first, record?.next_increment ?? 1);
+  }
+  for (const name of versions) {
+    const manifest = parseManifest(await readFile(join(manifests, name), 'utf8'));
+    for (const file of manifest?.files ?? []) follow(file.name);
+  }
+  return first;
+}

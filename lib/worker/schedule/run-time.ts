@@ -1,0 +1,44 @@
+import type { Clock } from '../../clock.ts';
+import { readDatabaseTime } from '../../records/database-time.ts';
+import { formatDuration } from '../../text/units.ts';
+import type { Journal } from '../journal.ts';
+import { MAX_CLOCK_DIFFERENCE_MS } from '../versions/version-time.ts';
+
+/** The time in a run, for what lasts: this machine's clock, unless it was found to be wrong. */
+export interface RunTime {
+  /** Milliseconds since the epoch, by the clock of the database if this machine's differs from it. */
+  now(): number;
+  /**
+   * Compares the two clocks. Returns in which way they differ; null if they agree, or if the database has been away
+   * since the run began. The run's log says it once.
+   */
+  check(): Promise<string | null>;
+}
+
+/** Opens the time of a run. Until a check, the clock of this machine is trusted. */
+export function openRunTime(clock: Clock, { store, note }: Journal): RunTime {
+  let correctionMs = 0;
+  let difference: string | null = null;
+  let isSaid = false;
+  return {
+    now: () => clock.now() + correctionMs,
+    async check() {
+      const time = await store.read<number | null>(readDatabaseTime, () => null);
+      if (time === null) return difference;
+      const aheadMs = clock.now() - time;
+      const isOff = Math.abs(aheadMs) > MAX_CLOCK_DIFFERENCE_MS;
+      correctionMs = isOff ? -aheadMs : 0;
+      difference = isOff ? describe(aheadMs) : null;
+      if (difference !== null && !isSaid) {
+        isSaid = true;
+        await note('warn', `${difference}: versions get the database's time, and none is let go`);
+      }
+      return difference;
+    },
+  };
+}
+
+function describe(aheadMs: number): string {
+  const where = aheadMs > 0 ? 'ahead of' : 'behind';
+  return `the clock of this machine is ${formatDuration(Math.abs(aheadMs))} ${where} the database's`;
+}

@@ -1,0 +1,18 @@
+import type { VersionEntry } from '../../archives/note.ts';
+
+/** Clocks that differ by more are not trusted to tell how old a version is. */
+export const MAX_CLOCK_DIFFERENCE_MS = 5 * 60_000;
+
+/** The time of a new version: now, but not before the last one if clocks differ by no more than they may. */
+export function timeOfNext(versions: readonly VersionEntry[], now: number): string {
+  const last = Date.parse(versions.at(-1)?.at ?? '');
+  const isAhead = last > now && last - now <= MAX_CLOCK_DIFFERENCE_MS;
+  return new Date(isAhead ? last : now).toISOString();
+}
+
+/** Says which version is of a time that is yet to come, as one clock at least was wrong; null if none is. */
+export function describeFuture(versions: readonly VersionEntry[], now: number): string | null {
+  const found = versions.findLast(({ at }) => Date.parse(at) - now > MAX_CLOCK_DIFFERENCE_MS);
+  if (found === undefined) return null;
+  return `version ${found.version} is of ${found.at}, and it is ${new Date(now).toISOString()} now`;
+}

@@ -1,0 +1,78 @@
+import { mkdir, readdir, rm, symlink } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { completedRun, eachOnce, useFleet } from '../../support/fleet.ts';
+import { useDatabase, useHostedWorker } from '../../support/hooks.ts';
+
+// Each machine sees the archive folder at a mount point of its own, which may lose it in the middle of a run.
+
+const database = useDatabase();
+const bench = useHostedWorker(database);
+const fleet = useFleet(database, bench);
+
+const mount = () => join(bench.folder, 'mount');
+const other = () => join(bench.folder, 'another-file-system');
+
+beforeEach(async () => {
+  await mkdir(bench.archives);
+  await mkdir(other());
+  await symlink(bench.archives, mount());
+});
+
+describe.each([
+  ['is gone', async () => rm(mount())],
+  [
+    'is another one',
+    async () => {
+      await rm(mount());
+      await symlink(other(), mount());
+    },
+  ],
+])('a member whose archive folder %s', (_, lose) => {
+  /** Two machines in the middle of a repository, the second of which loses its folder. */
+  async function startTwo(concurrency: string) {
+    const [a, b] = [fleet.hold('team/a'), fleet.hold('team/b')];
+    const first = fleet.start('one');
+    await a.came;
+    const env = { BACKUP_ARCHIVE_PATH: mount(), BACKUP_CONCURRENCY: concurrency };
+    const second = fleet.start('two', [], env);
+    await b.came;
+    return { first, second, a, b };
+  }
+
+  it('in the middle of a repository leaves it to the others, and writes nothing', async () => {
+    const { first, second, a, b } = await startTwo('1');
+    await lose();
+    b.release();
+    const { code, stdout } = await second.finished;
+    expect({ code, stdout }).toEqual({
+      code: 1,
+      stdout: expect.stringMatching(/^Left run \d+ .*, 0 unchanged, 0 failed here/),
+    });
+    expect(stdout).toContain(`is it mounted? (on ${hostname()})`);
+    expect(await readdir(other())).toEqual([]);
+    a.release();
+    expect((await first.finished).code).toBe(0);
+    expect(await fleet.runs()).toEqual([completedRun]);
+    expect(await fleet.results()).toEqual(eachOnce);
+  });
+
+  it('between two repositories takes no further one', async () => {
+    const { first, second, a, b } = await startTwo('4');
+    // The second one has done all others by now, and asks for more every two seconds.
+    await second.waitFor(/team\/d: archived/);
+    await second.waitFor(/team\/c: archived/);
+    await lose();
+    const { code, stdout } = await second.finished;
+    expect({ code, stdout }).toEqual({
+      code: 1,
+      stdout: expect.stringContaining('is it mounted?'),
+    });
+    expect(await readdir(other())).toEqual([]);
+    a.release();
+    b.release();
+    expect((await first.finished).code).toBe(0);
+    expect(await fleet.results()).toEqual(eachOnce);
+  });
+});
