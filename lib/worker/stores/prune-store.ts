@@ -60,6 +60,7 @@ async function pruneStore(
     }
   }
   const what = `${counted(sum.states, 'state')} and ${counted(sum.objects, 'object')} of ${formatBytes(sum.bytes)}`;
+  await from.store.objects.commit?.();
   const remark = isDryRun ? 'would be removed: give --yes to remove them' : 'removed';
   report.say(sum.states + sum.objects === 0 ? 'nothing to remove' : `${what} ${remark}`);
 }

@@ -112,7 +112,7 @@ describe('two workers', () => {
   it('push to one destination', async () => {
     const target = join(bench.folder, 'target.git');
     await git(bench.folder, 'init', '--quiet', '--bare', target);
-    const env = { BACKUP_REPO_PATH: target };
+    const env = { BACKUP_REPO_PATH: target, BACKUP_REPO_LAYOUT: 'files' };
     const [a, b] = [fleet.hold('team/a'), fleet.hold('team/b')];
     const first = fleet.start('one', [], env);
     await a.came;
