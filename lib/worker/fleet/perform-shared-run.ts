@@ -218,6 +218,7 @@ async function work(context: RunContext, part: Part, progress: RunProgress): Pro
     });
     await workOn(context, jobs, places, progress);
     if (!jobs.hasEnd()) return;
+    await places.tidy(journal.note);
     await concludeJobs(context, entered, held, places.measured);
     part.hasEnd = true;
   });

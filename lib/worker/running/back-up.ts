@@ -70,6 +70,7 @@ export async function backUp(
       places,
       progress,
     );
+    await places.tidy(journal.note);
     // Archives of what is left out are still there.
     const names = found.map(({ name }) => name);
     await storeSnapshot(deps, names, places.measured);

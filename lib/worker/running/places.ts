@@ -1,5 +1,6 @@
 import { storeId } from '../../config/store-address.ts';
 import { FilesLayout } from '../../stores/git/git-store.ts';
+import type { GitStoreAccess } from '../../stores/git/git-store-options.ts';
 import { StoreFault } from '../../stores/object-store.ts';
 import { createGitStoreAccess } from '../destination/git-store-access.ts';
 import { measureStore } from '../destination/measure.ts';
@@ -7,6 +8,8 @@ import { type Destination, openDestination } from '../destination/open-destinati
 import { addressOf, type PushTarget } from '../destination/target.ts';
 import type { HostAccess } from '../host-access.ts';
 import { type Offsite, openOffsite } from '../offsite/offsite.ts';
+import type { Note } from '../offsite/sender.ts';
+import { shrink } from '../offsite/shrink.ts';
 import type { RunDeps } from './run-deps.ts';
 
 /** From this size on, archives get increments: small where each change is kept for good. */
@@ -23,6 +26,8 @@ export interface Places {
   incrementsFromBytes: number;
   /** What the figures of the run describe; null for the sources. */
   measured: Pick<Destination, 'measure'> | null;
+  /** Starts a destination again that is larger than it may be. Called when all work of a run is done. */
+  tidy(note: Note): Promise<void>;
 }
 
 /** Opens the places that archives go to, for as long as the work takes. */
@@ -50,19 +55,19 @@ async function openPlaces(
   const git = createGitStoreAccess(access, deps.environment);
   const open = (addresses: typeof stores.addresses) =>
     openOffsite({ ...deps, ...stores, addresses, git });
-  if (target === null) return describe(deps, null, await open(stores.addresses), null);
+  if (target === null) return describe(deps, await open(stores.addresses));
   const address = addressOf(target);
   const others = stores.addresses.filter((one) => storeId(one) !== storeId(address));
   if (layout !== 'files') {
     const offsite = await open([...others, address]);
     if (offsite === null) throw new Error('no store was opened');
     if (layout === 'parts' || !(await hasFiles(offsite))) {
-      return describe(deps, null, offsite, address.text);
+      return { ...describe(deps, offsite), ...describeTarget(deps, offsite, git) };
     }
     await offsite.close();
   }
   const destination = openDestination({ ...deps, access, target });
-  return describe(deps, destination, await open(others), null);
+  return { ...describe(deps, await open(others)), destination, measured: destination };
 }
 
 /** Whether the destination has archives at its root. What else is wrong with it is for the deliveries to tell. */
@@ -76,23 +81,30 @@ async function hasFiles({ stores }: Offsite): Promise<boolean> {
   }
 }
 
-function describe(
-  { incrementsFromBytes, environment, signal }: RunDeps,
-  destination: Destination | null,
-  offsite: Offsite | null,
-  /** The address of a destination in the layout `parts`. */
-  text: string | null,
-): Places {
-  const stores = offsite?.stores ?? [];
-  const isInGit = stores.some(({ repository }) => repository !== null);
-  const repository = stores.find(({ address }) => address.text === text)?.repository ?? null;
-  const ofStore =
-    repository === null
-      ? null
-      : { measure: () => measureStore({ repository, environment, signal }) };
+function describe({ incrementsFromBytes }: RunDeps, offsite: Offsite | null): Places {
+  const isInGit = (offsite?.stores ?? []).some(({ repository }) => repository !== null);
+  const fallback = isInGit ? INCREMENTS_FROM_BYTES_IN_GIT : INCREMENTS_FROM_BYTES;
   return {
-    ...{ destination, offsite, measured: destination ?? ofStore },
-    incrementsFromBytes:
-      incrementsFromBytes ?? (isInGit ? INCREMENTS_FROM_BYTES_IN_GIT : INCREMENTS_FROM_BYTES),
+    ...{ destination: null, offsite, measured: null },
+    incrementsFromBytes: incrementsFromBytes ?? fallback,
+    tidy: async () => undefined,
+  };
+}
+
+/** The destination is the last of the stores. */
+function describeTarget(
+  { environment, signal, maxTargetBytes: maxBytes }: RunDeps,
+  offsite: Offsite,
+  access: GitStoreAccess,
+): Pick<Places, 'measured' | 'tidy'> {
+  const store = offsite.stores.at(-1);
+  const repository = store?.repository ?? null;
+  if (store === undefined || repository === null) throw new Error('there is no destination');
+  return {
+    measured: { measure: () => measureStore({ repository, environment, signal }) },
+    async tidy(note) {
+      if (maxBytes === null) return;
+      await shrink({ store, ledger: offsite.ledgerOf(store), access, maxBytes, signal }, note);
+    },
   };
 }
