@@ -88,6 +88,10 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
       const { pruneStores } = await import('./stores/prune-store.ts');
       return await pruneStores(options, command);
     }
+    if (command.name === 'store-migrate') {
+      const { migrateStore } = await import('./stores/migrate-store.ts');
+      return await migrateStore(options, command);
+    }
     // Loaded only if needed: a run needs neither prompts nor pages.
     const { runLoginCommand } = await import('./logins/commands.ts');
     const config = readConfig(gitHostVariables, environment);

@@ -6,12 +6,13 @@ const MAX_BATCH_BYTES = 256 * 2 ** 20;
 const MAX_BATCH = 5_000;
 
 /**
- * Fetches blobs into a clone without files: what is asked for while a fetch is under way comes together with the next
+ * Fetches blobs into a new clone without files: what is asked for while a fetch is under way comes together with the next
  * one. The function throws GitError.
  */
 export function createBlobFetcher(
   clone: RepositoryClone,
 ): (wanted: readonly Pick<ObjectPart, 'id' | 'bytes'>[]) => Promise<void> {
+  // To ask git whether it has one would be an error where it has not.
   const there = new Set<string>();
   const waiting = new Map<string, number>();
   let running: Promise<void> = Promise.resolve();
@@ -27,9 +28,7 @@ export function createBlobFetcher(
         batch.push(id);
       }
       for (const id of batch) waiting.delete(id);
-      const missing = await findMissing(clone, batch);
-      if (missing.length > 0) await fetch(missing);
-      for (const id of batch) there.add(id);
+      await fetch(batch);
     }
   }
 
@@ -39,6 +38,7 @@ export function createBlobFetcher(
     const plain = ['--no-tags', '--no-write-fetch-head', '--recurse-submodules=no'];
     const only = ['--refmap=', '--filter=blob:none', '--stdin'];
     await clone.transfer([...args, ...plain, ...only], { stdin: `${ids.join('\n')}\n` });
+    for (const id of ids) there.add(id);
   }
 
   return async (wanted) => {
@@ -52,19 +52,8 @@ export function createBlobFetcher(
     const mine = running.catch(() => undefined).then(fetchWaiting);
     running = mine;
     await mine;
-    const lost = wanted.filter(({ id }) => !there.has(id));
-    if (lost.length === 0) return;
-    // The fetch that it came with has failed.
-    const missing = await findMissing(
-      clone,
-      lost.map(({ id }) => id),
-    );
-    if (missing.length > 0) await fetch(missing);
+    // The fetch that it came with may have failed.
+    const lost = wanted.flatMap(({ id }) => (there.has(id) ? [] : [id]));
+    if (lost.length > 0) await fetch(lost);
   };
-}
-
-/** Asks for what is here, without fetching it. */
-async function findMissing(clone: RepositoryClone, ids: readonly string[]): Promise<string[]> {
-  const lines = await clone.local(['cat-file', '--batch-check'], { stdin: `${ids.join('\n')}\n` });
-  return [...lines.matchAll(/^(\S+) missing$/gm)].flatMap(([, id]) => id ?? []);
 }

@@ -42,6 +42,8 @@ export async function copyStore(
   } catch (error) {
     if (!(error instanceof StoreFault)) throw error;
     report.fault(error.message);
+  } finally {
+    for (const { store } of opened) await store.objects.close?.();
   }
   display.clear();
   const { copied, there, bytes } = copy.counts;

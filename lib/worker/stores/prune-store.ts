@@ -32,6 +32,8 @@ export async function pruneStores(
     } catch (error) {
       if (!(error instanceof StoreFault)) throw error;
       report.fault(error.message);
+    } finally {
+      await store.store.objects.close?.();
     }
     faults += report.faults();
   }

@@ -275,3 +275,61 @@ describe('BACKUP_REPO_MAX_SIZE', () => {
     });
   });
 });
+
+describe('store migrate', () => {
+  const files = { BACKUP_REPO_LAYOUT: 'files' };
+  const migrate = (...args: string[]) => run(['store', 'migrate', ...args]);
+
+  it('turns a destination of `files` into `parts` in one commit, and may be repeated', async () => {
+    for (const name of ['a', 'b']) await bench.add({ fullName: `team/${name}` });
+    await bench.logIn();
+    await run(['run'], { ...files, BACKUP_INCREMENTS_FROM_MIB: '0' });
+    const work = join(bench.folder, 'work/team/a');
+    await git(work, 'commit', '--quiet', '--allow-empty', '-m', 'more');
+    await git(work, 'push', '--quiet', 'origin', 'main');
+    await run(['run'], { ...files, BACKUP_INCREMENTS_FROM_MIB: '0' });
+    expect(await paths()).toContain('team__a.1.bundle');
+    const commits = Number(await at('rev-list', '--count', 'trunk'));
+    await expect(migrate()).rejects.toThrow(/give --yes$/);
+    expect(await at('rev-list', '--count', 'trunk')).toBe(`${commits}`);
+    const { code, stdout } = await migrate('--yes');
+    expect({ code, stdout }).toEqual({
+      code: 0,
+      stdout: `${address()}: 2 archives of 2 in parts, 3 files removed from the root\n`,
+    });
+    expect(await at('rev-list', '--count', 'trunk')).toBe(`${commits + 1}`);
+    expect(await at('ls-tree', '--name-only', 'trunk')).toBe('README.md\narchives');
+    expect(await migrate('--yes')).toMatchObject({ code: 0 });
+    expect(await at('rev-list', '--count', 'trunk')).toBe(`${commits + 1}`);
+    expect(await run(['store', 'check', '--deep', '--store', address()])).toMatchObject({ code: 0 });
+    expect((await run()).stdout).toContain('2 unchanged');
+  });
+
+  it('keeps the files at the root if one of them is of no archive here, and names it', async () => {
+    const other = await createRepository(join(bench.folder, 'other'));
+    await other.commit({ 'team__lost.bundle': 'of another machine' });
+    await other.git('push', '--quiet', target, 'HEAD:trunk');
+    await bench.add({ fullName: 'team/a' });
+    await bench.logIn();
+    await run(['run'], files);
+    const { code, stdout } = await migrate('--yes');
+    expect(code).toBe(1);
+    expect(stdout).toContain('fault: team__lost.bundle is not of an archive that was pushed');
+    const found = await paths();
+    expect(found).toEqual(expect.arrayContaining(['team__a.bundle', 'team__lost.bundle']));
+    expect(found.some((path) => path.startsWith('archives/team__a/states/'))).toBe(true);
+  });
+
+  it('pushes nothing that is damaged here, and removes nothing then', async () => {
+    await bench.add({ fullName: 'team/a' });
+    await bench.logIn();
+    await run(['run'], files);
+    const path = join(bench.archives, 'team__a.versions/1.json');
+    await writeFile(path, (await readFile(path, 'utf8')).replace('main', 'nain'));
+    const before = await at('rev-parse', 'trunk');
+    const { code, stdout } = await migrate('--yes');
+    expect(code).toBe(1);
+    expect(stdout).toContain('fault: team__a.versions/1.json is damaged: not pushed');
+    expect(await at('rev-parse', 'trunk')).toBe(before);
+  });
+});
