@@ -9,14 +9,10 @@ import { makeScratch, removeScratch, sweepScratch } from '../../processes/scratc
 import { README_KEY } from '../layout.ts';
 import { type ObjectStore, type StoredObject, StoreFault } from '../object-store.ts';
 import { formatReadme } from '../readme.ts';
-import { type Blobs, openBlobs } from './blobs.ts';
-import { createBlobFetcher } from './fetch-blobs.ts';
 import type { GitStoreOptions } from './git-store-options.ts';
-import { formatGuide, guidePaths, isGuide } from './guide.ts';
-import { findLayout, MAX_PART_BYTES, type ObjectPart, objectOf, partSizes } from './parts.ts';
-import { createPending, type Pending } from './pending.ts';
-import { pushChanges } from './push-changes.ts';
-import { committer, openClone, type RepositoryClone } from './repository-clone.ts';
+import { MAX_PART_BYTES, type ObjectPart, objectOf, partSizes } from './parts.ts';
+import { committer, type RepositoryClone } from './repository-clone.ts';
+import { hasGuide, openSession, pushPending, type Session, writeGuide } from './session.ts';
 import { readTimes } from './tree.ts';
 
 /** Hosts refuse a push above 2 GiB. */
@@ -34,25 +30,6 @@ export interface GitStore extends Required<ObjectStore> {
   removeFiles(paths: readonly string[]): Promise<void>;
   /** Does something to the repository, and reads it anew. Throws StoreFault. */
   change<Value>(work: (clone: RepositoryClone) => Promise<Value>): Promise<Value>;
-}
-
-/** A repository has archives in the other layout. */
-export class FilesLayout extends StoreFault {
-  constructor(address: string) {
-    const todo = '`npm run worker -- store migrate` turns it into `parts`';
-    super('other', `${address}: it has archives at its root, in the layout \`files\`: ${todo}`);
-  }
-}
-
-/** A repository that was cloned. */
-interface Session {
-  clone: RepositoryClone;
-  scratch: string;
-  blobs: Blobs;
-  pending: Pending;
-  fetch: ReturnType<typeof createBlobFetcher>;
-  /** When files came; null if that was not read. */
-  times: Map<string, number> | null;
 }
 
 /** Opens a repository, which is cloned with its first use. */
@@ -79,55 +56,18 @@ export function createGitStore(options: GitStoreOptions): GitStore {
   const open = loadOnce(async () => {
     if (failure !== null && failure.count >= MAX_OPENINGS) throw failure.error;
     try {
-      session = await guard(clone);
+      session = await guard(async () => {
+        await sweepScratch(options.folder, clock.now());
+        scratch ??= await makeScratch(options.folder);
+        const gitDir = join(scratch, `clone-${failure?.count ?? 0}.git`);
+        return openSession({ ...options, git }, scratch, gitDir);
+      });
       return session;
     } catch (error) {
       if (error instanceof StoreFault) failure = { error, count: (failure?.count ?? 0) + 1 };
       throw error;
     }
   });
-
-  async function clone(): Promise<Session> {
-    await sweepScratch(options.folder, clock.now());
-    scratch ??= await makeScratch(options.folder);
-    const folder = scratch;
-    const cloned = await openClone({
-      ...{ git, from: address, gitDir: join(folder, `clone-${failure?.count ?? 0}.git`) },
-      credential: () => access.credential(address),
-    });
-    const pending = createPending(cloned);
-    await pending.read();
-    if (!access.mayHaveFiles && findLayout(pending.tip().keys()) === 'files') {
-      throw new FilesLayout(address.text);
-    }
-    const blobs = openBlobs({ git, clone: cloned, scratch: folder, signal, pace });
-    const fetch = address.isLocal ? async () => undefined : createBlobFetcher(cloned);
-    return { clone: cloned, scratch: folder, blobs, pending, fetch, times: null };
-  }
-
-  async function push(opened: Session): Promise<void> {
-    const { pending, blobs } = opened;
-    await pushChanges(
-      {
-        ...{ clone: opened.clone, clock, signal, pauseAfter: access.pauseAfter },
-        async beforePush() {
-          const adds = [...pending.next().changes.values()].some((id) => id !== null);
-          if (adds) await access.beforePush(address);
-        },
-        async rebase() {
-          await pending.rebase();
-          return pending.next();
-        },
-      },
-      pending.next(),
-    );
-    const now = clock.now();
-    for (const path of pending.next().changes.keys()) opened.times?.set(path, now);
-    await blobs.forget(pending.written());
-    pending.forget();
-    // With what others have pushed since.
-    await pending.read();
-  }
 
   async function create(
     opened: Session,
@@ -141,7 +81,8 @@ export function createGitStore(options: GitStoreOptions): GitStore {
     const begun: string[] = [];
     const parts = await blobs.writeParts(key, { ...file, path }, sizes, async (part) => {
       const { bytes } = part;
-      if (pending.bytes() > 0 && pending.bytes() + bytes > maxPendingBytes) await push(opened);
+      if (pending.bytes() > 0 && pending.bytes() + bytes > maxPendingBytes)
+        await pushPending(options, opened);
       begun.push(part.path);
       pending.add(part.path, part.id, bytes);
     });
@@ -153,26 +94,6 @@ export function createGitStore(options: GitStoreOptions): GitStore {
       );
     }
     pending.objects().put(objectOf(key, parts));
-  }
-
-  async function writeGuide({ blobs, pending, fetch, scratch: folder }: Session): Promise<boolean> {
-    const [first, second] = guidePaths;
-    const files = pending.files();
-    if (files.has(second)) return false;
-    const text = formatGuide();
-    const id = await blobs.writeText(text);
-    const there = files.get(first);
-    if (there === id) return false;
-    let path: string = first;
-    if (there !== undefined) {
-      await fetch([{ id: there, bytes: 0 }]);
-      const file = join(folder, randomUUID());
-      await blobs.copy(there, file);
-      if (!(await isGuide(file))) path = second;
-      await rm(file);
-    }
-    pending.add(path, id, Buffer.byteLength(text));
-    return true;
   }
 
   async function* readParts(opened: Session, parts: readonly ObjectPart[], from: number) {
@@ -250,7 +171,7 @@ export function createGitStore(options: GitStoreOptions): GitStore {
         // Nothing was changed.
         if (opened === null) return [];
         try {
-          await guard(() => push(opened));
+          await guard(() => pushPending(options, opened));
         } catch (error) {
           await opened.blobs.forget(opened.pending.written());
           opened.pending.discard();
@@ -286,10 +207,6 @@ export function createGitStore(options: GitStoreOptions): GitStore {
         });
       }),
   };
-}
-
-function hasGuide(pending: Pending): boolean {
-  return guidePaths.some((path) => pending.files().has(path));
 }
 
 /** Other stores have a README of their own, which copies of this one get. */

@@ -49,12 +49,15 @@ export async function measureRepository({
   }
   const tip = clone.tip();
   if (tip === null) return 0;
+  // Not `rev-list --objects`, which leaves out what is not here.
   const known = new Map<string, number>();
-  const objects = clone.stream(['rev-list', '--objects', '--missing=allow-any', tip], '\n');
-  for await (const line of objects) {
-    const end = line.indexOf(' ');
-    const part = end < 0 ? null : parsePart(line.slice(end + 1));
-    if (part !== null) known.set(line.slice(0, end), part.bytes);
+  const log = ['log', '-m', '--raw', '--no-abbrev', '--no-renames', '--diff-filter=AM', '-z'];
+  let id = '';
+  for await (const record of clone.stream([...log, '--format=', tip, '--', 'archives'], '\0')) {
+    const [, blob] = /^:\d+ \d+ \S+ (\S+) \S+$/.exec(record.trim()) ?? [];
+    const part = blob === undefined ? parsePart(record) : null;
+    if (blob !== undefined) id = blob;
+    else if (part !== null) known.set(id, part.bytes);
   }
   return [...known.values()].reduce((sum, bytes) => sum + bytes, 0);
 }

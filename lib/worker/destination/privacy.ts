@@ -13,10 +13,7 @@ import { isOn, type PushTarget } from './target.ts';
  * destination login, the source login, and no login; the first that can see the repository decides. A local
  * path is private; a repository on another host is never confirmed.
  */
-export async function findPrivacyProblem(
-  target: PushTarget,
-  access: HostAccess,
-): Promise<string | null> {
+async function findPrivacyProblem(target: PushTarget, access: HostAccess): Promise<string | null> {
   const { connection, logins, config, notify } = access;
   if (target.kind === 'local') return null;
   if (!isOn(target, connection.hostUrl)) {

@@ -1,6 +1,6 @@
 import { storeId } from '../../config/store-address.ts';
-import { FilesLayout } from '../../stores/git/git-store.ts';
 import type { GitStoreAccess } from '../../stores/git/git-store-options.ts';
+import { FilesLayout } from '../../stores/git/session.ts';
 import { StoreFault } from '../../stores/object-store.ts';
 import { createGitStoreAccess } from '../destination/git-store-access.ts';
 import { measureStore } from '../destination/measure.ts';

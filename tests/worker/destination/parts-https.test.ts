@@ -136,31 +136,37 @@ it('pushes again on top of whoever was first', async () => {
 });
 
 it('pushes nothing private to a destination that has become public while it waited', async () => {
-  bench.host.state.installations[0]?.repositories.splice(1);
-  const repository = bench.host.state.repositories.get('ada/backups');
-  if (repository === undefined) throw new Error('there is no destination');
-  let now = Date.now();
+  const { repositories } = bench.host.state;
+  const [backups, other] = ['ada/backups', 'team/b'].map((name) => repositories.get(name));
+  if (backups === undefined || other === undefined) throw new Error('a repository is missing');
+  other.private = true;
+  const clock = createTestClock();
+  const seen = new Set<unknown>();
   const ended = await bench.run({
     databaseUrl: database.url,
     env: { BACKUP_REPO_PATH: target, BACKUP_CONCURRENCY: '1' },
-    clock: {
-      // Each look at the clock is minutes later, so that no answer of the host is used twice.
-      now: () => (now += 120_000),
-      sleep: () => new Promise(() => undefined),
-    },
+    clock,
     wrap: (db) => ({
       ...db,
-      query: (statement, ...values) => {
-        if (/archive_versions/.test(statement.text)) repository.private = false;
+      query(statement, ...values) {
+        for (const value of values.flat()) if (/^team\/[ab]$/.test(`${value}`)) seen.add(value);
+        if (seen.size === 2 && backups.private) {
+          // The second is begun, and the first waits.
+          backups.private = false;
+          clock.advance(61_000);
+        }
         return db.query(statement, ...values);
       },
     }),
   });
   expect(ended.code).toBe(1);
-  expect(await results()).toMatchObject([
-    { status: 'failed', error_message: expect.stringContaining('not confirmed private') },
+  const problem = 'private, and the destination is not confirmed private: it is public';
+  const messages = (await results()).map(({ error_message }) => error_message).sort();
+  expect(messages).toEqual([
+    `not pushed: a repository may be ${problem}`,
+    `not pushed: the repository is ${problem}`,
   ]);
-  expect(pushes()).toBe(0);
+  expect(await at('for-each-ref')).toBe('');
 });
 
 it('pushes no private repository to a public destination, encrypted or not', async () => {
@@ -168,8 +174,11 @@ it('pushes no private repository to a public destination, encrypted or not', asy
   if (repository === undefined) throw new Error('there is no destination');
   repository.private = false;
   const recipient = await identityToRecipient(await generateIdentity());
-  const encrypted = { BACKUP_AGE_RECIPIENTS: recipient, BACKUP_NAMES_KEY: 'n'.repeat(40) };
-  for (const env of [{}, encrypted]) {
+  const encrypted = {
+    ...{ BACKUP_AGE_RECIPIENTS: recipient, BACKUP_NAMES_KEY: 'n'.repeat(40) },
+    DATA_DIR: join(bench.folder, 'other-data'),
+  };
+  for (const env of [{}, encrypted] as Record<string, string>[]) {
     expect((await run(['run'], env)).code).toBe(1);
     const [first] = await results();
     expect(first).toEqual({

@@ -301,7 +301,9 @@ describe('store migrate', () => {
     expect(await at('ls-tree', '--name-only', 'trunk')).toBe('README.md\narchives');
     expect(await migrate('--yes')).toMatchObject({ code: 0 });
     expect(await at('rev-list', '--count', 'trunk')).toBe(`${commits + 1}`);
-    expect(await run(['store', 'check', '--deep', '--store', address()])).toMatchObject({ code: 0 });
+    expect(await run(['store', 'check', '--deep', '--store', address()])).toMatchObject({
+      code: 0,
+    });
     expect((await run()).stdout).toContain('2 unchanged');
   });
 
