@@ -1,6 +1,8 @@
+import { execFile } from 'node:child_process';
 import { randomBytes, randomFillSync } from 'node:crypto';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { createPostgres } from '../../support/databases.ts';
 import { createRepository, git, listRefs } from '../../support/git.ts';
@@ -103,7 +105,7 @@ it('gets an archive above 100 MiB in parts, which is restored from there', async
   expect(await listRefs(join(bench.folder, 'back.git'))).toEqual(await listRefs(big.path));
 });
 
-it('is restored by hand as its README says', async () => {
+it('is restored by hand as its README says, and as the documents do', async () => {
   const app = await createRepository(join(bench.folder, 'app'));
   await app.commit({ noise: randomBytes(20_000).toString('hex') });
   const backUp = () => run(['run', '--source', app.path], { BACKUP_INCREMENTS_FROM_MIB: '0' });
@@ -117,11 +119,25 @@ it('is restored by hand as its README says', async () => {
     /```sh\n([\s\S]*?)```/.exec(await readFile(join(folder, 'README.md'), 'utf8')) ?? [];
   const script = block.replace('name=acme__api', 'name=local__app');
   expect(script).toContain('local__app');
-  const { execFile } = await import('node:child_process');
-  const { promisify } = await import('node:util');
-  await promisify(execFile)('bash', ['-euc', script], { cwd: folder });
-  const refs = await git(join(folder, 'restored.git'), 'for-each-ref');
-  expect(refs).toBe(await app.git('for-each-ref'));
+  const inShell = (commands: string) =>
+    promisify(execFile)('bash', ['-euc', commands], { cwd: folder });
+  await inShell(script);
+  const refs = await app.git('for-each-ref');
+  expect(await git(join(folder, 'restored.git'), 'for-each-ref')).toBe(refs);
+
+  const document = await readFile(join(import.meta.dirname, '../../../docs/archives.md'), 'utf8');
+  const blocks = [...document.matchAll(/```text\n([\s\S]*?)```/g)].map(([, text = '']) => text);
+  const find = (part: string) => {
+    const found = blocks.filter((text) => text.includes(part));
+    expect(found).toHaveLength(1);
+    return found[0] ?? '';
+  };
+  const access = find('cat "$1".part-*');
+  const { stdout } = await inShell(`${access}\n${find('for name in')}`);
+  expect(stdout).toBe('local__app is local/app\n');
+  const download = find('name=ada__app').replace('ada__app', 'local__app');
+  await inShell(`${access}\n${download}\n${find('from-store.git')}`);
+  expect(await git(join(folder, 'from-store.git'), 'for-each-ref')).toBe(refs);
 });
 
 it('keeps the README and other files of somebody else', async () => {
