@@ -1,5 +1,5 @@
 import { ConfigError } from '../../config/read.ts';
-import { type GitAddress, localRepository } from '../../config/store-address.ts';
+import { type GitAddress, localRepository, type StoreAddress } from '../../config/store-address.ts';
 import { isRepositoryName } from '../discovery/host-repository.ts';
 import { AddressError, parseLocation } from '../source.ts';
 
@@ -71,7 +71,18 @@ export function isOn(target: PushTarget, hostUrl: string): boolean {
   return target.hostname === new URL(hostUrl).hostname.toLowerCase();
 }
 
+/** Full names of all repositories of a git host that archives go to, in lower case. */
+export function repositoriesOn(
+  hostUrl: string,
+  target: PushTarget | null,
+  stores: readonly StoreAddress[],
+): string[] {
+  const targets = stores.flatMap((one) => (one.kind === 'git' ? [targetOf(one)] : []));
+  const all = target === null ? targets : [target, ...targets];
+  return all.flatMap((one) => repositoryOn(one, hostUrl) ?? []);
+}
+
 /** Full name of the target in lower case, if it is on that git host; else null. */
-export function repositoryOn(target: PushTarget, hostUrl: string): string | null {
+function repositoryOn(target: PushTarget, hostUrl: string): string | null {
   return isOn(target, hostUrl) ? (target.repository?.toLowerCase() ?? null) : null;
 }

@@ -6,7 +6,7 @@ import { cleanText } from '../../text/clean-text.ts';
 import { archiveKey, makeArchiveFolder } from '../archive/archive.ts';
 import { assignArchives } from '../archive/assign-archives.ts';
 import { type Recheck, recheckArchives } from '../archive/recheck.ts';
-import { repositoryOn } from '../destination/target.ts';
+import { repositoriesOn } from '../destination/target.ts';
 import { discoverSources } from '../discovery/discover.ts';
 import { type HostAccess, openHostAccess } from '../host-access.ts';
 import type { Journal } from '../journal.ts';
@@ -170,13 +170,14 @@ async function assign(
 }
 
 async function discover(
-  { journal, archiveFolder, target }: RunContext,
+  { journal, archiveFolder, target, stores }: RunContext,
   access: HostAccess,
 ): Promise<Source[]> {
   const { note, store } = journal;
   const tracked = () => store.read(listTracked, () => []);
-  const destination = target === null ? null : repositoryOn(target, access.connection.hostUrl);
-  const sources = await discoverSources({ tracked, access, archiveFolder, destination, note });
+  const { hostUrl } = access.connection;
+  const destinations = repositoriesOn(hostUrl, target, stores.addresses);
+  const sources = await discoverSources({ tracked, access, archiveFolder, destinations, note });
   await note('info', `discovery found ${countRepositories(sources.length)}`);
   return sources;
 }
