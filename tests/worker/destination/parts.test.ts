@@ -84,7 +84,9 @@ it('grows with many changes by little more than what is new', async () => {
   expect((await sizeOf()) - before).toBeLessThan(100_000);
 });
 
-it('gets an archive above 100 MiB in parts, which is restored from there', async () => {
+it('gets an archive above 100 MiB in parts, which is restored from there', {
+  timeout: 240_000,
+}, async () => {
   const big = await createRepository(join(bench.folder, 'big'));
   await big.git('config', 'core.compression', '0');
   await big.git('config', 'core.bigFileThreshold', '1');
