@@ -56,8 +56,8 @@ async function sendAll(offsite: Offsite, archives: readonly KeptArchive[]): Prom
   await Promise.all(
     archives.map((archive) =>
       limit(async () => {
-        for (const { reason } of await offsite.send(source, archive, async () => undefined)) {
-          if (reason !== '') throw new Error(reason);
+        for (const storing of await offsite.send(source, archive, async () => undefined)) {
+          if (storing.status === 'failed') throw new Error(storing.reason);
         }
       }),
     ),

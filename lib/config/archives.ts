@@ -47,9 +47,9 @@ export const versionVariables = z.object({
       'how many minutes each run reads archives again, those that were not checked for longest, to find damage; each at most once in 20 hours',
     ),
   BACKUP_INCREMENTS_FROM_MIB: wholeNumber(0, 1_000_000)
-    .default(64)
+    .optional()
     .describe(
-      'from this size in MiB on, an archive gets increments instead of being written anew with each change',
+      'from this size in MiB on, an archive gets increments instead of being written anew with each change; default 64, or 1 with a git destination in the layout `parts`',
     ),
 });
 

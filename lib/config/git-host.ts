@@ -2,7 +2,7 @@ import { homedir } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
 import * as z from 'zod';
 import type { Environment } from './read.ts';
-import { secureUrl } from './values.ts';
+import { secureUrl, wholeNumber } from './values.ts';
 
 const accountName = z
   .string()
@@ -56,6 +56,17 @@ export const gitHostVariables = z.object({
     )
     .optional()
     .describe('where archives are pushed: a repository URL (https or ssh) or a local path'),
+  BACKUP_REPO_LAYOUT: z
+    .enum(['parts', 'files'], 'must be parts or files')
+    .optional()
+    .describe(
+      'how archives are kept there: parts (one push a run, increments, no limit of size) or files (one file for each archive, at the root); default: files if there are archives at its root, else parts',
+    ),
+  BACKUP_REPO_MAX_SIZE: wholeNumber(1, 100_000_000)
+    .optional()
+    .describe(
+      'size in MiB above which that repository starts again, without its history, with what the newest state of each archive needs; only in the layout `parts`; default no limit',
+    ),
   BACKUP_CONFIG_DIR: z
     .string()
     .optional()

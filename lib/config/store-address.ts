@@ -31,15 +31,32 @@ export interface BucketAddress {
   isPrivate: boolean;
 }
 
-export type StoreAddress = FolderAddress | BucketAddress;
+/** A git repository, whose default branch holds the objects. */
+export interface GitAddress {
+  kind: 'git';
+  /** For messages. */
+  text: string;
+  /** What git is given: an absolute path, or an address without credentials. */
+  location: string;
+  isLocal: boolean;
+  /** In lower case; null for a path. */
+  hostname: string | null;
+  /** Protocols that git may use, as in GIT_ALLOW_PROTOCOL. */
+  protocols: string;
+}
+
+export type StoreAddress = FolderAddress | BucketAddress | GitAddress;
 
 /** Keeps what is recorded about a store apart from that of others. */
 export function storeId(address: StoreAddress): string {
-  const place =
-    address.kind === 'folder'
-      ? address.path
-      : [address.endpoint ?? 'aws', address.bucket, address.prefix].join(' ');
-  return createHash('sha256').update(`${address.kind} ${place}`).digest('hex').slice(0, 16);
+  const text = `${address.kind} ${placeOf(address)}`;
+  return createHash('sha256').update(text).digest('hex').slice(0, 16);
+}
+
+function placeOf(address: StoreAddress): string {
+  if (address.kind === 'folder') return address.path;
+  if (address.kind === 'git') return address.location;
+  return [address.endpoint ?? 'aws', address.bucket, address.prefix].join(' ');
 }
 
 /** What is wrong with an address, starting with a verb. Never repeats the address. */
@@ -60,11 +77,12 @@ type Parameter = keyof typeof parameters;
 const loopback = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/i;
 
 /**
- * Parses `s3://bucket/prefix?endpoint=…&region=…&path-style=yes&profile=…&conditional=no&private=yes` or
- * `file:///folder`. Throws StoreAddressError.
+ * Parses `s3://bucket/prefix?endpoint=…&region=…&path-style=yes&profile=…&conditional=no&private=yes`,
+ * `file:///folder`, or `git+https://…`, `git+ssh://…` and `git+file:///…`. Throws StoreAddressError.
  */
 export function parseStoreAddress(text: string): StoreAddress {
   if (/[\p{Cc}\s]/u.test(text) || !URL.canParse(text)) throw invalid('contains something else');
+  if (/^git\+/i.test(text)) return parseRepository(text.slice('git+'.length));
   const url = new URL(text);
   if (url.username !== '' || url.password !== '') {
     throw invalid('contains credentials; give them as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY');
@@ -83,6 +101,45 @@ function parseFolder(url: URL): FolderAddress {
   } catch (cause) {
     throw invalid('contains a file URL that is no local path', cause);
   }
+}
+
+/** Like the addresses of repositories that are backed up: no credentials, http only to loopback. */
+function parseRepository(text: string): GitAddress {
+  if (!URL.canParse(text)) throw invalid('contains something else');
+  const url = new URL(text);
+  const { protocol, hostname, username, password, search, hash, pathname } = url;
+  if (password !== '' || (username !== '' && protocol !== 'ssh:')) {
+    throw invalid('contains credentials; git has its own, or `login github --profile destination`');
+  }
+  if (search !== '' || hash !== '') throw invalid('has parameters for git, which takes none');
+  if (protocol === 'file:') {
+    const { path } = parseFolder(url);
+    return localRepository(path);
+  }
+  const isEncrypted = protocol === 'https:' || protocol === 'ssh:';
+  if (!isEncrypted && protocol !== 'http:') throw invalid('contains something else');
+  if (!isEncrypted && !loopback.test(hostname)) {
+    throw invalid('has a repository over http, which is only allowed to loopback');
+  }
+  if (hostname === '' || hostname.startsWith('-') || /^\/*$/.test(pathname)) {
+    throw invalid('names no repository');
+  }
+  return {
+    kind: 'git',
+    text: `git+${url.href}`,
+    location: url.href,
+    isLocal: false,
+    hostname: hostname.toLowerCase(),
+    protocols: isEncrypted ? 'https:ssh:file' : 'https:ssh:file:http:git',
+  };
+}
+
+/** The address of a repository of this machine. */
+export function localRepository(path: string): GitAddress {
+  return {
+    ...{ kind: 'git', text: `git+file://${path}`, location: path },
+    ...{ isLocal: true, hostname: null, protocols: 'https:ssh:file' },
+  };
 }
 
 function parseBucket({ hostname, port, pathname, searchParams }: URL): BucketAddress {
@@ -145,6 +202,6 @@ function listParameters(): string {
 }
 
 function invalid(fault: string, cause?: unknown): StoreAddressError {
-  const form = 'must be like s3://bucket/prefix or file:///folder';
+  const form = 'must be like s3://bucket/prefix, file:///folder or git+https://host/owner/name.git';
   return new StoreAddressError(`${form}, and ${fault}`, { cause });
 }

@@ -37,6 +37,13 @@ export function keysOf(archiveName?: string): string {
   return archiveName === undefined ? ROOT : `${ROOT}${archiveName}/`;
 }
 
+/** The archive that a key, or the beginning of one, belongs to; null if that does not say. */
+export function archiveNameOf(key: string): string | null {
+  if (!key.startsWith(ROOT)) return null;
+  const end = key.indexOf('/', ROOT.length);
+  return end < 0 ? null : key.slice(ROOT.length, end);
+}
+
 /** The key of a state of an archive. States are numbered from 1. */
 export function stateKey(archiveName: string, number: number, isEncrypted: boolean): string {
   const digits = String(number).padStart(8, '0');

@@ -29,6 +29,15 @@ export interface ObjectStore {
   create(key: string, file: ObjectFile): Promise<boolean>;
   /** Removes an object, if it is there. */
   remove(key: string): Promise<void>;
+  /**
+   * Only of a store that keeps what was created and removed to itself until then: makes all of it permanent, at once.
+   * Returns keys that someone else has taken meanwhile, whose objects were not stored. If it throws, nothing was.
+   */
+  commit?(): Promise<readonly string[]>;
+  /** Says which objects will be read soon, for a store that can fetch many at once. */
+  prepare?(keys: readonly string[]): Promise<void>;
+  /** Removes temporary files. */
+  close?(): Promise<void>;
 }
 
 /**

@@ -93,6 +93,10 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
       const { pruneStores } = await import('./stores/prune-store.ts');
       return await pruneStores(options, command);
     }
+    if (command.name === 'store-migrate') {
+      const { migrateStore } = await import('./stores/migrate-store.ts');
+      return await migrateStore(options, command);
+    }
     // Loaded only if needed: a run needs neither prompts nor pages.
     const { runLoginCommand } = await import('./logins/commands.ts');
     const config = readConfig(gitHostVariables, environment);
@@ -126,7 +130,9 @@ async function runBackups(options: WorkerOptions, command: RunCommand): Promise<
       mirrorFolder: mirrorFolder(config),
       retention: config.BACKUP_KEEP,
       recheckBudgetMs: config.VERIFY_BUDGET_MINUTES * 60_000,
-      incrementsFromBytes: config.BACKUP_INCREMENTS_FROM_MIB * 2 ** 20,
+      incrementsFromBytes: inBytes(config.BACKUP_INCREMENTS_FROM_MIB),
+      layout: config.BACKUP_REPO_LAYOUT ?? null,
+      maxTargetBytes: inBytes(config.BACKUP_REPO_MAX_SIZE),
       dataFolder: resolve(config.DATA_DIR),
       concurrency: config.BACKUP_CONCURRENCY,
       selection: readSelection(command, config),
@@ -157,12 +163,15 @@ function whyNoRun(error: unknown): string {
   return `No run: ${error instanceof Error ? error.message : String(error)}`;
 }
 
+function inBytes(mib: number | undefined): number | null {
+  return mib === undefined ? null : mib * 2 ** 20;
+}
+
 function offsiteConfig(config: z.output<typeof storeVariables>): OffsiteConfig {
-  const speed = config.BACKUP_STORES_MIB_PER_SECOND;
   return {
     addresses: config.BACKUP_STORES,
-    needed: config.BACKUP_STORES_NEEDED ?? config.BACKUP_STORES.length,
-    bytesPerSecond: speed === undefined ? null : speed * 2 ** 20,
+    needed: config.BACKUP_STORES_NEEDED ?? null,
+    bytesPerSecond: inBytes(config.BACKUP_STORES_MIB_PER_SECOND),
     recipients: config.BACKUP_AGE_RECIPIENTS,
     namesKey: config.BACKUP_NAMES_KEY ?? null,
   };

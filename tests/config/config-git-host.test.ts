@@ -55,6 +55,9 @@ describe('a bad value', () => {
     ['BACKUP_REPO_PATH', 'ssh://git:hunter-22@example.org/team/archives'],
     ['BACKUP_REPO_PATH', 'ada:hunter-22@example.org:team/archives'],
     ['BACKUP_REPO_PATH', 'ftp://example.org/hunter-22'],
+    ['BACKUP_REPO_LAYOUT', 'hunter-22'],
+    ['BACKUP_REPO_MAX_SIZE', '22-hunter'],
+    ['BACKUP_REPO_MAX_SIZE', '0'],
   ])('of %s (%#) is reported by name, without its value', (name, value) => {
     const wrong = () => read({ [name]: value });
     expect(wrong).toThrow(ConfigError);

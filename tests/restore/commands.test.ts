@@ -102,7 +102,7 @@ describe('a command line', () => {
     [['restore', 'a/b', '--to', 'x', '--identity', 'key.txt'], 'give --from'],
     [
       ['restore', '--from', 'ftp://host/x', '--list'],
-      'must be like s3://bucket/prefix or file:///',
+      'must be like s3://bucket/prefix, file:///folder or git+https://',
     ],
     [['restore', '--from', 'file:///x', '--list', '--to', 'x'], 'cannot be used with'],
     [['restore', 'a/b', '--to', 'x', '--overwrite'], '--overwrite is for --push'],

@@ -47,6 +47,7 @@ export async function fetchArchive(
     allBytes: files.reduce((sum, file) => sum + file.stored_bytes, 0),
   };
   onProgress(progress);
+  await reading.objects.prepare?.(files.map(({ key }) => key));
   const limit = pLimit(AT_ONCE);
   const unfetched: UnfetchedFile[] = [];
   let isStopped = false;

@@ -5,6 +5,8 @@ import { ObjectFault } from './object-fault.ts';
 import { type ReadState, readState, type StateReading } from './read-state.ts';
 
 const AT_ONCE = 6;
+/** How many states are known before they are read, for stores that fetch many at once. */
+const BATCH = 600;
 
 /** The newest state of an archive, or why it cannot be read. */
 export type FoundArchive = { ref: StateRef } & (
@@ -29,15 +31,24 @@ export async function* readNewestStates(
       return { ref, state: null, fault: error };
     }
   };
+  const { prepare } = reading.objects;
+  const size = prepare === undefined ? AT_ONCE : BATCH;
   let batch: StateRef[] = [];
   for await (const ref of findNewestStates(reading.objects)) {
     if (!isWanted(ref)) continue;
     batch.push(ref);
-    if (batch.length < AT_ONCE) continue;
-    yield* await limit.map(batch, read);
+    if (batch.length < size) continue;
+    yield* readBatch(batch);
     batch = [];
   }
-  yield* await limit.map(batch, read);
+  yield* readBatch(batch);
+
+  async function* readBatch(refs: readonly StateRef[]): AsyncGenerator<FoundArchive> {
+    await prepare?.(refs.map(({ key }) => key));
+    for (let at = 0; at < refs.length; at += AT_ONCE) {
+      yield* await limit.map(refs.slice(at, at + AT_ONCE), read);
+    }
+  }
 }
 
 /** Where the states of an archive are. */

@@ -39,6 +39,7 @@ export async function readStates(
 ): Promise<void> {
   const limit = pLimit(AT_ONCE);
   const newestFirst = refs.toReversed();
+  await reading.objects.prepare?.(newestFirst.map(({ key }) => key));
   await limit.map(newestFirst, async (ref) => {
     try {
       found(await readState(reading, ref));

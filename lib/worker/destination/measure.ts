@@ -1,5 +1,10 @@
-import { type Git, GitError } from '../../git/git.ts';
+import type { Environment } from '../../config/read.ts';
+import { createGit, type Git, GitError } from '../../git/git.ts';
 import type { NewSnapshot } from '../../records/recording/snapshots.ts';
+import type { GitStore } from '../../stores/git/git-store.ts';
+import { isGuidePath } from '../../stores/git/guide.ts';
+import { parsePart } from '../../stores/git/parts.ts';
+import { archiveNameOf, keysOf } from '../../stores/layout.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import { readArchiveRecord } from '../archive/archive.ts';
 import { figureLimits, measureHistory } from '../archive/figures.ts';
@@ -38,6 +43,49 @@ export async function measureDestination(options: MeasureOptions): Promise<Desti
       largest_blob_size_bytes: largest.size,
     },
     unknownSizes: files.filter(({ size }) => size === null).length,
+  };
+}
+
+export interface MeasureStoreOptions {
+  repository: GitStore;
+  environment: Environment;
+  signal: AbortSignal;
+}
+
+/** The same of a destination in the layout `parts`, whose names tell sizes. Throws GitError and StoreFault. */
+export async function measureStore(options: MeasureStoreOptions): Promise<DestinationFigures> {
+  const { repository, environment, signal } = options;
+  const git = createGit(environment, signal);
+  const { clone, files } = await repository.inspect();
+  const refs =
+    clone.tip() === null ? new Map<string, string>() : await readCloneRefs(git, clone.gitDir);
+  const history = await measureHistory(git, clone.gitDir, refs);
+  const sized: SizedFile[] = [];
+  const archives = new Map<string, number>();
+  for (const path of files.keys()) {
+    const part = parsePart(path);
+    sized.push({ path, size: part?.bytes ?? null });
+    const name = part === null ? null : archiveNameOf(part.key);
+    if (part !== null && name !== null) archives.set(name, (archives.get(name) ?? 0) + part.bytes);
+  }
+  const { total, average, largest } = sumSizes(sized);
+  const stored = [...archives].map(([name, size]) => ({
+    path: `${keysOf(name)}`,
+    size,
+    isFull: true,
+  }));
+  return {
+    snapshot: {
+      ...history,
+      ...archiveFigures(stored),
+      tracked_files: files.size,
+      total_blob_size_bytes: total,
+      avg_blob_size_bytes: average,
+      largest_blob_path: cleanText(largest.path),
+      largest_blob_size_bytes: largest.size,
+    },
+    // The guide is as good as nothing.
+    unknownSizes: sized.filter(({ path, size }) => size === null && !isGuidePath(path)).length,
   };
 }
 

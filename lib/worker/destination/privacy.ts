@@ -5,6 +5,7 @@ import { lookUpRepository } from '../discovery/look-up.ts';
 import { createGitHostClient } from '../git-host/client.ts';
 import { explainHostError } from '../git-host/errors.ts';
 import type { HostAccess } from '../host-access.ts';
+import type { Source } from '../source.ts';
 import { isOn, type PushTarget } from './target.ts';
 
 /**
@@ -12,10 +13,7 @@ import { isOn, type PushTarget } from './target.ts';
  * destination login, the source login, and no login; the first that can see the repository decides. A local
  * path is private; a repository on another host is never confirmed.
  */
-export async function findPrivacyProblem(
-  target: PushTarget,
-  access: HostAccess,
-): Promise<string | null> {
+async function findPrivacyProblem(target: PushTarget, access: HostAccess): Promise<string | null> {
   const { connection, logins, config, notify } = access;
   if (target.kind === 'local') return null;
   if (!isOn(target, connection.hostUrl)) {
@@ -48,6 +46,37 @@ export async function findPrivacyProblem(
     }
   }
   return `the git host does not show it (${problems.join('; ')})`;
+}
+
+/** How long the result of a privacy check is valid. */
+const PRIVACY_CHECK_MS = 60_000;
+
+/** Checks repeatedly, because a destination may become public during a long run. Returns like `findPrivacyProblem`. */
+export function createPrivacyCheck(
+  target: PushTarget,
+  access: HostAccess,
+): () => Promise<string | null> {
+  const { clock } = access.connection;
+  let checked: { problem: string | null; at: number } | null = null;
+  return async () => {
+    const now = clock.now();
+    if (checked === null || now - checked.at > PRIVACY_CHECK_MS) {
+      checked = { problem: await findPrivacyProblem(target, access), at: now };
+    }
+    return checked.problem;
+  };
+}
+
+/** Why a source may not be pushed; null if it may. One that is not known to be public counts as private. */
+export async function findPrivateProblem(
+  source: Pick<Source, 'host'>,
+  check: () => Promise<string | null>,
+): Promise<string | null> {
+  if (source.host?.isPrivate === false) return null;
+  const problem = await check();
+  if (problem === null) return null;
+  const what = source.host === null ? 'the repository may be private' : 'the repository is private';
+  return `${what}, and the destination is not confirmed private: ${problem}`;
 }
 
 function judge(found: HostRepository, asked: string): string | null {

@@ -1,4 +1,5 @@
 import { ConfigError } from '../../config/read.ts';
+import { type GitAddress, localRepository, type StoreAddress } from '../../config/store-address.ts';
 import { isRepositoryName } from '../discovery/host-repository.ts';
 import { AddressError, parseLocation } from '../source.ts';
 
@@ -20,17 +21,33 @@ export function readTarget(address: string | undefined, folder: string): PushTar
   if (address === undefined) return null;
   try {
     const { location, isLocal, protocols } = parseLocation(address, folder);
-    if (isLocal) return { location, kind: 'local', hostname: null, repository: null, protocols };
-    const { kind, hostname, path } = splitAddress(location);
-    const repository = path.replace(/^\/+|\/+$/g, '').replace(/\.git$/i, '');
-    return {
-      ...{ location, kind, hostname, protocols },
-      repository: isRepositoryName(repository) ? repository : null,
-    };
+    return describeTarget(location, isLocal, protocols);
   } catch (error) {
     if (error instanceof AddressError) throw new ConfigError(`BACKUP_REPO_PATH ${error.message}`);
     throw error;
   }
+}
+
+/** The repository of a store's address. */
+export function targetOf({ location, isLocal, protocols }: GitAddress): PushTarget {
+  return describeTarget(location, isLocal, protocols);
+}
+
+/** The address of a destination, as that of a store. */
+export function addressOf({ location, kind, hostname, protocols }: PushTarget): GitAddress {
+  if (kind === 'local') return localRepository(location);
+  const text = location.includes('://') ? `git+${location}` : location;
+  return { kind: 'git', text, location, isLocal: false, hostname, protocols };
+}
+
+function describeTarget(location: string, isLocal: boolean, protocols: string): PushTarget {
+  if (isLocal) return { location, kind: 'local', hostname: null, repository: null, protocols };
+  const { kind, hostname, path } = splitAddress(location);
+  const repository = path.replace(/^\/+|\/+$/g, '').replace(/\.git$/i, '');
+  return {
+    ...{ location, kind, hostname, protocols },
+    repository: isRepositoryName(repository) ? repository : null,
+  };
 }
 
 /** Splits a valid address. */
@@ -54,7 +71,18 @@ export function isOn(target: PushTarget, hostUrl: string): boolean {
   return target.hostname === new URL(hostUrl).hostname.toLowerCase();
 }
 
+/** Full names of all repositories of a git host that archives go to, in lower case. */
+export function repositoriesOn(
+  hostUrl: string,
+  target: PushTarget | null,
+  stores: readonly StoreAddress[],
+): string[] {
+  const targets = stores.flatMap((one) => (one.kind === 'git' ? [targetOf(one)] : []));
+  const all = target === null ? targets : [target, ...targets];
+  return all.flatMap((one) => repositoryOn(one, hostUrl) ?? []);
+}
+
 /** Full name of the target in lower case, if it is on that git host; else null. */
-export function repositoryOn(target: PushTarget, hostUrl: string): string | null {
+function repositoryOn(target: PushTarget, hostUrl: string): string | null {
   return isOn(target, hostUrl) ? (target.repository?.toLowerCase() ?? null) : null;
 }

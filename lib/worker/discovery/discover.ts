@@ -22,7 +22,7 @@ export interface DiscoveryOptions {
   access: HostAccess;
   archiveFolder: string;
   /** Full name, in lower case, of the repository that archives are pushed to; null if it is not on this host. */
-  destination: string | null;
+  destinations: readonly string[];
   /** Writes a line to the run's log. */
   note(level: 'info' | 'warn', text: string, repository?: string): Promise<void>;
 }
@@ -50,7 +50,7 @@ export async function discoverSources(options: DiscoveryOptions): Promise<Source
 }
 
 async function discover(options: DiscoveryOptions, tokens: TokenSource): Promise<Source[]> {
-  const { access, tracked, archiveFolder, destination, note } = options;
+  const { access, tracked, archiveFolder, destinations, note } = options;
   const { connection, config, notify } = access;
   const clients = new Map<SourceUse, GitHostClient>();
   const clientFor = (use: SourceUse) => {
@@ -70,7 +70,7 @@ async function discover(options: DiscoveryOptions, tokens: TokenSource): Promise
   for (const listed of repositories) {
     const key = listed.full_name.toLowerCase();
     if (found.has(key)) continue;
-    if (key === destination) {
+    if (destinations.includes(key)) {
       const text = 'skipped: it is the destination of the archives';
       await note('info', text, cleanText(listed.full_name, 250));
       continue;
@@ -82,7 +82,7 @@ async function discover(options: DiscoveryOptions, tokens: TokenSource): Promise
     tracked: await tracked(),
     archiveFolder,
     hostUrl: connection.hostUrl,
-    listed: new Set([...found.keys(), ...(destination === null ? [] : [destination])]),
+    listed: new Set([...found.keys(), ...destinations]),
     addresses: new Set([...found.values()].map(({ location }) => canonicalAddress(location))),
     lookUp: (name) => lookUpRepository(clientFor('private'), name),
   });

@@ -30,7 +30,7 @@ export async function concludeJobs(
   context: SharedEndContext,
   { member }: EnteredRun,
   held: Map<string, string>,
-  destination: Destination | null,
+  destination: Pick<Destination, 'measure'> | null,
 ): Promise<void> {
   const { journal } = context;
   const left = await journal.store.read((db) => takeLeftJobs(db, member), noSpool);

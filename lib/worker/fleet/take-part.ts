@@ -14,9 +14,9 @@ import {
   prepareFolders,
   type RunContext,
   type RunProgress,
-  withDestination,
   workOn,
 } from '../running/back-up.ts';
+import { withPlaces } from '../running/places.ts';
 import type { RunReport } from '../running/report.ts';
 import type { RunDeps } from '../running/run-deps.ts';
 import type { Job } from '../schedule/attempt.ts';
@@ -194,14 +194,15 @@ async function work(context: RunContext, part: Part, progress: RunProgress): Pro
     return tellList(context, run.id);
   };
   const builder = createJobBuilder(access, target !== null);
-  await withDestination(context, access, async (destination) => {
+  await withPlaces(context, access, async (places) => {
     const jobs: SharedJobs = openSharedJobs({
       ...{ member, journal, builder, own, held, hasFolder, onListed },
       onCounted: events.counted,
     });
-    await workOn(context, jobs, destination, progress);
+    await workOn(context, jobs, places, progress);
     if (!jobs.hasEnd()) return;
-    await concludeJobs(context, entered, held, destination);
+    await places.tidy(journal.note);
+    await concludeJobs(context, entered, held, places.measured);
     part.hasEnd = true;
   });
 }

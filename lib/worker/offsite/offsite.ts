@@ -1,31 +1,26 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../clock.ts';
 import { ConfigError } from '../../config/read.ts';
-import type { StoreAddress } from '../../config/store-address.ts';
+import type { GitAddress, StoreAddress } from '../../config/store-address.ts';
 import { replaceFile } from '../../durable-files.ts';
 import { nullIfMissing } from '../../files.ts';
 import type { Cipher } from '../../stores/cipher.ts';
-import { createSecretNaming, plainNaming, README_KEY } from '../../stores/layout.ts';
-import { StoreFault } from '../../stores/object-store.ts';
+import type { GitStoreAccess } from '../../stores/git/git-store-options.ts';
+import { createSecretNaming, plainNaming } from '../../stores/layout.ts';
 import { type OpenStore, openStores } from '../../stores/open-stores.ts';
-import { formatReadme } from '../../stores/readme.ts';
-import { cleanText } from '../../text/clean-text.ts';
 import type { KeptArchive } from '../archive/archive.ts';
+import { findPrivateProblem } from '../destination/privacy.ts';
 import type { Source } from '../source.ts';
 import { checkListing } from './check-listing.ts';
-import { type Ledger, openLedger } from './ledger.ts';
-import { writeToOutbox } from './outbox.ts';
-import { isStored, sendArchive } from './send-archive.ts';
-
-/** After so many failures in a row, a store is not tried again in this run. */
-const MAX_FAILURES = 3;
+import type { Ledger } from './ledger.ts';
+import { createSender, type Note, type Storing } from './sender.ts';
 
 /** What the configuration says of stores. */
 export interface OffsiteConfig {
   addresses: readonly StoreAddress[];
-  /** How many stores must have a version. */
-  needed: number;
+  /** How many stores must have a version; null for all. */
+  needed: number | null;
   bytesPerSecond: number | null;
   /** Empty: nothing is encrypted. */
   recipients: readonly string[];
@@ -37,110 +32,110 @@ export interface OffsiteOptions extends OffsiteConfig {
   archiveFolder: string;
   clock: Clock;
   signal: AbortSignal;
+  /** Needed for stores that are git repositories. */
+  git?: GitStoreAccess & { findPrivacyProblem(address: GitAddress): Promise<string | null> };
 }
-
-/** Whether a store has an archive with all its versions. */
-export interface Storing {
-  /** The address of the store. */
-  store: string;
-  status: 'there' | 'stored' | 'failed';
-  /** Why it has not; empty if it has. */
-  reason: string;
-}
-
-/** A line for the log of the run. */
-export type Note = (level: 'info' | 'warn' | 'error', text: string) => Promise<void>;
 
 /** The stores of a run. */
 export interface Offsite {
   /** How many stores must have a version. */
   needed: number;
+  stores: readonly OpenStore[];
   /** Compares what the stores list with what was stored. What they lack is stored again. */
   check(note: Note): Promise<void>;
   /** Stores what each store lacks of an archive. Throws file system errors, or the signal's reason. */
   send(source: Source, archive: KeptArchive, note: Note): Promise<Storing[]>;
+  /** Makes what waits permanent. Throws like `send`. */
+  settle(): Promise<void>;
+  /** What a store is known to have. */
+  ledgerOf(store: OpenStore): Ledger;
+  /** Removes temporary files. */
+  close(): Promise<void>;
 }
 
 /** Null if no store is configured. Throws ConfigError. */
 export async function openOffsite(options: OffsiteOptions): Promise<Offsite | null> {
-  const { addresses, recipients, namesKey, dataFolder, clock, signal, archiveFolder } = options;
+  const { addresses, dataFolder } = options;
+  const git = () => {
+    if (options.git === undefined) throw new Error('there is no access to git repositories');
+    return options.git;
+  };
   if (addresses.length === 0) return null;
-  if (options.needed > addresses.length) {
-    throw new ConfigError('BACKUP_STORES_NEEDED must be at most the number of BACKUP_STORES');
+  const needed = options.needed ?? addresses.length;
+  if (needed > addresses.length) {
+    throw new ConfigError(
+      'BACKUP_STORES_NEEDED must be at most the number of BACKUP_STORES, with the destination',
+    );
   }
-  if (recipients.length > 0 && namesKey === null) {
-    throw new ConfigError('BACKUP_NAMES_KEY is required with BACKUP_AGE_RECIPIENTS');
-  }
-  const cipher = await openCipher(recipients);
-  const naming = namesKey === null || cipher === null ? plainNaming : createSecretNaming(namesKey);
-  const stores = await openStores(addresses, { ...options, folder: join(dataFolder, 'stores') });
-  const senders = stores.map((store) => {
-    const ledger = openLedger(store.folder);
-    let failures = 0;
-    let last = '';
-    const begin = createBeginning(store);
-
-    /** Counts the failures of a store, so that one that is away is not waited for with each archive. */
-    async function attempt(work: () => Promise<Storing['status']>): Promise<Storing> {
-      const { text: address } = store.address;
-      if (failures >= MAX_FAILURES) {
-        const reason = cleanText(`${last} (not tried again in this run)`);
-        return { store: address, status: 'failed', reason };
-      }
-      try {
-        const status = await work();
-        failures = 0;
-        return { store: address, status, reason: '' };
-      } catch (error) {
-        signal.throwIfAborted();
-        if (!(error instanceof StoreFault)) throw error;
-        last = error.message;
-        // It may be another store, or none.
-        if (error.kind === 'missing') failures = MAX_FAILURES;
-        // Of one archive, and not of the store.
-        else if (error.kind !== 'damaged' && error.kind !== 'other') failures++;
-        return { store: address, status: 'failed', reason: cleanText(error.message) };
-      }
+  const { cipher, naming } = await openNaming(options);
+  // What waits to be pushed may be private, and the destination may become public meanwhile.
+  const privates = new Set<string>();
+  const stores = await openStores(addresses, {
+    ...{ ...options, git: () => watchPrivacy(git(), privates) },
+    folder: join(dataFolder, 'stores'),
+  });
+  const mayHave = async ({ address }: OpenStore, source: Source) => {
+    if (address.kind === 'git') {
+      const check = () => git().findPrivacyProblem(address);
+      const problem = await findPrivateProblem(source, check);
+      if (problem === null && source.host?.isPrivate !== false) privates.add(address.text);
+      return problem;
     }
-
-    return {
-      check: (note: Note) =>
-        attempt(async () => {
+    const isPrivate = source.host?.isPrivate ?? true;
+    if (!isPrivate || cipher !== null || mayReadPrivate(address)) return null;
+    return `${address.text}: a private repository is stored only if it is encrypted (BACKUP_AGE_RECIPIENTS), or the store is stated to be private (?private=yes)`;
+  };
+  const senders = stores.map((store) =>
+    createSender(store, { ...options, naming, cipher, findPrivateProblem: mayHave }),
+  );
+  return {
+    ...{ needed, stores },
+    async check(note) {
+      for (const { attempt, store, ledger } of senders) {
+        const { status, reason } = await attempt(async () => {
           await checkStore(store, ledger, note, options);
           return 'there';
-        }),
-      send: (source: Source, archive: KeptArchive, note: Note) =>
-        attempt(async () => {
-          if (isStored(await ledger.read(archive.key), archive)) return 'there';
-          const isPrivate = source.host?.isPrivate ?? true;
-          if (isPrivate && cipher === null && !mayReadPrivate(store.address)) {
-            throw new StoreFault(
-              'other',
-              `${store.address.text}: a private repository is stored only if it is encrypted (BACKUP_AGE_RECIPIENTS), or the store is stated to be private (?private=yes)`,
-            );
-          }
-          await begin();
-          const onRemark = (text: string) => note('warn', text);
-          await sendArchive(
-            { store, ledger, naming, cipher, archiveFolder, clock, signal, onRemark },
-            source.name,
-            archive,
-          );
-          return 'stored';
-        }),
-    };
-  });
-  return {
-    needed: options.needed,
-    async check(note) {
-      for (const sender of senders) {
-        const { status, reason } = await sender.check(note);
+        });
         if (status === 'failed') await note('error', reason);
       }
     },
     send: (source, archive, note) =>
       Promise.all(senders.map((sender) => sender.send(source, archive, note))),
+    async settle() {
+      for (const sender of senders) await sender.settle();
+    },
+    ledgerOf(store) {
+      const found = senders.find((sender) => sender.store === store);
+      if (found === undefined) throw new Error('a store of another run was asked for');
+      return found.ledger;
+    },
+    async close() {
+      for (const { objects } of stores) await objects.close?.();
+    },
   };
+}
+
+/** Asks before each push of something private, and not of what is public. */
+function watchPrivacy(git: GitStoreAccess, privates: ReadonlySet<string>): GitStoreAccess {
+  return {
+    ...git,
+    async beforePush(address) {
+      if (privates.has(address.text)) await git.beforePush(address);
+    },
+  };
+}
+
+/** How objects are named and encrypted. Throws ConfigError. */
+export async function openNaming({
+  recipients,
+  namesKey,
+}: Pick<OffsiteConfig, 'recipients' | 'namesKey'>) {
+  if (recipients.length > 0 && namesKey === null) {
+    throw new ConfigError('BACKUP_NAMES_KEY is required with BACKUP_AGE_RECIPIENTS');
+  }
+  const cipher = await openCipher(recipients);
+  const naming = namesKey === null || cipher === null ? plainNaming : createSecretNaming(namesKey);
+  return { cipher, naming };
 }
 
 /** Loads age only if it is needed. */
@@ -152,27 +147,7 @@ async function openCipher(recipients: readonly string[]): Promise<Cipher | null>
 
 /** A folder is read by whom its owner lets in. */
 function mayReadPrivate(address: StoreAddress): boolean {
-  return address.kind === 'folder' || address.isPrivate;
-}
-
-/** Stores once how to restore by hand, before anything else. */
-function createBeginning({ objects, folder }: OpenStore): () => Promise<void> {
-  let begun: Promise<void> | null = null;
-  const begin = async () => {
-    const marker = join(folder, 'readme-is-stored');
-    if ((await nullIfMissing(readFile(marker))) !== null) return;
-    const readme = await writeToOutbox(join(folder, 'outbox'), formatReadme());
-    await objects.create(README_KEY, readme);
-    await readme.remove();
-    await writeFile(marker, '', { mode: 0o600 });
-  };
-  return () => {
-    begun ??= begin().catch((error: unknown) => {
-      begun = null;
-      throw error;
-    });
-    return begun;
-  };
+  return address.kind === 'folder' || (address.kind === 's3' && address.isPrivate);
 }
 
 async function checkStore(

@@ -20,6 +20,7 @@ import type { ReadState, StateReading } from '../../stores/reading/read-state.ts
 import { cleanText } from '../../text/clean-text.ts';
 import { archiveKey } from '../archive/archive.ts';
 import type { WorkerOptions } from '../command-context.ts';
+import { openGitAccess } from '../destination/open-git-access.ts';
 import type { Display } from '../display.ts';
 import type { ArchiveSource } from './archive-source.ts';
 import type { StoreChoice } from './restore-commands.ts';
@@ -49,6 +50,7 @@ export async function openStoreSource(
   const scratch = await mkdtemp(join(tmpdir(), 'backup-observatory-restore-'));
   const [store] = await openStores([address], {
     ...{ folder: scratch, bytesPerSecond: null, clock, signal },
+    git: () => openGitAccess(options, display.line),
   });
   if (store === undefined) throw new Error('no store was opened');
   const reading: StateReading = { objects: store.objects, clock, signal, identities };
@@ -133,7 +135,10 @@ export async function openStoreSource(
           throw error;
         }
       }),
-    close: () => rm(scratch, { recursive: true, force: true }),
+    async close() {
+      await reading.objects.close?.();
+      await rm(scratch, { recursive: true, force: true });
+    },
   };
 
   async function download(version: StoredVersion, folder: string): Promise<void> {

@@ -6,12 +6,10 @@ import { cleanText } from '../../text/clean-text.ts';
 import { archiveKey, makeArchiveFolder } from '../archive/archive.ts';
 import { assignArchives } from '../archive/assign-archives.ts';
 import { type Recheck, recheckArchives } from '../archive/recheck.ts';
-import { type Destination, openDestination } from '../destination/open-destination.ts';
-import { repositoryOn } from '../destination/target.ts';
+import { repositoriesOn } from '../destination/target.ts';
 import { discoverSources } from '../discovery/discover.ts';
 import { type HostAccess, openHostAccess } from '../host-access.ts';
 import type { Journal } from '../journal.ts';
-import { openOffsite } from '../offsite/offsite.ts';
 import { claimFulfilled } from '../requests.ts';
 import type { Job } from '../schedule/attempt.ts';
 import { backUpSources, type JobList, listJobs } from '../schedule/back-up-sources.ts';
@@ -24,6 +22,7 @@ import type { Source } from '../source.ts';
 import { RunStopped } from '../stop.ts';
 import { countRepositories, nameRun } from '../text.ts';
 import type { FailedRepository } from '../watching/failures.ts';
+import { type Places, withPlaces } from './places.ts';
 import type { RunDeps } from './run-deps.ts';
 import { storeSnapshot } from './store-snapshot.ts';
 
@@ -66,16 +65,17 @@ export async function backUp(
   const id = journal.store.run?.id ?? null;
   const repositories = progress.sources.map(({ name }) => name);
   events.began({ id, repositories, durations: list.durations });
-  await withDestination(deps, access, async (destination) => {
+  await withPlaces(deps, access, async (places) => {
     await workOn(
       deps,
       jobsOf(list.jobs, ({ source }) => hostOf(source)),
-      destination,
+      places,
       progress,
     );
+    await places.tidy(journal.note);
     // Archives of what is left out are still there.
     const names = found.map(({ name }) => name);
-    await storeSnapshot(deps, names, destination);
+    await storeSnapshot(deps, names, places.measured);
   });
 }
 
@@ -111,7 +111,7 @@ export async function planRun(
 export async function workOn(
   deps: RunContext,
   jobs: JobSource<Job>,
-  destination: Destination | null,
+  { destination, offsite, incrementsFromBytes }: Places,
   progress: RunProgress,
 ): Promise<void> {
   const onEnded = (source: Source, outcome: Outcome) => {
@@ -123,24 +123,9 @@ export async function workOn(
     if (outcome.status === 'empty') progress.empty++;
   };
   const runId = deps.journal.store.run?.id ?? null;
-  const offsite = await openOffsite({ ...deps, ...deps.stores });
   await offsite?.check(deps.journal.note);
-  await backUpSources({ ...deps, runId, destination, offsite, onEnded }, jobs);
-}
-
-/** Opens the destination, if there is one, for as long as the work takes. */
-export async function withDestination(
-  deps: RunDeps,
-  access: HostAccess,
-  work: (destination: Destination | null) => Promise<void>,
-): Promise<void> {
-  const { target } = deps;
-  const destination = target === null ? null : openDestination({ ...deps, access, target });
-  try {
-    await work(destination);
-  } finally {
-    await destination?.close();
-  }
+  const context = { ...deps, runId, destination, offsite, incrementsFromBytes, onEnded };
+  await backUpSources(context, jobs);
 }
 
 /**
@@ -194,13 +179,14 @@ async function assign(
 }
 
 async function discover(
-  { journal, archiveFolder, target }: RunContext,
+  { journal, archiveFolder, target, stores }: RunContext,
   access: HostAccess,
 ): Promise<Source[]> {
   const { note, store } = journal;
   const tracked = () => store.read(listTracked, () => []);
-  const destination = target === null ? null : repositoryOn(target, access.connection.hostUrl);
-  const sources = await discoverSources({ tracked, access, archiveFolder, destination, note });
+  const { hostUrl } = access.connection;
+  const destinations = repositoriesOn(hostUrl, target, stores.addresses);
+  const sources = await discoverSources({ tracked, access, archiveFolder, destinations, note });
   await note('info', `discovery found ${countRepositories(sources.length)}`);
   return sources;
 }

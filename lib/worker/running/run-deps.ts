@@ -24,8 +24,8 @@ export interface RunDeps {
   mirrorFolder: string;
   /** Which versions are kept. */
   retention: RetentionPolicy;
-  /** From this size of its full bundle on, an archive gets increments. */
-  incrementsFromBytes: number;
+  /** From this size of its full bundle on, an archive gets increments; null for the default. */
+  incrementsFromBytes: number | null;
   /** DATA_DIR, in which the worker keeps what only this machine needs. */
   dataFolder: string;
   /** How many repositories are backed up at once. */
@@ -39,6 +39,10 @@ export interface RunDeps {
   gitHost: Pick<HostAccess, 'config' | 'store'> & { fetch: typeof fetch };
   /** Where archives are pushed, if anywhere. */
   target: PushTarget | null;
+  /** How archives are kept there; null for what it has. */
+  layout: 'parts' | 'files' | null;
+  /** The size in bytes above which it starts again; null for none. */
+  maxTargetBytes: number | null;
   /** Where archives are stored besides this machine. */
   stores: OffsiteConfig;
   /** Aborts with a RunStopped error as the reason. */

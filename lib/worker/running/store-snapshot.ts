@@ -1,5 +1,6 @@
 import { GitError } from '../../git/git.ts';
 import type { NewSnapshot } from '../../records/recording/snapshots.ts';
+import { StoreFault } from '../../stores/object-store.ts';
 import { takeSnapshot } from '../archive/snapshot.ts';
 import type { Destination } from '../destination/open-destination.ts';
 import type { Journal } from '../journal.ts';
@@ -14,7 +15,7 @@ export interface SnapshotContext {
 export async function storeSnapshot(
   { journal, archiveFolder, signal }: SnapshotContext,
   repositories: readonly string[],
-  destination: Destination | null,
+  destination: Pick<Destination, 'measure'> | null,
 ): Promise<void> {
   try {
     const snapshot =
@@ -24,7 +25,7 @@ export async function storeSnapshot(
     await journal.store.write({ type: 'snapshot', snapshot });
   } catch (error) {
     signal.throwIfAborted();
-    if (!(error instanceof GitError)) throw error;
+    if (!(error instanceof GitError || error instanceof StoreFault)) throw error;
     // The figures of the sources would be mistaken for those of the destination.
     await journal.note('warn', `no analytics: the destination cannot be read: ${error.message}`);
   }
@@ -45,7 +46,7 @@ async function measureSources(
 }
 
 async function measureDestination(
-  destination: Destination,
+  destination: Pick<Destination, 'measure'>,
   journal: Journal,
 ): Promise<NewSnapshot> {
   const { snapshot, unknownSizes } = await destination.measure();

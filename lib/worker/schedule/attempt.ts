@@ -14,7 +14,7 @@ import type { Progress } from '../progress.ts';
 import { backUpRepository } from '../repository/repository.ts';
 import type { Source } from '../source.ts';
 import { describeRefusedLogin, RunStopped } from '../stop.ts';
-import { type DeliveryContext, deliver } from './deliver.ts';
+import { type DeliveryContext, deliver, type Waiting } from './deliver.ts';
 import { DiskFull, type DiskRoom, neededBytes } from './disk-room.ts';
 import type { Failure, Outcome } from './outcome.ts';
 import { reconcileVersions } from './reconcile-versions.ts';
@@ -61,10 +61,15 @@ export interface Job {
 type Show = (doing: string | Progress) => void;
 
 /**
- * Tries to back up a repository once. A failure of the repository is an outcome. Throws only what stops the
- * run: the signal's reason, an unavailable database, or a login that the user must renew.
+ * Tries to back up a repository once. A failure of the repository is an outcome; that of one which waits to be pushed
+ * with others is known later. Throws only what stops the run: the signal's reason, an unavailable database, or a login
+ * that the user must renew.
  */
-export async function attempt(context: AttemptContext, job: Job, show: Show): Promise<Outcome> {
+export async function attempt(
+  context: AttemptContext,
+  job: Job,
+  show: Show,
+): Promise<Outcome | Waiting> {
   const { log, journal, signal } = context;
   const { store } = journal;
   const { source } = job;
@@ -126,7 +131,14 @@ export async function attempt(context: AttemptContext, job: Job, show: Show): Pr
     const outcome = isNew ? { ...made, status: 'completed' as const } : made;
     const delivered = await deliver(context, source, outcome, show);
     const { altered } = job;
-    return altered === null ? delivered : failure(`the archive is damaged: ${altered}`);
+    if (altered === null) return delivered;
+    const damaged = failure(`the archive is damaged: ${altered}`);
+    if (delivered.status !== 'waiting') return damaged;
+    const conclude = async () => {
+      await delivered.conclude();
+      return damaged;
+    };
+    return { status: 'waiting', conclude };
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof AppError || error instanceof RunStopped) throw error;

@@ -8,6 +8,7 @@ import type { Source } from '../source.ts';
 import type { RunStore } from '../spool/run-store.ts';
 import type { RunEvents } from '../watching/run-events.ts';
 import { type AttemptContext, attempt, type Job } from './attempt.ts';
+import type { Waiting } from './deliver.ts';
 import { createDiskRoom } from './disk-room.ts';
 import type { JobSource } from './job-source.ts';
 import { runJobs, type Turn } from './jobs.ts';
@@ -62,14 +63,35 @@ export function newJob(source: Source, found: Pick<Job, 'isDamaged' | 'altered'>
 export async function backUpSources(context: SourcesContext, jobs: JobSource<Job>): Promise<void> {
   const { archiveFolder, concurrency, clock, signal, stop } = context;
   const room = createDiskRoom(archiveFolder);
+  const waiting: WaitingJob[] = [];
   await runJobs(jobs, {
     ...{ concurrency, clock, signal, stop },
     hostOf: ({ source }) => hostOf(source),
-    work: (job) => tryJob({ ...context, room }, job),
+    work: (job) => tryJob({ ...context, room }, job, waiting),
+    settle: () => settle(context, waiting),
   });
 }
 
-async function tryJob(context: SourcesContext & AttemptContext, job: Job): Promise<Turn> {
+/** A job whose archive is pushed together with others. */
+interface WaitingJob extends Pick<Waiting, 'conclude'> {
+  job: Job;
+}
+
+/** Pushes what waits, and records how it ended. False if nothing waits. */
+async function settle(context: SourcesContext, waiting: WaitingJob[]): Promise<boolean> {
+  const all = waiting.splice(0);
+  if (all.length === 0) return false;
+  await context.offsite?.settle();
+  for (const { job, conclude } of all)
+    await end(context, job, withMachine(await conclude(), context.hostName));
+  return true;
+}
+
+async function tryJob(
+  context: SourcesContext & AttemptContext,
+  job: Job,
+  waiting: WaitingJob[],
+): Promise<Turn> {
   const { clock, journal, events } = context;
   const { source } = job;
   if (job.tries === 0) {
@@ -79,8 +101,14 @@ async function tryJob(context: SourcesContext & AttemptContext, job: Job): Promi
   job.tries++;
   const began = clock.now();
   const show = (doing: string | Progress) => events.working(source.name, doing);
-  const tried = withMachine(await attempt(context, job, show), context.hostName);
+  const made = await attempt(context, job, show);
   job.durationMs += clock.now() - began;
+  if (made.status === 'waiting') {
+    events.working(source.name, 'waiting for the push');
+    waiting.push({ job, conclude: made.conclude });
+    return { visit: 'good', restMs: null };
+  }
+  const tried = withMachine(made, context.hostName);
   const restMs = isFailure(tried) ? pauseBeforeRetry(tried.fault, job.tries) : null;
   const visit = !isFailure(tried) ? 'good' : tried.fault.isOverload ? 'overloaded' : 'other';
   if (isFailure(tried) && restMs !== null) {
@@ -89,10 +117,15 @@ async function tryJob(context: SourcesContext & AttemptContext, job: Job): Promi
     await journal.note('warn', `${tried.errorMessage} (${next})`, source.name);
     return { visit, restMs };
   }
-  const outcome = withTries(tried, job.tries);
-  const { durationMs, tries } = job;
+  await end(context, job, tried);
+  return { visit, restMs: null };
+}
+
+async function end(context: SourcesContext, job: Job, tried: Outcome): Promise<void> {
+  const { journal, events } = context;
+  const { source, durationMs, tries } = job;
+  const outcome = withTries(tried, tries);
   await recordOutcome(journal, source, outcome, { durationMs, tries });
   events.ended(source.name, outcome, { durationMs, tries });
   context.onEnded(source, outcome);
-  return { visit, restMs: null };
 }

@@ -1,9 +1,10 @@
 import { cleanText } from '../../text/clean-text.ts';
 import type { KeptArchive } from '../archive/archive.ts';
 import type { Destination } from '../destination/open-destination.ts';
-import { classifyFault } from '../faults/git-faults.ts';
+import { classifyFault, type Fault } from '../faults/git-faults.ts';
 import type { Journal } from '../journal.ts';
 import type { Offsite } from '../offsite/offsite.ts';
+import type { SettledStoring } from '../offsite/sender.ts';
 import type { RepositoryOutcome } from '../repository/repository-backup.ts';
 import type { Source } from '../source.ts';
 import { type Failure, isFailure, type Outcome } from './outcome.ts';
@@ -11,10 +12,17 @@ import { type Failure, isFailure, type Outcome } from './outcome.ts';
 /** Where archives are delivered. */
 export interface DeliveryContext {
   journal: Journal;
-  /** Where archives are pushed, if anywhere. */
+  /** Where archives are pushed in the layout `files`, if anywhere. */
   destination: Destination | null;
   /** Where archives are stored besides this machine, if anywhere. */
   offsite: Offsite | null;
+}
+
+/** An archive that is pushed together with others. */
+export interface Waiting {
+  status: 'waiting';
+  /** How it ended, once the stores have settled. Throws what stops the run. */
+  conclude(): Promise<Outcome>;
 }
 
 /** Delivers an archive to every place that lacks it, including one that an earlier run could not deliver. */
@@ -23,10 +31,31 @@ export async function deliver(
   source: Source,
   outcome: RepositoryOutcome,
   show: (doing: string) => void,
-): Promise<Outcome> {
+): Promise<Outcome | Waiting> {
   if (outcome.status === 'empty') return outcome;
   const pushed = await push(context, source, outcome, show);
-  const failure = await store(context, source, outcome, show);
+  const { offsite } = context;
+  if (offsite === null) return pushed;
+  show('storing');
+  const note = (level: 'info' | 'warn' | 'error', text: string) =>
+    context.journal.note(level, text, source.name);
+  const storings = await offsite.send(source, outcome, note);
+  const conclude = async (): Promise<Outcome> => {
+    const settled = await Promise.all(
+      storings.map((one) => (one.status === 'waiting' ? one.settled : one)),
+    );
+    const failure = await record(context.journal, offsite.needed, source, outcome, settled);
+    return join(outcome, pushed, failure);
+  };
+  const isWaiting = storings.some(({ status }) => status === 'waiting');
+  return isWaiting ? { status: 'waiting', conclude } : conclude();
+}
+
+function join(
+  outcome: RepositoryOutcome & KeptArchive,
+  pushed: Outcome,
+  failure: Failure | 'new' | null,
+): Outcome {
   if (failure === null) return pushed;
   if (failure === 'new') return isFailure(pushed) ? pushed : { ...outcome, status: 'completed' };
   if (!isFailure(pushed)) return failure;
@@ -50,42 +79,47 @@ async function push(
     return { status: 'completed', key, record };
   }
   const errorMessage = cleanText(delivery.reason);
-  const why = classifyFault(delivery.reason);
-  const fault = { ...why, kind: 'push', isOverload: false } as const;
+  const fault = pushFault(delivery.reason);
   return { status: delivery.status, errorMessage, archive: { key, record }, fault };
 }
 
+function pushFault(reason: string): Fault {
+  return { ...classifyFault(reason), kind: 'push', isOverload: false };
+}
+
 /** Null if every store had it already, `new` if one has it now. A failure if too few have it. */
-async function store(
-  { offsite, journal }: DeliveryContext,
+async function record(
+  journal: Journal,
+  needed: number,
   source: Source,
-  archive: KeptArchive,
-  show: (doing: string) => void,
+  { key, record: archived }: KeptArchive,
+  storings: readonly SettledStoring[],
 ): Promise<Failure | 'new' | null> {
-  if (offsite === null) return null;
-  show('storing');
   const note = (level: 'info' | 'warn' | 'error', text: string) =>
     journal.note(level, text, source.name);
-  const storings = await offsite.send(source, archive, note);
-  const version = archive.record.versions.at(-1)?.version ?? null;
+  const version = archived.versions.at(-1)?.version ?? null;
   const stored = storings.filter(({ status }) => status === 'stored');
   const failed = storings.filter(({ status }) => status === 'failed');
   for (const { store, reason } of [...stored, ...failed]) {
     await journal.store.write({ type: 'stored', repository: source.name, store, version, reason });
   }
-  for (const { store } of stored) await note('info', `stored in ${store}`);
-  const reasons = failed.map(({ reason }) => reason).join('; ');
-  if (storings.length - failed.length < offsite.needed) {
-    const errorMessage = cleanText(`backed up, but not stored away from here: ${reasons}`);
-    const fault = {
-      kind: 'store',
-      isTransient: false,
-      isOverload: false,
-      retryAfterMs: null,
-    } as const;
-    const { key, record } = archive;
-    return { status: 'failed', errorMessage, archive: { key, record }, fault };
+  for (const { store, isPush } of stored) {
+    await note('info', isPush ? `pushed to ${store}` : `stored in ${store}`);
   }
-  for (const { reason } of failed) await note('warn', `not stored: ${reason}`);
+  const reasons = failed.map(({ reason }) => reason).join('; ');
+  if (storings.length - failed.length < needed) {
+    const isPush = failed.every((one) => one.isPush);
+    const text = isPush ? reasons : `backed up, but not stored away from here: ${reasons}`;
+    return {
+      ...{ status: 'failed', errorMessage: cleanText(text), archive: { key, record: archived } },
+      fault: isPush ? pushFault(reasons) : storeFault,
+    };
+  }
+  for (const { reason, isPush } of failed)
+    await note('warn', isPush ? reason : `not stored: ${reason}`);
   return stored.length > 0 ? 'new' : null;
 }
+
+const storeFault: Fault = {
+  ...{ kind: 'store', isTransient: false, isOverload: false, retryAfterMs: null },
+};

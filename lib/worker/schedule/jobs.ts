@@ -21,6 +21,8 @@ export interface JobOptions<Job> {
   stop(error: unknown): void;
   /** Tries a job once. An error stops all jobs. */
   work(job: Job): Promise<Turn>;
+  /** Called when there is nothing else to do. True if it did something, after which there may be more jobs. */
+  settle?(): Promise<boolean>;
 }
 
 /**
@@ -30,7 +32,7 @@ export interface JobOptions<Job> {
  */
 export async function runJobs<Job>(
   source: JobSource<Job>,
-  { concurrency, hostOf, clock, signal, stop, work }: JobOptions<Job>,
+  { concurrency, hostOf, clock, signal, stop, work, settle }: JobOptions<Job>,
 ): Promise<void> {
   signal.throwIfAborted();
   const hosts = createHostLimits(concurrency);
@@ -95,6 +97,7 @@ export async function runJobs<Job>(
       // A list answers at once.
       const taken = asked instanceof Promise ? await asked : asked;
       if (typeof taken === 'object') void begin(taken.job);
+      else if (active === 0 && resting === 0 && (await settle?.())) continue;
       else {
         if (taken === 'later' && source.pollMs !== null && !isWaiting) void wait(source.pollMs);
         return;

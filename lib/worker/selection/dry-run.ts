@@ -3,7 +3,7 @@ import { listTracked } from '../../records/recording/repo-state.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import { formatBytes } from '../../text/units.ts';
 import { archiveKey, readArchiveRecord } from '../archive/archive.ts';
-import { repositoryOn } from '../destination/target.ts';
+import { repositoriesOn } from '../destination/target.ts';
 import { discoverSources } from '../discovery/discover.ts';
 import type { OutputStream } from '../display.ts';
 import { openHostAccess } from '../host-access.ts';
@@ -40,15 +40,16 @@ export async function performDryRun(
   given: readonly Source[] | null,
   output: DryRunOutput,
 ): Promise<void> {
-  const { gitHost, display, target, signal } = deps;
+  const { gitHost, display, target, signal, stores } = deps;
   signal.throwIfAborted();
   if (given !== null) return printPlans(deps, given, output);
   const access = openHostAccess(gitHost, { ...deps, ...gitHost }, display.line);
-  const destination = target === null ? null : repositoryOn(target, access.connection.hostUrl);
+  const { hostUrl } = access.connection;
+  const destinations = repositoriesOn(hostUrl, target, stores.addresses);
   const note = async (_level: string, text: string, repository?: string) =>
     display.line(cleanText(repository === undefined ? text : `${repository}: ${text}`));
   const tracked = () => listTracked(deps.db);
-  const found = await discoverSources({ ...deps, tracked, access, destination, note });
+  const found = await discoverSources({ ...deps, tracked, access, destinations, note });
   await printPlans(deps, found, output);
 }
 

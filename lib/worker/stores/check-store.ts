@@ -30,6 +30,8 @@ export async function checkStores(
       if (!(error instanceof StoreFault)) throw error;
       display.clear();
       report.fault(error.message);
+    } finally {
+      await store.store.objects.close?.();
     }
     faults += report.faults();
   }

@@ -36,9 +36,14 @@ export async function copyStore(
     const names = repository === null ? await listNames(from) : await from.namesOf(repository);
     await copy.readme();
     for (const name of names) await copy.archive(name);
+    for (const key of (await to.store.objects.commit?.()) ?? []) {
+      report.fault(`${key} was stored by someone else meanwhile, with other content`);
+    }
   } catch (error) {
     if (!(error instanceof StoreFault)) throw error;
     report.fault(error.message);
+  } finally {
+    for (const { store } of opened) await store.objects.close?.();
   }
   display.clear();
   const { copied, there, bytes } = copy.counts;

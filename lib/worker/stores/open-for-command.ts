@@ -13,6 +13,7 @@ import type { StateReading } from '../../stores/reading/read-state.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import { archiveKey } from '../archive/archive.ts';
 import type { WorkerOptions } from '../command-context.ts';
+import { openGitAccess } from '../destination/open-git-access.ts';
 
 const variables = z.object({
   ...storeVariables.pick({ BACKUP_STORES: true, BACKUP_NAMES_KEY: true }).shape,
@@ -44,7 +45,10 @@ export async function openForCommand(
   const namesKey = config.BACKUP_NAMES_KEY;
   const naming = namesKey === undefined ? null : createSecretNaming(namesKey);
   const folder = join(resolve(config.DATA_DIR), 'stores');
-  const stores = await openStores(addresses, { folder, bytesPerSecond: null, clock, signal });
+  const stores = await openStores(addresses, {
+    ...{ folder, bytesPerSecond: null, clock, signal },
+    git: () => openGitAccess(options, (text) => void options.io.stderr.write(`${text}\n`)),
+  });
   return stores.map((store) => {
     const reading = { objects: store.objects, clock, signal, identities };
     return {

@@ -32,6 +32,8 @@ export async function pruneStores(
     } catch (error) {
       if (!(error instanceof StoreFault)) throw error;
       report.fault(error.message);
+    } finally {
+      await store.store.objects.close?.();
     }
     faults += report.faults();
   }
@@ -60,6 +62,7 @@ async function pruneStore(
     }
   }
   const what = `${counted(sum.states, 'state')} and ${counted(sum.objects, 'object')} of ${formatBytes(sum.bytes)}`;
+  await from.store.objects.commit?.();
   const remark = isDryRun ? 'would be removed: give --yes to remove them' : 'removed';
   report.say(sum.states + sum.objects === 0 ? 'nothing to remove' : `${what} ${remark}`);
 }

@@ -39,7 +39,18 @@ export interface PruneStoreCommand extends Common {
   isDryRun: boolean;
 }
 
-export type StoreCommand = CheckStoreCommand | CopyStoreCommand | PruneStoreCommand;
+/** Turns the destination from the layout `files` into `parts`. */
+export interface MigrateStoreCommand {
+  name: 'store-migrate';
+  /** Without a question. */
+  isConfirmed: boolean;
+}
+
+export type StoreCommand =
+  | CheckStoreCommand
+  | CopyStoreCommand
+  | PruneStoreCommand
+  | MigrateStoreCommand;
 
 interface CommonOptions {
   store?: StoreAddress;
@@ -111,6 +122,18 @@ export function addStoreCommands(program: Command, found: (command: StoreCommand
         isDryRun: options.yes !== true,
       }),
     );
+  store
+    .command('migrate')
+    .summary('turn the git destination into the layout parts')
+    .description(
+      'Checks every archive of this machine and pushes it to BACKUP_REPO_PATH in the layout `parts`. The files at the root are removed in the same commit if each of them has been pushed so; else they are named and kept. May be repeated.',
+    )
+    .option('--yes', 'without a question', false)
+    .addHelpText(
+      'after',
+      '\nExit codes: 0 done; 1 something is left; 2 wrong usage; 75 another run is active.',
+    )
+    .action(({ yes }: { yes: boolean }) => found({ name: 'store-migrate', isConfirmed: yes }));
 }
 
 function storeOption(): Option {

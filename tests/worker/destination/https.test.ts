@@ -23,7 +23,10 @@ const lastResults = () =>
      WHERE run_id = (SELECT max(id) FROM backup_runs) ORDER BY repo_full_name`,
   );
 const run = (env: Record<string, string> = {}) =>
-  bench.run({ databaseUrl: database.url, env: { BACKUP_REPO_PATH: target, ...env } });
+  bench.run({
+    databaseUrl: database.url,
+    env: { BACKUP_REPO_PATH: target, BACKUP_REPO_LAYOUT: 'files', ...env },
+  });
 const at = (...args: string[]) => git(join(bench.folder, 'host/ada/backups.git'), ...args);
 const basic = (token: string) =>
   `Basic ${Buffer.from(`x-access-token:${token}`).toString('base64')}`;

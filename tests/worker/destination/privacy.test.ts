@@ -17,7 +17,10 @@ beforeEach(async () => {
 });
 
 const run = (env: Record<string, string> = {}) =>
-  bench.run({ databaseUrl: database.url, env: { BACKUP_REPO_PATH: target, ...env } });
+  bench.run({
+    databaseUrl: database.url,
+    env: { BACKUP_REPO_PATH: target, BACKUP_REPO_LAYOUT: 'files', ...env },
+  });
 const resultOf = async (name: string) =>
   (
     await rowsOf(

@@ -17,9 +17,13 @@ const lastResults = () =>
      WHERE run_id = (SELECT max(id) FROM backup_runs) ORDER BY repo_full_name`,
   );
 const runTo = (destination: string, args = ['run']) =>
-  bench.run({ databaseUrl: database.url, args, env: { BACKUP_REPO_PATH: destination } });
+  bench.run({
+    databaseUrl: database.url,
+    args,
+    env: { BACKUP_REPO_PATH: destination, BACKUP_REPO_LAYOUT: 'files' },
+  });
 
-describe('a local destination', () => {
+describe('a local destination in the layout `files`', () => {
   let target: string;
   const at = (...args: string[]) => git(target, ...args);
   beforeEach(async () => {
@@ -54,7 +58,10 @@ describe('a local destination', () => {
     await work.commit({ noise: randomBytes(20_000).toString('hex') });
     await work.git('push', '--quiet', 'origin', 'main');
     await bench.logIn();
-    const env = { BACKUP_REPO_PATH: target, BACKUP_INCREMENTS_FROM_MIB: '0' };
+    const env = {
+      ...{ BACKUP_REPO_PATH: target, BACKUP_REPO_LAYOUT: 'files' },
+      BACKUP_INCREMENTS_FROM_MIB: '0',
+    };
     const run = () => bench.run({ databaseUrl: database.url, args: ['run'], env });
     expect((await run()).code).toBe(0);
     await work.commit({ 'more.txt': 'more' });
@@ -179,7 +186,7 @@ describe('a local destination', () => {
           databaseUrl: own.url,
           archives: join(bench.folder, `archives-${index}`),
           args: ['run', ...sources],
-          env: { BACKUP_REPO_PATH: target },
+          env: { BACKUP_REPO_PATH: target, BACKUP_REPO_LAYOUT: 'files' },
         });
         await own.close();
         return ended;

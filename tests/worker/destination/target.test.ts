@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { readTarget, repositoryOn } from '../../../lib/worker/destination/target.ts';
+import { parseStoreAddress } from '../../../lib/config/store-address.ts';
+import { readTarget, repositoriesOn } from '../../../lib/worker/destination/target.ts';
 
 const read = (address: string) => {
   const target = readTarget(address, '/home/ada');
@@ -44,9 +45,12 @@ describe('a destination', () => {
   });
 
   it('is matched to the git host by its host name', () => {
-    const on = (address: string) => repositoryOn(read(address), 'https://github.com');
+    const on = (address: string) =>
+      repositoriesOn('https://github.com', read(address), [])[0] ?? null;
     expect(on('git@GitHub.com:Ada/Backups.git')).toBe('ada/backups');
     expect(on('https://example.org/ada/backups')).toBeNull();
     expect(on('/srv/backups.git')).toBeNull();
+    const stores = [parseStoreAddress('git+https://github.com/Ada/Vault.git')];
+    expect(repositoriesOn('https://github.com', null, stores)).toEqual(['ada/vault']);
   });
 });

@@ -109,10 +109,10 @@ describe('two workers', () => {
     await Promise.all([first.finished, second.finished]);
   });
 
-  it('push to one destination', async () => {
+  it.each(['files', 'parts'])('push to one destination in the layout %s', async (layout) => {
     const target = join(bench.folder, 'target.git');
     await git(bench.folder, 'init', '--quiet', '--bare', target);
-    const env = { BACKUP_REPO_PATH: target };
+    const env = { BACKUP_REPO_PATH: target, BACKUP_REPO_LAYOUT: layout };
     const [a, b] = [fleet.hold('team/a'), fleet.hold('team/b')];
     const first = fleet.start('one', [], env);
     await a.came;
@@ -123,7 +123,17 @@ describe('two workers', () => {
     expect((await first.finished).code).toBe(0);
     expect((await second.finished).code).toBe(0);
     const pushed = (await git(target, 'ls-tree', '--name-only', 'HEAD')).split('\n');
-    expect(pushed).toEqual(['a', 'b', 'c', 'd'].map((name) => `team__${name}.bundle`));
+    if (layout === 'files') {
+      expect(pushed).toEqual(['a', 'b', 'c', 'd'].map((name) => `team__${name}.bundle`));
+      return;
+    }
+    const archives = await git(target, 'ls-tree', '--name-only', 'HEAD:archives');
+    expect(archives.split('\n')).toEqual(['a', 'b', 'c', 'd'].map((name) => `team__${name}`));
+    const results = await rowsOf<{ status: string }>(
+      database.db,
+      'SELECT status FROM backup_results WHERE run_id = (SELECT max(id) FROM backup_runs)',
+    );
+    expect(results.map(({ status }) => status)).toEqual(Array(4).fill('completed'));
   });
 });
 

@@ -115,7 +115,10 @@ it('a push that failed for now is tried again, without cloning again', async () 
       ? c.text('oops', 503)
       : bench.http.serve(c),
   );
-  const env = { BACKUP_REPO_PATH: `${bench.host.url}/ada/backups.git`, BACKUP_CONCURRENCY: '1' };
+  const env = {
+    ...{ BACKUP_REPO_PATH: `${bench.host.url}/ada/backups.git`, BACKUP_REPO_LAYOUT: 'files' },
+    BACKUP_CONCURRENCY: '1',
+  };
   const ended = await bench.run({ databaseUrl: database.url, clock: restless(), env });
   expect(ended).toMatchObject({ code: 0, stdout: expect.stringContaining('2 backed up') });
   expect(rests).toHaveLength(1);

@@ -1,0 +1,59 @@
+import type { ObjectPart } from './parts.ts';
+import type { RepositoryClone } from './repository-clone.ts';
+
+/** How much is fetched at once. */
+const MAX_BATCH_BYTES = 256 * 2 ** 20;
+const MAX_BATCH = 5_000;
+
+/**
+ * Fetches blobs into a new clone without files: what is asked for while a fetch is under way comes together with the next
+ * one. The function throws GitError.
+ */
+export function createBlobFetcher(
+  clone: RepositoryClone,
+): (wanted: readonly Pick<ObjectPart, 'id' | 'bytes'>[]) => Promise<void> {
+  // To ask git whether it has one would be an error where it has not.
+  const there = new Set<string>();
+  const waiting = new Map<string, number>();
+  let running: Promise<void> = Promise.resolve();
+
+  async function fetchWaiting(): Promise<void> {
+    while (waiting.size > 0) {
+      const batch: string[] = [];
+      let bytes = 0;
+      for (const [id, size] of waiting) {
+        if (batch.length > 0 && (bytes + size > MAX_BATCH_BYTES || batch.length === MAX_BATCH))
+          break;
+        bytes += size;
+        batch.push(id);
+      }
+      for (const id of batch) waiting.delete(id);
+      await fetch(batch);
+    }
+  }
+
+  async function fetch(ids: readonly string[]): Promise<void> {
+    // Objects alone: what is here says nothing about which blobs are.
+    const args = ['-c', 'fetch.negotiationAlgorithm=noop', 'fetch', '--quiet', 'origin'];
+    const plain = ['--no-tags', '--no-write-fetch-head', '--recurse-submodules=no'];
+    const only = ['--refmap=', '--filter=blob:none', '--stdin'];
+    await clone.transfer([...args, ...plain, ...only], { stdin: `${ids.join('\n')}\n` });
+    for (const id of ids) there.add(id);
+  }
+
+  return async (wanted) => {
+    let isNew = false;
+    for (const { id, bytes } of wanted) {
+      if (there.has(id)) continue;
+      waiting.set(id, bytes);
+      isNew = true;
+    }
+    if (!isNew) return;
+    const mine = running.catch(() => undefined).then(fetchWaiting);
+    running = mine;
+    await mine;
+    // The fetch that it came with may have failed.
+    const lost = wanted.flatMap(({ id }) => (there.has(id) ? [] : [id]));
+    if (lost.length > 0) await fetch(lost);
+  };
+}

@@ -1,0 +1,219 @@
+import { randomUUID } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import pLimit from 'p-limit';
+import { loadOnce } from '../../async.ts';
+import { createGit, GitError } from '../../git/git.ts';
+import { makeScratch, removeScratch, sweepScratch } from '../../processes/scratch.ts';
+import { README_KEY } from '../layout.ts';
+import { type ObjectStore, type StoredObject, StoreFault } from '../object-store.ts';
+import { formatReadme } from '../readme.ts';
+import type { GitStoreOptions } from './git-store-options.ts';
+import { MAX_PART_BYTES, type ObjectPart, objectOf, partSizes } from './parts.ts';
+import { committer, type RepositoryClone } from './repository-clone.ts';
+import { hasGuide, openSession, pushPending, type Session, writeGuide } from './session.ts';
+import { readTimes } from './tree.ts';
+
+/** Hosts refuse a push above 2 GiB. */
+const MAX_PENDING_BYTES = 2 ** 30;
+/** After so many failures, the repository is not asked again. */
+const MAX_OPENINGS = 3;
+/** Larger objects are fetched when they are read. */
+const MAX_PREPARED_BYTES = 8 * 2 ** 20;
+
+/** A git repository that keeps objects as files of its default branch. */
+export interface GitStore extends Required<ObjectStore> {
+  /** The clone and its files, without changes that are not pushed: ids by path. Throws StoreFault. */
+  inspect(): Promise<{ clone: RepositoryClone; files: ReadonlyMap<string, string> }>;
+  /** Removes files, of objects or not, with the next commit. Throws StoreFault. */
+  removeFiles(paths: readonly string[]): Promise<void>;
+  /** Does something to the repository, and reads it anew. Throws StoreFault. */
+  change<Value>(work: (clone: RepositoryClone) => Promise<Value>): Promise<Value>;
+}
+
+/** Opens a repository, which is cloned with its first use. */
+export function createGitStore(options: GitStoreOptions): GitStore {
+  const { address, access, clock, signal, pace } = options;
+  const { maxPartBytes = MAX_PART_BYTES, maxPendingBytes = MAX_PENDING_BYTES } = access;
+  const git = createGit({ ...access.environment, ...committer }, signal);
+  // Changes are made one after the other.
+  const inTurn = pLimit(1);
+  let session: Session | null = null;
+  let scratch: string | null = null;
+  let failure: { error: StoreFault; count: number } | null = null;
+
+  const guard = async <Value>(work: () => Promise<Value>): Promise<Value> => {
+    try {
+      signal.throwIfAborted();
+      return await work();
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof GitError)) throw error;
+      throw await access.explain(address, error);
+    }
+  };
+  const open = loadOnce(async () => {
+    if (failure !== null && failure.count >= MAX_OPENINGS) throw failure.error;
+    try {
+      session = await guard(async () => {
+        await sweepScratch(options.folder, clock.now());
+        scratch ??= await makeScratch(options.folder);
+        const gitDir = join(scratch, `clone-${failure?.count ?? 0}.git`);
+        return openSession({ ...options, git }, scratch, gitDir);
+      });
+      return session;
+    } catch (error) {
+      if (error instanceof StoreFault) failure = { error, count: (failure?.count ?? 0) + 1 };
+      throw error;
+    }
+  });
+
+  async function create(
+    opened: Session,
+    key: string,
+    path: string,
+    file: { sizeBytes: number; sha256: string },
+  ) {
+    const { blobs, pending } = opened;
+    const sizes = partSizes(file.sizeBytes, maxPartBytes);
+    if (sizes === null) throw new StoreFault('other', `${address.text}: ${key} is too large`);
+    const begun: string[] = [];
+    const parts = await blobs.writeParts(key, { ...file, path }, sizes, async (part) => {
+      const { bytes } = part;
+      if (pending.bytes() > 0 && pending.bytes() + bytes > maxPendingBytes)
+        await pushPending(options, opened);
+      begun.push(part.path);
+      pending.add(part.path, part.id, bytes);
+    });
+    if (parts === null) {
+      for (const one of begun) pending.remove(one);
+      throw new StoreFault(
+        'damaged',
+        `${address.text}: a file has changed and is not the one that was sent`,
+      );
+    }
+    pending.objects().put(objectOf(key, parts));
+  }
+
+  async function* readParts(opened: Session, parts: readonly ObjectPart[], from: number) {
+    let start = 0;
+    for (const part of parts) {
+      const skipped = Math.max(0, from - start);
+      start += part.bytes;
+      if (skipped >= part.bytes) continue;
+      const file = join(opened.scratch, randomUUID());
+      try {
+        await guard(async () => {
+          await opened.fetch([part]);
+          await opened.blobs.copy(part.id, file);
+        });
+        const chunks = createReadStream(file, { start: skipped, highWaterMark: 2 ** 20 });
+        for await (const chunk of chunks as AsyncIterable<Buffer>) {
+          signal.throwIfAborted();
+          await pace(chunk.length);
+          yield chunk;
+        }
+      } finally {
+        await rm(file, { force: true });
+      }
+    }
+  }
+
+  async function* list(prefix: string, after = ''): AsyncGenerator<StoredObject> {
+    const opened = await open();
+    const { pending } = opened;
+    opened.times ??= await guard(() => readTimes(opened.clone, opened.clone.tip()));
+    const { times } = opened;
+    const now = clock.now();
+    const readme = hasGuide(pending) && README_KEY.startsWith(prefix) && README_KEY > after;
+    if (readme) yield { key: README_KEY, sizeBytes: readmeBytes().length, storedMs: now };
+    // In order: `README.txt` is before `archives/`.
+    const objects = pending.objects();
+    for (const key of objects.keys(prefix, after)) {
+      const found = objects.get(key);
+      if (found === null) continue;
+      const storedMs = Math.max(...found.parts.map(({ path }) => times.get(path) ?? now));
+      yield { key, sizeBytes: found.sizeBytes, storedMs };
+    }
+  }
+
+  return {
+    address: address.text,
+    list,
+    async read(key, from = 0) {
+      const opened = await open();
+      if (key === README_KEY) {
+        return hasGuide(opened.pending) ? chunksOf(readmeBytes().subarray(from)) : null;
+      }
+      const found = opened.pending.objects().get(key);
+      return found === null ? null : readParts(opened, found.parts, from);
+    },
+    create: (key, file) =>
+      inTurn(async () => {
+        const opened = await open();
+        return guard(async () => {
+          if (key === README_KEY) return writeGuide(opened);
+          if (opened.pending.objects().get(key) !== null) return false;
+          await create(opened, key, file.path, file);
+          return true;
+        });
+      }),
+    remove: (key) =>
+      inTurn(async () => {
+        const { pending } = await open();
+        for (const { path } of pending.objects().get(key)?.parts ?? []) pending.remove(path);
+        pending.objects().remove(key);
+      }),
+    commit: () =>
+      inTurn(async () => {
+        const opened = session;
+        // Nothing was changed.
+        if (opened === null) return [];
+        try {
+          await guard(() => pushPending(options, opened));
+        } catch (error) {
+          await opened.blobs.forget(opened.pending.written());
+          opened.pending.discard();
+          throw error;
+        }
+        return opened.pending.takeLost();
+      }),
+    async prepare(keys) {
+      const { pending, fetch } = await open();
+      const parts = keys.flatMap((key) => pending.objects().get(key)?.parts ?? []);
+      await guard(() => fetch(parts.filter(({ bytes }) => bytes <= MAX_PREPARED_BYTES)));
+    },
+    async close() {
+      if (scratch !== null) await removeScratch(scratch);
+    },
+    async inspect() {
+      const opened = await open();
+      return { clone: opened.clone, files: opened.pending.tip() };
+    },
+    removeFiles: (paths) =>
+      inTurn(async () => {
+        const { pending } = await open();
+        for (const path of paths) pending.remove(path);
+      }),
+    change: (work) =>
+      inTurn(async () => {
+        const opened = await open();
+        return guard(async () => {
+          const value = await work(opened.clone);
+          await opened.pending.read();
+          opened.times = null;
+          return value;
+        });
+      }),
+  };
+}
+
+/** Other stores have a README of their own, which copies of this one get. */
+function readmeBytes(): Buffer {
+  return Buffer.from(formatReadme());
+}
+
+async function* chunksOf(bytes: Buffer): AsyncGenerator<Uint8Array> {
+  yield bytes;
+}

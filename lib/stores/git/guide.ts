@@ -1,0 +1,68 @@
+import { open } from 'node:fs/promises';
+
+const TITLE = '# Backups of git repositories';
+
+/** Where the guide is: at the second path if the first is somebody else's file. */
+export const guidePaths = ['README.md', 'RESTORE.md'] as const;
+
+/** Whether a path is one of these. */
+export function isGuidePath(path: string): boolean {
+  return guidePaths.some((one) => one === path);
+}
+
+/** Whether a file is a guide of this or another release. */
+export async function isGuide(path: string): Promise<boolean> {
+  const handle = await open(path);
+  try {
+    const start = Buffer.from(`${TITLE}\n`);
+    const { bytesRead, buffer } = await handle.read(Buffer.alloc(start.length), 0, start.length, 0);
+    return bytesRead === start.length && start.equals(buffer);
+  } finally {
+    await handle.close();
+  }
+}
+
+/** The file of a repository that says how to restore by hand, with nothing but common tools. */
+export function formatGuide(): string {
+  return `${TITLE}
+
+Stored by Backup Observatory.
+
+\`\`\`text
+archives/NAME/states/NUMBER.json.part-…    what an archive was after a backup; the highest number is the newest
+archives/NAME/objects/SHA256.part-…        a file of the archive, named by the SHA-256 of its bytes
+\`\`\`
+
+A file is kept in parts of at most 95 MiB, mostly in one. A part's name ends in its number, the number of parts, and its
+size in bytes. \`cat NAME.part-*\` joins them.
+
+If a name has \`.age\` before \`.part-\`, it is encrypted with age (https://age-encryption.org): archives then have secret names, a
+state tells the real one, and an object's name ends in the SHA-256 of its encrypted bytes. Decrypt what you have joined:
+\`age -d -i identity.txt -o FILE FILE.age\`.
+
+## Restore a repository by hand
+
+In a clone of this repository, here for the archive \`acme__api\`:
+
+\`\`\`sh
+name=acme__api
+newest=$(ls "archives/$name/states" | sed 's/\\.part-.*//' | sort | tail -n 1)
+cat "archives/$name/states/$newest".part-* >state.json
+awk -F'"' '$2 == "name" {name = $4} $2 == "key" {key = $4} $2 == "sha256" {sha = $4} /^  }/ {print name, key, sha}' state.json >files
+while read -r file key sha256; do
+  mkdir -p "files.d/$(dirname "$file")"
+  cat "$key".part-* >"files.d/$file"
+  echo "$sha256  files.d/$file" | sha256sum --check
+done <files
+bundle=$(sed -nE 's/^ "archive": "(.*)",$/\\1/p' state.json)
+git clone --mirror "files.d/$bundle" restored.git
+grep -oE "^\${bundle%.bundle}\\.[0-9]+\\.bundle" files | while read -r file; do
+  git -C restored.git fetch --prune "../files.d/$file" '+refs/*:refs/*'
+done
+git -C restored.git fsck --full
+\`\`\`
+
+\`NAME.versions/N.json\` says where each branch and tag of version N pointed. What a source had overwritten or deleted is
+under \`refs/kept/\`.
+`;
+}

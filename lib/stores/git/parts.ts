@@ -1,0 +1,121 @@
+import { archiveNameOf, parseKey } from '../layout.ts';
+
+/** Hosts refuse files above 100 MiB, so that larger objects are kept in parts. */
+export const MAX_PART_BYTES = 95 * 2 ** 20;
+const MAX_PARTS = 9_999;
+
+/** A file of the repository that is part of an object. */
+export interface ObjectPart {
+  path: string;
+  /** Its git blob id. */
+  id: string;
+  bytes: number;
+}
+
+/** An object of which every part is there. */
+export interface GitObject {
+  key: string;
+  /** In their order. */
+  parts: readonly ObjectPart[];
+  sizeBytes: number;
+}
+
+const partForm = /^(.+)\.part-(\d{4})-of-(\d{4})\.(\d{1,10})$/;
+
+/**
+ * The path of a part. It tells the size, which a clone without files could not, and how many parts there are, so that
+ * half an object is never taken for one.
+ */
+export function partPath(key: string, number: number, count: number, bytes: number): string {
+  const digits = (value: number) => String(value).padStart(4, '0');
+  return `${key}.part-${digits(number)}-of-${digits(count)}.${bytes}`;
+}
+
+/** How large the parts of a file are; null if it has too many. */
+export function partSizes(sizeBytes: number, maxBytes: number): number[] | null {
+  const count = Math.max(1, Math.ceil(sizeBytes / maxBytes));
+  if (count > MAX_PARTS) return null;
+  return Array.from({ length: count }, (_, index) =>
+    Math.min(maxBytes, sizeBytes - index * maxBytes),
+  );
+}
+
+/** What a path is part of; null if it is none of ours. */
+export function parsePart(
+  path: string,
+): { key: string; number: number; count: number; bytes: number } | null {
+  const [, key = '', number, count, bytes] = partForm.exec(path) ?? [];
+  if (parseKey(key) === null) return null;
+  return { key, number: Number(number), count: Number(count), bytes: Number(bytes) };
+}
+
+/** Objects by key, which are found by archive. */
+export interface ObjectIndex {
+  get(key: string): GitObject | null;
+  put(object: GitObject): void;
+  remove(key: string): void;
+  /** Keys that begin with a prefix and come after `after`, in their order. */
+  keys(prefix: string, after: string): string[];
+}
+
+/** The objects that are whole among files, which are ids by path. */
+export function indexObjects(files: ReadonlyMap<string, string>): ObjectIndex {
+  const archives = new Map<string, Map<string, GitObject>>();
+  const bucketOf = (key: string) => archives.get(archiveNameOf(key) ?? '');
+  const index: ObjectIndex = {
+    get: (key) => bucketOf(key)?.get(key) ?? null,
+    put(object) {
+      const name = archiveNameOf(object.key) ?? '';
+      const bucket = archives.get(name) ?? new Map<string, GitObject>();
+      archives.set(name, bucket.set(object.key, object));
+    },
+    remove: (key) => void bucketOf(key)?.delete(key),
+    keys(prefix, after) {
+      const name = archiveNameOf(prefix);
+      const buckets = name === null ? [...archives.values()] : [archives.get(name) ?? new Map()];
+      const found: string[] = [];
+      for (const bucket of buckets) {
+        for (const key of bucket.keys()) if (key.startsWith(prefix) && key > after) found.push(key);
+      }
+      return found.sort();
+    },
+  };
+  const begun = new Map<string, { count: number; parts: Map<number, ObjectPart> }>();
+  for (const [path, id] of files) {
+    const part = parsePart(path);
+    if (part === null) continue;
+    // Parts of another size are those of another file.
+    const which = `${part.key} ${part.count}`;
+    const { parts } = begun.get(which) ?? { parts: new Map<number, ObjectPart>() };
+    begun.set(which, {
+      count: part.count,
+      parts: parts.set(part.number, { path, id, bytes: part.bytes }),
+    });
+  }
+  for (const [which, { count, parts }] of begun) {
+    const key = which.slice(0, which.lastIndexOf(' '));
+    const inOrder = Array.from({ length: count }, (_, at) => parts.get(at + 1));
+    if (inOrder.every((part) => part !== undefined)) index.put(objectOf(key, inOrder));
+  }
+  return index;
+}
+
+/** An object with its parts. */
+export function objectOf(key: string, parts: readonly ObjectPart[]): GitObject {
+  return { key, parts, sizeBytes: parts.reduce((sum, { bytes }) => sum + bytes, 0) };
+}
+
+/** How a destination keeps archives: as `files` at its root, or in `parts`; null if it has none. */
+export function findLayout(paths: Iterable<string>): 'files' | 'parts' | null {
+  let hasFiles = false;
+  for (const path of paths) {
+    if (parsePart(path) !== null) return 'parts';
+    hasFiles ||= isRootArchive(path);
+  }
+  return hasFiles ? 'files' : null;
+}
+
+/** Whether a path is that of an archive in the layout `files`. */
+export function isRootArchive(path: string): boolean {
+  return /^[^/]+\.(?:bundle|tar\.gz)$/i.test(path);
+}

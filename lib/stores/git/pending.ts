@@ -1,0 +1,139 @@
+import { indexObjects, type ObjectIndex, parsePart } from './parts.ts';
+import type { RepositoryClone } from './repository-clone.ts';
+import { type Changes, readFiles } from './tree.ts';
+
+/** The files of a repository, with changes that are not pushed yet. */
+export interface Pending {
+  /** Reads the tip of the clone, and puts the changes on it. Throws GitError. */
+  read(): Promise<void>;
+  /** Ids by path, without the changes. */
+  tip(): ReadonlyMap<string, string>;
+  /** With the changes. */
+  files(): ReadonlyMap<string, string>;
+  /** With the changes; a new object is to be put into it. */
+  objects(): ObjectIndex;
+  add(path: string, id: string, bytes: number): void;
+  remove(path: string): void;
+  /** How much is waiting. */
+  bytes(): number;
+  /** Ids of blobs that were written for the changes. */
+  written(): ReadonlySet<string>;
+  /** The next commit. */
+  next(): { changes: Changes; message: string };
+  /** Puts the changes on a new tip, but for those that somebody else has made otherwise. Throws GitError. */
+  rebase(): Promise<void>;
+  /** The changes were pushed. */
+  forget(): void;
+  /** The changes are not to be made any more. */
+  discard(): void;
+  /** The keys of objects that somebody else has made otherwise, once. */
+  takeLost(): string[];
+}
+
+/** The files of a clone; none until they are read. */
+export function createPending(clone: RepositoryClone): Pending {
+  const changes = new Map<string, string | null>();
+  const written = new Set<string>();
+  const lost = new Set<string>();
+  let tip = new Map<string, string>();
+  let files = new Map<string, string>();
+  let objects = indexObjects(files);
+  let bytes = 0;
+
+  const apply = () => {
+    files = new Map(tip);
+    for (const [path, id] of changes) {
+      if (id === null) files.delete(path);
+      else files.set(path, id);
+    }
+    objects = indexObjects(files);
+  };
+  const read = async () => {
+    tip = await readFiles(clone, clone.tip());
+    apply();
+  };
+  const forget = () => {
+    changes.clear();
+    written.clear();
+    bytes = 0;
+  };
+  /** Whether a change is still to be made on a new tip. */
+  const isWanted = (
+    path: string,
+    id: string | null,
+    before: { tip: Map<string, string>; objects: ObjectIndex },
+    theirs: ObjectIndex,
+  ): boolean => {
+    const there = tip.get(path);
+    // What was replaced meanwhile is not what was to be removed.
+    if (id === null) return there !== undefined && there === before.tip.get(path);
+    const key = parsePart(path)?.key;
+    if (key === undefined) return there === undefined || there === before.tip.get(path);
+    const taken = theirs.get(key);
+    if (taken === null && there === undefined) return true;
+    const ours = before.objects.get(key);
+    const isSame =
+      taken === null
+        ? there === id
+        : taken.parts.every((part, at) => part.id === ours?.parts[at]?.id);
+    if (!isSame) lost.add(key);
+    return false;
+  };
+
+  return {
+    read,
+    tip: () => tip,
+    files: () => files,
+    objects: () => objects,
+    add(path, id, size) {
+      written.add(id);
+      if (files.get(path) === id) return;
+      files.set(path, id);
+      changes.set(path, id);
+      bytes += size;
+    },
+    remove(path) {
+      if (!files.delete(path)) return;
+      if (tip.has(path)) changes.set(path, null);
+      else changes.delete(path);
+    },
+    bytes: () => bytes,
+    written: () => written,
+    next: () => ({ changes, message: describe(changes) }),
+    async rebase() {
+      const before = { tip, objects };
+      const wanted = [...changes];
+      tip = await readFiles(clone, clone.tip());
+      const theirs = indexObjects(tip);
+      changes.clear();
+      for (const [path, id] of wanted) {
+        if (isWanted(path, id, before, theirs)) changes.set(path, id);
+      }
+      apply();
+    },
+    forget,
+    discard() {
+      forget();
+      lost.clear();
+      apply();
+    },
+    takeLost() {
+      const keys = [...lost];
+      lost.clear();
+      return keys;
+    },
+  };
+}
+
+/** Names nothing: names may be secret. */
+function describe(changes: Changes): string {
+  const archives = new Set<string>();
+  let added = 0;
+  for (const [path, id] of changes) {
+    const key = parsePart(path)?.key;
+    if (key !== undefined) archives.add(key.split('/', 2).join('/'));
+    if (id !== null) added++;
+  }
+  const count = archives.size === 1 ? '1 archive' : `${archives.size} archives`;
+  return `${added > 0 ? 'Back up' : 'Prune'} ${count}`;
+}

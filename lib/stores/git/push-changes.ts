@@ -1,0 +1,70 @@
+import type { Clock } from '../../clock.ts';
+import { GitError } from '../../git/git.ts';
+import {
+  MAX_FRUITLESS_PUSHES,
+  MAX_PUSHES,
+  overtaken,
+  PUSH_PAUSE_MS,
+  type RepositoryClone,
+} from './repository-clone.ts';
+import { type Changes, writeTree } from './tree.ts';
+
+export interface PushOptions {
+  clone: RepositoryClone;
+  clock: Clock;
+  signal: AbortSignal;
+  /** Called before each push. */
+  beforePush(): Promise<void>;
+  /** Milliseconds to wait after a failure; null if there is no use in another try. */
+  pauseAfter(error: GitError, tries: number): number | null;
+  /** Called when there is a new tip. Returns the changes that are to be made to it. */
+  rebase(): Promise<{ changes: Changes; message: string }>;
+}
+
+/**
+ * Makes one commit of changes and pushes it, again on top of whoever was first. Returns once the repository was seen to
+ * have the commit on its default branch. Throws GitError, or what `beforePush` throws.
+ */
+export async function pushChanges(
+  options: PushOptions,
+  first: { changes: Changes; message: string },
+): Promise<void> {
+  const { clone, clock, signal, beforePush, pauseAfter, rebase } = options;
+  let { changes, message } = first;
+  let failures = 0;
+  for (let attempt = 1, fruitless = 0; changes.size > 0; attempt++) {
+    const before = clone.tip();
+    const tree = await writeTree(clone, before, changes);
+    const parent = before === null ? [] : ['-p', before];
+    const commit = (await clone.local(['commit-tree', tree, ...parent, '-m', message])).trim();
+    await beforePush();
+    try {
+      await clone.push(commit);
+      if (await isThere(clone, commit)) return;
+      throw new GitError('the push was accepted, but the commit is not on the branch');
+    } catch (error) {
+      if (!(error instanceof GitError)) throw error;
+      const isOvertaken = overtaken.test(error.message);
+      const pauseMs = isOvertaken ? 0 : pauseAfter(error, ++failures);
+      if (pauseMs === null) throw error;
+      if (pauseMs > 0) await clock.sleep(pauseMs, signal);
+      // The answer may have been lost, and not the push.
+      if (await isThere(clone, commit)) return;
+      fruitless = clone.tip() === before ? fruitless + 1 : 0;
+      if (attempt >= MAX_PUSHES || fruitless >= MAX_FRUITLESS_PUSHES) throw error;
+      if (fruitless > 0 && pauseMs === 0) await clock.sleep(PUSH_PAUSE_MS * fruitless, signal);
+      ({ changes, message } = await rebase());
+    }
+  }
+}
+
+/** Whether the default branch has a commit; reads what it is now. */
+async function isThere(clone: RepositoryClone, commit: string): Promise<boolean> {
+  await clone.fetchTip();
+  const tip = clone.tip();
+  if (tip === commit) return true;
+  if (tip === null) return false;
+  // Empty if every commit before it is there as well.
+  const missing = await clone.local(['rev-list', '--max-count=1', commit, `^${tip}`]);
+  return missing.trim() === '';
+}

@@ -1,0 +1,100 @@
+import type { GitAddress } from '../../config/store-address.ts';
+import type { Git, GitOptions } from '../../git/git.ts';
+import type { GitCredential } from '../../git/git-credential.ts';
+
+/** Who commits, as environment variables of git. */
+export const committer = {
+  GIT_AUTHOR_NAME: 'Backup Observatory',
+  GIT_AUTHOR_EMAIL: 'backup-observatory@localhost',
+  GIT_COMMITTER_NAME: 'Backup Observatory',
+  GIT_COMMITTER_EMAIL: 'backup-observatory@localhost',
+};
+
+/** How often a push is tried that others overtake: with each attempt one of them succeeds. */
+export const MAX_PUSHES = 20;
+/** After so many attempts without a new commit there, the push was rejected for another reason. */
+export const MAX_FRUITLESS_PUSHES = 4;
+/** The pause after an attempt without a new commit, times their number. */
+export const PUSH_PAUSE_MS = 500;
+/** Another push was first. Hooks and protected branches give other messages. */
+export const overtaken =
+  /\[rejected\]|fetch first|non-fast-forward|cannot lock ref|failed to update ref|incorrect old value/;
+
+const TRANSFER_TIMEOUT_MS = 2 * 60 * 60_000;
+
+export interface CloneOptions {
+  git: Git;
+  from: Pick<GitAddress, 'location' | 'isLocal' | 'protocols'>;
+  gitDir: string;
+  /** Called for each transfer; null if git has its own credentials. */
+  credential(): Promise<GitCredential | null>;
+}
+
+/** A clone of a repository to commit in, with its history and trees but without files. All methods throw GitError. */
+export interface RepositoryClone {
+  readonly gitDir: string;
+  /** The full name of the default branch. */
+  readonly branch: string;
+  /** The commit of the default branch; null if it has none. */
+  tip(): string | null;
+  /** Runs git in the clone for its output. */
+  local(args: readonly string[], options?: GitOptions): Promise<string>;
+  /** Runs git in the clone and yields its records. */
+  stream(args: readonly string[], separator: string): AsyncIterable<string>;
+  /** Runs git in the clone with access to the repository. */
+  transfer(args: readonly string[], options?: GitOptions): Promise<string>;
+  /** Pushes a commit to the default branch, once. */
+  push(commit: string): Promise<void>;
+  /** Makes a commit that was pushed the tip. */
+  moveTo(commit: string): Promise<void>;
+  /** Reads what the default branch is now. */
+  fetchTip(): Promise<void>;
+}
+
+/** Clones a repository. Throws GitError, or what `credential` throws. */
+export async function openClone(options: CloneOptions): Promise<RepositoryClone> {
+  const { git, from, gitDir, credential } = options;
+  const transferOptions = async (): Promise<GitOptions> => ({
+    protocols: from.protocols,
+    timeoutMs: TRANSFER_TIMEOUT_MS,
+    credential: await credential(),
+  });
+  const local = async (args: readonly string[], more?: GitOptions) =>
+    git.read([`--git-dir=${gitDir}`, ...args], more);
+  const transfer = async (args: readonly string[], more: GitOptions = {}) =>
+    git.read([`--git-dir=${gitDir}`, ...args], { ...(await transferOptions()), ...more });
+  // The objects of a local path are used in place; the files of a remote, maybe many GB, are not fetched.
+  const partial = from.isLocal ? ['--shared'] : ['--no-local', '--filter=blob:none'];
+  const clone = ['clone', '--quiet', '--mirror', '--template=', ...partial];
+  await git.read([...clone, '--', from.location, gitDir], await transferOptions());
+  // Archives are already compressed.
+  await local(['config', 'core.compression', '0']);
+  const branch = (await local(['symbolic-ref', '--quiet', 'HEAD'])).trim();
+  let tip: string | null = null;
+  const readTip = async () => {
+    tip = (await local(['for-each-ref', '--format=%(objectname)', branch])).trim() || null;
+  };
+  await readTip();
+  return {
+    ...{ gitDir, branch, local, transfer },
+    stream: (args, separator) => git.stream([`--git-dir=${gitDir}`, ...args], separator),
+    tip: () => tip,
+    async push(commit) {
+      // Not thin: git would compare with the file's old version, which is not here.
+      const plain = ['--quiet', '--no-thin', '--no-verify', '--no-signed', '--no-follow-tags'];
+      const args = ['push', ...plain, '--recurse-submodules=no', '--', from.location];
+      // What has only moved to another path is not sent again.
+      await transfer(['-c', 'pack.useSparse=false', ...args, `${commit}:${branch}`]);
+    },
+    async moveTo(commit) {
+      await local(['update-ref', branch, commit]);
+      tip = commit;
+    },
+    async fetchTip() {
+      const filter = from.isLocal ? [] : ['--filter=blob:none'];
+      const fetch = ['fetch', '--quiet', '--prune', '--no-write-fetch-head', ...filter, 'origin'];
+      await transfer(fetch);
+      await readTip();
+    },
+  };
+}

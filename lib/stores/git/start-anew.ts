@@ -1,0 +1,167 @@
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { GitAddress } from '../../config/store-address.ts';
+import { createGit, type Git } from '../../git/git.ts';
+import { keysOf } from '../layout.ts';
+import type { GitStore } from './git-store.ts';
+import type { GitStoreAccess } from './git-store-options.ts';
+import { isGuidePath } from './guide.ts';
+import { indexObjects, parsePart } from './parts.ts';
+import { committer, type RepositoryClone } from './repository-clone.ts';
+import { writeTree } from './tree.ts';
+
+const PUSH_TIMEOUT_MS = 30 * 60_000;
+/** Cleaning up a local repository reads all that is left in it. */
+const GC_TIMEOUT_MS = 60 * 60_000;
+
+/** The keys that an archive needs, by its name in keys. */
+export interface NeededKeys {
+  archiveName: string;
+  /** The number of its newest state. */
+  number: number;
+  keys: readonly string[];
+}
+
+export interface StartAnewOptions {
+  repository: GitStore;
+  address: GitAddress;
+  access: GitStoreAccess;
+  /** What is known; of other archives everything is kept. */
+  needed: readonly NeededKeys[];
+  /** For temporary files; exists. */
+  folder: string;
+  signal: AbortSignal;
+}
+
+/** The size of a repository in bytes, with its history, as far as names tell; of a local one what its packs have. */
+export async function measureRepository({
+  repository,
+  address,
+  access,
+  signal,
+}: Omit<StartAnewOptions, 'needed' | 'folder'>): Promise<number> {
+  const { clone } = await repository.inspect();
+  if (address.isLocal) {
+    const git = createGit(access.environment, signal);
+    const lines = await git.read(['-C', address.location, 'count-objects', '-v']);
+    const sizes = [...lines.matchAll(/^size(?:-pack)?: (\d+)$/gm)].map(([, size]) => Number(size));
+    return sizes.reduce((sum, size) => sum + size * 1024, 0);
+  }
+  const tip = clone.tip();
+  if (tip === null) return 0;
+  // Not `rev-list --objects`, which leaves out what is not here.
+  const known = new Map<string, number>();
+  const log = ['log', '-m', '--raw', '--no-abbrev', '--no-renames', '--diff-filter=AM', '-z'];
+  let id = '';
+  for await (const record of clone.stream([...log, '--format=', tip, '--', 'archives'], '\0')) {
+    const [, blob] = /^:\d+ \d+ \S+ (\S+) \S+$/.exec(record.trim()) ?? [];
+    const part = blob === undefined ? parsePart(record) : null;
+    if (blob !== undefined) id = blob;
+    else if (part !== null) known.set(id, part.bytes);
+  }
+  return [...known.values()].reduce((sum, bytes) => sum + bytes, 0);
+}
+
+/**
+ * Replaces the history of a repository by one commit, with what its archives need. Null if that was done, else why not:
+ * something there is not ours or not complete, or there is nothing to leave out. Throws StoreFault, or GitError of a
+ * cleaning up that failed.
+ */
+export async function startAnew(options: StartAnewOptions): Promise<string | null> {
+  const { repository, address, access, signal } = options;
+  const git = createGit({ ...access.environment, ...committer }, signal);
+  const { clone, files } = await repository.inspect();
+  const tip = clone.tip();
+  if (tip === null) return 'it is empty';
+  const kept = chooseFiles(files, options.needed);
+  if ('problem' in kept) return kept.problem;
+  const strange = await findStrange(clone, tip);
+  if (strange !== null) return strange;
+  const removed = [...files.keys()].filter((path) => !kept.paths.has(path));
+  const commits = await clone.local(['rev-list', '--max-count=2', tip]);
+  if (removed.length === 0 && commits.trim().split('\n').length === 1) return 'all of it is needed';
+  await repository.change(async () => {
+    const changes = new Map(removed.map((path) => [path, null]));
+    const tree = await writeTree(clone, tip, changes);
+    const root = (await clone.local(['commit-tree', tree, '-m', 'Start anew'])).trim();
+    await pushRoot(options, git, clone, { tip, root });
+    await clone.fetchTip();
+  });
+  if (address.isLocal) {
+    const expire = ['gc.reflogExpire=now', 'gc.reflogExpireUnreachable=now'];
+    const settings = expire.flatMap((setting) => ['-c', setting]);
+    const args = ['-C', address.location, ...settings, 'gc', '--quiet', '--prune=now'];
+    await git.read(args, { timeoutMs: GC_TIMEOUT_MS });
+  }
+  return null;
+}
+
+/** The paths that are kept, or why it cannot be said what is needed. */
+function chooseFiles(
+  files: ReadonlyMap<string, string>,
+  needed: readonly NeededKeys[],
+): { paths: Set<string> } | { problem: string } {
+  const objects = indexObjects(files);
+  const known = new Map(needed.map((one) => [one.archiveName, one]));
+  const paths = new Set<string>();
+  for (const path of files.keys()) {
+    const part = parsePart(path);
+    if (part === null && !isGuidePath(path)) return { problem: `${path} is none of our files` };
+    const name = part?.key.split('/')[1] ?? '';
+    const isNewer = () => {
+      const { number = 0 } = known.get(name) ?? {};
+      const last = objects.keys(`${keysOf(name)}states/`, '').at(-1) ?? '';
+      return Number(/(\d{8})\.json/.exec(last)?.[1]) !== number;
+    };
+    if (part === null) paths.add(path);
+    else if (known.has(name) && isNewer()) known.delete(name);
+    if (part !== null && !known.has(name)) paths.add(path);
+  }
+  for (const { keys } of known.values()) {
+    for (const key of keys) {
+      const found = objects.get(key);
+      if (found === null) return { problem: `${key} is missing` };
+      for (const { path } of found.parts) paths.add(path);
+    }
+  }
+  return { paths };
+}
+
+/** Why the history is not ours alone; null if it is. */
+async function findStrange(clone: RepositoryClone, tip: string): Promise<string | null> {
+  const who = clone.stream(['log', '--format=%ce', tip], '\n');
+  for await (const email of who) {
+    if (email !== committer.GIT_COMMITTER_EMAIL) return 'it has commits of others';
+  }
+  return null;
+}
+
+/**
+ * Pushes a commit without parents. A clone without files cannot: git would send the files again, which it does not
+ * have. That of a clone which ends at the tip assumes that the other side has all of it.
+ */
+async function pushRoot(
+  { address, access, folder }: StartAnewOptions,
+  git: Git,
+  clone: RepositoryClone,
+  { tip, root }: { tip: string; root: string },
+): Promise<void> {
+  const gitDir = join(folder, `anew-${root}.git`);
+  try {
+    await git.read(['init', '--quiet', '--bare', '--template=', gitDir]);
+    const alternates = join(gitDir, 'objects', 'info', 'alternates');
+    await mkdir(dirname(alternates), { recursive: true });
+    await writeFile(alternates, `${join(clone.gitDir, 'objects')}\n`);
+    await writeFile(join(gitDir, 'shallow'), `${tip}\n`);
+    const plain = ['--quiet', '--thin', '--no-verify', '--no-signed', '--no-follow-tags'];
+    const lease = `--force-with-lease=${clone.branch}:${tip}`;
+    const push = ['push', ...plain, '--recurse-submodules=no', lease, '--', address.location];
+    await git.read([`--git-dir=${gitDir}`, ...push, `${root}:${clone.branch}`], {
+      protocols: address.protocols,
+      timeoutMs: PUSH_TIMEOUT_MS,
+      credential: await access.credential(address),
+    });
+  } finally {
+    await rm(gitDir, { recursive: true, force: true });
+  }
+}

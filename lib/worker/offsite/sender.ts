@@ -1,0 +1,193 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Clock } from '../../clock.ts';
+import { nullIfMissing } from '../../files.ts';
+import type { Cipher } from '../../stores/cipher.ts';
+import { type Naming, parseKey, README_KEY } from '../../stores/layout.ts';
+import { StoreFault } from '../../stores/object-store.ts';
+import type { OpenStore } from '../../stores/open-stores.ts';
+import { formatReadme } from '../../stores/readme.ts';
+import { cleanText } from '../../text/clean-text.ts';
+import type { KeptArchive } from '../archive/archive.ts';
+import type { Source } from '../source.ts';
+import { type Ledger, openLedger } from './ledger.ts';
+import { writeToOutbox } from './outbox.ts';
+import { createPendingLedger } from './pending-ledger.ts';
+import { isStored, sendArchive } from './send-archive.ts';
+
+/** After so many failures in a row, a store is not tried again in this run. */
+const MAX_FAILURES = 3;
+/** How often an archive is sent that another worker stores at the same time. */
+const MAX_ROUNDS = 3;
+
+/** A line for the log of the run. */
+export type Note = (level: 'info' | 'warn' | 'error', text: string) => Promise<void>;
+
+/** Whether a store has an archive with all its versions. */
+export interface SettledStoring {
+  /** The address of the store. */
+  store: string;
+  status: 'there' | 'stored' | 'failed';
+  /** Why it has not; empty if it has. */
+  reason: string;
+  /** Whether the store is a git repository, which archives are pushed to. */
+  isPush: boolean;
+}
+
+/** One that waits for a commit: `settled` resolves with it. */
+export interface WaitingStoring {
+  store: string;
+  status: 'waiting';
+  settled: Promise<SettledStoring>;
+}
+
+export type Storing = SettledStoring | WaitingStoring;
+
+/** Sends archives to one store. */
+export interface Sender {
+  store: OpenStore;
+  ledger: Ledger;
+  /** Counts the failures of the store, so that one that is away is not waited for with each archive. */
+  attempt(work: () => Promise<'there' | 'stored'>): Promise<SettledStoring>;
+  send(source: Source, archive: KeptArchive, note: Note): Promise<Storing>;
+  /** Makes what waits permanent, and resolves it. Throws file system errors, or the signal's reason. */
+  settle(): Promise<void>;
+}
+
+export interface SenderOptions {
+  naming: Naming;
+  /** Null if nothing is encrypted. */
+  cipher: Cipher | null;
+  archiveFolder: string;
+  clock: Clock;
+  signal: AbortSignal;
+  /** Why a store may not have a source; null if it may. */
+  findPrivateProblem(store: OpenStore, source: Source): Promise<string | null>;
+}
+
+interface Waiting {
+  source: Source;
+  archive: KeptArchive;
+  note: Note;
+  resolve(storing: SettledStoring): void;
+}
+
+/** A sender to a store. */
+export function createSender(store: OpenStore, options: SenderOptions): Sender {
+  const { signal } = options;
+  const { objects, address } = store;
+  const isPush = store.repository !== null;
+  const ledger = openLedger(store.folder);
+  const pending = isPush ? createPendingLedger(ledger) : null;
+  const begin = createBeginning(store);
+  let waiting: Waiting[] = [];
+  let failures = 0;
+  let last = '';
+
+  const failed = (reason: string): SettledStoring => ({
+    ...{ store: address.text, status: 'failed', isPush },
+    reason: cleanText(isPush ? `not pushed: ${withoutAddress(reason)}` : reason),
+  });
+  const withoutAddress = (reason: string) =>
+    reason.startsWith(`${address.text}: `) ? reason.slice(address.text.length + 2) : reason;
+
+  async function attempt(work: () => Promise<'there' | 'stored'>): Promise<SettledStoring> {
+    if (failures >= MAX_FAILURES) return failed(`${last} (not tried again in this run)`);
+    try {
+      const status = await work();
+      failures = 0;
+      return { store: address.text, status, reason: '', isPush };
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof StoreFault)) throw error;
+      last = error.message;
+      // It may be another store, or none.
+      if (error.kind === 'missing') failures = MAX_FAILURES;
+      // Of one archive, and not of the store.
+      else if (error.kind !== 'damaged' && error.kind !== 'other') failures++;
+      return failed(error.message);
+    }
+  }
+
+  async function sendOne({ source, archive, note }: Omit<Waiting, 'resolve'>): Promise<void> {
+    await begin();
+    const onRemark = (text: string) => note('warn', text);
+    const context = { ...options, store, ledger: pending ?? ledger, onRemark };
+    await sendArchive(context, source.name, archive);
+  }
+
+  async function send(source: Source, archive: KeptArchive, note: Note): Promise<Storing> {
+    const isThere = isStored(await (pending ?? ledger).read(archive.key), archive);
+    const problem = isThere ? null : await options.findPrivateProblem(store, source);
+    if (problem !== null) return failed(problem);
+    let isWaiting = false;
+    const sent = await attempt(async () => {
+      if (isThere) return 'there';
+      await sendOne({ source, archive, note });
+      isWaiting = isPush;
+      return 'stored';
+    });
+    if (!isWaiting) return sent;
+    const { promise: settled, resolve } = Promise.withResolvers<SettledStoring>();
+    waiting.push({ source, archive, note, resolve });
+    return { store: address.text, status: 'waiting', settled };
+  }
+
+  /** Commits once, and sends again what others have stored meanwhile. */
+  async function settleRound(round: number): Promise<void> {
+    const batch = waiting;
+    waiting = [];
+    const taken = new Set<string>();
+    const result = await attempt(async () => {
+      for (const key of (await objects.commit?.()) ?? []) {
+        taken.add(parseKey(key)?.archiveName ?? key);
+      }
+      return 'stored';
+    });
+    const isTaken = ({ archive }: Waiting) => taken.has(options.naming.archive(archive.key));
+    const lost = batch.filter(isTaken);
+    if (result.status === 'failed') pending?.discard();
+    else await pending?.settle(new Set(lost.map(({ archive }) => archive.key)));
+    for (const one of batch) {
+      if (!isTaken(one)) one.resolve(result);
+      else if (round >= MAX_ROUNDS) one.resolve(failed('another worker stores the same archive'));
+      else {
+        const again = await attempt(async () => {
+          await sendOne(one);
+          return 'stored';
+        });
+        if (again.status === 'failed') one.resolve(again);
+        else waiting.push(one);
+      }
+    }
+  }
+
+  return {
+    ...{ store, ledger, attempt, send },
+    async settle() {
+      for (let round = 1; waiting.length > 0; round++) await settleRound(round);
+    },
+  };
+}
+
+/** Stores once how to restore by hand, before anything else. */
+function createBeginning({ objects, folder, repository }: OpenStore): () => Promise<void> {
+  let begun: Promise<void> | null = null;
+  const begin = async () => {
+    const marker = join(folder, 'readme-is-stored');
+    // A clone tells at once, and what is not pushed yet may never be.
+    if (repository === null && (await nullIfMissing(readFile(marker))) !== null) return;
+    const readme = await writeToOutbox(join(folder, 'outbox'), formatReadme());
+    await objects.create(README_KEY, readme);
+    await readme.remove();
+    if (repository === null) await writeFile(marker, '', { mode: 0o600 });
+  };
+  return () => {
+    if (repository !== null) return begin();
+    begun ??= begin().catch((error: unknown) => {
+      begun = null;
+      throw error;
+    });
+    return begun;
+  };
+}

@@ -1,0 +1,110 @@
+import { storeId } from '../../config/store-address.ts';
+import type { GitStoreAccess } from '../../stores/git/git-store-options.ts';
+import { FilesLayout } from '../../stores/git/session.ts';
+import { StoreFault } from '../../stores/object-store.ts';
+import { createGitStoreAccess } from '../destination/git-store-access.ts';
+import { measureStore } from '../destination/measure.ts';
+import { type Destination, openDestination } from '../destination/open-destination.ts';
+import { addressOf, type PushTarget } from '../destination/target.ts';
+import type { HostAccess } from '../host-access.ts';
+import { type Offsite, openOffsite } from '../offsite/offsite.ts';
+import type { Note } from '../offsite/sender.ts';
+import { shrink } from '../offsite/shrink.ts';
+import type { RunDeps } from './run-deps.ts';
+
+/** From this size on, archives get increments: small where each change is kept for good. */
+const INCREMENTS_FROM_BYTES = 64 * 2 ** 20;
+const INCREMENTS_FROM_BYTES_IN_GIT = 2 ** 20;
+
+/** Where the archives of a run go. */
+export interface Places {
+  /** The destination, if it is in the layout `files`. */
+  destination: Destination | null;
+  /** The stores, with a destination in the layout `parts`. */
+  offsite: Offsite | null;
+  /** From this size of its full bundle on, an archive gets increments. */
+  incrementsFromBytes: number;
+  /** What the figures of the run describe; null for the sources. */
+  measured: Pick<Destination, 'measure'> | null;
+  /** Starts a destination again that is larger than it may be. Called when all work of a run is done. */
+  tidy(note: Note): Promise<void>;
+}
+
+/** Opens the places that archives go to, for as long as the work takes. */
+export async function withPlaces(
+  deps: RunDeps,
+  access: HostAccess,
+  work: (places: Places) => Promise<void>,
+): Promise<void> {
+  const { target } = deps;
+  const places = await openPlaces(deps, access, target);
+  try {
+    await work(places);
+  } finally {
+    await places.destination?.close();
+    await places.offsite?.close();
+  }
+}
+
+async function openPlaces(
+  deps: RunDeps,
+  access: HostAccess,
+  target: PushTarget | null,
+): Promise<Places> {
+  const { stores, layout } = deps;
+  const git = createGitStoreAccess(access, deps.environment);
+  const open = (addresses: typeof stores.addresses) =>
+    openOffsite({ ...deps, ...stores, addresses, git });
+  if (target === null) return describe(deps, await open(stores.addresses));
+  const address = addressOf(target);
+  const others = stores.addresses.filter((one) => storeId(one) !== storeId(address));
+  if (layout !== 'files') {
+    const offsite = await open([...others, address]);
+    if (offsite === null) throw new Error('no store was opened');
+    if (layout === 'parts' || !(await hasFiles(offsite))) {
+      return { ...describe(deps, offsite), ...describeTarget(deps, offsite, git) };
+    }
+    await offsite.close();
+  }
+  const destination = openDestination({ ...deps, access, target });
+  return { ...describe(deps, await open(others)), destination, measured: destination };
+}
+
+/** Whether the destination has archives at its root. What else is wrong with it is for the deliveries to tell. */
+async function hasFiles({ stores }: Offsite): Promise<boolean> {
+  try {
+    await stores.at(-1)?.repository?.inspect();
+    return false;
+  } catch (error) {
+    if (!(error instanceof StoreFault)) throw error;
+    return error instanceof FilesLayout;
+  }
+}
+
+function describe({ incrementsFromBytes }: RunDeps, offsite: Offsite | null): Places {
+  const isInGit = (offsite?.stores ?? []).some(({ repository }) => repository !== null);
+  const fallback = isInGit ? INCREMENTS_FROM_BYTES_IN_GIT : INCREMENTS_FROM_BYTES;
+  return {
+    ...{ destination: null, offsite, measured: null },
+    incrementsFromBytes: incrementsFromBytes ?? fallback,
+    tidy: async () => undefined,
+  };
+}
+
+/** The destination is the last of the stores. */
+function describeTarget(
+  { environment, signal, maxTargetBytes: maxBytes }: RunDeps,
+  offsite: Offsite,
+  access: GitStoreAccess,
+): Pick<Places, 'measured' | 'tidy'> {
+  const store = offsite.stores.at(-1);
+  const repository = store?.repository ?? null;
+  if (store === undefined || repository === null) throw new Error('there is no destination');
+  return {
+    measured: { measure: () => measureStore({ repository, environment, signal }) },
+    async tidy(note) {
+      if (maxBytes === null) return;
+      await shrink({ store, ledger: offsite.ledgerOf(store), access, maxBytes, signal }, note);
+    },
+  };
+}

@@ -1,0 +1,90 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { manifestFolder, manifestName } from '../../archives/manifest.ts';
+import { nullIfMissing } from '../../files.ts';
+import { parsePart } from '../../stores/git/parts.ts';
+import { archiveNameOf, type Naming, parseKey } from '../../stores/layout.ts';
+import { hashArchiveFile, type KeptArchive, readArchiveRecord } from '../archive/archive.ts';
+
+/** An archive of this machine whose files are those that were recorded. */
+export interface MigratedArchive {
+  /** `owner/name`, in lower case. */
+  name: string;
+  kept: KeptArchive;
+}
+
+/** Reads every archive of a folder, and says what is wrong with those that are left out. */
+export async function readArchives(
+  folder: string,
+  signal: AbortSignal,
+): Promise<{ archives: MigratedArchive[]; faults: string[] }> {
+  const archives: MigratedArchive[] = [];
+  const faults: string[] = [];
+  for (const note of (await nullIfMissing(readdir(folder)))?.sort() ?? []) {
+    if (!note.endsWith('.bundle.json')) continue;
+    signal.throwIfAborted();
+    const key = note.slice(0, -'.json'.length);
+    const record = await readArchiveRecord(folder, key);
+    if (record === null) {
+      faults.push(`${key} is not as its note says: back it up first`);
+      continue;
+    }
+    const fault = await findFault(folder, { key, record });
+    if (fault === null) archives.push({ name: nameOf(key), kept: { key, record } });
+    else faults.push(fault);
+  }
+  return { archives, faults };
+}
+
+async function findFault(folder: string, { key, record }: KeptArchive): Promise<string | null> {
+  const files = [
+    { name: key, sha256: record.archive_sha256 },
+    ...record.increments,
+    ...record.versions.map(({ version, manifest_sha256: sha256 }) => ({
+      name: join(manifestFolder(key), manifestName(version)),
+      sha256,
+    })),
+  ];
+  for (const { name, sha256 } of files) {
+    const found = await nullIfMissing(hashArchiveFile(join(folder, name)));
+    if (found !== sha256) return `${name} is ${found === null ? 'missing' : 'damaged'}: not pushed`;
+  }
+  return null;
+}
+
+/** Whether the destination has the bundles of an archive at its root already, just as they are. */
+export function isPublished(
+  { kept: { key, record } }: MigratedArchive,
+  files: ReadonlyMap<string, string>,
+): boolean {
+  return (
+    record.archive_blob !== null &&
+    files.get(key) === record.archive_blob &&
+    record.increments.every(({ name, blob }) => blob !== undefined && files.get(name) === blob)
+  );
+}
+
+/** The files at the root whose archives are not in parts. `sent` are the file names of archives that will be. */
+export function findUncovered(
+  roots: readonly string[],
+  sent: ReadonlySet<string>,
+  files: ReadonlyMap<string, string>,
+  naming: Naming,
+): string[] {
+  const stored = new Set<string>();
+  for (const path of files.keys()) {
+    const part = parsePart(path);
+    const name = part === null ? null : archiveNameOf(part.key);
+    if (name !== null && parseKey(part?.key ?? '')?.kind === 'state') stored.add(name);
+  }
+  const isCovered = (bundle: string) => sent.has(bundle) || stored.has(naming.archive(bundle));
+  return roots.filter((path) => {
+    // It may be an increment.
+    const full = path.replace(/\.\d+\.bundle$/, '.bundle');
+    return !isCovered(path) && !(full !== path && roots.includes(full) && isCovered(full));
+  });
+}
+
+function nameOf(key: string): string {
+  return key.replace(/\.bundle$/, '').replace('__', '/');
+}

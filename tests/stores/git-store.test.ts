@@ -1,0 +1,211 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { systemClock } from '../../lib/clock.ts';
+import { type GitAddress, localRepository } from '../../lib/config/store-address.ts';
+import { createGitStore, type GitStore } from '../../lib/stores/git/git-store.ts';
+import type { GitStoreAccess } from '../../lib/stores/git/git-store-options.ts';
+import { measureRepository, startAnew } from '../../lib/stores/git/start-anew.ts';
+import { objectKey, stateKey } from '../../lib/stores/layout.ts';
+import { type ObjectFile, StoreFault } from '../../lib/stores/object-store.ts';
+import { git, temporaryFolder } from '../support/git.ts';
+
+let folder: string;
+let remove: () => Promise<void>;
+let target: string;
+let stores: GitStore[];
+beforeEach(async () => {
+  ({ path: folder, remove } = await temporaryFolder());
+  target = join(folder, 'target.git');
+  stores = [];
+  await git(folder, 'init', '--quiet', '--bare', '--initial-branch=main', target);
+  await git(target, 'config', 'uploadpack.allowFilter', 'true');
+});
+afterEach(async () => {
+  for (const store of stores) await store.close();
+  await remove();
+});
+
+const signal = new AbortController().signal;
+const access: GitStoreAccess = {
+  environment: { PATH: process.env.PATH, HOME: '/nonexistent' },
+  credential: async () => null,
+  beforePush: async () => undefined,
+  explain: async (_, { message }) => new StoreFault('other', message),
+  pauseAfter: () => null,
+};
+/** The same repository, as one of this machine or as one of a host, which is cloned without its files. */
+const addresses: [string, () => GitAddress][] = [
+  ['a path', () => localRepository(target)],
+  [
+    'an address',
+    () => ({ ...localRepository(target), location: `file://${target}`, isLocal: false }),
+  ],
+];
+
+let made = 0;
+async function makeFile(size: number) {
+  const bytes = randomBytes(size);
+  const path = join(folder, `file-${made++}`);
+  await writeFile(path, bytes);
+  const sha256 = createHash('sha256').update(bytes).digest('hex');
+  return { path, sizeBytes: size, sha256, bytes, key: objectKey('ada__app', sha256, null) };
+}
+
+async function collect<Item>(items: AsyncIterable<Item> | null): Promise<Item[]> {
+  const all: Item[] = [];
+  for await (const item of items ?? []) all.push(item);
+  return all;
+}
+
+describe.each(addresses)('%s', (_, address) => {
+  async function open(more: Partial<GitStoreAccess> = {}): Promise<GitStore> {
+    const own = join(folder, `store-${stores.length}`);
+    await mkdir(own);
+    const options = { address: address(), folder: own, clock: systemClock, signal };
+    const store = createGitStore({
+      ...options,
+      access: { ...access, ...more },
+      pace: async () => undefined,
+    });
+    stores.push(store);
+    return store;
+  }
+  const bytesOf = async (store: GitStore, key: string, from?: number) =>
+    Buffer.concat(await collect(await store.read(key, from)));
+  const keysOf = async (store: GitStore) => (await collect(store.list(''))).map(({ key }) => key);
+  const commits = async () => Number(await git(target, 'rev-list', '--all', '--count'));
+
+  it('keeps objects in parts, and has none before it commits', async () => {
+    const small = { maxPartBytes: 1_000 };
+    const store = await open(small);
+    const files = await Promise.all([0, 1, 1_000, 2_500].map(makeFile));
+    for (const file of files) expect(await store.create(file.key, file)).toBe(true);
+    expect(await store.create(files[0]?.key ?? '', files[0] as ObjectFile)).toBe(false);
+    expect(await commits()).toBe(0);
+    expect(await store.commit()).toEqual([]);
+    expect(await store.commit()).toEqual([]);
+    expect(await commits()).toBe(1);
+    const other = await open();
+    const listed = await collect(other.list(''));
+    expect(listed.map(({ key, sizeBytes }) => ({ key, sizeBytes }))).toEqual(
+      files
+        .map(({ key, sizeBytes }) => ({ key, sizeBytes }))
+        .sort((one, next) => (one.key < next.key ? -1 : 1)),
+    );
+    await other.prepare(files.map(({ key }) => key));
+    for (const { key, bytes } of files) {
+      expect((await bytesOf(other, key)).equals(bytes)).toBe(true);
+      expect((await bytesOf(other, key, 1_500)).equals(bytes.subarray(1_500))).toBe(true);
+    }
+    for (const { key } of files.slice(1)) await other.remove(key);
+    await other.commit();
+    expect(await keysOf(await open())).toEqual([files[0]?.key]);
+  });
+
+  it('pushes before too much waits, and goes on with half an object', async () => {
+    const small = { maxPartBytes: 1_000, maxPendingBytes: 2_000 };
+    let pushes = 0;
+    const broken = await open({
+      ...small,
+      async beforePush() {
+        if (++pushes === 3) throw new StoreFault('away', 'it is away');
+      },
+    });
+    const file = await makeFile(9_500);
+    await expect(broken.create(file.key, file)).rejects.toThrow('it is away');
+    expect(await commits()).toBe(2);
+    const store = await open(small);
+    expect(await keysOf(store)).toEqual([]);
+    expect(await store.create(file.key, file)).toBe(true);
+    await store.commit();
+    expect((await bytesOf(await open(), file.key)).equals(file.bytes)).toBe(true);
+    expect(await git(target, 'fsck', '--full')).toBe('');
+  });
+
+  it('stores no file that has changed', async () => {
+    const store = await open({ maxPartBytes: 1_000 });
+    const file = await makeFile(2_500);
+    await writeFile(file.path, randomBytes(2_500));
+    const fault = { name: 'StoreFault', kind: 'damaged' };
+    await expect(store.create(file.key, file)).rejects.toMatchObject(fault);
+    await store.commit();
+    expect(await commits()).toBe(0);
+  });
+
+  it('says which keys another worker has taken with other content', async () => {
+    const [one, other] = [await open(), await open()];
+    const [first, second] = [await makeFile(10), await makeFile(20)];
+    const key = stateKey('ada__app', 1, false);
+    for (const store of [one, other]) expect(await keysOf(store)).toEqual([]);
+    await one.create(key, first);
+    await one.create(first.key, first);
+    await other.create(key, second);
+    await other.create(first.key, first);
+    await other.create(second.key, second);
+    expect(await one.commit()).toEqual([]);
+    expect(await other.commit()).toEqual([key]);
+    expect((await bytesOf(other, key)).equals(first.bytes)).toBe(true);
+    expect((await keysOf(await open())).sort()).toEqual([first.key, second.key, key].sort());
+    expect(await commits()).toBe(2);
+  });
+
+  it('forgets what could not be pushed', async () => {
+    let isPublic = true;
+    const store = await open({
+      async beforePush() {
+        if (isPublic) throw new StoreFault('other', 'it is public');
+      },
+    });
+    const [first, second] = [await makeFile(10), await makeFile(20)];
+    await store.create(first.key, first);
+    await expect(store.commit()).rejects.toThrow('it is public');
+    expect(await keysOf(store)).toEqual([]);
+    isPublic = false;
+    await store.create(second.key, second);
+    await store.commit();
+    expect(await keysOf(await open())).toEqual([second.key]);
+  });
+
+  it('starts again without downloading what it keeps', async () => {
+    const store = await open();
+    const [first, second] = [await makeFile(50_000), await makeFile(60_000)];
+    const [old, state] = [stateKey('ada__app', 1, false), stateKey('ada__app', 2, false)];
+    await store.create(first.key, first);
+    await store.create(old, first);
+    await store.commit();
+    await store.create(second.key, second);
+    await store.create(state, second);
+    await store.commit();
+    const fresh = await open();
+    const options = { repository: fresh, address: address(), access, folder, signal };
+    const before = await measureRepository(options);
+    const incomplete = { archiveName: 'ada__app', number: 2, keys: [state, 'archives/x'] };
+    expect(await startAnew({ ...options, needed: [incomplete] })).toBe('archives/x is missing');
+    // Another worker has stored since, so that what is needed is not known.
+    const outdated = { archiveName: 'ada__app', number: 1, keys: [old] };
+    const needed = { archiveName: 'ada__app', number: 2, keys: [state, second.key] };
+    expect(await startAnew({ ...options, needed: [outdated] })).toBeNull();
+    expect(await keysOf(fresh)).toHaveLength(4);
+    expect(await startAnew({ ...options, needed: [needed] })).toBeNull();
+    expect(await startAnew({ ...options, needed: [needed] })).toBe('all of it is needed');
+    expect(await git(target, 'rev-list', '--count', 'main')).toBe('1');
+    expect((await keysOf(await open())).sort()).toEqual([second.key, state].sort());
+    expect(await measureRepository(options)).toBeLessThan(before);
+    expect(await git(target, 'fsck', '--full', '--no-dangling')).toBe('');
+    expect((await bytesOf(await open(), second.key)).equals(second.bytes)).toBe(true);
+    // It goes on from there.
+    const third = await makeFile(10);
+    await fresh.create(third.key, third);
+    await fresh.commit();
+    expect(await git(target, 'rev-list', '--count', 'main')).toBe('2');
+  });
+
+  it('says what is wrong with a repository that is not there', async () => {
+    await rm(target, { recursive: true });
+    const store = await open();
+    await expect(keysOf(store)).rejects.toMatchObject({ name: 'StoreFault' });
+    expect(await store.commit()).toEqual([]);
+  });
+});

@@ -1,0 +1,355 @@
+import { execFile } from 'node:child_process';
+import { randomBytes, randomFillSync } from 'node:crypto';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { createPostgres } from '../../support/databases.ts';
+import { createRepository, git, listRefs } from '../../support/git.ts';
+import { useDatabase, useHostedWorker } from '../../support/hooks.ts';
+import { rowsOf } from '../../support/worker.ts';
+
+const database = useDatabase();
+const bench = useHostedWorker(database);
+let target: string;
+const at = (...args: string[]) => git(target, ...args);
+const paths = async () => (await at('ls-tree', '-r', '--name-only', 'trunk')).split('\n');
+const address = () => `git+file://${target}`;
+
+beforeEach(async () => {
+  target = join(bench.folder, 'backups.git');
+  await git(bench.folder, 'init', '--quiet', '--bare', '--initial-branch=trunk', target);
+});
+
+const lastResults = () =>
+  rowsOf<{ repo_full_name: string; status: string; error_message: string }>(
+    database.db,
+    `SELECT repo_full_name, status, error_message FROM backup_results
+     WHERE run_id = (SELECT max(id) FROM backup_runs) ORDER BY repo_full_name`,
+  );
+const run = (args = ['run'], env: Record<string, string> = {}) =>
+  bench.run({ databaseUrl: database.url, args, env: { BACKUP_REPO_PATH: target, ...env } });
+/** The size of everything that the destination can reach, compressed. */
+async function sizeOf(): Promise<number> {
+  await at('gc', '--quiet', '--prune=now');
+  const [, size] = /^size-pack: (\d+)$/m.exec(await at('count-objects', '-v')) ?? [];
+  return Number(size) * 1024;
+}
+
+it('gets all archives of a run in one commit, with how to restore them', async () => {
+  await bench.add({ fullName: 'team/a', private: true });
+  await bench.add({ fullName: 'team/b' });
+  await bench.logIn();
+  const { code, stderr } = await run();
+  expect({ code, stderr }).toMatchObject({ code: 0 });
+  const found = await paths();
+  expect(found.map((path) => path.replace(/[0-9a-f]{64}/, 'SHA').replace(/\.\d+$/, ''))).toEqual([
+    'README.md',
+    'archives/team__a/objects/SHA.part-0001-of-0001',
+    'archives/team__a/objects/SHA.part-0001-of-0001',
+    'archives/team__a/states/00000001.json.part-0001-of-0001',
+    'archives/team__b/objects/SHA.part-0001-of-0001',
+    'archives/team__b/objects/SHA.part-0001-of-0001',
+    'archives/team__b/states/00000001.json.part-0001-of-0001',
+  ]);
+  expect(await at('log', '--format=%s', 'trunk')).toBe('Back up 2 archives');
+  expect(await at('fsck', '--full', '--strict')).toBe('');
+  const results = await lastResults();
+  expect(results.map(({ status }) => status)).toEqual(['completed', 'completed']);
+  const stores = 'SELECT store, version, reason FROM archive_stores ORDER BY repo_full_name';
+  const stored = { store: address(), version: 1, reason: '' };
+  expect(await rowsOf(database.db, stores)).toEqual([stored, stored]);
+  expect((await readdir(bench.archives)).filter((name) => name.startsWith('.'))).toEqual([]);
+  const data = await readdir(`${bench.archives}-data/stores`, { recursive: true });
+  expect(data.filter((name) => name.includes('.scratch-'))).toEqual([]);
+
+  const again = await run();
+  expect(again.stdout).toContain('2 unchanged');
+  expect(await at('rev-list', '--count', 'trunk')).toBe('1');
+});
+
+it('grows with many changes by little more than what is new', async () => {
+  const app = await createRepository(join(bench.folder, 'app'));
+  const noise = randomBytes(2 * 2 ** 20).toString('hex');
+  await app.commit({ noise, 'a.txt': '0' });
+  const backUp = () => run(['run', '--source', app.path]);
+  expect((await backUp()).code).toBe(0);
+  const before = await sizeOf();
+  expect(before).toBeGreaterThan(2 * 2 ** 20);
+  for (let change = 1; change <= 10; change++) {
+    await app.commit({ 'a.txt': `${change}` });
+    expect((await backUp()).code).toBe(0);
+  }
+  expect(await at('rev-list', '--count', 'trunk')).toBe('11');
+  expect((await sizeOf()) - before).toBeLessThan(100_000);
+});
+
+it('gets an archive above 100 MiB in parts, which is restored from there', {
+  timeout: 240_000,
+}, async () => {
+  const big = await createRepository(join(bench.folder, 'big'));
+  await big.git('config', 'core.compression', '0');
+  await big.git('config', 'core.bigFileThreshold', '1');
+  await writeFile(join(big.path, 'big.bin'), randomFillSync(Buffer.alloc(101 * 2 ** 20)));
+  await big.commit({});
+  expect(await run(['run', '--source', big.path])).toMatchObject({ code: 0 });
+  expect(await lastResults()).toMatchObject([{ status: 'completed' }]);
+  const sizes = (await at('ls-tree', '-r', '-l', 'trunk')).split('\n').map((line) => {
+    const [, size, path = ''] = / +(\d+)\t(.*)$/.exec(line) ?? [];
+    return { path, size: Number(size) };
+  });
+  const parts = sizes.filter(({ path }) => /-of-0002\./.test(path));
+  expect(parts).toHaveLength(2);
+  expect(parts[0]?.size).toBe(95 * 2 ** 20);
+  for (const { path, size } of parts) expect(path.endsWith(`.${size}`)).toBe(true);
+  const args = ['restore', '--from', address(), 'local/big', '--bare', '--to', 'back.git'];
+  expect(await run(args)).toMatchObject({ code: 0 });
+  expect(await listRefs(join(bench.folder, 'back.git'))).toEqual(await listRefs(big.path));
+});
+
+it('is restored by hand as its README says, and as the documents do', async () => {
+  const app = await createRepository(join(bench.folder, 'app'));
+  await app.commit({ noise: randomBytes(20_000).toString('hex') });
+  const backUp = () => run(['run', '--source', app.path], { BACKUP_INCREMENTS_FROM_MIB: '0' });
+  await backUp();
+  await app.commit({ 'b.txt': 'b' });
+  await app.git('tag', 'v1');
+  await backUp();
+  await git(bench.folder, 'clone', '--quiet', '--branch', 'trunk', target, 'by-hand');
+  const folder = join(bench.folder, 'by-hand');
+  const [, block = ''] =
+    /```sh\n([\s\S]*?)```/.exec(await readFile(join(folder, 'README.md'), 'utf8')) ?? [];
+  const script = block.replace('name=acme__api', 'name=local__app');
+  expect(script).toContain('local__app');
+  const inShell = (commands: string) =>
+    promisify(execFile)('bash', ['-euc', commands], { cwd: folder });
+  await inShell(script);
+  const refs = await app.git('for-each-ref');
+  expect(await git(join(folder, 'restored.git'), 'for-each-ref')).toBe(refs);
+
+  const document = await readFile(join(import.meta.dirname, '../../../docs/archives.md'), 'utf8');
+  const blocks = [...document.matchAll(/```text\n([\s\S]*?)```/g)].map(([, text = '']) => text);
+  const find = (part: string) => {
+    const found = blocks.filter((text) => text.includes(part));
+    expect(found).toHaveLength(1);
+    return found[0] ?? '';
+  };
+  const access = find('cat "$1".part-*');
+  const { stdout } = await inShell(`${access}\n${find('for name in')}`);
+  expect(stdout).toBe('local__app is local/app\n');
+  const download = find('name=ada__app').replace('ada__app', 'local__app');
+  await inShell(`${access}\n${download}\n${find('from-store.git')}`);
+  expect(await git(join(folder, 'from-store.git'), 'for-each-ref')).toBe(refs);
+});
+
+it('keeps the README and other files of somebody else', async () => {
+  const other = await createRepository(join(bench.folder, 'other'));
+  await other.commit({ 'README.md': 'mine', 'docs/x': 'x' });
+  await other.git('push', '--quiet', target, 'HEAD:trunk');
+  await bench.add({ fullName: 'team/a' });
+  await bench.logIn();
+  expect((await run()).code).toBe(0);
+  expect(await at('show', 'trunk:README.md')).toBe('mine');
+  expect(await at('show', 'trunk:docs/x')).toBe('x');
+  expect(await at('show', 'trunk:RESTORE.md')).toContain('## Restore a repository by hand');
+});
+
+it('gets archives that an earlier run could not push, even if nothing changed', async () => {
+  await bench.add({ fullName: 'team/a' });
+  await bench.logIn();
+  const there = target;
+  target = join(bench.folder, 'missing.git');
+  expect((await run()).code).toBe(1);
+  expect(await lastResults()).toMatchObject([
+    { status: 'failed', error_message: expect.stringMatching(/^not pushed: .*does not exist/) },
+  ]);
+  target = there;
+  expect((await run()).code).toBe(0);
+  expect(await lastResults()).toMatchObject([{ repo_full_name: 'team/a', status: 'completed' }]);
+});
+
+it('loses nothing when two workers push at the same time, also of one archive', async () => {
+  const names = ['a', 'b', 'c', 'd'];
+  for (const name of names) await bench.add({ fullName: `team/${name}` });
+  const both = [names.slice(0, 3), names.slice(1)];
+  const workers = await Promise.all(
+    both.map(async (some, index) => {
+      const own = await createPostgres();
+      const sources = some.flatMap((name) => ['--source', join(bench.folder, 'work/team', name)]);
+      const ended = await bench.run({
+        databaseUrl: own.url,
+        archives: join(bench.folder, `archives-${index}`),
+        args: ['run', ...sources],
+        env: { BACKUP_REPO_PATH: target },
+      });
+      await own.close();
+      return ended;
+    }),
+  );
+  for (const { code, stderr } of workers) expect(code, stderr).toBe(0);
+  const states = (await paths()).filter((path) => path.includes('/states/'));
+  // Each worker has made an archive of its own, and both are kept.
+  expect(states).toHaveLength(6);
+  const { code, stdout } = await run(['store', 'check', '--deep', '--store', address()]);
+  expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('all is there') });
+});
+
+describe('the layout', () => {
+  it('stays that of a destination with archives at its root', async () => {
+    await bench.add({ fullName: 'team/a' });
+    await bench.logIn();
+    await run(['run'], { BACKUP_REPO_LAYOUT: 'files' });
+    await bench.add({ fullName: 'team/b' });
+    expect((await run()).code).toBe(0);
+    expect(await paths()).toEqual(['team__a.bundle', 'team__b.bundle']);
+  });
+
+  it.each([
+    ['files', 'parts', 'the destination has the layout `parts`'],
+    ['parts', 'files', 'in the layout `files`: `npm run worker -- store migrate`'],
+  ])('is not mixed: %s, where it is %s', async (layout, is, message) => {
+    await bench.add({ fullName: 'team/a' });
+    await bench.logIn();
+    await run(['run'], { BACKUP_REPO_LAYOUT: is });
+    const before = await at('rev-parse', 'trunk');
+    await bench.add({ fullName: 'team/b' });
+    expect((await run(['run'], { BACKUP_REPO_LAYOUT: layout })).code).toBe(1);
+    expect(await lastResults()).toContainEqual(
+      expect.objectContaining({
+        repo_full_name: 'team/b',
+        status: 'failed',
+        error_message: expect.stringContaining(message),
+      }),
+    );
+    expect(await at('rev-parse', 'trunk')).toBe(before);
+  });
+});
+
+describe('BACKUP_REPO_MAX_SIZE', () => {
+  const env = { BACKUP_REPO_MAX_SIZE: '1' };
+
+  it('starts again with what the newest state of each archive needs', async () => {
+    const app = await createRepository(join(bench.folder, 'app'));
+    const sources = ['run', '--source', app.path];
+    const whole = { BACKUP_INCREMENTS_FROM_MIB: '1000' };
+    for (let change = 0; change < 3; change++) {
+      await app.commit({ [`${change}`]: randomBytes(2 ** 18).toString('hex') });
+      await run(sources, whole);
+    }
+    const [first = ''] = (await at('rev-list', '--reverse', 'trunk')).split('\n');
+    await app.commit({ last: randomBytes(2 ** 17).toString('hex') });
+    const { code, stderr } = await run(sources, { ...whole, ...env });
+    expect(code).toBe(0);
+    expect(stderr).toMatch(
+      / has \d\S* MiB, and BACKUP_REPO_MAX_SIZE is 1\.0 MiB: it was started anew and has \S+ [KM]iB now/,
+    );
+    expect(await at('rev-list', '--count', 'trunk')).toBe('1');
+    // What nothing needs is not kept in the folder either.
+    await expect(at('cat-file', '-e', first)).rejects.toThrow();
+    expect((await paths()).filter((path) => path.includes('/states/'))).toHaveLength(1);
+    expect(await run(['store', 'check', '--deep', '--store', address()])).toMatchObject({
+      code: 0,
+    });
+    const versions = ['restore', '--from', address(), 'local/app', '--version', '1'];
+    expect(await run([...versions, '--bare', '--to', 'back.git'])).toMatchObject({ code: 0 });
+    // The ledger still tells the truth.
+    expect((await run(sources, whole)).stdout).toContain('1 unchanged');
+  });
+
+  it('leaves alone what is not ours', async () => {
+    const app = await createRepository(join(bench.folder, 'app'));
+    await app.commit({ noise: randomBytes(2 ** 20).toString('hex') });
+    const other = await createRepository(join(bench.folder, 'other'));
+    await other.commit({ 'mine.txt': 'mine' });
+    await other.git('push', '--quiet', target, 'HEAD:trunk');
+    const { stderr } = await run(['run', '--source', app.path], env);
+    expect(stderr).toContain('it was not started anew, because mine.txt is none of our files');
+    expect(await at('rev-list', '--count', 'trunk')).toBe('2');
+  });
+
+  it('keeps archives of other machines', async () => {
+    const [app, other] = await Promise.all([
+      createRepository(join(bench.folder, 'app')),
+      createRepository(join(bench.folder, 'other')),
+    ]);
+    for (const one of [app, other]) {
+      await one.commit({ noise: randomBytes(2 ** 20).toString('hex') });
+    }
+    const own = await createPostgres();
+    await bench.run({
+      databaseUrl: own.url,
+      archives: join(bench.folder, 'archives-2'),
+      args: ['run', '--source', other.path],
+      env: { BACKUP_REPO_PATH: target },
+    });
+    await own.close();
+    const { stderr } = await run(['run', '--source', app.path], env);
+    expect(stderr).toContain('it was started anew');
+    const list = await run(['restore', '--from', address(), '--list']);
+    expect(list.stdout).toContain('local/app');
+    expect(list.stdout).toContain('local/other');
+    expect(await run(['store', 'check', '--deep', '--store', address()])).toMatchObject({
+      code: 0,
+    });
+  });
+});
+
+describe('store migrate', () => {
+  const files = { BACKUP_REPO_LAYOUT: 'files' };
+  const migrate = (...args: string[]) => run(['store', 'migrate', ...args]);
+
+  it('turns a destination of `files` into `parts` in one commit, and may be repeated', async () => {
+    for (const name of ['a', 'b']) await bench.add({ fullName: `team/${name}` });
+    await bench.logIn();
+    await run(['run'], { ...files, BACKUP_INCREMENTS_FROM_MIB: '0' });
+    const work = join(bench.folder, 'work/team/a');
+    await git(work, 'commit', '--quiet', '--allow-empty', '-m', 'more');
+    await git(work, 'push', '--quiet', 'origin', 'main');
+    await run(['run'], { ...files, BACKUP_INCREMENTS_FROM_MIB: '0' });
+    expect(await paths()).toContain('team__a.1.bundle');
+    const commits = Number(await at('rev-list', '--count', 'trunk'));
+    await expect(migrate()).rejects.toThrow(/give --yes$/);
+    expect(await at('rev-list', '--count', 'trunk')).toBe(`${commits}`);
+    const { code, stdout } = await migrate('--yes');
+    expect({ code, stdout }).toEqual({
+      code: 0,
+      stdout: `${address()}: 2 archives of 2 in parts, 3 files removed from the root\n`,
+    });
+    expect(await at('rev-list', '--count', 'trunk')).toBe(`${commits + 1}`);
+    expect(await at('ls-tree', '--name-only', 'trunk')).toBe('README.md\narchives');
+    expect(await migrate('--yes')).toMatchObject({ code: 0 });
+    expect(await at('rev-list', '--count', 'trunk')).toBe(`${commits + 1}`);
+    expect(await run(['store', 'check', '--deep', '--store', address()])).toMatchObject({
+      code: 0,
+    });
+    expect((await run()).stdout).toContain('2 unchanged');
+  });
+
+  it('keeps the files at the root if one of them is of no archive here, and names it', async () => {
+    const other = await createRepository(join(bench.folder, 'other'));
+    await other.commit({ 'team__lost.bundle': 'of another machine' });
+    await other.git('push', '--quiet', target, 'HEAD:trunk');
+    await bench.add({ fullName: 'team/a' });
+    await bench.logIn();
+    await run(['run'], files);
+    const { code, stdout } = await migrate('--yes');
+    expect(code).toBe(1);
+    expect(stdout).toContain('fault: team__lost.bundle is not of an archive that was pushed');
+    const found = await paths();
+    expect(found).toEqual(expect.arrayContaining(['team__a.bundle', 'team__lost.bundle']));
+    expect(found.some((path) => path.startsWith('archives/team__a/states/'))).toBe(true);
+  });
+
+  it('pushes nothing that is damaged here, and removes nothing then', async () => {
+    await bench.add({ fullName: 'team/a' });
+    await bench.logIn();
+    await run(['run'], files);
+    const path = join(bench.archives, 'team__a.versions/1.json');
+    await writeFile(path, (await readFile(path, 'utf8')).replace('main', 'nain'));
+    const before = await at('rev-parse', 'trunk');
+    const { code, stdout } = await migrate('--yes');
+    expect(code).toBe(1);
+    expect(stdout).toContain('fault: team__a.versions/1.json is damaged: not pushed');
+    expect(await at('rev-parse', 'trunk')).toBe(before);
+  });
+});
