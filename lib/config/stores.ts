@@ -18,7 +18,7 @@ export const storeVariables = z.object({
     })
     .prefault('')
     .describe(
-      'where archives are stored besides this machine, separated by commas: `s3://bucket/prefix?endpoint=…&region=…&path-style=yes&profile=…`, `file:///mnt/nas`; see docs/off-site.md',
+      'where archives are stored besides this machine, separated by commas: `s3://bucket/prefix?endpoint=…&region=…&path-style=yes&profile=…`, `file:///mnt/nas`, `git+https://host/owner/name.git`; see docs/off-site.md',
     ),
   BACKUP_STORES_NEEDED: wholeNumber(1, 100)
     .optional()

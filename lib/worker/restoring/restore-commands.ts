@@ -115,7 +115,7 @@ export function addRestoreCommands(
     .addOption(
       new Option(
         '--from <store>',
-        'restore from a store instead, such as s3://bucket/prefix or file:///mnt/nas; needs nothing but its credentials',
+        'restore from a store instead, such as s3://bucket/prefix, file:///mnt/nas or git+https://host/owner/name.git; needs nothing but its credentials',
       ).argParser(parseStore),
     )
     .option(

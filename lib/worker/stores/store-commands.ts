@@ -58,7 +58,8 @@ interface CommonOptions {
   identity?: string;
 }
 
-const storeText = 'such as s3://bucket/prefix or file:///mnt/nas; default: each of BACKUP_STORES';
+const storeText =
+  'such as s3://bucket/prefix, file:///mnt/nas or git+https://host/owner/name.git; default: each of BACKUP_STORES';
 const identityText = 'the file of the age identity that decrypts the store';
 
 /** Adds the commands that look after stores. None needs a database. */
