@@ -4,7 +4,7 @@ import { type Endpoint, endpoint } from '../../http/route.ts';
 import { listRepositoryHistory } from '../../records/repositories/history.ts';
 import { listRepositories, readRepository } from '../../records/repositories/list.ts';
 import type { BackupsDeps } from '../backups-deps.ts';
-import { freshSince } from '../freshness.ts';
+import { judgingNow } from '../freshness.ts';
 import { pageInput, reposInput, repositoryInput } from '../input.ts';
 import { sendJson, sendPage } from '../json.ts';
 import { listOf, result, trackedRepository } from '../shapes.ts';
@@ -26,7 +26,7 @@ export const reposEndpoints: readonly Endpoint<BackupsDeps>[] = [
       },
     },
     async ({ query }, deps: BackupsDeps, c) => {
-      const selection = { ...query, freshSince: freshSince(deps) };
+      const selection = { ...query, ...judgingNow(deps) };
       return sendPage(c, await listRepositories(deps.db, query, selection), query);
     },
   ),
@@ -43,7 +43,7 @@ export const reposEndpoints: readonly Endpoint<BackupsDeps>[] = [
       },
     },
     async ({ params }, deps: BackupsDeps, c) => {
-      const found = await readRepository(deps.db, fullName(params), freshSince(deps));
+      const found = await readRepository(deps.db, fullName(params), judgingNow(deps));
       if (found === null) throw noSuchRepository();
       return sendJson(c, found);
     },

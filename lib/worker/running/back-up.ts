@@ -166,7 +166,7 @@ async function recheck(deps: RunContext, sources: readonly Source[]): Promise<Re
     if (names.has(key) || repository === undefined) continue;
     const none = { commitHash: '', archiveSizeBytes: 0, durationMs: 0, archive: null };
     const errorMessage = `the archive is damaged: ${fault}`;
-    await journal.record({ ...none, repository, status: 'failed', errorMessage });
+    await journal.record({ ...none, repository, status: 'failed', errorMessage, fault: 'damaged' });
   }
   return found;
 }

@@ -88,6 +88,7 @@ export const spoolLine = z.discriminatedUnion('type', [
     errorMessage: text,
     incomplete: text.nullish(),
     tries: row.nullish(),
+    fault: z.string().max(100).nullish(),
     archive: z.strictObject({ key: name, sha256 }).nullable(),
   }),
   z.strictObject({

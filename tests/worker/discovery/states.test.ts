@@ -166,6 +166,8 @@ it.each([
     expect(await lastResults()).toEqual([
       { repo_full_name: 'team/b', status: 'failed', error_message: expect.stringMatching(message) },
     ]);
+    const faults = 'SELECT fault FROM backup_results ORDER BY id DESC LIMIT 1';
+    expect(await rowsOf(database.db, faults)).toEqual([{ fault: 'missing' }]);
     const totals = 'SELECT total_repos, failed, skipped FROM backup_runs ORDER BY id DESC LIMIT 1';
     expect(await rowsOf(database.db, totals)).toEqual([{ total_repos: 2, failed: 1, skipped: 1 }]);
   },

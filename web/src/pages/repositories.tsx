@@ -19,6 +19,7 @@ const states = [
   { value: 'good', label: 'Good' },
   { value: 'stale', label: 'Stale' },
   { value: 'failing', label: 'Failing' },
+  { value: 'lost', label: 'Lost' },
   { value: 'never', label: 'Never backed up' },
 ];
 const orders = [
