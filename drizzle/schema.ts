@@ -431,7 +431,7 @@ export const anomalies = pgTable(
     runId: integer('run_id'),
     /** The version that differs from the one before it; the last one for a repository that was emptied. */
     version: integer('version'),
-    /** From lib/archives/anomaly.ts. */
+    /** From lib/records/anomalies/kinds.ts. */
     kind: text('kind').notNull(),
     /** How many things changed, of which `before` and `after` name the first. */
     changeCount: integer('change_count').notNull().default(1),

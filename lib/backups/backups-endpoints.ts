@@ -9,6 +9,7 @@ import { healthEndpoints } from './health.ts';
 import { logsEndpoints } from './logs.ts';
 import { overviewEndpoints } from './overview.ts';
 import { metricsEndpoints } from './prometheus-endpoint.ts';
+import { anomaliesEndpoints } from './repositories/anomalies.ts';
 import { reposEndpoints } from './repositories/repos.ts';
 import { storesEndpoints } from './repositories/stores.ts';
 import { versionsEndpoints } from './repositories/versions.ts';
@@ -27,6 +28,7 @@ export const backupsEndpoints: readonly Endpoint<BackupsDeps>[] = [
   ...reposEndpoints,
   ...versionsEndpoints,
   ...storesEndpoints,
+  ...anomaliesEndpoints,
   ...archivesEndpoints,
   ...logsEndpoints,
   ...fixesEndpoints,

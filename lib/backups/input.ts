@@ -119,6 +119,11 @@ export const repositoryInput = z.object({
   }),
 });
 
+/** Page and filter of GET /api/anomalies. */
+export const anomaliesInput = pageInput.extend({
+  open: flag('true: only those that nobody has confirmed. false: only the others.'),
+});
+
 /** Page and filters of GET /api/repos/:owner/:name/versions. */
 export const versionsInput = pageInput.extend({
   before: integerText

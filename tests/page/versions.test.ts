@@ -57,6 +57,7 @@ describe.skipIf(!hasChromium)('versions on the page (skipped without /usr/bin/ch
         archiveKey: 'archive.bundle',
         files: 3,
         sizeBytes: 5 * 2 ** 20,
+        anomalies: [],
         newBytes: 7 * 2 ** 10,
         warning:
           version === SECOND_PAGE - 1

@@ -23,6 +23,8 @@ export interface DiscoveryOptions {
   archiveFolder: string;
   /** Full name, in lower case, of the repository that archives are pushed to; null if it is not on this host. */
   destination: string | null;
+  /** Is told which repositories with an archive are not listed any more, and how many still are. */
+  missed?(names: readonly string[], listed: number): Promise<void>;
   /** Writes a line to the run's log. */
   note(level: 'info' | 'warn', text: string, repository?: string): Promise<void>;
 }
@@ -78,14 +80,22 @@ async function discover(options: DiscoveryOptions, tokens: TokenSource): Promise
     const source = sourceOf(listed, options, tokens, clientFor(listed.use));
     found.set(key, source);
   }
+  const known = await tracked();
   const missing = await findMissing({
-    tracked: await tracked(),
+    tracked: known,
     archiveFolder,
     hostUrl: connection.hostUrl,
     listed: new Set([...found.keys(), ...(destination === null ? [] : [destination])]),
     addresses: new Set([...found.values()].map(({ location }) => canonicalAddress(location))),
     lookUp: (name) => lookUpRepository(clientFor('private'), name),
   });
+  const gone = missing.filter(({ isRenamed }) => !isRenamed);
+  const listed = known.filter(({ repository }) => found.has(repository.toLowerCase())).length;
+  if (gone.length > 0)
+    await options.missed?.(
+      gone.map(({ repository }) => repository),
+      listed,
+    );
   for (const { repository, reason, isRenamed } of missing) {
     if (isRenamed) await note('info', reason, repository);
     else found.set(repository.toLowerCase(), lostSource(repository, reason, connection.hostUrl));

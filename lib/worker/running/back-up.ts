@@ -191,7 +191,10 @@ async function discover(
   const { note, store } = journal;
   const tracked = () => store.read(listTracked, () => []);
   const destination = target === null ? null : repositoryOn(target, access.connection.hostUrl);
-  const sources = await discoverSources({ tracked, access, archiveFolder, destination, note });
+  const missed = async (names: readonly string[], listed: number) =>
+    void (await store.write({ type: 'missing', names, listed }));
+  const options = { tracked, access, archiveFolder, destination, note, missed };
+  const sources = await discoverSources(options);
   await note('info', `discovery found ${countRepositories(sources.length)}`);
   return sources;
 }

@@ -1,4 +1,5 @@
 import type { Database } from '../../database/database.ts';
+import { recordAnomaly, recordMissing } from '../../records/recording/anomalies.ts';
 import { recordArchive } from '../../records/recording/repo-state.ts';
 import type { RunCounters } from '../../records/recording/runs.ts';
 import { writeSnapshot } from '../../records/recording/snapshots.ts';
@@ -91,6 +92,10 @@ async function deliverLine(
       await recordVersion(db, { ...version, changes: { since: null, refs } });
       return;
     }
+    case 'anomaly':
+      return recordAnomaly(db, runId, line, line.at);
+    case 'missing':
+      return recordMissing(db, runId, line, line.at);
     case 'pruned':
       return markPruned(db, line.repository, line.versions);
     case 'stored':

@@ -1,4 +1,6 @@
 import * as z from 'zod';
+import { anomalyKinds, MAX_CHANGES, type NewAnomaly } from '../../records/anomalies/kinds.ts';
+import type { AnomalyOfVersion, MissedRepositories } from '../../records/recording/anomalies.ts';
 import type { NewLog } from '../../records/recording/logs.ts';
 import type { NewResult } from '../../records/recording/results.ts';
 import type { RunCounters } from '../../records/recording/runs.ts';
@@ -13,6 +15,8 @@ export type RunEntry =
   | { type: 'unchanged'; repository: string; message: string; counters: RunCounters }
   | { type: 'archive'; repository: string; key: string; sha256: string }
   | { type: 'version'; repository: string; facts: VersionFacts }
+  | ({ type: 'anomaly' } & AnomalyOfVersion)
+  | ({ type: 'missing' } & MissedRepositories)
   | { type: 'pruned'; repository: string; versions: readonly number[] }
   | ({ type: 'stored' } & NewStoring)
   | { type: 'snapshot'; snapshot: NewSnapshot }
@@ -49,6 +53,16 @@ const snapshot = z.strictObject({
   largest_archive_size_bytes: count,
 }) satisfies z.ZodType<NewSnapshot>;
 
+const values = z
+  .record(z.string().max(1_100), z.string().max(1_100))
+  .refine((given) => Object.keys(given).length <= MAX_CHANGES, 'has too many entries');
+const anomaly = z.strictObject({
+  kind: z.enum(anomalyKinds),
+  changeCount: row,
+  before: values,
+  after: values,
+}) satisfies z.ZodType<NewAnomaly>;
+
 const version = z.strictObject({
   version: row.min(1),
   at: time,
@@ -60,6 +74,7 @@ const version = z.strictObject({
   sizeBytes: count,
   newBytes: count,
   warning: text.nullable(),
+  anomalies: z.array(anomaly).max(anomalyKinds.length).default([]),
   refs: z.record(z.string().regex(/^(?:HEAD$|refs\/)/), objectId),
 });
 
@@ -96,6 +111,14 @@ export const spoolLine = z.discriminatedUnion('type', [
   }),
   z.strictObject({ type: z.literal('archive'), at: time, repository: name, key: name, sha256 }),
   z.strictObject({ type: z.literal('version'), at: time, repository: name, facts: version }),
+  z.strictObject({
+    ...{ type: z.literal('anomaly'), at: time, repository: name },
+    ...{ version: row.min(1), anomaly },
+  }),
+  z.strictObject({
+    ...{ type: z.literal('missing'), at: time, listed: row },
+    names: z.array(name).max(1_000_000),
+  }),
   z.strictObject({
     ...{ type: z.literal('pruned'), at: time, repository: name },
     versions: z.array(row).max(1_000_000),

@@ -9,6 +9,7 @@ import {
 import type { VersionEntry } from '../../archives/note.ts';
 import { nullIfMissing } from '../../files.ts';
 import type { Git } from '../../git/git.ts';
+import type { NewAnomaly } from '../../records/anomalies/kinds.ts';
 import {
   type ArchiveRecord,
   type ArchiveState,
@@ -51,6 +52,7 @@ export interface VersionContents extends BundleContents {
   /** Whether to write the files again without a new version. */
   isSame: boolean;
   warning: string | null;
+  anomalies: readonly NewAnomaly[];
 }
 
 /**
@@ -130,7 +132,7 @@ export function describeVersion(
 
 /** What is recorded about a new version. */
 export function describeFacts(
-  { archived, refs, headBranch, place, versions }: VersionContents,
+  { archived, refs, headBranch, place, versions, anomalies }: VersionContents,
   record: ArchiveRecord,
   { version, at }: VersionManifest,
   entry: VersionEntry,
@@ -152,6 +154,7 @@ export function describeFacts(
     sizeBytes: archiveBytes(record),
     newBytes,
     warning: entry.warning,
+    anomalies,
     changes,
   };
 }

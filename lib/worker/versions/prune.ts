@@ -7,6 +7,7 @@ import type { Git } from '../../git/git.ts';
 import { type ArchiveRecord, hashArchiveFile, type Place, settleNote } from '../archive/archive.ts';
 import { type Mirror, setKeptRefs } from '../mirror/mirror.ts';
 import type { Refs } from '../mirror/refs.ts';
+import type { Hold } from './hold.ts';
 import { readManifest } from './manifests.ts';
 import { findOverwritten } from './overwritten.ts';
 import { selectPruned } from './retention.ts';
@@ -21,12 +22,15 @@ export interface Pruning {
   refs: Refs;
   policy: RetentionPolicy;
   now: number;
+  hold: Hold;
 }
 
 /** The versions that were let go, and the note without them. */
 export interface Pruned {
   record: ArchiveRecord;
   versions: VersionEntry[];
+  /** Why versions that the policy lets go were kept, if it was for all repositories; null if none were. */
+  heldBy: string | null;
 }
 
 /**
@@ -35,9 +39,10 @@ export interface Pruned {
  * PruningRefused, GitError and file system errors.
  */
 export async function pruneVersions(pruning: Pruning): Promise<Pruned> {
-  const { git, mirror, place, record, refs, policy, now } = pruning;
-  const versions = selectPruned(record.versions, policy, now);
-  if (versions.length === 0) return { record, versions };
+  const { git, mirror, place, record, refs, policy, now, hold } = pruning;
+  const versions = selectPruned(record.versions, policy, now, hold);
+  if (versions.length === 0) return { record, versions, heldBy: null };
+  if (hold.all !== null) return { record, versions: [], heldBy: hold.all };
   await checkFiles(place, record);
   const left = record.versions.filter((entry) => !versions.includes(entry));
   const kept = await findKept(pruning, left.slice(0, -1), refs);
@@ -47,7 +52,7 @@ export async function pruneVersions(pruning: Pruning): Promise<Pruned> {
   for (const { version } of versions) {
     await rm(join(place.folder, manifestFolder(place.key), manifestName(version)), { force: true });
   }
-  return { record: next, versions };
+  return { record: next, versions, heldBy: null };
 }
 
 /** Versions that cannot be let go now. */

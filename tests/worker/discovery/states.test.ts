@@ -12,7 +12,7 @@ let bench: HostedWorker;
 beforeEach(async () => {
   bench = await createHostedWorker();
   await database.db.query({
-    text: 'TRUNCATE backup_runs, worker_repo_state, backup_run_requests CASCADE',
+    text: 'TRUNCATE backup_runs, worker_repo_state, backup_run_requests, anomalies CASCADE',
   });
   await bench.add({ fullName: 'team/sound' });
   await bench.logIn();
@@ -172,6 +172,38 @@ it.each([
     expect(await rowsOf(database.db, totals)).toEqual([{ total_repos: 2, failed: 1, skipped: 1 }]);
   },
 );
+
+it('notices once that more than a fifth of all repositories are missing', async () => {
+  const names = ['a', 'b', 'c', 'd'].map((name) => `team/${name}`);
+  for (const fullName of names) await bench.add({ fullName });
+  await run();
+  const seen = () =>
+    rowsOf(
+      database.db,
+      'SELECT repo_full_name, run_id, kind, change_count, before, after FROM anomalies ORDER BY id',
+    );
+  const remove = (name: string) => {
+    unlist(name);
+    bench.host.state.repositories.delete(name);
+  };
+  // A fifth is not more.
+  remove('team/a');
+  await run();
+  expect(await seen()).toEqual([]);
+  // Of four; the one that was lost before does not count.
+  remove('team/b');
+  await run();
+  const [last] = await rowsOf<{ id: number }>(database.db, 'SELECT max(id) AS id FROM backup_runs');
+  const missing = [
+    {
+      ...{ repo_full_name: null, run_id: last?.id, kind: 'missing', change_count: 1 },
+      ...{ before: { 'team/b': 'listed' }, after: {} },
+    },
+  ];
+  expect(await seen()).toEqual(missing);
+  await run();
+  expect(await seen()).toEqual(missing);
+});
 
 it('ignores repositories of the command line or of another host', async () => {
   const work = `${bench.folder}/work/team/sound`;

@@ -17,6 +17,7 @@ import { Loaded } from '../parts/loading.tsx';
 import { Page } from '../parts/page.tsx';
 import { OutcomeBadge, outcomeOfResult, outcomeOfState } from '../parts/status.tsx';
 import { BackUpNow } from './back-up-now.tsx';
+import { RepositoryAnomalies } from './repository-anomalies.tsx';
 import { RepositoryArchive } from './repository-archive.tsx';
 import { RepositoryHistory } from './repository-history.tsx';
 import { RepositoryStores } from './repository-stores.tsx';
@@ -126,6 +127,7 @@ function RepositoryDetails({
       <RepositoryArchive path={path} wasGood={last_good_at !== null} />
       <RepositoryVersions path={path} />
       <RepositoryStores path={path} />
+      <RepositoryAnomalies path={path} />
       <OverTime path={path} />
       <RepositoryHistory path={path} />
     </Stack>
