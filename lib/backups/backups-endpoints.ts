@@ -1,6 +1,7 @@
 import type { Endpoint } from '../http/route.ts';
 import { archivesEndpoints } from './archives/endpoints.ts';
 import type { BackupsDeps } from './backups-deps.ts';
+import { coverageEndpoints } from './coverage.ts';
 import { cronEndpoints } from './cron.ts';
 import { dashboardStatsEndpoints } from './dashboard-stats.ts';
 import { docsEndpoints } from './docs.ts';
@@ -29,6 +30,7 @@ export const backupsEndpoints: readonly Endpoint<BackupsDeps>[] = [
   ...versionsEndpoints,
   ...storesEndpoints,
   ...anomaliesEndpoints,
+  ...coverageEndpoints,
   ...archivesEndpoints,
   ...logsEndpoints,
   ...fixesEndpoints,

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { MAX_WORST } from '../records/overview.ts';
 import { MAX_ACTIVE } from '../records/recording/progress.ts';
 import { MAX_FAILURES_COUNTED, repositoryStates } from '../records/repositories/freshness.ts';
+import { losses } from '../records/repositories/would-lose.ts';
 
 // The resources of the service API, with fields in the order of the responses. Postgres builds the responses;
 // these schemas document them in /openapi.json, and tests validate every response against them.
@@ -191,6 +192,27 @@ export const trackedRepository = z
     id: 'TrackedRepository',
     description: 'A repository: its newest result, and how up to date its backup is.',
   });
+
+/** GET /api/repos/:owner/:name. */
+export const repositoryDetails = z
+  .object({
+    ...trackedRepository.shape,
+    would_lose: z
+      .array(
+        z.object({
+          what: z.enum(losses).meta({
+            description:
+              'everything: it has no backup. lfs: files of which the archive has pointers alone. issues, wiki, discussions: the git host has them, and no archive holds them. only_here: versions that are in no store, nor pushed.',
+          }),
+          detail: z.string().meta({
+            description:
+              'lfs: how many files. issues: how many are open. only_here: the newest version.',
+          }),
+        }),
+      )
+      .meta({ description: 'What would be lost with the source, as far as the worker was told.' }),
+  })
+  .meta({ id: 'RepositoryDetails' });
 
 const repositories = z.int().min(0).meta({ description: 'Repositories.' });
 

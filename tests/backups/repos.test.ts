@@ -443,8 +443,11 @@ describe('the state of a repository', () => {
 describe('GET /api/repos/:owner/:name', () => {
   it('returns the entry of the list', async () => {
     await insertOneOfEach();
-    const { data } = (await bodyOf('/api/repos?text=failing-longer')) as { data: unknown[] };
-    expect(await bodyOf('/api/repos/other/failing-longer')).toEqual(data[0]);
+    const { data } = (await bodyOf('/api/repos?text=failing-longer')) as { data: object[] };
+    expect(await bodyOf('/api/repos/other/failing-longer')).toEqual({
+      ...data[0],
+      would_lose: [],
+    });
   });
 
   it('matches in any letter case; of several spellings the exact one, else the newest', async () => {

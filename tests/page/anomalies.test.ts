@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { recordCoverage } from '../../lib/records/recording/coverage.ts';
 import {
   findViolations,
   hasChromium,
@@ -89,6 +90,25 @@ describe.skipIf(!hasChromium)('anomalies on the page (skipped without /usr/bin/c
     await window.open('/app/repositories/acme/quiet');
     await section().getByText('nothing shrank').waitFor();
     expect(await section().getByRole('button').count()).toBe(0);
+  });
+
+  it('stand beside what a person would lose, and what of it all is not backed up', async () => {
+    await recordCoverage(world.database.db, 1, [
+      { name: 'acme/app', plan: 'taken', reason: '', facts: { has_wiki: true, open_issues: 3 } },
+      { name: 'acme/left', plan: 'excluded', reason: `by ${HOSTILE}`, facts: {} },
+    ]);
+    const { open, page } = window;
+    await open('/app/repositories/acme/app');
+    await section('What you would lose tonight').getByText('Its wiki').waitFor();
+    await page.setViewportSize({ width: 390, height: 800 });
+    await open('/app/repositories');
+    await section('Coverage').getByText('1 are backed up').waitFor();
+    expect(await section('Coverage').getByRole('table').textContent()).toBe(
+      `acme/leftexcludedby ${HOSTILE}`,
+    );
+    const width = await page.evaluate<number>('document.documentElement.scrollWidth');
+    expect(width).toBeLessThanOrEqual(390);
+    expect(await findViolations(page)).toEqual([]);
   });
 
   it('stand beside a repository that is lost, with the reason', async () => {

@@ -133,8 +133,9 @@ describe.each([
       'a failing repository',
       (db) => readRepository(db, 'OWNER/repo-7', states),
       {
-        ...{ newest_results: 250, worker_repo_state: 249, ...schedule, archive_versions: 1 },
-        backup_results: 4 + 160,
+        ...{ newest_results: 250, worker_repo_state: 249, ...schedule, archive_versions: 2 },
+        // With its last archive.
+        backup_results: 5 + 160,
       },
     ],
     [

@@ -7,7 +7,7 @@ import type { BackupsDeps } from '../backups-deps.ts';
 import { judgingNow } from '../freshness.ts';
 import { pageInput, reposInput, repositoryInput } from '../input.ts';
 import { sendJson, sendPage } from '../json.ts';
-import { listOf, result, trackedRepository } from '../shapes.ts';
+import { listOf, repositoryDetails, result, trackedRepository } from '../shapes.ts';
 
 const common = { method: 'get', tag: 'Repositories', access: 'reader' } as const;
 const notFound = { description: 'No such repository.', schema: plainError };
@@ -38,7 +38,7 @@ export const reposEndpoints: readonly Endpoint<BackupsDeps>[] = [
       description: 'The name matches in any letter case.',
       params: repositoryInput,
       responses: {
-        200: { description: 'The repository.', schema: trackedRepository },
+        200: { description: 'The repository.', schema: repositoryDetails },
         404: notFound,
       },
     },

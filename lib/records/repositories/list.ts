@@ -18,6 +18,7 @@ import {
   withStates,
   worstFirst,
 } from './freshness.ts';
+import { wouldLose } from './would-lose.ts';
 
 const orders = {
   size: 'coalesce(repository.archive_size_bytes, 0) DESC, repository.created_at DESC, repository.result_id DESC',
@@ -90,7 +91,7 @@ const oneRepository: Statement = {
     ${judgingBy('$2', '$3')},
     chosen AS (${namedExactly}),
     repository AS (${withStates('chosen')})
-    SELECT ${jsonObject(`SELECT ${repositoryColumns} FROM repository`)} AS item`,
+    SELECT ${jsonObject(`SELECT ${repositoryColumns}, ${wouldLose} AS would_lose FROM repository`)} AS item`,
 };
 
 /** A tracked repository by its name in any letter case; null when there is none. */

@@ -1,6 +1,7 @@
 import { RequestError } from '@octokit/request-error';
 import { ZodError } from 'zod';
 import { AppError } from '../../errors.ts';
+import type { CoverageFacts, SeenRepository } from '../../records/coverage/plans.ts';
 import type { TrackedRepository } from '../../records/recording/repo-state.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import { canonicalAddress } from '../archive/assign-archives.ts';
@@ -25,6 +26,8 @@ export interface DiscoveryOptions {
   destination: string | null;
   /** Is told which repositories with an archive are not listed any more, and how many still are. */
   missed?(names: readonly string[], listed: number): Promise<void>;
+  /** Is told what is seen and is no source. */
+  unread?(seen: Omit<SeenRepository, 'facts'>): void;
   /** Writes a line to the run's log. */
   note(level: 'info' | 'warn', text: string, repository?: string): Promise<void>;
 }
@@ -62,11 +65,18 @@ async function discover(options: DiscoveryOptions, tokens: TokenSource): Promise
     clients.set(use, client);
     return client;
   };
-  const { repositories, warnings }: Listing =
+  const { repositories, warnings, suspended }: Listing =
     tokens.discovery === 'auto'
       ? await listByInstallations(clientFor('organization'))
       : await listByAccounts(clientFor, config);
   for (const warning of warnings) await note('warn', warning);
+  for (const account of suspended) {
+    options.unread?.({
+      name: `${account}/*`,
+      plan: 'suspended',
+      reason: 'the app is suspended there',
+    });
+  }
 
   const found = new Map<string, Source>();
   for (const listed of repositories) {
@@ -74,7 +84,9 @@ async function discover(options: DiscoveryOptions, tokens: TokenSource): Promise
     if (found.has(key)) continue;
     if (key === destination) {
       const text = 'skipped: it is the destination of the archives';
-      await note('info', text, cleanText(listed.full_name, 250));
+      const name = cleanText(listed.full_name, 250);
+      options.unread?.({ name, plan: 'destination', reason: 'archives are pushed there' });
+      await note('info', text, name);
       continue;
     }
     const source = sourceOf(listed, options, tokens, clientFor(listed.use));
@@ -128,11 +140,19 @@ function sourceOf(
         ...(fork ? ['a fork'] : []),
       ],
       fault: hasValidName ? fault : 'its name on the git host is not valid',
+      facts: factsOf(listed),
+      ...(hasValidName ? {} : { plan: 'invalid_name' as const }),
+      ...(hasValidName && disabled ? { plan: 'disabled' as const } : {}),
       use: listed.use,
       token: () => tokens.source(listed.use),
       explain: async () => describeAccess(await lookUpRepository(client, fullName), fullName),
     },
   };
+}
+
+function factsOf({ archived, open_issues_count, ...listed }: ListedRepository): CoverageFacts {
+  const { has_wiki, has_issues, has_discussions } = listed;
+  return { archived, has_wiki, has_issues, has_discussions, open_issues: open_issues_count };
 }
 
 function lostSource(name: string, fault: string, url: string): Source {
@@ -148,6 +168,7 @@ function lostSource(name: string, fault: string, url: string): Source {
       sizeBytes: null,
       remarks: [],
       fault,
+      plan: 'lost',
       use: 'private',
       token: never,
       explain: never,

@@ -1,5 +1,6 @@
 import { orAborted } from '../../async.ts';
 import { sweepScratch } from '../../processes/scratch.ts';
+import type { SeenRepository } from '../../records/coverage/plans.ts';
 import { listTracked } from '../../records/recording/repo-state.ts';
 import type { RunRequest } from '../../records/recording/requests.ts';
 import { cleanText } from '../../text/clean-text.ts';
@@ -18,6 +19,7 @@ import { backUpSources, type JobList, listJobs } from '../schedule/back-up-sourc
 import { type JobSource, jobsOf } from '../schedule/job-source.ts';
 import { hostOf } from '../schedule/order.ts';
 import { isFailure, type Outcome } from '../schedule/outcome.ts';
+import { describeCoverage } from '../selection/coverage.ts';
 import { type Selected, selectSources } from '../selection/select.ts';
 import type { Source } from '../source.ts';
 import { RunStopped } from '../stop.ts';
@@ -95,8 +97,14 @@ export async function planRun(
   const what = isDiscovered ? 'discovering repositories' : countRepositories(given.length);
   await journal.note('info', `${nameRun(store.run)} started: ${what}`);
   await prepareFolders(deps);
-  const found = await assign(deps, given ?? (await discover(deps, access)));
-  const { selected: sources, leftOut } = await select(deps, found);
+  const unread: SeenRepository[] = [];
+  const found = await assign(deps, given ?? (await discover(deps, access, unread)));
+  const selected = await select(deps, found);
+  const { selected: sources, leftOut } = selected;
+  if (isDiscovered) {
+    const repositories = describeCoverage(selected, unread, deps.target !== null);
+    await store.write({ type: 'coverage', repositories });
+  }
   progress.sources = sources;
   await store.write({ type: 'total', totalRepos: sources.length });
   const requested = { journal, sources, leftOut, isDiscovered };
@@ -187,13 +195,17 @@ async function assign(
 async function discover(
   { journal, archiveFolder, target }: RunContext,
   access: HostAccess,
+  unread: SeenRepository[],
 ): Promise<Source[]> {
   const { note, store } = journal;
   const tracked = () => store.read(listTracked, () => []);
   const destination = target === null ? null : repositoryOn(target, access.connection.hostUrl);
   const missed = async (names: readonly string[], listed: number) =>
     void (await store.write({ type: 'missing', names, listed }));
-  const options = { tracked, access, archiveFolder, destination, note, missed };
+  const options = {
+    ...{ tracked, access, archiveFolder, destination, note, missed },
+    unread: (seen: Omit<SeenRepository, 'facts'>) => void unread.push({ ...seen, facts: {} }),
+  };
   const sources = await discoverSources(options);
   await note('info', `discovery found ${countRepositories(sources.length)}`);
   return sources;

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { anomalyKinds, MAX_CHANGES, type NewAnomaly } from '../../records/anomalies/kinds.ts';
+import { coveragePlans, type SeenRepository } from '../../records/coverage/plans.ts';
 import type { AnomalyOfVersion, MissedRepositories } from '../../records/recording/anomalies.ts';
 import type { NewLog } from '../../records/recording/logs.ts';
 import type { NewResult } from '../../records/recording/results.ts';
@@ -17,6 +18,7 @@ export type RunEntry =
   | { type: 'version'; repository: string; facts: VersionFacts }
   | ({ type: 'anomaly' } & AnomalyOfVersion)
   | ({ type: 'missing' } & MissedRepositories)
+  | { type: 'coverage'; repositories: readonly SeenRepository[] }
   | { type: 'pruned'; repository: string; versions: readonly number[] }
   | ({ type: 'stored' } & NewStoring)
   | { type: 'snapshot'; snapshot: NewSnapshot }
@@ -62,6 +64,20 @@ const anomaly = z.strictObject({
   before: values,
   after: values,
 }) satisfies z.ZodType<NewAnomaly>;
+
+const seenRepository = z.strictObject({
+  name,
+  plan: z.enum(coveragePlans),
+  reason: text,
+  facts: z.strictObject({
+    archived: z.boolean().optional(),
+    has_wiki: z.boolean().optional(),
+    has_issues: z.boolean().optional(),
+    has_discussions: z.boolean().optional(),
+    open_issues: count.optional(),
+    pushed: z.boolean().optional(),
+  }),
+}) satisfies z.ZodType<SeenRepository>;
 
 const version = z.strictObject({
   version: row.min(1),
@@ -118,6 +134,10 @@ export const spoolLine = z.discriminatedUnion('type', [
   z.strictObject({
     ...{ type: z.literal('missing'), at: time, listed: row },
     names: z.array(name).max(1_000_000),
+  }),
+  z.strictObject({
+    ...{ type: z.literal('coverage'), at: time },
+    repositories: z.array(seenRepository).max(1_000_000),
   }),
   z.strictObject({
     ...{ type: z.literal('pruned'), at: time, repository: name },

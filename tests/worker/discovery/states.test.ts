@@ -12,7 +12,7 @@ let bench: HostedWorker;
 beforeEach(async () => {
   bench = await createHostedWorker();
   await database.db.query({
-    text: 'TRUNCATE backup_runs, worker_repo_state, backup_run_requests, anomalies CASCADE',
+    text: 'TRUNCATE backup_runs, worker_repo_state, backup_run_requests, anomalies, coverage CASCADE',
   });
   await bench.add({ fullName: 'team/sound' });
   await bench.logIn();
@@ -203,6 +203,48 @@ it('notices once that more than a fifth of all repositories are missing', async 
   expect(await seen()).toEqual(missing);
   await run();
   expect(await seen()).toEqual(missing);
+});
+
+it('records what the login sees, and why not all of it is backed up', async () => {
+  await bench.add({ fullName: 'team/closed', disabled: true });
+  await bench.add({ fullName: 'team/left' });
+  await bench.add({ fullName: 'team/gone' });
+  await bench.run({ databaseUrl: database.url });
+  unlist('team/gone');
+  bench.host.state.repositories.delete('team/gone');
+  const env = { BACKUP_EXCLUDE: 'left', ...bench.env };
+  await bench.run({ databaseUrl: database.url, env });
+  const seen = () =>
+    rowsOf(
+      database.db,
+      `SELECT name, plan, reason, run_id = (SELECT max(id) FROM backup_runs) AS "isNew",
+         facts->'pushed' AS pushed FROM coverage ORDER BY name`,
+    );
+  const isNew = true;
+  const pushed = false;
+  const recorded = [
+    {
+      name: 'team/closed',
+      plan: 'disabled',
+      reason: expect.stringContaining('451'),
+      isNew,
+      pushed,
+    },
+    { name: 'team/gone', plan: 'lost', reason: expect.stringContaining('404'), isNew, pushed },
+    {
+      name: 'team/left',
+      plan: 'excluded',
+      reason: 'excluded by BACKUP_EXCLUDE left',
+      isNew,
+      pushed,
+    },
+    { name: 'team/sound', plan: 'taken', reason: '', isNew, pushed },
+  ];
+  expect(await seen()).toEqual(recorded);
+  // What is given on the command line says nothing about what the login sees.
+  const source = `${bench.folder}/work/team/sound`;
+  await bench.run({ databaseUrl: database.url, args: ['run', '--source', source] });
+  expect(await seen()).toEqual(recorded.map((one) => ({ ...one, isNew: false })));
 });
 
 it('ignores repositories of the command line or of another host', async () => {

@@ -121,6 +121,15 @@ export const openAnomalies = (limit: number) =>
     refetchInterval: REFRESH_MS,
   });
 
+/** What the login could see, and what of it is not backed up. */
+export const coverage = (page: number) =>
+  queryOptions({
+    queryKey: ['coverage', page],
+    queryFn: () => body(api.GET('/api/coverage', { params: { query: { page, limit: 20 } } })),
+    placeholderData: keepPreviousData,
+    refetchInterval: REFRESH_MS,
+  });
+
 /** Where the archive of a repository is served. */
 export function archiveAddress({ owner, name }: RepositoryPath): string {
   return `/api/repos/${encodeURIComponent(owner)}/${encodeURIComponent(name)}/archive`;

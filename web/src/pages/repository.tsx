@@ -20,6 +20,7 @@ import { BackUpNow } from './back-up-now.tsx';
 import { RepositoryAnomalies } from './repository-anomalies.tsx';
 import { RepositoryArchive } from './repository-archive.tsx';
 import { RepositoryHistory } from './repository-history.tsx';
+import { RepositoryLosses } from './repository-losses.tsx';
 import { RepositoryStores } from './repository-stores.tsx';
 import { RepositoryVersions } from './repository-versions.tsx';
 
@@ -56,7 +57,7 @@ function RepositoryDetails({
   repository,
 }: {
   path: RepositoryPath;
-  repository: Schemas['TrackedRepository'];
+  repository: Schemas['RepositoryDetails'];
 }) {
   const { state, last_good_at, last_good_version, last_checked_at } = repository;
   const { failing_since, consecutive_failures } = repository;
@@ -124,6 +125,7 @@ function RepositoryDetails({
           }
         />
       </SimpleGrid>
+      <RepositoryLosses losses={repository.would_lose} />
       <RepositoryArchive path={path} wasGood={last_good_at !== null} />
       <RepositoryVersions path={path} />
       <RepositoryStores path={path} />
