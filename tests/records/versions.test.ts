@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Database } from '../../lib/database/database.ts';
-import { newAnomaly } from '../../lib/records/anomalies/kinds.ts';
+import { newAnomaly } from '../../lib/records/anomalies/new-anomaly.ts';
 import { readLastDurations } from '../../lib/records/recording/durations.ts';
 import { readRepoState } from '../../lib/records/recording/repo-state.ts';
 import {

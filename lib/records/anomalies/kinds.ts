@@ -1,5 +1,3 @@
-import { ledgerName } from '../recording/ref-names.ts';
-
 /**
  * What a person should look at. All but `missing` are about a version of a repository:
  *
@@ -38,22 +36,4 @@ export interface NewAnomaly {
   before: Record<string, string>;
   /** The same now; what is gone has no entry. */
   after: Record<string, string>;
-}
-
-/** Describes changes: each has a name, what it was, and what it is; null for what is gone. */
-export function newAnomaly(
-  kind: AnomalyKind,
-  changes: readonly (readonly [name: string, before: string, after: string | null])[],
-): NewAnomaly {
-  const named = changes.slice(0, MAX_CHANGES).map(([name, ...values]) => {
-    return [ledgerName(name), ...values] as const;
-  });
-  return {
-    kind,
-    changeCount: changes.length,
-    before: Object.fromEntries(named.map(([name, before]) => [name, before])),
-    after: Object.fromEntries(
-      named.flatMap(([name, , after]) => (after === null ? [] : [[name, after]])),
-    ),
-  };
 }

@@ -1,7 +1,8 @@
 import { MAX_VERSIONS } from '../../archives/note.ts';
 import type { Database, Statement } from '../../database/database.ts';
 import { cutText } from '../../text/cut-text.ts';
-import { type NewAnomaly, newAnomaly } from '../anomalies/kinds.ts';
+import type { NewAnomaly } from '../anomalies/kinds.ts';
+import { newAnomaly } from '../anomalies/new-anomaly.ts';
 import { anomaliesJson, insertAnomalies } from './anomalies.ts';
 import { changeLedger, LEDGER_TIMEOUT_MS, type RefChanges } from './ref-ledger.ts';
 

@@ -5,7 +5,7 @@ import type { Environment } from '../../config/read.ts';
 import { AppError } from '../../errors.ts';
 import { createGit, GitError } from '../../git/git.ts';
 import type { Log } from '../../log.ts';
-import { newAnomaly } from '../../records/anomalies/kinds.ts';
+import { newAnomaly } from '../../records/anomalies/new-anomaly.ts';
 import { type RepoState, readRepoState } from '../../records/recording/repo-state.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import { archiveBytes, archiveKey, readArchiveRecord } from '../archive/archive.ts';

@@ -1,5 +1,6 @@
 import type { Git } from '../../git/git.ts';
-import { type NewAnomaly, newAnomaly } from '../../records/anomalies/kinds.ts';
+import type { NewAnomaly } from '../../records/anomalies/kinds.ts';
+import { newAnomaly } from '../../records/anomalies/new-anomaly.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import type { Mirror } from '../mirror/mirror.ts';
 import type { Refs } from '../mirror/refs.ts';
