@@ -86,6 +86,8 @@ export const backupResults = pgTable(
     incomplete: text('incomplete'),
     /** How often the worker tried. Null in rows that do not say. */
     tries: integer('tries'),
+    /** Of a failure: its kind, such as `login` (lib/worker/faults/git-faults.ts). Null in rows that do not say. */
+    fault: text('fault'),
   },
   (table) => [
     foreignKey({
@@ -414,6 +416,64 @@ export const archiveRefs = pgTable(
       table.fromVersion,
     ),
   ],
+);
+
+/**
+ * What a person should look at: a change between two versions of a repository, or what a discovery no longer found.
+ * As long as one is not confirmed, it holds back the pruning of older versions.
+ */
+export const anomalies = pgTable(
+  'anomalies',
+  {
+    id: bigserial('id', { mode: 'bigint' }).primaryKey(),
+    /** Null for what concerns all repositories. */
+    repoFullName: text('repo_full_name'),
+    runId: integer('run_id'),
+    /** The version that differs from the one before it; the last one for a repository that was emptied. */
+    version: integer('version'),
+    /** From lib/records/anomalies/kinds.ts. */
+    kind: text('kind').notNull(),
+    /** How many things changed, of which `before` and `after` name the first. */
+    changeCount: integer('change_count').notNull().default(1),
+    /** What was there by its name, such as a ref's object id. */
+    before: jsonb('before').notNull().default({}),
+    /** The same now; what is gone has no entry. */
+    after: jsonb('after').notNull().default({}),
+    seenAt: time('seen_at').notNull().defaultNow(),
+    confirmedAt: time('confirmed_at'),
+    confirmedBy: text('confirmed_by'),
+  },
+  (table) => [
+    index('anomalies_newest').on(newestFirst(table.seenAt), newestFirst(table.id)),
+    index('anomalies_of_repo').on(
+      sql`lower(repo_full_name)`,
+      newestFirst(table.seenAt),
+      newestFirst(table.id),
+    ),
+    uniqueIndex('anomalies_of_version').on(table.repoFullName, table.version, table.kind),
+    uniqueIndex('anomalies_of_run').on(table.runId, table.kind).where(sql`repo_full_name IS NULL`),
+    index('anomalies_open')
+      .on(newestFirst(table.seenAt), newestFirst(table.id))
+      .where(sql`confirmed_at IS NULL`),
+  ],
+);
+
+/** What the last discovery saw on the git host, and what became of it. The next one replaces all rows. */
+export const coverage = pgTable(
+  'coverage',
+  {
+    /** As the git host spells it; for an account, its name. */
+    name: text('name').primaryKey(),
+    runId: integer('run_id').notNull(),
+    seenAt: time('seen_at').notNull().defaultNow(),
+    /** `taken` for one that the run backs up; else why it does not: lib/records/coverage/plans.ts. */
+    plan: text('plan').notNull(),
+    /** For a person. */
+    reason: text('reason').notNull().default(''),
+    /** What the git host says of it, such as whether it has a wiki. */
+    facts: jsonb('facts').notNull().default({}),
+  },
+  () => [index('coverage_by_name').on(sql`lower(name)`)],
 );
 
 /** Users of the observatory, in addition to AUTH_USERNAME from the environment. */

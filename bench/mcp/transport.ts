@@ -62,6 +62,7 @@ async function measureCalls(
     db,
     clock: systemClock,
     log: createLog('warn', systemClock),
+    config: { FRESHNESS_HOURS: 26 },
   });
   const { signal } = new AbortController();
   const page = { page: 1, limit: 20 };

@@ -1,6 +1,7 @@
 import type { Endpoint } from '../http/route.ts';
 import { archivesEndpoints } from './archives/endpoints.ts';
 import type { BackupsDeps } from './backups-deps.ts';
+import { coverageEndpoints } from './coverage.ts';
 import { cronEndpoints } from './cron.ts';
 import { dashboardStatsEndpoints } from './dashboard-stats.ts';
 import { docsEndpoints } from './docs.ts';
@@ -9,6 +10,7 @@ import { healthEndpoints } from './health.ts';
 import { logsEndpoints } from './logs.ts';
 import { overviewEndpoints } from './overview.ts';
 import { metricsEndpoints } from './prometheus-endpoint.ts';
+import { anomaliesEndpoints } from './repositories/anomalies.ts';
 import { reposEndpoints } from './repositories/repos.ts';
 import { storesEndpoints } from './repositories/stores.ts';
 import { versionsEndpoints } from './repositories/versions.ts';
@@ -27,6 +29,8 @@ export const backupsEndpoints: readonly Endpoint<BackupsDeps>[] = [
   ...reposEndpoints,
   ...versionsEndpoints,
   ...storesEndpoints,
+  ...anomaliesEndpoints,
+  ...coverageEndpoints,
   ...archivesEndpoints,
   ...logsEndpoints,
   ...fixesEndpoints,

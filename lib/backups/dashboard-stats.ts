@@ -1,6 +1,7 @@
 import { type Endpoint, endpoint } from '../http/route.ts';
 import { readDashboardStats } from '../records/dashboard-stats.ts';
 import type { BackupsDeps } from './backups-deps.ts';
+import { judgingNow } from './freshness.ts';
 import { sendJson } from './json.ts';
 import { dashboardStats } from './shapes.ts';
 
@@ -15,6 +16,7 @@ export const dashboardStatsEndpoints: readonly Endpoint<BackupsDeps>[] = [
       summary: 'Read the statistics of all runs',
       responses: { 200: { description: 'The statistics.', schema: dashboardStats } },
     },
-    async (_input, { db }: BackupsDeps, c) => sendJson(c, await readDashboardStats(db)),
+    async (_input, deps: BackupsDeps, c) =>
+      sendJson(c, await readDashboardStats(deps.db, judgingNow(deps))),
   ),
 ];

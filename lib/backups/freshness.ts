@@ -1,8 +1,10 @@
+import type { Judging } from '../records/repositories/freshness.ts';
 import type { BackupsDeps } from './backups-deps.ts';
 
-const HOUR_MS = 3_600_000;
-
-/** A repository that was last good before this time is stale. ISO 8601. */
-export function freshSince({ clock, config }: BackupsDeps): string {
-  return new Date(clock.now() - config.FRESHNESS_HOURS * HOUR_MS).toISOString();
+/** What the freshness of repositories is judged by now. */
+export function judgingNow({ clock, config }: Pick<BackupsDeps, 'clock' | 'config'>): Judging {
+  return {
+    now: new Date(clock.now()).toISOString(),
+    freshnessHours: config.FRESHNESS_HOURS,
+  };
 }

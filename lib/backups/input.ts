@@ -1,6 +1,6 @@
 import * as z from 'zod';
+import { repositoryStates } from '../records/repositories/freshness.ts';
 import { repositoryOrders } from '../records/repositories/list.ts';
-import { repositoryStates } from '../records/repositories/states.ts';
 import { momentParameter } from '../text/moment.ts';
 
 /**
@@ -107,7 +107,7 @@ export const reposInput = pageInput.extend({
     .default('size')
     .meta({
       description:
-        'size: largest archive first. name: by name. newest: newest result first. worst: never, failing, stale, good, and within a state the longest not good first.',
+        'size: largest archive first. name: by name. newest: newest result first. worst: never, lost, failing, stale, good, and within a state the longest not good first.',
     }),
 });
 
@@ -117,6 +117,11 @@ export const repositoryInput = z.object({
   name: storableText(500).meta({
     description: 'The rest of the name. A slash in it is written %2F.',
   }),
+});
+
+/** Page and filter of GET /api/anomalies. */
+export const anomaliesInput = pageInput.extend({
+  open: flag('true: only those that nobody has confirmed. false: only the others.'),
 });
 
 /** Page and filters of GET /api/repos/:owner/:name/versions. */

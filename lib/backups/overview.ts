@@ -1,7 +1,7 @@
 import { type Endpoint, endpoint } from '../http/route.ts';
 import { readOverview } from '../records/overview.ts';
 import type { BackupsDeps } from './backups-deps.ts';
-import { freshSince } from './freshness.ts';
+import { judgingNow } from './freshness.ts';
 import { sendJson } from './json.ts';
 import { overview } from './shapes.ts';
 
@@ -19,12 +19,6 @@ export const overviewEndpoints: readonly Endpoint<BackupsDeps>[] = [
       responses: { 200: { description: 'The overview.', schema: overview } },
     },
     async (_input, deps: BackupsDeps, c) =>
-      sendJson(
-        c,
-        await readOverview(deps.db, {
-          freshSince: freshSince(deps),
-          freshnessHours: deps.config.FRESHNESS_HOURS,
-        }),
-      ),
+      sendJson(c, await readOverview(deps.db, judgingNow(deps))),
   ),
 ];

@@ -1,7 +1,8 @@
 import * as z from 'zod';
 import { MAX_WORST } from '../records/overview.ts';
 import { MAX_ACTIVE } from '../records/recording/progress.ts';
-import { MAX_FAILURES_COUNTED, repositoryStates } from '../records/repositories/states.ts';
+import { MAX_FAILURES_COUNTED, repositoryStates } from '../records/repositories/freshness.ts';
+import { losses } from '../records/repositories/would-lose.ts';
 
 // The resources of the service API, with fields in the order of the responses. Postgres builds the responses;
 // these schemas document them in /openapi.json, and tests validate every response against them.
@@ -151,17 +152,24 @@ export const trackedRepository = z
     last_backed_up: timestamp.meta({ description: 'The time of the newest result.' }),
     state: z.enum(repositoryStates).meta({
       description:
-        'good: backed up. stale: not failing, but last good more than FRESHNESS_HOURS ago. failing: the newest result is a failure, and nothing good came after it. never: the same, and it was never good.',
+        'good: backed up. stale: not failing, but last good longer ago than freshness_hours of the overview. failing: the newest result is a failure, and nothing good came after it. lost: the same, because it is gone at its source, hidden from the login, or empty now. never: it was never good.',
     }),
     last_good_at: timestamp.nullable().meta({
       description:
         'When it was last known to be backed up: the last completed or empty result, or when a run last found it unchanged. Null if never.',
     }),
+    last_good_age_ms: milliseconds.nullable().meta({
+      description: 'How long ago last_good_at was. Null if never.',
+    }),
+    last_good_version: z.int().nullable().meta({
+      description: 'The newest version that can be restored. Null if none is recorded.',
+    }),
     last_checked_at: timestamp.meta({
       description: 'When a run last dealt with it, with whatever outcome.',
     }),
     failing_since: timestamp.nullable().meta({
-      description: 'The first failure after last_good_at. Null unless it is failing or never.',
+      description:
+        'The first failure after last_good_at. Null unless it is failing, lost or never.',
     }),
     consecutive_failures: z
       .int()
@@ -172,7 +180,12 @@ export const trackedRepository = z
       }),
     error_message: z.string().meta({
       description:
-        'Why the newest result is a failure, at most 1,000 characters. Empty unless it is failing or never.',
+        'Why the newest result is a failure, at most 1,000 characters. Empty unless it is failing, lost or never.',
+    }),
+    fault: z.string().nullable().meta({
+      description:
+        'The kind of the newest failure, such as login, missing, emptied, network or disk. Null unless it is failing, lost or never, and where the worker did not say.',
+      example: 'login',
     }),
   })
   .meta({
@@ -180,17 +193,44 @@ export const trackedRepository = z
     description: 'A repository: its newest result, and how up to date its backup is.',
   });
 
+/** GET /api/repos/:owner/:name. */
+export const repositoryDetails = z
+  .object({
+    ...trackedRepository.shape,
+    would_lose: z
+      .array(
+        z.object({
+          what: z.enum(losses).meta({
+            description:
+              'everything: it has no backup. lfs: files of which the archive has pointers alone. issues, wiki, discussions: the git host has them, and no archive holds them. only_here: versions that are in no store, nor pushed.',
+          }),
+          detail: z.string().meta({
+            description:
+              'lfs: how many files. issues: how many are open. only_here: the newest version.',
+          }),
+        }),
+      )
+      .meta({ description: 'What would be lost with the source, as far as the worker was told.' }),
+  })
+  .meta({ id: 'RepositoryDetails' });
+
 const repositories = z.int().min(0).meta({ description: 'Repositories.' });
+
+/** The tracked repositories, in total and in each state. */
+const stateCounts = z
+  .object({
+    total: repositories,
+    good: repositories,
+    stale: repositories,
+    failing: repositories,
+    lost: repositories,
+    never: repositories,
+  })
+  .meta({ id: 'StateCounts', description: 'How many repositories are in each state.' });
 
 export const overview = z
   .object({
-    repositories: z.object({
-      total: repositories,
-      good: repositories,
-      stale: repositories,
-      failing: repositories,
-      never: repositories,
-    }),
+    repositories: stateCounts,
     worst: z.array(trackedRepository).meta({
       description: `Up to ${MAX_WORST} repositories that are not good, in the order of order=worst.`,
     }),
@@ -213,7 +253,10 @@ export const overview = z
       description:
         'The median time between the starts of the last 20 finished runs. Null with fewer than 3.',
     }),
-    freshness_hours: z.int().meta({ description: 'FRESHNESS_HOURS of the server.' }),
+    freshness_hours: z.int().meta({
+      description:
+        'A repository that was last good longer ago is stale: FRESHNESS_HOURS of the server, or usual_interval_ms and a twelfth of it, if that is longer (806 hours at most).',
+    }),
   })
   .meta({ id: 'Overview' });
 
@@ -238,6 +281,7 @@ export const dashboardStats = z
     total_failed: z.int(),
     total_skipped: z.int(),
     distinct_repos: z.int(),
+    repositories: stateCounts,
     total_logs: totalLogs,
     success_rate: z.number().min(0).max(100).meta({
       description: '100 × (1 − failed / total_repos); 0 if total_repos is 0.',

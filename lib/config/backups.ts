@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { databaseVariables } from './database.ts';
+import { freshnessVariables } from './freshness.ts';
 import { httpVariables } from './http.ts';
 import { identityVariables } from './identity.ts';
 import { logVariables } from './log.ts';
@@ -19,17 +20,6 @@ export const sweepVariables = z.object({
     .max(525_600, 'must be at most 525600 (a year)')
     .default(30)
     .describe('a run without a heartbeat for this long is marked as failed'),
-});
-
-/** The states of repositories. */
-export const freshnessVariables = z.object({
-  FRESHNESS_HOURS: z.coerce
-    .number('must be a number of hours')
-    .int('must be a whole number of hours')
-    .min(1, 'must be at least 1')
-    .max(8760, 'must be at most 8760 (a year)')
-    .default(26)
-    .describe('a repository without a good backup for this many hours is stale'),
 });
 
 /** All variables of the service API. */

@@ -1,8 +1,9 @@
 import * as z from 'zod';
 import { archiveVariables, versionVariables } from './archives.ts';
-import { freshnessVariables, sweepVariables } from './backups.ts';
+import { sweepVariables } from './backups.ts';
 import { chatVariables } from './chat.ts';
 import { databaseVariables } from './database.ts';
+import { freshnessVariables } from './freshness.ts';
 import { gatewayVariables } from './gateway.ts';
 import { gitHostVariables } from './git-host.ts';
 import { httpVariables } from './http.ts';

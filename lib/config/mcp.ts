@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { archiveVariables } from './archives.ts';
 import { databaseVariables } from './database.ts';
+import { freshnessVariables } from './freshness.ts';
 import { gatewayVariables } from './gateway.ts';
 import { httpVariables } from './http.ts';
 import { logVariables } from './log.ts';
@@ -50,6 +51,7 @@ export const mcpSurfaceVariables = z.object({
   ...backendVariables.shape,
   ...gatewayVariables.shape,
   ...mcpVariables.shape,
+  ...freshnessVariables.shape,
   BACKUP_ARCHIVE_PATH: archiveVariables.shape.BACKUP_ARCHIVE_PATH,
   // To find git.
   PATH: z.string().optional(),

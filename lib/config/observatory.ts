@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { archiveVariables } from './archives.ts';
 import { chatVariables } from './chat.ts';
 import { databaseVariables } from './database.ts';
+import { freshnessVariables } from './freshness.ts';
 import { gatewayVariables } from './gateway.ts';
 import { httpVariables } from './http.ts';
 import { identityVariables } from './identity.ts';
@@ -22,6 +23,7 @@ export const observatoryVariables = z.object({
   ...searchVariables.shape,
   ...chatVariables.shape,
   ...mailVariables.shape,
+  ...freshnessVariables.shape,
   BACKEND_URL: backendVariables.shape.BACKEND_URL,
   BACKUP_ARCHIVE_PATH: archiveVariables.shape.BACKUP_ARCHIVE_PATH,
   // To find git.

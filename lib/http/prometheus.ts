@@ -12,6 +12,8 @@ export interface Metrics {
   countShed(): void;
   /** Adds gauges of the database's connection pool. */
   observeDatabase(database: Database): void;
+  /** Sets how many repositories are in each state; null if nobody knows. */
+  setRepositories(counts: Readonly<Record<string, number>> | null): void;
   /** The metrics as Prometheus text. */
   render(): Promise<string>;
   contentType: string;
@@ -79,8 +81,19 @@ export function createMetrics(): Metrics {
     registers,
   });
 
+  const repositories = new Gauge({
+    name: 'backup_repositories',
+    help: 'Tracked repositories by the state of their backup.',
+    labelNames: ['state'],
+    registers,
+  });
+
   return {
     countShed: () => shed.inc(),
+    setRepositories(counts) {
+      repositories.reset();
+      for (const [state, count] of Object.entries(counts ?? {})) repositories.set({ state }, count);
+    },
     async observeRequests(c, next) {
       c.set('routePattern', UNMATCHED_ROUTE);
       const startedAt = performance.now();

@@ -2,12 +2,15 @@ import type { Database, Statement } from '../database/database.ts';
 import { allLogsTotal } from './logs/totals.ts';
 import { iso } from './page.ts';
 import { newestResults } from './repos.ts';
+import { type Judging, judgingBy, stateCounts, withStates } from './repositories/freshness.ts';
 import { largestResult, readStats, runTotals, sizesAndAnalytics } from './run-metrics.ts';
 import { runStatus } from './runs.ts';
 
 const dashboardStats: Statement = {
   name: 'dashboard_stats',
   text: `WITH ${newestResults},
+    ${judgingBy('$1', '$2')},
+    counts AS (${stateCounts(`(${withStates('newest')}) AS known`)}),
     totals AS (SELECT ${runTotals} FROM backup_runs),
     last AS (
       SELECT ${runStatus} AS status, started_at FROM backup_runs AS run
@@ -16,7 +19,8 @@ const dashboardStats: Statement = {
     largest AS (${largestResult})
     SELECT row_to_json(stats)::text AS item FROM (
       SELECT total_runs, total_repos, total_successful, total_failed, total_skipped,
-        (SELECT count(*) FROM newest) AS distinct_repos, (${allLogsTotal}) AS total_logs,
+        (SELECT total FROM counts) AS distinct_repos,
+        (SELECT row_to_json(counts) FROM counts) AS repositories, (${allLogsTotal}) AS total_logs,
         CASE WHEN total_repos > 0
           THEN greatest(0, least(100, 100 * (1 - total_failed::float8 / total_repos)))
           ELSE 0 END AS success_rate,
@@ -27,6 +31,9 @@ const dashboardStats: Statement = {
 };
 
 /** The DashboardStats over all runs. */
-export function readDashboardStats(db: Database): Promise<string> {
-  return readStats(db, dashboardStats, []);
+export function readDashboardStats(
+  db: Database,
+  { now, freshnessHours }: Judging,
+): Promise<string> {
+  return readStats(db, dashboardStats, [now, freshnessHours]);
 }

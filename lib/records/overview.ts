@@ -2,19 +2,17 @@ import type { Database, Statement } from '../database/database.ts';
 import { iso, jsonObject, readObject } from './page.ts';
 import { newestResults } from './repos.ts';
 import {
+  type Judging,
+  judgingBy,
   repositoryColumns,
-  repositoryStates,
+  stateCounts,
   withStates,
   worstFirst,
-} from './repositories/states.ts';
+} from './repositories/freshness.ts';
 import { runColumns } from './runs.ts';
 
 /** Repositories that are listed, the worst first. */
 export const MAX_WORST = 20;
-
-/** Finished runs from which the usual interval is computed, and the fewest that tell one. */
-const RUNS_OF_INTERVAL = 20;
-const MIN_RUNS_OF_INTERVAL = 3;
 
 /** The size of the archive of a row `repository`: that of its newest completed backup. */
 const archiveBytes = `CASE WHEN repository.status IN ('completed', 'success') THEN repository.archive_size_bytes
@@ -24,29 +22,15 @@ const archiveBytes = `CASE WHEN repository.status IN ('completed', 'success') TH
     ORDER BY result.created_at DESC, result.id DESC LIMIT 1
   ) END`;
 
-const counts = repositoryStates
-  .map((state) => `count(*) FILTER (WHERE state = '${state}') AS ${state}`)
-  .join(', ');
-
 const overview: Statement = {
   name: 'overview',
   text: `WITH ${newestResults},
-    known AS MATERIALIZED (${withStates('newest', '$1')}),
-    finished AS (
-      SELECT started_at FROM backup_runs AS run
-      WHERE run.status <> 'running' AND isfinite(run.started_at)
-      ORDER BY run.started_at DESC, run.id DESC LIMIT ${RUNS_OF_INTERVAL}
-    ),
-    usual AS (
-      SELECT round(percentile_cont(0.5) WITHIN GROUP (ORDER BY gap_ms)) AS interval_ms FROM (
-        SELECT extract(epoch FROM started_at - lag(started_at) OVER (ORDER BY started_at))::float8 * 1000 AS gap_ms
-        FROM finished
-      ) AS gaps HAVING count(*) >= ${MIN_RUNS_OF_INTERVAL}
-    )
+    ${judgingBy('$1', '$2')},
+    known AS MATERIALIZED (${withStates('newest')})
     SELECT ${jsonObject(`
       SELECT
         (SELECT row_to_json(item) FROM (
-          SELECT count(*) AS total, ${counts} FROM known
+          ${stateCounts('known')}
         ) AS item) AS repositories,
         (SELECT coalesce(json_agg(item), '[]') FROM (
           SELECT ${repositoryColumns} FROM (
@@ -69,15 +53,15 @@ const overview: Statement = {
           ORDER BY run.started_at DESC, run.id DESC LIMIT 1
         ) AS last) AS next_run_expected_at,
         (SELECT interval_ms::bigint FROM usual) AS usual_interval_ms,
-        $2::int AS freshness_hours`)} AS item`,
+        (SELECT fresh_hours FROM judging) AS freshness_hours`)} AS item`,
 };
 
 /** What a person wants to know first: whether everything is backed up, and what runs. As JSON. */
 export async function readOverview(
   db: Database,
-  { freshSince, freshnessHours }: { freshSince: string; freshnessHours: number },
+  { now, freshnessHours }: Judging,
 ): Promise<string> {
-  const item = await readObject(db, overview, [freshSince, freshnessHours]);
+  const item = await readObject(db, overview, [now, freshnessHours]);
   if (item === null) throw new Error('the overview returned no row');
   return item;
 }

@@ -64,7 +64,7 @@ export function readRunMetrics(db: Database, since: number): Promise<string> {
 export async function readStats(
   db: Database,
   statement: Statement,
-  values: string[],
+  values: (string | number)[],
 ): Promise<string> {
   const timeoutMs = STATS_TIMEOUT_MS;
   const [row] = await db.query<{ item: string }>(statement, values, { timeoutMs });

@@ -14,6 +14,7 @@ import type {
   result,
   run,
   runRequest,
+  stateCounts,
   trackedRepository,
 } from './shapes.ts';
 
@@ -24,6 +25,7 @@ export type ExecutionLog = z.infer<typeof log>;
 export type DashboardSummary = z.infer<typeof dashboardSummary>;
 export type MetricsHistory = z.infer<typeof metricsHistory>;
 export type FailureFacts = z.infer<typeof failureFacts>;
+export type StateCounts = z.infer<typeof stateCounts>;
 export type RunRequest = z.infer<typeof runRequest>;
 export type RecordedFix = z.infer<typeof recordedFix>;
 
@@ -105,6 +107,8 @@ export interface BackupSource {
   ): Promise<RunRequest>;
   /** Stores a fix. Throws NOT_FOUND and stores nothing if the affected run does not exist. */
   recordFix(fix: NewFix, signal: AbortSignal): Promise<RecordedFix>;
+  /** How many repositories are in each state. Never throws: null if nobody knows. */
+  countStates(signal: AbortSignal): Promise<StateCounts | null>;
   /** Never throws: a database that does not answer is `disconnected`. */
   checkDatabase(signal: AbortSignal): Promise<DatabaseHealth>;
   /** The recorded archive of `owner/name`; null if there is none. */

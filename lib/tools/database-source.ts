@@ -1,3 +1,4 @@
+import type { RecordedArchive } from '../archives/open-archive.ts';
 import type { Clock } from '../clock.ts';
 import type { Database } from '../database/database.ts';
 import { AppError } from '../errors.ts';
@@ -9,16 +10,18 @@ import { selectLogs } from '../records/logs/filtered.ts';
 import { type Page, type PageRequest, paginationOf } from '../records/page.ts';
 import { ping } from '../records/ping.ts';
 import { findRecordedArchive } from '../records/recorded-archive.ts';
-import { listRepos } from '../records/repos.ts';
+import { countStates, listRepositories } from '../records/repositories/list.ts';
 import { readErrorLogs, readFailure } from '../records/run-failures.ts';
 import { requestRun } from '../records/run-requests.ts';
 import { listRuns, readLatestRun, readRunDetails } from '../records/runs.ts';
 import { listTrackedNames } from '../records/tracked-repos.ts';
 import type { BackupSource, ExecutionLog } from './backup-source.ts';
-import { latestRun, pageOf, run } from './shapes.ts';
+import { latestRun, pageOf, run, trackedRepository } from './shapes.ts';
 import { describeUnknown, MAX_NAMES_COMPARED } from './unknown-names.ts';
 
 const DAY_MS = 86_400_000;
+/** Whether the database answers is told within 3 seconds too. */
+const COUNTED_WITHIN_MS = 3_000;
 
 /** SQLSTATEs of a missing table and a missing column. */
 const missingStates = ['42P01', '42703'];
@@ -27,16 +30,29 @@ export interface DatabaseSourceDeps {
   db: Database;
   clock: Clock;
   log: Log;
+  config: { FRESHNESS_HOURS: number };
 }
 
 /** Backup data from the database. Each method runs one statement. */
-export function createDatabaseSource({ db: given, clock, log }: DatabaseSourceDeps): BackupSource {
+export function createDatabaseSource({
+  db: given,
+  clock,
+  log,
+  config,
+}: DatabaseSourceDeps): BackupSource {
   const db = explainMissingTables(given);
+  const judging = () => ({
+    now: new Date(clock.now()).toISOString(),
+    freshnessHours: config.FRESHNESS_HOURS,
+  });
   return {
-    readDashboard: async () => JSON.parse(await readDashboardStats(db)),
+    readDashboard: async () => JSON.parse(await readDashboardStats(db, judging())),
     readMetrics: async (days) =>
       JSON.parse(await readMetricsHistory(db, clock.now() - days * DAY_MS)),
-    listRepositories: async (page) => toPage(await listRepos(db, page), page),
+    listRepositories: async (page) =>
+      pageOf(trackedRepository).parse(
+        toPage(await listRepositories(db, page, { ...judging(), order: 'size' }), page),
+      ),
     listRuns: async (page, filter) =>
       // Without fields that only the service API has, which would use up an answer's room.
       pageOf(run).parse(toPage(await listRuns(db, page, filter), page)),
@@ -81,16 +97,30 @@ export function createDatabaseSource({ db: given, clock, log }: DatabaseSourceDe
         };
       }
     },
-    async findArchive(repository) {
+    async countStates() {
       try {
-        return await findRecordedArchive(given, repository);
+        return await countStates(given, judging(), COUNTED_WITHIN_MS);
       } catch (error) {
-        // The database of another program may not have this table.
-        if (isMissing(error)) return null;
-        throw error;
+        log.warn('the states of repositories cannot be read', { error });
+        return null;
       }
     },
+    findArchive: (repository) => findArchive(given, repository),
   };
+}
+
+/** The recorded archive of `owner/name`; null if there is none. */
+export async function findArchive(
+  db: Database,
+  repository: string,
+): Promise<RecordedArchive | null> {
+  try {
+    return await findRecordedArchive(db, repository);
+  } catch (error) {
+    // The database of another program may not have this table.
+    if (isMissing(error)) return null;
+    throw error;
+  }
 }
 
 async function unknownTarget(db: Database, asked: string): Promise<AppError> {

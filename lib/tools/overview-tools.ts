@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { restFields, restOf, roomBeside, takeFitting } from './answer-budget.ts';
 import { cursorParameter, integerWithDefault } from './input.ts';
-import { dashboardSummary, metricsHistory } from './shapes.ts';
+import { dashboardSummary, metricsHistory, stateCounts } from './shapes.ts';
 import { readTool } from './tool.ts';
 
 /** What to do if no address of a service API is known. */
@@ -15,7 +15,7 @@ export const getSystemHealth = readTool({
   name: 'get_system_health',
   title: 'System health',
   description:
-    'Check the database, the disk of the backup archives and the service API. HEALTHY: all of them answer. DEGRADED: the database answers, but the archive storage or the service API does not. UNHEALTHY: the database does not answer.',
+    'Check the database, the disk of the backup archives and the service API. HEALTHY: all of them answer. DEGRADED: the database answers, but the archive storage or the service API does not. UNHEALTHY: the database does not answer. repositories counts the repositories by the state of their backup, which the status leaves out: good; stale, not checked for too long; failing; lost, gone at its source; never backed up.',
   input: noInput,
   output: z.object({
     database: z.object({
@@ -30,6 +30,7 @@ export const getSystemHealth = readTool({
     }),
     backend_api: z.object({ status: z.enum(['ok', 'unreachable']), url: z.string() }),
     status: z.enum(['HEALTHY', 'DEGRADED', 'UNHEALTHY']),
+    repositories: stateCounts.nullable(),
     message: z.string().optional(),
   }),
   async handler(_input, { backups, system }, { signal }) {
@@ -38,13 +39,16 @@ export const getSystemHealth = readTool({
       system.checkStorage(),
       system.checkBackend(signal),
     ]);
+    const isConnected = database.status === 'connected';
+    const repositories = isConnected ? await backups.countStates(signal) : null;
     const isWhole = storage.total_disk_bytes !== null && backend_api.status === 'ok';
     const reachable = isWhole ? ('HEALTHY' as const) : ('DEGRADED' as const);
     return {
       database,
       storage,
       backend_api,
-      status: database.status === 'connected' ? reachable : ('UNHEALTHY' as const),
+      status: isConnected ? reachable : ('UNHEALTHY' as const),
+      repositories,
       ...(backend_api.url === '' ? { message: NO_SERVER } : {}),
     };
   },
@@ -55,7 +59,7 @@ export const getDashboardSummary = readTool({
   name: 'get_dashboard_summary',
   title: 'Dashboard summary',
   description:
-    'Read the overall figures of all backup runs: how many runs and repository backups there were, how many succeeded and failed, the percentage that did not fail, the latest run, the bytes of all archives and the repository with the largest one. An empty repository, which has nothing to archive, counts as successful; get_backup_run_details says how many were empty.',
+    'Read the overall figures of all backup runs: how many runs and repository backups there were, how many succeeded and failed, the percentage that did not fail, the latest run, the bytes of all archives, the repository with the largest one, and how many repositories are in each state. An empty repository, which has nothing to archive, counts as successful; get_backup_run_details says how many were empty.',
   input: noInput,
   output: dashboardSummary.extend({ success_rate: z.string() }),
   async handler(_input, { backups }, { signal }) {

@@ -57,6 +57,25 @@ export const trackedRepository = z.object({
   last_commit_hash: text,
   archive_size_bytes: integer,
   last_backed_up: text,
+  // A service API of an earlier release lacks these.
+  state: text.optional(),
+  last_good_at: text.nullable().optional(),
+  last_good_age_ms: integer.nullable().optional(),
+  last_good_version: integer.nullable().optional(),
+  last_checked_at: text.optional(),
+  failing_since: text.nullable().optional(),
+  consecutive_failures: integer.optional(),
+  error_message: text.optional(),
+});
+
+/** The tracked repositories, in total and in each state. */
+export const stateCounts = z.object({
+  total: integer,
+  good: integer,
+  stale: integer,
+  failing: integer,
+  lost: integer,
+  never: integer,
 });
 
 export const pagination = z.object({
@@ -82,6 +101,8 @@ export const dashboardSummary = z.object({
   last_run_at: text.nullable(),
   total_size_bytes: integer,
   largest_repository: text,
+  // A service API of an earlier release lacks it.
+  repositories: stateCounts.optional(),
 });
 
 /** Figures of a time window. Per day, `runs` counts runs; the other counts are of repositories. */

@@ -10,6 +10,7 @@ import {
   type RestoreCommand,
   type VersionsCommand,
 } from './restoring/restore-commands.ts';
+import { type AnomalyCommand, addAnomalyCommands } from './review/anomaly-commands.ts';
 import { parseSource, type Source } from './source.ts';
 import { addStoreCommands, type StoreCommand } from './stores/store-commands.ts';
 
@@ -47,6 +48,7 @@ export type WorkerCommand =
   | RestoreCommand
   | ListStoreCommand
   | StoreCommand
+  | AnomalyCommand
   | LoginCommand;
 
 const MAX_PAUSE_MINUTES = 7 * 24 * 60;
@@ -59,6 +61,7 @@ export function parseWorkerCommand(args: readonly string[], folder: string): Wor
   addEmbed(program, (command) => found.push(command));
   addRestoreCommands(program, folder, (command) => found.push(command));
   addStoreCommands(program, (command) => found.push(command));
+  addAnomalyCommands(program, (command) => found.push(command));
   addLogins(program, (command) => found.push(command));
   const text = parseCommandLine(program, args);
   const [command] = found;

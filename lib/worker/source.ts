@@ -1,6 +1,7 @@
 import { basename, dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { AppError } from '../errors.ts';
+import type { CoverageFacts } from '../records/coverage/plans.ts';
 import type { SourceUse } from './logins/token-source.ts';
 
 /** A repository to back up. */
@@ -26,6 +27,10 @@ export interface HostFacts {
   sizeBytes: number | null;
   /** For the log, such as `archived on the git host`. */
   remarks: readonly string[];
+  /** What the host says of it beside that; absent for one that another worker listed, or that is lost. */
+  facts?: CoverageFacts;
+  /** Of one that has a fault: what kind that is. */
+  plan?: 'disabled' | 'invalid_name' | 'lost';
   /** Why it cannot be backed up, if that is known in advance. */
   fault: string | null;
   /** Which token reads it. */

@@ -97,6 +97,10 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
       const { migrateStore } = await import('./stores/migrate-store.ts');
       return await migrateStore(options, command);
     }
+    if (command.name === 'anomalies' || command.name === 'anomalies-confirm') {
+      const { runAnomalies } = await import('./review/run-anomalies.ts');
+      return await runAnomalies(options, command);
+    }
     // Loaded only if needed: a run needs neither prompts nor pages.
     const { runLoginCommand } = await import('./logins/commands.ts');
     const config = readConfig(gitHostVariables, environment);

@@ -45,6 +45,8 @@ export const movedTables: readonly MovedTable[] = [
     name: 'archive_stores',
     key: [...name('repo_full_name'), ...name('store')],
   },
+  { name: 'anomalies', key: id },
+  { name: 'coverage', key: name('name') },
   { name: 'users', key: name('username') },
   { name: 'ended_sessions', key: name('id') },
   { name: 'gateway_connections', key: name('username') },

@@ -35,6 +35,7 @@ describe('GET /api/dashboard/stats', () => {
       total_failed: 0,
       total_skipped: 0,
       distinct_repos: 0,
+      repositories: { total: 0, good: 0, stale: 0, failing: 0, lost: 0, never: 0 },
       total_logs: 0,
       success_rate: 0,
       last_run_status: '',
@@ -215,7 +216,10 @@ describe('GET /api/metrics', () => {
       `INSERT INTO backup_results (run_id, repo_full_name, archive_size_bytes)
        VALUES (${run}, 'a', 9223372036854775807), (${run}, 'b', 9223372036854775807)`,
     );
-    const text = await readDashboardStats(database.db);
+    const text = await readDashboardStats(database.db, {
+      now: '2026-03-10T12:00:00Z',
+      freshnessHours: 26,
+    });
     expect(text).toContain('"total_size_bytes":18446744073709551614,');
     expect(text).toContain('"largest_archive_bytes":9223372036854775807,');
   });

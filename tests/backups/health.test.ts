@@ -125,6 +125,17 @@ describe('GET /metrics', () => {
     }
   });
 
+  it('has no states of repositories while the database is away, and says so once a minute', async () => {
+    const client = createClient();
+    for (const _ of [1, 2]) {
+      const { status, text } = await client.get('/metrics');
+      expect(status).toBe(200);
+      expect(text).not.toMatch(/^backup_repositories\{/m);
+    }
+    const told = client.deps.logged.filter(({ message }) => /states of repositories/.test(message));
+    expect(told).toHaveLength(1);
+  });
+
   it('shows the same as JSON with format=json', async () => {
     const client = createClient();
     await client.get('/api/backups/7');

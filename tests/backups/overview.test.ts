@@ -32,7 +32,7 @@ const failed = { status: 'failed' };
 describe('GET /api/overview', () => {
   it('is empty for an empty database', async () => {
     expect(await read()).toEqual({
-      repositories: { total: 0, good: 0, stale: 0, failing: 0, never: 0 },
+      repositories: { total: 0, good: 0, stale: 0, failing: 0, lost: 0, never: 0 },
       worst: [],
       current_archive_bytes: 0,
       last_good_run: null,
@@ -49,17 +49,19 @@ describe('GET /api/overview', () => {
     await results('c/failing', {}, failed);
     await results('d/never', failed);
     await results('e/stale', { created_at: at(2) });
+    await results('f/lost', {}, { status: 'failed', fault: 'emptied' });
     const body = await read();
     expect(body).toMatchObject({
-      repositories: { total: 5, good: 2, stale: 1, failing: 1, never: 1 },
+      repositories: { total: 6, good: 2, stale: 1, failing: 1, lost: 1, never: 1 },
       worst: [
         { full_name: 'd/never', state: 'never' },
+        { full_name: 'f/lost', state: 'lost' },
         { full_name: 'c/failing', state: 'failing', consecutive_failures: 1 },
         { full_name: 'e/stale', state: 'stale' },
       ],
     });
     const listed = await createClient({ db: database.db, clock: createTestClock(NOW) }).get(
-      '/api/repos?order=worst&limit=3',
+      '/api/repos?order=worst&limit=4',
     );
     expect(listed.body).toMatchObject({ data: body.worst });
   });

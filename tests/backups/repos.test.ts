@@ -22,6 +22,8 @@ const bodyOf = async (path: string) => (await client().get(path)).body;
 const at = (day: number, hour = 0) =>
   new Date(Date.UTC(2026, 2, day, hour)).toISOString().replace('Z', '000Z');
 
+const daysAgo = (days: number) => new Date(NOW - days * 86_400_000).toISOString();
+
 const result = (repository: string, created_at: string, row: Record<string, SqlValue> = {}) =>
   insertResult(database.db, run, repository, { created_at, ...row });
 const failure = (repository: string, created_at: string, error_message = 'no route to host') =>
@@ -35,7 +37,7 @@ const found = (repository: string, checkedAt: string | null) =>
     [repository, checkedAt],
   );
 
-/** A good, a stale, two failing repositories and two that were never good. */
+/** A good, a stale, two failing repositories, one that is lost, and two that were never good. */
 async function insertOneOfEach(): Promise<void> {
   await result('acme/good', at(10, 11), { archive_size_bytes: 50 });
   await result('acme/stale', at(2));
@@ -43,6 +45,8 @@ async function insertOneOfEach(): Promise<void> {
   await failure('acme/failing', at(5));
   await result('other/failing-longer', at(3));
   await failure('other/failing-longer', at(10, 9));
+  await result('other/lost', at(9));
+  await result('other/lost', at(10), { status: 'failed', fault: 'missing' });
   await failure('acme/never-b', at(9));
   await failure('acme/never-a', at(10));
 }
@@ -77,10 +81,13 @@ describe('GET /api/repos', () => {
           last_backed_up: '2026-03-02T00:00:00.000001Z',
           state: 'failing',
           last_good_at: '2026-03-01T00:00:00.000000Z',
+          last_good_age_ms: 9.5 * 86_400_000,
+          last_good_version: null,
           last_checked_at: '2026-03-02T00:00:00.000001Z',
           failing_since: '2026-03-02T00:00:00.000001Z',
           consecutive_failures: 1,
           error_message: 'too large to push',
+          fault: null,
         },
       ],
       pagination: { page: 1, limit: 50, total_items: 1, total_pages: 1 },
@@ -127,6 +134,7 @@ describe('GET /api/repos', () => {
   it.each([
     ['state=good', ['acme/good']],
     ['state=stale', ['acme/stale']],
+    ['state=lost', ['other/lost']],
     ['state=failing&order=worst', ['other/failing-longer', 'acme/failing']],
     ['state=never&order=name', ['acme/never-a', 'acme/never-b']],
     ['state=failing&text=acme', ['acme/failing']],
@@ -137,11 +145,12 @@ describe('GET /api/repos', () => {
     expect((await list(`${query}&limit=1`)).total).toBe(names.length);
   });
 
-  it('orders the worst first: never, failing, stale, good, the longest not good first', async () => {
+  it('orders the worst first: never, lost, failing, stale, good, the longest not good first', async () => {
     await insertOneOfEach();
     const worst = [
       'acme/never-a',
       'acme/never-b',
+      'other/lost',
       'other/failing-longer',
       'acme/failing',
       'acme/stale',
@@ -300,6 +309,98 @@ describe('the state of a repository', () => {
     expect(await read('1')).toMatchObject({ state: 'stale' });
   });
 
+  describe('with runs that are usually 7 days apart', () => {
+    const insertRuns = (days: readonly number[], status = 'completed') =>
+      Promise.all(days.map((ago) => insertRun(database.db, { status, started_at: daysAgo(ago) })));
+
+    it('is stale after 182 hours, whatever FRESHNESS_HOURS is', async () => {
+      await insertRuns([1, 8, 15, 22]);
+      await result('acme/app', at(2, 22));
+      expect(await stateOf()).toMatchObject({ state: 'good' });
+      await sql(database.db, "UPDATE backup_results SET created_at = created_at - interval '1 us'");
+      expect(await stateOf()).toMatchObject({ state: 'stale' });
+      expect(await bodyOf('/api/overview')).toMatchObject({
+        freshness_hours: 182,
+        repositories: { stale: 1 },
+      });
+    });
+
+    it('goes by FRESHNESS_HOURS if that is more', async () => {
+      await insertRuns([1, 8, 15, 22]);
+      await result('acme/app', at(2, 21));
+      const { body } = await client({ FRESHNESS_HOURS: '183' }).get('/api/repos/acme/app');
+      expect(body).toMatchObject({ state: 'good' });
+    });
+
+    it('learns nothing from fewer than 3 finished runs', async () => {
+      await sql(database.db, 'TRUNCATE backup_runs CASCADE');
+      await insertRuns([8, 15]);
+      run = (await insertRuns([1], 'running'))[0] ?? 0;
+      await result('acme/app', at(5));
+      expect(await stateOf()).toMatchObject({ state: 'stale' });
+    });
+  });
+
+  it('learns at most a month from runs that are further apart', async () => {
+    for (const ago of [1, 200, 400, 600]) {
+      await insertRun(database.db, { status: 'completed', started_at: daysAgo(ago) });
+    }
+    expect(await bodyOf('/api/overview')).toMatchObject({ freshness_hours: 806 });
+  });
+
+  it.each(['missing', 'emptied'])('is lost after the fault %s', async (fault) => {
+    await result('acme/app', at(8));
+    await result('acme/app', at(9), { status: 'failed', fault, error_message: 'gone' });
+    expect(await stateOf()).toMatchObject({
+      state: 'lost',
+      last_good_at: at(8),
+      failing_since: at(9),
+      consecutive_failures: 1,
+      error_message: 'gone',
+    });
+    expect(await bodyOf('/api/repos/acme/app')).toMatchObject({ fault });
+  });
+
+  it('is failing, and no longer lost, when it fails for another reason', async () => {
+    await result('acme/app', at(7));
+    await result('acme/app', at(8), { status: 'failed', fault: 'missing' });
+    await result('acme/app', at(9), { status: 'failed', fault: 'network' });
+    expect(await stateOf()).toMatchObject({ state: 'failing', failing_since: at(8) });
+  });
+
+  it('is good again once a run finds it unchanged after it was lost', async () => {
+    await result('acme/app', at(7));
+    await result('acme/app', at(8), { status: 'failed', fault: 'missing' });
+    await found('acme/app', at(10, 10));
+    expect(await stateOf()).toMatchObject({ state: 'good', ...noFailure });
+    expect(await bodyOf('/api/repos/acme/app')).toMatchObject({ fault: null });
+  });
+
+  it('was never good if it was lost before the first backup', async () => {
+    await result('acme/app', at(8), { status: 'failed', fault: 'missing' });
+    expect(await stateOf()).toMatchObject({ state: 'never' });
+  });
+
+  it('names the newest version that can be restored, in any letter case', async () => {
+    await result('acme/app', at(10));
+    for (const [repository, version, pruned_at] of [
+      ['Acme/App', 1, null],
+      ['Acme/App', 2, null],
+      ['Acme/App', 3, at(9)],
+      ['acme/other', 4, null],
+    ] as const) {
+      await sql(
+        database.db,
+        'INSERT INTO archive_versions (repo_full_name, version, pruned_at) VALUES ($1, $2::int, $3::timestamptz)',
+        [repository, version, pruned_at],
+      );
+    }
+    expect(await bodyOf('/api/repos/acme/app')).toMatchObject({
+      last_good_version: 2,
+      last_good_age_ms: 12 * 3_600_000,
+    });
+  });
+
   it('tells results of the same time apart by their ids', async () => {
     await failure('acme/app', at(10), 'before');
     await result('acme/app', at(10));
@@ -342,8 +443,11 @@ describe('the state of a repository', () => {
 describe('GET /api/repos/:owner/:name', () => {
   it('returns the entry of the list', async () => {
     await insertOneOfEach();
-    const { data } = (await bodyOf('/api/repos?text=failing-longer')) as { data: unknown[] };
-    expect(await bodyOf('/api/repos/other/failing-longer')).toEqual(data[0]);
+    const { data } = (await bodyOf('/api/repos?text=failing-longer')) as { data: object[] };
+    expect(await bodyOf('/api/repos/other/failing-longer')).toEqual({
+      ...data[0],
+      would_lose: [],
+    });
   });
 
   it('matches in any letter case; of several spellings the exact one, else the newest', async () => {
@@ -436,4 +540,17 @@ describe.each(['', '/history'])('GET /api/repos/:owner/:name%s', (rest) => {
       expect((await client().get(`/api/repos/${name}${rest}`)).status).toBe(400);
     },
   );
+});
+
+it('counts the repositories by state in the metrics, as everywhere else', async () => {
+  await insertOneOfEach();
+  const counts = { good: 1, stale: 1, failing: 2, lost: 1, never: 2 };
+  const here = client();
+  const { text } = await here.get('/metrics');
+  for (const [state, count] of Object.entries(counts)) {
+    expect(text).toContain(`\nbackup_repositories{state="${state}"} ${count}\n`);
+  }
+  const all = { repositories: { total: 7, ...counts } };
+  expect(await bodyOf('/api/dashboard/stats')).toMatchObject(all);
+  expect(await bodyOf('/api/overview')).toMatchObject(all);
 });

@@ -88,6 +88,7 @@ describe.each([
       sizeBytes: 1,
       newBytes: 1,
       warning: null,
+      anomalies: [],
       changes: { since: null, refs: new Map([['refs/heads/main', 'a']]) },
     });
     expect(recorded).toBe(true);

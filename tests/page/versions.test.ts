@@ -57,6 +57,7 @@ describe.skipIf(!hasChromium)('versions on the page (skipped without /usr/bin/ch
         archiveKey: 'archive.bundle',
         files: 3,
         sizeBytes: 5 * 2 ** 20,
+        anomalies: [],
         newBytes: 7 * 2 ** 10,
         warning:
           version === SECOND_PAGE - 1
@@ -98,7 +99,7 @@ describe.skipIf(!hasChromium)('versions on the page (skipped without /usr/bin/ch
     const { open, page } = window;
     await open(ADDRESS);
     await version(SECOND_PAGE - 1).click();
-    await page.getByText('History was rewritten').waitFor();
+    await page.getByText('History was rewritten').first().waitFor();
     const command = await page.locator('pre', { hasText: 'restore' }).textContent();
     expect(command).toBe(
       `npm run worker -- restore 'acme/it'\\''s-an-app' --version 39 --to './it'\\''s-an-app-version-39'`,

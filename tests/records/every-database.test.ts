@@ -5,7 +5,6 @@ import { listFilteredLogs } from '../../lib/records/logs/filtered.ts';
 import { listLogs } from '../../lib/records/logs/list.ts';
 import { readOverview } from '../../lib/records/overview.ts';
 import { ping } from '../../lib/records/ping.ts';
-import { listRepos } from '../../lib/records/repos.ts';
 import { listRepositoryHistory } from '../../lib/records/repositories/history.ts';
 import { listRepositories, readRepository } from '../../lib/records/repositories/list.ts';
 import { readRunMetrics } from '../../lib/records/run-metrics.ts';
@@ -32,7 +31,8 @@ import {
 // Runs every query over backup data with each driver, because their types and servers differ.
 
 /** All results of tests are later. */
-const freshSince = '2026-01-01T00:00:00Z';
+const judging = { now: '2026-01-02T02:00:00Z', freshnessHours: 26 };
+const bySize = { order: 'size', ...judging } as const;
 const firstPage = { page: 1, limit: 10 };
 const HUGE = '9223372036854775807';
 
@@ -50,16 +50,15 @@ describe.each(everyDatabase)('over %s', (_name, create) => {
   it('everything answers on an empty database', async () => {
     const nothing = { items: '[]', totalItems: 0 };
     expect(await listRuns(db, firstPage)).toEqual(nothing);
-    expect(await listRepos(db, firstPage)).toEqual(nothing);
     expect(await listSnapshots(db, firstPage)).toEqual(nothing);
     expect(await listLogs(db, firstPage, {})).toEqual(nothing);
     expect(await listLogs(db, { page: 500, limit: 10 }, { level: 'info', runId: 1 })).toEqual(
       nothing,
     );
-    expect(await listRepositories(db, firstPage, { order: 'worst', freshSince })).toEqual(nothing);
-    expect(await readRepository(db, 'owner/a', freshSince)).toBeNull();
+    expect(await listRepositories(db, firstPage, { order: 'worst', ...judging })).toEqual(nothing);
+    expect(await readRepository(db, 'owner/a', judging)).toBeNull();
     expect(await listRepositoryHistory(db, 'owner/a', firstPage)).toEqual(nothing);
-    expect(JSON.parse(await readOverview(db, { freshSince, freshnessHours: 26 }))).toMatchObject({
+    expect(JSON.parse(await readOverview(db, judging))).toMatchObject({
       repositories: { total: 0 },
     });
     const words = parseQuery('a').alternatives;
@@ -71,7 +70,7 @@ describe.each(everyDatabase)('over %s', (_name, create) => {
     expect(await readRun(db, 1)).toBeNull();
     expect(await readLatestSnapshot(db)).toBeNull();
     expect(await readSnapshotOfRun(db, 1)).toBeNull();
-    expect(JSON.parse(await readDashboardStats(db))).toMatchObject({ total_runs: 0 });
+    expect(JSON.parse(await readDashboardStats(db, judging))).toMatchObject({ total_runs: 0 });
     expect(JSON.parse(await readRunMetrics(db, 0))).toMatchObject({ runs: [] });
     expect(await sweepStaleRuns(db, { now: Date.now(), staleAfterMs: 0 })).toEqual([]);
     await ping(db);
@@ -98,9 +97,11 @@ describe.each(everyDatabase)('over %s', (_name, create) => {
     const run = await insertRun(db);
     await insertResult(db, run, 'owner/a', { archive_size_bytes: HUGE });
     await insertResult(db, run, 'owner/b', { archive_size_bytes: HUGE });
-    expect((await listRepos(db, firstPage)).items).toContain(`"archive_size_bytes":${HUGE},`);
+    expect((await listRepositories(db, firstPage, bySize)).items).toContain(
+      `"archive_size_bytes":${HUGE},`,
+    );
     expect((await readRun(db, run))?.results).toContain(`"archive_size_bytes":${HUGE},`);
-    const stats = await readDashboardStats(db);
+    const stats = await readDashboardStats(db, judging);
     expect(stats).toContain('"total_size_bytes":18446744073709551614,');
     expect(stats).toContain(`"largest_archive_bytes":${HUGE},`);
   });
@@ -111,7 +112,7 @@ describe.each(everyDatabase)('over %s', (_name, create) => {
       await insertResult(db, run, name, { created_at: '2026-03-01T00:00:00Z', commit_hash: 'old' });
       await insertResult(db, run, name, { created_at: '2026-03-02T00:00:00Z', commit_hash: 'new' });
     }
-    const { items, totalItems } = await listRepos(db, firstPage);
+    const { items, totalItems } = await listRepositories(db, firstPage, bySize);
     const repos: { full_name: string; last_commit_hash: string }[] = JSON.parse(items);
     expect(totalItems).toBe(6);
     expect(new Set(repos.map(({ full_name }) => full_name)).size).toBe(6);
@@ -126,7 +127,7 @@ describe.each(everyDatabase)('over %s', (_name, create) => {
     await insertResult(db, run, 'Owner/A', { ...at(1), archive_size_bytes: HUGE });
     await insertResult(db, run, 'Owner/A', { ...at(2), status: 'failed', error_message: 'no' });
     await insertResult(db, run, 'owner/b', at(3));
-    const selection = { order: 'worst', state: 'failing', text: 'OWNER', freshSince } as const;
+    const selection = { order: 'worst', state: 'failing', text: 'OWNER', ...judging } as const;
     const { items, totalItems } = await listRepositories(db, firstPage, selection);
     expect(totalItems).toBe(1);
     const failing = {
@@ -138,11 +139,9 @@ describe.each(everyDatabase)('over %s', (_name, create) => {
       error_message: 'no',
     };
     expect(JSON.parse(items)).toMatchObject([failing]);
-    expect(JSON.parse((await readRepository(db, 'owner/a', freshSince)) ?? '')).toMatchObject(
-      failing,
-    );
+    expect(JSON.parse((await readRepository(db, 'owner/a', judging)) ?? '')).toMatchObject(failing);
     expect((await listRepositoryHistory(db, 'owner/a', firstPage)).totalItems).toBe(2);
-    const overview = await readOverview(db, { freshSince, freshnessHours: 26 });
+    const overview = await readOverview(db, judging);
     expect(overview).toContain(`"current_archive_bytes":${HUGE},`);
     expect(JSON.parse(overview)).toMatchObject({
       repositories: { total: 2, good: 1, failing: 1 },
@@ -195,7 +194,7 @@ describe.each(everyDatabase)('over %s', (_name, create) => {
     expect(await total({ level: 'info' })).toBe(0);
     await sql(db, 'DELETE FROM execution_logs WHERE id > 12000');
     expect(await total({ level: 'warn' })).toBe(12_000);
-    expect(JSON.parse(await readDashboardStats(db))).toMatchObject({
+    expect(JSON.parse(await readDashboardStats(db, judging))).toMatchObject({
       total_logs: await plannersEstimate(db),
     });
   });

@@ -5,7 +5,6 @@ import { listLogs } from '../../lib/records/logs/list.ts';
 import { pollLogs, readLogEnd, replayLogs } from '../../lib/records/logs/live.ts';
 import { readOverview } from '../../lib/records/overview.ts';
 import { readLastDurations } from '../../lib/records/recording/durations.ts';
-import { listRepos } from '../../lib/records/repos.ts';
 import { listRepositoryHistory } from '../../lib/records/repositories/history.ts';
 import { listRepositories, readRepository } from '../../lib/records/repositories/list.ts';
 import { listVersions, readVersionRefs } from '../../lib/records/repositories/versions.ts';
@@ -89,7 +88,11 @@ const figures = {
   analytics_snapshots: 1,
 };
 const gap = { first: 100n, last: 140n };
-const states = { freshSince: '2100-01-01' };
+const states = { now: '2100-01-01', freshnessHours: 26 };
+/** The last finished runs, and those under way, which are passed over. */
+const schedule = { backup_runs: 22 };
+/** The newest one of each repository. */
+const versionsOfPage = { archive_versions: 50 };
 const filters = { level: 'info', runId: 700 };
 
 describe.each([
@@ -100,30 +103,40 @@ describe.each([
     ['runs', (db) => listRuns(db, page), { backup_runs: 2_050 }],
     ['the latest run', readLatestRun, { backup_runs: 1 }],
     ['a run', (db) => readRun(db, 700), { backup_runs: 1, backup_results: 25 }],
-    ['repositories', (db) => listRepos(db, page), { newest_results: 250 }],
     [
       'repositories with their states',
       (db) => listRepositories(db, page, { ...states, order: 'size' }),
       // Of the page, which has none that fails.
-      { newest_results: 250, worker_repo_state: 249 },
+      { newest_results: 250, worker_repo_state: 249, ...schedule, ...versionsOfPage },
     ],
     [
       'the worst repositories',
       (db) => listRepositories(db, page, { ...states, order: 'worst' }),
-      // Of each that fails: its last good result, its error and its first failure, and all failures, of 160,
+      // Of each that fails: its last good result, its fault, its error and its first failure, and all failures, of 160,
       // 200 and 1 results.
-      { newest_results: 250, worker_repo_state: 249, backup_results: 3 * 3 + 361 },
+      {
+        ...{ newest_results: 250, worker_repo_state: 249, ...schedule, ...versionsOfPage },
+        backup_results: 3 * 4 + 361,
+      },
     ],
     [
       'failing repositories by name',
       (db) =>
         listRepositories(db, page, { ...states, text: 'REPO', state: 'failing', order: 'name' }),
-      { newest_results: 250, worker_repo_state: 249, backup_results: 2 * 3 + 162 },
+      {
+        ...{ newest_results: 250, worker_repo_state: 249, ...schedule, ...versionsOfPage },
+        // A third fails, which was never good.
+        backup_results: 1 + 2 * 4 + 162,
+      },
     ],
     [
       'a failing repository',
-      (db) => readRepository(db, 'OWNER/repo-7', '2100-01-01'),
-      { newest_results: 250, worker_repo_state: 249, backup_results: 3 + 160 },
+      (db) => readRepository(db, 'OWNER/repo-7', states),
+      {
+        ...{ newest_results: 250, worker_repo_state: 249, ...schedule, archive_versions: 2 },
+        // With its last archive.
+        backup_results: 5 + 160,
+      },
     ],
     [
       'the history of a repository',
@@ -149,14 +162,15 @@ describe.each([
     ],
     [
       'the overview',
-      (db) => readOverview(db, { freshSince: '2100-01-01', freshnessHours: 26 }),
+      (db) => readOverview(db, states),
       // The last finished runs, the last run, the last good one and those under way. Of each repository that
-      // fails: its last good result, its archive, its error and its first failure, and all failures.
+      // fails: its last good result, its fault, its archive, its error and its first failure, and all failures.
       {
         newest_results: 250,
         worker_repo_state: 249,
         backup_runs: 22 + 1 + 1 + 2,
-        backup_results: 3 * 4 + 362,
+        backup_results: 3 * 5 + 362,
+        archive_versions: 20,
       },
     ],
     ['snapshots', (db) => listSnapshots(db, page), { analytics_snapshots: 20_050 }],
@@ -186,7 +200,15 @@ describe.each([
       (db) => replayLogs(db, { after: 100n, upTo: 200_000n, late: [50n] }),
       { execution_logs: 1_010 },
     ],
-    ['stats', readDashboardStats, { ...figures, backup_runs: 2_001 }],
+    [
+      'stats',
+      (db) => readDashboardStats(db, states),
+      {
+        ...{ ...figures, worker_repo_state: 249, backup_runs: 2_001 + schedule.backup_runs },
+        // Of each that fails: its last good result, and its fault.
+        backup_results: figures.backup_results + 3 * 2,
+      },
+    ],
     ['metrics', (db) => readRunMetrics(db, Date.now() - 864e5), { ...figures, backup_runs: 2_000 }],
     [
       'stale runs',

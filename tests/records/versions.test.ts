@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Database } from '../../lib/database/database.ts';
+import { newAnomaly } from '../../lib/records/anomalies/new-anomaly.ts';
 import { readLastDurations } from '../../lib/records/recording/durations.ts';
+import { readRepoState } from '../../lib/records/recording/repo-state.ts';
 import {
   markPruned,
   type NewVersion,
@@ -33,6 +35,7 @@ const versionWith = (version: number, since: string | null, refs: Refs): NewVers
   sizeBytes: 5_000_000_000,
   newBytes: 1_000,
   warning: null,
+  anomalies: [],
   changes: { since, refs: new Map(Object.entries(refs)) },
 });
 
@@ -127,6 +130,44 @@ describe.each(everyDatabase)('versions over %s', (_name, create) => {
     expect(await record(5, manifestOf(4), { 'refs/heads/main': id('b') })).toBe(true);
     expect(await ledger(db)).toEqual(before);
     expect(await refsAt(db, 5)).toEqual(await refsAt(db, 3));
+  });
+
+  it('are recorded with their anomalies, each kind once', async () => {
+    const anomalies = (version: number) =>
+      sql(
+        db,
+        `SELECT kind, run_id, before, seen_at = '2026-03-01T10:00:00.123456Z' AS "isThen"
+         FROM anomalies WHERE version = $1::int ORDER BY id`,
+        [version],
+      );
+    const rewritten = newAnomaly('branches_rewritten', [['refs/heads/ü', id('a'), id('b')]]);
+    const shrunk = newAnomaly('shrunk', [['commits', '5', '2']]);
+    await record(1, null, { HEAD: id('a') });
+    const second = { ...versionWith(2, manifestOf(1), {}), warning: 'it was rewritten' };
+    await recordVersion(db, { ...second, anomalies: [rewritten] });
+    await recordVersion(db, { ...second, anomalies: [rewritten, shrunk] });
+    expect(await anomalies(2)).toEqual([
+      { kind: 'branches_rewritten', run_id: 7, before: { 'refs/heads/ü': id('a') }, isThen: true },
+      { kind: 'shrunk', run_id: 7, before: { commits: '5' }, isThen: true },
+    ]);
+    // What is known of the warning alone.
+    await recordVersion(db, { ...versionWith(3, manifestOf(2), {}), warning: 'the note was lost' });
+    expect(await anomalies(3)).toMatchObject([{ kind: 'noted', before: {} }]);
+    await sql(db, 'UPDATE anomalies SET confirmed_at = now() WHERE version = 2');
+    expect(await readRepoState(db, REPOSITORY, 'none')).toMatchObject({
+      confirmed: new Map([
+        [3, false],
+        [2, true],
+      ]),
+      hasMissing: false,
+    });
+    // Another version of this number, of which nothing is confirmed.
+    const other = {
+      ...versionWith(2, null, { HEAD: id('c') }),
+      manifestSha256: manifestOf(2, 'other'),
+    };
+    await recordVersion(db, other);
+    expect(await sql(db, 'SELECT version FROM anomalies')).toEqual([]);
   });
 
   it('change nothing when they are recorded again', async () => {

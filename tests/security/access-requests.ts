@@ -73,6 +73,11 @@ const requests: Record<string, Make> = {
     path: '/api/repos/ada/app/versions/1/refs',
     answers: 200,
   }),
+  'GET /api/repos/:owner/:name/anomalies': () => ({
+    path: '/api/repos/ada/app/anomalies',
+    answers: 200,
+  }),
+  'POST /api/anomalies/confirm': () => json('/api/anomalies/confirm', { ids: [1] }),
   'GET /api/repos/:owner/:name/stores': () => ({
     path: '/api/repos/ada/app/stores',
     answers: 200,

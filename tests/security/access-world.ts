@@ -43,6 +43,9 @@ export async function startAccessWorld(): Promise<AccessWorld> {
   await db.query({ text });
   await insertLog(db, { run_id: run, level: 'info', message: 'cloned ada/app' });
   await insertSnapshot(db, { run_id: run });
+  const anomaly =
+    "INSERT INTO anomalies (repo_full_name, version, kind) VALUES ('ada/app', 1, 'emptied')";
+  await db.query({ text: anomaly });
   const repository = await createRepository(join(archives.path, 'app'));
   await repository.commit({ 'a.txt': 'a' });
   await repository.git('bundle', 'create', '--quiet', '../ada__app.bundle', '--all');

@@ -31,7 +31,10 @@ export async function openDatabaseSource(options?: TestDatabaseOptions): Promise
   const database = await createPostgres(options);
   const clock = createTestClock();
   return {
-    source: createDatabaseSource({ db: database.db, clock, log: silentLog }),
+    source: createDatabaseSource({
+      ...{ db: database.db, clock, log: silentLog },
+      config: { FRESHNESS_HOURS: 26 },
+    }),
     database,
     clock,
     close: () => database.close(),

@@ -88,6 +88,20 @@ export async function fillDatabase(db: Database): Promise<void> {
        ('Org/b', 's3://backups/git', 20, '2026-05-01T10:00:00.123456Z', NULL, ''),
        ('Org/b', 'file:///mnt/nas', NULL, NULL, '2026-05-02T10:00:00.123456Z', E'it''s away\n🙂')`,
   );
+  await sql(
+    db,
+    `INSERT INTO anomalies (id, repo_full_name, run_id, version, kind, change_count, before, after, seen_at, confirmed_at, confirmed_by)
+     SELECT n * 5, CASE WHEN n < 9 THEN 'Org/b' END, 3 * n, CASE WHEN n < 9 THEN n END, 'branches_rewritten', n,
+       '{"refs/heads/ü": "1.50 \\\\ it''s"}', '{}', '2026-05-01T10:00:00.123456Z', CASE n WHEN 7 THEN 'infinity'::timestamptz END,
+       CASE n WHEN 7 THEN E'it''s\n🙂' END
+     FROM generate_series(1, 9) AS n`,
+  );
+  await sql(
+    db,
+    `INSERT INTO coverage VALUES
+       ('Org/b', 27, '2026-05-01T10:00:00.123456Z', 'taken', '', '{"has_wiki": true, "size_bytes": 1000000007}'),
+       ('Ørg/c', 27, '2026-05-01T10:00:00.123456Z', 'excluded', E'it''s left out\n🙂', '{}')`,
+  );
   await addUser(db, GRACE.username, await hashPassword(GRACE.password, QUICK_COST));
   await createGatewayCredentials(
     createTestDeps({ db, environment: observatoryEnvironment }),

@@ -19,6 +19,7 @@ describe.each(everySource)('from %s', (_name, open) => {
       last_run_at: null,
       total_size_bytes: 0,
       largest_repository: '',
+      repositories: { total: 0, good: 0, stale: 0, failing: 0, lost: 0, never: 0 },
     });
     await insertRun(source.db, {
       total_repos: 3,
@@ -41,6 +42,7 @@ describe.each(everySource)('from %s', (_name, open) => {
       last_run_at: '2026-03-02T03:04:05.000000Z',
       total_size_bytes: 5_000_000_000,
       largest_repository: 'owner/big',
+      repositories: { total: 1, good: 1, stale: 0, failing: 0, lost: 0, never: 0 },
     });
   });
 
@@ -97,6 +99,14 @@ describe.each(everySource)('from %s', (_name, open) => {
           last_commit_hash: 'c0ffee',
           archive_size_bytes: 9,
           last_backed_up: '2026-03-01T00:00:00.000000Z',
+          state: 'stale',
+          last_good_at: '2026-03-01T00:00:00.000000Z',
+          last_good_age_ms: expect.any(Number),
+          last_good_version: null,
+          last_checked_at: '2026-03-01T00:00:00.000000Z',
+          failing_since: null,
+          consecutive_failures: 0,
+          error_message: '',
         },
       ],
       pagination: { page: 1, limit: 1, total_items: 2, total_pages: 2 },

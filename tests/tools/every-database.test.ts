@@ -8,6 +8,8 @@ import { answerOf, createTestToolDeps, faultOf } from '../support/tools.ts';
 
 // The statements of the tools over each driver: their types differ, and so do their servers.
 
+const config = { FRESHNESS_HOURS: 26 };
+
 describe.each(everyDatabase)('over %s', (_name, create) => {
   let database: TestDatabase;
   let deps: ToolDeps;
@@ -17,7 +19,9 @@ describe.each(everyDatabase)('over %s', (_name, create) => {
     database = await create();
     const clock = createTestClock();
     const { db } = database;
-    deps = createTestToolDeps({ backups: createDatabaseSource({ db, clock, log: silentLog }) });
+    deps = createTestToolDeps({
+      backups: createDatabaseSource({ db, clock, log: silentLog, config }),
+    });
     run = await insertRun(db, {
       status: 'failed',
       started_at: '2026-03-04T00:00:00Z',
@@ -88,7 +92,8 @@ describe.each(everyDatabase)('over %s', (_name, create) => {
 it('a table that is missing is told from a table that is there, over every driver', async () => {
   for (const [, create] of everyDatabase) {
     const { db, close } = await create({ migrated: false });
-    const backups = createDatabaseSource({ db, clock: createTestClock(), log: silentLog });
+    const clock = createTestClock();
+    const backups = createDatabaseSource({ db, clock, log: silentLog, config });
     expect(await faultOf(createTestToolDeps({ backups }), 'list_backup_runs')).toContain(
       'npm run migrate',
     );

@@ -34,7 +34,10 @@ afterAll(async () => {
 const health = (db: Database, archivePath = tmpdir(), backendUrl: string | null = backend.url) =>
   answerOf(
     createTestToolDeps({
-      backups: createDatabaseSource({ db, clock, log: silentLog }),
+      backups: createDatabaseSource({
+        ...{ db, clock, log: silentLog },
+        config: { FRESHNESS_HOURS: 26 },
+      }),
       system: createSystemFacts({
         archivePath,
         findBackend: async () => backendUrl,
@@ -57,6 +60,7 @@ describe('get_system_health', () => {
       },
       backend_api: { status: 'ok', url: backend.url },
       status: 'HEALTHY',
+      repositories: { total: 0, good: 0, stale: 0, failing: 0, lost: 0, never: 0 },
     });
   });
 
@@ -107,6 +111,7 @@ describe('get_system_health', () => {
       database: { status: 'disconnected', latency_ms: null },
       backend_api: { status: 'ok' },
       status: 'UNHEALTHY',
+      repositories: null,
     });
     expect(JSON.stringify(answer.database)).not.toMatch(downDatabaseWords);
   });

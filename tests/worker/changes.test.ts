@@ -144,6 +144,8 @@ it('fails and keeps the archive of a repository that lost all its refs', async (
   expect(stderr).toContain('the repository is empty now, and was not before');
   expect(stdout).toContain('Failed, emptied at the source, the archive is kept: ');
   expect(await readFile(archive)).toEqual(before);
+  const faults = 'SELECT fault FROM backup_results ORDER BY id DESC LIMIT 1';
+  expect(await rowsOf(database.db, faults)).toEqual([{ fault: 'emptied' }]);
 });
 
 it('reports an empty repository of a run that archived nothing', async () => {

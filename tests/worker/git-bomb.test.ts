@@ -6,6 +6,7 @@ import { measureClone } from '../../lib/worker/archive/figures.ts';
 import { readCloneRefs } from '../../lib/worker/mirror/refs.ts';
 import { backUpRepository } from '../../lib/worker/repository/repository.ts';
 import { parseSource } from '../../lib/worker/source.ts';
+import { HOLD_ALL } from '../../lib/worker/versions/hold.ts';
 import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import {
   createRepository,
@@ -109,6 +110,7 @@ it('stops packing deeply nested folders, which takes git long for a few bytes', 
       recordedSha256: null,
       recordedVersions: { newest: 0, restorable: 0 },
       isDamaged: false,
+      hold: HOLD_ALL,
       checkLease: () => Promise.resolve(),
       now: Date.now,
       checkClock: () => Promise.resolve(null),
@@ -118,6 +120,7 @@ it('stops packing deeply nested folders, which takes git long for a few bytes', 
       onStep: async () => undefined,
       onPublished: async (archive) => void published.push(archive),
       onVersion: async () => undefined,
+      onEmptied: async () => undefined,
       onPruned: async () => undefined,
       onRemark: async () => undefined,
       packTimeoutMs,

@@ -9,7 +9,7 @@ import type { DatabaseConfig } from '../../config/database.ts';
 import type { Environment } from '../../config/read.ts';
 import type { Deps } from '../../deps.ts';
 import { AppError } from '../../errors.ts';
-import { createDatabaseSource } from '../../tools/database-source.ts';
+import { findArchive } from '../../tools/database-source.ts';
 import type { ServedArchives } from './archives-deps.ts';
 
 type ArchiveConfig = Pick<DatabaseConfig, 'DATA_DIR'> & {
@@ -28,15 +28,13 @@ export function createServedArchives({
   config,
   db,
   clock,
-  log,
-}: Pick<Deps<ArchiveConfig>, 'config' | 'db' | 'clock' | 'log'>): ServedArchives {
+}: Pick<Deps<ArchiveConfig>, 'config' | 'db' | 'clock'>): ServedArchives {
   const root = archivePath(config);
-  const backups = createDatabaseSource({ db, clock, log });
   const load = loadOnce(async () => {
     const { createPlainArchives } = await import('../../archives/plain-archives.ts');
     return createPlainArchives({
       root,
-      findRecord: (repository, signal) => backups.findArchive(repository, signal),
+      findRecord: (repository) => findArchive(db, repository),
       scratchFolder: tmpdir(),
       environment: { PATH: config.PATH },
       clock,

@@ -4,10 +4,10 @@ import { type Endpoint, endpoint } from '../../http/route.ts';
 import { listRepositoryHistory } from '../../records/repositories/history.ts';
 import { listRepositories, readRepository } from '../../records/repositories/list.ts';
 import type { BackupsDeps } from '../backups-deps.ts';
-import { freshSince } from '../freshness.ts';
+import { judgingNow } from '../freshness.ts';
 import { pageInput, reposInput, repositoryInput } from '../input.ts';
 import { sendJson, sendPage } from '../json.ts';
-import { listOf, result, trackedRepository } from '../shapes.ts';
+import { listOf, repositoryDetails, result, trackedRepository } from '../shapes.ts';
 
 const common = { method: 'get', tag: 'Repositories', access: 'reader' } as const;
 const notFound = { description: 'No such repository.', schema: plainError };
@@ -26,7 +26,7 @@ export const reposEndpoints: readonly Endpoint<BackupsDeps>[] = [
       },
     },
     async ({ query }, deps: BackupsDeps, c) => {
-      const selection = { ...query, freshSince: freshSince(deps) };
+      const selection = { ...query, ...judgingNow(deps) };
       return sendPage(c, await listRepositories(deps.db, query, selection), query);
     },
   ),
@@ -38,12 +38,12 @@ export const reposEndpoints: readonly Endpoint<BackupsDeps>[] = [
       description: 'The name matches in any letter case.',
       params: repositoryInput,
       responses: {
-        200: { description: 'The repository.', schema: trackedRepository },
+        200: { description: 'The repository.', schema: repositoryDetails },
         404: notFound,
       },
     },
     async ({ params }, deps: BackupsDeps, c) => {
-      const found = await readRepository(deps.db, fullName(params), freshSince(deps));
+      const found = await readRepository(deps.db, fullName(params), judgingNow(deps));
       if (found === null) throw noSuchRepository();
       return sendJson(c, found);
     },

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { archiveVariables } from '../archives.ts';
-import { freshnessVariables, sweepVariables } from '../backups.ts';
+import { sweepVariables } from '../backups.ts';
+import { freshnessVariables } from '../freshness.ts';
 import { gitHostVariables } from '../git-host.ts';
 import { liveSurfaceVariables } from '../live.ts';
 import { mcpSurfaceVariables } from '../mcp.ts';

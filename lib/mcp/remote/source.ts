@@ -4,7 +4,7 @@ import { AppError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import { fixLimits } from '../../records/fixes.ts';
 import type { BackupSource, RunFix } from '../../tools/backup-source.ts';
-import { dashboardSummary } from '../../tools/shapes.ts';
+import { dashboardSummary, stateCounts } from '../../tools/shapes.ts';
 import { createRemoteApi } from './api.ts';
 import { hasFailed, readRemoteErrorLogs, readRemoteFailure } from './failure.ts';
 import { remoteRepositories } from './lists.ts';
@@ -25,6 +25,8 @@ export interface RemoteSourceOptions {
 
 /** The service API answers /ready within 3 seconds. */
 const READY_WITHIN_MS = 4_000;
+
+const overviewCounts = z.object({ repositories: stateCounts });
 
 const FIXES_NOTE =
   'Read through the service API, which returns only the fixes of the latest run: the fixes of this run are not known.';
@@ -71,6 +73,16 @@ export function createRemoteSource({
     },
     recordFix: async () => {
       throw needsDatabase('record_backup_fix');
+    },
+    async countStates(signal) {
+      try {
+        const inTime = AbortSignal.any([signal, AbortSignal.timeout(READY_WITHIN_MS)]);
+        const { repositories } = await api.read('/api/overview', overviewCounts, inTime);
+        return repositories;
+      } catch (error) {
+        serverLog.warn('the service API does not tell the states of repositories', { error });
+        return null;
+      }
     },
     async checkDatabase(signal) {
       const startedAt = clock.now();

@@ -23,8 +23,8 @@ const insertResult: Statement = {
   text: `WITH ${done}, result AS (
       INSERT INTO backup_results
         (run_id, repo_full_name, status, commit_hash, archive_size_bytes, duration_ms, error_message,
-          incomplete, tries)
-      SELECT $1::int, $2, $4, $5, $6::bigint, $7::bigint, $8, $9, $10::int
+          incomplete, tries, fault)
+      SELECT $1::int, $2, $4, $5, $6::bigint, $7::bigint, $8, $9, $10::int, $14
       WHERE EXISTS (SELECT FROM job)
     ), other_spelling AS (
       DELETE FROM worker_repo_state
@@ -70,7 +70,7 @@ export async function recordJobResult(
     ...[runId, result.repository, id, result.status, result.commitHash],
     ...[result.archiveSizeBytes, result.durationMs, result.errorMessage],
     ...[result.incomplete ?? null, result.tries ?? null],
-    ...[archive?.key ?? null, archive?.sha256 ?? null, machine],
+    ...[archive?.key ?? null, archive?.sha256 ?? null, machine, result.fault ?? null],
   ]);
   return row?.ours === 1;
 }

@@ -1,3 +1,4 @@
+import { MAX_VERSIONS } from '../../archives/note.ts';
 import type { Database, Statement } from '../../database/database.ts';
 import type { ArchiveState } from './results.ts';
 
@@ -11,6 +12,10 @@ export interface RepoState {
   newestVersion?: number | null;
   /** How many versions are recorded that can be restored. */
   restorableVersions?: number;
+  /** By the versions that have anomalies: whether all of them are confirmed. Undefined if nobody knows. */
+  confirmed?: ReadonlyMap<number, boolean>;
+  /** Whether repositories were missing at once, and nobody has confirmed that. */
+  hasMissing?: boolean;
 }
 
 const selectState: Statement = {
@@ -23,7 +28,20 @@ const selectState: Statement = {
     (SELECT version FROM archive_versions
      WHERE repo_full_name = $1 ORDER BY version DESC LIMIT 1) AS "newestVersion",
     (SELECT count(*)::int FROM archive_versions
-     WHERE repo_full_name = $1 AND pruned_at IS NULL) AS "restorableVersions"`,
+     WHERE repo_full_name = $1 AND pruned_at IS NULL) AS "restorableVersions",
+    (SELECT coalesce(json_agg(json_build_array(version, confirmed)), '[]')::text FROM (
+       SELECT version, bool_and(confirmed_at IS NOT NULL) AS confirmed FROM anomalies
+       WHERE repo_full_name = $1 AND version IS NOT NULL
+       GROUP BY version ORDER BY version DESC LIMIT ${MAX_VERSIONS}
+     ) AS seen) AS confirmed,
+    (EXISTS (
+       SELECT FROM anomalies WHERE repo_full_name IS NULL AND confirmed_at IS NULL
+     ))::int AS "hasMissing"`,
+};
+
+type StateRow = Omit<RepoState, 'confirmed' | 'hasMissing'> & {
+  confirmed: string;
+  hasMissing: number;
 };
 
 /** Reads the recorded state of a repository's archive. */
@@ -32,12 +50,14 @@ export async function readRepoState(
   repository: string,
   archiveKey: string,
 ): Promise<RepoState> {
-  const [row] = await db.query<RepoState>(selectState, [repository, archiveKey]);
+  const [row] = await db.query<StateRow>(selectState, [repository, archiveKey]);
   return {
     archiveSha256: row?.archiveSha256 || null,
     otherOwner: row?.otherOwner ?? null,
     newestVersion: row?.newestVersion ?? null,
     restorableVersions: row?.restorableVersions ?? 0,
+    confirmed: new Map<number, boolean>(JSON.parse(row?.confirmed ?? '[]')),
+    hasMissing: row?.hasMissing === 1,
   };
 }
 

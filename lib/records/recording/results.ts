@@ -22,6 +22,8 @@ export interface NewResult {
   incomplete?: string | null;
   /** How often it was tried. Default: null, unknown. */
   tries?: number | null;
+  /** Of a failure: its kind, such as `login`. Default: null, unknown. */
+  fault?: string | null;
   /** The machine whose mirror was used. Default: null, unknown. */
   machine?: string | null;
   /** Null leaves the recorded archive unchanged. */
@@ -39,8 +41,8 @@ const insertResult: Statement = {
   text: `WITH result AS (
       INSERT INTO backup_results
         (run_id, repo_full_name, status, commit_hash, archive_size_bytes, duration_ms, error_message,
-          incomplete, tries)
-      SELECT $1::int, $2, $3, $4, $5::bigint, $6::bigint, $7, $14, $15::int
+          incomplete, tries, fault)
+      SELECT $1::int, $2, $3, $4, $5::bigint, $6::bigint, $7, $14, $15::int, $17
       WHERE (SELECT count(*) FROM backup_results WHERE run_id = $1::int) = $8::int
     ), other_spelling AS (
       DELETE FROM worker_repo_state
@@ -89,6 +91,7 @@ export async function recordResult(db: Database, result: NewResult): Promise<boo
     result.incomplete ?? null,
     result.tries ?? null,
     result.machine ?? null,
+    result.fault ?? null,
   ]);
   return rows.length > 0;
 }

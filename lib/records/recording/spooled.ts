@@ -78,8 +78,8 @@ const addResult: Statement = {
   name: 'deliver_result',
   text: `WITH result AS (
       INSERT INTO backup_results (run_id, repo_full_name, status, commit_hash, archive_size_bytes,
-        duration_ms, error_message, incomplete, tries, created_at)
-      SELECT $1::int, $2, $3, $4, $5::bigint, $6::bigint, $7, $8, $9::int, $12::timestamptz
+        duration_ms, error_message, incomplete, tries, fault, created_at)
+      SELECT $1::int, $2, $3, $4, $5::bigint, $6::bigint, $7, $8, $9::int, $13, $12::timestamptz
       WHERE NOT EXISTS (
         SELECT FROM backup_results WHERE run_id = $1::int AND repo_full_name = $2
       )
@@ -105,10 +105,11 @@ const addResult: Statement = {
 
 /** A result with its time, ISO 8601. */
 export interface SpooledResult
-  extends Omit<NewResult, 'runId' | 'counters' | 'position' | 'incomplete' | 'tries'> {
+  extends Omit<NewResult, 'runId' | 'counters' | 'position' | 'incomplete' | 'tries' | 'fault'> {
   at: string;
   incomplete?: string | null | undefined;
   tries?: number | null | undefined;
+  fault?: string | null | undefined;
 }
 
 /** Stores a result of a spooled run, and its archive. */
@@ -131,6 +132,7 @@ export async function deliverResult(
     archive?.key ?? null,
     archive?.sha256 ?? null,
     result.at,
+    result.fault ?? null,
   ]);
 }
 

@@ -1,6 +1,12 @@
 import { MAX_VERSIONS } from '../../archives/note.ts';
 import type { Database, Statement } from '../../database/database.ts';
+import { cutText } from '../../text/cut-text.ts';
+import type { NewAnomaly } from '../anomalies/kinds.ts';
+import { newAnomaly } from '../anomalies/new-anomaly.ts';
+import { anomaliesJson, insertAnomalies } from './anomalies.ts';
 import { changeLedger, LEDGER_TIMEOUT_MS, type RefChanges } from './ref-ledger.ts';
+
+const MAX_WARNING = 1_000;
 
 /** A version of a repository's archive. */
 export interface NewVersion {
@@ -25,6 +31,8 @@ export interface NewVersion {
   newBytes: number;
   /** Such as a rewritten history. */
   warning: string | null;
+  /** What a person should look at. Empty, but with a warning: what it says is recorded instead. */
+  anomalies: readonly NewAnomaly[];
   changes: RefChanges;
 }
 
@@ -69,6 +77,9 @@ const prepare: Statement = {
     ), dropped AS (
       DELETE FROM archive_refs USING fitting
       WHERE repo_full_name = $1 AND from_version > fitting.base
+    ), forgotten AS (
+      DELETE FROM anomalies USING fitting
+      WHERE repo_full_name = $1 AND version > fitting.base
     ), reopened AS (
       UPDATE archive_refs SET to_version = NULL FROM fitting
       WHERE repo_full_name = $1 AND from_version <= fitting.base AND to_version > fitting.base
@@ -79,7 +90,10 @@ const prepare: Statement = {
 // The last of the statements, so that a version that can be read has all its refs.
 const insertVersion: Statement = {
   name: 'record_archive_version',
-  text: `INSERT INTO archive_versions (repo_full_name, version, run_id, created_at, head_branch, ref_count,
+  text: `WITH seen AS (
+      ${insertAnomalies({ repository: '$1', run: '$3', version: '$2', time: '$4', json: '$14' })}
+    )
+    INSERT INTO archive_versions (repo_full_name, version, run_id, created_at, head_branch, ref_count,
       refs_sha256, manifest_sha256, archive_key, files, size_bytes, new_bytes, warning)
     VALUES ($1, $2::int, $3::int, $4::timestamptz, $5, $6::int, $7, $8, $9, $10::int, $11::bigint, $12::bigint, $13)
     ON CONFLICT (repo_full_name, version) DO UPDATE SET run_id = excluded.run_id,
@@ -121,8 +135,18 @@ export async function recordVersion(db: Database, version: NewVersion): Promise<
     version.sizeBytes,
     version.newBytes,
     version.warning,
+    anomaliesJson(anomaliesOf(version)),
   ]);
   return true;
+}
+
+/** What a version warns of, if no more is known. */
+export function notedAnomaly(warning: string): NewAnomaly {
+  return { ...newAnomaly('noted', [['warning', '', cutText(warning, MAX_WARNING)]]), before: {} };
+}
+
+function anomaliesOf({ anomalies, warning }: NewVersion): readonly NewAnomaly[] {
+  return anomalies.length > 0 || warning === null ? anomalies : [notedAnomaly(warning)];
 }
 
 const restorable: Statement = {

@@ -9,7 +9,16 @@ import {
   readPage,
 } from '../page.ts';
 import { newestResults } from '../repos.ts';
-import { type RepositoryState, repositoryColumns, withStates, worstFirst } from './states.ts';
+import {
+  type Judging,
+  judgingBy,
+  type RepositoryState,
+  repositoryColumns,
+  stateCounts,
+  withStates,
+  worstFirst,
+} from './freshness.ts';
+import { wouldLose } from './would-lose.ts';
 
 const orders = {
   size: 'coalesce(repository.archive_size_bytes, 0) DESC, repository.created_at DESC, repository.result_id DESC',
@@ -22,13 +31,11 @@ const orders = {
 export const repositoryOrders = Object.keys(orders) as (keyof typeof orders)[];
 
 /** Selects repositories, and orders them. */
-export interface RepositorySelection {
+export interface RepositorySelection extends Judging {
   /** Part of the name, case-insensitive. */
   text?: string | undefined;
   state?: RepositoryState | undefined;
   order: keyof typeof orders;
-  /** Repositories that were last good before this time are stale. ISO 8601. */
-  freshSince: string;
 }
 
 /**
@@ -38,9 +45,9 @@ export interface RepositorySelection {
 export function listRepositories(
   db: Database,
   request: PageRequest,
-  { text, state, order, freshSince }: RepositorySelection,
+  { text, state, order, now, freshnessHours }: RepositorySelection,
 ): Promise<Page> {
-  const values: SqlValue[] = [request.limit, pageOffset(request), freshSince];
+  const values: SqlValue[] = [request.limit, pageOffset(request), now, freshnessHours];
   const parameter = (value: SqlValue) => `$${values.push(value)}`;
   const named =
     text === undefined
@@ -51,16 +58,14 @@ export function listRepositories(
   const needsStates = state !== undefined || order === 'worst';
   const ctes = [
     `WITH ${newestResults}`,
+    judgingBy('$3', '$4'),
     `named AS (SELECT * FROM newest WHERE ${named})`,
     ...(needsStates
       ? [
-          `fitting AS (SELECT * FROM (${withStates('named', '$3')}) AS known WHERE ${inState})`,
+          `fitting AS (SELECT * FROM (${withStates('named')}) AS known WHERE ${inState})`,
           `repository AS (SELECT * FROM fitting ${onPage})`,
         ]
-      : [
-          `chosen AS (SELECT * FROM named ${onPage})`,
-          `repository AS (${withStates('chosen', '$3')})`,
-        ]),
+      : [`chosen AS (SELECT * FROM named ${onPage})`, `repository AS (${withStates('chosen')})`]),
   ];
   const statement = {
     name: [
@@ -83,16 +88,40 @@ const namedExactly = `SELECT * FROM newest WHERE lower(repo_full_name) = lower($
 const oneRepository: Statement = {
   name: 'repository',
   text: `WITH ${newestResults},
+    ${judgingBy('$2', '$3')},
     chosen AS (${namedExactly}),
-    repository AS (${withStates('chosen', '$2')})
-    SELECT ${jsonObject(`SELECT ${repositoryColumns} FROM repository`)} AS item`,
+    repository AS (${withStates('chosen')})
+    SELECT ${jsonObject(`SELECT ${repositoryColumns}, ${wouldLose} AS would_lose FROM repository`)} AS item`,
 };
 
 /** A tracked repository by its name in any letter case; null when there is none. */
 export function readRepository(
   db: Database,
   name: string,
-  freshSince: string,
+  { now, freshnessHours }: Judging,
 ): Promise<string | null> {
-  return readObject(db, oneRepository, [name, freshSince]);
+  return readObject(db, oneRepository, [name, now, freshnessHours]);
+}
+
+const counts: Statement = {
+  name: 'repository_state_counts',
+  text: `WITH ${newestResults},
+    ${judgingBy('$1', '$2')},
+    known AS (${withStates('newest')})
+    SELECT ${jsonObject(stateCounts('known'))} AS item`,
+};
+
+/** How many tracked repositories there are, in total and in each state. */
+export type StateCounts = Record<RepositoryState | 'total', number>;
+
+/** Counts the tracked repositories by their states. Waits for `timeoutMs` at most. */
+export async function countStates(
+  db: Database,
+  { now, freshnessHours }: Judging,
+  timeoutMs?: number,
+): Promise<StateCounts> {
+  const options = timeoutMs === undefined ? {} : { timeoutMs };
+  const [row] = await db.query<{ item: string }>(counts, [now, freshnessHours], options);
+  if (!row) throw new Error(`${counts.name} returned no row`);
+  return JSON.parse(row.item);
 }

@@ -1,6 +1,7 @@
 import { RequestError } from '@octokit/request-error';
 import { ZodError } from 'zod';
 import { AppError } from '../../errors.ts';
+import type { CoverageFacts, SeenRepository } from '../../records/coverage/plans.ts';
 import type { TrackedRepository } from '../../records/recording/repo-state.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import { canonicalAddress } from '../archive/assign-archives.ts';
@@ -23,6 +24,10 @@ export interface DiscoveryOptions {
   archiveFolder: string;
   /** Full name, in lower case, of the repository that archives are pushed to; null if it is not on this host. */
   destinations: readonly string[];
+  /** Is told which repositories with an archive are not listed any more, and how many still are. */
+  missed?(names: readonly string[], listed: number): Promise<void>;
+  /** Is told what is seen and is no source. */
+  unread?(seen: Omit<SeenRepository, 'facts'>): void;
   /** Writes a line to the run's log. */
   note(level: 'info' | 'warn', text: string, repository?: string): Promise<void>;
 }
@@ -60,11 +65,18 @@ async function discover(options: DiscoveryOptions, tokens: TokenSource): Promise
     clients.set(use, client);
     return client;
   };
-  const { repositories, warnings }: Listing =
+  const { repositories, warnings, suspended }: Listing =
     tokens.discovery === 'auto'
       ? await listByInstallations(clientFor('organization'))
       : await listByAccounts(clientFor, config);
   for (const warning of warnings) await note('warn', warning);
+  for (const account of suspended) {
+    options.unread?.({
+      name: `${account}/*`,
+      plan: 'suspended',
+      reason: 'the app is suspended there',
+    });
+  }
 
   const found = new Map<string, Source>();
   for (const listed of repositories) {
@@ -72,20 +84,30 @@ async function discover(options: DiscoveryOptions, tokens: TokenSource): Promise
     if (found.has(key)) continue;
     if (destinations.includes(key)) {
       const text = 'skipped: it is the destination of the archives';
-      await note('info', text, cleanText(listed.full_name, 250));
+      const name = cleanText(listed.full_name, 250);
+      options.unread?.({ name, plan: 'destination', reason: 'archives are pushed there' });
+      await note('info', text, name);
       continue;
     }
     const source = sourceOf(listed, options, tokens, clientFor(listed.use));
     found.set(key, source);
   }
+  const known = await tracked();
   const missing = await findMissing({
-    tracked: await tracked(),
+    tracked: known,
     archiveFolder,
     hostUrl: connection.hostUrl,
     listed: new Set([...found.keys(), ...destinations]),
     addresses: new Set([...found.values()].map(({ location }) => canonicalAddress(location))),
     lookUp: (name) => lookUpRepository(clientFor('private'), name),
   });
+  const gone = missing.filter(({ isRenamed }) => !isRenamed);
+  const listed = known.filter(({ repository }) => found.has(repository.toLowerCase())).length;
+  if (gone.length > 0)
+    await options.missed?.(
+      gone.map(({ repository }) => repository),
+      listed,
+    );
   for (const { repository, reason, isRenamed } of missing) {
     if (isRenamed) await note('info', reason, repository);
     else found.set(repository.toLowerCase(), lostSource(repository, reason, connection.hostUrl));
@@ -118,11 +140,19 @@ function sourceOf(
         ...(fork ? ['a fork'] : []),
       ],
       fault: hasValidName ? fault : 'its name on the git host is not valid',
+      facts: factsOf(listed),
+      ...(hasValidName ? {} : { plan: 'invalid_name' as const }),
+      ...(hasValidName && disabled ? { plan: 'disabled' as const } : {}),
       use: listed.use,
       token: () => tokens.source(listed.use),
       explain: async () => describeAccess(await lookUpRepository(client, fullName), fullName),
     },
   };
+}
+
+function factsOf({ archived, open_issues_count, ...listed }: ListedRepository): CoverageFacts {
+  const { has_wiki, has_issues, has_discussions } = listed;
+  return { archived, has_wiki, has_issues, has_discussions, open_issues: open_issues_count };
 }
 
 function lostSource(name: string, fault: string, url: string): Source {
@@ -138,6 +168,7 @@ function lostSource(name: string, fault: string, url: string): Source {
       sizeBytes: null,
       remarks: [],
       fault,
+      plan: 'lost',
       use: 'private',
       token: never,
       explain: never,

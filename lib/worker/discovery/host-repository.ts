@@ -16,6 +16,11 @@ export const hostRepository = z.object({
     .max(Number.MAX_SAFE_INTEGER / 1_024)
     .optional()
     .catch(undefined),
+  has_wiki: z.boolean().optional().catch(undefined),
+  has_issues: z.boolean().optional().catch(undefined),
+  has_discussions: z.boolean().optional().catch(undefined),
+  /** With pull requests. */
+  open_issues_count: z.int().min(0).optional().catch(undefined),
   /** Disabled by the host. */
   disabled: z.boolean().default(false),
 });

@@ -13,6 +13,8 @@ import { hostRepository, type ListedRepository } from './host-repository.ts';
 export interface Listing {
   repositories: ListedRepository[];
   warnings: string[];
+  /** Accounts on which the app is installed but may read nothing. */
+  suspended: string[];
 }
 
 const repositoryList = z.array(hostRepository);
@@ -36,9 +38,10 @@ export async function listByInstallations(client: GitHostClient): Promise<Listin
       'the app is suspended on all accounts on which it is installed: unsuspend it there, or set GIT_DISCOVERY=accounts',
     );
   }
-  const listing: Listing = { repositories: [], warnings: [] };
+  const listing: Listing = { repositories: [], warnings: [], suspended: [] };
   for (const { id, account, isSuspended } of installations) {
     if (isSuspended) {
+      listing.suspended.push(cleanText(account, 100));
       listing.warnings.push(
         `the app is suspended on ${cleanText(account, 100)}: its repositories cannot be read`,
       );
@@ -63,7 +66,7 @@ export async function listByAccounts(
   clientFor: (use: SourceUse) => GitHostClient,
   { ORG_ACCOUNT, PROJECT_ACCOUNT }: Pick<GitHostConfig, 'ORG_ACCOUNT' | 'PROJECT_ACCOUNT'>,
 ): Promise<Listing> {
-  const listing: Listing = { repositories: [], warnings: [] };
+  const listing: Listing = { repositories: [], warnings: [], suspended: [] };
   // First, so that private repositories are read with a token that can see them.
   const visible = { visibility: 'private', affiliation: 'owner,collaborator,organization_member' };
   const ownPages = listPages(clientFor('private'), 'GET /user/repos', visible, repositoryList);

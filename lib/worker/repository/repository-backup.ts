@@ -4,6 +4,7 @@ import type { KeptArchive } from '../archive/archive.ts';
 import type { FigureLimits } from '../archive/figures.ts';
 import type { Progress } from '../progress.ts';
 import type { Source } from '../source.ts';
+import type { Hold } from '../versions/hold.ts';
 import type { VersionFacts } from '../versions/version-facts.ts';
 
 /**
@@ -28,6 +29,8 @@ export interface RepositoryBackup {
   recordedSha256: string | null;
   /** The versions in the database: the number of the newest, and how many can be restored. */
   recordedVersions: { newest: number; restorable: number };
+  /** What holds back the pruning of versions. */
+  hold: Hold;
   /** Whether a file of the archive was found to be damaged, which its size and time do not tell. */
   isDamaged: boolean;
   /** Milliseconds since the epoch, as far as known: `checkClock` corrects it. */
@@ -46,6 +49,8 @@ export interface RepositoryBackup {
   onPublished(archive: KeptArchive): Promise<void>;
   /** Called with each new version, once its archive is published. */
   onVersion(version: VersionFacts): Promise<void>;
+  /** Called with the last version of a source that had refs and has none now, and their number. */
+  onEmptied(version: number, refCount: number): Promise<void>;
   /** Called with the numbers of versions that were let go. */
   onPruned(versions: readonly number[]): Promise<void>;
   /** Called with what a person should know. */

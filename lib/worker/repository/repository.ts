@@ -34,6 +34,9 @@ export async function backUpRepository(backup: RepositoryBackup): Promise<Reposi
     remote = await readRemoteRefs(git, source, await credential());
     if (remote.refs.size === 0) {
       if (before.files.length === 0) return { status: 'empty' };
+      // An archive of an earlier release holds what becomes version 1.
+      const { version, ref_count } = before.versions.at(-1) ?? { version: 1, ref_count: 1 };
+      await backup.onEmptied(version, ref_count);
       throw describeEmptied(key, before);
     }
     const unchanged = await findUnchanged(backup, before, remote);

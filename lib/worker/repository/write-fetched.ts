@@ -7,11 +7,12 @@ import type { Fetched, UpdateOptions } from '../mirror/fetch-update.ts';
 import { joinPacks } from '../mirror/housekeeping.ts';
 import { setKeptRefs, sourceRevisions } from '../mirror/mirror-refs.ts';
 import type { Refs } from '../mirror/refs.ts';
+import { findRefAnomalies, shrunkAnomaly } from '../versions/anomalies.ts';
 import { nameVersions } from '../versions/describe-version.ts';
 import { deleteLeftovers } from '../versions/leftovers.ts';
 import { findOverwritten, keepLost } from '../versions/overwritten.ts';
 import { findKept, PruningHeld, PruningRefused, pruneVersions } from '../versions/prune.ts';
-import { warnOfRefs, warnOfSize } from '../versions/warnings.ts';
+import { warnOfSize } from '../versions/warnings.ts';
 import { writeVersion } from '../versions/write-version.ts';
 
 /** Writes what was fetched as a new version, or the same version again if only its files are bad. */
@@ -39,10 +40,11 @@ export async function writeFetched(
   if (kept.size > 0 || before.files.length > 0) await setKeptRefs(git, mirror, kept);
   const headBranch = before.record?.head_branch ?? null;
   const had = { refs: archived.refs, headBranch };
-  const warning = await warnOfRefs(git, mirror, had, refs);
+  const now = { refs, headBranch: fetched.headBranch };
+  const { anomalies, warning } = await findRefAnomalies(git, mirror, had, now, overwritten);
   await options.checkClock();
   await onStep('writing the archive');
-  const contents = { ...fetched, place, versions, kept, isSame, warning };
+  const contents = { ...fetched, place, versions, kept, isSame, warning, anomalies };
   const { record, facts } = await writeVersion(options, contents);
   await onPublished({ key: place.key, record });
   if (facts !== null) await onVersion(facts);
@@ -59,14 +61,16 @@ export async function writeFetched(
   );
   const counted = { ...record, figures, incomplete: describeMissing(figures.lfs) };
   const shrunk =
-    warning === null && before.record !== null && facts !== null
-      ? warnOfSize(before.record.figures, figures)
-      : null;
-  const settled = shrunk === null ? counted : withWarning(counted, shrunk);
+    before.record !== null && facts !== null ? warnOfSize(before.record.figures, figures) : null;
+  const settled = shrunk === null || warning !== null ? counted : withWarning(counted, shrunk.text);
   await settleNote(place, settled);
   if (shrunk !== null && facts !== null) {
-    await onVersion({ ...facts, warning: shrunk });
-    await onRemark('warn', `${shrunk}; what was there is kept in version ${previous?.version}`);
+    const all = [...facts.anomalies, shrunkAnomaly(shrunk)];
+    await onVersion({ ...facts, warning: warning ?? shrunk.text, anomalies: all });
+    await onRemark(
+      'warn',
+      `${shrunk.text}; what was there is kept in version ${previous?.version}`,
+    );
   }
   return finish(options, place, fetched, settled);
 }
@@ -95,7 +99,7 @@ async function withoutPruned(
 
 /** Lets go old versions and tidies the mirror. A failure of either leaves the archive as it is. */
 async function finish(
-  { git, retention, now, checkClock, onPruned, onRemark }: UpdateOptions,
+  { git, retention, now, hold, checkClock, onPruned, onRemark }: UpdateOptions,
   place: Place,
   { mirror, refs }: Fetched,
   record: ArchiveRecord,
@@ -110,6 +114,7 @@ async function finish(
       policy: retention,
       now,
       checkClock,
+      hold,
     });
     if (pruned.versions.length > 0) await onPruned(pruned.versions.map(({ version }) => version));
     const { record: left, kept } = await deleteLeftovers(git, {

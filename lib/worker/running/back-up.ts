@@ -1,5 +1,6 @@
 import { orAborted } from '../../async.ts';
 import { sweepScratch } from '../../processes/scratch.ts';
+import type { SeenRepository } from '../../records/coverage/plans.ts';
 import { listTracked } from '../../records/recording/repo-state.ts';
 import type { RunRequest } from '../../records/recording/requests.ts';
 import { cleanText } from '../../text/clean-text.ts';
@@ -17,6 +18,7 @@ import { type JobSource, jobsOf } from '../schedule/job-source.ts';
 import { hostOf } from '../schedule/order.ts';
 import { isFailure, type Outcome } from '../schedule/outcome.ts';
 import type { RunTime } from '../schedule/run-time.ts';
+import { describeCoverage } from '../selection/coverage.ts';
 import { type Selected, selectSources } from '../selection/select.ts';
 import type { Source } from '../source.ts';
 import { RunStopped } from '../stop.ts';
@@ -97,8 +99,14 @@ export async function planRun(
   const what = isDiscovered ? 'discovering repositories' : countRepositories(given.length);
   await journal.note('info', `${nameRun(store.run)} started: ${what}`);
   await prepareFolders(deps);
-  const found = await assign(deps, given ?? (await discover(deps, access)));
-  const { selected: sources, leftOut } = await select(deps, found);
+  const unread: SeenRepository[] = [];
+  const found = await assign(deps, given ?? (await discover(deps, access, unread)));
+  const selected = await select(deps, found);
+  const { selected: sources, leftOut } = selected;
+  if (isDiscovered) {
+    const repositories = describeCoverage(selected, unread, deps.target !== null);
+    await store.write({ type: 'coverage', repositories });
+  }
   progress.sources = sources;
   await store.write({ type: 'total', totalRepos: sources.length });
   const requested = { journal, sources, leftOut, isDiscovered };
@@ -157,7 +165,7 @@ async function recheck(
     if (names.has(key) || repository === undefined) continue;
     const none = { commitHash: '', archiveSizeBytes: 0, durationMs: 0, archive: null };
     const errorMessage = `the archive is damaged: ${fault}`;
-    await journal.record({ ...none, repository, status: 'failed', errorMessage });
+    await journal.record({ ...none, repository, status: 'failed', errorMessage, fault: 'damaged' });
     progress.failures.push({ repository, kind: 'archive', errorMessage });
   }
   return found;
@@ -181,12 +189,18 @@ async function assign(
 async function discover(
   { journal, archiveFolder, target, stores }: RunContext,
   access: HostAccess,
+  unread: SeenRepository[],
 ): Promise<Source[]> {
   const { note, store } = journal;
   const tracked = () => store.read(listTracked, () => []);
   const { hostUrl } = access.connection;
   const destinations = repositoriesOn(hostUrl, target, stores.addresses);
-  const sources = await discoverSources({ tracked, access, archiveFolder, destinations, note });
+  const missed = async (names: readonly string[], listed: number) =>
+    void (await store.write({ type: 'missing', names, listed }));
+  const sources = await discoverSources({
+    ...{ tracked, access, archiveFolder, destinations, note, missed },
+    unread: (seen) => void unread.push({ ...seen, facts: {} }),
+  });
   await note('info', `discovery found ${countRepositories(sources.length)}`);
   return sources;
 }

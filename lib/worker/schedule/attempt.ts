@@ -5,6 +5,7 @@ import type { Environment } from '../../config/read.ts';
 import { AppError } from '../../errors.ts';
 import { createGit, GitError } from '../../git/git.ts';
 import type { Log } from '../../log.ts';
+import { newAnomaly } from '../../records/anomalies/new-anomaly.ts';
 import { type RepoState, readRepoState } from '../../records/recording/repo-state.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import { archiveBytes, archiveKey, readArchiveRecord } from '../archive/archive.ts';
@@ -14,6 +15,7 @@ import type { Progress } from '../progress.ts';
 import { backUpRepository } from '../repository/repository.ts';
 import type { Source } from '../source.ts';
 import { describeRefusedLogin, RunStopped } from '../stop.ts';
+import { HOLD_ALL, type Hold } from '../versions/hold.ts';
 import { type DeliveryContext, deliver, type Waiting } from './deliver.ts';
 import { DiskFull, type DiskRoom, neededBytes } from './disk-room.ts';
 import type { Failure, Outcome } from './outcome.ts';
@@ -116,6 +118,11 @@ export async function attempt(
         await store.write({ type: 'archive', repository: source.name, key, sha256 });
         job.publishedSha256 = sha256;
       },
+      hold: holdOf(state),
+      onEmptied: async (version, refCount) => {
+        const anomaly = newAnomaly('emptied', [['refs', `${refCount}`, '0']]);
+        await store.write({ type: 'anomaly', repository: source.name, version, anomaly });
+      },
       async onVersion(facts) {
         await store.write({ type: 'version', repository: source.name, facts });
       },
@@ -156,6 +163,13 @@ export async function attempt(
     own.release();
     reserved.leave?.();
   }
+}
+
+/** Without the database, nobody knows what was confirmed. */
+function holdOf({ confirmed, hasMissing }: RepoState): Hold {
+  if (confirmed === undefined) return HOLD_ALL;
+  const text = 'many repositories were missing at once, and nobody has confirmed that';
+  return { all: hasMissing === true ? text : null, confirmed };
 }
 
 /** Without the database, the note beside the archive decides whether a repository is unchanged. */

@@ -1,7 +1,7 @@
 import { digestRefs } from '../../archives/manifest.ts';
 import type { VersionEntry } from '../../archives/note.ts';
 import type { RepoState } from '../../records/recording/repo-state.ts';
-import { listRestorable } from '../../records/recording/versions.ts';
+import { listRestorable, notedAnomaly } from '../../records/recording/versions.ts';
 import { readArchiveState } from '../archive/archive.ts';
 import type { Journal } from '../journal.ts';
 import type { RunStore } from '../spool/run-store.ts';
@@ -23,7 +23,7 @@ interface Archive {
 export async function reconcileVersions(
   { journal, archiveFolder }: { journal: Journal; archiveFolder: string },
   archive: Archive,
-  { newestVersion, restorableVersions }: RepoState,
+  { newestVersion, restorableVersions, confirmed }: RepoState,
 ): Promise<void> {
   if (newestVersion === undefined) return;
   const { versions } = await readArchiveState(archiveFolder, archive.key);
@@ -33,6 +33,13 @@ export async function reconcileVersions(
     if (entry.version > newest) await recordVersion(journal.store, archiveFolder, archive, entry);
   }
   const recorded = versions.filter(({ version }) => version <= newest);
+  for (const { version, warning } of recorded) {
+    // Otherwise nobody could confirm it.
+    if (warning === null || confirmed?.has(version) !== false) continue;
+    const { repository } = archive;
+    const anomaly = notedAnomaly(warning);
+    await journal.store.write({ type: 'anomaly', repository, version, anomaly });
+  }
   if (recorded.length !== restorableVersions) await recordGone(journal, archive, recorded);
 }
 
@@ -81,6 +88,7 @@ async function recordVersion(
       sizeBytes: sizes.reduce((total, size) => total + size, 0),
       newBytes: sizes.at(-1) ?? 0,
       warning: entry.warning,
+      anomalies: [],
       changes: refs,
     },
   });

@@ -21,8 +21,9 @@ export async function recordOutcome(
       return journal.note('info', 'empty: no branches or tags to archive', source.name);
     case 'failed':
     case 'too_large': {
-      const { status, errorMessage, archive } = outcome;
-      await journal.record({ ...result, ...(archive && factsOf(archive)), status, errorMessage });
+      const { status, errorMessage, archive, fault } = outcome;
+      const facts = { ...(archive && factsOf(archive)), fault: fault.kind };
+      await journal.record({ ...result, ...facts, status, errorMessage });
       return journal.note('error', errorMessage, source.name);
     }
     case 'completed': {

@@ -1,4 +1,6 @@
 import type { Database } from '../../database/database.ts';
+import { recordAnomaly, recordMissing } from '../../records/recording/anomalies.ts';
+import { recordCoverage } from '../../records/recording/coverage.ts';
 import { recordArchive } from '../../records/recording/repo-state.ts';
 import type { RunCounters } from '../../records/recording/runs.ts';
 import { writeSnapshot } from '../../records/recording/snapshots.ts';
@@ -91,6 +93,12 @@ async function deliverLine(
       await recordVersion(db, { ...version, changes: { since: null, refs } });
       return;
     }
+    case 'anomaly':
+      return recordAnomaly(db, runId, line, line.at);
+    case 'missing':
+      return recordMissing(db, runId, line, line.at);
+    case 'coverage':
+      return recordCoverage(db, runId, line.repositories, line.at);
     case 'pruned':
       return markPruned(db, line.repository, line.versions);
     case 'stored':

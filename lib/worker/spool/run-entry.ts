@@ -1,4 +1,7 @@
 import * as z from 'zod';
+import { anomalyKinds, MAX_CHANGES, type NewAnomaly } from '../../records/anomalies/kinds.ts';
+import { coveragePlans, type SeenRepository } from '../../records/coverage/plans.ts';
+import type { AnomalyOfVersion, MissedRepositories } from '../../records/recording/anomalies.ts';
 import type { NewLog } from '../../records/recording/logs.ts';
 import type { NewResult } from '../../records/recording/results.ts';
 import type { RunCounters } from '../../records/recording/runs.ts';
@@ -13,6 +16,9 @@ export type RunEntry =
   | { type: 'unchanged'; repository: string; message: string; counters: RunCounters }
   | { type: 'archive'; repository: string; key: string; sha256: string }
   | { type: 'version'; repository: string; facts: VersionFacts }
+  | ({ type: 'anomaly' } & AnomalyOfVersion)
+  | ({ type: 'missing' } & MissedRepositories)
+  | { type: 'coverage'; repositories: readonly SeenRepository[] }
   | { type: 'pruned'; repository: string; versions: readonly number[] }
   | ({ type: 'stored' } & NewStoring)
   | { type: 'snapshot'; snapshot: NewSnapshot }
@@ -49,6 +55,30 @@ const snapshot = z.strictObject({
   largest_archive_size_bytes: count,
 }) satisfies z.ZodType<NewSnapshot>;
 
+const values = z
+  .record(z.string().max(1_100), z.string().max(1_100))
+  .refine((given) => Object.keys(given).length <= MAX_CHANGES, 'has too many entries');
+const anomaly = z.strictObject({
+  kind: z.enum(anomalyKinds),
+  changeCount: row,
+  before: values,
+  after: values,
+}) satisfies z.ZodType<NewAnomaly>;
+
+const seenRepository = z.strictObject({
+  name,
+  plan: z.enum(coveragePlans),
+  reason: text,
+  facts: z.strictObject({
+    archived: z.boolean().optional(),
+    has_wiki: z.boolean().optional(),
+    has_issues: z.boolean().optional(),
+    has_discussions: z.boolean().optional(),
+    open_issues: count.optional(),
+    pushed: z.boolean().optional(),
+  }),
+}) satisfies z.ZodType<SeenRepository>;
+
 const version = z.strictObject({
   version: row.min(1),
   at: time,
@@ -60,6 +90,7 @@ const version = z.strictObject({
   sizeBytes: count,
   newBytes: count,
   warning: text.nullable(),
+  anomalies: z.array(anomaly).max(anomalyKinds.length).default([]),
   refs: z.record(z.string().regex(/^(?:HEAD$|refs\/)/), objectId),
 });
 
@@ -88,6 +119,7 @@ export const spoolLine = z.discriminatedUnion('type', [
     errorMessage: text,
     incomplete: text.nullish(),
     tries: row.nullish(),
+    fault: z.string().max(100).nullish(),
     archive: z.strictObject({ key: name, sha256 }).nullable(),
   }),
   z.strictObject({
@@ -95,6 +127,18 @@ export const spoolLine = z.discriminatedUnion('type', [
   }),
   z.strictObject({ type: z.literal('archive'), at: time, repository: name, key: name, sha256 }),
   z.strictObject({ type: z.literal('version'), at: time, repository: name, facts: version }),
+  z.strictObject({
+    ...{ type: z.literal('anomaly'), at: time, repository: name },
+    ...{ version: row.min(1), anomaly },
+  }),
+  z.strictObject({
+    ...{ type: z.literal('missing'), at: time, listed: row },
+    names: z.array(name).max(1_000_000),
+  }),
+  z.strictObject({
+    ...{ type: z.literal('coverage'), at: time },
+    repositories: z.array(seenRepository).max(1_000_000),
+  }),
   z.strictObject({
     ...{ type: z.literal('pruned'), at: time, repository: name },
     versions: z.array(row).max(1_000_000),

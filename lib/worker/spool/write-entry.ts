@@ -1,4 +1,6 @@
 import type { Database } from '../../database/database.ts';
+import { recordAnomaly, recordMissing } from '../../records/recording/anomalies.ts';
+import { recordCoverage } from '../../records/recording/coverage.ts';
 import { writeLog } from '../../records/recording/logs.ts';
 import { recordArchive } from '../../records/recording/repo-state.ts';
 import { recordResult } from '../../records/recording/results.ts';
@@ -30,6 +32,15 @@ export async function writeEntry(
       break;
     case 'version':
       await writeVersion(db, runId, entry);
+      break;
+    case 'anomaly':
+      await recordAnomaly(db, runId, entry);
+      break;
+    case 'missing':
+      await recordMissing(db, runId, entry);
+      break;
+    case 'coverage':
+      await recordCoverage(db, runId, entry.repositories);
       break;
     case 'pruned':
       await markPruned(db, entry.repository, entry.versions);

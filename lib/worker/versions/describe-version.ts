@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { digestRefs, hashText, type VersionManifest } from '../../archives/manifest.ts';
 import type { VersionEntry } from '../../archives/note.ts';
 import type { Git } from '../../git/git.ts';
+import type { NewAnomaly } from '../../records/anomalies/kinds.ts';
 import {
   type ArchiveRecord,
   type ArchiveState,
@@ -47,6 +48,7 @@ export interface VersionContents extends BundleContents {
   /** Whether to write the files again without a new version. */
   isSame: boolean;
   warning: string | null;
+  anomalies: readonly NewAnomaly[];
 }
 
 /**
@@ -125,7 +127,7 @@ export function describeVersion(
 
 /** What is recorded about a new version. */
 export function describeFacts(
-  { archived, refs, headBranch, place, versions }: VersionContents,
+  { archived, refs, headBranch, place, versions, anomalies }: VersionContents,
   record: ArchiveRecord,
   { version, at }: VersionManifest,
   entry: VersionEntry,
@@ -147,6 +149,7 @@ export function describeFacts(
     sizeBytes: archiveBytes(record),
     newBytes,
     warning: entry.warning,
+    anomalies,
     changes,
   };
 }

@@ -8,6 +8,7 @@ import { type ArchiveRecord, hashArchiveFile, type Place, settleNote } from '../
 import type { Mirror } from '../mirror/mirror.ts';
 import { setKeptRefs } from '../mirror/mirror-refs.ts';
 import type { Refs } from '../mirror/refs.ts';
+import type { Hold } from './hold.ts';
 import { readManifest } from './manifests.ts';
 import { findOverwritten } from './overwritten.ts';
 import { selectPruned } from './retention.ts';
@@ -25,6 +26,7 @@ export interface Pruning {
   now(): number;
   /** Says in which way this machine's clock may be wrong; null if it is not. */
   checkClock(): Promise<string | null>;
+  hold: Hold;
 }
 
 /** The versions that were let go, and the note without them. */
@@ -39,10 +41,10 @@ export interface Pruned {
  * PruningHeld, PruningRefused, GitError and file system errors.
  */
 export async function pruneVersions(pruning: Pruning): Promise<Pruned> {
-  const { git, mirror, place, record, refs, policy, now } = pruning;
-  const select = () => selectPruned(record.versions, policy, now());
+  const { git, mirror, place, record, refs, policy, now, hold } = pruning;
+  const select = () => selectPruned(record.versions, policy, now(), hold);
   if (select().length === 0) return { record, versions: [] };
-  const doubt = (await pruning.checkClock()) ?? describeFuture(record.versions, now());
+  const doubt = hold.all ?? (await pruning.checkClock()) ?? describeFuture(record.versions, now());
   if (doubt !== null) throw new PruningHeld(doubt);
   // The check may have corrected the time.
   const versions = select();

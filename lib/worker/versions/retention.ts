@@ -1,16 +1,18 @@
 import type { VersionEntry } from '../../archives/note.ts';
 import type { RetentionPolicy } from '../../config/archives.ts';
+import { type Hold, holdsBack } from './hold.ts';
 
 const DAY_MS = 24 * 60 * 60_000;
 
 /**
  * The versions that the policy lets go, oldest first. Of each day, week and month that it counts, the newest
- * version stays. The newest version always stays, and so does everything older than a version with a warning.
+ * version stays. The newest version always stays, and so does what `hold` holds back.
  */
 export function selectPruned(
   versions: readonly VersionEntry[],
   policy: RetentionPolicy,
   now: number,
+  hold: Hold,
 ): VersionEntry[] {
   const newestFirst = [...versions].reverse();
   const kept = new Set<VersionEntry>(newestFirst.slice(0, 1));
@@ -21,8 +23,8 @@ export function selectPruned(
   // 1970 began on a Thursday, and weeks begin on Mondays.
   keepNewest(newestFirst, policy.weekly, (time) => Math.floor((time / DAY_MS + 3) / 7), kept);
   keepNewest(newestFirst, policy.monthly, (time) => new Date(time).toISOString().slice(0, 7), kept);
-  const lastWarned = versions.findLastIndex(({ warning }) => warning !== null);
-  return versions.filter((entry, index) => index > lastWarned && !kept.has(entry));
+  const lastHeld = versions.findLastIndex((entry) => holdsBack(hold, entry));
+  return versions.filter((entry, index) => index > lastHeld && !kept.has(entry));
 }
 
 /** Keeps the newest version of each of the last `count` periods that have one. */

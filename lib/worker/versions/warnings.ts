@@ -16,10 +16,10 @@ interface Snapshot {
 }
 
 /**
- * Why a person should look at what a source has changed, with before and after; null if it is ordinary. Such a
- * version holds back the pruning of those before it. Throws GitError.
+ * What happened to the default branch that a person should look at, with before and after; null if nothing. Throws
+ * GitError.
  */
-export async function warnOfRefs(
+export async function warnOfMain(
   git: Git,
   mirror: Mirror,
   before: Snapshot,
@@ -36,21 +36,35 @@ export async function warnOfRefs(
       return `the history of ${branch} was rewritten: ${was} became ${after.slice(0, SHORT_ID)}`;
     }
   }
-  const [had, has] = [before.refs.size, now.size];
-  if (had >= FEW_REFS && has * 2 < had) return `most refs are gone: ${had} became ${has}`;
   return null;
 }
 
-/** The same for what a repository holds. Figures that were not counted are not compared. */
-export function warnOfSize(before: RepositoryFigures, now: RepositoryFigures): string | null {
+/** Whether so many refs are gone that a person should look at it. */
+export function areMostGone(had: number, has: number): boolean {
+  return had >= FEW_REFS && has * 2 < had;
+}
+
+/** What shrank to half or less. */
+export interface Shrunk {
+  text: string;
+  what: string;
+  before: number;
+  after: number;
+}
+
+/** Compares what a repository holds; null if that is ordinary. Figures that were not counted are not compared. */
+export function warnOfSize(before: RepositoryFigures, now: RepositoryFigures): Shrunk | null {
   const isCounted = (what: 'commits' | 'files') =>
     !before.uncounted.includes(what) && !now.uncounted.includes(what);
   if (isCounted('commits') && now.total_commits * 2 <= before.total_commits) {
-    return `the repository shrank: ${before.total_commits} commits became ${now.total_commits}`;
+    const [had, has] = [before.total_commits, now.total_commits];
+    const text = `the repository shrank: ${had} commits became ${has}`;
+    return { text, what: 'commits', before: had, after: has };
   }
   const [had, has] = [before.total_blob_size_bytes, now.total_blob_size_bytes];
   if (isCounted('files') && has * 2 <= had && had > 0) {
-    return `the files of HEAD shrank: ${had} bytes became ${has}`;
+    const text = `the files of HEAD shrank: ${had} bytes became ${has}`;
+    return { text, what: 'bytes of files', before: had, after: has };
   }
   return null;
 }

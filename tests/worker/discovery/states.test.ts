@@ -12,7 +12,7 @@ let bench: HostedWorker;
 beforeEach(async () => {
   bench = await createHostedWorker();
   await database.db.query({
-    text: 'TRUNCATE backup_runs, worker_repo_state, backup_run_requests CASCADE',
+    text: 'TRUNCATE backup_runs, worker_repo_state, backup_run_requests, anomalies, coverage CASCADE',
   });
   await bench.add({ fullName: 'team/sound' });
   await bench.logIn();
@@ -166,10 +166,86 @@ it.each([
     expect(await lastResults()).toEqual([
       { repo_full_name: 'team/b', status: 'failed', error_message: expect.stringMatching(message) },
     ]);
+    const faults = 'SELECT fault FROM backup_results ORDER BY id DESC LIMIT 1';
+    expect(await rowsOf(database.db, faults)).toEqual([{ fault: 'missing' }]);
     const totals = 'SELECT total_repos, failed, skipped FROM backup_runs ORDER BY id DESC LIMIT 1';
     expect(await rowsOf(database.db, totals)).toEqual([{ total_repos: 2, failed: 1, skipped: 1 }]);
   },
 );
+
+it('notices once that more than a fifth of all repositories are missing', async () => {
+  const names = ['a', 'b', 'c', 'd'].map((name) => `team/${name}`);
+  for (const fullName of names) await bench.add({ fullName });
+  await run();
+  const seen = () =>
+    rowsOf(
+      database.db,
+      'SELECT repo_full_name, run_id, kind, change_count, before, after FROM anomalies ORDER BY id',
+    );
+  const remove = (name: string) => {
+    unlist(name);
+    bench.host.state.repositories.delete(name);
+  };
+  // A fifth is not more.
+  remove('team/a');
+  await run();
+  expect(await seen()).toEqual([]);
+  // Of four; the one that was lost before does not count.
+  remove('team/b');
+  await run();
+  const [last] = await rowsOf<{ id: number }>(database.db, 'SELECT max(id) AS id FROM backup_runs');
+  const missing = [
+    {
+      ...{ repo_full_name: null, run_id: last?.id, kind: 'missing', change_count: 1 },
+      ...{ before: { 'team/b': 'listed' }, after: {} },
+    },
+  ];
+  expect(await seen()).toEqual(missing);
+  await run();
+  expect(await seen()).toEqual(missing);
+});
+
+it('records what the login sees, and why not all of it is backed up', async () => {
+  await bench.add({ fullName: 'team/closed', disabled: true });
+  await bench.add({ fullName: 'team/left' });
+  await bench.add({ fullName: 'team/gone' });
+  await bench.run({ databaseUrl: database.url });
+  unlist('team/gone');
+  bench.host.state.repositories.delete('team/gone');
+  const env = { BACKUP_EXCLUDE: 'left', ...bench.env };
+  await bench.run({ databaseUrl: database.url, env });
+  const seen = () =>
+    rowsOf(
+      database.db,
+      `SELECT name, plan, reason, run_id = (SELECT max(id) FROM backup_runs) AS "isNew",
+         facts->'pushed' AS pushed FROM coverage ORDER BY name`,
+    );
+  const isNew = true;
+  const pushed = false;
+  const recorded = [
+    {
+      name: 'team/closed',
+      plan: 'disabled',
+      reason: expect.stringContaining('451'),
+      isNew,
+      pushed,
+    },
+    { name: 'team/gone', plan: 'lost', reason: expect.stringContaining('404'), isNew, pushed },
+    {
+      name: 'team/left',
+      plan: 'excluded',
+      reason: 'excluded by BACKUP_EXCLUDE left',
+      isNew,
+      pushed,
+    },
+    { name: 'team/sound', plan: 'taken', reason: '', isNew, pushed },
+  ];
+  expect(await seen()).toEqual(recorded);
+  // What is given on the command line says nothing about what the login sees.
+  const source = `${bench.folder}/work/team/sound`;
+  await bench.run({ databaseUrl: database.url, args: ['run', '--source', source] });
+  expect(await seen()).toEqual(recorded.map((one) => ({ ...one, isNew: false })));
+});
 
 it('ignores repositories of the command line or of another host', async () => {
   const work = `${bench.folder}/work/team/sound`;

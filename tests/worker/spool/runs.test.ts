@@ -122,9 +122,9 @@ describe('a run while the database is away', () => {
       }),
     });
     await team.backUp();
-    expect(await rows('SELECT status, error_message FROM backup_results WHERE run_id = 1')).toEqual(
-      [{ status: 'failed', error_message: expect.stringContaining('there is no folder') }],
-    );
+    expect(await rows('SELECT fault, error_message FROM backup_results WHERE run_id = 1')).toEqual([
+      { fault: 'missing', error_message: expect.stringContaining('there is no folder') },
+    ]);
   });
 
   it('is delivered at its end if the database is back', async () => {

@@ -103,6 +103,33 @@ export const stores = (path: RepositoryPath) =>
     refetchInterval: REFRESH_MS,
   });
 
+/** What a person should look at in a repository. */
+export const anomaliesOf = (path: RepositoryPath, query: { page: number; limit: number }) =>
+  queryOptions({
+    queryKey: ['anomalies', path, query],
+    queryFn: () =>
+      body(api.GET('/api/repos/{owner}/{name}/anomalies', { params: { path, query } })),
+    placeholderData: keepPreviousData,
+    refetchInterval: REFRESH_MS,
+  });
+
+/** What nobody has confirmed, of all repositories. */
+export const openAnomalies = (limit: number) =>
+  queryOptions({
+    queryKey: ['anomalies', 'open', limit],
+    queryFn: () => body(api.GET('/api/anomalies', { params: { query: { open: true, limit } } })),
+    refetchInterval: REFRESH_MS,
+  });
+
+/** What the login could see, and what of it is not backed up. */
+export const coverage = (page: number) =>
+  queryOptions({
+    queryKey: ['coverage', page],
+    queryFn: () => body(api.GET('/api/coverage', { params: { query: { page, limit: 20 } } })),
+    placeholderData: keepPreviousData,
+    refetchInterval: REFRESH_MS,
+  });
+
 /** Where the archive of a repository is served. */
 export function archiveAddress({ owner, name }: RepositoryPath): string {
   return `/api/repos/${encodeURIComponent(owner)}/${encodeURIComponent(name)}/archive`;

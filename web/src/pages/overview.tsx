@@ -4,7 +4,13 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { lazy, Suspense, useEffect, useRef } from 'react';
 import type { Schemas } from '../api/client.ts';
-import { metrics, OVERVIEW_DAYS, overview as overviewQuery, toolResult } from '../api/queries.ts';
+import {
+  metrics,
+  OVERVIEW_DAYS,
+  openAnomalies,
+  overview as overviewQuery,
+  toolResult,
+} from '../api/queries.ts';
 import { Age } from '../parts/age.tsx';
 import { DayStrip } from '../parts/day-strip.tsx';
 import { NoBackups } from '../parts/empty.tsx';
@@ -23,7 +29,11 @@ import { judge, type Run, type Verdict } from './verdict.ts';
 // The charts are most of the page's weight, and below what a person looks at first.
 const DurationChart = lazy(() => import('../parts/duration-chart.tsx'));
 const SizeChart = lazy(() => import('../parts/size-chart.tsx'));
+const Anomalies = lazy(async () => ({
+  default: (await import('./anomalies.tsx')).Anomalies,
+}));
 const CHART_HEIGHT = 220;
+const SHOWN_ANOMALIES = 5;
 
 export function OverviewPage() {
   const runs = useQuery(metrics(OVERVIEW_DAYS));
@@ -96,6 +106,7 @@ function Details({ overview, runs }: OverviewProps) {
         <Storage bytes={overview.current_archive_bytes} />
       </SimpleGrid>
       {worst.length > 0 && <Worst repositories={worst} missing={missing} />}
+      <ToConfirm />
       <Stack gap="xs">
         <Title order={2} size="h4">
           The last {OVERVIEW_DAYS} days
@@ -185,6 +196,28 @@ function Storage({ bytes }: { bytes: number }) {
       value={formatBytes(bytes)}
       note={typeof free === 'number' ? `${formatBytes(free)} free` : undefined}
     />
+  );
+}
+
+/** What holds back pruning until somebody confirms it. */
+function ToConfirm() {
+  const { data } = useQuery(openAnomalies(SHOWN_ANOMALIES));
+  if (!data || data.data.length === 0) return null;
+  const { total_items: total } = data.pagination;
+  return (
+    <Stack gap="xs" component="section" aria-label="To confirm">
+      <Title order={2} size="h4">
+        To confirm
+      </Title>
+      <Suspense fallback={<Skeleton height={120} />}>
+        <Anomalies anomalies={data.data} isLinked />
+      </Suspense>
+      {total > data.data.length && (
+        <Text size="sm" c="dimmed">
+          {formatCount(total)} in all; the newest are shown.
+        </Text>
+      )}
+    </Stack>
   );
 }
 

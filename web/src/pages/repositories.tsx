@@ -12,6 +12,7 @@ import { Page } from '../parts/page.tsx';
 import { Pages } from '../parts/pages.tsx';
 import { RepositoryLink } from '../parts/repository-link.tsx';
 import { OutcomeBadge, outcomeOfState } from '../parts/status.tsx';
+import { Coverage } from './coverage.tsx';
 
 const TYPING_MS = 250;
 
@@ -19,6 +20,7 @@ const states = [
   { value: 'good', label: 'Good' },
   { value: 'stale', label: 'Stale' },
   { value: 'failing', label: 'Failing' },
+  { value: 'lost', label: 'Lost' },
   { value: 'never', label: 'Never backed up' },
 ];
 const orders = [
@@ -87,6 +89,7 @@ export function RepositoriesPage() {
           )
         }
       </Loaded>
+      <Coverage />
     </Page>
   );
 }

@@ -17,8 +17,10 @@ import { Loaded } from '../parts/loading.tsx';
 import { Page } from '../parts/page.tsx';
 import { OutcomeBadge, outcomeOfResult, outcomeOfState } from '../parts/status.tsx';
 import { BackUpNow } from './back-up-now.tsx';
+import { RepositoryAnomalies } from './repository-anomalies.tsx';
 import { RepositoryArchive } from './repository-archive.tsx';
 import { RepositoryHistory } from './repository-history.tsx';
+import { RepositoryLosses } from './repository-losses.tsx';
 import { RepositoryStores } from './repository-stores.tsx';
 import { RepositoryVersions } from './repository-versions.tsx';
 
@@ -55,15 +57,24 @@ function RepositoryDetails({
   repository,
 }: {
   path: RepositoryPath;
-  repository: Schemas['TrackedRepository'];
+  repository: Schemas['RepositoryDetails'];
 }) {
-  const { state, last_good_at, last_checked_at, failing_since, consecutive_failures } = repository;
+  const { state, last_good_at, last_good_version, last_checked_at } = repository;
+  const { failing_since, consecutive_failures } = repository;
   const { error } = useQuery(archiveQuery(path));
   const isGone = error instanceof ApiError && error.status === 404;
   return (
     <Stack gap="lg">
       {failing_since !== null && (
-        <Alert color="red" title={describeFailures(consecutive_failures)}>
+        <Alert
+          color={outcomeOfState(state).color}
+          title={state === 'lost' ? 'Gone at its source' : describeFailures(consecutive_failures)}
+        >
+          {state === 'lost' && (
+            <Text size="sm" mb="xs">
+              It was deleted, hidden from the login, or emptied. What was backed up is kept.
+            </Text>
+          )}
           <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
             {repository.error_message || 'No reason was recorded.'}
           </Text>
@@ -74,15 +85,20 @@ function RepositoryDetails({
       )}
       {state === 'stale' && (
         <Alert color="orange" title="No recent backup">
-          No run backed it up or found it unchanged since the last good backup. Is it still among
-          the sources of the worker?
+          No run backed it up or found it unchanged{' '}
+          {last_good_at !== null && (
+            <>
+              since <Age of={last_good_at} />
+            </>
+          )}
+          , which is longer than runs are apart. Is it still among the sources of the worker?
         </Alert>
       )}
       <SimpleGrid cols={{ base: 1, xs: 2, md: 4 }}>
         <Figure
           label="Last good backup"
           value={last_good_at === null ? 'never' : <Age of={last_good_at} />}
-          note="or found unchanged"
+          note={last_good_version === null ? 'or found unchanged' : `version ${last_good_version}`}
           bad={state !== 'good'}
         />
         <Figure
@@ -109,9 +125,11 @@ function RepositoryDetails({
           }
         />
       </SimpleGrid>
+      <RepositoryLosses losses={repository.would_lose} />
       <RepositoryArchive path={path} wasGood={last_good_at !== null} />
       <RepositoryVersions path={path} />
       <RepositoryStores path={path} />
+      <RepositoryAnomalies path={path} />
       <OverTime path={path} />
       <RepositoryHistory path={path} />
     </Stack>

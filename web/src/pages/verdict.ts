@@ -30,8 +30,8 @@ export function judge(overview: Schemas['Overview'], runs: readonly Run[], now: 
 }
 
 function describeState({ repositories, worst, freshness_hours }: Schemas['Overview'], now: number) {
-  const { total, stale, failing, never } = repositories;
-  const missing = stale + failing + never;
+  const { total, stale, failing, lost, never } = repositories;
+  const missing = stale + failing + lost + never;
   if (missing === 0) {
     return total === 1
       ? 'The repository is backed up.'
@@ -41,6 +41,7 @@ function describeState({ repositories, worst, freshness_hours }: Schemas['Overvi
   if (missing === 1 && first) return describeOne(first, now);
   const parts = [
     never > 0 && `${never} never backed up`,
+    lost > 0 && `${lost} lost at the source`,
     failing > 0 && `${failing} failing`,
     stale > 0 && `${stale} without a good backup for more than ${freshness_hours} hours`,
   ].filter((part) => part !== false);
@@ -55,6 +56,7 @@ function describeOne(
 ): string {
   if (last_good_at === null) return `${full_name} was never backed up.`;
   const since = `last good backup was ${formatAge(last_good_at, now)}`;
+  if (state === 'lost') return `${full_name} is gone at its source; its ${since}.`;
   return state === 'failing'
     ? `${full_name} is failing; its ${since}.`
     : `${full_name} has no recent backup: the ${since}.`;

@@ -33,6 +33,7 @@ const states: Record<Schemas['TrackedRepository']['state'], Outcome> = {
   good: { word: 'Good', color: 'teal' },
   stale: { word: 'Stale', color: 'orange' },
   failing: { word: 'Failing', color: 'red' },
+  lost: { word: 'Lost', color: 'grape' },
   never: { word: 'Never backed up', color: 'red' },
 };
 

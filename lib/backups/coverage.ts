@@ -1,0 +1,63 @@
+import * as z from 'zod';
+import { type Endpoint, endpoint } from '../http/route.ts';
+import { coverageGaps, readCoverage } from '../records/coverage/read.ts';
+import { paginationOf } from '../records/page.ts';
+import type { BackupsDeps } from './backups-deps.ts';
+import { judgingNow } from './freshness.ts';
+import { pageInput } from './input.ts';
+import { sendJson } from './json.ts';
+import { pagination, timestamp } from './shapes.ts';
+
+const gap = z.enum(coverageGaps).meta({
+  description:
+    'excluded: by a pattern. disabled: by the git host. invalid_name: it reaches neither a file nor git. destination: archives are pushed there. suspended: an account on which the app may read nothing. lost: it was seen before. empty: it has no branch or tag. no_permission: the git host refused the login. failing, never, stale: as in the list of repositories. pending: no run has tried it yet.',
+});
+
+const coverage = z
+  .object({
+    run_id: z
+      .int()
+      .nullable()
+      .meta({ description: 'The last run that discovered; null if none did.' }),
+    seen_at: timestamp.nullable(),
+    seen: z.int().meta({ description: 'What the login could see.' }),
+    backed_up: z.int().meta({ description: 'Of these, those with a good state.' }),
+    gaps: z
+      .record(z.string(), z.int())
+      .meta({ description: 'How many of the others have each gap.' }),
+    data: z.array(
+      z.object({
+        name: z.string(),
+        gap,
+        reason: z.string().meta({ description: 'At most 1,000 characters; may be empty.' }),
+        last_good_at: timestamp.nullable(),
+      }),
+    ),
+    pagination,
+  })
+  .meta({
+    id: 'Coverage',
+    description: 'What the login could see, and what of it is not backed up.',
+  });
+
+/** GET /api/coverage. */
+export const coverageEndpoints: readonly Endpoint<BackupsDeps>[] = [
+  endpoint(
+    {
+      method: 'get',
+      tag: 'Repositories',
+      access: 'reader',
+      path: '/api/coverage',
+      summary: 'Compare what the login could see with what is backed up',
+      description:
+        'By the last run that discovered repositories. data has those that are not backed up, by gap and name.',
+      query: pageInput,
+      responses: { 200: { description: 'The coverage.', schema: coverage } },
+    },
+    async ({ query }, deps: BackupsDeps, c) => {
+      const { item, items, totalItems } = await readCoverage(deps.db, query, judgingNow(deps));
+      const pages = JSON.stringify(paginationOf(query, totalItems));
+      return sendJson(c, `${item.slice(0, -1)},"data":${items},"pagination":${pages}}`);
+    },
+  ),
+];

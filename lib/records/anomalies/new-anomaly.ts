@@ -1,0 +1,20 @@
+import { ledgerName } from '../recording/ref-names.ts';
+import { type AnomalyKind, MAX_CHANGES, type NewAnomaly } from './kinds.ts';
+
+/** Describes changes: each has a name, what it was, and what it is; null for what is gone. */
+export function newAnomaly(
+  kind: AnomalyKind,
+  changes: readonly (readonly [name: string, before: string, after: string | null])[],
+): NewAnomaly {
+  const named = changes.slice(0, MAX_CHANGES).map(([name, ...values]) => {
+    return [ledgerName(name), ...values] as const;
+  });
+  return {
+    kind,
+    changeCount: changes.length,
+    before: Object.fromEntries(named.map(([name, before]) => [name, before])),
+    after: Object.fromEntries(
+      named.flatMap(([name, , after]) => (after === null ? [] : [[name, after]])),
+    ),
+  };
+}

@@ -1,0 +1,158 @@
+import { cutTextSql } from '../../text/cut-text.ts';
+import { iso } from '../page.ts';
+
+/** How up to date the backup of a repository is, the worst first. */
+export const repositoryStates = ['never', 'lost', 'failing', 'stale', 'good'] as const;
+export type RepositoryState = (typeof repositoryStates)[number];
+
+/** What freshness is judged by. */
+export interface Judging {
+  /** ISO 8601. */
+  now: string;
+  /** FRESHNESS_HOURS. */
+  freshnessHours: number;
+}
+
+/** Failures that are counted since the last good result. */
+export const MAX_FAILURES_COUNTED = 1_000;
+
+/** Finished runs from which the usual interval is computed, and the fewest that tell one. */
+const RUNS_OF_INTERVAL = 20;
+const MIN_RUNS_OF_INTERVAL = 3;
+
+/** A schedule may be late by a twelfth: 24 hours become 26. */
+const SLACK = '13.0 / 12';
+/** Runs that are further apart than a month make no schedule. */
+const MAX_LEARNT_HOURS = 806;
+const HOUR_MS = 3_600_000;
+
+const MAX_ERROR_LENGTH = 1_000;
+const LAST_ID = 2_147_483_647;
+
+/** Kinds of failures of a repository that is gone at its source, or empty there. */
+const GONE = "('missing', 'emptied')";
+
+/** SQL condition for results that leave a repository backed up. An empty one has nothing to archive. */
+const isGood = (status: string) => `${status} IN ('completed', 'success', 'empty')`;
+
+/** SQL for the newest of a repository's results that meet a condition, by a partial index. */
+const newestOf = (repository: string, condition: string) => `
+  SELECT created_at, id FROM backup_results AS result
+  WHERE result.repo_full_name = ${repository} AND ${condition}
+  ORDER BY result.created_at DESC, result.id DESC LIMIT 1`;
+
+/**
+ * The CTEs `usual`, with the median time between the starts of the last finished runs (no row with fewer than
+ * 3), and `judging`, with `now` and the time before which a repository must not have been good last. That is
+ * FRESHNESS_HOURS ago, or further back where runs are usually further apart. Takes the parameters of a Judging.
+ */
+export const judgingBy = (now: string, freshnessHours: string) => `
+  usual AS MATERIALIZED (
+    SELECT round(percentile_cont(0.5) WITHIN GROUP (ORDER BY gap_ms)) AS interval_ms FROM (
+      SELECT extract(epoch FROM started_at - lag(started_at) OVER (ORDER BY started_at))::float8 * 1000 AS gap_ms
+      FROM (
+        SELECT started_at FROM backup_runs AS run
+        WHERE run.status <> 'running' AND isfinite(run.started_at)
+        ORDER BY run.started_at DESC, run.id DESC LIMIT ${RUNS_OF_INTERVAL}
+      ) AS finished
+    ) AS gaps HAVING count(*) >= ${MIN_RUNS_OF_INTERVAL}
+  ),
+  judging AS MATERIALIZED (
+    SELECT fresh_hours, ${now}::timestamptz AS now,
+      ${now}::timestamptz - fresh_hours * interval '1 hour' AS fresh_since
+    FROM (
+      SELECT greatest(${freshnessHours}::int, (
+        SELECT least(ceil(interval_ms * ${SLACK} / ${HOUR_MS}), ${MAX_LEARNT_HOURS}) FROM usual
+      ))::int AS fresh_hours
+    ) AS hours
+  )`;
+
+/**
+ * SQL for the rows of a CTE with the columns of `newest` (repos.ts), each with its state, beside the CTEs of
+ * `judgingBy`. Everything that tells how fresh a repository is comes from here:
+ *
+ * - `never`: there is no good result, and no run found it good.
+ * - `lost`: like `failing`, because it is gone at its source, hidden from the login, or empty now.
+ * - `failing`: the newest result is a failure, and nothing good came after it.
+ * - `stale`: it does not fail, but was last good before `fresh_since`.
+ * - `good`: all others.
+ *
+ * `last_good_at` is the time of the last good result, or when a run last found it unchanged, if that is later.
+ * Results after (`last_good_at`, `last_good_id`) are failures. Only repositories whose newest result is a
+ * failure are looked up in backup_results.
+ */
+export const withStates = (source: string) => `
+  SELECT found.*, CASE
+    WHEN last_good_at IS NULL THEN 'never'
+    WHEN is_failing AND fault IN ${GONE} THEN 'lost'
+    WHEN is_failing THEN 'failing'
+    WHEN last_good_at < (SELECT fresh_since FROM judging) THEN 'stale'
+    ELSE 'good' END AS state
+  FROM (
+    SELECT newest.*, is_failing, greatest(newest.created_at, checked_at) AS last_checked_at,
+      CASE WHEN is_failing THEN greatest(good.created_at, checked_at)
+           WHEN ${isGood('newest.status')} THEN greatest(newest.created_at, checked_at)
+           ELSE checked_at END AS last_good_at,
+      CASE WHEN good.created_at >= checked_at OR checked_at IS NULL THEN good.id
+           ELSE ${LAST_ID} END AS last_good_id, last.fault
+    FROM ${source} AS newest
+    LEFT JOIN (
+      SELECT lower(repo_full_name) AS name, max(checked_at) AS checked_at
+      FROM worker_repo_state WHERE checked_at IS NOT NULL GROUP BY 1
+    ) AS checked ON checked.name = lower(newest.repo_full_name)
+    CROSS JOIN LATERAL (
+      SELECT (${isGood('newest.status')}) IS NOT TRUE
+        AND (checked_at > newest.created_at) IS NOT TRUE AS is_failing
+    ) AS judged
+    LEFT JOIN LATERAL (
+      SELECT either.* FROM (
+        (${newestOf('newest.repo_full_name', `status IN ('completed', 'success')`)})
+        UNION ALL (${newestOf('newest.repo_full_name', `status = 'empty'`)})
+      ) AS either WHERE is_failing ORDER BY created_at DESC, id DESC LIMIT 1
+    ) AS good ON true
+    LEFT JOIN LATERAL (
+      SELECT one.fault FROM (
+        SELECT fault FROM backup_results AS result WHERE result.id = newest.result_id LIMIT 1
+      ) AS one WHERE is_failing LIMIT 1
+    ) AS last ON true
+  ) AS found`;
+
+/** SQL for a row with the number of repositories in total and in each state, from rows of `withStates`. */
+export const stateCounts = (source: string) =>
+  `SELECT count(*) AS total, ${[...repositoryStates]
+    .reverse()
+    .map((state) => `count(*) FILTER (WHERE state = '${state}') AS ${state}`)
+    .join(', ')} FROM ${source}`;
+
+const isUnwell = "state IN ('failing', 'lost', 'never')";
+
+const failuresSinceGood = `backup_results AS result
+  WHERE result.repo_full_name = repository.repo_full_name AND ${isUnwell}
+    AND (result.created_at, result.id) > (coalesce(last_good_at, '-infinity'), coalesce(last_good_id, 0))`;
+
+/**
+ * The columns of a TrackedRepository in order, from a row `repository` of `withStates`. Looks up the failures
+ * of each row, so it is for the rows of one page.
+ */
+export const repositoryColumns = `
+  repo_full_name AS full_name, status AS last_status, coalesce(commit_hash, '') AS last_commit_hash,
+  coalesce(archive_size_bytes, 0) AS archive_size_bytes, ${iso('created_at')} AS last_backed_up,
+  state, ${iso('last_good_at')} AS last_good_at,
+  CASE WHEN isfinite(last_good_at) THEN greatest(0,
+    extract(epoch FROM (SELECT now FROM judging) - last_good_at) * 1000)::bigint END AS last_good_age_ms,
+  (SELECT version FROM archive_versions AS made
+   WHERE lower(made.repo_full_name) = lower(repository.repo_full_name) AND made.pruned_at IS NULL
+   ORDER BY made.version DESC LIMIT 1) AS last_good_version,
+  ${iso('last_checked_at')} AS last_checked_at,
+  (SELECT ${iso('result.created_at')} FROM ${failuresSinceGood}
+   ORDER BY result.created_at, result.id LIMIT 1) AS failing_since,
+  (SELECT count(*) FROM (
+    SELECT FROM ${failuresSinceGood} LIMIT ${MAX_FAILURES_COUNTED}
+  ) AS failure) AS consecutive_failures,
+  coalesce((SELECT ${cutTextSql('result.error_message', MAX_ERROR_LENGTH)} FROM backup_results AS result
+    WHERE result.id = repository.result_id AND ${isUnwell}), '') AS error_message,
+  fault`;
+
+/** SQL that orders rows `repository` of `withStates`: the worst state first, and within a state the longest not good first. */
+export const worstFirst = `array_position(ARRAY['${repositoryStates.join("', '")}'], repository.state),
+  repository.last_good_at, repository.repo_full_name`;

@@ -1,0 +1,40 @@
+import { cutTextSql } from '../../text/cut-text.ts';
+
+/**
+ * What would be lost with the source tonight, as far as the worker was told: `everything`, it has no backup; `lfs`,
+ * files of which the archive has pointers alone; `issues`, `wiki` and `discussions`, which no archive holds;
+ * `only_here`, versions that are in no store, nor pushed.
+ */
+export const losses = ['everything', 'lfs', 'issues', 'wiki', 'discussions', 'only_here'] as const;
+
+const MAX_LENGTH = 500;
+
+/** SQL for a JSON array of the losses of a row `repository` with the columns of `withStates`. */
+export const wouldLose = `(
+  WITH fact AS (
+    SELECT facts FROM coverage
+    WHERE lower(coverage.name) = lower(repository.repo_full_name) ORDER BY seen_at DESC LIMIT 1
+  ), good AS (
+    SELECT incomplete FROM backup_results AS result
+    WHERE result.repo_full_name = repository.repo_full_name AND status IN ('completed', 'success')
+    ORDER BY result.created_at DESC, result.id DESC LIMIT 1
+  ), made AS (
+    SELECT version FROM archive_versions AS made
+    WHERE lower(made.repo_full_name) = lower(repository.repo_full_name) AND made.pruned_at IS NULL
+    ORDER BY made.version DESC LIMIT 1
+  ), stored AS (
+    SELECT coalesce(max(version), 0) AS version FROM archive_stores
+    WHERE lower(archive_stores.repo_full_name) = lower(repository.repo_full_name)
+  )
+  SELECT coalesce(json_agg(loss), '[]') FROM (
+    SELECT 'everything' AS what, '' AS detail WHERE repository.state = 'never'
+    UNION ALL SELECT 'lfs', ${cutTextSql('incomplete', MAX_LENGTH)} FROM good WHERE incomplete IS NOT NULL
+    UNION ALL SELECT 'issues', coalesce(facts->>'open_issues', '') FROM fact
+      WHERE (facts->>'has_issues')::boolean AND coalesce(facts->>'open_issues', '1') <> '0'
+    UNION ALL SELECT 'wiki', '' FROM fact WHERE (facts->>'has_wiki')::boolean
+    UNION ALL SELECT 'discussions', '' FROM fact WHERE (facts->>'has_discussions')::boolean
+    UNION ALL SELECT 'only_here', made.version::text FROM made, stored
+      WHERE made.version > stored.version
+        AND NOT (repository.state = 'good' AND coalesce((SELECT (facts->>'pushed')::boolean FROM fact), false))
+  ) AS loss
+)`;

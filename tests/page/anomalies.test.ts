@@ -1,0 +1,145 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { recordCoverage } from '../../lib/records/recording/coverage.ts';
+import {
+  findViolations,
+  hasChromium,
+  type PageWorld,
+  startPageWorld,
+  type Window,
+} from '../support/page.ts';
+import { insert, insertResult, insertRun, sql } from '../support/records.ts';
+
+const HOSTILE = '<img src=x onerror="document.title=1">';
+const id = (letter: string) => letter.repeat(40);
+
+describe.skipIf(!hasChromium)('anomalies on the page (skipped without /usr/bin/chromium)', () => {
+  let world: PageWorld;
+  let window: Window;
+
+  beforeAll(async () => {
+    world = await startPageWorld();
+    const { db } = world.database;
+    const run = await insertRun(db, { status: 'completed', total_repos: 3, successful: 3 });
+    await insertResult(db, run, 'acme/app');
+    await insertResult(db, run, 'acme/quiet');
+    await insertResult(db, run, 'acme/gone', { created_at: '2026-01-01T00:00:00Z' });
+    await insertResult(db, run, 'acme/gone', {
+      ...{ status: 'failed', fault: 'missing', error_message: 'access lost: it answers 404' },
+    });
+  });
+  afterAll(() => world.close());
+  beforeEach(async () => {
+    const { db } = world.database;
+    await sql(db, 'TRUNCATE anomalies RESTART IDENTITY');
+    const seen_at = new Date().toISOString();
+    await insert(db, 'anomalies', {
+      ...{ repo_full_name: 'acme/app', run_id: 1, version: 2, kind: 'branches_rewritten', seen_at },
+      change_count: 30,
+      before: JSON.stringify({ 'refs/heads/main': id('a'), [`refs/heads/${HOSTILE}`]: id('b') }),
+      after: JSON.stringify({ 'refs/heads/main': id('c') }),
+    });
+    await insert(db, 'anomalies', {
+      ...{ repo_full_name: null, run_id: 1, kind: 'missing', seen_at },
+      before: JSON.stringify({ 'acme/gone': 'listed' }),
+    });
+    await insert(db, 'anomalies', {
+      ...{ repo_full_name: 'acme/app', version: 1, kind: 'noted', seen_at: '2026-01-01T00:00:00Z' },
+      after: JSON.stringify({ warning: 'the note was lost' }),
+      ...{ confirmed_at: '2026-01-02T00:00:00Z', confirmed_by: HOSTILE },
+    });
+    window = await world.openWindow();
+    await window.logIn();
+  });
+  afterEach(() => window.context.close());
+
+  const section = (name = 'Anomalies') => window.page.getByRole('region', { name });
+
+  it('say what was there before and after, and who confirmed', async () => {
+    await window.open('/app/repositories/acme/app');
+    await section().getByText('Branches were rewritten').waitFor();
+    const [open, confirmed] = await section().getByRole('alert').allTextContents();
+    expect(open).toContain('refs/heads/main: aaaaaaaaaaaa → cccccccccccc');
+    expect(open).toContain(`refs/heads/${HOSTILE}: bbbbbbbbbbbb → gone`);
+    expect(open).toContain('30 in all');
+    expect(confirmed).toContain('the note was lost');
+    expect(confirmed).toContain(`by ${HOSTILE}.`);
+  });
+
+  it('are confirmed one by one, from the overview too', async () => {
+    await window.open('/app/');
+    const open = section('To confirm');
+    await open.getByText('Many repositories are missing at once').waitFor();
+    expect(await open.getByRole('alert').count()).toBe(2);
+    await open.getByRole('button', { name: 'Confirm' }).last().click();
+    await open.getByText('Branches were rewritten').waitFor({ state: 'hidden' });
+    await open.getByText('Many repositories are missing at once').waitFor();
+    expect(
+      await sql(
+        world.database.db,
+        'SELECT kind, confirmed_by FROM anomalies WHERE confirmed_at IS NOT NULL ORDER BY id',
+      ),
+    ).toEqual([
+      { kind: 'branches_rewritten', confirmed_by: expect.any(String) },
+      { kind: 'noted', confirmed_by: HOSTILE },
+    ]);
+    await open.getByRole('button', { name: 'Confirm' }).click();
+    await open.waitFor({ state: 'hidden' });
+  });
+
+  it('say so where there are none', async () => {
+    await window.open('/app/repositories/acme/quiet');
+    await section().getByText('nothing shrank').waitFor();
+    expect(await section().getByRole('button').count()).toBe(0);
+  });
+
+  it('stand beside what a person would lose, and what of it all is not backed up', async () => {
+    await recordCoverage(world.database.db, 1, [
+      { name: 'acme/app', plan: 'taken', reason: '', facts: { has_wiki: true, open_issues: 3 } },
+      { name: 'acme/left', plan: 'excluded', reason: `by ${HOSTILE}`, facts: {} },
+    ]);
+    const { open, page } = window;
+    await open('/app/repositories/acme/app');
+    await section('What you would lose tonight').getByText('Its wiki').waitFor();
+    await page.setViewportSize({ width: 390, height: 800 });
+    await open('/app/repositories');
+    await section('Coverage').getByText('1 are backed up').waitFor();
+    expect(await section('Coverage').getByRole('table').textContent()).toBe(
+      `acme/leftexcludedby ${HOSTILE}`,
+    );
+    const width = await page.evaluate<number>('document.documentElement.scrollWidth');
+    expect(width).toBeLessThanOrEqual(390);
+    expect(await findViolations(page)).toEqual([]);
+  });
+
+  it('stand beside a repository that is lost, with the reason', async () => {
+    await window.open('/app/repositories/acme/gone');
+    await window.page.getByText('Gone at its source').waitFor();
+    await window.page.getByText('access lost: it answers 404').first().waitFor();
+    await window.open('/app/repositories?state=lost');
+    await window.page.getByRole('cell', { name: 'Lost', exact: true }).waitFor();
+  });
+
+  it.each(['light', 'dark'] as const)('have no violation that axe finds, %s', async (theme) => {
+    const { complaints, open, page } = window;
+    await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
+    await open('/app/repositories/acme/app');
+    await section().getByText('Branches were rewritten').waitFor();
+    expect(await findViolations(page)).toEqual([]);
+    await open('/app/');
+    await section('To confirm').getByText('Branches were rewritten').waitFor();
+    expect(await findViolations(page)).toEqual([]);
+    expect(await page.title()).not.toBe('1');
+    expect(complaints.filter((text) => !text.includes('404'))).toEqual([]);
+  });
+
+  it('fit the width of a phone', async () => {
+    const { open, page } = window;
+    await page.setViewportSize({ width: 390, height: 800 });
+    for (const path of ['/app/repositories/acme/app', '/app/']) {
+      await open(path);
+      await page.getByText('Branches were rewritten').waitFor();
+      const width = await page.evaluate<number>('document.documentElement.scrollWidth');
+      expect(width).toBeLessThanOrEqual(390);
+    }
+  });
+});

@@ -1,0 +1,43 @@
+import { Alert, List, Text } from '@mantine/core';
+import type { Schemas } from '../api/client.ts';
+
+type Loss = Schemas['RepositoryDetails']['would_lose'][number];
+
+/** What would be lost with the source, whatever the state says; nothing if nothing is known to be missing. */
+export function RepositoryLosses({ losses }: { losses: readonly Loss[] }) {
+  if (losses.length === 0) return null;
+  return (
+    <Alert color="gray" title="What you would lose tonight" role="region">
+      <List size="sm">
+        {losses.map((loss) => (
+          <List.Item key={loss.what} style={{ overflowWrap: 'anywhere' }}>
+            {describe(loss)}
+          </List.Item>
+        ))}
+      </List>
+      <Text size="sm" mt="xs">
+        As far as the git host and the worker tell; of submodules the archive has the commits that
+        are named.
+      </Text>
+    </Alert>
+  );
+}
+
+function describe({ what, detail }: Loss): string {
+  switch (what) {
+    case 'everything':
+      return 'Everything: it was never backed up.';
+    case 'lfs':
+      return `${detail}.`;
+    case 'issues':
+      return detail === ''
+        ? 'Its issues and pull requests.'
+        : `Its issues and pull requests, of which ${detail} are open.`;
+    case 'wiki':
+      return 'Its wiki, if it has pages.';
+    case 'discussions':
+      return 'Its discussions.';
+    case 'only_here':
+      return `Nothing with the source, but version ${detail} is only on the machine of the worker.`;
+  }
+}
