@@ -17,6 +17,7 @@ const pathOf = (route: Route) => {
 };
 const bodies: Record<string, unknown> = {
   'post /api/fixes': { title: 'Fixed', description: 'It was down.' },
+  'post /api/anomalies/confirm': { ids: [1] },
 };
 const bodyOf = ({ method, path }: Route) => bodies[`${method} ${path}`];
 const needsDatabase = (route: Route) => route.path.startsWith('/api/');

@@ -135,6 +135,7 @@ describe('a method that a path does not have', () => {
 
   const others: Record<string, string> = {
     '/api/cron/sweep-stale-runs': 'GET, HEAD, POST',
+    '/api/anomalies/confirm': 'POST',
     '/api/fixes': 'GET, HEAD, POST',
     '/api/run-requests': 'GET, HEAD, POST',
     '/api/run-requests/1': 'DELETE',

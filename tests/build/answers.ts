@@ -23,7 +23,10 @@ const passing: [RegExp, string][] = [
   [/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, '<uuid>'],
   [/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)/g, '<time>'],
   [/eyJ[\w-]+\.[\w-]+\.[\w-]+/g, '<token>'],
-  [/("(?:uptime_seconds|duration_ms|latency_ms|percentage)":)[\d.]+/g, '$1<number>'],
+  [
+    /("(?:uptime_seconds|duration_ms|latency_ms|last_good_age_ms|percentage)":)[\d.]+/g,
+    '$1<number>',
+  ],
   [/http:\/\/127\.0\.0\.1:\d+/g, '<origin>'],
 ];
 

@@ -56,7 +56,7 @@ it('a repository that failed is good again once a run finds it unchanged', async
   await rename(app.path, away);
   expect((await backUp()).code).toBe(1);
   const failing = await readState();
-  expect(failing).toMatchObject({ state: 'failing', last_good_at: backedUp.last_good_at });
+  expect(failing).toMatchObject({ state: 'lost', last_good_at: backedUp.last_good_at });
 
   await rename(away, app.path);
   expect((await backUp()).stdout).toContain('1 unchanged');

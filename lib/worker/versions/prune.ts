@@ -44,7 +44,7 @@ export async function pruneVersions(pruning: Pruning): Promise<Pruned> {
   const { git, mirror, place, record, refs, policy, now, hold } = pruning;
   const select = () => selectPruned(record.versions, policy, now(), hold);
   if (select().length === 0) return { record, versions: [] };
-  const doubt = hold.all ?? (await pruning.checkClock()) ?? describeFuture(record.versions, now());
+  const doubt = (await pruning.checkClock()) ?? describeFuture(record.versions, now()) ?? hold.all;
   if (doubt !== null) throw new PruningHeld(doubt);
   // The check may have corrected the time.
   const versions = select();

@@ -4,7 +4,7 @@ import { asMessage } from '../../support/mcp.ts';
 import type { KnownValues } from './from-schema.ts';
 import type { Operation } from './operations.ts';
 import type { FuzzRequest } from './requests.ts';
-import { RUNS, USER } from './world.ts';
+import { ANOMALIES, RUNS, USER } from './world.ts';
 
 /** What stands in a generated request for a value that is only known when it is sent. */
 const places = {
@@ -93,6 +93,7 @@ const values: Record<string, fc.Arbitrary<unknown>> = {
   rerank_model_id: fc.constantFrom('acme/rerank-free', null),
   model: fc.constantFrom('acme/chat-free', 'acme/chat-paid', null),
   report_type: fc.constantFrom('latest_backup', 'executive_summary', 'failure_investigation'),
+  'ids[]': fc.integer({ min: 1, max: ANOMALIES }),
   'recipients[]': fc.constantFrom(...ADDRESSES),
   name: fc.constantFrom('list_backup_runs', 'get_execution_logs', 'get_dashboard_summary'),
   args: fc.constantFrom({}, { limit: 3 }, { page: '2' }),

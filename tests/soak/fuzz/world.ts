@@ -9,6 +9,7 @@ import { CRON_SECRET } from './credentials.ts';
 
 /** How many runs there are: ids from 1. */
 export const RUNS = 40;
+export const ANOMALIES = 12;
 
 /** `embedded` is the database of `npm start`, which has vectors; `postgres` one of its own. */
 export type FuzzDatabase = 'embedded' | 'postgres';
@@ -103,6 +104,8 @@ async function fill(url: string): Promise<void> {
     `INSERT INTO archive_refs (repo_full_name, name, object_id, from_version)
      SELECT 'acme/repository-' || i % 5, 'refs/heads/branch-' || i, md5(i::text), 1 + i % 5
      FROM generate_series(1, 60) AS i`,
+    `INSERT INTO anomalies (repo_full_name, run_id, version, kind)
+     SELECT 'acme/repository-' || i, i, 1, 'shrunk' FROM generate_series(1, ${ANOMALIES}) AS i`,
     `INSERT INTO execution_logs (run_id, level, message, repository)
      SELECT 1 + i % ${RUNS}, (ARRAY['info', 'warn', 'error', 'debug'])[1 + i % 4],
        'clone of repository ' || i || ' failed: timeout', 'acme/repository-' || i % 12

@@ -1,0 +1,169 @@
+import { sql } from 'drizzle-orm';
+import {
+  bigint,
+  bigserial,
+  index,
+  integer,
+  jsonb,
+  pgTable,
+  primaryKey,
+  text,
+  uniqueIndex,
+} from 'drizzle-orm/pg-core';
+
+import { newestFirst, time } from './columns.ts';
+
+export const workerRepoState = pgTable('worker_repo_state', {
+  repoFullName: text('repo_full_name').primaryKey(),
+  archiveKey: text('archive_key').default(''),
+  archiveSha256: text('archive_sha256').default(''),
+  lastCommitHash: text('last_commit_hash').default(''),
+  updatedAt: time('updated_at').notNull().defaultNow(),
+  /** When a run last found the repository good: backed up, unchanged or empty. */
+  checkedAt: time('checked_at'),
+  /** The machine (the id in its DATA_DIR) whose mirror was used last. */
+  mirrorMachine: text('mirror_machine'),
+});
+
+/** Which store has which version of a repository's archive. */
+export const archiveStores = pgTable(
+  'archive_stores',
+  {
+    repoFullName: text('repo_full_name').notNull(),
+    /** The address without parameters, such as `s3://bucket/prefix`. */
+    store: text('store').notNull(),
+    /** The newest version that it has; null if none, or for an archive without versions. */
+    version: integer('version'),
+    /** When it got that version. */
+    storedAt: time('stored_at'),
+    /** Since when storing has failed; null if it did not fail last time. */
+    failingSince: time('failing_since'),
+    /** Why it failed. */
+    reason: text('reason').notNull().default(''),
+  },
+  (table) => [
+    primaryKey({ columns: [table.repoFullName, table.store] }),
+    index('archive_stores_repo_idx').on(sql`lower(${table.repoFullName})`),
+  ],
+);
+
+/** The versions of each repository's archive. The archive folder has them too, and more about each. */
+export const archiveVersions = pgTable(
+  'archive_versions',
+  {
+    repoFullName: text('repo_full_name').notNull(),
+    /** From 1. */
+    version: integer('version').notNull(),
+    /** Not a reference: a version outlives its run, and may be known before it. */
+    runId: integer('run_id'),
+    createdAt: time('created_at').notNull().defaultNow(),
+    /** The branch of HEAD; null if HEAD was detached or unborn. */
+    headBranch: text('head_branch'),
+    refCount: integer('ref_count').notNull().default(0),
+    /** A digest of all refs: digestRefs of lib/archives/manifest.ts. */
+    refsSha256: text('refs_sha256').notNull().default(''),
+    manifestSha256: text('manifest_sha256').notNull().default(''),
+    /** The file name of the full bundle. */
+    archiveKey: text('archive_key').notNull().default(''),
+    /** How many files of the archive the version needs. */
+    files: integer('files').notNull().default(1),
+    /** Of the whole archive when the version was made, and what the version added to it. */
+    sizeBytes: bigint('size_bytes', { mode: 'number' }).notNull().default(0),
+    newBytes: bigint('new_bytes', { mode: 'number' }).notNull().default(0),
+    /** Such as a rewritten history. */
+    warning: text('warning'),
+    /** When retention let it go; null as long as it can be restored. */
+    prunedAt: time('pruned_at'),
+  },
+  (table) => [
+    primaryKey({ name: 'archive_versions_pkey', columns: [table.repoFullName, table.version] }),
+    index('archive_versions_newest_of_repo').on(
+      sql`lower(repo_full_name)`,
+      newestFirst(table.version),
+    ),
+  ],
+);
+
+/**
+ * Where the refs of each repository pointed: one row for as long as a ref stayed the same, so that the table
+ * grows with changes and not with versions.
+ */
+export const archiveRefs = pgTable(
+  'archive_refs',
+  {
+    id: bigserial('id', { mode: 'bigint' }).primaryKey(),
+    repoFullName: text('repo_full_name').notNull(),
+    /** At most 1,000 bytes: lib/records/recording/ref-names.ts. */
+    name: text('name').notNull(),
+    objectId: text('object_id').notNull(),
+    /** The first version in which it pointed there, and the first in which it no longer did: null if it still does. */
+    fromVersion: integer('from_version').notNull(),
+    toVersion: integer('to_version'),
+  },
+  (table) => [
+    // In the order of bytes, as git lists refs, so that the index also finds all names with a prefix.
+    uniqueIndex('archive_refs_of_repo').on(
+      table.repoFullName,
+      sql`"name" COLLATE "C"`,
+      table.fromVersion,
+    ),
+  ],
+);
+
+/**
+ * What a person should look at: a change between two versions of a repository, or what a discovery no longer found.
+ * As long as one is not confirmed, it holds back the pruning of older versions.
+ */
+export const anomalies = pgTable(
+  'anomalies',
+  {
+    id: bigserial('id', { mode: 'bigint' }).primaryKey(),
+    /** Null for what concerns all repositories. */
+    repoFullName: text('repo_full_name'),
+    runId: integer('run_id'),
+    /** The version that differs from the one before it; the last one for a repository that was emptied. */
+    version: integer('version'),
+    /** From lib/records/anomalies/kinds.ts. */
+    kind: text('kind').notNull(),
+    /** How many things changed, of which `before` and `after` name the first. */
+    changeCount: integer('change_count').notNull().default(1),
+    /** What was there by its name, such as a ref's object id. */
+    before: jsonb('before').notNull().default({}),
+    /** The same now; what is gone has no entry. */
+    after: jsonb('after').notNull().default({}),
+    seenAt: time('seen_at').notNull().defaultNow(),
+    confirmedAt: time('confirmed_at'),
+    confirmedBy: text('confirmed_by'),
+  },
+  (table) => [
+    index('anomalies_newest').on(newestFirst(table.seenAt), newestFirst(table.id)),
+    index('anomalies_of_repo').on(
+      sql`lower(repo_full_name)`,
+      newestFirst(table.seenAt),
+      newestFirst(table.id),
+    ),
+    uniqueIndex('anomalies_of_version').on(table.repoFullName, table.version, table.kind),
+    uniqueIndex('anomalies_of_run').on(table.runId, table.kind).where(sql`repo_full_name IS NULL`),
+    index('anomalies_open')
+      .on(newestFirst(table.seenAt), newestFirst(table.id))
+      .where(sql`confirmed_at IS NULL`),
+  ],
+);
+
+/** What the last discovery saw on the git host, and what became of it. The next one replaces all rows. */
+export const coverage = pgTable(
+  'coverage',
+  {
+    /** As the git host spells it; for an account, its name. */
+    name: text('name').primaryKey(),
+    runId: integer('run_id').notNull(),
+    seenAt: time('seen_at').notNull().defaultNow(),
+    /** `taken` for one that the run backs up; else why it does not: lib/records/coverage/plans.ts. */
+    plan: text('plan').notNull(),
+    /** For a person. */
+    reason: text('reason').notNull().default(''),
+    /** What the git host says of it, such as whether it has a wiki. */
+    facts: jsonb('facts').notNull().default({}),
+  },
+  () => [index('coverage_by_name').on(sql`lower(name)`)],
+);
