@@ -4,13 +4,16 @@ import { formatDuration } from '../../text/units.ts';
 import type { Journal } from '../journal.ts';
 import { MAX_CLOCK_DIFFERENCE_MS } from '../versions/version-time.ts';
 
+/** Each change of a repository asks for a check; clocks do not drift that fast. */
+const RECHECK_MS = 60_000;
+
 /** The time in a run, for what lasts: this machine's clock, unless it was found to be wrong. */
 export interface RunTime {
   /** Milliseconds since the epoch, by the clock of the database if this machine's differs from it. */
   now(): number;
   /**
-   * Compares the two clocks. Returns in which way they differ; null if they agree, or if the database has been away
-   * since the run began. The run's log says it once.
+   * Compares the two clocks, at most once a minute. Returns in which way they differ; null if they agree, or if the
+   * database has been away since the run began. The run's log says it once.
    */
   check(): Promise<string | null>;
 }
@@ -20,11 +23,14 @@ export function openRunTime(clock: Clock, { store, note }: Journal): RunTime {
   let correctionMs = 0;
   let difference: string | null = null;
   let isSaid = false;
+  let checkedAt = Number.NEGATIVE_INFINITY;
   return {
     now: () => clock.now() + correctionMs,
     async check() {
+      if (performance.now() - checkedAt < RECHECK_MS) return difference;
       const time = await store.read<number | null>(readDatabaseTime, () => null);
       if (time === null) return difference;
+      checkedAt = performance.now();
       const aheadMs = clock.now() - time;
       const isOff = Math.abs(aheadMs) > MAX_CLOCK_DIFFERENCE_MS;
       correctionMs = isOff ? -aheadMs : 0;
