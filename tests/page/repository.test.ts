@@ -95,7 +95,8 @@ describe.skipIf(!hasChromium)(
       await open('/app/repositories/local/widgets');
       await page.getByRole('button', { name: 'Verify' }).click();
       await page.getByText('it is the archive that was recorded').waitFor();
-      const command = (await page.locator('pre', { hasText: 'git clone' }).textContent()) ?? '';
+      const command =
+        (await page.locator('pre', { hasText: '/local__widgets.bundle' }).textContent()) ?? '';
       await execute('sh', ['-c', command], { cwd: folder.path });
       expect(await listRefs(join(folder.path, 'widgets.git'))).toEqual(
         await listRefs(repository.path),
@@ -113,7 +114,9 @@ describe.skipIf(!hasChromium)(
       await insertResult(db, run, 'owner/chain', { status: 'completed' });
       await open('/app/repositories/owner/chain');
       await page.getByText('and 1 file that continue').waitFor();
-      const command = (await page.locator('pre', { hasText: 'git clone' }).textContent()) ?? '';
+      // Where the archives are is known a little later.
+      const shown = page.locator('pre', { hasText: '/owner__chain.bundle' });
+      const command = (await shown.textContent()) ?? '';
       const cwd = join(folder.path, 'restored-chain');
       await mkdir(cwd);
       await execute('sh', ['-ec', command], { cwd });
