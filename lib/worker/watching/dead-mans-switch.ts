@@ -50,13 +50,16 @@ export function createDeadMansSwitch(
     url.searchParams.set('rid', rid);
     for (let tries = 0; ; tries++) {
       try {
-        const timeout = AbortSignal.timeout(signal.aborted ? LAST_TIMEOUT_MS : TIMEOUT_MS);
+        // Ctrl-C ends a ping that waits, and leaves less time to the last one.
+        const limit = signal.aborted
+          ? AbortSignal.timeout(LAST_TIMEOUT_MS)
+          : AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
         const answer = await fetch(url, {
           method: 'POST',
           body: cutText(redactor.text(text), MAX_TEXT_LENGTH),
           headers: { 'content-type': 'text/plain; charset=utf-8' },
           redirect: 'manual',
-          signal: timeout,
+          signal: limit,
         });
         await answer.body?.cancel();
         if (answer.ok) return;
@@ -64,7 +67,7 @@ export function createDeadMansSwitch(
       } catch (error) {
         const pause = PAUSES_MS[tries];
         if (pause !== undefined && !signal.aborted) {
-          // Ctrl-C during a pause means one last try.
+          // Ctrl-C ends the pause, and the next try is the last.
           await clock.sleep(pause, signal).catch(() => undefined);
           continue;
         }

@@ -115,7 +115,11 @@ describe('HEARTBEAT_URL', () => {
     server = await startPingServer();
   });
 
-  it('hears of a run that was interrupted', async () => {
+  it.each([
+    ['', []],
+    [', while its start is not answered', [0]],
+  ])('hears of a run that was interrupted%s', async (_, answers) => {
+    server.answers.push(...answers);
     const source = await startGitServer();
     source.serve('team/app.git', await repository('app'));
     const held = source.holdFetch();
@@ -123,10 +127,15 @@ describe('HEARTBEAT_URL', () => {
     const running = run([`${source.url}/team/app.git`], { signal: stopping.signal });
     await held.came;
     stopping.abort(new RunStopped('interrupted by SIGINT'));
-    expect((await running).code).toBe(1);
+    const { code, stderr } = await running;
+    expect(code).toBe(1);
+    // The ping that waited was ended, not waited for.
+    const untold = 'HEARTBEAT_URL was not told of this run: interrupted by SIGINT';
+    expect(stderr.includes(untold)).toBe(answers.length > 0);
     held.release();
     await source.close();
-    expect(told()).toEqual(['/start', '/fail']);
-    expect(server.pings[1]?.text).toContain('interrupted by SIGINT');
+    expect(told().at(0)).toBe('/start');
+    expect(told().at(-1)).toBe('/fail');
+    expect(server.pings.at(-1)?.text).toContain('interrupted by SIGINT');
   });
 });
