@@ -14,7 +14,7 @@ import {
 import { generateIdentity, identityToRecipient } from 'age-encryption';
 import pLimit from 'p-limit';
 import { systemClock } from '../../lib/clock.ts';
-import { type BucketAddress, parseStoreAddress } from '../../lib/config/store-address.ts';
+import { type BucketAddress, parseStoreAddress } from '../../lib/config/stores/store-address.ts';
 import { createCipher, encryptFile } from '../../lib/stores/cipher.ts';
 import { createSecretNaming, objectKey } from '../../lib/stores/layout.ts';
 import { openStores } from '../../lib/stores/open-stores.ts';

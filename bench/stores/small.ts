@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import pLimit from 'p-limit';
 import { formatManifest, hashText } from '../../lib/archives/manifest.ts';
 import { systemClock } from '../../lib/clock.ts';
-import { parseStoreAddress } from '../../lib/config/store-address.ts';
+import { parseStoreAddress } from '../../lib/config/stores/store-address.ts';
 import { type KeptArchive, readArchiveRecord } from '../../lib/worker/archive/archive.ts';
 import { uncountedFigures } from '../../lib/worker/archive/figures.ts';
 import { type Offsite, openOffsite } from '../../lib/worker/offsite/offsite.ts';

@@ -9,7 +9,7 @@ import { examineArchive, judgeIntact } from './examine-archive.ts';
 import { checkFilePath, showContent } from './file-content.ts';
 import { checkRange, type FileRange, takeRange } from './file-range.ts';
 import type { ExtractedFile, Listing, Verification } from './results.ts';
-import { extractFromTarball, listTarball } from './tarball-contents.ts';
+import { extractFromTarball, listTarball } from './tarball/tarball-contents.ts';
 
 /** A call of the reader. */
 export interface ReaderCall extends ArchiveCall {

@@ -4,8 +4,8 @@ import { hashFile } from './file-hash.ts';
 import type { OpenArchive, RecordedArchive } from './open-archive.ts';
 import { compareHash } from './recorded-hash.ts';
 import type { Proof, Verification } from './results.ts';
+import { verifyTarball } from './tarball/verify-tarball.ts';
 import { type BundleChecks, type Findings, verifyBundle } from './verify-bundle.ts';
-import { verifyTarball } from './verify-tarball.ts';
 
 /** Everything that checking an archive found, intact or not. */
 export interface Examination {

@@ -14,7 +14,7 @@ import { streamFile } from './file-stream.ts';
 import type { OpenArchive } from './open-archive.ts';
 import { readRecordedHash } from './recorded-hash.ts';
 import type { ArchiveEntry, Verification } from './results.ts';
-import { extractFromTarball, listTarball } from './tarball-contents.ts';
+import { extractFromTarball, listTarball } from './tarball/tarball-contents.ts';
 import { MAX_LISTED_REFS } from './verify-bundle.ts';
 
 /** What is known about an archive without reading all of it. */

@@ -15,7 +15,7 @@ import { mailVariables } from './mail.ts';
 import { backendVariables, mcpVariables } from './mcp.ts';
 import { redisVariables } from './redis.ts';
 import { searchVariables } from './search.ts';
-import { storeVariables } from './stores.ts';
+import { storeVariables } from './stores/stores.ts';
 import { workerVariables } from './worker.ts';
 
 /** All variables by topic. docs/configuration.md and .env.example are generated from these. */

@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../clock.ts';
-import { type StoreAddress, storeId } from '../config/store-address.ts';
+import { type StoreAddress, storeId } from '../config/stores/store-address.ts';
 import { createByteBudget } from './byte-budget.ts';
 import { createFolderStore } from './folder-store.ts';
 import type { GitStore } from './git/git-store.ts';

@@ -10,7 +10,7 @@ import { sweepVariables } from '../config/backups.ts';
 import { configFolder, gitHostVariables } from '../config/git-host.ts';
 import { readConfig } from '../config/read.ts';
 import { configuredSecrets } from '../config/secrets.ts';
-import { storeVariables } from '../config/stores.ts';
+import { storeVariables } from '../config/stores/stores.ts';
 import { workerVariables } from '../config/worker.ts';
 import { AppError } from '../errors.ts';
 import { checkGit } from '../git/git-version.ts';

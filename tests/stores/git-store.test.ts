@@ -3,7 +3,7 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../lib/clock.ts';
-import { type GitAddress, localRepository } from '../../lib/config/store-address.ts';
+import { type GitAddress, localRepository } from '../../lib/config/stores/store-address.ts';
 import { createGitStore, type GitStore } from '../../lib/stores/git/git-store.ts';
 import type { GitStoreAccess } from '../../lib/stores/git/git-store-options.ts';
 import { measureRepository, startAnew } from '../../lib/stores/git/start-anew.ts';

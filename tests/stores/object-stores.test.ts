@@ -3,7 +3,7 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { systemClock } from '../../lib/clock.ts';
-import { parseStoreAddress } from '../../lib/config/store-address.ts';
+import { parseStoreAddress } from '../../lib/config/stores/store-address.ts';
 import type { ObjectFile, ObjectStore } from '../../lib/stores/object-store.ts';
 import { openStores } from '../../lib/stores/open-stores.ts';
 import { temporaryFolder } from '../support/git.ts';

@@ -8,7 +8,7 @@ import {
   paginateListObjectsV2,
   S3Client,
 } from '@aws-sdk/client-s3';
-import type { BucketAddress } from '../../config/store-address.ts';
+import type { BucketAddress } from '../../config/stores/store-address.ts';
 import type { ByteBudget } from '../byte-budget.ts';
 import {
   type ObjectFile,

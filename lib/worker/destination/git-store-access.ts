@@ -1,5 +1,5 @@
 import type { Environment } from '../../config/read.ts';
-import type { GitAddress } from '../../config/store-address.ts';
+import type { GitAddress } from '../../config/stores/store-address.ts';
 import type { GitStoreAccess } from '../../stores/git/git-store-options.ts';
 import { StoreFault, type StoreFaultKind } from '../../stores/object-store.ts';
 import { pauseBeforeRetry } from '../faults/backoff.ts';

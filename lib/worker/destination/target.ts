@@ -1,5 +1,9 @@
 import { ConfigError } from '../../config/read.ts';
-import { type GitAddress, localRepository, type StoreAddress } from '../../config/store-address.ts';
+import {
+  type GitAddress,
+  localRepository,
+  type StoreAddress,
+} from '../../config/stores/store-address.ts';
 import { isRepositoryName } from '../discovery/host-repository.ts';
 import { AddressError, parseLocation } from '../source.ts';
 

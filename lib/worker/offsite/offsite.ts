@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../clock.ts';
 import { ConfigError } from '../../config/read.ts';
-import type { GitAddress, StoreAddress } from '../../config/store-address.ts';
+import type { GitAddress, StoreAddress } from '../../config/stores/store-address.ts';
 import { replaceFile } from '../../durable-files.ts';
 import { nullIfMissing } from '../../files.ts';
 import type { Cipher } from '../../stores/cipher.ts';

@@ -6,7 +6,7 @@ import {
   parseStoreAddress,
   type StoreAddress,
   StoreAddressError,
-} from '../../config/store-address.ts';
+} from '../../config/stores/store-address.ts';
 import type { VersionChoice } from '../../restore/choose-version.ts';
 import { AddressError, parseLocation, type Source } from '../source.ts';
 

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readdir, rm, rmdir, statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { readConfig } from '../../config/read.ts';
-import { storeVariables } from '../../config/stores.ts';
+import { storeVariables } from '../../config/stores/stores.ts';
 import { AppError } from '../../errors.ts';
 import { nullIfMissing } from '../../files.ts';
 import { checkTarget } from '../../restore/target.ts';

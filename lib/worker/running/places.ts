@@ -1,4 +1,4 @@
-import { storeId } from '../../config/store-address.ts';
+import { storeId } from '../../config/stores/store-address.ts';
 import type { GitStoreAccess } from '../../stores/git/git-store-options.ts';
 import { FilesLayout } from '../../stores/git/session.ts';
 import { StoreFault } from '../../stores/object-store.ts';

@@ -4,7 +4,7 @@ import { archivePath, archiveVariables } from '../../config/archives.ts';
 import { databaseVariables } from '../../config/database.ts';
 import { gitHostVariables } from '../../config/git-host.ts';
 import { readConfig } from '../../config/read.ts';
-import { storeVariables } from '../../config/stores.ts';
+import { storeVariables } from '../../config/stores/stores.ts';
 import { AppError } from '../../errors.ts';
 import { checkGit } from '../../git/git-version.ts';
 import { isRootArchive } from '../../stores/git/parts.ts';

@@ -4,7 +4,7 @@ import {
   parseStoreAddress,
   type StoreAddress,
   StoreAddressError,
-} from '../../config/store-address.ts';
+} from '../../config/stores/store-address.ts';
 
 /** Which stores, which repository, and who can read them. */
 interface Common {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { generateIdentity, identityToRecipient } from 'age-encryption';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { systemClock } from '../../../lib/clock.ts';
-import { parseStoreAddress } from '../../../lib/config/store-address.ts';
+import { parseStoreAddress } from '../../../lib/config/stores/store-address.ts';
 import { type Cipher, createCipher } from '../../../lib/stores/cipher.ts';
 import { createSecretNaming, keysOf, parseKey, plainNaming } from '../../../lib/stores/layout.ts';
 import { openStores } from '../../../lib/stores/open-stores.ts';

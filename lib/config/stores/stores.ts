@@ -1,6 +1,6 @@
 import * as z from 'zod';
+import { list, secret, wholeNumber } from '../values.ts';
 import { parseStoreAddress, StoreAddressError, storeId } from './store-address.ts';
-import { list, secret, wholeNumber } from './values.ts';
 
 /** Storage away from this machine. */
 export const storeVariables = z.object({

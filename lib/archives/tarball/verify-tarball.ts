@@ -1,7 +1,7 @@
 import type { FileHandle } from 'node:fs/promises';
-import type { ArchiveLimits } from './limits.ts';
+import type { ArchiveLimits } from '../limits.ts';
+import { collectFindings, type Findings } from '../verify-bundle.ts';
 import { readTarball } from './read-tarball.ts';
-import { collectFindings, type Findings } from './verify-bundle.ts';
 
 /** Checks every header of a tar.gz and, by the checksum of gzip, every byte. */
 export function verifyTarball(

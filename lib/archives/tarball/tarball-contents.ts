@@ -1,9 +1,9 @@
 import type { FileHandle } from 'node:fs/promises';
-import { type FileContent, notAFile, notFound, tooLarge } from './file-content.ts';
-import type { ArchiveLimits } from './limits.ts';
-import type { ListRequest } from './list-tree.ts';
+import { type FileContent, notAFile, notFound, tooLarge } from '../file-content.ts';
+import type { ArchiveLimits } from '../limits.ts';
+import type { ListRequest } from '../list-tree.ts';
+import type { ArchiveEntry } from '../results.ts';
 import { readTarball } from './read-tarball.ts';
-import type { ArchiveEntry } from './results.ts';
 
 interface Reading {
   limits: ArchiveLimits;
