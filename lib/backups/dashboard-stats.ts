@@ -3,7 +3,7 @@ import { readDashboardStats } from '../records/dashboard-stats.ts';
 import type { BackupsDeps } from './backups-deps.ts';
 import { judgingNow } from './freshness.ts';
 import { sendJson } from './json.ts';
-import { dashboardStats } from './shapes.ts';
+import { dashboardStats } from './overview-shapes.ts';
 
 /** GET /api/dashboard/stats. */
 export const dashboardStatsEndpoints: readonly Endpoint<BackupsDeps>[] = [

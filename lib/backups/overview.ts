@@ -3,7 +3,7 @@ import { readOverview } from '../records/overview.ts';
 import type { BackupsDeps } from './backups-deps.ts';
 import { judgingNow } from './freshness.ts';
 import { sendJson } from './json.ts';
-import { overview } from './shapes.ts';
+import { overview } from './overview-shapes.ts';
 
 /** GET /api/overview. */
 export const overviewEndpoints: readonly Endpoint<BackupsDeps>[] = [

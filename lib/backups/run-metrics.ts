@@ -3,7 +3,7 @@ import { readRunMetrics } from '../records/run-metrics.ts';
 import type { BackupsDeps } from './backups-deps.ts';
 import { daysInput } from './input.ts';
 import { sendJson } from './json.ts';
-import { runMetrics } from './shapes.ts';
+import { runMetrics } from './overview-shapes.ts';
 
 const DAY_MS = 86_400_000;
 

@@ -1,5 +1,4 @@
 import * as z from 'zod';
-import { MAX_WORST } from '../records/overview.ts';
 import { MAX_ACTIVE } from '../records/recording/progress.ts';
 import { MAX_FAILURES_COUNTED, repositoryStates } from '../records/repositories/freshness.ts';
 import { losses } from '../records/repositories/would-lose.ts';
@@ -13,7 +12,8 @@ export const timestamp = z.iso.datetime({ precision: 6 }).meta({
   example: '2026-01-31T08:15:00.123456Z',
 });
 export const bytes = z.int().meta({ description: 'Bytes.' });
-const milliseconds = z.int().meta({ description: 'Milliseconds.' });
+/** A duration. */
+export const milliseconds = z.int().meta({ description: 'Milliseconds.' });
 
 export const pagination = z
   .object({
@@ -45,7 +45,8 @@ const progress = z.object({
     .meta({ description: 'The repositories that are being backed up.' }),
 });
 
-const runStatus = z.enum(['completed', 'failed', 'running']);
+/** How a run is doing. */
+export const runStatus = z.enum(['completed', 'failed', 'running']);
 
 export const run = z
   .object({
@@ -213,113 +214,6 @@ export const repositoryDetails = z
       .meta({ description: 'What would be lost with the source, as far as the worker was told.' }),
   })
   .meta({ id: 'RepositoryDetails' });
-
-const repositories = z.int().min(0).meta({ description: 'Repositories.' });
-
-/** The tracked repositories, in total and in each state. */
-const stateCounts = z
-  .object({
-    total: repositories,
-    good: repositories,
-    stale: repositories,
-    failing: repositories,
-    lost: repositories,
-    never: repositories,
-  })
-  .meta({ id: 'StateCounts', description: 'How many repositories are in each state.' });
-
-export const overview = z
-  .object({
-    repositories: stateCounts,
-    worst: z.array(trackedRepository).meta({
-      description: `Up to ${MAX_WORST} repositories that are not good, in the order of order=worst.`,
-    }),
-    current_archive_bytes: bytes.meta({
-      description:
-        'The archives of all repositories: of each, that of its newest completed backup. One that could not be pushed does not count until it is.',
-    }),
-    last_good_run: z
-      .object({ id: z.int(), started_at: timestamp })
-      .nullable()
-      .meta({ description: 'The last completed run in which no repository failed.' }),
-    running: run.nullable().meta({
-      description: 'The run under way; its counters change after each repository.',
-    }),
-    next_run_expected_at: timestamp.nullable().meta({
-      description:
-        'The start of the last run plus usual_interval_ms. In the past if a run is overdue.',
-    }),
-    usual_interval_ms: milliseconds.nullable().meta({
-      description:
-        'The median time between the starts of the last 20 finished runs. Null with fewer than 3.',
-    }),
-    freshness_hours: z.int().meta({
-      description:
-        'A repository that was last good longer ago is stale: FRESHNESS_HOURS of the server, or usual_interval_ms and a twelfth of it, if that is longer (806 hours at most).',
-    }),
-  })
-  .meta({ id: 'Overview' });
-
-const totalLogs = z.int().meta({
-  description: 'Exact below 10,000; above that, an estimate of the database.',
-});
-
-const sizesAndAnalytics = {
-  total_size_bytes: bytes,
-  largest_archive_bytes: bytes,
-  largest_repository: z.string().meta({
-    description: 'Repository of the largest archive ever recorded.',
-  }),
-  latest_analytics: snapshot.nullable(),
-};
-
-export const dashboardStats = z
-  .object({
-    total_runs: z.int(),
-    total_repos: z.int().meta({ description: 'Repositories processed.' }),
-    total_successful: z.int(),
-    total_failed: z.int(),
-    total_skipped: z.int(),
-    distinct_repos: z.int(),
-    repositories: stateCounts,
-    total_logs: totalLogs,
-    success_rate: z.number().min(0).max(100).meta({
-      description: '100 × (1 − failed / total_repos); 0 if total_repos is 0.',
-    }),
-    last_run_status: z.enum([...runStatus.options, '']),
-    last_run_at: timestamp.nullable(),
-    avg_duration_ms: milliseconds,
-    ...sizesAndAnalytics,
-  })
-  .meta({ id: 'DashboardStats' });
-
-export const runMetrics = z
-  .object({
-    runs: z
-      .array(
-        run.pick({ id: true, status: true, started_at: true }).extend({
-          total_repos: z.int(),
-          successful: z.int(),
-          failed: z.int(),
-          skipped: z.int(),
-          duration_ms: milliseconds,
-        }),
-      )
-      .meta({ description: 'Oldest first.' }),
-    total_runs: z.int(),
-    avg_duration_ms: milliseconds,
-    total_successful: z.int(),
-    total_failed: z.int(),
-    total_skipped: z.int(),
-    distinct_repos: z.int(),
-    total_logs: totalLogs,
-    ...sizesAndAnalytics,
-  })
-  .meta({
-    id: 'RunMetrics',
-    description:
-      'The runs of these days and their totals; distinct_repos, total_logs, the sizes and latest_analytics cover all time.',
-  });
 
 /** A page of a list. */
 export function listOf<Item extends z.ZodType>(item: Item) {
