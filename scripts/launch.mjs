@@ -1,5 +1,6 @@
 // Runs a command on Node.js 24: `node scripts/launch.mjs start`. npm scripts use the `node` package that `npm
 // ci` installs. Older versions cannot run TypeScript, so this file is plain JavaScript.
+import module from 'node:module';
 import { fileURLToPath } from 'node:url';
 
 const { node: version } = process.versions;
@@ -9,6 +10,12 @@ if (Number.parseInt(version, 10) < 24) {
   );
   process.exit(1);
 }
+
+// `worker --help` takes 0.37 s instead of 0.68, and uses 97 MB instead of 126. Not in the folder of temporary
+// files, where other users could put code. Where it cannot be written, everything is compiled each time.
+module.enableCompileCache(
+  fileURLToPath(new URL('../node_modules/.cache/compiled', import.meta.url)),
+);
 
 const [node, , command, ...args] = process.argv;
 const entry = new URL(`./${command}.ts`, import.meta.url);

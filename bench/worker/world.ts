@@ -11,7 +11,7 @@ import { connect, databaseUrl } from '../../tests/support/connection.ts';
 import { startPostgres } from '../../tests/support/postgres-server.ts';
 
 const execute = promisify(execFile);
-const script = resolve(import.meta.dirname, '../../scripts/worker.ts');
+const launcher = resolve(import.meta.dirname, '../../scripts/launch.mjs');
 
 /** Where everything of a benchmark is. */
 export interface World {
@@ -76,7 +76,7 @@ export async function withWorld(measure: (world: World) => Promise<void>): Promi
             const start = performance.now();
             const { stdout } = await run(
               'sh',
-              ['-c', counted, 'sh', process.execPath, script, ...args],
+              ['-c', counted, 'sh', process.execPath, launcher, 'worker', ...args],
               settings,
             );
             const ms = performance.now() - start;

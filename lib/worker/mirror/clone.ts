@@ -50,7 +50,7 @@ export async function cloneSource(
     const [anyId] = refs.values();
     if (anyId === undefined) return null;
     const objectFormat = anyId.length === 64 ? 'sha256' : 'sha1';
-    await adoptRefs(git, { gitDir: clone, objectFormat }, refs);
+    await adoptRefs(clone, refs);
     await removeMirror(gitDir);
     await rename(clone, gitDir);
     return { mirror: { gitDir, objectFormat }, refs, headBranch };

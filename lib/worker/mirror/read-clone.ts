@@ -6,8 +6,8 @@ import { packRefs } from './mirror-refs.ts';
 import { checkName, type Refs } from './refs.ts';
 
 /**
- * The refs of a fresh clone, with HEAD, and the branch of HEAD. Reads git's files, which saves a process; `adoptRefs`
- * has git read the same refs again.
+ * The refs of a fresh clone, with HEAD, and the branch of HEAD. Reads git's files, which saves a process for each
+ * repository of a first run. A ref that it missed would be new to the next run, which fetches it.
  */
 export async function readClone(
   git: Git,
