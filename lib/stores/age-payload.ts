@@ -1,4 +1,10 @@
-import { createCipheriv, createDecipheriv, hkdfSync } from 'node:crypto';
+import {
+  createCipheriv,
+  createDecipheriv,
+  createSecretKey,
+  hkdfSync,
+  type KeyObject,
+} from 'node:crypto';
 
 // The part of an age file after its header: https://age-encryption.org/v1, "Payload". The library's own cipher is
 // JavaScript; the one of OpenSSL is several times as fast.
@@ -57,8 +63,9 @@ export async function* openPayload(
   }
 }
 
-function payloadKey(fileKey: Uint8Array, nonce: Uint8Array): Uint8Array {
-  return new Uint8Array(hkdfSync('sha256', fileKey, nonce, 'payload', 32));
+/** As an object, because node makes one for each chunk otherwise. */
+function payloadKey(fileKey: Uint8Array, nonce: Uint8Array): KeyObject {
+  return createSecretKey(new Uint8Array(hkdfSync('sha256', fileKey, nonce, 'payload', 32)));
 }
 
 /** Nonces: 11 bytes that count the chunks, and one that marks the last. */

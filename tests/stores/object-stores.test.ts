@@ -132,6 +132,24 @@ describe('a bucket', () => {
   const parts = (requests: ReturnType<S3Server['takeRequests']>) =>
     requests.filter(({ method, query }) => method === 'PUT' && query.has('partNumber'));
 
+  it('signs what it sends', async () => {
+    const store = await open(server.address('signed'));
+    const small = await makeFile(1_000);
+    const large = await makeFile(9 * 2 ** 20);
+    const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
+    server.takeRequests();
+    await store.create('small', small);
+    await store.create('large', large);
+    const sent = server.takeRequests().filter(({ method }) => method === 'PUT');
+    expect(sent.map(({ signedSha256 }) => signedSha256).sort()).toEqual(
+      [
+        small.sha256,
+        sha256(large.bytes.subarray(0, 8 * 2 ** 20)),
+        sha256(large.bytes.subarray(8 * 2 ** 20)),
+      ].sort(),
+    );
+  });
+
   it('goes on with an upload that was interrupted', async () => {
     const store = await open(server.address('resumed'));
     const file = await makeFile(40 * 2 ** 20);

@@ -14,6 +14,8 @@ export interface S3Request {
   query: URLSearchParams;
   /** Counts from 1. */
   number: number;
+  /** What the request's signature covers instead of its body; undefined if it names none. */
+  signedSha256: string | undefined;
 }
 
 /**
@@ -60,7 +62,11 @@ export async function startS3Server(): Promise<S3Server> {
   const server = createServer((req, res) => {
     const url = new URL(req.url ?? '/', 'http://host');
     const key = decodeURIComponent(url.pathname).split('/').slice(2).join('/');
-    const request = { method: req.method ?? '', key, query: url.searchParams, number: ++total };
+    const { 'x-amz-content-sha256': signed } = req.headers;
+    const request = {
+      ...{ method: req.method ?? '', key, query: url.searchParams, number: ++total },
+      signedSha256: signed?.toString(),
+    };
     requests.push(request);
     const fault = decide?.(request);
     if (fault === 'cut') return void req.socket.destroy();

@@ -1,37 +1,33 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { open } from 'node:fs/promises';
 import { PassThrough } from 'node:stream';
 import { DecryptionFailed } from '../age-payload.ts';
+import type { ObjectReceiver } from './fetch-object.ts';
+import { openGathering } from './gathering-file.ts';
 import { ObjectFault } from './object-fault.ts';
 import type { StateReading } from './read-state.ts';
 
 const MAX_WAITING_BYTES = 4 * 2 ** 20;
-const WRITE_BYTES = 2 ** 20;
 
-/** What was decrypted. */
+/** What an object must be decrypted to. */
 export interface DecryptedFile {
   sha256: string;
   size: number;
 }
 
-/** Receives the bytes of an object while it is downloaded. */
-export interface ByteReceiver {
-  /** What was received before is forgotten: the object comes from its beginning. */
-  begin(): Promise<void>;
-  receive(bytes: Uint8Array): Promise<void>;
-}
-
 /** Decrypts an object into a file while it comes, so that the network need not wait. */
-export interface DecryptStream extends ByteReceiver {
-  /** Waits for the rest. Throws ObjectFault if it cannot be decrypted; file system errors. */
-  end(): Promise<DecryptedFile>;
+export interface DecryptStream extends ObjectReceiver {
   /** Stops, if it has not ended. The file is left. */
   close(): Promise<void>;
 }
 
-/** Decrypts the object `key` into the file `to`. */
-export function openDecryptStream(reading: StateReading, key: string, to: string): DecryptStream {
+/** Decrypts the object `key` into the file `to`, which must then be the wanted one. */
+export function openDecryptStream(
+  reading: StateReading,
+  key: string,
+  to: string,
+  wanted: DecryptedFile,
+): DecryptStream {
   let input: PassThrough | null = null;
   let result: Promise<DecryptedFile> | null = null;
   const close = async () => {
@@ -62,7 +58,10 @@ export function openDecryptStream(reading: StateReading, key: string, to: string
     async end() {
       if (result === null) throw new Error('nothing was received');
       input?.end();
-      return result;
+      const found = await result;
+      if (found.sha256 === wanted.sha256 && found.size === wanted.size) return;
+      const reason = `holds another file: its SHA-256 is ${found.sha256}, not ${wanted.sha256}`;
+      throw new ObjectFault('damaged', key, reason);
     },
   };
 }
@@ -76,30 +75,20 @@ async function decryptFile(
   const { decrypt } = await import('../cipher.ts');
   const hash = createHash('sha256');
   let size = 0;
-  const handle = await open(to, 'w', 0o600);
+  const file = await openGathering(to, 'w');
   try {
-    let waiting: Uint8Array[] = [];
-    let waitingBytes = 0;
-    const write = async () => {
-      if (waitingBytes > 0) await handle.writeFile(Buffer.concat(waiting));
-      waiting = [];
-      waitingBytes = 0;
-    };
     for await (const chunk of decrypt(stored, identities)) {
       hash.update(chunk);
       size += chunk.length;
-      waiting.push(chunk);
-      waitingBytes += chunk.length;
-      if (waitingBytes >= WRITE_BYTES) await write();
+      await file.write(chunk);
     }
-    await write();
   } catch (cause) {
     signal.throwIfAborted();
     if (!(cause instanceof DecryptionFailed)) throw cause;
     const reason = 'cannot be decrypted: it is encrypted for others than this identity';
     throw new ObjectFault('locked', key, reason, { cause });
   } finally {
-    await handle.close();
+    await file.close();
   }
   return { sha256: hash.digest('hex'), size };
 }

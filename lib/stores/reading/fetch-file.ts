@@ -5,7 +5,7 @@ import { nullIfMissing } from '../../files.ts';
 import { parseKey } from '../layout.ts';
 import type { StateFile } from '../store-state.ts';
 import { openDecryptStream } from './decrypt-stream.ts';
-import { fetchObject, hashStored } from './fetch-object.ts';
+import { createHashReceiver, fetchObject, hashStored, otherContent } from './fetch-object.ts';
 import { ObjectFault } from './object-fault.ts';
 import type { StateReading } from './read-state.ts';
 
@@ -32,23 +32,29 @@ export async function fetchFile(
   const parsed = parseKey(key);
   if (parsed?.kind !== 'object') throw new ObjectFault('damaged', key, 'is no object of a file');
   const part = join(folder.parts, createHash('sha256').update(key).digest('hex').slice(0, 32));
-  const expected = { key, sha256: parsed.sha256, sizeBytes: stored_bytes };
+  const expected = { key, sizeBytes: stored_bytes };
   await mkdir(dirname(to), { recursive: true, mode: 0o700 });
   if (!parsed.isEncrypted) {
-    await fetchObject(reading, expected, part, onBytes);
+    const proving = createHashReceiver(key, parsed.sha256);
+    await fetchObject(reading, expected, part, proving, onBytes);
     // The bytes are those of the file, whose SHA-256 is its name.
     await rename(part, to);
     return;
   }
   const plain = `${part}.plain`;
-  const decrypting = openDecryptStream(reading, key, plain);
-  try {
-    await fetchObject(reading, expected, part, onBytes, decrypting);
-    const found = await decrypting.end();
-    if (found.sha256 !== sha256 || found.size !== size_bytes) {
-      const reason = `holds another file: its SHA-256 is ${found.sha256}, not ${sha256}`;
-      throw new ObjectFault('damaged', key, reason);
+  const decrypting = openDecryptStream(reading, key, plain, { sha256, size: size_bytes });
+  const end = async () => {
+    try {
+      await decrypting.end();
+    } catch (error) {
+      // The SHA-256 of the decrypted bytes is the proof. That of the stored ones only explains a failure.
+      const stored = error instanceof ObjectFault ? await hashStored(part) : null;
+      if (stored === null || stored.sha256 === parsed.sha256) throw error;
+      throw otherContent(key, stored.sha256, parsed.sha256);
     }
+  };
+  try {
+    await fetchObject(reading, expected, part, { ...decrypting, end }, onBytes);
     await rename(plain, to);
   } finally {
     await decrypting.close();

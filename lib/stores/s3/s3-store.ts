@@ -182,7 +182,7 @@ async function secretsOf({ config }: S3Client): Promise<string[]> {
 }
 
 function createClient({ endpoint, region, isPathStyle, profile }: BucketAddress): S3Client {
-  return new S3Client({
+  const client = new S3Client({
     ...(endpoint === null ? {} : { endpoint }),
     // A store of its own endpoint rarely has regions, but signatures name one.
     ...(region === null && endpoint === null ? {} : { region: region ?? 'us-east-1' }),
@@ -199,4 +199,17 @@ function createClient({ endpoint, region, isPathStyle, profile }: BucketAddress)
       httpAgent: { maxSockets: 16 },
     },
   });
+  // The SHA-256 that the store compares also signs the body, which would be hashed again for that.
+  client.middlewareStack.add(
+    (next) => (args) => {
+      const { headers } = args.request as { headers: Record<string, string> };
+      const sha256 = headers['x-amz-checksum-sha256'];
+      if (sha256 !== undefined) {
+        headers['x-amz-content-sha256'] = Buffer.from(sha256, 'base64').toString('hex');
+      }
+      return next(args);
+    },
+    { step: 'build', name: 'signWithChecksum' },
+  );
+  return client;
 }

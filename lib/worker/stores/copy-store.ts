@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import pLimit from 'p-limit';
 import { keysOf, parseKey, README_KEY } from '../../stores/layout.ts';
 import { type StoredObject, StoreFault } from '../../stores/object-store.ts';
-import { fetchObject } from '../../stores/reading/fetch-object.ts';
+import { createHashReceiver, fetchObject } from '../../stores/reading/fetch-object.ts';
 import { hashObject } from '../../stores/reading/hash-object.ts';
 import { ObjectFault } from '../../stores/reading/object-fault.ts';
 import { formatBytes } from '../../text/units.ts';
@@ -119,8 +119,9 @@ function createCopy(from: CommandStore, to: CommandStore, report: StoreReport, d
     const path = join(folder, createHash('sha256').update(key).digest('hex').slice(0, 32));
     // A state has no hash to check what an earlier try has left against.
     if (expected === null) await rm(path, { force: true });
-    const wanted = { key, sha256: expected, sizeBytes };
-    const sha256 = await fetchObject(from.reading, wanted, path, () => undefined);
+    const proving = createHashReceiver(key, expected);
+    await fetchObject(from.reading, { key, sizeBytes }, path, proving, () => undefined);
+    const sha256 = proving.sha256();
     const isNew = await to.store.objects.create(key, { path, sha256, sizeBytes });
     await rm(path, { force: true });
     if (!isNew && (await hashObject(to.reading, key)) !== sha256) {
