@@ -5,7 +5,6 @@ import { createGit, type Git } from '../../git/git.ts';
 import { keysOf } from '../layout.ts';
 import type { GitStore } from './git-store.ts';
 import type { GitStoreAccess } from './git-store-options.ts';
-import { isGuidePath } from './guide.ts';
 import { indexObjects, parsePart } from './parts.ts';
 import { committer, type RepositoryClone } from './repository-clone.ts';
 import { writeTree } from './tree.ts';
@@ -63,8 +62,8 @@ export async function measureRepository({
 }
 
 /**
- * Replaces the history of a repository by one commit, with what its archives need. Null if that was done, else why not:
- * something there is not ours or not complete, or there is nothing to leave out. Throws StoreFault, or GitError of a
+ * Replaces the history of a repository by one commit, with what its archives need and files of others. Null if that was
+ * done, else why not: others have changed something there, it is not complete, or there is nothing to leave out. Throws StoreFault, or GitError of a
  * cleaning up that failed.
  */
 export async function startAnew(options: StartAnewOptions): Promise<string | null> {
@@ -106,7 +105,6 @@ function chooseFiles(
   const paths = new Set<string>();
   for (const path of files.keys()) {
     const part = parsePart(path);
-    if (part === null && !isGuidePath(path)) return { problem: `${path} is none of our files` };
     const name = part?.key.split('/')[1] ?? '';
     const isNewer = () => {
       const { number = 0 } = known.get(name) ?? {};
@@ -127,11 +125,18 @@ function chooseFiles(
   return { paths };
 }
 
-/** Why the history is not ours alone; null if it is. */
+/**
+ * Why leaving out the history would lose something of others; null if it would not. A host begins a repository with a
+ * README, which is a commit of others: its files must still be there as they were.
+ */
 async function findStrange(clone: RepositoryClone, tip: string): Promise<string | null> {
-  const who = clone.stream(['log', '--format=%ce', tip], '\n');
-  for await (const email of who) {
-    if (email !== committer.GIT_COMMITTER_EMAIL) return 'it has commits of others';
+  const commits = clone.stream(['log', '--format=%ce %H %P', tip], '\n');
+  for await (const line of commits) {
+    const [email, id = '', parent = ''] = line.split(' ');
+    if (line === '' || email === committer.GIT_COMMITTER_EMAIL) continue;
+    if (parent !== '') return 'it has commits of others';
+    const differ = ['diff-tree', '-r', '--no-renames', '--name-only', '--diff-filter=MDT', '-z'];
+    if ((await clone.local([...differ, id, tip])) !== '') return 'it had files of others';
   }
   return null;
 }

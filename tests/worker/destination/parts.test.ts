@@ -4,6 +4,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { committer } from '../../../lib/stores/git/repository-clone.ts';
 import { createPostgres } from '../../support/databases.ts';
 import { createRepository, git, listRefs } from '../../support/git.ts';
 import { useDatabase, useHostedWorker } from '../../support/hooks.ts';
@@ -256,15 +257,39 @@ describe('BACKUP_REPO_MAX_SIZE', () => {
     expect((await run(sources, whole)).stdout).toContain('1 unchanged');
   });
 
-  it('leaves alone what is not ours', async () => {
+  it.each([
+    ['it has commits of others', {}, { 'more.txt': 'more' }],
+    ['it had files of others', committer, { 'mine.txt': 'changed' }],
+  ])('leaves alone what is not ours: %s', async (reason, committing, files) => {
     const app = await createRepository(join(bench.folder, 'app'));
     await app.commit({ noise: randomBytes(2 ** 20).toString('hex') });
     const other = await createRepository(join(bench.folder, 'other'));
     await other.commit({ 'mine.txt': 'mine' });
+    await other.commit(files);
+    const amend = ['commit', '--quiet', '--amend', '--no-edit', '--reset-author'];
+    const who = {
+      GIT_COMMITTER_NAME: 'Ada',
+      GIT_COMMITTER_EMAIL: 'ada@example.org',
+      ...committing,
+    };
+    await execute('git', amend, { cwd: other.path, env: { PATH: process.env.PATH, ...who } });
     await other.git('push', '--quiet', target, 'HEAD:trunk');
     const { stderr } = await run(['run', '--source', app.path], env);
-    expect(stderr).toContain('it was not started anew, because mine.txt is none of our files');
-    expect(await at('rev-list', '--count', 'trunk')).toBe('2');
+    expect(stderr).toContain(`it was not started anew, because ${reason}`);
+    expect(await at('rev-list', '--count', 'trunk')).toBe('3');
+  });
+
+  it('starts again where the host began the repository with files, and keeps them', async () => {
+    const app = await createRepository(join(bench.folder, 'app'));
+    await app.commit({ noise: randomBytes(2 ** 20).toString('hex') });
+    const host = await createRepository(join(bench.folder, 'host'));
+    await host.commit({ 'README.md': '# backups', LICENSE: 'MIT' });
+    await host.git('push', '--quiet', target, 'HEAD:trunk');
+    const { stderr } = await run(['run', '--source', app.path], env);
+    expect(stderr).toContain('it was started anew');
+    expect(await at('rev-list', '--count', 'trunk')).toBe('1');
+    expect(await at('show', 'trunk:README.md')).toBe('# backups');
+    expect(await paths()).toEqual(expect.arrayContaining(['LICENSE', 'RESTORE.md']));
   });
 
   it('keeps archives of other machines', async () => {
