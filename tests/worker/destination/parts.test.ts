@@ -10,6 +10,7 @@ import { createRepository, git, listRefs } from '../../support/git.ts';
 import { useDatabase, useHostedWorker } from '../../support/hooks.ts';
 import { rowsOf } from '../../support/worker.ts';
 
+const execute = promisify(execFile);
 const database = useDatabase();
 const bench = useHostedWorker(database);
 let target: string;
@@ -122,8 +123,7 @@ it('is restored by hand as its README says, and as the documents do', async () =
     /```sh\n([\s\S]*?)```/.exec(await readFile(join(folder, 'README.md'), 'utf8')) ?? [];
   const script = block.replace('name=acme__api', 'name=local__app');
   expect(script).toContain('local__app');
-  const inShell = (commands: string) =>
-    promisify(execFile)('bash', ['-euc', commands], { cwd: folder });
+  const inShell = (commands: string) => execute('bash', ['-euc', commands], { cwd: folder });
   await inShell(script);
   const refs = await app.git('for-each-ref');
   expect(await git(join(folder, 'restored.git'), 'for-each-ref')).toBe(refs);
@@ -257,22 +257,18 @@ describe('BACKUP_REPO_MAX_SIZE', () => {
     expect((await run(sources, whole)).stdout).toContain('1 unchanged');
   });
 
+  const ada = Object.fromEntries(Object.keys(committer).map((name) => [name, 'ada@example.org']));
   it.each([
-    ['it has commits of others', {}, { 'more.txt': 'more' }],
+    ['it has commits of others', ada, { 'more.txt': 'more' }],
     ['it had files of others', committer, { 'mine.txt': 'changed' }],
-  ])('leaves alone what is not ours: %s', async (reason, committing, files) => {
+  ])('leaves alone what is not ours: %s', async (reason, by, files) => {
     const app = await createRepository(join(bench.folder, 'app'));
     await app.commit({ noise: randomBytes(2 ** 20).toString('hex') });
     const other = await createRepository(join(bench.folder, 'other'));
     await other.commit({ 'mine.txt': 'mine' });
     await other.commit(files);
     const amend = ['commit', '--quiet', '--amend', '--no-edit', '--reset-author'];
-    const who = {
-      GIT_COMMITTER_NAME: 'Ada',
-      GIT_COMMITTER_EMAIL: 'ada@example.org',
-      ...committing,
-    };
-    await execute('git', amend, { cwd: other.path, env: { PATH: process.env.PATH, ...who } });
+    await execute('git', amend, { cwd: other.path, env: { PATH: process.env.PATH, ...by } });
     await other.git('push', '--quiet', target, 'HEAD:trunk');
     const { stderr } = await run(['run', '--source', app.path], env);
     expect(stderr).toContain(`it was not started anew, because ${reason}`);
