@@ -1,0 +1,85 @@
+import { join } from 'node:path';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { systemClock } from '../../../lib/clock.ts';
+import { git } from '../../support/git.ts';
+import { useDatabase } from '../../support/hooks.ts';
+import { useStoreWorld } from '../../support/store-world.ts';
+import { refsOf } from '../../support/versioned-app.ts';
+
+const database = useDatabase();
+const DAY_MS = 24 * 60 * 60_000;
+
+describe.each([true, false])('a repository as a store, encrypted: %s', (isEncrypted) => {
+  const world = useStoreWorld(database, { place: 'folder', isEncrypted });
+  let target: string;
+  let address: string;
+  beforeEach(async () => {
+    target = join(world.folder, 'target.git');
+    address = `git+file://${target}`;
+    await git(world.folder, 'init', '--quiet', '--bare', '--initial-branch=main', target);
+  });
+  const copy = (from: string, to: string) => world.call(['store', 'copy', from, to]);
+  const check = (store: string) =>
+    world.call(['store', 'check', '--deep', '--store', store, ...world.withIdentity]);
+  const restored = async (from: string, to: string) => {
+    const restore = ['restore', '--from', from, ...world.withIdentity, 'local/app', '--bare'];
+    expect(await world.call([...restore, '--to', to])).toMatchObject({ code: 0 });
+    return refsOf(join(world.elsewhere, to));
+  };
+
+  it('gets what another store has, once, and gives it back', async () => {
+    await world.store();
+    await world.app.commit({ 'b.txt': 'more' });
+    await world.store();
+    const first = await copy(world.address, address);
+    expect([first.code, first.stdout]).toEqual([
+      0,
+      expect.stringMatching(/all of it is there now\n$/),
+    ]);
+    const commits = await git(target, 'rev-list', '--count', 'main');
+    expect((await copy(world.address, address)).stdout).toMatch(/: copied 0 objects of 0 B, /);
+    expect(await git(target, 'rev-list', '--count', 'main')).toBe(commits);
+    expect((await check(address)).stdout).toMatch(/all is there\n$/);
+    const back = await copy(address, world.other);
+    expect([back.code, back.stdout]).toEqual([
+      0,
+      expect.stringMatching(/all of it is there now\n$/),
+    ]);
+    expect((await check(world.other)).stdout).toMatch(/all is there\n$/);
+    const refs = await refsOf(world.app.path);
+    expect(await restored(address, 'from-git')).toEqual(refs);
+    expect(await restored(world.other, 'from-folder')).toEqual(refs);
+  });
+
+  it('is pruned with a commit, and has the rest', async () => {
+    await world.store();
+    await world.loseMachine();
+    await world.app.commit({ 'b.txt': 'after the loss' });
+    await world.store();
+    await copy(world.address, address);
+    const clock = { ...systemClock, now: () => Date.now() + 40 * DAY_MS };
+    const args = [
+      'store',
+      'prune',
+      '--store',
+      address,
+      ...world.withIdentity,
+      '--older-than',
+      '30',
+    ];
+    const states = async () =>
+      (await git(target, 'ls-tree', '-r', '--name-only', 'main')).match(/\/states\//g)?.length;
+    const dry = await world.call(args, { clock });
+    expect(dry.stdout).toMatch(/: 1 state and \d objects? of \S+ KiB would be removed: give --yes/);
+    expect(await states()).toBe(2);
+    const done = await world.call([...args, '--yes'], { clock });
+    expect([done.code, done.stdout]).toEqual([
+      0,
+      expect.stringMatching(/: 1 state and \d objects? of \S+ KiB removed\n$/),
+    ]);
+    expect(await states()).toBe(1);
+    expect((await check(address)).stdout).toMatch(/all is there\n$/);
+    expect((await world.call([...args, '--yes'], { clock })).stdout).toContain('nothing to remove');
+    expect(await restored(address, 'x')).toEqual(await refsOf(world.app.path));
+  });
+});
