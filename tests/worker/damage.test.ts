@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { MAX_VERSIONS, parseNote } from '../../lib/archives/note.ts';
 import { systemClock } from '../../lib/clock.ts';
+import { flipByte } from '../support/chains.ts';
 import { createRepository, git, type TestRepository, temporaryFolder } from '../support/git.ts';
 import { useDatabase } from '../support/hooks.ts';
 import { callWorker } from '../support/worker.ts';
@@ -76,6 +77,20 @@ describe('an archive with increments that is not as its note says', () => {
     expect((await backUp(increments)).stderr).toContain('not the one that was recorded');
     expect(await restoreAll()).toEqual([1, 2, 3, 4]);
   });
+});
+
+it('reads an archive again that a wrong clock has checked in a time to come', async () => {
+  await backUp();
+  const note = join(archives, `${key}.json`);
+  const { checked_at, ...record } = JSON.parse(await readFile(note, 'utf8'));
+  expect(checked_at).not.toBeUndefined();
+  const { atime, mtime } = await stat(join(archives, key));
+  await flipByte(join(archives, key));
+  await utimes(join(archives, key), atime, mtime);
+  const tomorrow = new Date(Date.now() + 24 * 60 * 60_000).toISOString();
+  await writeFile(note, JSON.stringify({ ...record, checked_at: tomorrow }));
+  const { stderr } = await backUp();
+  expect(stderr).toContain(`${key} was changed since it was written`);
 });
 
 it('does not write an archive from a mirror that cannot have its older versions', async () => {

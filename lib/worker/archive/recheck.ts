@@ -76,13 +76,15 @@ async function listDue(folder: string, now: number): Promise<DueArchive[]> {
     const { record, files } = await readArchiveState(folder, key);
     // One that is being replaced is read when it is written.
     if (record === null || files.length === 0 || record.replacing !== null) continue;
-    if (timeOf(record) <= now - FRESH_MS) due.push({ key, record });
+    if (timeOf(record, now) <= now - FRESH_MS) due.push({ key, record });
   }
-  return due.sort((one, other) => timeOf(one.record) - timeOf(other.record));
+  return due.sort((one, other) => timeOf(one.record, now) - timeOf(other.record, now));
 }
 
-function timeOf({ checked_at }: ArchiveRecord): number {
-  return checked_at === null ? 0 : Date.parse(checked_at);
+/** When an archive was checked. A time to come, of a clock that was wrong, tells nothing. */
+function timeOf({ checked_at }: ArchiveRecord, now: number): number {
+  const time = checked_at === null ? 0 : Date.parse(checked_at);
+  return time > now ? 0 : time;
 }
 
 /**
