@@ -6,6 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import type { FolderAddress } from '../config/stores/store-address.ts';
 import { moveNew, syncFile } from '../durable-files.ts';
 import { nullIfMissing } from '../files.ts';
+import { createFaultGuard } from './fault-guard.ts';
 import {
   type ObjectFile,
   type ObjectStore,
@@ -25,16 +26,9 @@ export function createFolderStore(
 ): ObjectStore {
   const fault = (kind: StoreFaultKind, reason: string, cause?: unknown) =>
     new StoreFault(kind, `${address}: ${reason}`, { cause });
-  const guard = async <Value>(work: () => Promise<Value>): Promise<Value> => {
-    try {
-      signal.throwIfAborted();
-      return await work();
-    } catch (error) {
-      signal.throwIfAborted();
-      if (error instanceof StoreFault || !isSystemError(error)) throw error;
-      throw fault(kindOf(error.code), error.code ?? error.message, error);
-    }
-  };
+  const guard = createFaultGuard(signal, (error) =>
+    isSystemError(error) ? fault(kindOf(error.code), error.code ?? error.message, error) : error,
+  );
   const checkRoot = async () => {
     const found = await nullIfMissing(stat(root));
     if (!found?.isDirectory()) throw fault('missing', 'there is no such folder: is it mounted?');
@@ -78,7 +72,8 @@ export function createFolderStore(
         await checkRoot();
         const path = join(root, key);
         if (!(await nullIfMissing(stat(path)))?.isFile()) return null;
-        return readGuarded(path, from);
+        // A disk can go away while it is read.
+        return guard.bytes(readPaced(path, from));
       }),
     create: (key, file) =>
       guard(async () => {
@@ -109,20 +104,6 @@ export function createFolderStore(
       signal.throwIfAborted();
       await pace(chunk.length);
       yield chunk;
-    }
-  }
-
-  /** A disk can go away while it is read. */
-  async function* readGuarded(path: string, from: number): AsyncGenerator<Uint8Array> {
-    const chunks = readPaced(path, from);
-    try {
-      for (;;) {
-        const { done, value } = await guard(() => chunks.next());
-        if (done) return;
-        yield value;
-      }
-    } finally {
-      await chunks.return(undefined);
     }
   }
 

@@ -6,6 +6,7 @@ import pLimit from 'p-limit';
 import { loadOnce } from '../../async.ts';
 import { createGit, GitError } from '../../git/git.ts';
 import { makeScratch, removeScratch, sweepScratch } from '../../processes/scratch.ts';
+import { createFaultGuard } from '../fault-guard.ts';
 import { README_KEY } from '../layout.ts';
 import { type ObjectStore, type StoredObject, StoreFault } from '../object-store.ts';
 import { formatReadme } from '../readme.ts';
@@ -43,16 +44,9 @@ export function createGitStore(options: GitStoreOptions): GitStore {
   let scratch: string | null = null;
   let failure: { error: StoreFault; count: number } | null = null;
 
-  const guard = async <Value>(work: () => Promise<Value>): Promise<Value> => {
-    try {
-      signal.throwIfAborted();
-      return await work();
-    } catch (error) {
-      signal.throwIfAborted();
-      if (!(error instanceof GitError)) throw error;
-      throw await access.explain(address, error);
-    }
-  };
+  const guard = createFaultGuard(signal, (error) =>
+    error instanceof GitError ? access.explain(address, error) : error,
+  );
   const open = loadOnce(async () => {
     if (failure !== null && failure.count >= MAX_OPENINGS) throw failure.error;
     try {

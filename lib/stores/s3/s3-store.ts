@@ -10,6 +10,7 @@ import {
 } from '@aws-sdk/client-s3';
 import type { BucketAddress } from '../../config/stores/store-address.ts';
 import type { ByteBudget } from '../byte-budget.ts';
+import { createFaultGuard } from '../fault-guard.ts';
 import {
   type ObjectFile,
   type ObjectStore,
@@ -40,16 +41,9 @@ export function createS3Store(bucketAddress: BucketAddress, options: S3Options):
   const abort = { abortSignal: signal };
   const damaged = () =>
     new StoreFault('damaged', `${address}: it received other bytes than were sent`);
-  const guard = async <Value>(work: () => Promise<Value>): Promise<Value> => {
-    try {
-      signal.throwIfAborted();
-      return await work();
-    } catch (error) {
-      signal.throwIfAborted();
-      if (error instanceof StoreFault) throw error;
-      throw explainS3Error(address, error, await secretsOf(client));
-    }
-  };
+  const guard = createFaultGuard(signal, async (error) =>
+    explainS3Error(address, error, await secretsOf(client)),
+  );
   const find = (Key: string) =>
     client
       .send(new HeadObjectCommand({ Bucket: bucket, Key, ChecksumMode: 'ENABLED' }), abort)
@@ -126,7 +120,7 @@ export function createS3Store(bucketAddress: BucketAddress, options: S3Options):
             abort,
           );
           if (Body === undefined) throw new Error('an answer without a body');
-          return readBody(Body as AsyncIterable<Uint8Array>);
+          return guard.bytes(readPaced(Body as AsyncIterable<Uint8Array>));
         } catch (error) {
           if (isMissing(error, 'NoSuchKey')) return null;
           throw error;
@@ -155,17 +149,10 @@ export function createS3Store(bucketAddress: BucketAddress, options: S3Options):
       }),
   };
 
-  async function* readBody(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-    const chunks = body[Symbol.asyncIterator]();
-    try {
-      for (;;) {
-        const { done, value } = await guard(() => chunks.next());
-        if (done) return;
-        await pace(value.length);
-        yield value;
-      }
-    } finally {
-      await chunks.return?.();
+  async function* readPaced(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    for await (const chunk of body) {
+      await pace(chunk.length);
+      yield chunk;
     }
   }
 }

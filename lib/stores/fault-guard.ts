@@ -1,0 +1,37 @@
+import { StoreFault } from './object-store.ts';
+
+/** Has all work of a store fail in one way: with the signal's reason once it is aborted, or with a StoreFault. */
+export interface FaultGuard {
+  <Value>(work: () => Promise<Value>): Promise<Value>;
+  /** The same bytes; each step of their iteration is such work. */
+  bytes(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array>;
+}
+
+/** `explain` returns the fault for an error, or the error itself if it is none of the store's. */
+export function createFaultGuard(
+  signal: AbortSignal,
+  explain: (error: unknown) => unknown,
+): FaultGuard {
+  const guard = async <Value>(work: () => Promise<Value>): Promise<Value> => {
+    try {
+      signal.throwIfAborted();
+      return await work();
+    } catch (error) {
+      signal.throwIfAborted();
+      throw error instanceof StoreFault ? error : await explain(error);
+    }
+  };
+  async function* bytes(chunks: AsyncIterable<Uint8Array>) {
+    const iterator = chunks[Symbol.asyncIterator]();
+    try {
+      for (;;) {
+        const { done, value } = await guard(() => iterator.next());
+        if (done) return;
+        yield value;
+      }
+    } finally {
+      await iterator.return?.();
+    }
+  }
+  return Object.assign(guard, { bytes });
+}
