@@ -2,6 +2,7 @@ import type { Clock } from '../clock.ts';
 import type { Environment } from '../config/read.ts';
 import { createCallerLimit } from './caller-limit.ts';
 import { createWorkspaces, type Workspaces } from './git-workspace.ts';
+import { createKeptUnpacked, type KeptUnpacked } from './kept-unpacked.ts';
 import { type ArchiveLimits, archiveLimits } from './limits.ts';
 import { type OpenArchive, openArchive, type RecordedArchive } from './open-archive.ts';
 
@@ -31,6 +32,7 @@ export interface ArchiveAccessOptions {
 export interface ArchiveAccess {
   limits: ArchiveLimits;
   workspaces: Workspaces;
+  kept: KeptUnpacked;
   /** Opens an archive with its record. The caller closes the handle. */
   open(
     repository: string,
@@ -44,7 +46,7 @@ export interface ArchiveAccess {
   ): Promise<Answer>;
 }
 
-/** Each call may use all cores and up to 16 GiB of disk. */
+/** Each call may use all cores and up to 16 GiB of disk, beside what is kept. */
 const AT_ONCE = { total: 4, perCaller: 2 };
 
 /** Opens archives below one folder. Never writes to it, and never follows links out of it. */
@@ -60,6 +62,7 @@ export function createArchiveAccess(options: ArchiveAccessOptions): ArchiveAcces
   return {
     limits,
     workspaces: createWorkspaces({ ...options, limits }),
+    kept: createKeptUnpacked(options.scratchFolder),
     open,
     async use(repository, call, work) {
       const { archive, record } = await open(repository, call);

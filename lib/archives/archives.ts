@@ -49,7 +49,7 @@ export interface ArchiveReaderOptions extends ArchiveAccessOptions {
 export function createArchiveReader(options: ArchiveReaderOptions): ArchiveReader {
   const { findRecord, clock, redactor } = options;
   const access = createArchiveAccess(options);
-  const { workspaces, limits } = access;
+  const { workspaces, kept, limits } = access;
 
   return {
     verify: (repository, call) =>
@@ -82,7 +82,7 @@ export function createArchiveReader(options: ArchiveReaderOptions): ArchiveReade
     inspect: (repository, { prefix = '', limit }, call) =>
       access.use(repository, call, async (archive) => {
         const request = { prefix, limit };
-        const checks = { workspaces, limits, signal: call.signal };
+        const checks = { workspaces, kept, limits, signal: call.signal };
         const { entries, truncated } =
           archive.format === 'bundle'
             ? await listBundle(archive, request, { ...checks, clock })
@@ -96,7 +96,7 @@ export function createArchiveReader(options: ArchiveReaderOptions): ArchiveReade
       checkFilePath(filePath, 'file_path');
       checkRange(range);
       return access.use(repository, call, async (archive) => {
-        const checks = { workspaces, limits, signal: call.signal };
+        const checks = { workspaces, kept, limits, signal: call.signal };
         const file =
           archive.format === 'bundle'
             ? await extractFromBundle(archive, filePath, checks)

@@ -3,7 +3,8 @@ import { AppError } from '../errors.ts';
 import { corrupt, incomplete } from './archive-fault.ts';
 import { type Chain, readChain } from './chain/read-chain.ts';
 import { type FileContent, notAFile, notFound, tooLarge } from './file-content.ts';
-import { isRejection } from './git-workspace.ts';
+import { isRejection, type Workspace } from './git-workspace.ts';
+import { type BorrowedRepository, identifyArchive, type KeptUnpacked } from './kept-unpacked.ts';
 import type { ArchiveLimits } from './limits.ts';
 import {
   type ListRequest,
@@ -16,11 +17,14 @@ import type { OpenArchive } from './open-archive.ts';
 import { makeRepository, unpackBundle, whyNotUnpacked } from './unpack-bundle.ts';
 import type { BundleChecks } from './verify-bundle.ts';
 
+/** What reading a tree needs. */
+export type TreeChecks = BundleChecks & { kept: KeptUnpacked };
+
 /** The first files under a prefix, and whether there are more. */
 export function listBundle(
   archive: OpenArchive,
   request: ListRequest,
-  checks: BundleChecks & { clock: Clock },
+  checks: TreeChecks & { clock: Clock },
 ): Promise<TreeListing> {
   return withTree(archive, checks, (tree) => listTree(tree, request, checks));
 }
@@ -29,7 +33,7 @@ export function listBundle(
 export function extractFromBundle(
   archive: OpenArchive,
   path: string,
-  checks: BundleChecks,
+  checks: TreeChecks,
 ): Promise<FileContent> {
   return withTree(archive, checks, async ({ git, gitDir, commit }) => {
     const max = checks.limits.extractedBytes;
@@ -49,24 +53,36 @@ export function extractFromBundle(
 
 async function withTree<Result>(
   archive: OpenArchive,
-  { workspaces, limits, signal }: BundleChecks,
+  { workspaces, kept, limits, signal }: TreeChecks,
   work: (tree: Tree) => Promise<Result>,
 ): Promise<Result> {
+  const id = await identifyArchive(archive);
   const chain = await readChain(archive);
   const commit = findDefaultBranch(chain);
   throwIfUnreadable(chain, limits);
-  return workspaces.use({ signal, sizeBytes: chain.sizeBytes }, async (workspace) => {
-    const gitDir = await makeRepository(workspace, chain);
-    try {
-      for (const file of [chain.base, ...chain.increments]) {
-        await unpackBundle(workspace, gitDir, file, { links: false });
+  let repository: BorrowedRepository | null = kept.borrow(id);
+  const sizeBytes = repository === null ? chain.sizeBytes : 0;
+  try {
+    return await workspaces.use({ signal, sizeBytes }, async (workspace) => {
+      try {
+        repository ??= await kept.keep(id, await unpack(workspace, chain), chain.sizeBytes);
+        return await work({ git: workspace.git, gitDir: repository.gitDir, commit });
+      } catch (error) {
+        if (isRejection(error)) throw corrupt(`git could not read the bundle: ${error.message}`);
+        throw error;
       }
-      return await work({ git: workspace.git, gitDir, commit });
-    } catch (error) {
-      if (isRejection(error)) throw corrupt(`git could not read the bundle: ${error.message}`);
-      throw error;
-    }
-  });
+    });
+  } finally {
+    repository?.giveBack();
+  }
+}
+
+async function unpack(workspace: Workspace, chain: Chain): Promise<string> {
+  const gitDir = await makeRepository(workspace, chain);
+  for (const file of [chain.base, ...chain.increments]) {
+    await unpackBundle(workspace, gitDir, file, { links: false });
+  }
+  return gitDir;
 }
 
 function throwIfUnreadable(chain: Chain, limits: ArchiveLimits): void {

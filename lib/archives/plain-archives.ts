@@ -109,8 +109,8 @@ export interface ArchiveDownload {
 export function createPlainArchives(options: ArchiveAccessOptions): PlainArchives {
   const { findRecord, clock } = options;
   const access = createArchiveAccess(options);
-  const { workspaces, limits } = access;
-  const checksOf = ({ signal }: ArchiveCall) => ({ workspaces, limits, signal });
+  const { workspaces, kept, limits } = access;
+  const checksOf = ({ signal }: ArchiveCall) => ({ workspaces, kept, limits, signal });
 
   return {
     async describe(repository, call) {

@@ -25,8 +25,10 @@ export interface ArchiveFolder {
   /** Creates `name` of all refs, or of the given revisions, and returns its bytes. */
   bundle(name: string, from: TestRepository, ...revisions: string[]): Promise<Buffer>;
   write(name: string, bytes: Uint8Array | string): Promise<void>;
-  /** What is left in the scratch folder. */
+  /** What is left in the scratch folder, but for archives that are kept unpacked. */
   leftovers(): Promise<string[]>;
+  /** The folders with archives that are kept unpacked. */
+  unpacked(): Promise<string[]>;
   remove(): Promise<void>;
 }
 
@@ -38,6 +40,14 @@ export async function createArchiveFolder(): Promise<ArchiveFolder> {
   for (const folder of [root, scratch, outside]) await mkdir(folder);
   const records: ArchiveFolder['records'] = new Map();
   const clock = createTestClock();
+  const listScratch = async (isKept: boolean) => {
+    const found: string[] = [];
+    for (const name of await readdir(scratch)) {
+      const inside = await readdir(join(scratch, name));
+      if (inside.includes('kept.git') === isKept) found.push(name);
+    }
+    return found;
+  };
   return {
     root,
     scratch,
@@ -60,7 +70,8 @@ export async function createArchiveFolder(): Promise<ArchiveFolder> {
       return readFile(join(root, name));
     },
     write: (name, bytes) => writeFile(join(root, name), bytes),
-    leftovers: () => readdir(scratch),
+    leftovers: () => listScratch(false),
+    unpacked: () => listScratch(true),
     remove,
   };
 }
