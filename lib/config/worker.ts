@@ -23,6 +23,11 @@ export const workerVariables = z.object({
   BACKUP_EXCLUDE: patterns.describe(
     'patterns of repositories to leave out, likewise; `--exclude` replaces them',
   ),
+  DRILL_BUDGET_MINUTES: wholeNumber(0, 24 * 60)
+    .default(5)
+    .describe(
+      'how many minutes after each run archives are restored to prove that they can be, those first whose proof is oldest; 0 for never; see docs/restore-drills.md',
+    ),
   HEARTBEAT_URL: secureUrl
     .optional()
     .describe(

@@ -61,6 +61,15 @@ export interface Restored {
   sizeBytes: number;
   /** Whether the SHA-256 of each file was recorded. */
   isRecorded: boolean;
+  /** What was recorded of the version; null for an archive of an earlier release. */
+  manifest: RestoredManifest | null;
+}
+
+/** What the manifest of a restored version says. */
+export interface RestoredManifest {
+  sha256: string;
+  /** Object ids by the names of all refs, with HEAD if it has a commit. */
+  refs: ReadonlyMap<string, string>;
 }
 
 /** Enough for a slow disk: an hour, and two more for each gigabyte and a half. */
@@ -130,6 +139,10 @@ export async function restoreVersion(
         files: 1 + chain.increments.length,
         sizeBytes: chain.sizeBytes,
         isRecorded: chain.base.sha256 !== null,
+        manifest:
+          entry && manifest
+            ? { sha256: entry.manifest_sha256, refs: new Map(Object.entries(manifest.refs)) }
+            : null,
       };
     });
   }

@@ -3,6 +3,7 @@ import { parseCommandLine, wrongUsage } from '../command-line.ts';
 import { cleanText } from '../text/clean-text.ts';
 import { patternFault } from '../text/name-pattern.ts';
 import { canonicalAddress } from './archive/assign-archives.ts';
+import { addDrillCommand, type DrillCommand } from './drills/drill-commands.ts';
 import { addLogins, type LoginCommand } from './logins/login-commands.ts';
 import {
   addRestoreCommands,
@@ -49,6 +50,7 @@ export type WorkerCommand =
   | ListStoreCommand
   | StoreCommand
   | AnomalyCommand
+  | DrillCommand
   | LoginCommand;
 
 const MAX_PAUSE_MINUTES = 7 * 24 * 60;
@@ -61,6 +63,7 @@ export function parseWorkerCommand(args: readonly string[], folder: string): Wor
   addEmbed(program, (command) => found.push(command));
   addRestoreCommands(program, folder, (command) => found.push(command));
   addStoreCommands(program, (command) => found.push(command));
+  addDrillCommand(program, (command) => found.push(command));
   addAnomalyCommands(program, (command) => found.push(command));
   addLogins(program, (command) => found.push(command));
   const text = parseCommandLine(program, args);

@@ -97,6 +97,10 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
       const { migrateStore } = await import('./stores/migrate-store.ts');
       return await migrateStore(options, command);
     }
+    if (command.name === 'drill') {
+      const { runDrill } = await import('./drills/run-drill.ts');
+      return await runDrill(options, command);
+    }
     if (command.name === 'anomalies' || command.name === 'anomalies-confirm') {
       const { runAnomalies } = await import('./review/run-anomalies.ts');
       return await runAnomalies(options, command);
@@ -148,7 +152,8 @@ async function runBackups(options: WorkerOptions, command: RunCommand): Promise<
       await performDryRun(deps, sources, { stdout: io.stdout, isJson: command.isJson });
       return 0;
     }
-    const once = () => runOnce({ ...deps, heartbeat }, command, io.stdout);
+    const drillBudgetMs = config.DRILL_BUDGET_MINUTES * 60_000;
+    const once = () => runOnce({ ...deps, heartbeat, drillBudgetMs }, command, io.stdout);
     return everyMs === null ? once() : runRepeatedly(deps, once, everyMs);
   };
   const mayBeAway = !command.isDryRun && !command.isShared;
@@ -181,8 +186,11 @@ function offsiteConfig(config: z.output<typeof storeVariables>): OffsiteConfig {
   };
 }
 
+type OnceDeps = Omit<RunDeps, 'events'> &
+  CommandContext & { heartbeat: DeadMansSwitch; drillBudgetMs: number };
+
 async function runOnce(
-  { heartbeat, ...deps }: Omit<RunDeps, 'events'> & { heartbeat: DeadMansSwitch },
+  { heartbeat, drillBudgetMs: budgetMs, ...deps }: OnceDeps,
   { sources, isShared, isJson }: RunCommand,
   stdout: OutputStream,
 ): Promise<number> {
@@ -201,6 +209,10 @@ async function runOnce(
   display.clear();
   await heartbeat.ended(report);
   stdout.write(`${isJson ? summaryOf(report) : describeReport(report)}\n`);
+  if (budgetMs > 0) {
+    const { drillAfterRun } = await import('./drills/after-run.ts');
+    await drillAfterRun(deps, report, { budgetMs, stdout, isJson });
+  }
   return report.status === 'refused' ? REFUSED : report.exitCode;
 }
 

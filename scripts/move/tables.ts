@@ -47,6 +47,7 @@ export const movedTables: readonly MovedTable[] = [
   },
   { name: 'anomalies', key: id },
   { name: 'coverage', key: name('name') },
+  { name: 'restore_drills', key: id },
   { name: 'users', key: name('username') },
   { name: 'ended_sessions', key: name('id') },
   { name: 'gateway_connections', key: name('username') },
@@ -67,8 +68,8 @@ export const movedTables: readonly MovedTable[] = [
 /** Summaries of other tables. */
 export const summaryTables = ['execution_log_counts', 'backup_result_totals', 'newest_results'];
 
-/** What only means something while a run is under way, which is not moved. */
-export const passingTables = ['run_members', 'run_jobs'];
+/** What only means something while a worker is at it, which is not moved. */
+export const passingTables = ['run_members', 'run_jobs', 'restore_drill_claims'];
 
 /** Whether it is a table of embeddings, which a target without the vector extension cannot store. */
 export function isOfEmbeddings({ name }: MovedTable): boolean {

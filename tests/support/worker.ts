@@ -35,6 +35,7 @@ export async function callWorker(call: WorkerCall) {
       HOME: '/nonexistent',
       BACKUP_ARCHIVE_PATH: archives,
       DATA_DIR: `${archives}-data`,
+      DRILL_BUDGET_MINUTES: '0',
       ...call.env,
     },
     clock: call.clock ?? systemClock,

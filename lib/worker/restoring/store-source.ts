@@ -9,13 +9,13 @@ import { nullIfMissing } from '../../files.ts';
 import { checkTarget } from '../../restore/target.ts';
 import { createSecretNaming } from '../../stores/layout.ts';
 import { StoreFault } from '../../stores/object-store.ts';
-import { openStores } from '../../stores/open-stores.ts';
+import { type OpenStore, openStores } from '../../stores/open-stores.ts';
 import { fetchArchive, sizeToFetch } from '../../stores/reading/fetch-archive.ts';
 import { findArchive, readNewestStates } from '../../stores/reading/find-archives.ts';
 import { findStates, type StateRef } from '../../stores/reading/find-states.ts';
 import { findVersion, type StoredVersion } from '../../stores/reading/find-version.ts';
 import { readIdentities } from '../../stores/reading/identities.ts';
-import { ObjectFault } from '../../stores/reading/object-fault.ts';
+import { ObjectFault, type ObjectFaultKind } from '../../stores/reading/object-fault.ts';
 import type { ReadState, StateReading } from '../../stores/reading/read-state.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import { archiveKey } from '../archive/archive.ts';
@@ -28,6 +28,7 @@ import { showDownload } from './show-download.ts';
 
 /** A store to restore from. */
 export interface StoreSource extends ArchiveSource {
+  store: OpenStore;
   reading: StateReading;
   /** Where the states of a repository are. Throws NOT_FOUND. */
   find(repository: string): Promise<StateRef[][]>;
@@ -35,19 +36,47 @@ export interface StoreSource extends ArchiveSource {
   eachNewest(work: (name: string, state: ReadState) => void): Promise<string[]>;
 }
 
+/** An object of a store that is not fit to be restored from. */
+export class UnfitObject extends AppError {
+  readonly kind: ObjectFaultKind;
+
+  constructor(kind: ObjectFaultKind, message: string) {
+    super(kind === 'locked' ? 'BAD_REQUEST' : 'CONFLICT', message);
+    this.kind = kind;
+  }
+}
+
+/** A store has no archive of a repository, as far as its names could be read. */
+export class NotInStore extends AppError {
+  /** Whether there are archives whose names could not be read. */
+  readonly hasUnread: boolean;
+
+  constructor(message: string, hasUnread: boolean) {
+    super('NOT_FOUND', message);
+    this.hasUnread = hasUnread;
+  }
+}
+
 const keyVariables = storeVariables.pick({ BACKUP_NAMES_KEY: true });
 
-/** Opens a store without anything of the machine that filled it. Throws AppError or ConfigError. */
+/**
+ * Opens a store without anything of the machine that filled it. What it needs for a while goes to `folder`, by default
+ * to a new one in the folder for temporary files, and what was downloaded is not kept then. Throws AppError or
+ * ConfigError.
+ */
 export async function openStoreSource(
   options: WorkerOptions,
   { address, identityFile }: StoreChoice,
   display: Display,
+  folder: string | null = null,
 ): Promise<StoreSource> {
   const { environment, clock, signal } = options;
   const { BACKUP_NAMES_KEY: namesKey } = readConfig(keyVariables, environment);
   const identities =
     identityFile === null ? [] : await readIdentities(resolve(options.folder, identityFile));
-  const scratch = await mkdtemp(join(tmpdir(), 'backup-observatory-restore-'));
+  /** Whether the caller removes everything. */
+  const isPassing = folder !== null;
+  const scratch = folder ?? (await mkdtemp(join(tmpdir(), 'backup-observatory-restore-')));
   const [store] = await openStores([address], {
     ...{ folder: scratch, bytesPerSecond: null, clock, signal },
     git: () => openGitAccess(options, display.line),
@@ -71,9 +100,9 @@ export async function openStoreSource(
     if (archives.length > 0) return archives;
     const locked = identities.length === 0 ? '; give --identity to read them' : '';
     const others = `; ${unread} encrypted archives could not be read${locked}`;
-    throw new AppError(
-      'NOT_FOUND',
+    throw new NotInStore(
       `${address.text} has no archive of ${cleanText(repository, 300)}${unread > 0 ? others : ''}`,
+      unread > 0,
     );
   }
 
@@ -94,7 +123,7 @@ export async function openStoreSource(
   const tellFault = (fault: ObjectFault) => display.line(`left out: ${cleanText(fault.message)}`);
 
   return {
-    reading,
+    ...{ store, reading },
     find: (repository) => explained(() => find(repository)),
     eachNewest: (work) => explained(() => eachNewest(work)),
     list: () =>
@@ -126,7 +155,7 @@ export async function openStoreSource(
           await rm(folder, { recursive: true, force: true });
           return result;
         } catch (error) {
-          if (await isKept(folder)) {
+          if (!isPassing && (await isKept(folder))) {
             display.clear();
             display.line(
               `what was downloaded is kept in ${folder}: the same command goes on with it`,
@@ -137,7 +166,7 @@ export async function openStoreSource(
       }),
     async close() {
       await reading.objects.close?.();
-      await rm(scratch, { recursive: true, force: true });
+      if (!isPassing) await rm(scratch, { recursive: true, force: true });
     },
   };
 
@@ -162,8 +191,8 @@ export async function openStoreSource(
       display.line(cleanText(`${name}: ${file}: ${fault.message}`));
     }
     const count = unfetched.length === 1 ? '1 file is' : `${unfetched.length} files are`;
-    throw new AppError(
-      'CONFLICT',
+    throw new UnfitObject(
+      unfetched[0]?.fault.kind ?? 'damaged',
       `${count} missing or damaged in ${address.text}, named above; another version (--at) may be whole`,
     );
   }
@@ -200,8 +229,8 @@ async function explained<Value>(work: () => Promise<Value>): Promise<Value> {
       throw new AppError('SERVICE_UNAVAILABLE', error.message, { cause: error });
     }
     if (error instanceof ObjectFault) {
-      throw new AppError(
-        error.kind === 'locked' ? 'BAD_REQUEST' : 'CONFLICT',
+      throw new UnfitObject(
+        error.kind,
         `${cleanText(error.message)}${error.kind === 'locked' ? '' : '; --at restores from older states'}`,
       );
     }

@@ -4,6 +4,7 @@ import { type Database, isDatabaseUnavailable } from '../../database/database.ts
 import { syncFile } from '../../durable-files.ts';
 import type { Log } from '../../log.ts';
 import { cleanText } from '../../text/clean-text.ts';
+import { type DeliveredDrills, deliverDrills } from '../drills/drill-spool.ts';
 import { type DeliveredRun, deliverSpool } from './deliver-spool.ts';
 import { checkSpool, DamagedSpool } from './read-spool.ts';
 import { listSpools } from './spool-file.ts';
@@ -46,6 +47,8 @@ export async function deliverSpools(
       await rm(path);
       await syncFile(dirname(path));
     }
+    what = 'a restore drill';
+    remarks.push(...describeDrills(await deliverDrills(db, dataFolder)));
   } catch (error) {
     if (isDatabaseUnavailable(error)) return { isAway: true, remarks, last: null };
     const why = error instanceof Error ? error.message : String(error);
@@ -57,6 +60,24 @@ export async function deliverSpools(
     return { isAway: false, remarks, last: null };
   }
   return { isAway: false, remarks, last };
+}
+
+function describeDrills({ delivered, damaged }: DeliveredDrills): DeliveryRemark[] {
+  const drills = delivered === 1 ? '1 restore drill' : `${delivered} restore drills`;
+  return [
+    ...damaged.map((name) => ({
+      level: 'error' as const,
+      text: cleanText(`DATA_DIR/spool: ${name} cannot be delivered and is kept`),
+    })),
+    ...(delivered === 0
+      ? []
+      : [
+          {
+            level: 'info' as const,
+            text: `delivered ${drills}, spooled while the database was away`,
+          },
+        ]),
+  ];
 }
 
 function describe({ id, results }: DeliveredRun): string {

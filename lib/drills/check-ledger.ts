@@ -1,0 +1,39 @@
+import type { Database } from '../database/database.ts';
+import { type LedgerText, readLedger } from '../records/drills/ledger.ts';
+import { hashRow, NO_ROW_BEFORE } from './ledger-hash.ts';
+
+const ROWS_AT_ONCE = 500;
+
+/** What a check of the ledger found. */
+export interface LedgerCheck {
+  /** Rows whose hash is right, and that follow each other. All of them, unless one is broken. */
+  rows: number;
+  /** The hash of the last of these; zeros if there is none. */
+  head: string;
+  /** The first row that is not as it was written, or does not follow the one before it; null if there is none. */
+  broken: { id: string; repository: string; reason: string } | null;
+}
+
+/** Computes the hashes of all rows again, a bounded number at a time, up to the first that is wrong. */
+export async function checkLedger(db: Database): Promise<LedgerCheck> {
+  let after = '0';
+  let head = NO_ROW_BEFORE;
+  let rows = 0;
+  for (;;) {
+    const page = await readLedger(db, after, ROWS_AT_ONCE);
+    for (const row of page) {
+      const reason = findFault(row, head);
+      const { id, repository_name: repository, sha256 } = row;
+      if (reason !== null) return { rows, head, broken: { id, repository, reason } };
+      head = sha256;
+      after = id;
+      rows++;
+    }
+    if (page.length < ROWS_AT_ONCE) return { rows, head, broken: null };
+  }
+}
+
+function findFault(row: LedgerText, before: string): string | null {
+  if (row.previous_sha256 !== before) return 'it does not follow the row before it';
+  return hashRow(row) === row.sha256 ? null : 'it is not as it was written';
+}

@@ -1,0 +1,204 @@
+import { appendFile, mkdir, statfs } from 'node:fs/promises';
+import { join } from 'node:path';
+import { corrupt } from '../archives/archive-fault.ts';
+import { createWorkspaces, isRejection } from '../archives/git-workspace.ts';
+import { digestRefs } from '../archives/manifest.ts';
+import { type Git, GitError } from '../git/git.ts';
+import type { DrillEvidence } from '../records/drills/new-drill.ts';
+import type { RecordedVersion } from '../records/drills/record.ts';
+import { type RestoreContext, type Restored, restoreVersion } from '../restore/restore.ts';
+import { cleanText } from '../text/clean-text.ts';
+import { readObjects } from './read-objects.ts';
+
+/** A repository of a few bytes can have a tree of a billion files. */
+const MAX_FILES = 1_000_000;
+const LIST_TIMEOUT_MS = 60_000;
+/** A file needs its blocks, and one that is small needs a whole one. */
+const BYTES_PER_FILE = 4_096;
+/** As for restoring: enough for a slow disk. */
+const limits = { gitTimeoutMs: 60 * 60_000, gitBytesPerMs: 200 };
+
+/** Nothing of the repository decides how its files are written: they are read back and compared byte by byte. */
+const AS_STORED = '* -text -eol -crlf -ident -filter -working-tree-encoding\n';
+
+/** Why a drill could not prove anything, although nothing is known to be wrong with the archive. */
+export class DrillIncomplete extends Error {
+  override readonly name = 'DrillIncomplete';
+}
+
+export interface ProveOptions extends RestoreContext {
+  /** Where the archive is. */
+  archives: Pick<Parameters<typeof restoreVersion>[0], 'root' | 'repository' | 'choice'>;
+  /** An empty folder on the disk that has room for it. The caller removes it. */
+  scratch: string;
+  /** What the database knows of a version; null if nothing, or if it is away. */
+  findRecorded(version: number): Promise<RecordedVersion | null>;
+  /** Is told what has been found so far. */
+  onFound(
+    restored: Pick<Restored, 'version' | 'sizeBytes'>,
+    evidence: Partial<DrillEvidence>,
+  ): void;
+}
+
+/**
+ * Restores a version with the code of `restore`, and proves what came out: git reads every object and finds all that
+ * its refs need, the refs are the recorded ones, and the files of the default branch can be written and have the
+ * content that its tree names. Throws ArchiveFault if the archive is damaged, DrillIncomplete or AppError if nobody
+ * can tell.
+ */
+export async function proveRestorable(options: ProveOptions): Promise<void> {
+  const { archives, scratch, environment, clock, signal, onFound } = options;
+  const target = join(scratch, 'restored.git');
+  const restored = await restoreVersion({ ...archives, ref: null, isBare: true, target }, options);
+  const { files, isRecorded: files_recorded } = restored;
+  onFound(restored, { files, files_recorded });
+  const workspaces = createWorkspaces({
+    ...{ scratchFolder: scratch, scratchName: 'the folder of the drill (DATA_DIR)' },
+    ...{ environment, clock, limits },
+  });
+  await workspaces.use({ signal, sizeBytes: 0 }, async ({ git, folder }) => {
+    const tell = (evidence: Partial<DrillEvidence>) => onFound(restored, evidence);
+    tell(await readObjects(git, target, timeoutFor(restored.sizeBytes)));
+    tell(await compareRefs(git, target, restored, options));
+    tell(await checkOut(git, target, join(folder, 'tree'), restored.headCommit));
+  });
+}
+
+function timeoutFor(sizeBytes: number): number {
+  return limits.gitTimeoutMs + sizeBytes / limits.gitBytesPerMs;
+}
+
+async function compareRefs(
+  git: Git,
+  gitDir: string,
+  { version, manifest, headCommit }: Restored,
+  { findRecorded }: ProveOptions,
+): Promise<Partial<DrillEvidence>> {
+  const found = new Map<string, string>();
+  const list = [`--git-dir=${gitDir}`, 'for-each-ref', '--format=%(objectname) %(refname)'];
+  for await (const line of git.stream(list, '\n')) {
+    const space = line.indexOf(' ');
+    found.set(line.slice(space + 1), line.slice(0, space));
+  }
+  const refs = found.size;
+  const recordedHead = manifest?.refs.get('HEAD');
+  // A detached HEAD may have been recorded as a tag, which git resolves to its commit.
+  if (recordedHead !== undefined && (await commitOf(git, gitDir, recordedHead)) === headCommit) {
+    found.set('HEAD', recordedHead);
+  } else if (headCommit !== null) found.set('HEAD', headCommit);
+  const refs_sha256 = digestRefs(found);
+  if (version === null || manifest === null) {
+    // Restoring has compared them with the header of the bundle, which is all that there is.
+    return { refs, refs_sha256, refs_recorded_in: 'bundle' };
+  }
+  const recorded = await findRecorded(version);
+  if (recorded !== null && recorded.manifestSha256 !== manifest.sha256) {
+    throw corrupt(`version ${version} is another one than the database has recorded`);
+  }
+  const isInDatabase = recorded !== null && recorded.refsSha256 !== '';
+  if (refs_sha256 !== (isInDatabase ? recorded.refsSha256 : digestRefs(manifest.refs))) {
+    throw corrupt(`the refs of version ${version} are not those that were recorded`);
+  }
+  return {
+    ...{ refs, refs_sha256, manifest_sha256: manifest.sha256 },
+    refs_recorded_in: isInDatabase ? 'database' : 'manifest',
+  };
+}
+
+async function commitOf(git: Git, gitDir: string, id: string): Promise<string | null> {
+  return (await resolve(git, gitDir, `${id}^{commit}`)) ?? null;
+}
+
+async function resolve(git: Git, gitDir: string, revision: string): Promise<string | null> {
+  const args = [`--git-dir=${gitDir}`, 'rev-parse', '--quiet', '--verify', '--end-of-options'];
+  try {
+    return (await git.read([...args, revision])).trim();
+  } catch (error) {
+    if (!isRejection(error)) throw error;
+    return null;
+  }
+}
+
+/** Writes the files of HEAD, reads them back, and compares each with what the tree of the commit names. */
+async function checkOut(
+  git: Git,
+  gitDir: string,
+  folder: string,
+  head: string | null,
+): Promise<Partial<DrillEvidence>> {
+  if (head === null) return {};
+  const tree_sha = (await git.read([`--git-dir=${gitDir}`, 'rev-parse', `${head}^{tree}`])).trim();
+  const listed = await listTree(git, gitDir, head);
+  await mkdir(folder);
+  const { bavail, bsize } = await statfs(folder);
+  if (bavail * bsize < listed.bytes + listed.files * BYTES_PER_FILE) {
+    throw new DrillIncomplete('DATA_DIR has too little space to check out the default branch');
+  }
+  await mkdir(join(gitDir, 'info'), { recursive: true });
+  await appendFile(join(gitDir, 'info', 'attributes'), AS_STORED);
+  const settings = ['core.bare=false', 'core.fileMode=true', 'core.autocrlf=false'];
+  const options = [
+    ...settings.flatMap((setting) => ['-c', setting]),
+    `--git-dir=${gitDir}`,
+    `--work-tree=${folder}`,
+  ];
+  try {
+    await git.read([...options, 'read-tree', '--reset', '-u', head], {
+      timeoutMs: limits.gitTimeoutMs,
+    });
+  } catch (error) {
+    if (!isRejection(error)) throw error;
+    throw new DrillIncomplete(
+      cleanText(
+        `every object and ref is there, but git cannot check out the files here: ${error.message}`,
+      ),
+    );
+  }
+  // An index that knows nothing of the files, so that git has to read each of them.
+  await git.read([...options, 'read-tree', head]);
+  await compareFiles(git, options);
+  return { head, tree_sha, tree_files: listed.files, tree_bytes: listed.bytes };
+}
+
+async function compareFiles(git: Git, options: readonly string[]): Promise<void> {
+  let first: string | null = null;
+  try {
+    const refresh = [...options, 'update-index', '--really-refresh'];
+    for await (const line of git.stream(refresh, '\n', { timeoutMs: limits.gitTimeoutMs })) {
+      first ??= line;
+    }
+  } catch (error) {
+    if (first === null || !isRejection(error)) throw error;
+  }
+  if (first === null) return;
+  throw corrupt(
+    cleanText(`a file of the default branch is not what its tree names: ${first}`, 400),
+  );
+}
+
+/** How many files a checkout writes, and how large they are. */
+async function listTree(
+  git: Git,
+  gitDir: string,
+  head: string,
+): Promise<{ files: number; bytes: number }> {
+  const listed = { files: 0, bytes: 0 };
+  const args = [`--git-dir=${gitDir}`, 'ls-tree', '-r', '-l', '-z', head];
+  try {
+    for await (const entry of git.stream(args, '\0', { timeoutMs: LIST_TIMEOUT_MS })) {
+      // `<mode> <type> <object> <size>\t<path>`; a submodule has no size and leaves an empty folder.
+      const [, , , size = ''] = entry.slice(0, entry.indexOf('\t')).split(/ +/);
+      listed.files++;
+      listed.bytes += Number.parseInt(size, 10) || 0;
+      if (listed.files > MAX_FILES) {
+        throw new DrillIncomplete(`its default branch has more than ${MAX_FILES} files`);
+      }
+    }
+  } catch (error) {
+    if (!(error instanceof GitError) || error.fault === 'failed') throw error;
+    throw new DrillIncomplete(
+      cleanText(`the files of its default branch could not be listed: ${error.message}`),
+    );
+  }
+  return listed;
+}

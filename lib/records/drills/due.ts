@@ -1,0 +1,176 @@
+import type { Database, Statement } from '../../database/database.ts';
+
+/** A repository is not drilled again by itself within this time, and one that has not changed since within the longer. */
+const REST_HOURS = 20;
+const REST_UNCHANGED_DAYS = 7;
+/** Older proofs come first, whatever has changed. Shorter than the 30 days in which each should be proven. */
+const OVERDUE_DAYS = 21;
+/** An incomplete drill is tried again after twice the time each time, up to 16 times. */
+const MAX_DOUBLINGS = 4;
+/** A proof from further ahead was made with a wrong clock, and does not count. */
+const AHEAD = "interval '5 minutes'";
+
+const RECENT_DRILLS = 20;
+const MAX_VERSIONS_COUNTED = 1_000;
+
+/** A repository that a drill is due for. */
+export interface DueDrill {
+  /** `owner/name`. */
+  repository: string;
+  /** Where its last drills restored from, the newest first. */
+  recentStorages: string[];
+  /** The stores that have got it. */
+  storedIn: string[];
+}
+
+/** Which repositories are looked at. */
+export interface DueSelection {
+  /** ISO 8601. */
+  now: string;
+  /** Also those whose turn has not come. */
+  isForced: boolean;
+  /** Only this one, in any letter case; null for all. */
+  only: string | null;
+  /** Those that are not taken any more, in lower case. */
+  without: readonly string[];
+}
+
+// `age` is that of the last proof; for a repository that has none, it counts as overdue since its first version.
+const candidates = `
+  tracked AS (
+    SELECT repo_full_name AS name, lower(repo_full_name) AS key, updated_at, checked_at
+    FROM worker_repo_state
+    WHERE archive_key LIKE '%.bundle' AND lower(repo_full_name) <> ALL ($3::text[])
+      AND ($4::text IS NULL OR lower(repo_full_name) = lower($4))
+  ), known AS (
+    SELECT tracked.*, proof.started_at AS proven_at, recent.storages, recent.last_at, recent.last_outcome, recent.is_missing, recent.tries,
+      (SELECT count(*) FROM (
+        SELECT FROM archive_versions AS made WHERE lower(made.repo_full_name) = tracked.key
+          AND made.version > coalesce(proof.version, 0) AND made.pruned_at IS NULL LIMIT ${MAX_VERSIONS_COUNTED}
+      ) AS newer) AS changes,
+      $1::timestamptz - coalesce(
+        proof.started_at,
+        (SELECT made.created_at FROM archive_versions AS made WHERE lower(made.repo_full_name) = tracked.key
+         ORDER BY made.version LIMIT 1),
+        tracked.updated_at
+      ) + CASE WHEN proof.started_at IS NULL THEN interval '${OVERDUE_DAYS} days' ELSE interval '0' END AS age
+    FROM tracked
+    LEFT JOIN LATERAL (
+      SELECT started_at, version FROM restore_drills
+      WHERE lower(repository_name) = tracked.key AND outcome = 'proven' AND started_at <= $1::timestamptz + ${AHEAD}
+      ORDER BY started_at DESC, id DESC LIMIT 1
+    ) AS proof ON true
+    LEFT JOIN LATERAL (
+      SELECT json_agg(storage ORDER BY started_at DESC, id DESC) AS storages,
+        (array_agg(started_at ORDER BY started_at DESC, id DESC))[1] AS last_at,
+        (array_agg(outcome ORDER BY started_at DESC, id DESC))[1] AS last_outcome,
+        (array_agg(evidence @> '{"missing": true}' ORDER BY started_at DESC, id DESC))[1] AS is_missing,
+        count(*) FILTER (WHERE proof.started_at IS NULL OR started_at > proof.started_at) AS tries
+      FROM (
+        SELECT * FROM restore_drills
+        WHERE lower(repository_name) = tracked.key AND started_at <= $1::timestamptz + ${AHEAD}
+        ORDER BY started_at DESC, id DESC LIMIT ${RECENT_DRILLS}
+      ) AS drill
+    ) AS recent ON true
+  ), due AS (
+    SELECT *, age >= interval '${OVERDUE_DAYS} days' AS is_overdue FROM known
+    WHERE $2::boolean OR last_at IS NULL OR (
+      $1::timestamptz - last_at >= CASE last_outcome
+        WHEN 'proven' THEN
+          CASE WHEN changes > 0 THEN interval '${REST_HOURS} hours' ELSE interval '${REST_UNCHANGED_DAYS} days' END
+        WHEN 'failed' THEN interval '${REST_HOURS} hours'
+        ELSE interval '${REST_HOURS} hours' * 2 ^ least(greatest(tries - 1, 0), ${MAX_DOUBLINGS}) END
+      -- One that was moved away is not looked for again until a run finds its repository good.
+      AND NOT (is_missing AND coalesce(checked_at, updated_at) < last_at)
+    )
+  )`;
+
+const order = `is_overdue DESC,
+  extract(epoch FROM age) * CASE WHEN is_overdue THEN 1 ELSE 1 + ln(1 + changes) END DESC, key`;
+
+// Of two workers that choose the same at once, one gets no row, and asks again.
+const claim: Statement = {
+  name: 'claim_drill',
+  text: `WITH ${candidates}, chosen AS (
+      SELECT due.* FROM due
+      WHERE NOT EXISTS (
+        SELECT FROM restore_drill_claims AS claim
+        WHERE claim.repository_name = due.key AND claim.until > now() AND claim.holder <> $5
+      )
+      ORDER BY ${order} LIMIT 1
+    ), claimed AS (
+      INSERT INTO restore_drill_claims AS claim (repository_name, holder, until)
+      SELECT key, $5, now() + $6::int * interval '1 ms' FROM chosen
+      ON CONFLICT (repository_name) DO UPDATE SET holder = excluded.holder, until = excluded.until
+      WHERE claim.until <= now() OR claim.holder = excluded.holder
+      RETURNING repository_name
+    )
+    SELECT name AS repository, coalesce(storages, '[]')::text AS storages,
+      (SELECT coalesce(json_agg(store), '[]')::text FROM archive_stores
+       WHERE lower(repo_full_name) = key AND stored_at IS NOT NULL) AS stored,
+      (EXISTS (SELECT FROM claimed))::int AS claimed
+    FROM chosen`,
+};
+
+interface ClaimedRow {
+  repository: string;
+  /** JSON, like the next. */
+  storages: string;
+  stored: string;
+  claimed: number;
+}
+
+/** How often another worker may be quicker to claim what was chosen. */
+const MAX_CHOICES = 20;
+
+/** How long a claim holds without being renewed. */
+export const DRILL_CLAIM_MS = 3 * 60_000;
+
+/**
+ * Claims the repository that is to be drilled next: the one whose proof is oldest, weighted by the versions that were
+ * made since. Null if none is due that no other worker drills.
+ */
+export async function claimDrill(
+  db: Database,
+  holder: string,
+  { now, isForced, only, without }: DueSelection,
+): Promise<DueDrill | null> {
+  for (let choice = 0; choice < MAX_CHOICES; choice++) {
+    const values = [now, isForced, without, only, holder, DRILL_CLAIM_MS];
+    const [row] = await db.query<ClaimedRow>(claim, values);
+    if (row === undefined) return null;
+    if (row.claimed !== 1) continue;
+    const { repository, storages, stored } = row;
+    return { repository, recentStorages: JSON.parse(storages), storedIn: JSON.parse(stored) };
+  }
+  return null;
+}
+
+const renew: Statement = {
+  name: 'renew_drill_claim',
+  text: `UPDATE restore_drill_claims SET until = now() + $3::int * interval '1 ms'
+    WHERE repository_name = lower($1) AND holder = $2 RETURNING 1 AS held`,
+};
+
+/** Renews a claim; false if another worker has it by now. */
+export async function renewDrillClaim(
+  db: Database,
+  holder: string,
+  repository: string,
+): Promise<boolean> {
+  return (await db.query(renew, [repository, holder, DRILL_CLAIM_MS])).length > 0;
+}
+
+const release: Statement = {
+  name: 'release_drill_claim',
+  text: 'DELETE FROM restore_drill_claims WHERE repository_name = lower($1) AND holder = $2',
+};
+
+/** Gives a claim back. */
+export async function releaseDrillClaim(
+  db: Database,
+  holder: string,
+  repository: string,
+): Promise<void> {
+  await db.query(release, [repository, holder]);
+}

@@ -1,0 +1,43 @@
+import type { OutputStream } from '../display.ts';
+import type { RunReport } from '../running/report.ts';
+import { type DrillDeps, performDrills } from './drill-session.ts';
+import { describeDrill, describeDrills, drillEvent } from './drill-text.ts';
+
+/** How a run asks for drills. */
+export interface DrillsAfterRun {
+  /** 0 for none. */
+  budgetMs: number;
+  stdout: OutputStream;
+  isJson: boolean;
+}
+
+/**
+ * Drills the repositories whose turn it is, once a run has ended and its locks are free. Whatever comes of it, the
+ * results of the run stay what they are.
+ */
+export async function drillAfterRun(
+  deps: DrillDeps,
+  report: RunReport,
+  { budgetMs, stdout, isJson }: DrillsAfterRun,
+): Promise<void> {
+  const { display, log, signal } = deps;
+  const hasEnded = report.status === 'completed' || report.status === 'failed';
+  if (!hasEnded || budgetMs === 0 || signal.aborted) return;
+  const runId = report.isSpooled ? null : report.id;
+  try {
+    const done = await performDrills(deps, {
+      ...{ only: null, isForced: false, identityFile: null, budgetMs, runId },
+      onDrill(drill) {
+        if (isJson) stdout.write(`${drillEvent(drill, runId)}\n`);
+        else display.line(`restore drill: ${describeDrill(drill)}`);
+      },
+    });
+    const isQuiet = done.proven + done.failed + done.incomplete === 0 && done.stopped === null;
+    if (!isQuiet && !isJson) display.line(describeDrills(done));
+  } catch (error) {
+    if (signal.aborted) return;
+    log.error('the restore drills after a run could not be done', { error });
+  } finally {
+    display.clear();
+  }
+}

@@ -1,0 +1,67 @@
+import { ArchiveFault, NoArchive } from '../../archives/archive-fault.ts';
+import { DrillIncomplete } from '../../drills/prove-restored.ts';
+import { AppError } from '../../errors.ts';
+import type { DrillOutcome } from '../../records/drills/new-drill.ts';
+import { StoreFault } from '../../stores/object-store.ts';
+import { cleanText } from '../../text/clean-text.ts';
+import { NotInStore, UnfitObject } from '../restoring/store-source.ts';
+
+/** The budget of a drill is used up. */
+export class BudgetUsed extends Error {
+  override readonly name = 'BudgetUsed';
+}
+
+/** Why a drill proves nothing. */
+export interface DrillFault {
+  outcome: Exclude<DrillOutcome, 'proven'>;
+  reason: string;
+  /** Whether there is no archive. */
+  isMissing: boolean;
+  /** Whether the whole store is to blame. */
+  isOfStore: boolean;
+}
+
+const NO_IDENTITY =
+  'it is encrypted, and this worker has no identity that decrypts it: run `npm run worker -- drill --identity FILE` on a machine that has it';
+
+/**
+ * Tells an archive that cannot be restored (`failed`) from a drill that could not find out (`incomplete`): for lack of
+ * time, room, the network, credentials or an identity. Null for an error that nobody foresaw.
+ */
+export function describeFault(error: unknown): DrillFault | null {
+  const fault = (
+    outcome: DrillFault['outcome'],
+    reason: string,
+    more: Partial<DrillFault> = {},
+  ) => ({
+    ...{ outcome, reason: cleanText(reason), isMissing: false, isOfStore: false },
+    ...more,
+  });
+  if (error instanceof BudgetUsed || error instanceof DrillIncomplete) {
+    return fault('incomplete', error.message);
+  }
+  if (error instanceof ArchiveFault) return fault('failed', error.message);
+  if (error instanceof NoArchive) return fault('failed', error.message, { isMissing: true });
+  if (error instanceof UnfitObject) {
+    if (error.kind === 'locked') return fault('incomplete', NO_IDENTITY);
+    return fault(error.kind === 'refused' ? 'incomplete' : 'failed', error.message);
+  }
+  if (error instanceof NotInStore) {
+    return error.hasUnread
+      ? fault('incomplete', NO_IDENTITY)
+      : fault('failed', error.message, { isMissing: true });
+  }
+  if (error instanceof Error && 'syscall' in error) {
+    return fault('incomplete', `DATA_DIR cannot be used: ${error.message}`);
+  }
+  if (!(error instanceof AppError)) return null;
+  const { cause, message } = error;
+  if (cause instanceof StoreFault) {
+    // A bucket or a folder that is gone cannot be restored from.
+    const isGone = cause.kind === 'missing' || cause.kind === 'damaged';
+    return fault(isGone ? 'failed' : 'incomplete', message, { isOfStore: true });
+  }
+  const why = cause instanceof Error ? `${message}: ${cause.message}` : message;
+  if (error.code === 'SERVICE_UNAVAILABLE') return fault('incomplete', why);
+  return error.code === 'CONFLICT' || error.code === 'NOT_FOUND' ? fault('failed', why) : null;
+}

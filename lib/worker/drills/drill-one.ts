@@ -1,0 +1,135 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { proveRestorable } from '../../drills/prove-restored.ts';
+import type { Log } from '../../log.ts';
+import { makeScratch, removeScratch } from '../../processes/scratch.ts';
+import type { DrillEvidence, NewDrill } from '../../records/drills/new-drill.ts';
+import type { RecordedVersion } from '../../records/drills/record.ts';
+import { listVersions } from '../../restore/list-archives.ts';
+import { version } from '../../version.ts';
+import type { WorkerOptions } from '../command-context.ts';
+import type { Display } from '../display.ts';
+import type { AvailableArchive } from '../restoring/archive-source.ts';
+import { type DrillFault, describeFault } from './drill-fault.ts';
+import type { DrillPlace } from './drill-place.ts';
+
+/** What drills of one session have in common. */
+export interface DrillContext {
+  options: Pick<WorkerOptions, 'environment' | 'clock'>;
+  log: Log;
+  display: Display;
+  gitVersion: string;
+  /** Where scratch folders are made. */
+  folder: string;
+  /** What the database knows of a version; null if nothing, or if it is away. */
+  findRecorded(repository: string, version: number): Promise<RecordedVersion | null>;
+}
+
+/** What is drilled. */
+export interface DrillRequest {
+  repository: string;
+  place: DrillPlace;
+  /** Whether the place is known to have got it. */
+  isStored: boolean;
+  signal: AbortSignal;
+}
+
+/** A drill that has ended. */
+export interface EndedDrill {
+  drill: NewDrill;
+  /** Null if it was proven. */
+  fault: DrillFault | null;
+}
+
+/**
+ * Restores a repository from a place into scratch, and says what that proves. An archive counts as damaged only if a
+ * second try finds it so too: a run may have replaced its files during the first. Throws the reason of the signal,
+ * unless it makes the drill incomplete.
+ */
+export async function performDrill(
+  context: DrillContext,
+  request: DrillRequest,
+): Promise<EndedDrill> {
+  const { clock } = context.options;
+  const began = clock.now();
+  let ended = await tryOnce(context, request);
+  if (ended.fault?.outcome === 'failed') {
+    const again = await tryOnce(context, request);
+    if (again.fault === null) ended = again;
+  }
+  const { fault, found } = ended;
+  const isUnstored = fault?.isMissing === true && !request.isStored;
+  const outcome = isUnstored ? 'incomplete' : (fault?.outcome ?? 'proven');
+  const missing = fault?.isMissing === true && !isUnstored ? { missing: true } : {};
+  return {
+    fault,
+    drill: {
+      repository: request.repository,
+      version: found.version,
+      storage: request.place.storage,
+      startedAt: new Date(began).toISOString(),
+      durationMs: Math.max(0, Math.round(clock.now() - began)),
+      bytes: found.bytes,
+      outcome,
+      reason: isUnstored ? 'it is not stored there yet' : (fault?.reason ?? null),
+      evidence: { version, git_version: context.gitVersion, ...found.evidence, ...missing },
+    },
+  };
+}
+
+interface Found {
+  version: number | null;
+  bytes: number;
+  evidence: Partial<DrillEvidence>;
+}
+
+async function tryOnce(
+  { options, log, display, folder, findRecorded }: DrillContext,
+  { repository, place, signal }: DrillRequest,
+): Promise<{ fault: DrillFault | null; found: Found }> {
+  const found: Found = { version: null, bytes: 0, evidence: {} };
+  const scratch = await makeScratch(folder);
+  const target = join(scratch, 'restored');
+  const prove = async (archives: AvailableArchive) => {
+    found.version = await versionOf(archives);
+    await proveRestorable({
+      ...options,
+      ...{ archives, scratch, signal },
+      findRecorded: (number) => findRecorded(repository, number),
+      onFile: (done, total) => display.progress(done, total, `${repository}: unpacking`),
+      onFound({ version: number, sizeBytes }, evidence) {
+        found.version = number;
+        found.bytes = sizeBytes;
+        Object.assign(found.evidence, evidence);
+      },
+    });
+  };
+  try {
+    await place.source.use({ repository, choice: 'newest', target }, prove);
+    return { fault: null, found };
+  } catch (error) {
+    const fault = describeFault(signal.aborted ? signal.reason : error);
+    if (fault !== null) return { fault, found };
+    if (signal.aborted) throw signal.reason;
+    log.error('a restore drill ended unexpectedly', { repository, error });
+    const reason = 'it ended unexpectedly, see the output of the worker';
+    return {
+      found,
+      fault: { outcome: 'incomplete', reason, isMissing: false, isOfStore: false },
+    };
+  } finally {
+    display.clear();
+    await rm(target, { recursive: true, force: true });
+    await removeScratch(scratch);
+  }
+}
+
+/** The version that would be restored, as far as the note can be read: restoring says what is wrong with it. */
+async function versionOf({ root, repository, choice }: AvailableArchive): Promise<number | null> {
+  if (choice !== 'newest' && 'version' in choice) return choice.version;
+  try {
+    return (await listVersions(root, repository)).versions.at(-1)?.version ?? null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,75 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type StoreAddress, storeId } from '../../config/stores/store-address.ts';
+import { FOLDER_STORAGE } from '../../records/drills/new-drill.ts';
+import { FilesLayout } from '../../stores/git/session.ts';
+import { StoreFault } from '../../stores/object-store.ts';
+import type { WorkerOptions } from '../command-context.ts';
+import { addressOf, type PushTarget } from '../destination/target.ts';
+import type { Display } from '../display.ts';
+import { type ArchiveSource, openArchiveFolder } from '../restoring/archive-source.ts';
+import { openStoreSource } from '../restoring/store-source.ts';
+
+/** Where a drill restores from. */
+export interface DrillPlace {
+  /** As the ledger calls it. */
+  storage: string;
+  source: ArchiveSource;
+}
+
+export interface PlacesOptions {
+  options: WorkerOptions;
+  archiveFolder: string;
+  stores: readonly StoreAddress[];
+  target: PushTarget | null;
+  layout: 'parts' | 'files' | null;
+  /** The file of the age identity that decrypts the stores; null for none. */
+  identityFile: string | null;
+  display: Display;
+  /** Where stores keep what they need for a while. The caller removes it. */
+  folder: string;
+}
+
+/**
+ * Opens where archives would be restored from: the stores and the destination in the layout `parts`, or the archive
+ * folder if there are none.
+ */
+export async function openDrillPlaces(places: PlacesOptions): Promise<DrillPlace[]> {
+  const { options, archiveFolder, identityFile, display, folder, layout } = places;
+  const opened: DrillPlace[] = [];
+  const target = places.target === null ? null : addressOf(places.target);
+  const isOther = (one: StoreAddress) => target === null || storeId(one) !== storeId(target);
+  const addresses = [...places.stores.filter(isOther)];
+  if (target !== null && layout !== 'files') addresses.push(target);
+  for (const address of addresses) {
+    const own = join(folder, storeId(address));
+    await mkdir(own, { recursive: true, mode: 0o700 });
+    const source = await openStoreSource(options, { address, identityFile }, display, own);
+    if (address === target && layout === null && (await hasFiles(source))) await source.close();
+    else opened.push({ storage: address.text, source });
+  }
+  if (opened.length > 0) return opened;
+  return [{ storage: FOLDER_STORAGE, source: openArchiveFolder(archiveFolder) }];
+}
+
+/** Whether a destination has archives at its root, which nobody restores from. Other faults are for the drills to tell. */
+async function hasFiles({ store }: Awaited<ReturnType<typeof openStoreSource>>): Promise<boolean> {
+  try {
+    await store.repository?.inspect();
+    return false;
+  } catch (error) {
+    if (!(error instanceof StoreFault)) throw error;
+    return error instanceof FilesLayout;
+  }
+}
+
+/** The place whose turn it is: the one that was not drilled for longest, by the storages of the last drills. */
+export function choosePlace(places: readonly DrillPlace[], recent: readonly string[]): DrillPlace {
+  const [first, ...others] = places;
+  if (first === undefined) throw new Error('there is no place to restore from');
+  const age = ({ storage }: DrillPlace) => {
+    const at = recent.indexOf(storage);
+    return at < 0 ? Number.POSITIVE_INFINITY : at;
+  };
+  return others.reduce((oldest, one) => (age(one) > age(oldest) ? one : oldest), first);
+}

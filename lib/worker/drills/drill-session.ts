@@ -1,0 +1,250 @@
+import { randomUUID } from 'node:crypto';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { linkSignal } from '../../async.ts';
+import type { StoreAddress } from '../../config/stores/store-address.ts';
+import { isDatabaseUnavailable } from '../../database/database.ts';
+import { AppError } from '../../errors.ts';
+import { checkGit } from '../../git/git-version.ts';
+import { makeScratch, removeScratch, sweepScratch } from '../../processes/scratch.ts';
+import {
+  claimDrill,
+  type DueDrill,
+  releaseDrillClaim,
+  renewDrillClaim,
+} from '../../records/drills/due.ts';
+import { FOLDER_STORAGE, type NewDrill } from '../../records/drills/new-drill.ts';
+import { readRecordedVersion, recordDrill } from '../../records/drills/record.ts';
+import { listRepositories } from '../../restore/list-archives.ts';
+import { cleanText } from '../../text/clean-text.ts';
+import type { CommandContext } from '../command-context.ts';
+import type { PushTarget } from '../destination/target.ts';
+import { startHeartbeat } from '../lease/heartbeat.ts';
+import { retryWhileUnavailable } from '../retry.ts';
+import { BudgetUsed } from './drill-fault.ts';
+import { type DrillContext, performDrill } from './drill-one.ts';
+import { choosePlace, type DrillPlace, openDrillPlaces } from './drill-place.ts';
+import { deliverDrills, listSpooledDrills, spoolDrill } from './drill-spool.ts';
+
+/** After so many failures of a whole store in a row, the other repositories are not waited for. */
+const MAX_AWAY = 3;
+/** How long the record of a drill waits for the database. */
+const PATIENCE_MS = 5_000;
+
+/** What drills need. */
+export interface DrillDeps extends CommandContext {
+  dataFolder: string;
+  archiveFolder: string;
+  stores: { addresses: readonly StoreAddress[] };
+  target: PushTarget | null;
+  layout: 'parts' | 'files' | null;
+}
+
+/** Which drills. */
+export interface DrillSelection {
+  /** Only this repository; null for all. */
+  only: string | null;
+  /** Also those whose turn has not come. */
+  isForced: boolean;
+  /** Null for none. */
+  budgetMs: number | null;
+  /** The file of the age identity that decrypts the stores; null for none. */
+  identityFile: string | null;
+  /** The run that they follow; null if there is none. */
+  runId: number | null;
+  /** Is told of each drill that has ended. */
+  onDrill(drill: NewDrill): void;
+}
+
+/** What a session of drills has done. */
+export interface DrillReport {
+  proven: number;
+  failed: number;
+  incomplete: number;
+  /** Whether it ended because the budget was used up. */
+  isBudgetUsed: boolean;
+  /** Why it ended before it was done; null if it did not. */
+  stopped: string | null;
+}
+
+/**
+ * Drills one repository after the other, until none is due, the budget is used up, or the signal aborts, which is no
+ * error. Each is recorded when it has ended, or spooled while the database is away.
+ */
+export async function performDrills(
+  deps: DrillDeps,
+  selection: DrillSelection,
+): Promise<DrillReport> {
+  const { clock, signal, dataFolder, db, display } = deps;
+  const gitVersion = await checkGit(deps.environment, signal);
+  const folder = join(dataFolder, 'drills');
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await sweepScratch(folder, clock.now());
+  await deliver(deps);
+  const report = { proven: 0, failed: 0, incomplete: 0, isBudgetUsed: false, stopped: null };
+  const scratch = await makeScratch(folder);
+  const context: DrillContext = {
+    ...{ options: deps, log: deps.log, display, gitVersion, folder },
+    findRecorded: (repository, number) =>
+      unlessAway(() => readRecordedVersion(db, repository, number), null),
+  };
+  const budget = linkSignal(signal);
+  const timing = new AbortController();
+  if (selection.budgetMs !== null) {
+    const minutes = Math.round(selection.budgetMs / 60_000);
+    clock.sleep(selection.budgetMs, timing.signal).then(
+      () => budget.abort(new BudgetUsed(describeBudget(minutes))),
+      () => undefined,
+    );
+  }
+  let places: DrillPlace[] = [];
+  try {
+    const { target, layout, archiveFolder, stores } = deps;
+    places = await openDrillPlaces({
+      ...{ options: { ...deps, signal: budget.signal }, archiveFolder, target, layout, display },
+      ...{ stores: stores.addresses, identityFile: selection.identityFile, folder: scratch },
+    });
+    return await drillAll(deps, selection, { context, places, report, signal: budget.signal });
+  } catch (error) {
+    if (signal.aborted) return report;
+    if (budget.signal.aborted) return { ...report, isBudgetUsed: true };
+    throw error;
+  } finally {
+    timing.abort();
+    budget.release();
+    for (const { source } of places) await source.close();
+    await removeScratch(scratch);
+  }
+}
+
+function describeBudget(minutes: number): string {
+  const limit = minutes === 1 ? '1 minute' : `${minutes} minutes`;
+  return `it did not fit into ${limit}: \`npm run worker -- drill --repo\` has no limit`;
+}
+
+interface Session {
+  context: DrillContext;
+  places: readonly DrillPlace[];
+  report: { -readonly [Name in keyof DrillReport]: DrillReport[Name] };
+  /** Aborts when the budget is used up, too. */
+  signal: AbortSignal;
+}
+
+async function drillAll(
+  deps: DrillDeps,
+  selection: DrillSelection,
+  { context, places, report, signal }: Session,
+): Promise<DrillReport> {
+  const holder = randomUUID();
+  const tried: string[] = [];
+  let away = 0;
+  for (;;) {
+    signal.throwIfAborted();
+    const next = await choose(deps, selection, holder, tried);
+    if (next === null) return report;
+    const { due, isKnown } = next;
+    const { repository } = due;
+    const place = choosePlace(places, due.recentStorages);
+    const isStored =
+      place.storage === FOLDER_STORAGE ? isKnown : due.storedIn.includes(place.storage);
+    const claim = holdClaim(deps, holder, repository);
+    try {
+      const ended = await performDrill(context, { repository, place, isStored, signal });
+      if (ended.fault?.isMissing && !isKnown) throw new AppError('NOT_FOUND', ended.fault.reason);
+      // What began late may fit next time, when it is first.
+      const isCut = signal.reason instanceof BudgetUsed && ended.fault?.outcome === 'incomplete';
+      if (isCut && tried.length > 0) return { ...report, isBudgetUsed: true };
+      await record(deps, ended.drill, selection.runId);
+      report[ended.drill.outcome]++;
+      selection.onDrill(ended.drill);
+      away = ended.fault?.isOfStore ? away + 1 : 0;
+      if (away >= MAX_AWAY) return { ...report, stopped: `${place.storage} cannot be used` };
+    } finally {
+      await claim.release();
+    }
+    tried.push(repository.toLowerCase());
+    if (selection.only !== null) return report;
+  }
+}
+
+/** The next repository, and whether its archive is one that was recorded. */
+async function choose(
+  deps: DrillDeps,
+  { only, isForced }: DrillSelection,
+  holder: string,
+  without: readonly string[],
+): Promise<{ due: DueDrill; isKnown: boolean } | null> {
+  const now = new Date(deps.clock.now()).toISOString();
+  const selection = { now, isForced, only, without };
+  const due = await unlessAway(() => claimDrill(deps.db, holder, selection), undefined);
+  if (due) return { due, isKnown: true };
+  const isUnknown = (repository: string) => ({
+    due: { repository, recentStorages: [], storedIn: [] },
+    isKnown: false,
+  });
+  if (only !== null) return isUnknown(only);
+  if (due === null) return null;
+  // Without the database nobody knows the proofs: those that wait in the spool are left out.
+  const listed = await listRepositories(deps.archiveFolder);
+  const left = new Set([...without, ...(await listSpooledDrills(deps.dataFolder))]);
+  const first = listed.find((one) => one.includes('/') && !left.has(one.toLowerCase()));
+  return first === undefined ? null : { ...isUnknown(first), isKnown: true };
+}
+
+/** Keeps other workers from a repository for as long as its drill takes. */
+function holdClaim(
+  { db, clock }: DrillDeps,
+  holder: string,
+  repository: string,
+): { release(): Promise<void> } {
+  const heartbeat = startHeartbeat({
+    clock,
+    // A claim that is lost does no harm: the repository is drilled twice then.
+    beat: () => unlessAway(() => renewDrillClaim(db, holder, repository), true),
+    onTaken: () => undefined,
+    onUnreachable: () => undefined,
+  });
+  return {
+    async release() {
+      await heartbeat.stop();
+      await unlessAway(() => releaseDrillClaim(db, holder, repository), undefined);
+    },
+  };
+}
+
+async function record(
+  { db, clock, dataFolder, display }: DrillDeps,
+  drill: NewDrill,
+  runId: number | null,
+): Promise<void> {
+  try {
+    const forMs = PATIENCE_MS;
+    await retryWhileUnavailable(() => recordDrill(db, drill, runId), { clock, forMs });
+  } catch (error) {
+    if (!isDatabaseUnavailable(error)) throw error;
+    if (await spoolDrill(dataFolder, drill, runId)) return;
+    display.line(
+      `the drill of ${drill.repository} is not recorded: too many wait in DATA_DIR/spool`,
+    );
+  }
+}
+
+/** Delivers what earlier drills have spooled. */
+async function deliver({ db, dataFolder, display }: DrillDeps): Promise<void> {
+  const delivered = await unlessAway(() => deliverDrills(db, dataFolder), null);
+  for (const name of delivered?.damaged ?? []) {
+    display.line(cleanText(`DATA_DIR/spool: ${name} cannot be delivered and is kept`));
+  }
+}
+
+async function unlessAway<Value, Other>(
+  work: () => Promise<Value>,
+  otherwise: Other,
+): Promise<Value | Other> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!isDatabaseUnavailable(error)) throw error;
+    return otherwise;
+  }
+}

@@ -1,0 +1,100 @@
+import { randomUUID } from 'node:crypto';
+import { chmod, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import * as z from 'zod';
+import type { Database } from '../../database/database.ts';
+import { syncFile } from '../../durable-files.ts';
+import { nullIfMissing } from '../../files.ts';
+import { parseJson } from '../../json.ts';
+import { type NewDrill, newDrill } from '../../records/drills/new-drill.ts';
+import { recordDrill } from '../../records/drills/record.ts';
+
+/** More drills are not kept: the database has been away for too long. */
+const MAX_FILES = 10_000;
+const MAX_FILE_BYTES = 64 * 2 ** 10;
+/** The name has the time, so that they are delivered in their order. */
+const fileName = /^drill-\d{15}-[0-9a-f-]{36}\.json$/;
+
+const spooledDrill = z.strictObject({
+  format: z.literal(1),
+  run_id: z.int().min(1).nullable(),
+  drill: newDrill,
+});
+
+/** The folder of what waits for the database. */
+function spoolFolder(dataFolder: string): string {
+  return join(dataFolder, 'spool');
+}
+
+async function listSpooled(dataFolder: string): Promise<string[]> {
+  const names = (await nullIfMissing(readdir(spoolFolder(dataFolder)))) ?? [];
+  return names.filter((name) => fileName.test(name)).sort();
+}
+
+/** Keeps a drill until the database is back, each in a file of its own. False if there are too many already. */
+export async function spoolDrill(
+  dataFolder: string,
+  drill: NewDrill,
+  runId: number | null,
+): Promise<boolean> {
+  const folder = spoolFolder(dataFolder);
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await chmod(folder, 0o700);
+  if ((await listSpooled(dataFolder)).length >= MAX_FILES) return false;
+  const time = String(Date.parse(drill.startedAt)).padStart(15, '0');
+  const path = join(folder, `drill-${time}-${randomUUID()}.json`);
+  await writeFile(`${path}.new`, JSON.stringify({ format: 1, run_id: runId, drill }), {
+    mode: 0o600,
+  });
+  await syncFile(`${path}.new`);
+  await rename(`${path}.new`, path);
+  await syncFile(folder);
+  return true;
+}
+
+/** The repositories of the drills that wait, in lower case. */
+export async function listSpooledDrills(dataFolder: string): Promise<string[]> {
+  const found: string[] = [];
+  for (const name of await listSpooled(dataFolder)) {
+    const { drill } = (await read(join(spoolFolder(dataFolder), name))) ?? {};
+    if (drill !== undefined) found.push(drill.repository.toLowerCase());
+  }
+  return found;
+}
+
+/** What became of the drills that waited. */
+export interface DeliveredDrills {
+  delivered: number;
+  /** Files that no worker can have written like this. They are kept. */
+  damaged: string[];
+}
+
+/**
+ * Records the drills that wait, the oldest first, and deletes each that is recorded. Several workers may do so at once.
+ * Throws errors of the database.
+ */
+export async function deliverDrills(db: Database, dataFolder: string): Promise<DeliveredDrills> {
+  const result: DeliveredDrills = { delivered: 0, damaged: [] };
+  for (const name of await listSpooled(dataFolder)) {
+    const path = join(spoolFolder(dataFolder), name);
+    const found = await read(path);
+    if (found === undefined) continue;
+    if (found === null) result.damaged.push(name);
+    else {
+      await recordDrill(db, found.drill, found.run_id);
+      await rm(path, { force: true });
+      result.delivered++;
+    }
+  }
+  return result;
+}
+
+/** Null if the file is damaged, undefined if another worker has delivered it. */
+async function read(path: string): Promise<z.output<typeof spooledDrill> | null | undefined> {
+  const size = (await nullIfMissing(stat(path)))?.size;
+  if (size === undefined) return undefined;
+  if (size > MAX_FILE_BYTES) return null;
+  const text = await nullIfMissing(readFile(path, 'utf8'));
+  if (text === null) return undefined;
+  return spooledDrill.safeParse(parseJson(text)).data ?? null;
+}

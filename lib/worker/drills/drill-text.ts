@@ -1,0 +1,42 @@
+import type { NewDrill } from '../../records/drills/new-drill.ts';
+import { cleanText } from '../../text/clean-text.ts';
+import { formatBytes } from '../../text/units.ts';
+import type { DrillReport } from './drill-session.ts';
+
+const verdicts = { proven: 'proven', failed: 'FAILED', incomplete: 'incomplete' } as const;
+
+/** A drill in a line, for people. */
+export function describeDrill(drill: NewDrill): string {
+  const { repository, version, storage, outcome, reason, durationMs, bytes, evidence } = drill;
+  const which = version === null ? '' : `, version ${version}`;
+  const what = `${verdicts[outcome]}: ${cleanText(repository, 300)}${which} from ${storage}`;
+  if (reason !== null) return cleanText(`${what}: ${reason}`);
+  const seconds = (durationMs / 1_000).toFixed(1);
+  const refs = evidence.refs === 1 ? '1 ref' : `${evidence.refs ?? 0} refs`;
+  return `${what} (${refs}, ${evidence.objects ?? 0} objects, ${evidence.tree_files ?? 0} files; ${formatBytes(bytes)} in ${seconds} s)`;
+}
+
+/** A drill for a program that reads the JSON lines of a run. */
+export function drillEvent(drill: NewDrill, runId: number | null): string {
+  return JSON.stringify({
+    ...{ event: 'drill', at: drill.startedAt, run_id: runId, repository: drill.repository },
+    ...{ version: drill.version, storage: drill.storage, outcome: drill.outcome },
+    ...{ reason: drill.reason, duration_ms: drill.durationMs, bytes: drill.bytes },
+  });
+}
+
+/** What a session of drills has done, in a line or two. */
+export function describeDrills(report: DrillReport): string {
+  const { proven, failed, incomplete, isBudgetUsed, stopped } = report;
+  const all = proven + failed + incomplete;
+  const count = all === 1 ? '1 repository' : `${all} repositories`;
+  const ends = [
+    ...(isBudgetUsed ? ['The budget is used up; the others come next time.'] : []),
+    ...(stopped === null ? [] : [`Stopped: ${stopped}.`]),
+  ];
+  const line =
+    all === 0
+      ? 'No restore drill was done.'
+      : `Drilled ${count}: ${proven} proven, ${failed} failed, ${incomplete} incomplete.`;
+  return [line, ...ends].join(' ');
+}

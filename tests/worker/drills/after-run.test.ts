@@ -1,0 +1,133 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Database } from '../../../lib/database/database.ts';
+import { tryProcessLock } from '../../../lib/processes/instant-lock.ts';
+import { claimDrill, releaseDrillClaim } from '../../../lib/records/drills/due.ts';
+import { emptyLedger } from '../../support/drills.ts';
+import { useDatabase } from '../../support/hooks.ts';
+import { useVersionedApp } from '../../support/versioned-app.ts';
+import { callWorker, rowsOf, type WorkerCall } from '../../support/worker.ts';
+
+const database = useDatabase();
+const world = useVersionedApp(database);
+
+beforeEach(async () => {
+  await emptyLedger(database.db);
+  await database.db.query({
+    text: 'TRUNCATE backup_runs, worker_repo_state, execution_logs, restore_drill_claims CASCADE',
+  });
+});
+
+const rows = (select: string) => rowsOf(database.db, select);
+const outcomes = () => rows('SELECT outcome FROM restore_drills ORDER BY restore_drills.id');
+const run = (args: string[] = [], more: Partial<WorkerCall> = {}) =>
+  callWorker({
+    ...{ databaseUrl: database.url, archives: world.archives },
+    args: ['run', '--source', world.app.path, ...args],
+    env: { DRILL_BUDGET_MINUTES: '5', VERIFY_BUDGET_MINUTES: '0' },
+    ...more,
+  });
+
+/** Damages the archive without its size or time telling, so that no run notices before its drill. */
+async function damage(): Promise<void> {
+  const path = join(world.archives, 'local__app.bundle');
+  const { utimes, stat } = await import('node:fs/promises');
+  const { atime, mtime } = await stat(path);
+  const bytes = await readFile(path);
+  const middle = Math.floor(bytes.length / 2);
+  await writeFile(path, bytes.fill(0x5a, middle, middle + 40));
+  await utimes(path, atime, mtime);
+}
+
+describe('the drills after a run', () => {
+  it('prove what the run has backed up, when it has ended and its lock is free', async () => {
+    const seen: unknown[] = [];
+    const wrap = (db: Database): Database => ({
+      ...db,
+      async query(statement, values, options) {
+        if (statement.name === 'record_drill') {
+          const lock = await tryProcessLock(join(`${world.archives}-data`, 'worker.lock'));
+          seen.push(lock.held, await rows('SELECT status FROM backup_runs'));
+          if (lock.held) lock.release();
+        }
+        return db.query(statement, values, options);
+      },
+    });
+    const { code, stderr } = await run([], { wrap });
+    expect({ code, stderr }).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining('restore drill: proven: local/app, version 1 from folder'),
+    });
+    expect(seen).toEqual([true, [{ status: 'completed' }]]);
+    expect(await outcomes()).toEqual([{ outcome: 'proven' }]);
+    // Not due again.
+    expect((await run()).stderr).not.toContain('drill');
+    expect(await outcomes()).toHaveLength(1);
+  });
+
+  it('make noise when one fails, and change nothing of the run', async () => {
+    await run([], { env: { DRILL_BUDGET_MINUTES: '0' } });
+    await damage();
+    const { code, stdout, stderr } = await run();
+    expect({ code, stdout }).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^Run 2 completed: 1 repository, 0 backed up, 1 unchanged/),
+    });
+    expect(stderr).toContain('restore drill: FAILED: local/app, version 1 from folder');
+    expect(
+      await rows(`SELECT run_id, level FROM execution_logs WHERE message LIKE 'a restore drill%'`),
+    ).toEqual([{ run_id: 2, level: 'error' }]);
+    expect(await rows('SELECT status, failed FROM backup_runs WHERE id = 2')).toEqual([
+      { status: 'completed', failed: 0 },
+    ]);
+  });
+
+  it('are JSON for a program', async () => {
+    const { stdout } = await run(['--json']);
+    const lines = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(lines.slice(-2)).toMatchObject([
+      { event: 'summary', status: 'completed' },
+      { event: 'drill', repository: 'local/app', version: 1, outcome: 'proven', run_id: 1 },
+    ]);
+  });
+
+  it.each([
+    ['with a budget of 0', [], { DRILL_BUDGET_MINUTES: '0' }],
+    ['of a dry run', ['--dry-run'], { DRILL_BUDGET_MINUTES: '5' }],
+  ])('are not done %s', async (_what, args, env) => {
+    await world.backUp();
+    await run(args, { env });
+    expect(await outcomes()).toEqual([]);
+  });
+
+  it('leave out a repository that another worker drills', async () => {
+    await world.backUp();
+    const all = { now: new Date().toISOString(), isForced: true, only: null, without: [] };
+    expect(await claimDrill(database.db, 'other', all)).toMatchObject({ repository: 'local/app' });
+    await run();
+    expect(await outcomes()).toEqual([]);
+    await releaseDrillClaim(database.db, 'other', 'local/app');
+    await run();
+    expect(await outcomes()).toEqual([{ outcome: 'proven' }]);
+    expect(await rows('SELECT * FROM restore_drill_claims')).toEqual([]);
+  });
+
+  it('end at Ctrl-C with the exit code of the run', async () => {
+    const stop = new AbortController();
+    const wrap = (db: Database): Database => ({
+      ...db,
+      query(statement, values, options) {
+        if (statement.name === 'recorded_version_of_drill') stop.abort(new Error('stopped'));
+        return db.query(statement, values, options);
+      },
+    });
+    const { code } = await run([], { wrap, signal: stop.signal });
+    expect(code).toBe(0);
+    expect(await outcomes()).toEqual([]);
+    expect(await rows('SELECT status FROM backup_runs')).toEqual([{ status: 'completed' }]);
+  });
+});

@@ -1,0 +1,150 @@
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { emptyLedger } from '../../support/drills.ts';
+import { git } from '../../support/git.ts';
+import { useDatabase } from '../../support/hooks.ts';
+import { storeKinds, useStoreWorld } from '../../support/store-world.ts';
+import { callWorker, rowsOf } from '../../support/worker.ts';
+
+const database = useDatabase();
+
+beforeEach(async () => {
+  await emptyLedger(database.db);
+  await database.db.query({
+    text: 'TRUNCATE backup_runs, worker_repo_state, restore_drill_claims, archive_stores CASCADE',
+  });
+});
+
+const drills = () =>
+  rowsOf<{ storage: string; outcome: string; version: number | null; reason: string | null }>(
+    database.db,
+    'SELECT storage, outcome, version, reason FROM restore_drills ORDER BY restore_drills.id',
+  );
+
+describe.each(storeKinds)('a drill from %s', (_name, kind) => {
+  const world = useStoreWorld(database, kind);
+  const storage = () => world.address.replace(/\?.*/, '');
+
+  const drill = (args: string[] = [], stores = world.address) =>
+    callWorker({
+      ...{ databaseUrl: database.url, archives: world.archives, folder: world.elsewhere },
+      args: ['drill', '--all', ...args],
+      env: { BACKUP_STORES: stores, BACKUP_NAMES_KEY: world.namesKey },
+    });
+  const leftovers = () => readdir(join(`${world.archives}-data`, 'drills'));
+
+  it('restores from there and not from the archive folder', async () => {
+    await world.store();
+    await writeFile(join(world.archives, 'local__app.bundle'), 'lost');
+    const { code, stdout } = await drill(world.withIdentity);
+    expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringMatching(/^proven/) });
+    expect(await drills()).toEqual([
+      { storage: storage(), outcome: 'proven', version: 1, reason: null },
+    ]);
+    expect(await leftovers()).toEqual([]);
+  });
+
+  it('fails when an object is damaged there, and keeps no download', async () => {
+    await world.store();
+    const objects = (await world.objects()).filter(({ parsed }) => parsed?.kind === 'object');
+    for (const { path } of objects) {
+      const bytes = await readFile(path);
+      await writeFile(path, bytes.fill(0x5a, 0, 20));
+    }
+    const { code, stdout, stderr } = await drill(world.withIdentity);
+    expect({ code, stdout }).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/^FAILED: local\/app.* missing or damaged/),
+    });
+    expect(stderr).not.toContain('is kept in');
+    expect(await leftovers()).toEqual([]);
+  });
+
+  it('is incomplete for a store that has not got it yet', async () => {
+    await world.store();
+    expect(await drill(world.withIdentity, world.other)).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^incomplete: .*it is not stored there yet/),
+    });
+  });
+
+  it('takes the stores in turns', async () => {
+    await world.store();
+    const both = `${world.address},${world.other}`;
+    await drill(world.withIdentity, both);
+    await drill(world.withIdentity, both);
+    await drill(world.withIdentity, both);
+    expect((await drills()).map(({ outcome }) => outcome)).toEqual([
+      'proven',
+      'incomplete',
+      'proven',
+    ]);
+  });
+
+  it('proves nothing of what this worker cannot decrypt', async () => {
+    await world.store();
+    const { code, stdout } = await drill();
+    if (!kind.isEncrypted) expect(stdout).toMatch(/^proven/);
+    else {
+      expect({ code, stdout }).toMatchObject({
+        code: 0,
+        stdout: expect.stringMatching(/^incomplete: .*no identity that decrypts it/),
+      });
+    }
+    expect(await leftovers()).toEqual([]);
+  });
+});
+
+describe('a drill from a store that is away', () => {
+  const world = useStoreWorld(database, { place: 'bucket', isEncrypted: false });
+
+  it('is incomplete', async () => {
+    await world.store();
+    const [base = ''] = world.address.split('endpoint=');
+    const away = world.address.replace(/(endpoint=http:\/\/127\.0\.0\.1:)\d+/, '$11');
+    expect(away.startsWith(base)).toBe(true);
+    const { stdout } = await callWorker({
+      ...{ databaseUrl: database.url, archives: world.archives, args: ['drill', '--all'] },
+      env: { BACKUP_STORES: away },
+      clock: {
+        now: () => Date.now(),
+        sleep: (ms, signal) =>
+          ms >= 30_000
+            ? new Promise((_, reject) =>
+                signal?.addEventListener('abort', () => reject(signal.reason)),
+              )
+            : Promise.resolve(),
+      },
+    });
+    expect(stdout).toMatch(/^incomplete: local\/app from s3:/);
+  });
+});
+
+describe('a drill from a git destination', () => {
+  const world = useStoreWorld(database, { place: 'folder', isEncrypted: false });
+
+  it('restores from it in the layout of parts', async () => {
+    const destination = join(world.folder, 'destination.git');
+    await git(world.folder, 'init', '--quiet', '--bare', '--initial-branch=main', destination);
+    const env = { BACKUP_REPO_PATH: destination };
+    await world.backUp(env);
+    await writeFile(join(world.archives, 'local__app.bundle'), 'lost');
+    const { stdout } = await callWorker({
+      ...{ databaseUrl: database.url, archives: world.archives, args: ['drill', '--all'], env },
+    });
+    expect(stdout).toMatch(/^proven: local\/app, version 1 from git\+file:/);
+    expect(await drills()).toMatchObject([{ storage: `git+file://${destination}` }]);
+  });
+
+  it('restores from the archive folder if its archives are at its root', async () => {
+    const destination = join(world.folder, 'destination.git');
+    await git(world.folder, 'init', '--quiet', '--bare', '--initial-branch=main', destination);
+    await world.backUp({ BACKUP_REPO_PATH: destination, BACKUP_REPO_LAYOUT: 'files' });
+    const { stdout } = await callWorker({
+      ...{ databaseUrl: database.url, archives: world.archives, args: ['drill', '--all'] },
+      env: { BACKUP_REPO_PATH: destination },
+    });
+    expect(stdout).toMatch(/^proven: local\/app, version 1 from folder/);
+  });
+});
