@@ -41,11 +41,13 @@ CREATE TABLE IF NOT EXISTS "alert_evaluation" (
 );
 --> statement-breakpoint
 CREATE TABLE IF NOT EXISTS "archive_disks" (
-  "machine" text PRIMARY KEY NOT NULL,
+  "machine" text NOT NULL,
+  "day" text NOT NULL,
   "host_name" text DEFAULT '' NOT NULL,
   "measured_at" timestamp with time zone DEFAULT now() NOT NULL,
   "free_bytes" bigint NOT NULL,
-  "total_bytes" bigint NOT NULL
+  "total_bytes" bigint NOT NULL,
+  CONSTRAINT "archive_disks_pkey" PRIMARY KEY("machine","day")
 );
 --> statement-breakpoint
 CREATE TABLE IF NOT EXISTS "host_logins" (
@@ -80,3 +82,7 @@ CREATE INDEX IF NOT EXISTS "incidents_newest" ON "incidents" USING btree ("opene
 CREATE INDEX IF NOT EXISTS "incidents_of_rule" ON "incidents" USING btree ("rule","opened_at" DESC NULLS FIRST,"id" DESC NULLS FIRST);
 --> statement-breakpoint
 CREATE INDEX IF NOT EXISTS "incidents_resolved" ON "incidents" USING btree ("resolved_at" DESC NULLS FIRST) WHERE resolved_at IS NOT NULL;
+--> statement-breakpoint
+ALTER TABLE "archive_stores" ADD COLUMN IF NOT EXISTS "tried_at" timestamp with time zone;
+--> statement-breakpoint
+CREATE INDEX IF NOT EXISTS "archive_stores_failing" ON "archive_stores" USING btree ("store","repo_full_name") WHERE failing_since IS NOT NULL;

@@ -143,12 +143,18 @@ export const hostLogins = pgTable('host_logins', {
   reason: text('reason').notNull().default(''),
 });
 
-/** The room for archives on each machine, measured at the end of its last run. */
-export const archiveDisks = pgTable('archive_disks', {
-  /** The id in its DATA_DIR. */
-  machine: text('machine').primaryKey(),
-  hostName: text('host_name').notNull().default(''),
-  measuredAt: time('measured_at').notNull().defaultNow(),
-  freeBytes: bigint('free_bytes', { mode: 'number' }).notNull(),
-  totalBytes: bigint('total_bytes', { mode: 'number' }).notNull(),
-});
+/** The room for archives on each machine, as the last run of each day left it. */
+export const archiveDisks = pgTable(
+  'archive_disks',
+  {
+    /** The id in its DATA_DIR. */
+    machine: text('machine').notNull(),
+    /** In UTC, such as 2026-05-01. */
+    day: text('day').notNull(),
+    hostName: text('host_name').notNull().default(''),
+    measuredAt: time('measured_at').notNull().defaultNow(),
+    freeBytes: bigint('free_bytes', { mode: 'number' }).notNull(),
+    totalBytes: bigint('total_bytes', { mode: 'number' }).notNull(),
+  },
+  (table) => [primaryKey({ name: 'archive_disks_pkey', columns: [table.machine, table.day] })],
+);

@@ -146,7 +146,7 @@ async function fillIncidents(db: Database): Promise<void> {
   );
   await sql(
     db,
-    `INSERT INTO archive_disks VALUES ('m', 'ü', '2026-05-01T10:00:00.123456Z', 9007199254740993, 9007199254740995)`,
+    `INSERT INTO archive_disks VALUES ('m', '2026-05-01', 'ü', '2026-05-01T10:00:00.123456Z', 9007199254740993, 9007199254740995)`,
   );
 }
 
