@@ -47,6 +47,7 @@ export const movedTables: readonly MovedTable[] = [
   },
   { name: 'anomalies', key: id },
   { name: 'coverage', key: name('name') },
+  { name: 'badges', key: id },
   { name: 'users', key: name('username') },
   { name: 'ended_sessions', key: name('id') },
   { name: 'gateway_connections', key: name('username') },
