@@ -4,6 +4,7 @@ export * from './schema/alert-channels.ts';
 export * from './schema/alerts.ts';
 export * from './schema/archives.ts';
 export * from './schema/backups.ts';
+export * from './schema/badges.ts';
 export * from './schema/fleet.ts';
 export * from './schema/observatory.ts';
 export * from './schema/search.ts';

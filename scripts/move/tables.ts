@@ -55,6 +55,7 @@ export const movedTables: readonly MovedTable[] = [
   { name: 'alert_deliveries', key: id },
   { name: 'host_logins', key: name('git_host_url') },
   { name: 'archive_disks', key: [...name('machine'), ...name('day')] },
+  { name: 'badges', key: id },
   { name: 'users', key: name('username') },
   { name: 'ended_sessions', key: name('id') },
   { name: 'gateway_connections', key: name('username') },

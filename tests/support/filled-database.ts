@@ -103,6 +103,12 @@ export async function fillDatabase(db: Database): Promise<void> {
        ('Ørg/c', 27, '2026-05-01T10:00:00.123456Z', 'excluded', E'it''s left out\n🙂', '{}')`,
   );
   await fillIncidents(db);
+  await sql(
+    db,
+    `INSERT INTO badges (id, token_sha256, repository_name, created_at, created_by, revoked_at) VALUES
+       (5, repeat('ab', 32), 'Ørg/c', '2026-05-01T10:00:00.123456Z', E'it''s\n🙂', NULL),
+       (9, repeat('cd', 32), NULL, '2026-05-01T10:00:00.123456Z', '', 'infinity')`,
+  );
   await addUser(db, GRACE.username, await hashPassword(GRACE.password, QUICK_COST));
   await createGatewayCredentials(
     createTestDeps({ db, environment: observatoryEnvironment }),
