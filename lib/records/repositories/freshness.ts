@@ -144,7 +144,8 @@ export const stateCounts = (source: string) =>
 
 const isUnwell = "state IN ('failing', 'lost', 'never')";
 
-const failuresSinceGood = `backup_results AS result
+/** SQL for the failures of a row `repository` of `withStates` since it was last good; none for one that is well. */
+export const failuresSinceGood = `backup_results AS result
   WHERE result.repo_full_name = repository.repo_full_name AND ${isUnwell}
     AND (result.created_at, result.id) > (coalesce(last_good_at, '-infinity'), coalesce(last_good_id, 0))`;
 
