@@ -86,3 +86,5 @@ CREATE INDEX IF NOT EXISTS "incidents_resolved" ON "incidents" USING btree ("res
 ALTER TABLE "archive_stores" ADD COLUMN IF NOT EXISTS "tried_at" timestamp with time zone;
 --> statement-breakpoint
 CREATE INDEX IF NOT EXISTS "archive_stores_failing" ON "archive_stores" USING btree ("store","repo_full_name") WHERE failing_since IS NOT NULL;
+--> statement-breakpoint
+CREATE INDEX IF NOT EXISTS "restore_drills_failed" ON "restore_drills" USING btree ("repository_name") WHERE outcome = 'failed';

@@ -1,6 +1,6 @@
 import type { Statement } from '../../database/database.ts';
-import { iso, jsonArray } from '../../records/page.ts';
 import type { AnomalyKind } from '../../records/anomalies/kinds.ts';
+import { iso, jsonArray } from '../../records/page.ts';
 import { about } from './concern.ts';
 import { type Finding, MAX_REPOSITORIES, type Rule } from './rule.ts';
 

@@ -4,7 +4,11 @@ import type { Unwell } from './unwell.ts';
 /** Describes a repository that fails. */
 export function failing({ name, failures, failing_since, error }: Unwell): ConcernedRepository {
   const times = failures > 1 ? `failed ${failures} times or more: ` : '';
-  return { name, reason: `${times}${error === '' ? 'no reason was recorded' : error}`, since: failing_since };
+  return {
+    name,
+    reason: `${times}${error === '' ? 'no reason was recorded' : error}`,
+    since: failing_since,
+  };
 }
 
 /** One incident about all of these repositories; none about no repository. */

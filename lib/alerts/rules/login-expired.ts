@@ -41,9 +41,6 @@ export const loginExpired: Rule = {
       details: { expires_at },
     }));
     const repositories = (await unwell()).filter(isOfLogin).map(failing);
-    return [
-      ...findings,
-      ...about(repositories, (count) => `The login may not read ${count}`),
-    ];
+    return [...findings, ...about(repositories, (count) => `The login may not read ${count}`)];
   },
 };

@@ -65,9 +65,6 @@ export async function readUnwell(
 ): Promise<Unwell[]> {
   const { FRESHNESS_HOURS: freshnessHours, BACKUP_EVERY: scheduleMs = null } = config;
   const judging = judgingValues({ now: new Date(now).toISOString(), freshnessHours, scheduleMs });
-  const [row] = await db.query<{ items: string }>(unwell, [
-    ...judging,
-    config.ALERT_FAILING_AFTER,
-  ]);
+  const [row] = await db.query<{ items: string }>(unwell, [...judging, config.ALERT_FAILING_AFTER]);
   return JSON.parse(row?.items ?? '[]') as Unwell[];
 }
