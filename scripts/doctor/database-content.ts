@@ -3,9 +3,9 @@ import { type GatewayConfig, gatewayVariables } from '../../lib/config/gateway.t
 import { type IdentityConfig, identityVariables } from '../../lib/config/identity.ts';
 import type { Database } from '../../lib/database/database.ts';
 import { countMissing } from '../../lib/database/migrate.ts';
-import { createSealing } from '../../lib/gateway/key-encryption.ts';
 import { listEncryptedGatewayKeys } from '../../lib/records/gateway-connections.ts';
 import { readVectorSupport, type VectorSupport } from '../../lib/search/vector-storage.ts';
+import { createSealing } from '../../lib/security/sealing.ts';
 import { listUsers } from '../../lib/users/users.ts';
 import { readProgress } from '../move/progress.ts';
 import { type Check, type Finding, failed, ok, toCheck, warning } from './report.ts';
@@ -111,7 +111,7 @@ function describeStoredKeys(
   keys: readonly { username: string; encrypted_key: string }[],
 ): Finding {
   if (keys.length === 0) return ok('no user has a gateway key');
-  const sealing = encryptionKey === undefined ? null : createSealing(encryptionKey);
+  const sealing = encryptionKey === undefined ? null : createSealing(encryptionKey, 'gateway key');
   const unreadable = keys.filter(
     ({ username, encrypted_key }) => (sealing?.unseal(encrypted_key, username) ?? null) === null,
   );

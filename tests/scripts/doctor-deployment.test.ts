@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createSealing } from '../../lib/gateway/key-encryption.ts';
 import { storeGatewayConnection } from '../../lib/records/gateway-connections.ts';
+import { createSealing } from '../../lib/security/sealing.ts';
 import { beginProgress, endProgress } from '../../scripts/move/progress.ts';
 import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { deploymentSecrets, examineWith } from '../support/doctor.ts';
@@ -82,7 +82,7 @@ describe('a deployment with everything required', () => {
 
 it('reports that gateway keys were stored with another encryption key', async () => {
   const { CREDENTIALS_ENCRYPTION_KEY: before } = deploymentSecrets;
-  const sealed = createSealing(before).seal('sk-or-v1-key-of-ada', 'ada');
+  const sealed = createSealing(before, 'gateway key').seal('sk-or-v1-key-of-ada', 'ada');
   await storeGatewayConnection(database.db, 'ada', { encryptedKey: sealed, keyHint: '…ada' });
   expect((await examineDeployment()).of('stored_keys')).toMatchObject({
     status: 'ok',

@@ -7,8 +7,10 @@ import type { Sent } from './claims.ts';
 /** How long a channel may take for one message. */
 export const SEND_TIMEOUT_MS = 10_000;
 
-/** Before the second try, the third, and all others. */
+/** Before the second try, the third and so on, of a message that did not arrive. */
 const BACKOFF_MS = [60_000, 5 * 60_000, 15 * 60_000, 60 * 60_000] as const;
+/** Before the only other try of one that may have arrived: a service that is down should be back by then. */
+const UNCLEAR_PAUSE_MS = 15 * 60_000;
 const MAX_RETRY_AFTER_MS = 6 * 3_600_000;
 const MAX_REASON_LENGTH = 500;
 
@@ -41,10 +43,11 @@ function describeFailure(error: unknown, attempts: number): Sent {
   if (!(error instanceof ChannelError)) {
     // Nobody knows how far it came. Its text may hold the address.
     const reason = `the channel failed unexpectedly (${error instanceof Error ? error.name : typeof error})`;
-    return { outcome: 'failed', reason, mayHaveArrived: true, retryInMs: backoff(attempts) };
+    return { outcome: 'failed', reason, mayHaveArrived: true, retryInMs: UNCLEAR_PAUSE_MS };
   }
   const { message, retryable, retryAfterMs = 0, mayHaveArrived } = error;
-  const retryInMs = Math.max(backoff(attempts), Math.min(retryAfterMs, MAX_RETRY_AFTER_MS));
+  const pause = mayHaveArrived ? UNCLEAR_PAUSE_MS : backoff(attempts);
+  const retryInMs = Math.max(pause, Math.min(retryAfterMs, MAX_RETRY_AFTER_MS));
   return {
     outcome: 'failed',
     reason: cleanText(message, MAX_REASON_LENGTH),
