@@ -1,8 +1,10 @@
 // The tables, by what they are for. Functions and triggers are in functions/, and the migrations make all of it.
 
 export * from './schema/alert-channels.ts';
+export * from './schema/alerts.ts';
 export * from './schema/archives.ts';
 export * from './schema/backups.ts';
+export * from './schema/badges.ts';
 export * from './schema/fleet.ts';
 export * from './schema/observatory.ts';
 export * from './schema/search.ts';

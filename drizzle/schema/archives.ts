@@ -41,10 +41,15 @@ export const archiveStores = pgTable(
     failingSince: time('failing_since'),
     /** Why it failed. */
     reason: text('reason').notNull().default(''),
+    /** When storing was tried last. Null in rows that do not say. */
+    triedAt: time('tried_at'),
   },
   (table) => [
     primaryKey({ columns: [table.repoFullName, table.store] }),
     index('archive_stores_repo_idx').on(sql`lower(${table.repoFullName})`),
+    index('archive_stores_failing')
+      .on(table.store, table.repoFullName)
+      .where(sql`failing_since IS NOT NULL`),
   ],
 );
 
@@ -210,6 +215,7 @@ export const restoreDrills = pgTable(
     index('restore_drills_proofs')
       .on(sql`lower(repository_name)`, newestFirst(table.startedAt), newestFirst(table.id))
       .where(sql`outcome = 'proven'`),
+    index('restore_drills_failed').on(table.repositoryName).where(sql`outcome = 'failed'`),
     index('restore_drills_newest').on(newestFirst(table.startedAt), newestFirst(table.id)),
   ],
 );

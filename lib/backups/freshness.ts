@@ -6,5 +6,6 @@ export function judgingNow({ clock, config }: Pick<BackupsDeps, 'clock' | 'confi
   return {
     now: new Date(clock.now()).toISOString(),
     freshnessHours: config.FRESHNESS_HOURS,
+    scheduleMs: config.BACKUP_EVERY ?? null,
   };
 }

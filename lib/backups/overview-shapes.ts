@@ -49,11 +49,14 @@ export const overview = z
     }),
     usual_interval_ms: milliseconds.nullable().meta({
       description:
-        'The median time between the starts of the last 20 finished runs. Null with fewer than 3.',
+        'BACKUP_EVERY of the server, else the median time between the starts of the last 20 finished runs; null with fewer than 3.',
+    }),
+    is_interval_declared: z.boolean().meta({
+      description: 'Whether usual_interval_ms is BACKUP_EVERY.',
     }),
     freshness_hours: z.int().meta({
       description:
-        'A repository that was last good longer ago is stale: FRESHNESS_HOURS of the server, or usual_interval_ms and a twelfth of it, if that is longer (806 hours at most).',
+        'A repository that was last good longer ago is stale: FRESHNESS_HOURS of the server, or usual_interval_ms and a twelfth of it, if that is longer. A learnt time is rounded to a quarter of an hour, and means 806 hours at most.',
     }),
   })
   .meta({ id: 'Overview' });

@@ -1,3 +1,5 @@
+import { openAlertChannels } from '../alerts/channels/open-channels.ts';
+import { raiseAlerts } from '../alerts/raise-alerts.ts';
 import { type Repeating, repeat } from '../async.ts';
 import type { BackupsConfig } from '../config/backups.ts';
 import type { Deps } from '../deps.ts';
@@ -6,25 +8,46 @@ import { updateActiveGeneration } from '../search/update-active-generation.ts';
 
 /** Time between sweeps. A database that was not used for longer is left asleep. */
 const SWEEP_INTERVAL_MS = 10 * 60_000;
+/** An idle database is swept by the first sweep of each hour only, so that alerts are raised when the worker is gone. */
+const HOUR_MS = 60 * 60_000;
 
 export type SweepOutcome = { swept: number; run_ids: number[] } | { skipped: true; reason: string };
 
 /**
- * Fails runs whose worker stopped, and enqueues new records for search. Does not touch an idle database, so
- * that one that scales to zero can sleep.
+ * Fails runs whose worker stopped, raises alerts, and enqueues new records for search. Touches an idle database only
+ * once an hour, so that one that scales to zero can sleep.
  */
 export async function sweep(deps: Deps<BackupsConfig>): Promise<SweepOutcome> {
   const now = deps.clock.now();
   const lastUse = await deps.databaseUse.lastUse();
-  if (lastUse === null || now - lastUse > SWEEP_INTERVAL_MS) {
+  const isIdle = lastUse === null || now - lastUse > SWEEP_INTERVAL_MS;
+  if (isIdle && now % HOUR_MS >= SWEEP_INTERVAL_MS) {
     return { skipped: true, reason: 'the database is not in use' };
   }
   const staleAfterMs = deps.config.STALE_RUN_AFTER_MINUTES * 60_000;
   const runIds = await sweepStaleRuns(deps.databaseUse.unnoted, { now, staleAfterMs });
   for (const run_id of runIds)
     deps.log.warn('marked a run as failed: its worker stopped', { run_id });
+  await raise(deps);
   await updateSearch(deps);
   return { swept: runIds.length, run_ids: runIds };
+}
+
+/** Evaluates the rules and tells the channels. A failure is logged; the runs are already swept. */
+async function raise({
+  databaseUse,
+  clock,
+  log,
+  config,
+  fetch,
+}: Deps<BackupsConfig>): Promise<void> {
+  try {
+    const db = databaseUse.unnoted;
+    const channels = await openAlertChannels(config, { db, fetch, clock });
+    await raiseAlerts({ db, clock, log, config, channels });
+  } catch (error) {
+    log.error('alerts could not be raised', { error });
+  }
 }
 
 /** Adds new records to the active embedding generation. A failure is logged; the runs are already swept. */

@@ -1,4 +1,6 @@
 import * as z from 'zod';
+import { alertRuleVariables } from './alert-rules.ts';
+import { alertSendingVariables } from './channels/channels.ts';
 import { databaseVariables } from './database.ts';
 import { freshnessVariables } from './freshness.ts';
 import { httpVariables } from './http.ts';
@@ -31,6 +33,8 @@ export const backupsVariables = z.object({
   ...identityVariables.shape,
   ...sweepVariables.shape,
   ...freshnessVariables.shape,
+  ...alertRuleVariables.shape,
+  ...alertSendingVariables.shape,
 });
 
 export type BackupsConfig = z.output<typeof backupsVariables>;

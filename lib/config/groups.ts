@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { alertRuleVariables } from './alert-rules.ts';
 import { archiveVariables, versionVariables } from './archives.ts';
 import { sweepVariables } from './backups.ts';
 import { channelVariables } from './channels/channels.ts';
@@ -38,6 +39,7 @@ export const variableGroups = {
   Search: searchVariables,
   Chat: chatVariables,
   Mail: mailVariables,
+  Alerts: alertRuleVariables,
   'Alert channels': channelVariables,
   'MCP server': mcpVariables,
   'Other services': backendVariables,

@@ -2,14 +2,20 @@ import type { Database, Statement } from '../database/database.ts';
 import { allLogsTotal } from './logs/totals.ts';
 import { iso } from './page.ts';
 import { newestResults } from './repos.ts';
-import { type Judging, judgingBy, stateCounts, withStates } from './repositories/freshness.ts';
+import {
+  type Judging,
+  judgingBy,
+  judgingValues,
+  stateCounts,
+  withStates,
+} from './repositories/freshness.ts';
 import { largestResult, readStats, runTotals, sizesAndAnalytics } from './run-metrics.ts';
 import { runStatus } from './runs.ts';
 
 const dashboardStats: Statement = {
   name: 'dashboard_stats',
   text: `WITH ${newestResults},
-    ${judgingBy('$1', '$2')},
+    ${judgingBy('$1', '$2', '$3')},
     counts AS (${stateCounts(`(${withStates('newest')}) AS known`)}),
     totals AS (SELECT ${runTotals} FROM backup_runs),
     last AS (
@@ -31,9 +37,6 @@ const dashboardStats: Statement = {
 };
 
 /** The DashboardStats over all runs. */
-export function readDashboardStats(
-  db: Database,
-  { now, freshnessHours }: Judging,
-): Promise<string> {
-  return readStats(db, dashboardStats, [now, freshnessHours]);
+export function readDashboardStats(db: Database, judging: Judging): Promise<string> {
+  return readStats(db, dashboardStats, judgingValues(judging));
 }

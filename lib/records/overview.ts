@@ -4,6 +4,7 @@ import { newestResults } from './repos.ts';
 import {
   type Judging,
   judgingBy,
+  judgingValues,
   repositoryColumns,
   stateCounts,
   withStates,
@@ -25,7 +26,7 @@ const archiveBytes = `CASE WHEN repository.status IN ('completed', 'success') TH
 const overview: Statement = {
   name: 'overview',
   text: `WITH ${newestResults},
-    ${judgingBy('$1', '$2')},
+    ${judgingBy('$1', '$2', '$3')},
     known AS MATERIALIZED (${withStates('newest')})
     SELECT ${jsonObject(`
       SELECT
@@ -53,15 +54,13 @@ const overview: Statement = {
           ORDER BY run.started_at DESC, run.id DESC LIMIT 1
         ) AS last) AS next_run_expected_at,
         (SELECT interval_ms::bigint FROM usual) AS usual_interval_ms,
+        coalesce((SELECT is_declared FROM usual), false) AS is_interval_declared,
         (SELECT fresh_hours FROM judging) AS freshness_hours`)} AS item`,
 };
 
 /** What a person wants to know first: whether everything is backed up, and what runs. As JSON. */
-export async function readOverview(
-  db: Database,
-  { now, freshnessHours }: Judging,
-): Promise<string> {
-  const item = await readObject(db, overview, [now, freshnessHours]);
+export async function readOverview(db: Database, judging: Judging): Promise<string> {
+  const item = await readObject(db, overview, judgingValues(judging));
   if (item === null) throw new Error('the overview returned no row');
   return item;
 }

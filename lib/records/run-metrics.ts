@@ -1,4 +1,4 @@
-import type { Database, Statement } from '../database/database.ts';
+import type { Database, SqlValue, Statement } from '../database/database.ts';
 import { allLogsTotal } from './logs/totals.ts';
 import { iso } from './page.ts';
 import { newestResults } from './repos.ts';
@@ -64,7 +64,7 @@ export function readRunMetrics(db: Database, since: number): Promise<string> {
 export async function readStats(
   db: Database,
   statement: Statement,
-  values: (string | number)[],
+  values: SqlValue[],
 ): Promise<string> {
   const timeoutMs = STATS_TIMEOUT_MS;
   const [row] = await db.query<{ item: string }>(statement, values, { timeoutMs });

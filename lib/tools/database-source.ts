@@ -1,5 +1,6 @@
 import type { RecordedArchive } from '../archives/open-archive.ts';
 import type { Clock } from '../clock.ts';
+import type { FreshnessConfig } from '../config/freshness.ts';
 import type { Database } from '../database/database.ts';
 import { AppError } from '../errors.ts';
 import type { Log } from '../log.ts';
@@ -30,7 +31,7 @@ export interface DatabaseSourceDeps {
   db: Database;
   clock: Clock;
   log: Log;
-  config: { FRESHNESS_HOURS: number };
+  config: FreshnessConfig;
 }
 
 /** Backup data from the database. Each method runs one statement. */
@@ -44,6 +45,7 @@ export function createDatabaseSource({
   const judging = () => ({
     now: new Date(clock.now()).toISOString(),
     freshnessHours: config.FRESHNESS_HOURS,
+    scheduleMs: config.BACKUP_EVERY ?? null,
   });
   return {
     readDashboard: async () => JSON.parse(await readDashboardStats(db, judging())),

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import * as z from 'zod';
+import { alertRuleVariables } from '../config/alert-rules.ts';
 import {
   archivePath,
   archiveVariables,
@@ -7,14 +8,20 @@ import {
   versionVariables,
 } from '../config/archives.ts';
 import { sweepVariables } from '../config/backups.ts';
-import { configFolder, gitHostVariables } from '../config/git-host.ts';
+import { alertSendingVariables } from '../config/channels/channels.ts';
+import { freshnessVariables } from '../config/freshness.ts';
+import { configFolder, gitApiUrl, gitHostVariables } from '../config/git-host.ts';
 import { readConfig } from '../config/read.ts';
 import { configuredSecrets } from '../config/secrets.ts';
 import { storeVariables } from '../config/stores/stores.ts';
 import { workerVariables } from '../config/worker.ts';
+import { isDatabaseUnavailable } from '../database/database.ts';
 import { AppError } from '../errors.ts';
 import { checkGit } from '../git/git-version.ts';
+import { createLog, type Log } from '../log.ts';
 import { createRedactor } from '../security/redaction/redactor.ts';
+import { watchLogin } from './alerting/login-watch.ts';
+import { openRunAlerts, type RunAlerts } from './alerting/run-alerts.ts';
 import {
   type CommandContext,
   contextVariables,
@@ -47,6 +54,9 @@ const runVariables = z.object({
   ...gitHostVariables.shape,
   ...versionVariables.shape,
   ...storeVariables.shape,
+  ...freshnessVariables.shape,
+  ...alertRuleVariables.shape,
+  ...alertSendingVariables.shape,
   STALE_RUN_AFTER_MINUTES: sweepVariables.shape.STALE_RUN_AFTER_MINUTES,
 });
 
@@ -126,9 +136,16 @@ async function runBackups(options: WorkerOptions, command: RunCommand): Promise<
   const redactor = createRedactor(configuredSecrets(environment));
   const openHeartbeat = (tell: (text: string) => void) =>
     createDeadMansSwitch(config.HEARTBEAT_URL ?? null, { ...options, redactor, tell });
+  const login = watchLogin(options.fetch, [config.GIT_HOST_URL, gitApiUrl(config)]);
+  const openAlerts = (log: Log, tell: (text: string) => void) =>
+    openRunAlerts({
+      ...{ ...options, config, login, log, tell, gitHostUrl: config.GIT_HOST_URL },
+      ...{ archiveFolder: archivePath(config), dataFolder: resolve(config.DATA_DIR) },
+    });
   const withContext = async (context: CommandContext) => {
     hasDatabase = true;
     const heartbeat = openHeartbeat(context.display.line);
+    const alerts = openAlerts(context.log, context.display.line);
     const folder = configFolder(config, environment);
     const store = openLoginStore({ folder, keychain, notify: context.display.line });
     const deps = {
@@ -146,14 +163,17 @@ async function runBackups(options: WorkerOptions, command: RunCommand): Promise<
       selection: readSelection(command, config),
       staleAfterMs: config.STALE_RUN_AFTER_MINUTES * 60_000,
       stores: offsiteConfig(config),
-      gitHost: { config, store, fetch: options.fetch },
+      gitHost: { config, store, fetch: login.fetch },
     };
     if (command.isDryRun) {
       await performDryRun(deps, sources, { stdout: io.stdout, isJson: command.isJson });
       return 0;
     }
     const drillBudgetMs = config.DRILL_BUDGET_MINUTES * 60_000;
-    const once = () => runOnce({ ...deps, heartbeat, drillBudgetMs }, command, io.stdout);
+    const once = () => {
+      login.reset();
+      return runOnce({ ...deps, heartbeat, alerts, drillBudgetMs }, command, io.stdout);
+    };
     return everyMs === null ? once() : runRepeatedly(deps, once, everyMs);
   };
   const mayBeAway = !command.isDryRun && !command.isShared;
@@ -161,8 +181,10 @@ async function runBackups(options: WorkerOptions, command: RunCommand): Promise<
     return await withDatabase(options, config, withContext, { mayBeAway });
   } catch (error) {
     if (!hasDatabase && !command.isDryRun) {
-      const heartbeat = openHeartbeat((text) => io.stderr.write(`${text}\n`));
-      await heartbeat.failed(whyNoRun(error));
+      const tell = (text: string) => void io.stderr.write(`${text}\n`);
+      await openHeartbeat(tell).failed(whyNoRun(error));
+      const log = createLog(config.LOG_LEVEL, options.clock, tell, redactor);
+      if (isServiceAway(error)) await openAlerts(log, tell).databaseAway(error.message);
     }
     throw error;
   }
@@ -170,6 +192,10 @@ async function runBackups(options: WorkerOptions, command: RunCommand): Promise<
 
 function whyNoRun(error: unknown): string {
   return `No run: ${error instanceof Error ? error.message : String(error)}`;
+}
+
+function isServiceAway(error: unknown): error is AppError {
+  return error instanceof AppError && error.code === 'SERVICE_UNAVAILABLE';
 }
 
 function inBytes(mib: number | undefined): number | null {
@@ -187,10 +213,10 @@ function offsiteConfig(config: z.output<typeof storeVariables>): OffsiteConfig {
 }
 
 type OnceDeps = Omit<RunDeps, 'events'> &
-  CommandContext & { heartbeat: DeadMansSwitch; drillBudgetMs: number };
+  CommandContext & { heartbeat: DeadMansSwitch; alerts: RunAlerts; drillBudgetMs: number };
 
 async function runOnce(
-  { heartbeat, drillBudgetMs: budgetMs, ...deps }: OnceDeps,
+  { heartbeat, alerts, drillBudgetMs: budgetMs, ...deps }: OnceDeps,
   { sources, isShared, isJson }: RunCommand,
   stdout: OutputStream,
 ): Promise<number> {
@@ -204,14 +230,19 @@ async function runOnce(
     report = await perform({ ...deps, events }, sources);
   } catch (error) {
     await heartbeat.failed(whyNoRun(error));
+    const isAway = isDatabaseUnavailable(error) || isDatabaseUnavailable((error as Error).cause);
+    if (isAway) await alerts.databaseAway((error as Error).message);
     throw error;
   }
   display.clear();
   await heartbeat.ended(report);
   stdout.write(`${isJson ? summaryOf(report) : describeReport(report)}\n`);
+  await alerts.ended(deps.db, report);
   if (budgetMs > 0) {
     const { drillAfterRun } = await import('./drills/after-run.ts');
     await drillAfterRun(deps, report, { budgetMs, stdout, isJson });
+    // Again, because a drill may have failed.
+    await alerts.ended(deps.db, report);
   }
   return report.status === 'refused' ? REFUSED : report.exitCode;
 }
@@ -240,7 +271,7 @@ async function attempt(run: () => Promise<number>, display: Display): Promise<nu
   try {
     return await run();
   } catch (error) {
-    if (!(error instanceof AppError && error.code === 'SERVICE_UNAVAILABLE')) throw error;
+    if (!isServiceAway(error)) throw error;
     display.line(`no run: ${error.message}`);
     return 1;
   }

@@ -219,6 +219,7 @@ describe('GET /api/metrics', () => {
     const text = await readDashboardStats(database.db, {
       now: '2026-03-10T12:00:00Z',
       freshnessHours: 26,
+      scheduleMs: null,
     });
     expect(text).toContain('"total_size_bytes":18446744073709551614,');
     expect(text).toContain('"largest_archive_bytes":9223372036854775807,');

@@ -39,6 +39,7 @@ describe('GET /api/overview', () => {
       running: null,
       next_run_expected_at: null,
       usual_interval_ms: null,
+      is_interval_declared: false,
       freshness_hours: 26,
     });
   });
@@ -164,6 +165,47 @@ describe('GET /api/overview', () => {
     await insertRun(database.db, { status: 'completed', started_at: 'infinity' });
     await insertRun(database.db, { status: 'running', started_at: at(3) });
     expect(await read()).toMatchObject({ usual_interval_ms: null, next_run_expected_at: null });
+  });
+
+  it('goes by BACKUP_EVERY whatever the last runs tell, from the first run on', async () => {
+    expect(await read({ BACKUP_EVERY: '1d' })).toMatchObject({
+      usual_interval_ms: 864e5,
+      is_interval_declared: true,
+      next_run_expected_at: null,
+    });
+    for (const hour of [0, 1, 2, 3]) {
+      await insertRun(database.db, { status: 'completed', started_at: at(9, hour) });
+    }
+    expect(await read({ BACKUP_EVERY: '1d' })).toMatchObject({
+      usual_interval_ms: 864e5,
+      is_interval_declared: true,
+      next_run_expected_at: at(10, 3),
+      freshness_hours: 26,
+    });
+  });
+
+  it.each([
+    // A declared time counts to the minute, and has no upper limit of its own.
+    [{ BACKUP_EVERY: '1445m' }, 27],
+    [{ BACKUP_EVERY: '8w' }, 1456],
+    [{ BACKUP_EVERY: '1h' }, 26],
+    [{ BACKUP_EVERY: '1h', FRESHNESS_HOURS: '1' }, 2],
+  ])('judges with %j by %d hours', async (environment, hours) => {
+    expect(await read(environment)).toMatchObject({ freshness_hours: hours });
+  });
+
+  it.each([
+    ['24 hours 40 seconds', 26],
+    ['24 hours 7 minutes', 26],
+    ['24 hours 8 minutes', 27],
+  ])('learns from runs that are %s apart a limit of %d hours', async (gap, hours) => {
+    await sql(
+      database.db,
+      `INSERT INTO backup_runs (status, started_at)
+       SELECT 'completed', timestamptz '2026-02-01' + n * $1::interval FROM generate_series(1, 5) AS n`,
+      [gap],
+    );
+    expect(await read()).toMatchObject({ freshness_hours: hours });
   });
 
   it('looks at the last 20 finished runs only', async () => {

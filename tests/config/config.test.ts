@@ -51,6 +51,7 @@ describe('the configuration of an empty environment', () => {
       CRON_SECRET: undefined,
       STALE_RUN_AFTER_MINUTES: 30,
       FRESHNESS_HOURS: 26,
+      BACKUP_EVERY: undefined,
     });
   });
 
@@ -89,6 +90,13 @@ describe('a bad value', () => {
     ['FRESHNESS_HOURS', '8761'],
     ['FRESHNESS_HOURS', '1.5'],
     ['FRESHNESS_HOURS', 'hunter2'],
+    ['BACKUP_EVERY', '24'],
+    ['BACKUP_EVERY', '0h'],
+    ['BACKUP_EVERY', '-1h'],
+    ['BACKUP_EVERY', '1.5h'],
+    ['BACKUP_EVERY', '1h30m'],
+    ['BACKUP_EVERY', '366d'],
+    ['BACKUP_EVERY', 'hunter2'],
   ])('of %s is named without the value: %s', (name, value) => {
     const fault = faultOf({ [name]: value });
     expect(fault).toMatch(new RegExp(`^${name} must `));
@@ -104,6 +112,18 @@ describe('a bad value', () => {
 
   it('of a variable that is not used is ignored', () => {
     expect(readConfig(listenVariables, { LOG_LEVEL: 'loud' }).HOST).toBe('127.0.0.1');
+  });
+});
+
+describe('the declared schedule', () => {
+  it.each([
+    ['30m', 1_800_000],
+    ['24h', 86_400_000],
+    ['1d', 86_400_000],
+    ['2w', 1_209_600_000],
+    ['365d', 31_536_000_000],
+  ])('of %s is %d ms', (text, everyMs) => {
+    expect(read({ BACKUP_EVERY: text }).BACKUP_EVERY).toBe(everyMs);
   });
 });
 

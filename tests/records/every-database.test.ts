@@ -31,7 +31,7 @@ import {
 // Runs every query over backup data with each driver, because their types and servers differ.
 
 /** All results of tests are later. */
-const judging = { now: '2026-01-02T02:00:00Z', freshnessHours: 26 };
+const judging = { now: '2026-01-02T02:00:00Z', freshnessHours: 26, scheduleMs: null };
 const bySize = { order: 'size', ...judging } as const;
 const firstPage = { page: 1, limit: 10 };
 const HUGE = '9223372036854775807';

@@ -88,7 +88,7 @@ const figures = {
   analytics_snapshots: 1,
 };
 const gap = { first: 100n, last: 140n };
-const states = { now: '2100-01-01', freshnessHours: 26 };
+const states = { now: '2100-01-01', freshnessHours: 26, scheduleMs: null };
 /** The last finished runs, and those under way, which are passed over. */
 const schedule = { backup_runs: 22 };
 /** The newest one of each repository. */

@@ -1,6 +1,8 @@
 import * as z from 'zod';
+import { alertRuleVariables } from '../alert-rules.ts';
 import { archiveVariables } from '../archives.ts';
 import { sweepVariables } from '../backups.ts';
+import { alertSendingVariables } from '../channels/channels.ts';
 import { freshnessVariables } from '../freshness.ts';
 import { gitHostVariables } from '../git-host.ts';
 import { liveSurfaceVariables } from '../live.ts';
@@ -11,6 +13,8 @@ import { observatoryVariables } from '../observatory.ts';
 export const localVariables = z.object({
   ...sweepVariables.shape,
   ...freshnessVariables.shape,
+  ...alertRuleVariables.shape,
+  ...alertSendingVariables.shape,
   ...liveSurfaceVariables.shape,
   ...mcpSurfaceVariables.shape,
   ...observatoryVariables.shape,

@@ -2,7 +2,7 @@ import type { Database, Statement } from '../../database/database.ts';
 import { cutTextSql } from '../../text/cut-text.ts';
 import { iso, jsonArray, jsonObject, type PageRequest, pageOffset } from '../page.ts';
 import { newestResults } from '../repos.ts';
-import { type Judging, judgingBy, withStates } from '../repositories/freshness.ts';
+import { type Judging, judgingBy, judgingValues, withStates } from '../repositories/freshness.ts';
 import { coveragePlans } from './plans.ts';
 
 /**
@@ -24,7 +24,7 @@ const MAX_REASON_LENGTH = 1_000;
 const coverage: Statement = {
   name: 'coverage',
   text: `WITH ${newestResults},
-    ${judgingBy('$3', '$4')},
+    ${judgingBy('$3', '$4', '$5')},
     known AS (
       SELECT DISTINCT ON (lower(repo_full_name)) * FROM (${withStates('newest')}) AS known
       ORDER BY lower(repo_full_name), created_at DESC, result_id DESC
@@ -63,9 +63,9 @@ const coverage: Statement = {
 export async function readCoverage(
   db: Database,
   request: PageRequest,
-  { now, freshnessHours }: Judging,
+  judging: Judging,
 ): Promise<{ item: string; items: string; totalItems: number }> {
-  const values = [request.limit, pageOffset(request), now, freshnessHours];
+  const values = [request.limit, pageOffset(request), ...judgingValues(judging)];
   const [row] = await db.query<{ item: string; items: string; total: string }>(coverage, values);
   if (!row) throw new Error(`${coverage.name} returned no row`);
   return { item: row.item, items: row.items, totalItems: Number(row.total) };

@@ -1,3 +1,4 @@
+import type { SqlValue } from '../../database/database.ts';
 import { cutTextSql } from '../../text/cut-text.ts';
 import { iso } from '../page.ts';
 
@@ -11,7 +12,16 @@ export interface Judging {
   now: string;
   /** FRESHNESS_HOURS. */
   freshnessHours: number;
+  /** BACKUP_EVERY in milliseconds; null: the time between runs is learnt. */
+  scheduleMs: number | null;
 }
+
+/** The parameters of `judgingBy`, in its order. */
+export const judgingValues = ({ now, freshnessHours, scheduleMs }: Judging): SqlValue[] => [
+  now,
+  freshnessHours,
+  scheduleMs,
+];
 
 /** Failures that are counted since the last good result. */
 export const MAX_FAILURES_COUNTED = 1_000;
@@ -25,6 +35,8 @@ const SLACK = '13.0 / 12';
 /** Runs that are further apart than a month make no schedule. */
 const MAX_LEARNT_HOURS = 806;
 const HOUR_MS = 3_600_000;
+/** Daily runs start some seconds or minutes later each day: their limit is that of 24 hours all the same. */
+const QUARTER_MS = HOUR_MS / 4;
 
 const MAX_ERROR_LENGTH = 1_000;
 const LAST_ID = 2_147_483_647;
@@ -42,27 +54,33 @@ const newestOf = (repository: string, condition: string) => `
   ORDER BY result.created_at DESC, result.id DESC LIMIT 1`;
 
 /**
- * The CTEs `usual`, with the median time between the starts of the last finished runs (no row with fewer than
- * 3), and `judging`, with `now` and the time before which a repository must not have been good last. That is
- * FRESHNESS_HOURS ago, or further back where runs are usually further apart. Takes the parameters of a Judging.
+ * The CTEs `usual`, with `interval_ms`, and `judging`, with `now` and the time before which a repository must not
+ * have been good last. The interval is the declared one, else the median time between the starts of the last
+ * finished runs; there is no row with fewer than 3 of these. A repository may be as old as FRESHNESS_HOURS, or older
+ * where runs are further apart. Takes the parameters of a Judging.
  */
-export const judgingBy = (now: string, freshnessHours: string) => `
+export const judgingBy = (now: string, freshnessHours: string, scheduleMs: string) => `
   usual AS MATERIALIZED (
-    SELECT round(percentile_cont(0.5) WITHIN GROUP (ORDER BY gap_ms)) AS interval_ms FROM (
+    SELECT ${scheduleMs}::float8 AS interval_ms, true AS is_declared WHERE ${scheduleMs}::float8 IS NOT NULL
+    UNION ALL
+    SELECT round(percentile_cont(0.5) WITHIN GROUP (ORDER BY gap_ms)), false FROM (
       SELECT extract(epoch FROM started_at - lag(started_at) OVER (ORDER BY started_at))::float8 * 1000 AS gap_ms
       FROM (
         SELECT started_at FROM backup_runs AS run
         WHERE run.status <> 'running' AND isfinite(run.started_at)
         ORDER BY run.started_at DESC, run.id DESC LIMIT ${RUNS_OF_INTERVAL}
       ) AS finished
-    ) AS gaps HAVING count(*) >= ${MIN_RUNS_OF_INTERVAL}
+    ) AS gaps HAVING count(*) >= ${MIN_RUNS_OF_INTERVAL} AND ${scheduleMs}::float8 IS NULL
   ),
   judging AS MATERIALIZED (
     SELECT fresh_hours, ${now}::timestamptz AS now,
       ${now}::timestamptz - fresh_hours * interval '1 hour' AS fresh_since
     FROM (
       SELECT greatest(${freshnessHours}::int, (
-        SELECT least(ceil(interval_ms * ${SLACK} / ${HOUR_MS}), ${MAX_LEARNT_HOURS}) FROM usual
+        SELECT CASE
+          WHEN is_declared THEN ceil(interval_ms * ${SLACK} / ${HOUR_MS})
+          ELSE least(ceil(round(interval_ms / ${QUARTER_MS}) * ${QUARTER_MS} * ${SLACK} / ${HOUR_MS}), ${MAX_LEARNT_HOURS})
+        END FROM usual
       ))::int AS fresh_hours
     ) AS hours
   )`;
@@ -126,7 +144,8 @@ export const stateCounts = (source: string) =>
 
 const isUnwell = "state IN ('failing', 'lost', 'never')";
 
-const failuresSinceGood = `backup_results AS result
+/** SQL for the failures of a row `repository` of `withStates` since it was last good; none for one that is well. */
+export const failuresSinceGood = `backup_results AS result
   WHERE result.repo_full_name = repository.repo_full_name AND ${isUnwell}
     AND (result.created_at, result.id) > (coalesce(last_good_at, '-infinity'), coalesce(last_good_id, 0))`;
 

@@ -12,6 +12,7 @@ import { newestResults } from '../repos.ts';
 import {
   type Judging,
   judgingBy,
+  judgingValues,
   type RepositoryState,
   repositoryColumns,
   stateCounts,
@@ -45,9 +46,9 @@ export interface RepositorySelection extends Judging {
 export function listRepositories(
   db: Database,
   request: PageRequest,
-  { text, state, order, now, freshnessHours }: RepositorySelection,
+  { text, state, order, ...judging }: RepositorySelection,
 ): Promise<Page> {
-  const values: SqlValue[] = [request.limit, pageOffset(request), now, freshnessHours];
+  const values: SqlValue[] = [request.limit, pageOffset(request), ...judgingValues(judging)];
   const parameter = (value: SqlValue) => `$${values.push(value)}`;
   const named =
     text === undefined
@@ -58,7 +59,7 @@ export function listRepositories(
   const needsStates = state !== undefined || order === 'worst';
   const ctes = [
     `WITH ${newestResults}`,
-    judgingBy('$3', '$4'),
+    judgingBy('$3', '$4', '$5'),
     `named AS (SELECT * FROM newest WHERE ${named})`,
     ...(needsStates
       ? [
@@ -88,7 +89,7 @@ const namedExactly = `SELECT * FROM newest WHERE lower(repo_full_name) = lower($
 const oneRepository: Statement = {
   name: 'repository',
   text: `WITH ${newestResults},
-    ${judgingBy('$2', '$3')},
+    ${judgingBy('$2', '$3', '$4')},
     chosen AS (${namedExactly}),
     repository AS (${withStates('chosen')})
     SELECT ${jsonObject(`SELECT ${repositoryColumns}, ${wouldLose} AS would_lose FROM repository`)} AS item`,
@@ -98,15 +99,15 @@ const oneRepository: Statement = {
 export function readRepository(
   db: Database,
   name: string,
-  { now, freshnessHours }: Judging,
+  judging: Judging,
 ): Promise<string | null> {
-  return readObject(db, oneRepository, [name, now, freshnessHours]);
+  return readObject(db, oneRepository, [name, ...judgingValues(judging)]);
 }
 
 const counts: Statement = {
   name: 'repository_state_counts',
   text: `WITH ${newestResults},
-    ${judgingBy('$1', '$2')},
+    ${judgingBy('$1', '$2', '$3')},
     known AS (${withStates('newest')})
     SELECT ${jsonObject(stateCounts('known'))} AS item`,
 };
@@ -117,11 +118,11 @@ export type StateCounts = Record<RepositoryState | 'total', number>;
 /** Counts the tracked repositories by their states. Waits for `timeoutMs` at most. */
 export async function countStates(
   db: Database,
-  { now, freshnessHours }: Judging,
+  judging: Judging,
   timeoutMs?: number,
 ): Promise<StateCounts> {
   const options = timeoutMs === undefined ? {} : { timeoutMs };
-  const [row] = await db.query<{ item: string }>(counts, [now, freshnessHours], options);
+  const [row] = await db.query<{ item: string }>(counts, judgingValues(judging), options);
   if (!row) throw new Error(`${counts.name} returned no row`);
   return JSON.parse(row.item);
 }

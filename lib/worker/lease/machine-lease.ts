@@ -63,8 +63,8 @@ export async function takeMachineLease(
   };
 }
 
-/** Reads the id, or makes one where there is none or one of another machine, as in a copy. */
-async function identify(dataFolder: string): Promise<string> {
+/** Reads the id of this machine's DATA_DIR, or makes one where there is none or one of another machine, as in a copy. */
+export async function identify(dataFolder: string): Promise<string> {
   const path = join(dataFolder, 'machine.json');
   const text = await nullIfMissing(readFile(path, 'utf8'));
   const { data } = identity.safeParse(text === null ? null : parseJson(text));

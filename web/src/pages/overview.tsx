@@ -102,7 +102,11 @@ function Details({ overview, runs }: OverviewProps) {
           value={last_good_run ? <Age of={last_good_run.started_at} /> : 'none'}
           bad={last_good_run === null}
         />
-        <NextRun at={next_run_expected_at} usualMs={overview.usual_interval_ms} />
+        <NextRun
+          at={next_run_expected_at}
+          usualMs={overview.usual_interval_ms}
+          isDeclared={overview.is_interval_declared}
+        />
         <Storage bytes={overview.current_archive_bytes} />
       </SimpleGrid>
       {worst.length > 0 && <Worst repositories={worst} missing={missing} />}
@@ -171,16 +175,25 @@ function Truth({ verdict: { state, sentence, run } }: { verdict: Verdict }) {
   );
 }
 
-function NextRun({ at, usualMs }: { at: string | null; usualMs: number | null }) {
+function NextRun({
+  at,
+  usualMs,
+  isDeclared,
+}: {
+  at: string | null;
+  usualMs: number | null;
+  isDeclared: boolean;
+}) {
   if (at === null || usualMs === null) {
-    return <Figure label="Next run" value="–" note="known after three runs" />;
+    const note = isDeclared ? 'known after the first run' : 'known after three runs';
+    return <Figure label="Next run" value="–" note={note} />;
   }
   const isLate = Date.parse(at) + usualMs / 2 < Date.now();
   return (
     <Figure
       label={isLate ? 'Next run was expected' : 'Next run expected'}
       value={<Age of={at} />}
-      note={`usually every ${formatDuration(usualMs)}`}
+      note={`${isDeclared ? 'declared:' : 'usually'} every ${formatDuration(usualMs)}`}
       bad={isLate}
     />
   );

@@ -1,0 +1,146 @@
+import type { Database, Statement } from '../../database/database.ts';
+import { cutTextSql } from '../../text/cut-text.ts';
+import { MAX_NAMED, type MessageFacts } from '../incidents/message.ts';
+
+/** How often a message may have reached a channel, as far as anybody knows. */
+const MAX_UNCLEAR = 2;
+/** Tries of one message; each of them was refused, or the service was not there. */
+const MAX_ATTEMPTS = 50;
+/** Longer than a message may take: whoever still has it then was killed. */
+const LEASE = "interval '2 minutes'";
+
+const isOpen = 'delivered_at IS NULL AND given_up_at IS NULL';
+
+const giveUp: Statement = {
+  name: 'give_up_alerts',
+  text: `UPDATE alert_deliveries SET given_up_at = $1::timestamptz, claimed_until = '-infinity',
+      last_error = CASE
+        WHEN unclear >= ${MAX_UNCLEAR} THEN concat_ws(': ', 'it may have arrived twice, and is not sent again', last_error)
+        WHEN attempts = 0 THEN 'no process that knows this channel sent it within a day'
+        ELSE concat_ws(': ', 'given up', last_error) END
+    WHERE ${isOpen} AND claimed_until <= $1::timestamptz
+      AND (unclear >= ${MAX_UNCLEAR} OR attempts >= ${MAX_ATTEMPTS} OR created_at <= $1::timestamptz - interval '1 day')`,
+};
+
+/** Gives up what may have arrived twice, and what could not be delivered within a day. */
+export async function giveUpMessages(db: Database, now: number): Promise<void> {
+  await db.query(giveUp, [new Date(now).toISOString()]);
+}
+
+// Counts the attempt as one that may have arrived before it is made: whoever is killed while it sends cannot say.
+const claim: Statement = {
+  name: 'claim_alert',
+  text: `WITH claimed AS (
+      UPDATE alert_deliveries AS delivery SET attempts = attempts + 1, unclear = unclear + 1,
+        claimed_until = $1::timestamptz + ${LEASE}, claimed_by = $3
+      WHERE id = (
+        SELECT id FROM alert_deliveries AS first WHERE channel = $2 AND ${isOpen} ORDER BY first.id LIMIT 1
+      ) AND ${isOpen} AND claimed_until <= $1::timestamptz AND next_attempt_at <= $1::timestamptz
+        AND unclear < ${MAX_UNCLEAR}
+      RETURNING id, incident_id, kind, about_at, attempts
+    )
+    SELECT claimed.id::text, claimed.incident_id::text AS "incidentId", claimed.kind, claimed.attempts,
+      to_char(claimed.about_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS at,
+      to_char(incident.opened_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS "openedAt",
+      incident.rule, ${cutTextSql('incident.summary', 1_000)} AS summary,
+      (SELECT count(*) FROM incident_repositories AS concerned
+       WHERE concerned.incident_id = incident.id AND (concerned.resolved_at IS NULL OR claimed.kind = 'resolved')
+      )::int AS "repositoryCount",
+      (SELECT count(*) FROM incident_repositories AS concerned
+       WHERE concerned.incident_id = incident.id AND concerned.resolved_at IS NULL AND concerned.joined_at > (
+         SELECT max(about_at) FROM alert_deliveries AS told
+         WHERE told.incident_id = incident.id AND told.channel = $2 AND told.about_at < claimed.about_at
+       ))::int AS "newCount",
+      (SELECT coalesce(json_agg(named), '[]')::text FROM (
+        SELECT repository_name AS name, ${cutTextSql('reason', 300)} AS reason
+        FROM incident_repositories AS concerned
+        WHERE concerned.incident_id = incident.id AND (concerned.resolved_at IS NULL OR claimed.kind = 'resolved')
+        ORDER BY concerned.repository_name LIMIT ${MAX_NAMED}
+      ) AS named) AS repositories
+    FROM claimed JOIN incidents AS incident ON incident.id = claimed.incident_id`,
+};
+
+/** A message that this process may send now. */
+export interface ClaimedMessage extends MessageFacts {
+  id: string;
+  /** From 1. */
+  attempts: number;
+}
+
+/** Who sends what, and when. */
+export interface Claim {
+  channel: string;
+  /** Unique to this process and round. */
+  by: string;
+  /** Milliseconds since the epoch. */
+  now: number;
+}
+
+/**
+ * Claims the oldest message of a channel; null if there is none, or if it is another's or not due. Messages of a
+ * channel arrive in their order, so that one that cannot be sent holds back the others.
+ */
+export async function claimMessage(
+  db: Database,
+  { channel, by, now }: Claim,
+): Promise<ClaimedMessage | null> {
+  const values = [new Date(now).toISOString(), channel, by];
+  const [row] = await db.query<Omit<ClaimedMessage, 'repositories'> & { repositories: string }>(
+    claim,
+    values,
+  );
+  return row === undefined ? null : { ...row, repositories: JSON.parse(row.repositories) };
+}
+
+/** How sending ended. */
+export type Sent =
+  | { outcome: 'delivered' }
+  /** `retryInMs` is null if it is not tried again. */
+  | { outcome: 'failed'; reason: string; mayHaveArrived: boolean; retryInMs: number | null };
+
+// Whoever comes too late, after another has claimed the message, only corrects what is known of its own attempt.
+const settle: Statement = {
+  name: 'settle_alert',
+  text: `UPDATE alert_deliveries SET
+      delivered_at = CASE WHEN $4::boolean THEN coalesce(delivered_at, $1::timestamptz) ELSE delivered_at END,
+      unclear = CASE WHEN $6::boolean THEN unclear ELSE greatest(0, unclear - 1) END,
+      last_error = CASE WHEN $4::boolean THEN NULL WHEN delivered_at IS NULL THEN $5 ELSE last_error END,
+      given_up_at = CASE
+        WHEN $4::boolean THEN NULL
+        WHEN claimed_by = $3 AND $7::bigint IS NULL THEN $1::timestamptz
+        ELSE given_up_at END,
+      next_attempt_at = CASE
+        WHEN claimed_by = $3 THEN $1::timestamptz + coalesce($7::bigint, 0) * interval '1 ms'
+        ELSE next_attempt_at END,
+      claimed_until = CASE WHEN claimed_by = $3 THEN '-infinity' ELSE claimed_until END,
+      claimed_by = nullif(claimed_by, $3)
+    WHERE id = $2::bigint`,
+};
+
+/** Records how sending a claimed message ended. */
+export async function settleMessage(
+  db: Database,
+  { id }: ClaimedMessage,
+  sent: Sent,
+  { by, now }: Pick<Claim, 'by' | 'now'>,
+): Promise<void> {
+  const failed = sent.outcome === 'failed' ? sent : null;
+  await db.query(settle, [
+    ...[new Date(now).toISOString(), id, by],
+    ...[failed === null, failed?.reason ?? null, failed?.mayHaveArrived ?? true],
+    failed?.retryInMs ?? null,
+  ]);
+}
+
+const countOpen: Statement = {
+  name: 'count_open_alerts',
+  text: `SELECT count(*)::int AS open FROM (
+      SELECT FROM alert_deliveries WHERE channel = ANY ($1::text[]) AND ${isOpen} LIMIT 1000
+    ) AS waiting`,
+};
+
+/** How many messages wait for these channels, counted up to 1,000. */
+export async function countWaiting(db: Database, channels: readonly string[]): Promise<number> {
+  const [row] = await db.query<{ open: number }>(countOpen, [channels]);
+  return row?.open ?? 0;
+}

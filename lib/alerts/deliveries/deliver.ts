@@ -1,0 +1,77 @@
+import { randomUUID } from 'node:crypto';
+import type { Clock } from '../../clock.ts';
+import type { Database } from '../../database/database.ts';
+import type { Log } from '../../log.ts';
+import type { AlertChannel } from '../channels/channel.ts';
+import { composeMessage } from '../incidents/message.ts';
+import { claimMessage, countWaiting, giveUpMessages, settleMessage } from './claims.ts';
+import { queueMessages } from './queue.ts';
+import { sendOnce } from './send.ts';
+
+/** No message is begun later in a round than this. */
+const ROUND_MS = 20_000;
+const MAX_MESSAGES = 20;
+
+/** What messages are delivered with. */
+export interface DeliveryDeps {
+  db: Database;
+  clock: Clock;
+  log: Log;
+  channels: readonly AlertChannel[];
+}
+
+/** What a round of deliveries did. */
+export interface Delivered {
+  delivered: number;
+  /** Messages that wait for another round, counted up to 1,000. */
+  waiting: number;
+}
+
+/**
+ * Queues what these channels have not been told, and sends what is due: the channels side by side, the messages of
+ * each one after the other. Within about 30 seconds; what is left waits for the next round. Safe when several
+ * processes do it at once. Throws SERVICE_UNAVAILABLE.
+ */
+export async function deliverMessages(deps: DeliveryDeps): Promise<Delivered> {
+  const { db, clock, channels } = deps;
+  const began = clock.now();
+  const names = channels.map(({ name }) => name);
+  await giveUpMessages(db, began);
+  await queueMessages(db, names, began);
+  const ended = await Promise.allSettled(channels.map((channel) => drain(deps, channel, began)));
+  const failed = ended.find((one) => one.status === 'rejected');
+  // What was claimed and not settled is sent once more, when its lease has ended.
+  if (failed !== undefined) throw failed.reason;
+  const delivered = ended.reduce(
+    (sum, one) => sum + (one.status === 'fulfilled' ? one.value : 0),
+    0,
+  );
+  return { delivered, waiting: names.length === 0 ? 0 : await countWaiting(db, names) };
+}
+
+async function drain(
+  { db, clock, log }: DeliveryDeps,
+  channel: AlertChannel,
+  began: number,
+): Promise<number> {
+  const by = randomUUID();
+  let delivered = 0;
+  for (let count = 0; count < MAX_MESSAGES; count++) {
+    const now = clock.now();
+    if (now - began > ROUND_MS) break;
+    const claimed = await claimMessage(db, { channel: channel.name, by, now });
+    if (claimed === null) break;
+    const { attempts, incidentId: incident, kind } = claimed;
+    const sent = await sendOnce(channel, composeMessage(claimed), { attempts, clock });
+    await settleMessage(db, claimed, sent, { by, now: clock.now() });
+    if (sent.outcome === 'delivered') {
+      delivered++;
+      continue;
+    }
+    const about = { channel: channel.name, incident, kind, reason: sent.reason };
+    log.warn('an alert was not delivered', about);
+    // The service may be down: the others wait with it.
+    if (sent.retryInMs !== null) break;
+  }
+  return delivered;
+}

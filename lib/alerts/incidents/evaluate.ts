@@ -1,0 +1,58 @@
+import { loadOnce } from '../../async.ts';
+import type { Clock } from '../../clock.ts';
+import type { FreshnessConfig } from '../../config/freshness.ts';
+import { type Database, isDatabaseUnavailable } from '../../database/database.ts';
+import type { Log } from '../../log.ts';
+import { type AlertRulesConfig, type RuleName, ruleNames } from '../rules/rule.ts';
+import { rules } from '../rules/rules.ts';
+import { readUnwell } from '../rules/unwell.ts';
+import {
+  applyFindings,
+  type Evaluated,
+  type FoundIncident,
+  readEvaluation,
+} from './apply-findings.ts';
+
+/** Evaluations that overtake ours; more at once is no accident. */
+const MAX_TRIES = 5;
+
+/** What incidents are evaluated with. */
+export interface EvaluationDeps {
+  db: Database;
+  clock: Clock;
+  log: Log;
+  config: AlertRulesConfig & FreshnessConfig;
+}
+
+/**
+ * Evaluates all rules and records what they found. Safe when several processes do it at once. The incidents of a rule
+ * that cannot be evaluated stay as they are. Throws SERVICE_UNAVAILABLE.
+ */
+export async function evaluateRules(deps: EvaluationDeps): Promise<Evaluated> {
+  for (let tries = 0; tries < MAX_TRIES; tries++) {
+    const evaluated = await evaluateOnce(deps);
+    if (evaluated !== null) return evaluated;
+  }
+  // Each of those that were faster saw what there is now, or nearly so.
+  deps.log.warn('the rules of alerts were not evaluated: other processes were faster each time');
+  return { opened: 0, resolved: 0 };
+}
+
+async function evaluateOnce({ db, clock, log, config }: EvaluationDeps): Promise<Evaluated | null> {
+  const evaluation = await readEvaluation(db);
+  const now = clock.now();
+  const unwell = loadOnce(() => readUnwell(db, now, config));
+  const evaluated: RuleName[] = [];
+  const found: FoundIncident[] = [];
+  for (const name of ruleNames) {
+    try {
+      const findings = await rules[name].find({ db, now, config, unwell });
+      found.push(...findings.map((finding) => ({ ...finding, rule: name })));
+      evaluated.push(name);
+    } catch (error) {
+      if (isDatabaseUnavailable(error)) throw error;
+      log.error('a rule of alerts could not be evaluated', { rule: name, error });
+    }
+  }
+  return applyFindings(db, { now, evaluation, evaluated, found });
+}

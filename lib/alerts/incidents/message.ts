@@ -1,0 +1,58 @@
+import type { AlertMessage } from '../channels/channel.ts';
+import { type RuleName, ruleNames } from '../rules/rule.ts';
+import { rules } from '../rules/rules.ts';
+
+/** Repositories that a message names. */
+export const MAX_NAMED = 10;
+
+/** What a message about an incident is made of. */
+export interface MessageFacts {
+  incidentId: string;
+  kind: 'opened' | 'reminder' | 'resolved';
+  /** ISO 8601. */
+  at: string;
+  rule: string;
+  summary: string;
+  openedAt: string;
+  /** The first of those that are concerned now, or for a resolved one, that were. */
+  repositories: readonly { name: string; reason: string }[];
+  repositoryCount: number;
+  /** How many of them joined after the last message. */
+  newCount: number;
+}
+
+const prefixes = { opened: '', reminder: 'Still: ', resolved: 'Resolved: ' } as const;
+
+/** Composes a message. The same facts give the same id, so that a receiver can tell a repetition. */
+export function composeMessage(facts: MessageFacts): AlertMessage {
+  const { incidentId, kind, at, summary, openedAt, repositories, repositoryCount, newCount } =
+    facts;
+  const rule = isRuleName(facts.rule) ? rules[facts.rule] : null;
+  const severity = rule?.severity ?? 'warning';
+  const named = repositories.map(({ name, reason }) =>
+    reason === '' || kind === 'resolved' ? name : `${name}: ${reason}`,
+  );
+  const more = repositoryCount - named.length;
+  const since = `since ${openedAt.slice(0, 16).replace('T', ' ')} UTC`;
+  return {
+    id: `incident-${incidentId}-${kind}-${Date.parse(at)}`,
+    kind,
+    severity: kind === 'resolved' ? 'info' : severity,
+    title: `${prefixes[kind]}${rule?.title ?? facts.rule}`,
+    lines: [
+      summary,
+      ...(kind === 'reminder' && newCount > 0
+        ? [`${newCount} joined since the last message.`]
+        : []),
+      ...named,
+      ...(more > 0 ? [`and ${more} more`] : []),
+      ...(kind === 'opened' ? [] : [`Incident ${incidentId}, ${since}`]),
+      ...(kind === 'reminder' ? ['It comes once a day until somebody acknowledges it.'] : []),
+    ],
+    at: new Date(at),
+  };
+}
+
+function isRuleName(name: string): name is RuleName {
+  return (ruleNames as readonly string[]).includes(name);
+}

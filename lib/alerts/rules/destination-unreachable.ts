@@ -1,0 +1,58 @@
+import type { Statement } from '../../database/database.ts';
+import { iso, jsonArray } from '../../records/page.ts';
+import { cutTextSql } from '../../text/cut-text.ts';
+import { about, failing } from './concern.ts';
+import { type ConcernedRepository, type Finding, MAX_REPOSITORIES, type Rule } from './rule.ts';
+import type { Unwell } from './unwell.ts';
+
+const MAX_REASON_LENGTH = 300;
+/** The subject for a destination that the records do not name. */
+const UNNAMED = 'destination';
+
+// What a store was not tried with for a week is no longer configured.
+const failingStores: Statement = {
+  name: 'alert_destination_unreachable',
+  text: `SELECT ${jsonArray(`
+    SELECT store, repo_full_name AS name, ${cutTextSql('reason', MAX_REASON_LENGTH)} AS reason,
+      ${iso('failing_since')} AS since
+    FROM archive_stores AS stored
+    WHERE failing_since IS NOT NULL
+      AND coalesce(tried_at, failing_since) > $1::timestamptz - interval '7 days'
+    ORDER BY stored.store, stored.repo_full_name LIMIT ${MAX_REPOSITORIES}`)} AS items`,
+};
+
+type Failing = ConcernedRepository & { store: string };
+
+/** Whether the last failure of a repository is that of a store. */
+export function isOfDestination({ fault }: Unwell): boolean {
+  return fault === 'push' || fault === 'store';
+}
+
+/** Archives do not reach a store. */
+export const destinationUnreachable: Rule = {
+  name: 'destination_unreachable',
+  title: 'A destination does not take archives',
+  severity: 'critical',
+  when: 'A store, or the repository that archives are pushed to, did not take an archive in the last run that tried. An incident for each.',
+  async find({ db, now, unwell }) {
+    const values = [new Date(now).toISOString()];
+    const [row] = await db.query<{ items: string }>(failingStores, values);
+    const failures = JSON.parse(row?.items ?? '[]') as Failing[];
+    const findings: Finding[] = [...Map.groupBy(failures, ({ store }) => store)].flatMap(
+      ([store, ofStore]) =>
+        about(
+          ofStore.map(({ store: _, ...repository }) => repository),
+          (count) => `${store} has not the newest archive of ${count}`,
+          store,
+        ),
+    );
+    const named = new Set(failures.map(({ name }) => name));
+    const others = (await unwell()).filter((one) => isOfDestination(one) && !named.has(one.name));
+    const rest = about(
+      others.map(failing),
+      (count) => `The destination has not the newest archive of ${count}`,
+      UNNAMED,
+    );
+    return [...findings, ...rest];
+  },
+};

@@ -1,0 +1,46 @@
+import type { Statement } from '../../database/database.ts';
+import { iso } from '../../records/page.ts';
+import { cutTextSql } from '../../text/cut-text.ts';
+import { about, failing } from './concern.ts';
+import type { Finding, Rule } from './rule.ts';
+import type { Unwell } from './unwell.ts';
+
+const MAX_LOGINS = 100;
+
+const refused: Statement = {
+  name: 'alert_login_expired',
+  text: `SELECT git_host_url, ${cutTextSql('reason', 1_000)} AS reason, ${iso('expires_at')} AS expires_at
+    FROM host_logins AS login
+    WHERE refused_since IS NOT NULL OR expires_at <= $1::timestamptz
+    ORDER BY git_host_url LIMIT ${MAX_LOGINS}`,
+};
+
+interface RefusedLogin {
+  git_host_url: string;
+  reason: string;
+  expires_at: string | null;
+}
+
+/** Whether a repository failed last because of the login. */
+export function isOfLogin({ fault }: Unwell): boolean {
+  return fault === 'login';
+}
+
+/** The git host does not accept the login. */
+export const loginExpired: Rule = {
+  name: 'login_expired',
+  title: 'The git host refuses the login',
+  severity: 'critical',
+  when: 'The git host refused the login of the last run, for the whole run or for a repository, or the token is past its end.',
+  async find({ db, now, unwell }) {
+    const logins = await db.query<RefusedLogin>(refused, [new Date(now).toISOString()]);
+    const findings: Finding[] = logins.map(({ git_host_url, reason, expires_at }) => ({
+      subject: git_host_url,
+      summary:
+        reason === '' ? `The token for ${git_host_url} ended ${expires_at?.slice(0, 16)}Z` : reason,
+      details: { expires_at },
+    }));
+    const repositories = (await unwell()).filter(isOfLogin).map(failing);
+    return [...findings, ...about(repositories, (count) => `The login may not read ${count}`)];
+  },
+};

@@ -1,0 +1,30 @@
+import type { Statement } from '../../database/database.ts';
+import { iso } from '../../records/page.ts';
+import type { Rule } from './rule.ts';
+
+const MAX_LOGINS = 100;
+
+const expiring: Statement = {
+  name: 'alert_login_expiring',
+  text: `SELECT git_host_url, ${iso('expires_at')} AS expires_at FROM host_logins AS login
+    WHERE refused_since IS NULL AND expires_at > $1::timestamptz
+      AND expires_at <= $1::timestamptz + interval '14 days'
+    ORDER BY git_host_url LIMIT ${MAX_LOGINS}`,
+};
+
+/** A token will end soon. */
+export const loginExpiring: Rule = {
+  name: 'login_expiring',
+  title: 'The login of the git host ends soon',
+  severity: 'warning',
+  when: 'The token ends within 14 days, as far as the git host tells. GitHub does, for tokens that end.',
+  async find({ db, now }) {
+    const values = [new Date(now).toISOString()];
+    const rows = await db.query<{ git_host_url: string; expires_at: string }>(expiring, values);
+    return rows.map(({ git_host_url, expires_at }) => ({
+      subject: git_host_url,
+      summary: `The token for ${git_host_url} ends ${expires_at.slice(0, 16)}Z: make a new one`,
+      details: { expires_at },
+    }));
+  },
+};

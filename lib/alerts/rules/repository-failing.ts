@@ -1,0 +1,22 @@
+import { about, failing } from './concern.ts';
+import { isOfDestination } from './destination-unreachable.ts';
+import { isOfLogin } from './login-expired.ts';
+import type { Rule } from './rule.ts';
+
+/** Repositories that fail again and again, for a reason of their own. */
+export const repositoryFailing: Rule = {
+  name: 'repository_failing',
+  title: 'Repositories are not backed up',
+  severity: 'critical',
+  when: 'A repository failed ALERT_FAILING_AFTER times in a row, or once if its last good backup is out of date already, or if it is gone at its source. Those that the login or the destination fails are in the incident of that.',
+  async find({ unwell, config }) {
+    const repositories = (await unwell()).filter(
+      (one) =>
+        (one.state === 'failing' || one.state === 'never' || one.state === 'lost') &&
+        (one.failures >= config.ALERT_FAILING_AFTER || one.is_overdue || one.state === 'lost') &&
+        !isOfLogin(one) &&
+        !isOfDestination(one),
+    );
+    return about(repositories.map(failing), (count) => `${count} cannot be backed up`);
+  },
+};

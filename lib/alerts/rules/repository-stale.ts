@@ -1,0 +1,19 @@
+import { about } from './concern.ts';
+import type { Rule } from './rule.ts';
+
+/** Repositories that no run has looked at for too long. */
+export const repositoryStale: Rule = {
+  name: 'repository_stale',
+  title: 'Backups are out of date',
+  severity: 'warning',
+  when: 'A repository is stale: it does not fail, but was last good longer ago than FRESHNESS_HOURS, or than its schedule implies.',
+  async find({ unwell }) {
+    const stale = (await unwell()).filter(({ state }) => state === 'stale');
+    const repositories = stale.map(({ name, last_good_at }) => ({
+      name,
+      reason: `last good ${last_good_at === null ? 'long ago' : `${last_good_at.slice(0, 16)}Z`}`,
+      since: last_good_at,
+    }));
+    return about(repositories, (count) => `${count}: no good backup for too long`);
+  },
+};

@@ -1,0 +1,41 @@
+import type { Statement } from '../../database/database.ts';
+import { iso } from '../../records/page.ts';
+import { cutTextSql } from '../../text/cut-text.ts';
+import type { Rule } from './rule.ts';
+
+const MAX_REASON_LENGTH = 1_000;
+
+// A run that could not start for want of a login is told by `login_expired`.
+const lastRun: Statement = {
+  name: 'alert_run_failed',
+  text: `SELECT id, ${iso('started_at')} AS started_at, ${cutTextSql('error_message', MAX_REASON_LENGTH)} AS reason
+    FROM (
+      SELECT * FROM backup_runs AS run WHERE run.status <> 'running' AND isfinite(run.started_at)
+      ORDER BY run.started_at DESC, run.id DESC LIMIT 1
+    ) AS run
+    WHERE status = 'failed' AND NOT EXISTS (
+      SELECT FROM host_logins WHERE refused_since IS NOT NULL AND reason = run.error_message
+    )`,
+};
+
+interface FailedRun {
+  id: number;
+  started_at: string;
+  reason: string;
+}
+
+/** The newest run failed as a whole. */
+export const runFailed: Rule = {
+  name: 'run_failed',
+  title: 'The last backup run failed',
+  severity: 'critical',
+  when: 'The last run failed as a whole: its worker was stopped or killed, or it could not do its work.',
+  async find({ db }) {
+    const rows = await db.query<FailedRun>(lastRun);
+    return rows.map(({ id, started_at, reason }) => ({
+      subject: '',
+      summary: `Run ${id} failed: ${reason === '' ? 'it does not say why' : reason}`,
+      details: { run_id: id, started_at },
+    }));
+  },
+};

@@ -1,0 +1,67 @@
+import type { Statement } from '../../database/database.ts';
+import { iso } from '../../records/page.ts';
+import { formatDuration } from '../../text/units.ts';
+import type { Rule } from './rule.ts';
+
+/** Gaps between runs that tell a schedule, if they are alike: four in five within half and one and a half of the median. */
+const MIN_GAPS = 5;
+const RUNS_READ = 21;
+/** Runs that follow one another faster were started by hand. */
+const MIN_LEARNT_MS = 15 * 60_000;
+/** A run may be late by a twelfth of the interval, and by this much at least. */
+const MIN_GRACE_MS = 15 * 60_000;
+
+const missed: Statement = {
+  name: 'alert_run_missed',
+  text: `WITH last AS (
+      SELECT id, status, started_at FROM backup_runs AS run WHERE isfinite(run.started_at)
+      ORDER BY run.started_at DESC, run.id DESC LIMIT 1
+    ), gaps AS (
+      SELECT extract(epoch FROM started_at - lag(started_at) OVER (ORDER BY started_at))::float8 * 1000 AS gap_ms
+      FROM (
+        SELECT started_at FROM backup_runs AS run WHERE isfinite(run.started_at)
+        ORDER BY run.started_at DESC, run.id DESC LIMIT ${RUNS_READ}
+      ) AS started
+    ), learnt AS (
+      SELECT median AS interval_ms FROM (
+        SELECT count(gap_ms) AS gaps,
+          percentile_cont(0.1) WITHIN GROUP (ORDER BY gap_ms) AS short,
+          percentile_cont(0.5) WITHIN GROUP (ORDER BY gap_ms) AS median,
+          percentile_cont(0.9) WITHIN GROUP (ORDER BY gap_ms) AS long
+        FROM gaps
+      ) AS measured
+      WHERE gaps >= ${MIN_GAPS} AND median >= ${MIN_LEARNT_MS} AND short >= median / 2 AND long <= median * 1.5
+    ), schedule AS (
+      SELECT $2::float8 AS interval_ms WHERE $2::float8 IS NOT NULL
+      UNION ALL SELECT interval_ms FROM learnt WHERE $2::float8 IS NULL
+    )
+    SELECT id, ${iso('started_at')} AS started_at, interval_ms::bigint::text AS interval_ms,
+      ${iso("(started_at + interval_ms * interval '1 ms')")} AS expected_at
+    FROM last, schedule
+    WHERE status <> 'running' AND $1::timestamptz >
+      started_at + (interval_ms + greatest(interval_ms / 12, ${MIN_GRACE_MS})) * interval '1 ms'`,
+};
+
+interface MissedRun {
+  id: number;
+  started_at: string;
+  interval_ms: string;
+  expected_at: string;
+}
+
+/** No run started when one was due. */
+export const runMissed: Rule = {
+  name: 'run_missed',
+  title: 'A backup run did not start',
+  severity: 'critical',
+  when: 'No run has started for longer than BACKUP_EVERY and a twelfth of it (15 minutes at least). Without BACKUP_EVERY the interval is learnt from the last runs, once six of them were evenly apart.',
+  async find({ db, now, config }) {
+    const values = [new Date(now).toISOString(), config.BACKUP_EVERY ?? null];
+    const rows = await db.query<MissedRun>(missed, values);
+    return rows.map(({ id, started_at, interval_ms, expected_at }) => ({
+      subject: '',
+      summary: `Runs start every ${formatDuration(Number(interval_ms))}, but none has since run ${id} of ${started_at.slice(0, 16)}Z: is the worker still there?`,
+      details: { run_id: id, started_at, interval_ms: Number(interval_ms), expected_at },
+    }));
+  },
+};

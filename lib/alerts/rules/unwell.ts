@@ -1,0 +1,70 @@
+import type { FreshnessConfig } from '../../config/freshness.ts';
+import type { Database, Statement } from '../../database/database.ts';
+import { iso, jsonArray } from '../../records/page.ts';
+import { newestResults } from '../../records/repos.ts';
+import {
+  failuresSinceGood,
+  judgingBy,
+  judgingValues,
+  type RepositoryState,
+  withStates,
+  worstFirst,
+} from '../../records/repositories/freshness.ts';
+import { cutTextSql } from '../../text/cut-text.ts';
+import { MAX_REPOSITORIES } from './rule.ts';
+
+const MAX_REASON_LENGTH = 300;
+
+/** A repository that is not good. */
+export interface Unwell {
+  name: string;
+  state: Exclude<RepositoryState, 'good'>;
+  /** The kind of its last failure; null if that does not say, or if it does not fail. */
+  fault: string | null;
+  /** Failures since it was last good, counted up to the limit that was asked for. */
+  failures: number;
+  failing_since: string | null;
+  last_good_at: string | null;
+  /** Whether its last good backup, or the first failure of one without, is older than a good one may be. */
+  is_overdue: boolean;
+  error: string;
+}
+
+const unwell: Statement = {
+  name: 'unwell_repositories',
+  text: `WITH ${newestResults},
+    ${judgingBy('$1', '$2', '$3')},
+    known AS MATERIALIZED (${withStates('newest')}),
+    found AS MATERIALIZED (
+      SELECT * FROM known AS repository WHERE state <> 'good'
+      ORDER BY ${worstFirst} LIMIT ${MAX_REPOSITORIES}
+    ),
+    judged AS (
+      SELECT repository.*,
+        (SELECT result.created_at FROM ${failuresSinceGood}
+         ORDER BY result.created_at, result.id LIMIT 1) AS failing_since,
+        (SELECT count(*) FROM (
+          SELECT FROM ${failuresSinceGood} LIMIT $4::int
+        ) AS failure)::int AS failures
+      FROM found AS repository
+    )
+    SELECT ${jsonArray(`
+      SELECT repo_full_name AS name, state, fault, failures, ${iso('failing_since')} AS failing_since,
+        CASE WHEN isfinite(last_good_at) THEN ${iso('last_good_at')} END AS last_good_at,
+        coalesce(coalesce(last_good_at, failing_since) < (SELECT fresh_since FROM judging), false) AS is_overdue,
+        coalesce((SELECT ${cutTextSql('result.error_message', MAX_REASON_LENGTH)}
+          FROM backup_results AS result WHERE result.id = repository.result_id), '') AS error
+      FROM judged AS repository ORDER BY repo_full_name`)} AS items`,
+};
+
+/** The repositories that are not good, by name, at most MAX_REPOSITORIES of them, the worst. */
+export async function readUnwell(
+  db: Database,
+  now: number,
+  config: FreshnessConfig & { ALERT_FAILING_AFTER: number },
+): Promise<Unwell[]> {
+  const { FRESHNESS_HOURS: freshnessHours, BACKUP_EVERY: scheduleMs = null } = config;
+  const judging = judgingValues({ now: new Date(now).toISOString(), freshnessHours, scheduleMs });
+  const [row] = await db.query<{ items: string }>(unwell, [...judging, config.ALERT_FAILING_AFTER]);
+  return JSON.parse(row?.items ?? '[]') as Unwell[];
+}

@@ -1,0 +1,32 @@
+import type { Database, Statement } from '../../database/database.ts';
+
+/** The room for archives on a machine. */
+export interface DiskRoom {
+  /** The id in its DATA_DIR. */
+  machine: string;
+  hostName: string;
+  freeBytes: number;
+  totalBytes: number;
+}
+
+// A row a day and machine, for as long as growth is computed from them.
+const upsert: Statement = {
+  name: 'record_archive_disk',
+  text: `WITH old AS (
+      DELETE FROM archive_disks WHERE measured_at < $5::timestamptz - interval '30 days'
+    )
+    INSERT INTO archive_disks (machine, day, host_name, measured_at, free_bytes, total_bytes)
+    VALUES ($1, left($5, 10), $2, $5::timestamptz, $3::bigint, $4::bigint)
+    ON CONFLICT (machine, day) DO UPDATE SET host_name = excluded.host_name, measured_at = excluded.measured_at,
+      free_bytes = excluded.free_bytes, total_bytes = excluded.total_bytes`,
+};
+
+/** Records the room that a machine has now, in milliseconds since the epoch; the last of each day is kept. */
+export async function recordDiskRoom(
+  db: Database,
+  { machine, hostName, freeBytes, totalBytes }: DiskRoom,
+  now: number,
+): Promise<void> {
+  const values = [machine, hostName, freeBytes, totalBytes, new Date(now).toISOString()];
+  await db.query(upsert, values);
+}

@@ -1,0 +1,103 @@
+import { statfs } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import type { AlertChannel } from '../../alerts/channels/channel.ts';
+import { openAlertChannels } from '../../alerts/channels/open-channels.ts';
+import { raiseAlerts } from '../../alerts/raise-alerts.ts';
+import type { AlertRulesConfig } from '../../alerts/rules/rule.ts';
+import type { Clock } from '../../clock.ts';
+import type { AlertSendingConfig } from '../../config/channels/channels.ts';
+import type { FreshnessConfig } from '../../config/freshness.ts';
+import { type Database, isDatabaseUnavailable } from '../../database/database.ts';
+import type { Log } from '../../log.ts';
+import { recordDiskRoom } from '../../records/recording/archive-disks.ts';
+import { recordHostLogin } from '../../records/recording/host-logins.ts';
+import { cleanText } from '../../text/clean-text.ts';
+import { identify } from '../lease/machine-lease.ts';
+import type { RunReport } from '../running/report.ts';
+import { noteDatabaseBack, tellDatabaseAway } from './database-away.ts';
+import type { LoginWatch } from './login-watch.ts';
+
+/** What the end of a run raises alerts with. */
+export interface RunAlertsOptions {
+  config: AlertRulesConfig & AlertSendingConfig & FreshnessConfig;
+  clock: Clock;
+  log: Log;
+  fetch: typeof fetch;
+  /** Shows a line. */
+  tell(text: string): void;
+  dataFolder: string;
+  archiveFolder: string;
+  gitHostUrl: string;
+  login: LoginWatch;
+  /** Has aborted after Ctrl-C. */
+  signal: AbortSignal;
+}
+
+/** Raises alerts after runs. Nothing of it fails a run. */
+export interface RunAlerts {
+  /** Records what a run learnt, evaluates the rules and tells the channels. */
+  ended(db: Database, report: RunReport): Promise<void>;
+  /** Tells that there was no run, because the database is away. */
+  databaseAway(reason: string): Promise<void>;
+}
+
+/** Opens the alerts of a worker. Nothing is read or sent yet. */
+export function openRunAlerts(options: RunAlertsOptions): RunAlerts {
+  const { config, clock, log, fetch, tell, dataFolder, signal } = options;
+
+  const openChannels = (db: Database | null): Promise<AlertChannel[]> =>
+    openAlertChannels(config, { db, fetch, clock });
+
+  async function databaseAway(reason: string): Promise<void> {
+    // Whoever pressed Ctrl-C does not wait.
+    if (signal.aborted) return;
+    try {
+      await tellDatabaseAway({ dataFolder, clock, tell }, await openChannels(null), reason);
+    } catch (error) {
+      log.error('the alert about the database was not sent', { error });
+      tell(`the alert about the database was not sent: ${cleanText((error as Error).message)}`);
+    }
+  }
+
+  async function ended(db: Database, report: RunReport): Promise<void> {
+    if (report.status === 'refused' || report.status === 'left' || signal.aborted) return;
+    if (report.isSpooled) return databaseAway('it did not answer, so that the run is spooled');
+    try {
+      await noteDatabaseBack(db, { dataFolder });
+      await noteMachine(db, options, report);
+      const channels = await openChannels(db);
+      await raiseAlerts({ db, clock, log, config, channels });
+    } catch (error) {
+      if (isDatabaseUnavailable(error)) return databaseAway('it did not answer after a run');
+      log.error('alerts could not be raised', { error });
+      tell('alerts could not be raised: the server does it within 10 minutes');
+    }
+  }
+
+  return { ended, databaseAway };
+}
+
+async function noteMachine(
+  db: Database,
+  { clock, archiveFolder, dataFolder, gitHostUrl, login }: RunAlertsOptions,
+  report: Exclude<RunReport, { status: 'refused' | 'left' }>,
+): Promise<void> {
+  const now = clock.now();
+  const seen = login.seen();
+  const mustLogIn = report.exitCode === 4;
+  if (seen !== null || mustLogIn) {
+    const isRefused = mustLogIn || seen?.isRefused === true;
+    const reason =
+      report.status === 'failed' ? report.errorMessage : `${gitHostUrl} refuses the login`;
+    await recordHostLogin(
+      db,
+      { gitHostUrl, expiresAt: seen?.expiresAt ?? null, refused: isRefused ? reason : null },
+      now,
+    );
+  }
+  const machine = await identify(dataFolder);
+  const { bavail, blocks, bsize } = await statfs(archiveFolder);
+  const hostName = cleanText(hostname(), 250);
+  const room = { freeBytes: bavail * bsize, totalBytes: blocks * bsize };
+  await recordDiskRoom(db, { machine, hostName, ...room }, now);
+}

@@ -1,0 +1,291 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { raiseAlerts } from '../../../lib/alerts/raise-alerts.ts';
+import { createTestClock, type TestClock } from '../../support/clock.ts';
+import { useDatabase } from '../../support/hooks.ts';
+import {
+  type AlertReceiver,
+  alertDeps,
+  DAY_MS,
+  HOUR_MS,
+  raiseAfter,
+  startAlertReceiver,
+} from '../../support/incidents.ts';
+import { empty, insertResult, insertRun, sql } from '../../support/records.ts';
+
+const MINUTE_MS = 60_000;
+const TITLE = 'The last backup run failed';
+
+const database = useDatabase();
+let receiver: AlertReceiver;
+let clock: TestClock;
+beforeEach(async () => {
+  clock = createTestClock();
+  receiver = await startAlertReceiver();
+  await empty(database.db);
+});
+afterEach(() => receiver.close());
+
+const run = (status: string) =>
+  insertRun(database.db, { status, started_at: new Date(clock.now()).toISOString() });
+
+const open = (...channels: string[]) =>
+  alertDeps(database.db, channels.length === 0 ? [receiver.address()] : channels, { clock });
+
+const deliveries = () =>
+  sql<{
+    channel: string;
+    kind: string;
+    attempts: number;
+    is_delivered: boolean;
+    is_given_up: boolean;
+    last_error: string | null;
+  }>(
+    database.db,
+    `SELECT channel, kind, attempts, delivered_at IS NOT NULL AS is_delivered,
+       given_up_at IS NOT NULL AS is_given_up, last_error FROM alert_deliveries ORDER BY id`,
+  );
+
+describe('a channel', () => {
+  it('is told once that an incident opened, daily that it lasts, and once that it is over', async () => {
+    const deps = await open();
+    await run('failed');
+    for (let n = 0; n < 3; n++) await raiseAfter(deps, 10 * MINUTE_MS);
+    expect(receiver.titles()).toEqual([TITLE]);
+    for (let n = 0; n < 3; n++) await raiseAfter(deps, 8 * HOUR_MS);
+    await raiseAfter(deps, 10 * MINUTE_MS);
+    expect(receiver.titles()).toEqual([TITLE, `Still: ${TITLE}`]);
+    await run('completed');
+    for (let n = 0; n < 3; n++) await raiseAfter(deps, 10 * MINUTE_MS);
+    expect(receiver.titles()).toEqual([TITLE, `Still: ${TITLE}`, `Resolved: ${TITLE}`]);
+  });
+
+  it('gets one message about a thousand repositories', async () => {
+    const deps = await open();
+    const id = await run('completed');
+    for (let n = 0; n < 1_000; n++) {
+      const row = { status: 'failed', fault: 'login', error_message: 'HTTP 401' };
+      await insertResult(database.db, id, `o/r${n}`, row);
+    }
+    expect(await raiseAlerts(deps)).toEqual({ opened: 1, resolved: 0, delivered: 1, waiting: 0 });
+    const [{ message } = { message: '' }] = receiver.received.map(
+      ({ body }) => JSON.parse(body) as { message: string },
+    );
+    expect(message).toContain('1000 repositories');
+    expect(message).toContain('o/r0: HTTP 401');
+    expect(message).toContain('and 990 more');
+  });
+
+  it('is told what repositories joined since', async () => {
+    const deps = await open();
+    const failed = { status: 'failed', fault: 'login' };
+    const id = await run('completed');
+    await insertResult(database.db, id, 'o/a', failed);
+    await raiseAlerts(deps);
+    await insertResult(database.db, id, 'o/b', failed);
+    await raiseAfter(deps, DAY_MS);
+    const { message } = JSON.parse(receiver.received.at(-1)?.body ?? '') as { message: string };
+    expect(message).toContain('1 joined since the last message.');
+  });
+
+  it('that is new hears of what opened within the day, and not of what was over before', async () => {
+    const nobody = await alertDeps(database.db, [], { clock });
+    await run('failed');
+    await raiseAlerts(nobody);
+    await run('completed');
+    await raiseAfter(nobody, 2 * DAY_MS);
+    await run('failed');
+    await raiseAlerts(nobody);
+    await raiseAlerts(await open());
+    expect(receiver.titles()).toEqual([TITLE]);
+  });
+
+  it('is told by one of several processes', async () => {
+    await run('failed');
+    const deps = await Promise.all([open(), open(), open(), open()]);
+    await Promise.all(deps.map(raiseAlerts));
+    expect(receiver.titles()).toEqual([TITLE]);
+  });
+});
+
+describe('a message', () => {
+  beforeEach(() => run('failed'));
+
+  it('that is refused for good is not sent again, and its error is kept', async () => {
+    receiver.answers.push({ status: 403 });
+    const deps = await open();
+    for (let n = 0; n < 3; n++) await raiseAfter(deps, HOUR_MS);
+    expect(receiver.titles()).toEqual([TITLE]);
+    expect(await deliveries()).toMatchObject([
+      { is_delivered: false, is_given_up: true, last_error: 'ntfy answered 403' },
+    ]);
+    expect(deps.logged).toContainEqual(
+      expect.objectContaining({ channel: 'phone', reason: 'ntfy answered 403' }),
+    );
+  });
+
+  it('that is refused with 429 waits as long as the service asks, and arrives once', async () => {
+    for (let n = 0; n < 4; n++)
+      receiver.answers.push({ status: 429, headers: { 'Retry-After': '3600' } });
+    const deps = await open();
+    await raiseAlerts(deps);
+    await raiseAfter(deps, HOUR_MS - 1);
+    expect(receiver.received).toHaveLength(1);
+    await raiseAfter(deps, 1);
+    expect(receiver.received).toHaveLength(2);
+    for (let n = 0; n < 5; n++) await raiseAfter(deps, HOUR_MS);
+    expect(receiver.received).toHaveLength(5);
+    expect(await deliveries()).toMatchObject([
+      { is_delivered: true, attempts: 5, last_error: null },
+    ]);
+  });
+
+  it('that was answered with 500 is sent once more, and not a third time', async () => {
+    receiver.answers.push({ status: 500 }, { status: 500 });
+    const deps = await open();
+    for (let n = 0; n < 6; n++) await raiseAfter(deps, 15 * MINUTE_MS);
+    expect(receiver.received).toHaveLength(2);
+    const [delivery] = await deliveries();
+    expect(delivery).toMatchObject({ is_delivered: false, is_given_up: true });
+    expect(delivery?.last_error).toBe(
+      'it may have arrived twice, and is not sent again: ntfy answered 500',
+    );
+  });
+
+  it('that was answered with 500 once arrives with the second try', async () => {
+    receiver.answers.push({ status: 500 });
+    const deps = await open();
+    for (let n = 0; n < 6; n++) await raiseAfter(deps, 15 * MINUTE_MS);
+    expect(receiver.received).toHaveLength(2);
+    expect(await deliveries()).toMatchObject([{ is_delivered: true, last_error: null }]);
+  });
+
+  it('has the same id when it is tried again', async () => {
+    const { channels, ...deps } = await open();
+    const ids: string[] = [];
+    const watched = channels.map((channel) => ({
+      ...channel,
+      async send(...given: Parameters<typeof channel.send>) {
+        ids.push(given[0].id);
+        return channel.send(...given);
+      },
+    }));
+    receiver.answers.push({ status: 429 });
+    await raiseAlerts({ ...deps, channels: watched });
+    await raiseAfter({ ...deps, channels: watched }, HOUR_MS);
+    expect(ids).toHaveLength(2);
+    expect(new Set(ids).size).toBe(1);
+  });
+
+  it('to a service that is not there is tried until it is, for a day', async () => {
+    const address = receiver.address();
+    await receiver.close();
+    const deps = await open(address);
+    await raiseAlerts(deps);
+    expect(await deliveries()).toMatchObject([
+      { attempts: 1, is_given_up: false, last_error: expect.stringContaining('ECONNREFUSED') },
+    ]);
+    for (let n = 0; n < 20; n++) await raiseAfter(deps, HOUR_MS);
+    const [late] = await deliveries();
+    expect(late?.attempts).toBeGreaterThan(10);
+    expect(late?.is_given_up).toBe(false);
+    await raiseAfter(deps, 5 * HOUR_MS);
+    expect((await deliveries())[0]).toMatchObject({ is_given_up: true });
+    receiver = await startAlertReceiver();
+  });
+
+  it('that cannot be sent holds back those after it, so that they arrive in order', async () => {
+    receiver.answers.push({ status: 429, headers: { 'Retry-After': '3600' } });
+    const deps = await open();
+    await raiseAlerts(deps);
+    await run('completed');
+    await raiseAfter(deps, 10 * MINUTE_MS);
+    expect(receiver.received).toHaveLength(1);
+    await raiseAfter(deps, HOUR_MS);
+    expect(receiver.titles().slice(1)).toEqual([TITLE, `Resolved: ${TITLE}`]);
+  });
+});
+
+describe('a channel that hangs', () => {
+  it('holds up no other, and is given up after 10 seconds', async () => {
+    const hanging = await startAlertReceiver();
+    try {
+      hanging.answers.push(
+        () => undefined,
+        () => undefined,
+        () => undefined,
+      );
+      await run('failed');
+      const deps = await open(hanging.address('hanging'), receiver.address());
+      const raising = raiseAlerts(deps);
+      await vi.waitFor(async () =>
+        expect((await deliveries()).map(({ is_delivered }) => is_delivered)).toEqual([false, true]),
+      );
+      await vi.waitFor(() => expect(hanging.received).toHaveLength(1));
+      clock.advance(10_000);
+      expect(await raising).toMatchObject({ delivered: 1, waiting: 1 });
+      expect((await deliveries())[0]?.last_error).toContain('did not answer');
+      for (let n = 0; n < 3; n++) {
+        clock.advance(15 * MINUTE_MS);
+        const again = raiseAlerts(deps);
+        if (n === 0) {
+          await vi.waitFor(() => expect(hanging.received).toHaveLength(2));
+          clock.advance(10_000);
+        }
+        await again;
+      }
+      expect(hanging.received).toHaveLength(2);
+      expect((await deliveries())[0]).toMatchObject({ attempts: 2, is_given_up: true });
+    } finally {
+      await hanging.close();
+    }
+  });
+});
+
+describe('a process that is killed while it sends', () => {
+  const child = join(import.meta.dirname, '../../support/alert-process.ts');
+
+  /** Starts a process that sends, and kills it once the service has its message. */
+  async function killWhileSending(): Promise<void> {
+    const before = receiver.received.length;
+    receiver.answers.push(() => undefined);
+    const sender = spawn(process.execPath, [child, database.url, receiver.address()], {
+      stdio: ['ignore', 'ignore', 'inherit'],
+    });
+    const ended = once(sender, 'exit');
+    await vi.waitFor(() => expect(receiver.received).toHaveLength(before + 1), { timeout: 30_000 });
+    sender.kill('SIGKILL');
+    expect(await ended).toEqual([null, 'SIGKILL']);
+  }
+
+  it('leads to one more try, by whoever comes after its lease', async () => {
+    clock = createTestClock(Date.now());
+    await run('failed');
+    await killWhileSending();
+    const deps = await open();
+    await raiseAfter(deps, MINUTE_MS);
+    expect(receiver.received).toHaveLength(1);
+    for (let n = 0; n < 3; n++) await raiseAfter(deps, 5 * MINUTE_MS);
+    expect(receiver.titles()).toEqual([TITLE, TITLE]);
+    expect(await deliveries()).toMatchObject([{ attempts: 2, is_delivered: true }]);
+  }, 60_000);
+
+  it('twice leads to no third try, and the delivery says why', async () => {
+    clock = createTestClock(Date.now());
+    await run('failed');
+    await killWhileSending();
+    await sql(database.db, "UPDATE alert_deliveries SET claimed_until = '-infinity'");
+    await killWhileSending();
+    const deps = await open();
+    for (let n = 0; n < 3; n++) await raiseAfter(deps, 5 * MINUTE_MS);
+    expect(receiver.received).toHaveLength(2);
+    expect(await deliveries()).toMatchObject([
+      {
+        ...{ attempts: 2, is_delivered: false, is_given_up: true },
+        last_error: 'it may have arrived twice, and is not sent again',
+      },
+    ]);
+  }, 60_000);
+});

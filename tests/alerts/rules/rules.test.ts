@@ -1,0 +1,292 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { evaluateRules } from '../../../lib/alerts/incidents/evaluate.ts';
+import { ruleNames } from '../../../lib/alerts/rules/rule.ts';
+import { rules } from '../../../lib/alerts/rules/rules.ts';
+import type { Environment } from '../../../lib/config/read.ts';
+import type { SqlValue } from '../../../lib/database/database.ts';
+import { createTestClock } from '../../support/clock.ts';
+import { emptyLedger } from '../../support/drills.ts';
+import { useDatabase } from '../../support/hooks.ts';
+import { ago, alertDeps, DAY_MS, HOUR_MS, listStored } from '../../support/incidents.ts';
+import { empty, insertResult, insertRun, sql } from '../../support/records.ts';
+
+const database = useDatabase();
+const clock = createTestClock();
+beforeEach(async () => {
+  await empty(database.db);
+  await emptyLedger(database.db);
+});
+
+/** The incidents that an evaluation opens. */
+async function opened(environment: Environment = {}) {
+  const deps = await alertDeps(database.db, [], { clock, environment });
+  await evaluateRules(deps);
+  expect(deps.logged.filter(({ message }) => message.includes('could not'))).toEqual([]);
+  return (await listStored(database.db)).map(({ rule, subject, summary, repositories }) => ({
+    ...{ rule, subject, summary, repositories },
+  }));
+}
+
+const run = (hoursAgo: number, row: Record<string, SqlValue> = {}) =>
+  insertRun(database.db, {
+    ...{ status: 'completed', started_at: ago(clock, hoursAgo * HOUR_MS) },
+    ...row,
+  });
+
+/** Results of a repository, the last one now. */
+async function results(name: string, ...rows: Record<string, SqlValue>[]) {
+  const id = await run(1);
+  for (const [index, row] of rows.entries()) {
+    const created_at = ago(clock, (rows.length - 1 - index) * HOUR_MS);
+    await insertResult(database.db, id, name, { created_at, ...row });
+  }
+}
+
+const failed = (fault: string | null, error_message = 'it broke') => ({
+  ...{ status: 'failed', fault, error_message },
+});
+const good = { status: 'completed' };
+
+it('all rules have the name under which they are listed', () => {
+  expect(ruleNames.map((name) => rules[name].name)).toEqual(ruleNames);
+});
+
+it('nothing is opened about backups that are good', async () => {
+  for (let n = 0; n < 8; n++) await run(1 + n * 24);
+  await results('o/a', good);
+  expect(await opened()).toEqual([]);
+});
+
+describe('run_failed', () => {
+  it('is about the newest run that ended', async () => {
+    await run(3, { status: 'failed', error_message: 'the disk is full' });
+    await run(1, { status: 'running' });
+    expect(await opened()).toEqual([
+      {
+        ...{ rule: 'run_failed', subject: '', repositories: [] },
+        summary: expect.stringContaining('the disk is full'),
+      },
+    ]);
+  });
+
+  it('is over after one that did not fail', async () => {
+    await run(3, { status: 'failed' });
+    await run(1);
+    expect(await opened()).toEqual([]);
+  });
+
+  it('leaves a refused login to its own incident', async () => {
+    const error_message = 'discovery failed: log in again';
+    await run(1, { status: 'failed', error_message });
+    const refused_since = ago(clock, HOUR_MS);
+    const login = { git_host_url: 'https://git.example', reason: error_message, refused_since };
+    await sql(
+      database.db,
+      'INSERT INTO host_logins (git_host_url, reason, refused_since) VALUES ($1, $2, $3)',
+      Object.values(login),
+    );
+    expect(await opened()).toEqual([
+      {
+        ...{ rule: 'login_expired', subject: 'https://git.example', repositories: [] },
+        summary: error_message,
+      },
+    ]);
+  });
+});
+
+describe('run_missed', () => {
+  const isMissed = async (environment: Environment = {}) =>
+    (await opened(environment)).some(({ rule }) => rule === 'run_missed');
+
+  it('follows BACKUP_EVERY, with a twelfth of grace', async () => {
+    await run(26.1);
+    expect(await isMissed({ BACKUP_EVERY: '25h' })).toBe(false);
+    expect(await isMissed({ BACKUP_EVERY: '24h' })).toBe(true);
+  });
+
+  it('gives a short interval at least 15 minutes of grace', async () => {
+    await run(40 / 60);
+    expect(await isMissed({ BACKUP_EVERY: '30m' })).toBe(false);
+    clock.advance(6 * 60_000);
+    expect(await isMissed({ BACKUP_EVERY: '30m' })).toBe(true);
+  });
+
+  it('learns the interval of runs that are evenly apart', async () => {
+    for (let n = 0; n < 6; n++) await run(27 + n * 24);
+    const [found] = await opened();
+    expect(found).toMatchObject({ rule: 'run_missed' });
+    expect(found?.summary).toContain('every 24 h');
+  });
+
+  it('learns nothing of too few runs, of uneven ones, or of runs by hand', async () => {
+    for (let n = 0; n < 5; n++) await run(27 + n * 24);
+    expect(await isMissed()).toBe(false);
+    for (const hours of [200, 201, 202, 300, 301, 302]) await run(hours);
+    expect(await isMissed()).toBe(false);
+    await empty(database.db);
+    for (let n = 0; n < 20; n++) await run(30 + n / 60);
+    expect(await isMissed()).toBe(false);
+  });
+
+  it('is not about a run that is under way, however long', async () => {
+    await run(80, { status: 'running' });
+    expect(await isMissed({ BACKUP_EVERY: '24h' })).toBe(false);
+  });
+});
+
+describe('repositories', () => {
+  it('are stale when they were last good too long ago', async () => {
+    const id = await run(40);
+    await insertResult(database.db, id, 'o/old', { created_at: ago(clock, 40 * HOUR_MS) });
+    await results('o/new', good);
+    expect(await opened()).toMatchObject([{ rule: 'repository_stale', repositories: ['o/old'] }]);
+  });
+
+  it('fail after two failures in a row, or as many as ALERT_FAILING_AFTER says', async () => {
+    await results('o/once', good, failed(null));
+    await results('o/twice', good, failed(null), failed(null));
+    await results('o/mended', failed(null), failed(null), good);
+    expect(await opened()).toMatchObject([
+      { rule: 'repository_failing', repositories: ['o/twice'] },
+    ]);
+    expect(await opened({ ALERT_FAILING_AFTER: '1' })).toMatchObject([
+      { repositories: ['o/once', 'o/twice'] },
+    ]);
+    expect(await opened({ ALERT_FAILING_AFTER: '3' })).toMatchObject([{ repositories: [] }]);
+  });
+
+  it('fail at once if they are gone at their source, or out of date already', async () => {
+    await results('o/gone', good, failed('missing'));
+    const id = await run(60);
+    await insertResult(database.db, id, 'o/late', { created_at: ago(clock, 60 * HOUR_MS) });
+    await insertResult(database.db, id, 'o/late', {
+      ...failed(null),
+      created_at: ago(clock, HOUR_MS),
+    });
+    expect(await opened()).toMatchObject([
+      { rule: 'repository_failing', repositories: ['o/gone', 'o/late'] },
+    ]);
+  });
+
+  it('that fail for the login or the destination are in the incident of that, and in no other', async () => {
+    for (const name of ['o/a', 'o/b']) await results(name, failed('login'), failed('login'));
+    await results('o/c', failed('push'), failed('push'));
+    expect(await opened()).toMatchObject([
+      { rule: 'destination_unreachable', subject: 'destination', repositories: ['o/c'] },
+      { rule: 'login_expired', subject: '', repositories: ['o/a', 'o/b'] },
+    ]);
+  });
+});
+
+describe('destination_unreachable', () => {
+  const store = (name: string, at: string, hoursAgo: number, triedHoursAgo = 1) =>
+    sql(
+      database.db,
+      `INSERT INTO archive_stores (repo_full_name, store, failing_since, reason, tried_at)
+       VALUES ($1, $2, $3, 'it is away', $4)`,
+      [name, at, ago(clock, hoursAgo * HOUR_MS), ago(clock, triedHoursAgo * HOUR_MS)],
+    );
+
+  it('is an incident for each store, with the repositories that it lacks', async () => {
+    await store('o/a', 's3://one/x', 5);
+    await store('o/b', 's3://one/x', 4);
+    await store('o/b', 's3://two/x', 4);
+    await results('o/b', failed('store'), failed('store'));
+    expect(await opened()).toMatchObject([
+      { rule: 'destination_unreachable', subject: 's3://one/x', repositories: ['o/a', 'o/b'] },
+      { rule: 'destination_unreachable', subject: 's3://two/x', repositories: ['o/b'] },
+    ]);
+  });
+
+  it('forgets a store that was not tried for a week', async () => {
+    await store('o/a', 's3://former/x', 24 * 20, 24 * 8);
+    expect(await opened()).toEqual([]);
+  });
+});
+
+describe('logins', () => {
+  const login = (expiresInDays: number) =>
+    sql(database.db, 'INSERT INTO host_logins (git_host_url, expires_at) VALUES ($1, $2)', [
+      `https://${expiresInDays}.example`,
+      ago(clock, -expiresInDays * DAY_MS),
+    ]);
+
+  it('end soon within 14 days, and have ended after that', async () => {
+    for (const days of [-1, 13, 15]) await login(days);
+    expect(await opened()).toMatchObject([
+      { rule: 'login_expired', subject: 'https://-1.example' },
+      { rule: 'login_expiring', subject: 'https://13.example' },
+    ]);
+  });
+});
+
+describe('disk_filling', () => {
+  const measured = (machine: string, daysAgo: number, freeGiB: number) => {
+    const at = ago(clock, daysAgo * DAY_MS);
+    const values = [machine, at.slice(0, 10), at, freeGiB * 2 ** 30];
+    return sql(
+      database.db,
+      `INSERT INTO archive_disks (machine, day, host_name, measured_at, free_bytes, total_bytes)
+       VALUES ($1, $2, 'nas', $3, $4::bigint, 1099511627776)`,
+      values,
+    );
+  };
+
+  it('is about a disk that is full in 14 days at the growth of the last 7', async () => {
+    await measured('fast', 20, 500);
+    await measured('fast', 7, 170);
+    await measured('fast', 0, 100);
+    await measured('slow', 7, 149);
+    await measured('slow', 0, 100);
+    await measured('emptied', 7, 50);
+    await measured('emptied', 0, 100);
+    await measured('new', 0, 1);
+    await measured('former', 30, 100);
+    await measured('former', 25, 1);
+    expect(await opened()).toEqual([
+      {
+        ...{ rule: 'disk_filling', subject: 'fast', repositories: [] },
+        summary: 'nas has 100.0 GiB left for archives and uses 10.0 GiB a day: full in 10 days',
+      },
+    ]);
+  });
+});
+
+describe('drill_failed', () => {
+  const drill = (name: string, hoursAgo: number, outcome: string) =>
+    sql(
+      database.db,
+      `INSERT INTO restore_drills (repository_name, version, storage, started_at, duration_ms, bytes, outcome, reason, evidence)
+       VALUES ($1, 3, 'folder', $2, 1, 1, $3, $4, '{}')`,
+      [name, ago(clock, hoursAgo * HOUR_MS), outcome, outcome === 'proven' ? null : 'damaged'],
+    );
+
+  it('is about the last drill that came to a result', async () => {
+    await drill('o/bad', 9, 'proven');
+    await drill('o/bad', 8, 'failed');
+    await drill('O/Bad', 7, 'incomplete');
+    await drill('o/proven', 6, 'failed');
+    await drill('O/proven', 5, 'proven');
+    expect(await opened()).toMatchObject([{ rule: 'drill_failed', repositories: ['o/bad'] }]);
+  });
+});
+
+describe('anomaly', () => {
+  it('is about those that nobody has confirmed', async () => {
+    await sql(
+      database.db,
+      `INSERT INTO anomalies (repo_full_name, run_id, version, kind, change_count, confirmed_at) VALUES
+         ('o/a', 1, 2, 'branches_rewritten', 1, NULL), ('o/a', 1, 2, 'shrunk', 1, NULL),
+         ('o/b', 1, 2, 'tags_deleted', 1, now()), (NULL, 1, NULL, 'missing', 7, NULL)`,
+    );
+    expect(await opened()).toMatchObject([
+      { rule: 'anomaly', subject: '', repositories: ['o/a'] },
+      { rule: 'anomaly', subject: 'missing', summary: expect.stringMatching(/^7 repositories/) },
+    ]);
+    const [listed] = await sql<{ reason: string }>(
+      database.db,
+      'SELECT reason FROM incident_repositories',
+    );
+    expect(listed?.reason).toBe('branches were rewritten, it shrank to half or less');
+  });
+});
