@@ -47,6 +47,14 @@ export const movedTables: readonly MovedTable[] = [
   },
   { name: 'anomalies', key: id },
   { name: 'coverage', key: name('name') },
+  { name: 'incidents', key: id },
+  {
+    name: 'incident_repositories',
+    key: [{ column: 'incident_id', type: 'bigint' }, ...name('repository_name')],
+  },
+  { name: 'alert_deliveries', key: id },
+  { name: 'host_logins', key: name('git_host_url') },
+  { name: 'archive_disks', key: name('machine') },
   { name: 'badges', key: id },
   { name: 'users', key: name('username') },
   { name: 'ended_sessions', key: name('id') },
@@ -68,8 +76,8 @@ export const movedTables: readonly MovedTable[] = [
 /** Summaries of other tables. */
 export const summaryTables = ['execution_log_counts', 'backup_result_totals', 'newest_results'];
 
-/** What only means something while a run is under way, which is not moved. */
-export const passingTables = ['run_members', 'run_jobs'];
+/** What only means something while a run or an evaluation of alerts is under way, which is not moved. */
+export const passingTables = ['run_members', 'run_jobs', 'alert_evaluation'];
 
 /** Whether it is a table of embeddings, which a target without the vector extension cannot store. */
 export function isOfEmbeddings({ name }: MovedTable): boolean {

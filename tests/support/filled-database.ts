@@ -102,6 +102,7 @@ export async function fillDatabase(db: Database): Promise<void> {
        ('Org/b', 27, '2026-05-01T10:00:00.123456Z', 'taken', '', '{"has_wiki": true, "size_bytes": 1000000007}'),
        ('Ørg/c', 27, '2026-05-01T10:00:00.123456Z', 'excluded', E'it''s left out\n🙂', '{}')`,
   );
+  await fillIncidents(db);
   await sql(
     db,
     `INSERT INTO badges (id, token_sha256, repository_name, created_at, created_by, revoked_at) VALUES
@@ -117,6 +118,42 @@ export async function fillDatabase(db: Database): Promise<void> {
   const { process } = createBatches(db);
   await process({ batchSize: 500 });
   await activateGeneration(db, 1);
+}
+
+async function fillIncidents(db: Database): Promise<void> {
+  await sql(
+    db,
+    `INSERT INTO incidents (id, rule, subject, summary, details, opened_at, acknowledged_at, acknowledged_by, resolved_at)
+     SELECT n * 4, 'destination_unreachable', 's3://backups/' || n, E'it''s away\n🙂', '{"days": 1.50}',
+       '2026-05-01T10:00:00.123456Z', CASE n WHEN 2 THEN 'infinity'::timestamptz END,
+       CASE n WHEN 2 THEN E'it''s\n🙂' END, CASE n WHEN 1 THEN '2026-05-02T10:00:00.123456Z'::timestamptz END
+     FROM generate_series(1, 3) AS n`,
+  );
+  await sql(
+    db,
+    `INSERT INTO incident_repositories VALUES
+       (4, 'Org/b', E'it''s away\n🙂', '2026-05-01T10:00:00.123456Z', '2026-05-01T10:00:00.123456Z', 'infinity'),
+       (8, 'Ørg/c', '', NULL, '2026-05-01T10:00:00.123456Z', NULL)`,
+  );
+  await sql(
+    db,
+    `INSERT INTO alert_deliveries (id, incident_id, kind, about_at, channel, created_at, attempts, unclear,
+       claimed_until, claimed_by, next_attempt_at, delivered_at, given_up_at, last_error)
+     VALUES (7, 4, 'opened', '2026-05-01T10:00:00.123456Z', 'slack-1', '2026-05-01T10:00:00.123456Z', 1, 0,
+         '-infinity', NULL, '-infinity', '2026-05-01T10:00:01.123456Z', NULL, NULL),
+       (9, 8, 'resolved', '2026-05-01T10:00:00.123456Z', 'ü', '2026-05-01T10:00:00.123456Z', 2, 2,
+         '2026-05-01T10:00:00.123456Z', 'p', 'infinity', NULL, '2026-05-02T10:00:01.123456Z', E'it''s away\n🙂')`,
+  );
+  await sql(
+    db,
+    `INSERT INTO host_logins VALUES
+       ('https://github.com', '2026-05-01T10:00:00.123456Z', '2027-05-01T10:00:00.123456Z', NULL, ''),
+       ('https://git.example.org', '2026-05-01T10:00:00.123456Z', NULL, 'infinity', E'it''s refused\n🙂')`,
+  );
+  await sql(
+    db,
+    `INSERT INTO archive_disks VALUES ('m', 'ü', '2026-05-01T10:00:00.123456Z', 9007199254740993, 9007199254740995)`,
+  );
 }
 
 async function fillObservatory(db: Database): Promise<void> {

@@ -19,7 +19,7 @@ export function useHostedWorker(database: TestDatabase): HostedWorker {
   beforeEach(async () => {
     worker = await createHostedWorker();
     await database.db.query({
-      text: 'TRUNCATE backup_runs, worker_repo_state, archive_versions, archive_refs, archive_stores, anomalies, coverage, badges, run_jobs, run_members CASCADE',
+      text: 'TRUNCATE backup_runs, worker_repo_state, archive_versions, archive_refs, archive_stores, anomalies, coverage, incidents, badges, host_logins, archive_disks, run_jobs, run_members CASCADE',
     });
   });
   afterEach(() => worker.close());

@@ -50,7 +50,8 @@ export const empty = (db: Database) =>
   truncate(
     db,
     `backup_runs, backup_results, execution_logs, analytics_snapshots, backup_fixes, backup_run_fixes,
-     backup_run_requests, worker_repo_state, archive_versions, archive_refs, archive_stores, anomalies, coverage, badges, run_jobs, run_members`,
+     backup_run_requests, worker_repo_state, archive_versions, archive_refs, archive_stores, anomalies, coverage,
+     incidents, incident_repositories, alert_deliveries, alert_evaluation, badges, host_logins, archive_disks, run_jobs, run_members`,
   );
 
 /**

@@ -1,0 +1,154 @@
+import { sql } from 'drizzle-orm';
+import {
+  bigint,
+  bigserial,
+  check,
+  foreignKey,
+  index,
+  integer,
+  jsonb,
+  pgTable,
+  primaryKey,
+  text,
+  uniqueIndex,
+} from 'drizzle-orm/pg-core';
+
+import { newestFirst, time } from './columns.ts';
+
+/** What somebody should know: one row from when a rule finds something until it no longer does. */
+export const incidents = pgTable(
+  'incidents',
+  {
+    id: bigserial('id', { mode: 'bigint' }).primaryKey(),
+    /** From lib/alerts/rules. */
+    rule: text('rule').notNull(),
+    /** What it is about, such as a store; empty if the rule has only one subject. */
+    subject: text('subject').notNull().default(''),
+    /** One sentence for a person. */
+    summary: text('summary').notNull().default(''),
+    /** What the rule found besides; `repositories` counts all, also those that are not listed. */
+    details: jsonb('details').notNull().default({}),
+    openedAt: time('opened_at').notNull().defaultNow(),
+    lastSeenAt: time('last_seen_at').notNull().defaultNow(),
+    /** Since when the rule no longer finds it; null as long as it does. */
+    clearSince: time('clear_since'),
+    remindedAt: time('reminded_at'),
+    acknowledgedAt: time('acknowledged_at'),
+    acknowledgedBy: text('acknowledged_by'),
+    resolvedAt: time('resolved_at'),
+  },
+  (table) => [
+    uniqueIndex('incidents_open').on(table.rule, table.subject).where(sql`resolved_at IS NULL`),
+    index('incidents_newest').on(newestFirst(table.openedAt), newestFirst(table.id)),
+    index('incidents_of_rule').on(table.rule, newestFirst(table.openedAt), newestFirst(table.id)),
+    index('incidents_resolved')
+      .on(newestFirst(table.resolvedAt))
+      .where(sql`resolved_at IS NOT NULL`),
+  ],
+);
+
+/** The repositories of an incident. */
+export const incidentRepositories = pgTable(
+  'incident_repositories',
+  {
+    incidentId: bigint('incident_id', { mode: 'bigint' }).notNull(),
+    repositoryName: text('repository_name').notNull(),
+    reason: text('reason').notNull().default(''),
+    /** Since when it is so; null if nobody knows. */
+    since: time('since'),
+    /** When it joined the incident, again if it had left it. */
+    joinedAt: time('joined_at').notNull().defaultNow(),
+    /** When it was well again, before the others or with them. */
+    resolvedAt: time('resolved_at'),
+  },
+  (table) => [
+    primaryKey({
+      name: 'incident_repositories_pkey',
+      columns: [table.incidentId, table.repositoryName],
+    }),
+    foreignKey({
+      name: 'incident_repositories_incident_id_fkey',
+      columns: [table.incidentId],
+      foreignColumns: [incidents.id],
+    }).onDelete('cascade'),
+    index('incident_repositories_by_name').on(sql`lower(repository_name)`, table.incidentId),
+  ],
+);
+
+/** Messages about incidents, one for each channel. Marked before they are sent, so that none is sent too often. */
+export const alertDeliveries = pgTable(
+  'alert_deliveries',
+  {
+    id: bigserial('id', { mode: 'bigint' }).primaryKey(),
+    incidentId: bigint('incident_id', { mode: 'bigint' }).notNull(),
+    kind: text('kind').notNull(),
+    /** The incident's opened_at, reminded_at or resolved_at, which this message tells. */
+    aboutAt: time('about_at').notNull(),
+    /** The name of the channel. Never its address. */
+    channel: text('channel').notNull(),
+    createdAt: time('created_at').notNull().defaultNow(),
+    /** How often it was sent. */
+    attempts: integer('attempts').notNull().default(0),
+    /** How many of these may have arrived, as far as anybody knows: no more than two. */
+    unclear: integer('unclear').notNull().default(0),
+    /** Until when the process that sends it has it to itself; -infinity if none does. */
+    claimedUntil: time('claimed_until').notNull().default('-infinity'),
+    claimedBy: text('claimed_by'),
+    /** Not before then. */
+    nextAttemptAt: time('next_attempt_at').notNull().default('-infinity'),
+    deliveredAt: time('delivered_at'),
+    /** When it was given up. */
+    givenUpAt: time('given_up_at'),
+    lastError: text('last_error'),
+  },
+  (table) => [
+    check('alert_deliveries_kind_check', sql`kind IN ('opened', 'reminder', 'resolved')`),
+    foreignKey({
+      name: 'alert_deliveries_incident_id_fkey',
+      columns: [table.incidentId],
+      foreignColumns: [incidents.id],
+    }).onDelete('cascade'),
+    uniqueIndex('alert_deliveries_once').on(
+      table.incidentId,
+      table.kind,
+      table.aboutAt,
+      table.channel,
+    ),
+    index('alert_deliveries_open')
+      .on(table.channel, table.id)
+      .where(sql`delivered_at IS NULL AND given_up_at IS NULL`),
+  ],
+);
+
+/** The one row that evaluations of the rules race for: whoever read an older number applies nothing. */
+export const alertEvaluation = pgTable(
+  'alert_evaluation',
+  {
+    id: integer('id').primaryKey().default(1),
+    evaluation: bigint('evaluation', { mode: 'number' }).notNull().default(0),
+    evaluatedAt: time('evaluated_at'),
+  },
+  () => [check('alert_evaluation_one_row', sql`id = 1`)],
+);
+
+/** What the worker knows of its login to each git host. */
+export const hostLogins = pgTable('host_logins', {
+  gitHostUrl: text('git_host_url').primaryKey(),
+  seenAt: time('seen_at').notNull().defaultNow(),
+  /** When the token expires, if the host tells; null if it does not, or if it never does. */
+  expiresAt: time('expires_at'),
+  /** Since when the host refuses the login; null if it does not. */
+  refusedSince: time('refused_since'),
+  /** Why, for a person. */
+  reason: text('reason').notNull().default(''),
+});
+
+/** The room for archives on each machine, measured at the end of its last run. */
+export const archiveDisks = pgTable('archive_disks', {
+  /** The id in its DATA_DIR. */
+  machine: text('machine').primaryKey(),
+  hostName: text('host_name').notNull().default(''),
+  measuredAt: time('measured_at').notNull().defaultNow(),
+  freeBytes: bigint('free_bytes', { mode: 'number' }).notNull(),
+  totalBytes: bigint('total_bytes', { mode: 'number' }).notNull(),
+});
