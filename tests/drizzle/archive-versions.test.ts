@@ -1,4 +1,4 @@
-import { cp, readFile, writeFile } from 'node:fs/promises';
+import { cp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { migrate } from '../../lib/database/migrate.ts';
@@ -20,6 +20,8 @@ const EARLIER = 11;
 async function copyEarlier(folder: string): Promise<string> {
   const drizzle = join(folder, 'drizzle');
   await cp('drizzle', drizzle, { recursive: true });
+  // Of a table that was not there yet.
+  await rm(join(drizzle, 'functions/restore-drills.sql'));
   const path = join(drizzle, 'meta/_journal.json');
   const journal = JSON.parse(await readFile(path, 'utf8')) as { entries: { idx: number }[] };
   const entries = journal.entries.filter(({ idx }) => idx <= EARLIER);

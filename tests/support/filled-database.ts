@@ -102,6 +102,13 @@ export async function fillDatabase(db: Database): Promise<void> {
        ('Org/b', 27, '2026-05-01T10:00:00.123456Z', 'taken', '', '{"has_wiki": true, "size_bytes": 1000000007}'),
        ('Ørg/c', 27, '2026-05-01T10:00:00.123456Z', 'excluded', E'it''s left out\n🙂', '{}')`,
   );
+  await sql(
+    db,
+    `INSERT INTO restore_drills (repository_name, version, storage, started_at, duration_ms, bytes, outcome, reason, evidence)
+     SELECT 'Ørg/c', nullif(n, 2), 's3://backups/git', '2026-05-01T10:00:00.123456Z'::timestamptz + n * interval '1 day', 9007199254740993,
+       7, (ARRAY['proven', 'failed'])[1 + n % 2], CASE WHEN n % 2 = 1 THEN E'it''s damaged\n🙂' END, '{"refs": 3, "version": "0.1.0"}'
+     FROM generate_series(1, 5) AS n`,
+  );
   await fillIncidents(db);
   await sql(
     db,

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
 import { createPostgres, type TestDatabase } from './databases.ts';
+import { emptyLedger } from './drills.ts';
 import { createHostedWorker, type HostedWorker } from './hosted-worker.ts';
 import { createLoginBench, type LoginBench } from './logins.ts';
 
@@ -19,8 +20,9 @@ export function useHostedWorker(database: TestDatabase): HostedWorker {
   beforeEach(async () => {
     worker = await createHostedWorker();
     await database.db.query({
-      text: 'TRUNCATE backup_runs, worker_repo_state, archive_versions, archive_refs, archive_stores, anomalies, coverage, incidents, badges, host_logins, archive_disks, run_jobs, run_members CASCADE',
+      text: 'TRUNCATE backup_runs, worker_repo_state, archive_versions, archive_refs, archive_stores, anomalies, coverage, incidents, badges, host_logins, archive_disks, run_jobs, run_members, restore_drill_claims CASCADE',
     });
+    await emptyLedger(database.db);
   });
   afterEach(() => worker.close());
   return latest(() => worker);
