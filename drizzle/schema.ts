@@ -1,5 +1,6 @@
 // The tables, by what they are for. Functions and triggers are in functions/, and the migrations make all of it.
 
+export * from './schema/alert-channels.ts';
 export * from './schema/alerts.ts';
 export * from './schema/archives.ts';
 export * from './schema/backups.ts';
