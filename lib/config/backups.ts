@@ -4,6 +4,7 @@ import { freshnessVariables } from './freshness.ts';
 import { httpVariables } from './http.ts';
 import { identityVariables } from './identity.ts';
 import { logVariables } from './log.ts';
+import { metricsVariables } from './metrics.ts';
 import { redisVariables } from './redis.ts';
 import { secret } from './values.ts';
 
@@ -31,6 +32,7 @@ export const backupsVariables = z.object({
   ...identityVariables.shape,
   ...sweepVariables.shape,
   ...freshnessVariables.shape,
+  ...metricsVariables.shape,
 });
 
 export type BackupsConfig = z.output<typeof backupsVariables>;

@@ -5,12 +5,14 @@ import { freshnessVariables } from '../freshness.ts';
 import { gitHostVariables } from '../git-host.ts';
 import { liveSurfaceVariables } from '../live.ts';
 import { mcpSurfaceVariables } from '../mcp.ts';
+import { metricsVariables } from '../metrics.ts';
 import { observatoryVariables } from '../observatory.ts';
 
 /** The configuration of `npm start`. */
 export const localVariables = z.object({
   ...sweepVariables.shape,
   ...freshnessVariables.shape,
+  ...metricsVariables.shape,
   ...liveSurfaceVariables.shape,
   ...mcpSurfaceVariables.shape,
   ...observatoryVariables.shape,

@@ -72,7 +72,7 @@ const repositoryMetrics: Statement = {
         CASE WHEN (SELECT count(*) FROM measured) <= $4::int THEN (
           SELECT coalesce(json_agg(item), '[]') FROM (
             SELECT repo_full_name AS name, state, good_at,
-              greatest(0, ${seconds('(SELECT now FROM judging)')} - good_at) AS good_age,
+              CASE WHEN good_at IS NOT NULL THEN greatest(0, ${seconds('(SELECT now FROM judging)')} - good_at) END AS good_age,
               (SELECT ${seconds('made.created_at')} FROM archive_versions AS made
                WHERE lower(made.repo_full_name) = lower(repository.repo_full_name) AND made.pruned_at IS NULL
                ORDER BY made.version DESC LIMIT 1) AS version_at,

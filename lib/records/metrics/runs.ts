@@ -19,6 +19,8 @@ export interface RunMetrics {
   good_at: number | null;
   is_running: boolean;
   expected_at: number | null;
+  /** The time between runs, declared or learnt. */
+  interval_seconds: number | null;
 }
 
 const metricsOfRuns: Statement = {
@@ -40,7 +42,8 @@ const metricsOfRuns: Statement = {
         (SELECT ${seconds('last.started_at')} + interval_ms / 1000 FROM usual, (
           SELECT started_at FROM backup_runs AS run WHERE isfinite(run.started_at)
           ORDER BY run.started_at DESC, run.id DESC LIMIT 1
-        ) AS last) AS expected_at`)} AS item`,
+        ) AS last) AS expected_at,
+        (SELECT interval_ms / 1000 FROM usual) AS interval_seconds`)} AS item`,
 };
 
 /** Reads the metrics of runs. Waits for `timeoutMs` at most. */
