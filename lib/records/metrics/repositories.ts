@@ -2,6 +2,7 @@ import type { Database, Statement } from '../../database/database.ts';
 import { jsonObject } from '../page.ts';
 import { newestResults } from '../repos.ts';
 import { archiveBytes } from '../repositories/archive-bytes.ts';
+import { newestDrill } from '../repositories/drills.ts';
 import {
   consecutiveFailures,
   type Judging,
@@ -40,12 +41,6 @@ export interface AllRepositoryMetrics {
   /** Null if there are more than asked for. */
   each: RepositoryMetrics[] | null;
 }
-
-/** SQL for the newest restore drill of a row `repository` that meets a condition, by an index. */
-const newestDrill = (condition: string) => `
-  SELECT drill.outcome, drill.started_at FROM restore_drills AS drill
-  WHERE lower(drill.repository_name) = lower(repository.repo_full_name) AND ${condition}
-  ORDER BY drill.started_at DESC, drill.id DESC LIMIT 1`;
 
 const repositoryMetrics: Statement = {
   name: 'repository_metrics',
