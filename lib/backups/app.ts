@@ -1,18 +1,24 @@
 import type { Hono } from 'hono';
+import { etag } from 'hono/etag';
 import { shareInFlight } from '../async.ts';
 import type { BackupsConfig } from '../config/backups.ts';
 import type { Deps } from '../deps.ts';
 import { requireInternalSecret } from '../http/authentication.ts';
 import type { HttpEnv } from '../http/env.ts';
+import { limitRate } from '../http/rate-limit.ts';
 import { mountEndpoints, recordRoutePatterns } from '../http/route.ts';
 import { createSurface, protect, type SurfaceOptions } from '../http/surface.ts';
 import { warnOccasionally } from '../occasional-log.ts';
+import { readBadgeFacts } from '../records/badges/badge-facts.ts';
 import { ping } from '../records/ping.ts';
 import { createReaderCheck } from '../users/reader-check.ts';
 import type { ServedArchives } from './archives/archives-deps.ts';
 import type { BackupsDeps } from './backups-deps.ts';
 import { backupsEndpoints } from './backups-endpoints.ts';
+import { BADGES_PATH } from './badges/public-badge.ts';
+import { shareFacts } from './badges/shared-facts.ts';
 import { requireCronSecret, SWEEP_PATH } from './cron.ts';
+import { judgingNow } from './freshness.ts';
 import { READY_WITHIN_MS } from './health.ts';
 
 const WARN_INTERVAL_MS = 60_000;
@@ -32,7 +38,11 @@ export function createBackupsApp(
       'API_REQUIRE_AUTH is false: all routes except changes, archives and /api/cron/* are open to anyone',
     );
   }
-  const app = createSurface(deps, options);
+  const app = createSurface(deps, {
+    ...options,
+    // Images in pages of others.
+    isForOtherSites: (path) => path.startsWith(BADGES_PATH),
+  });
   const requireSecret = requireInternalSecret(deps);
   const { recognizeReader, requireReader, requireIdentity } = createReaderCheck(
     deps,
@@ -47,6 +57,7 @@ export function createBackupsApp(
     ...protect(deps, { ownAccess, requireAccess: requireReader, maxPerUser }),
   );
   app.use('/metrics', requireSecret);
+  app.use(`${BADGES_PATH}*`, limitRate(deps), etag());
   for (const { route } of backupsEndpoints) {
     if (route.access !== 'identified') continue;
     app.on([route.method.toUpperCase()], [route.path], requireIdentity);
@@ -65,6 +76,7 @@ export function buildBackupsDeps(
     archives,
     startedAt: clock.now(),
     pingDatabase: shareInFlight(() => ping(db), { clock, maxMs: READY_WITHIN_MS }),
+    readBadge: shareFacts((repository) => readBadgeFacts(db, judgingNow(deps), repository), clock),
     warnNotReady: warnOccasionally(deps, WARN_INTERVAL_MS),
   };
 }

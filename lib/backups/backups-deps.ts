@@ -2,6 +2,7 @@ import type { BackupsConfig } from '../config/backups.ts';
 import type { Deps } from '../deps.ts';
 import type { Log } from '../log.ts';
 import type { ServedArchives } from './archives/archives-deps.ts';
+import type { ReadFacts } from './badges/shared-facts.ts';
 
 /**
  * The dependencies of the service API's endpoints. Public endpoints are bounded in cost, however often they
@@ -14,6 +15,8 @@ export interface BackupsDeps extends Deps<BackupsConfig> {
   archives: ServedArchives | null;
   /** Concurrent callers share one ping. */
   pingDatabase(): Promise<void>;
+  /** What a badge tells, of a repository or of all; shared for half a minute. */
+  readBadge: ReadFacts;
   /** Warns at most once a minute. */
   warnNotReady: Log['warn'];
 }

@@ -1,6 +1,8 @@
 import type { Endpoint } from '../http/route.ts';
 import { archivesEndpoints } from './archives/endpoints.ts';
 import type { BackupsDeps } from './backups-deps.ts';
+import { badgesEndpoints } from './badges/badges.ts';
+import { publicBadgeEndpoints } from './badges/public-badge.ts';
 import { coverageEndpoints } from './coverage.ts';
 import { cronEndpoints } from './cron.ts';
 import { dashboardStatsEndpoints } from './dashboard-stats.ts';
@@ -8,8 +10,8 @@ import { docsEndpoints } from './docs.ts';
 import { fixesEndpoints } from './fixes.ts';
 import { healthEndpoints } from './health.ts';
 import { logsEndpoints } from './logs.ts';
+import { metricsEndpoints } from './metrics/prometheus-endpoint.ts';
 import { overviewEndpoints } from './overview.ts';
-import { metricsEndpoints } from './prometheus-endpoint.ts';
 import { anomaliesEndpoints } from './repositories/anomalies.ts';
 import { reposEndpoints } from './repositories/repos.ts';
 import { storesEndpoints } from './repositories/stores.ts';
@@ -35,6 +37,8 @@ export const backupsEndpoints: readonly Endpoint<BackupsDeps>[] = [
   ...logsEndpoints,
   ...fixesEndpoints,
   ...runRequestsEndpoints,
+  ...badgesEndpoints,
+  ...publicBadgeEndpoints,
   ...healthEndpoints,
   ...metricsEndpoints,
   ...cronEndpoints,

@@ -6,6 +6,7 @@ import { freshnessVariables } from './freshness.ts';
 import { httpVariables } from './http.ts';
 import { identityVariables } from './identity.ts';
 import { logVariables } from './log.ts';
+import { metricsVariables } from './metrics.ts';
 import { redisVariables } from './redis.ts';
 import { secret } from './values.ts';
 
@@ -35,6 +36,7 @@ export const backupsVariables = z.object({
   ...freshnessVariables.shape,
   ...alertRuleVariables.shape,
   ...alertSendingVariables.shape,
+  ...metricsVariables.shape,
 });
 
 export type BackupsConfig = z.output<typeof backupsVariables>;

@@ -15,6 +15,7 @@ import { liveVariables } from './live.ts';
 import { logVariables } from './log.ts';
 import { mailVariables } from './mail.ts';
 import { backendVariables, mcpVariables } from './mcp.ts';
+import { metricsVariables } from './metrics.ts';
 import { redisVariables } from './redis.ts';
 import { searchVariables } from './search.ts';
 import { storeVariables } from './stores/stores.ts';
@@ -26,6 +27,7 @@ export const variableGroups = {
   'Service API': httpVariables,
   'Stale runs': sweepVariables,
   Repositories: freshnessVariables,
+  Metrics: metricsVariables,
   'Live feed': liveVariables,
   'Local server': listenVariables,
   Versions: versionVariables,

@@ -11,12 +11,13 @@ const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
  * Rejects requests that a browser sends on behalf of another site's page with 403, before the rate limit:
  * such a page could otherwise use up its visitor's requests and login attempts. Rejected are all requests
  * that may change something, and of the others those that the browser marks as cross-site, except navigations
- * and WebSocket handshakes (which check a list of origins themselves). Allowed cross-site requests are
+ * and WebSocket handshakes (which check a list of origins themselves), and what is meant for other sites. Allowed cross-site requests are
  * flagged, so that they are rate limited separately.
  */
 export function rejectCrossSite(
   config: HttpConfig,
   readConnection: ReadConnection,
+  isForOtherSites: (path: string) => boolean,
 ): MiddlewareHandler<HttpEnv> {
   const proxies = parseNetworks(config.TRUSTED_PROXIES);
 
@@ -33,7 +34,8 @@ export function rejectCrossSite(
   return async (c, next) => {
     const site = c.req.header('sec-fetch-site')?.toLowerCase();
     const isCrossSite = isForeign(site, c.req.header('origin'), () => hostsOf(c));
-    if (isCrossSite && !isAllowed(c, site)) {
+    const isPublic = isReading(c) && isForOtherSites(c.req.path);
+    if (isCrossSite && !isPublic && !isAllowed(c, site)) {
       throw new AppError('FORBIDDEN', 'requests from pages of other origins are not allowed');
     }
     c.set('isCrossSite', isCrossSite);

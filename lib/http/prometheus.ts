@@ -12,13 +12,11 @@ export interface Metrics {
   countShed(): void;
   /** Adds gauges of the database's connection pool. */
   observeDatabase(database: Database): void;
-  /** Sets how many repositories are in each state; null if nobody knows. */
-  setRepositories(counts: Readonly<Record<string, number>> | null): void;
-  /** The metrics as Prometheus text. */
-  render(): Promise<string>;
+  /** The metrics as Prometheus text, and those of another registry after them. */
+  render(more?: Registry): Promise<string>;
   contentType: string;
   /** The same metrics for `format=json`. */
-  json(): Promise<MetricFamily[]>;
+  json(more?: Registry): Promise<MetricFamily[]>;
 }
 
 /** One metric with its values, as in `format=json`. */
@@ -81,19 +79,8 @@ export function createMetrics(): Metrics {
     registers,
   });
 
-  const repositories = new Gauge({
-    name: 'backup_repositories',
-    help: 'Tracked repositories by the state of their backup.',
-    labelNames: ['state'],
-    registers,
-  });
-
   return {
     countShed: () => shed.inc(),
-    setRepositories(counts) {
-      repositories.reset();
-      for (const [state, count] of Object.entries(counts ?? {})) repositories.set({ state }, count);
-    },
     async observeRequests(c, next) {
       c.set('routePattern', UNMATCHED_ROUTE);
       const startedAt = performance.now();
@@ -128,24 +115,29 @@ export function createMetrics(): Metrics {
         });
       }
     },
-    render() {
+    async render(more) {
       measureProcess();
-      return registry.metrics();
+      const own = await registry.metrics();
+      return more === undefined ? own : `${own}\n${await more.metrics()}`;
     },
     contentType: registry.contentType,
-    async json() {
+    async json(more) {
       measureProcess();
-      const families = await registry.getMetricsAsJSON();
-      return families.map(({ name, help, type, values }) => ({
-        name,
-        help,
-        type: String(type),
-        values: values.map(({ labels, value, metricName }: NamedValue) => ({
-          ...(metricName === undefined ? {} : { name: metricName }),
-          labels,
-          value,
-        })),
-      }));
+      return (await Promise.all([registry, ...(more ? [more] : [])].map(familiesOf))).flat();
     },
   };
+}
+
+async function familiesOf(registry: Registry): Promise<MetricFamily[]> {
+  const families = await registry.getMetricsAsJSON();
+  return families.map(({ name, help, type, values }) => ({
+    name,
+    help,
+    type: String(type),
+    values: values.map(({ labels, value, metricName }: NamedValue) => ({
+      ...(metricName === undefined ? {} : { name: metricName }),
+      labels,
+      value,
+    })),
+  }));
 }

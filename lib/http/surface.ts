@@ -21,6 +21,8 @@ export interface SurfaceOptions {
   describeError?: DescribeError;
   /** The path to route by. Default: the URL's. */
   getPath?: (request: Request) => string;
+  /** Whether pages of other sites may read a path. Default: they may not. */
+  isForOtherSites?: (path: string) => boolean;
   /** Middleware that runs before everything else. */
   outermost?: MiddlewareHandler<HttpEnv>[];
 }
@@ -35,6 +37,7 @@ export function createSurface(
     readConnection = readSocketConnection,
     describeError,
     getPath = getUrlPath,
+    isForOtherSites = () => false,
     outermost = [],
   }: SurfaceOptions = {},
 ): Hono<HttpEnv> {
@@ -52,7 +55,7 @@ export function createSurface(
     deps.metrics.observeRequests,
     catchNonErrors,
     identifyClient(deps.config, readConnection),
-    rejectCrossSite(deps.config, readConnection),
+    rejectCrossSite(deps.config, readConnection, isForOtherSites),
   );
   return app;
 }

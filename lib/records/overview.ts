@@ -1,6 +1,7 @@
 import type { Database, Statement } from '../database/database.ts';
 import { iso, jsonObject, readObject } from './page.ts';
 import { newestResults } from './repos.ts';
+import { archiveBytes } from './repositories/archive-bytes.ts';
 import {
   type Judging,
   judgingBy,
@@ -14,14 +15,6 @@ import { runColumns } from './runs.ts';
 
 /** Repositories that are listed, the worst first. */
 export const MAX_WORST = 20;
-
-/** The size of the archive of a row `repository`: that of its newest completed backup. */
-const archiveBytes = `CASE WHEN repository.status IN ('completed', 'success') THEN repository.archive_size_bytes
-  ELSE (
-    SELECT result.archive_size_bytes FROM backup_results AS result
-    WHERE result.repo_full_name = repository.repo_full_name AND result.status IN ('completed', 'success')
-    ORDER BY result.created_at DESC, result.id DESC LIMIT 1
-  ) END`;
 
 const overview: Statement = {
   name: 'overview',

@@ -33,6 +33,7 @@ export const surfaces: readonly Surface[] = [
       '/metrics',
       '/openapi.json',
       '/docs',
+      '/badges/*',
       '/api/*',
       // Everything else gets its 404 here.
       '/*',

@@ -18,9 +18,10 @@ const pathOf = (route: Route) => {
 const bodies: Record<string, unknown> = {
   'post /api/fixes': { title: 'Fixed', description: 'It was down.' },
   'post /api/anomalies/confirm': { ids: [1] },
+  'post /api/badges': {},
 };
 const bodyOf = ({ method, path }: Route) => bodies[`${method} ${path}`];
-const needsDatabase = (route: Route) => route.path.startsWith('/api/');
+const needsDatabase = (route: Route) => /^\/(api|badges)\//.test(route.path);
 
 let down: Database;
 

@@ -132,7 +132,7 @@ describe('GET /metrics', () => {
       expect(status).toBe(200);
       expect(text).not.toMatch(/^backup_repositories\{/m);
     }
-    const told = client.deps.logged.filter(({ message }) => /states of repositories/.test(message));
+    const told = client.deps.logged.filter(({ message }) => /those of backups/.test(message));
     expect(told).toHaveLength(1);
   });
 

@@ -60,6 +60,7 @@ const integerParameters = [
     '/api/logs',
     '/api/fixes',
     '/api/run-requests',
+    '/api/badges',
   ].flatMap((path) => [`${path}?page=`, `${path}?limit=`]),
   '/api/logs?run_id=',
   '/api/fixes?run_id=',
@@ -136,6 +137,8 @@ describe('a method that a path does not have', () => {
   const others: Record<string, string> = {
     '/api/cron/sweep-stale-runs': 'GET, HEAD, POST',
     '/api/anomalies/confirm': 'POST',
+    '/api/badges': 'GET, HEAD, POST',
+    '/api/badges/1': 'DELETE',
     '/api/fixes': 'GET, HEAD, POST',
     '/api/run-requests': 'GET, HEAD, POST',
     '/api/run-requests/1': 'DELETE',

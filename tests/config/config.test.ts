@@ -52,6 +52,7 @@ describe('the configuration of an empty environment', () => {
       STALE_RUN_AFTER_MINUTES: 30,
       FRESHNESS_HOURS: 26,
       BACKUP_EVERY: undefined,
+      METRICS_REPOSITORIES: 2000,
     });
   });
 
@@ -90,6 +91,9 @@ describe('a bad value', () => {
     ['FRESHNESS_HOURS', '8761'],
     ['FRESHNESS_HOURS', '1.5'],
     ['FRESHNESS_HOURS', 'hunter2'],
+    ['METRICS_REPOSITORIES', '-1'],
+    ['METRICS_REPOSITORIES', '100001'],
+    ['METRICS_REPOSITORIES', 'hunter2'],
     ['BACKUP_EVERY', '24'],
     ['BACKUP_EVERY', '0h'],
     ['BACKUP_EVERY', '-1h'],

@@ -1,8 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../lib/database/database.ts';
+import { listAnomalies } from '../../lib/records/anomalies/list.ts';
+import { readCoverage } from '../../lib/records/coverage/read.ts';
 import { readDashboardStats } from '../../lib/records/dashboard-stats.ts';
 import { listLogs } from '../../lib/records/logs/list.ts';
 import { pollLogs, readLogEnd, replayLogs } from '../../lib/records/logs/live.ts';
+import { readIncidentMetrics } from '../../lib/records/metrics/incidents.ts';
+import { readRepositoryMetrics } from '../../lib/records/metrics/repositories.ts';
+import { readMetricsOfRuns } from '../../lib/records/metrics/runs.ts';
 import { readOverview } from '../../lib/records/overview.ts';
 import { readLastDurations } from '../../lib/records/recording/durations.ts';
 import { listRepositoryHistory } from '../../lib/records/repositories/history.ts';
@@ -75,6 +80,36 @@ beforeAll(async () => {
      UNION ALL SELECT 'owner/repo-' || n % 250, 'refs/heads/' || n, md5(n::text), 1, NULL
      FROM generate_series(0, 29999) AS n WHERE n % 250 <> 7`,
   );
+  await sql(
+    database.db,
+    `INSERT INTO anomalies (repo_full_name, run_id, version, kind, seen_at, confirmed_at)
+     SELECT 'owner/repo-' || n % 250, 1 + n / 25, 1 + n / 250, 'branches_rewritten', now() - (10000 - n) * interval '1 minute',
+       CASE WHEN n % 100 > 0 THEN now() END
+     FROM generate_series(0, 9999) AS n`,
+  );
+  // Of most, no run has a result.
+  await sql(
+    database.db,
+    `INSERT INTO coverage (name, run_id, plan)
+     SELECT 'Owner/repo-' || n, 2000, CASE WHEN n % 50 = 0 THEN 'excluded' ELSE 'taken' END
+     FROM generate_series(0, 9999) AS n`,
+  );
+  await sql(
+    database.db,
+    `INSERT INTO restore_drills (repository_name, storage, started_at, duration_ms, bytes, outcome, reason, evidence)
+     SELECT 'owner/repo-' || n % 200, 'folder', now() - (4000 - n) * interval '1 hour', 1, 1,
+       CASE n % 7 WHEN 0 THEN 'failed' ELSE 'proven' END, CASE n % 7 WHEN 0 THEN 'it is damaged' END, '{}'
+     FROM generate_series(1, 4000) AS n`,
+  );
+  await sql(
+    database.db,
+    `WITH incident AS (
+       INSERT INTO incidents (rule, subject, resolved_at)
+       SELECT 'destination_unreachable', n, CASE WHEN n > 3 THEN now() END FROM generate_series(1, 2000) AS n RETURNING id
+     )
+     INSERT INTO incident_repositories (incident_id, repository_name)
+     SELECT id, 'owner/repo-' || n FROM incident, generate_series(1, 10) AS n`,
+  );
   await sql(database.db, 'VACUUM ANALYZE');
 }, 120_000);
 afterAll(() => database.close());
@@ -134,6 +169,7 @@ describe.each([
       (db) => readRepository(db, 'OWNER/repo-7', states),
       {
         ...{ newest_results: 250, worker_repo_state: 249, ...schedule, archive_versions: 2 },
+        coverage: 1,
         // With its last archive.
         backup_results: 5 + 160,
       },
@@ -172,6 +208,52 @@ describe.each([
         backup_results: 3 * 5 + 362,
         archive_versions: 20,
       },
+    ],
+    [
+      'the metrics of each repository',
+      (db) => readRepositoryMetrics(db, states, { max: 250, timeoutMs: 60_000 }),
+      {
+        ...{ newest_results: 250, worker_repo_state: 249, ...schedule, archive_versions: 250 },
+        // Of each that fails its last good result, its fault and its archive, and all failures.
+        backup_results: 3 * 3 + 361,
+        // The newest one, and the newest that is a proof.
+        restore_drills: 2 * 200,
+      },
+    ],
+    [
+      'the metrics of more repositories than have their own',
+      (db) => readRepositoryMetrics(db, states, { max: 249, timeoutMs: 60_000 }),
+      {
+        ...{ newest_results: 250, worker_repo_state: 249, ...schedule },
+        ...{ backup_results: 3 * 3, restore_drills: 2 * 200 },
+      },
+    ],
+    [
+      'the metrics of runs',
+      (db) => readMetricsOfRuns(db, states, 60_000),
+      { backup_runs: 22 + 3 + 1 + 1 + 1 },
+    ],
+    [
+      'the metrics of incidents',
+      (db) => readIncidentMetrics(db, 60_000),
+      { incidents: 3, incident_repositories: 30 },
+    ],
+    [
+      'the coverage',
+      (db) => readCoverage(db, page, states),
+      {
+        ...{ coverage: 10_000, newest_results: 250, worker_repo_state: 249, ...schedule },
+        // Of each that fails its last good result, its fault, and its error.
+        backup_results: 3 * 3 + 50,
+      },
+    ],
+    // Of all 10,000, once for the total; of the open ones and of a repository only those.
+    ['anomalies', (db) => listAnomalies(db, page, {}), { anomalies: 10_050 }],
+    ['open anomalies', (db) => listAnomalies(db, page, { open: true }), { anomalies: 150 }],
+    [
+      'anomalies of a repository',
+      (db) => listAnomalies(db, page, { repository: 'OWNER/repo-7' }),
+      { anomalies: 80 },
     ],
     ['snapshots', (db) => listSnapshots(db, page), { analytics_snapshots: 20_050 }],
     ['the latest snapshot', readLatestSnapshot, { analytics_snapshots: 1 }],

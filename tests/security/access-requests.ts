@@ -98,6 +98,12 @@ const requests: Record<string, Make> = {
     path: `/api/run-requests/${await makeRunRequest(world)}`,
     answers: 200,
   }),
+  'POST /api/badges': () => json('/api/badges', {}, 201),
+  'DELETE /api/badges/:id': async (world) => ({
+    path: `/api/badges/${(await makeBadge(world)).id}`,
+    answers: 200,
+  }),
+  'GET /badges/:file': async (world) => ({ path: (await makeBadge(world)).svg, answers: 200 }),
   'POST /api/cron/sweep-stale-runs': () => ({ path: '/api/cron/sweep-stale-runs', answers: 200 }),
   'GET /api/logs/stream': () => ({ path: '/api/logs/stream', answers: 200, endless: true }),
   'GET /ws/live': () => ({
@@ -238,6 +244,12 @@ async function makeRunRequest(world: RequestWorld): Promise<number> {
   const response = await asUser(world, '/api/run-requests', { target_repo: 'ada/app' });
   const { id } = (await response.json()) as { id: number };
   return id;
+}
+
+/** A badge of all repositories. */
+async function makeBadge(world: RequestWorld): Promise<{ id: number; svg: string }> {
+  const response = await asUser(world, '/api/badges', {});
+  return (await response.json()) as { id: number; svg: string };
 }
 
 /** A question in one of the user's sessions. The model has an answer for each caller who has access. */

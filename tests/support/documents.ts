@@ -15,6 +15,7 @@ export const pages: readonly string[] = readdirSync(join(project, 'docs'))
 export const documents: readonly string[] = [
   ...readdirSync(project).filter((name) => name.endsWith('.md')),
   ...pages,
+  'docs/monitoring/README.md',
 ];
 
 /** The README, then the pages in the order of its table of documents. */

@@ -7,6 +7,7 @@ import { freshnessVariables } from '../freshness.ts';
 import { gitHostVariables } from '../git-host.ts';
 import { liveSurfaceVariables } from '../live.ts';
 import { mcpSurfaceVariables } from '../mcp.ts';
+import { metricsVariables } from '../metrics.ts';
 import { observatoryVariables } from '../observatory.ts';
 
 /** The configuration of `npm start`. */
@@ -15,6 +16,7 @@ export const localVariables = z.object({
   ...freshnessVariables.shape,
   ...alertRuleVariables.shape,
   ...alertSendingVariables.shape,
+  ...metricsVariables.shape,
   ...liveSurfaceVariables.shape,
   ...mcpSurfaceVariables.shape,
   ...observatoryVariables.shape,

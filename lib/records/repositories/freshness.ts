@@ -149,6 +149,11 @@ export const failuresSinceGood = `backup_results AS result
   WHERE result.repo_full_name = repository.repo_full_name AND ${isUnwell}
     AND (result.created_at, result.id) > (coalesce(last_good_at, '-infinity'), coalesce(last_good_id, 0))`;
 
+/** SQL for how often a row `repository` of `withStates` failed since it was good, up to a limit. */
+export const consecutiveFailures = `(SELECT count(*) FROM (
+    SELECT FROM ${failuresSinceGood} LIMIT ${MAX_FAILURES_COUNTED}
+  ) AS failure)`;
+
 /**
  * The columns of a TrackedRepository in order, from a row `repository` of `withStates`. Looks up the failures
  * of each row, so it is for the rows of one page.
@@ -165,9 +170,7 @@ export const repositoryColumns = `
   ${iso('last_checked_at')} AS last_checked_at,
   (SELECT ${iso('result.created_at')} FROM ${failuresSinceGood}
    ORDER BY result.created_at, result.id LIMIT 1) AS failing_since,
-  (SELECT count(*) FROM (
-    SELECT FROM ${failuresSinceGood} LIMIT ${MAX_FAILURES_COUNTED}
-  ) AS failure) AS consecutive_failures,
+  ${consecutiveFailures} AS consecutive_failures,
   coalesce((SELECT ${cutTextSql('result.error_message', MAX_ERROR_LENGTH)} FROM backup_results AS result
     WHERE result.id = repository.result_id AND ${isUnwell}), '') AS error_message,
   fault`;

@@ -4,7 +4,7 @@ import { asMessage } from '../../support/mcp.ts';
 import type { KnownValues } from './from-schema.ts';
 import type { Operation } from './operations.ts';
 import type { FuzzRequest } from './requests.ts';
-import { ANOMALIES, RUNS, USER } from './world.ts';
+import { ANOMALIES, BADGE_TOKEN, RUNS, USER } from './world.ts';
 
 /** What stands in a generated request for a value that is only known when it is sent. */
 const places = {
@@ -13,6 +13,7 @@ const places = {
   confirmation: '__confirmation__',
   sseSession: '__sse_session__',
   runRequest: '__run_request__',
+  badge: '__badge__',
 } as const;
 
 /** The values that stand behind the places at this moment. */
@@ -70,6 +71,8 @@ const values: Record<string, fc.Arbitrary<unknown>> = {
   '/users/{name}#name': fc.constantFrom('grace', 'mary', 'linus'),
   '/users/{name}/password#name': fc.constantFrom('grace', 'mary', 'linus'),
   '/api/run-requests/{id}#id': fc.constant(places.runRequest),
+  '/api/badges/{id}#id': fc.constant(places.badge),
+  '/badges/{file}#file': fc.constantFrom(`${BADGE_TOKEN}.svg`, `${BADGE_TOKEN}.json`),
   ...archiveOf('/api/repos/{owner}/{name}/archive'),
   ...archiveOf('/api/repos/{owner}/{name}/archive/verify'),
   ...archiveOf('/api/repos/{owner}/{name}/archive/files'),

@@ -30,6 +30,7 @@ const placed: Placed = {
   confirmation: '',
   sseSession: '',
   runRequest: '1',
+  badge: '1',
 };
 
 beforeAll(async () => {
@@ -86,6 +87,7 @@ describe('requests that nobody would write', () => {
         checkAnswer(request, answer);
         noteGeneration(request, answer);
         noteRunRequest(request, answer);
+        noteBadge(request, answer);
         return answer.status;
       },
       forget: world.forget,
@@ -137,6 +139,12 @@ const firstPart = (path: string) => path.split('/')[1];
 function noteGeneration({ operation }: FuzzRequest, { status, text }: FuzzAnswer): void {
   if (operation !== 'POST /embeddings/switch-model' || status !== 200) return;
   placed.generation = String(JSON.parse(text).data.generation_id);
+}
+
+/** The newest badge is the one that is revoked. */
+function noteBadge({ operation }: FuzzRequest, { status, text }: FuzzAnswer): void {
+  if (operation !== 'POST /api/badges' || status !== 201) return;
+  placed.badge = String(JSON.parse(text).id);
 }
 
 /** The newest request for a run is the one that is withdrawn. */

@@ -1,3 +1,4 @@
+import { hashToken } from '../../../lib/backups/badges/public-badge.ts';
 import { say } from '../../support/chat.ts';
 import { connect } from '../../support/connection.ts';
 import { startGateway } from '../../support/gateway.ts';
@@ -10,6 +11,8 @@ import { CRON_SECRET } from './credentials.ts';
 /** How many runs there are: ids from 1. */
 export const RUNS = 40;
 export const ANOMALIES = 12;
+/** The address of a badge. */
+export const BADGE_TOKEN = 'b'.repeat(32);
 
 /** `embedded` is the database of `npm start`, which has vectors; `postgres` one of its own. */
 export type FuzzDatabase = 'embedded' | 'postgres';
@@ -104,6 +107,8 @@ async function fill(url: string): Promise<void> {
     `INSERT INTO archive_refs (repo_full_name, name, object_id, from_version)
      SELECT 'acme/repository-' || i % 5, 'refs/heads/branch-' || i, md5(i::text), 1 + i % 5
      FROM generate_series(1, 60) AS i`,
+    // Its id is none that requests revoke.
+    `INSERT INTO badges (id, token_sha256) VALUES (1000000, '${hashToken(BADGE_TOKEN)}')`,
     `INSERT INTO anomalies (repo_full_name, run_id, version, kind)
      SELECT 'acme/repository-' || i, i, 1, 'shrunk' FROM generate_series(1, ${ANOMALIES}) AS i`,
     `INSERT INTO execution_logs (run_id, level, message, repository)

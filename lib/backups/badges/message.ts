@@ -1,0 +1,56 @@
+import type { BadgeFacts } from '../../records/badges/badge-facts.ts';
+
+/** The endpoint schema of shields.io. */
+export interface Badge {
+  schemaVersion: 1;
+  label: string;
+  message: string;
+  color: BadgeColor;
+}
+
+/** Names of shields.io, with what they look like there. */
+export const badgeColors = {
+  brightgreen: '#4c1',
+  green: '#97ca00',
+  orange: '#fe7d37',
+  red: '#e05d44',
+  lightgrey: '#9f9f9f',
+} as const;
+export type BadgeColor = keyof typeof badgeColors;
+
+const DAY_S = 86_400;
+/** A proof that is older makes a badge less bright. */
+const RECENT_DAYS = 30;
+
+const words = {
+  good: 'good',
+  stale: 'stale',
+  failing: 'failing',
+  lost: 'source lost',
+  never: 'never backed up',
+} as const;
+
+/** Says the state and the age of the last proof, and nothing else: anyone may read it. */
+export function describeBadge(facts: BadgeFacts): Badge {
+  const { state } = facts;
+  const about = { schemaVersion: 1, label: 'backup' } as const;
+  if (state === null) return { ...about, message: 'unknown', color: 'lightgrey' };
+  return { ...about, message: `${words[state]}, ${describeProof(facts)}`, color: colorOf(facts) };
+}
+
+function describeProof({ isDamaged, proven, unproven, proofAgeSeconds }: BadgeFacts): string {
+  if (isDamaged) return 'restore failed';
+  if (proven === 0 || proofAgeSeconds === null) return 'not proven';
+  if (unproven > 0) return 'not all proven';
+  const days = Math.floor(proofAgeSeconds / DAY_S);
+  if (days === 0) return 'proven today';
+  return days === 1 ? 'proven 1 day ago' : `proven ${days} days ago`;
+}
+
+function colorOf({ state, isDamaged, unproven, proofAgeSeconds }: BadgeFacts): BadgeColor {
+  if (isDamaged) return 'red';
+  if (state === 'stale') return 'orange';
+  if (state !== 'good') return 'red';
+  const isRecent = proofAgeSeconds !== null && proofAgeSeconds < (RECENT_DAYS + 1) * DAY_S;
+  return isRecent && unproven === 0 ? 'brightgreen' : 'green';
+}

@@ -1,0 +1,71 @@
+import { hash } from 'node:crypto';
+import * as z from 'zod';
+import { AppError } from '../../errors.ts';
+import { plainError } from '../../http/error-shapes.ts';
+import { type Endpoint, endpoint } from '../../http/route.ts';
+import { findBadge } from '../../records/badges/badges.ts';
+import type { BackupsDeps } from '../backups-deps.ts';
+import { badgeColors, describeBadge } from './message.ts';
+import { drawBadge } from './svg.ts';
+
+/** What every badge is below. */
+export const BADGES_PATH = '/badges/';
+
+/** The unguessable part of an address: 128 bits. */
+export const TOKEN_BYTES = 16;
+
+const MAX_AGE_S = 300;
+
+/** An image may be shown by any page. It is drawn and nothing more: even opened alone it can do nothing. */
+const svgHeaders = {
+  'Content-Type': 'image/svg+xml; charset=utf-8',
+  'Content-Security-Policy': "default-src 'none'; sandbox; frame-ancestors 'none'",
+};
+
+const badge = z
+  .object({
+    schemaVersion: z.literal(1),
+    label: z.string(),
+    message: z.string().meta({ description: 'The state, and the age of the last proof.' }),
+    color: z.enum(Object.keys(badgeColors)),
+  })
+  .meta({ id: 'ShieldsBadge', description: 'As the endpoint badge of shields.io takes it.' });
+
+/** GET /badges/:file. */
+export const publicBadgeEndpoints: readonly Endpoint<BackupsDeps>[] = [
+  endpoint(
+    {
+      method: 'get',
+      path: `${BADGES_PATH}:file`,
+      tag: 'Badges',
+      access: 'public',
+      rateLimited: true,
+      summary: 'Get a badge: an image, or JSON for shields.io',
+      description:
+        'Whoever knows the address may read it. An address that was revoked is as one that never was.',
+      params: z.object({
+        file: z.string().meta({
+          description: 'The name from the answer that created the badge, ending in .svg or .json.',
+        }),
+      }),
+      responses: {
+        200: { description: 'The badge.', schema: badge, contentType: 'image/svg+xml' },
+        404: { description: 'No such badge.', schema: plainError },
+      },
+    },
+    async ({ params }, { db, readBadge }: BackupsDeps, c) => {
+      const [, token = '', type] = /^([^.]*)\.(svg|json)$/.exec(params.file) ?? [];
+      const found = await findBadge(db, hashToken(token));
+      if (found === null || type === undefined) throw new AppError('NOT_FOUND', 'badge not found');
+      const badge = describeBadge(await readBadge(found.repository));
+      c.header('Cache-Control', `public, max-age=${MAX_AGE_S}`);
+      c.header('Cross-Origin-Resource-Policy', 'cross-origin');
+      return type === 'json' ? c.json(badge) : c.body(drawBadge(badge), 200, svgHeaders);
+    },
+  ),
+];
+
+/** What is stored of a token. It is random, so that a plain hash cannot be guessed. */
+export function hashToken(token: string): string {
+  return hash('sha256', token, 'hex');
+}

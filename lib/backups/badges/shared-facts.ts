@@ -1,0 +1,25 @@
+import QuickLRU from 'quick-lru';
+import type { Clock } from '../../clock.ts';
+import type { BadgeFacts } from '../../records/badges/badge-facts.ts';
+
+const KEPT_MS = 30_000;
+const MAX_KEPT = 200;
+
+/** Reads what a badge tells, of a repository or, for null, of all. */
+export type ReadFacts = (repository: string | null) => Promise<BadgeFacts>;
+
+/** Shares facts for half a minute, so that strangers who know the address of a badge cost little. */
+export function shareFacts(read: ReadFacts, clock: Clock): ReadFacts {
+  const kept = new QuickLRU<string, { at: number; facts: Promise<BadgeFacts> }>({
+    maxSize: MAX_KEPT,
+  });
+  return (repository) => {
+    const key = repository ?? '';
+    const known = kept.get(key);
+    if (known && clock.now() - known.at < KEPT_MS) return known.facts;
+    const facts = read(repository);
+    kept.set(key, { at: clock.now(), facts });
+    facts.catch(() => kept.delete(key));
+    return facts;
+  };
+}

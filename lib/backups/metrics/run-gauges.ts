@@ -1,0 +1,97 @@
+import type { Registry } from 'prom-client';
+import type { IncidentMetrics } from '../../records/metrics/incidents.ts';
+import type { RunMetrics } from '../../records/metrics/runs.ts';
+import { cutText } from '../../text/cut-text.ts';
+import { addGauge, type Sample } from './gauges.ts';
+
+const MAX_LABEL_LENGTH = 100;
+
+/** Adds the gauges of runs: without values if nothing is known. */
+export function addRunGauges(registry: Registry, metrics: RunMetrics | null): void {
+  const last = metrics?.last ?? null;
+  const one = (value: number | null | undefined): Sample[] => [[value ?? null]];
+  addGauge(
+    registry,
+    'backup_last_run_timestamp_seconds',
+    'When the last run that has ended was started.',
+    one(last?.started_at),
+  );
+  addGauge(
+    registry,
+    'backup_last_run_duration_seconds',
+    'How long it took.',
+    one(last?.duration_seconds),
+  );
+  addGauge(
+    registry,
+    'backup_last_run_outcome',
+    '1 for how it ended, 0 for the other.',
+    (['completed', 'failed'] as const).map((outcome) => [
+      last && Number((last.status === 'completed') === (outcome === 'completed')),
+      { outcome },
+    ]),
+  );
+  addGauge(
+    registry,
+    'backup_last_run_repositories',
+    'Its repositories by what came of them.',
+    (['successful', 'failed', 'skipped'] as const).map((result) => [
+      last?.[result] ?? null,
+      { result },
+    ]),
+  );
+  addGauge(
+    registry,
+    'backup_last_good_run_timestamp_seconds',
+    'When the last run without failures was started.',
+    one(metrics?.good_at),
+  );
+  addGauge(
+    registry,
+    'backup_run_active',
+    '1 while a run is under way.',
+    one(metrics && Number(metrics.is_running)),
+  );
+  addGauge(
+    registry,
+    'backup_next_run_expected_timestamp_seconds',
+    'When the next run is due, by BACKUP_EVERY or by the last runs.',
+    one(metrics?.expected_at),
+  );
+  addGauge(
+    registry,
+    'backup_run_interval_seconds',
+    'The time between runs, by BACKUP_EVERY or by the last runs.',
+    one(metrics?.interval_seconds),
+  );
+}
+
+/** Adds the gauges of open incidents: without values if nothing is known. */
+export function addIncidentGauges(
+  registry: Registry,
+  metrics: readonly IncidentMetrics[] | null,
+  rules: readonly string[],
+): void {
+  const none = { acknowledged: 0, unacknowledged: 0, repositories: 0 };
+  const all = metrics && [
+    ...rules
+      .filter((rule) => metrics.every((found) => found.rule !== rule))
+      .map((rule) => ({ rule, ...none })),
+    ...metrics.map((found) => ({ ...found, rule: cutText(found.rule, MAX_LABEL_LENGTH) })),
+  ];
+  addGauge(
+    registry,
+    'backup_incidents',
+    'Open incidents by the rule that found them.',
+    (all ?? []).flatMap(({ rule, acknowledged, unacknowledged }): Sample[] => [
+      [acknowledged, { rule, acknowledged: 'true' }],
+      [unacknowledged, { rule, acknowledged: 'false' }],
+    ]),
+  );
+  addGauge(
+    registry,
+    'backup_incident_repositories',
+    'Repositories in open incidents by rule.',
+    (all ?? []).map(({ rule, repositories }) => [repositories, { rule }]),
+  );
+}

@@ -1,0 +1,52 @@
+import type { Database, Statement } from '../../database/database.ts';
+import { newestResults } from '../repos.ts';
+import { newestDrill } from '../repositories/drills.ts';
+import {
+  type Judging,
+  judgingBy,
+  judgingValues,
+  type RepositoryState,
+  repositoryStates,
+  withStates,
+} from '../repositories/freshness.ts';
+
+/** What a badge tells, of one repository or of all. */
+export interface BadgeFacts {
+  /** The worst one; null if nothing is tracked. */
+  state: RepositoryState | null;
+  /** Whether the last drill of one that came to an end failed. */
+  isDamaged: boolean;
+  proven: number;
+  unproven: number;
+  /** How old the oldest of the last proofs is; null if there is none. */
+  proofAgeSeconds: number | null;
+}
+
+const states = `ARRAY['${repositoryStates.join("', '")}']`;
+
+const badgeFacts: Statement = {
+  name: 'badge_facts',
+  text: `WITH ${newestResults},
+    ${judgingBy('$1', '$2', '$3')},
+    chosen AS (SELECT * FROM newest WHERE $4::text IS NULL OR lower(repo_full_name) = lower($4)),
+    repository AS (${withStates('chosen')})
+    SELECT (${states})[min(array_position(${states}, state))] AS state,
+      coalesce(bool_or(last.outcome = 'failed'), false) AS "isDamaged",
+      count(proof.started_at)::int AS proven,
+      (count(*) - count(proof.started_at))::int AS unproven,
+      greatest(0, extract(epoch FROM (SELECT now FROM judging) - min(proof.started_at)))::float8 AS "proofAgeSeconds"
+    FROM repository
+    LEFT JOIN LATERAL (${newestDrill("drill.outcome = 'proven'")}) AS proof ON true
+    LEFT JOIN LATERAL (${newestDrill("drill.outcome <> 'incomplete'")}) AS last ON true`,
+};
+
+/** Reads what the badge of a repository tells; null for all repositories together. */
+export async function readBadgeFacts(
+  db: Database,
+  judging: Judging,
+  repository: string | null,
+): Promise<BadgeFacts> {
+  const [row] = await db.query<BadgeFacts>(badgeFacts, [...judgingValues(judging), repository]);
+  if (!row) throw new Error(`${badgeFacts.name} returned no row`);
+  return row.proven === 0 ? { ...row, proofAgeSeconds: null } : row;
+}

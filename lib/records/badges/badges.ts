@@ -1,0 +1,95 @@
+import type { Database, Statement } from '../../database/database.ts';
+import {
+  iso,
+  jsonObject,
+  type Page,
+  type PageRequest,
+  pageOffset,
+  pageQuery,
+  readObject,
+  readPage,
+} from '../page.ts';
+import { newestResults } from '../repos.ts';
+
+/** Badges that may be in use at a time. */
+export const MAX_BADGES = 1_000;
+
+/** The columns of a Badge in order. The address is nowhere: only its hash is stored. */
+const badgeColumns = `id, repository_name AS repository, created_by, ${iso('created_at')} AS created_at`;
+
+const create: Statement = {
+  name: 'create_badge',
+  text: `WITH ${newestResults}, known AS (
+      SELECT repo_full_name FROM newest WHERE lower(repo_full_name) = lower($2)
+      ORDER BY repo_full_name = $2 DESC, created_at DESC, result_id DESC LIMIT 1
+    ), created AS (
+      INSERT INTO badges (token_sha256, repository_name, created_by)
+      SELECT $1, (SELECT repo_full_name FROM known), $3
+      WHERE ($2::text IS NULL OR EXISTS (SELECT FROM known))
+        AND (SELECT count(*) FROM badges WHERE revoked_at IS NULL) < ${MAX_BADGES}
+      RETURNING *
+    )
+    SELECT ${jsonObject(`SELECT ${badgeColumns} FROM created`)} AS item,
+      $2::text IS NULL OR EXISTS (SELECT FROM known) AS "isKnown"`,
+};
+
+/** A badge to create. */
+export interface NewBadge {
+  /** Of the unguessable part of its address. */
+  tokenSha256: string;
+  /** A tracked repository in any letter case; null for all of them. */
+  repository: string | null;
+  createdBy: string;
+}
+
+/** Creates a badge and returns it as JSON; null if the repository is not known, or there are too many. */
+export async function createBadge(
+  db: Database,
+  { tokenSha256, repository, createdBy }: NewBadge,
+): Promise<{ item: string | null; isKnown: boolean }> {
+  const values = [tokenSha256, repository, createdBy];
+  const [row] = await db.query<{ item: string | null; isKnown: boolean }>(create, values);
+  if (!row) throw new Error(`${create.name} returned no row`);
+  return row;
+}
+
+const list: Statement = {
+  name: 'badges_page',
+  text: pageQuery(
+    `SELECT ${badgeColumns} FROM badges AS badge WHERE revoked_at IS NULL
+     ORDER BY badge.id DESC LIMIT $1::bigint OFFSET $2::bigint`,
+    'SELECT count(*) FROM badges WHERE revoked_at IS NULL',
+  ),
+};
+
+/** The badges in use, newest first. */
+export function listBadges(db: Database, request: PageRequest): Promise<Page> {
+  return readPage(db, list, [request.limit, pageOffset(request)]);
+}
+
+const revoke: Statement = {
+  name: 'revoke_badge',
+  text: `WITH revoked AS (
+      UPDATE badges SET revoked_at = now() WHERE id = $1::bigint AND revoked_at IS NULL RETURNING *
+    )
+    SELECT ${jsonObject(`SELECT ${badgeColumns} FROM revoked`)} AS item`,
+};
+
+/** Revokes a badge and returns it as JSON; null if there is none in use. */
+export function revokeBadge(db: Database, id: number): Promise<string | null> {
+  return readObject(db, revoke, [id]);
+}
+
+const find: Statement = {
+  name: 'find_badge',
+  text: 'SELECT repository_name AS repository FROM badges WHERE token_sha256 = $1 AND revoked_at IS NULL',
+};
+
+/** The badge in use with this address; null if there is none. */
+export async function findBadge(
+  db: Database,
+  tokenSha256: string,
+): Promise<{ repository: string | null } | null> {
+  const [row] = await db.query<{ repository: string | null }>(find, [tokenSha256]);
+  return row ?? null;
+}

@@ -1,0 +1,59 @@
+import type { Database, Statement } from '../../database/database.ts';
+import { jsonObject } from '../page.ts';
+import { type Judging, judgingBy, judgingValues } from '../repositories/freshness.ts';
+import { runStatus } from '../runs.ts';
+import { seconds } from './seconds.ts';
+
+/** The metrics of runs. Times are seconds since 1970; null is what never happened. */
+export interface RunMetrics {
+  /** The last one that ended. */
+  last: {
+    status: 'completed' | 'failed';
+    started_at: number;
+    duration_seconds: number;
+    successful: number;
+    failed: number;
+    skipped: number;
+  } | null;
+  /** When the last run without failures started. */
+  good_at: number | null;
+  is_running: boolean;
+  expected_at: number | null;
+  /** The time between runs, declared or learnt. */
+  interval_seconds: number | null;
+}
+
+const metricsOfRuns: Statement = {
+  name: 'metrics_of_runs',
+  text: `WITH ${judgingBy('$1', '$2', '$3')}
+    SELECT ${jsonObject(`
+      SELECT
+        (SELECT row_to_json(last) FROM (
+          SELECT ${runStatus} AS status, ${seconds('run.started_at')} AS started_at,
+            coalesce(duration_ms, 0) / 1000.0 AS duration_seconds, coalesce(successful, 0) AS successful,
+            coalesce(failed, 0) AS failed, coalesce(skipped, 0) AS skipped
+          FROM backup_runs AS run WHERE status <> 'running' AND isfinite(run.started_at)
+          ORDER BY run.started_at DESC, run.id DESC LIMIT 1
+        ) AS last) AS last,
+        (SELECT ${seconds('run.started_at')} FROM backup_runs AS run
+         WHERE status IN ('completed', 'success') AND coalesce(failed, 0) = 0 AND isfinite(run.started_at)
+         ORDER BY run.started_at DESC, run.id DESC LIMIT 1) AS good_at,
+        EXISTS (SELECT FROM backup_runs WHERE status = 'running') AS is_running,
+        (SELECT ${seconds('last.started_at')} + interval_ms / 1000 FROM usual, (
+          SELECT started_at FROM backup_runs AS run WHERE isfinite(run.started_at)
+          ORDER BY run.started_at DESC, run.id DESC LIMIT 1
+        ) AS last) AS expected_at,
+        (SELECT interval_ms / 1000 FROM usual) AS interval_seconds`)} AS item`,
+};
+
+/** Reads the metrics of runs. Waits for `timeoutMs` at most. */
+export async function readMetricsOfRuns(
+  db: Database,
+  judging: Judging,
+  timeoutMs: number,
+): Promise<RunMetrics> {
+  const values = judgingValues(judging);
+  const [row] = await db.query<{ item: string }>(metricsOfRuns, values, { timeoutMs });
+  if (!row) throw new Error(`${metricsOfRuns.name} returned no row`);
+  return JSON.parse(row.item);
+}
