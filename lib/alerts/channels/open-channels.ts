@@ -25,7 +25,7 @@ export async function openAlertChannels(
   const { db } = deps;
   const own = config.ALERT_CHANNELS.map((it) => createChannel({ ...deps, config }, it.name, it));
   if (db === null) return own;
-  const stored = await readStoredChannels({ db, config });
+  const stored = await readStoredChannels({ db, config }, { renews: true });
   return [...own, ...stored.map((it) => openStored(config, deps, it))];
 }
 

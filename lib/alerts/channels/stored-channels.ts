@@ -26,8 +26,14 @@ interface StoreDeps {
   config: AlertSendingConfig;
 }
 
-/** The channels of the dashboard, opened, with names that ALERT_CHANNELS does not have. Those that an old key sealed are sealed with the current one. */
-export async function readStoredChannels({ db, config }: StoreDeps): Promise<StoredChannel[]> {
+/**
+ * The channels of the dashboard, with names that ALERT_CHANNELS does not have. With `renews`, those that an old key sealed
+ * are sealed with the current one.
+ */
+export async function readStoredChannels(
+  { db, config }: StoreDeps,
+  { renews = false } = {},
+): Promise<StoredChannel[]> {
   const rows = await listAlertChannels(db);
   const sealing = findSealing(config);
   return Promise.all(
@@ -38,7 +44,7 @@ export async function readStoredChannels({ db, config }: StoreDeps): Promise<Sto
       if (sealing === null) return { ...row, address: null, fault: NO_KEY };
       const opened = sealing.unseal(sealed, row.id);
       if (opened === null) return { ...row, address: null, fault: OTHER_KEY };
-      if (!opened.isCurrent) {
+      if (renews && !opened.isCurrent) {
         const to = sealing.seal(opened.text, row.id);
         await replaceSealedAddress(db, row.id, { from: sealed, to });
       }
