@@ -139,8 +139,12 @@ describe('storing a channel', () => {
     const gotify = addresses().gotify ?? '';
     for (let n = 0; n < 20; n++) await store(`channel ${n}`, gotify);
     await expect(store('one more', gotify)).rejects.toThrow('there are 20 channels already');
-    expect(await removeAlertChannel(database.db, 'CHANNEL 7')).toBe(true);
-    expect(await removeAlertChannel(database.db, 'CHANNEL 7')).toBe(false);
+    const [{ id } = { id: '' }] = await readStoredChannels({
+      db: database.db,
+      config: configOf(),
+    });
+    expect(await removeAlertChannel(database.db, id)).toBe(true);
+    expect(await removeAlertChannel(database.db, id)).toBe(false);
     await store('one more', gotify);
   });
 });
