@@ -7,6 +7,7 @@ import { dashboardStatsEndpoints } from './dashboard-stats.ts';
 import { docsEndpoints } from './docs.ts';
 import { fixesEndpoints } from './fixes.ts';
 import { healthEndpoints } from './health.ts';
+import { incidentsEndpoints } from './incidents.ts';
 import { logsEndpoints } from './logs.ts';
 import { overviewEndpoints } from './overview.ts';
 import { metricsEndpoints } from './prometheus-endpoint.ts';
@@ -31,6 +32,7 @@ export const backupsEndpoints: readonly Endpoint<BackupsDeps>[] = [
   ...storesEndpoints,
   ...anomaliesEndpoints,
   ...coverageEndpoints,
+  ...incidentsEndpoints,
   ...archivesEndpoints,
   ...logsEndpoints,
   ...fixesEndpoints,

@@ -136,6 +136,7 @@ describe('a method that a path does not have', () => {
   const others: Record<string, string> = {
     '/api/cron/sweep-stale-runs': 'GET, HEAD, POST',
     '/api/anomalies/confirm': 'POST',
+    '/api/incidents/1/acknowledge': 'POST',
     '/api/fixes': 'GET, HEAD, POST',
     '/api/run-requests': 'GET, HEAD, POST',
     '/api/run-requests/1': 'DELETE',
