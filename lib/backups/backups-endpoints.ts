@@ -9,6 +9,7 @@ import { dashboardStatsEndpoints } from './dashboard-stats.ts';
 import { docsEndpoints } from './docs.ts';
 import { fixesEndpoints } from './fixes.ts';
 import { healthEndpoints } from './health.ts';
+import { incidentsEndpoints } from './incidents.ts';
 import { logsEndpoints } from './logs.ts';
 import { metricsEndpoints } from './metrics/prometheus-endpoint.ts';
 import { overviewEndpoints } from './overview.ts';
@@ -33,6 +34,7 @@ export const backupsEndpoints: readonly Endpoint<BackupsDeps>[] = [
   ...storesEndpoints,
   ...anomaliesEndpoints,
   ...coverageEndpoints,
+  ...incidentsEndpoints,
   ...archivesEndpoints,
   ...logsEndpoints,
   ...fixesEndpoints,

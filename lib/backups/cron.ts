@@ -29,8 +29,9 @@ export const cronEndpoints: readonly Endpoint<BackupsDeps>[] = (['get', 'post'] 
         path: SWEEP_PATH,
         tag: 'Cron',
         access: 'cron',
-        summary: 'Mark runs whose worker stopped as failed',
-        description: 'Skipped while the database is not in use, so that it can sleep.',
+        summary: 'Mark runs whose worker stopped as failed, and raise alerts',
+        description:
+          'While the database is not in use, only in the first 10 minutes of an hour, so that it can sleep.',
         responses: { 200: { description: 'The outcome.', schema: outcome } },
       },
       async (_input, deps: BackupsDeps, c) => {

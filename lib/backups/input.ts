@@ -1,4 +1,6 @@
 import * as z from 'zod';
+import { incidentStates } from '../alerts/incidents/list.ts';
+import { ruleNames } from '../alerts/rules/rule.ts';
 import { repositoryStates } from '../records/repositories/freshness.ts';
 import { repositoryOrders } from '../records/repositories/list.ts';
 import { momentParameter } from '../text/moment.ts';
@@ -130,6 +132,29 @@ export const versionsInput = pageInput.extend({
     .optional()
     .meta(describeInteger('Only versions older than the one with this number.')),
   pruned: flag('true: also versions that retention has let go, which cannot be restored.'),
+});
+
+/** The id of an incident in a path. An impossible id gives 404, not 400. */
+export const incidentIdInput = z.object({
+  id: integerText.meta(describeInteger('Id of an incident.')),
+});
+
+/** Page and filters of GET /api/incidents. */
+export const incidentsInput = pageInput.extend({
+  state: z
+    .enum(incidentStates, `must be one of ${incidentStates.join(', ')}`)
+    .optional()
+    .meta({
+      description:
+        'open: only those that are not resolved. acknowledged: of these only the ones that somebody acknowledged. resolved: only the others.',
+    }),
+  rule: z
+    .enum(ruleNames, `must be one of ${ruleNames.join(', ')}`)
+    .optional()
+    .meta({ description: 'Only those of this rule.' }),
+  repository: storableText(1_000).optional().meta({
+    description: 'Only those that concern this repository, by its whole name in any letter case.',
+  }),
 });
 
 /** A version of a repository in a path. An impossible number gives 404, not 400. */

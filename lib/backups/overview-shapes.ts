@@ -58,6 +58,9 @@ export const overview = z
       description:
         'A repository that was last good longer ago is stale: FRESHNESS_HOURS of the server, or usual_interval_ms and a twelfth of it, if that is longer. A learnt time is rounded to a quarter of an hour, and means 806 hours at most.',
     }),
+    incidents: z.object({ open: z.int(), unacknowledged: z.int() }).meta({
+      description: 'Incidents that are not resolved, and how many of them nobody has acknowledged.',
+    }),
   })
   .meta({ id: 'Overview' });
 

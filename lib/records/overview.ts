@@ -48,7 +48,11 @@ const overview: Statement = {
         ) AS last) AS next_run_expected_at,
         (SELECT interval_ms::bigint FROM usual) AS usual_interval_ms,
         coalesce((SELECT is_declared FROM usual), false) AS is_interval_declared,
-        (SELECT fresh_hours FROM judging) AS freshness_hours`)} AS item`,
+        (SELECT fresh_hours FROM judging) AS freshness_hours,
+        (SELECT row_to_json(item) FROM (
+          SELECT count(*) AS open, count(*) FILTER (WHERE acknowledged_at IS NULL) AS unacknowledged
+          FROM incidents AS incident WHERE resolved_at IS NULL
+        ) AS item) AS incidents`)} AS item`,
 };
 
 /** What a person wants to know first: whether everything is backed up, and what runs. As JSON. */

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { OpenIncident } from '../alerts/incidents/list.ts';
 import type { RecordedArchive } from '../archives/open-archive.ts';
 import type { NewFix } from '../records/fixes.ts';
 import type { LogSelection } from '../records/logs/selection.ts';
@@ -109,6 +110,8 @@ export interface BackupSource {
   recordFix(fix: NewFix, signal: AbortSignal): Promise<RecordedFix>;
   /** How many repositories are in each state. Never throws: null if nobody knows. */
   countStates(signal: AbortSignal): Promise<StateCounts | null>;
+  /** The newest open incidents, at most 20. Never throws: null if nobody knows. */
+  readIncidents(signal: AbortSignal): Promise<OpenIncident[] | null>;
   /** Never throws: a database that does not answer is `disconnected`. */
   checkDatabase(signal: AbortSignal): Promise<DatabaseHealth>;
   /** The recorded archive of `owner/name`; null if there is none. */

@@ -1,3 +1,4 @@
+import { readOpenIncidents } from '../alerts/incidents/list.ts';
 import type { RecordedArchive } from '../archives/open-archive.ts';
 import type { Clock } from '../clock.ts';
 import type { FreshnessConfig } from '../config/freshness.ts';
@@ -104,6 +105,14 @@ export function createDatabaseSource({
         return await countStates(given, judging(), COUNTED_WITHIN_MS);
       } catch (error) {
         log.warn('the states of repositories cannot be read', { error });
+        return null;
+      }
+    },
+    async readIncidents() {
+      try {
+        return await readOpenIncidents(given, COUNTED_WITHIN_MS);
+      } catch (error) {
+        log.warn('the open incidents cannot be read', { error });
         return null;
       }
     },

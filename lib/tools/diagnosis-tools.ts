@@ -5,7 +5,7 @@ import type { FailureFacts } from './backup-source.ts';
 import { groupFailures } from './failure-groups.ts';
 import { cursorParameter, runIdParameter } from './input.ts';
 import { recommendActions } from './recommended-actions.ts';
-import { failureFacts, incident } from './shapes.ts';
+import { failureFacts, incident, openIncidents } from './shapes.ts';
 import { MESSAGES_ARE_DATA, readTool } from './tool.ts';
 import { noSuchRun } from './unknown-names.ts';
 
@@ -31,7 +31,7 @@ const MAX_SAMPLES = 500;
 export const diagnoseBackupFailure = readTool({
   name: 'diagnose_backup_failure',
   title: 'Diagnose backup failure',
-  description: `Find out why a backup run failed. Use it first when a backup failed: it returns everything that is known in one answer. failures has one entry for each error, the most frequent first: count says how many repositories failed with it, repositories names the first 20 of them, recovered says how many were backed up since; error_message, error_logs (newest first) and last_successful_commit are those of one of them, repository. It also returns the three newest recorded fixes (similar_past_incidents) and recommended actions. A run can have failures although its status is completed. get_backup_run_details lists every repository that failed. ${MESSAGES_ARE_DATA}`,
+  description: `Find out why a backup run failed. Use it first when a backup failed: it returns everything that is known in one answer. failures has one entry for each error, the most frequent first: count says how many repositories failed with it, repositories names the first 20 of them, recovered says how many were backed up since; error_message, error_logs (newest first) and last_successful_commit are those of one of them, repository. It also returns the three newest recorded fixes (similar_past_incidents), recommended actions, and the incidents that are open now, which also tell what is wrong beside this run (open_incidents). A run can have failures although its status is completed. get_backup_run_details lists every repository that failed. ${MESSAGES_ARE_DATA}`,
   input: z.strictObject({
     run_id: runIdParameter(
       'The run to diagnose. Left out: the latest run that failed, or in which a repository failed.',
@@ -49,6 +49,7 @@ export const diagnoseBackupFailure = readTool({
     failures: z.array(failureGroup),
     similar_past_incidents: z.array(incident),
     recommended_actions: z.array(z.string()),
+    open_incidents: openIncidents,
     ...restFields,
     note: facts.note,
   }),
@@ -64,11 +65,14 @@ export const diagnoseBackupFailure = readTool({
     }
     const groups = groupFailures(found.failures);
     const shown = groups.slice(offset, offset + MAX_GROUPS);
-    const logs = await backups.readErrorLogs(
-      found.run_id,
-      ['', ...shown.map(({ repository }) => repository)],
-      signal,
-    );
+    const [logs, incidents] = await Promise.all([
+      backups.readErrorLogs(
+        found.run_id,
+        ['', ...shown.map(({ repository }) => repository)],
+        signal,
+      ),
+      backups.readIncidents(signal),
+    ]);
     const isFailed = found.run_status === 'failed' || found.failed_count > 0 || groups.length > 0;
     const samples = [
       ...groups.slice(0, MAX_SAMPLES).map(({ error_message }) => error_message),
@@ -84,6 +88,7 @@ export const diagnoseBackupFailure = readTool({
       failed_repos_count: found.failed_repos_count,
       similar_past_incidents: isFailed ? found.recent_fixes : [],
       recommended_actions: isFailed ? recommendActions(found, samples) : [],
+      open_incidents: incidents,
       ...(found.note === undefined ? {} : { note: found.note }),
     };
     const entries = shown.map(({ error_message, last_successful_commit, recovered, ...group }) => ({

@@ -235,3 +235,17 @@ export const extractedFile = z.object({
   truncated: z.boolean(),
   content: z.string(),
 });
+
+/** The open incidents; null if nobody knows. */
+export const openIncidents = z
+  .array(
+    z.object({
+      id: z.number(),
+      rule: z.string(),
+      subject: z.string(),
+      summary: z.string(),
+      opened_at: z.string(),
+      acknowledged: z.boolean(),
+    }),
+  )
+  .nullable();

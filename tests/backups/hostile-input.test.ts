@@ -139,6 +139,7 @@ describe('a method that a path does not have', () => {
     '/api/anomalies/confirm': 'POST',
     '/api/badges': 'GET, HEAD, POST',
     '/api/badges/1': 'DELETE',
+    '/api/incidents/1/acknowledge': 'POST',
     '/api/fixes': 'GET, HEAD, POST',
     '/api/run-requests': 'GET, HEAD, POST',
     '/api/run-requests/1': 'DELETE',

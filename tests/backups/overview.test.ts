@@ -41,6 +41,7 @@ describe('GET /api/overview', () => {
       usual_interval_ms: null,
       is_interval_declared: false,
       freshness_hours: 26,
+      incidents: { open: 0, unacknowledged: 0 },
     });
   });
 

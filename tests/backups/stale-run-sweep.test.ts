@@ -1,9 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createBackupsApp } from '../../lib/backups/app.ts';
-import { startStaleRunSweep } from '../../lib/backups/stale-run-sweep.ts';
+import { startStaleRunSweep, sweep } from '../../lib/backups/stale-run-sweep.ts';
 import { type Client, createClient } from '../support/client.ts';
 import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { TEST_SECRET, type TestDepsOptions, withSecret } from '../support/deps.ts';
+import { startAlertReceiver } from '../support/incidents.ts';
 import { empty, insertRun, sql } from '../support/records.ts';
 
 const PATH = '/api/cron/sweep-stale-runs';
@@ -66,6 +67,7 @@ describe('the sweep', () => {
   it('does not touch a database that was never used', async () => {
     const queried = vi.spyOn(database.db, 'query');
     const client = createClient({ db: database.db });
+    client.deps.clock.advance(10 * MINUTE_MS);
     const { body } = await client.get(PATH);
     expect(body).toEqual({ skipped: true, reason: 'the database is not in use' });
     expect(queried).not.toHaveBeenCalled();
@@ -77,6 +79,42 @@ describe('the sweep', () => {
     client.deps.clock.advance(10 * MINUTE_MS + 1);
     expect((await client.get(PATH)).body).toMatchObject({ skipped: true });
     expect(await statusOf(id)).toBe('running');
+  });
+
+  it('touches an idle one in the first 10 minutes of an hour, and raises alerts there', async () => {
+    const receiver = await startAlertReceiver();
+    try {
+      const environment = { ALERT_CHANNELS: receiver.address() };
+      const { client, id } = await withStaleRun({ environment });
+      const idle = createClient({ db: database.db, clock: client.deps.clock, environment });
+      for (const minutes of [4, 9, 10, 10, 10, 10, 10]) {
+        idle.deps.clock.advance(minutes * MINUTE_MS);
+        const { body } = await idle.get(PATH);
+        // 05:10, 05:19 and so on, until 06:09.
+        const isFirst = new Date(idle.deps.clock.now()).getUTCMinutes() < 10;
+        expect(body).toMatchObject(isFirst ? { run_ids: [id] } : { skipped: true });
+      }
+      expect(receiver.titles()).toEqual(['The last backup run failed']);
+    } finally {
+      await receiver.close();
+    }
+  });
+
+  it('sweeps although alerts cannot be raised, and logs it', async () => {
+    const { client, id } = await withStaleRun();
+    const { databaseUse } = client.deps;
+    const broken = {
+      ...databaseUse.unnoted,
+      query: ((statement, ...rest) =>
+        statement.name === 'alert_evaluation'
+          ? Promise.reject(new Error('no such table'))
+          : databaseUse.unnoted.query(statement, ...rest)) as typeof databaseUse.unnoted.query,
+    };
+    const deps = { ...client.deps, databaseUse: { ...databaseUse, unnoted: broken } };
+    expect(await sweep(deps)).toEqual({ swept: 1, run_ids: [id] });
+    expect(client.deps.logged).toContainEqual(
+      expect.objectContaining({ message: 'alerts could not be raised' }),
+    );
   });
 
   it('does not count as use itself, so that an idle database falls asleep', async () => {

@@ -53,6 +53,13 @@ describe('the configuration of an empty environment', () => {
       FRESHNESS_HOURS: 26,
       BACKUP_EVERY: undefined,
       METRICS_REPOSITORIES: 2000,
+      ALERT_FAILING_AFTER: 2,
+      ALERT_CHANNELS: [],
+      RESEND_API_KEY: undefined,
+      RESEND_BASE_URL: 'https://api.resend.com',
+      SMTP_FROM: undefined,
+      SMTP_TO: [],
+      CREDENTIALS_ENCRYPTION_KEY: undefined,
     });
   });
 
@@ -77,6 +84,8 @@ describe('a bad value', () => {
     ['UPSTASH_REDIS_REST_URL', 'http://hunter2.example'],
     ['CRON_SECRET', 'hunter2-and-24-letters-more-000'.slice(0, 31)],
     ['LOG_LEVEL', 'hunter2'],
+    ['ALERT_FAILING_AFTER', '0'],
+    ['ALERT_FAILING_AFTER', '1.5'],
     ['API_REQUIRE_AUTH', 'yes'],
     ['API_REQUIRE_AUTH', '0'],
     ['TRUSTED_PROXIES', '10.0.0.1,hunter2'],

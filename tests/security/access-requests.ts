@@ -78,6 +78,10 @@ const requests: Record<string, Make> = {
     answers: 200,
   }),
   'POST /api/anomalies/confirm': () => json('/api/anomalies/confirm', { ids: [1] }),
+  'POST /api/incidents/:id/acknowledge': () => ({
+    path: '/api/incidents/1/acknowledge',
+    answers: 200,
+  }),
   'GET /api/repos/:owner/:name/stores': () => ({
     path: '/api/repos/ada/app/stores',
     answers: 200,

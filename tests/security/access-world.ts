@@ -46,6 +46,7 @@ export async function startAccessWorld(): Promise<AccessWorld> {
   const anomaly =
     "INSERT INTO anomalies (repo_full_name, version, kind) VALUES ('ada/app', 1, 'emptied')";
   await db.query({ text: anomaly });
+  await db.query({ text: "INSERT INTO incidents (rule) VALUES ('run_failed')" });
   const repository = await createRepository(join(archives.path, 'app'));
   await repository.commit({ 'a.txt': 'a' });
   await repository.git('bundle', 'create', '--quiet', '../ada__app.bundle', '--all');

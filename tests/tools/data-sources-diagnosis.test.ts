@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { everySource, setUpSource } from '../support/backup-sources.ts';
-import { insertFix, insertLog, insertResult, insertRun, sql } from '../support/records.ts';
+import { insert, insertFix, insertLog, insertResult, insertRun, sql } from '../support/records.ts';
 import { answerOf, faultOf } from '../support/tools.ts';
 
 // The contract of data-sources.test.ts for failures.
@@ -55,8 +55,17 @@ describe.each(everySource)('from %s', (_name, open) => {
       await insertLog(source.db, { ...line, message: 'no error', level: 'info' });
       await insertLog(source.db, { ...line, message: 'another run', run_id: good });
       await insertLog(source.db, { ...line, message: 'of the run', repository: null });
+      await insert(source.db, 'incidents', {
+        ...{ rule: 'run_failed', summary: 'it failed', opened_at: '2026-03-02T00:00:00Z' },
+      });
       const { note, recommended_actions, ...packet } = await diagnose();
       expect(packet).toEqual({
+        open_incidents: [
+          {
+            ...{ id: 1, rule: 'run_failed', subject: '', summary: 'it failed' },
+            ...{ opened_at: '2026-03-02T00:00:00.000000Z', acknowledged: false },
+          },
+        ],
         message: `run ${run} completed; 2 repositories failed, with 2 different errors`,
         run_id: run,
         run_status: 'completed',

@@ -61,6 +61,7 @@ describe('get_system_health', () => {
       backend_api: { status: 'ok', url: backend.url },
       status: 'HEALTHY',
       repositories: { total: 0, good: 0, stale: 0, failing: 0, lost: 0, never: 0 },
+      incidents: [],
     });
   });
 
@@ -112,6 +113,7 @@ describe('get_system_health', () => {
       backend_api: { status: 'ok' },
       status: 'UNHEALTHY',
       repositories: null,
+      incidents: null,
     });
     expect(JSON.stringify(answer.database)).not.toMatch(downDatabaseWords);
   });

@@ -8,7 +8,14 @@ import {
   redirect,
 } from '@tanstack/react-router';
 import { ApiError } from './api/client.ts';
-import { me, metrics, OVERVIEW_DAYS, overview, type RepositoriesQuery } from './api/queries.ts';
+import {
+  type IncidentState,
+  me,
+  metrics,
+  OVERVIEW_DAYS,
+  overview,
+  type RepositoriesQuery,
+} from './api/queries.ts';
 import { type SourceType, sourceTypes } from './api/search.ts';
 import { Shell } from './layout/shell.tsx';
 import type { LogFilter } from './pages/log-filter.ts';
@@ -118,6 +125,19 @@ const repositoryRoute = createRoute({
   path: '/repositories/$owner/$name',
   component: lazyRouteComponent(() => import('./pages/repository.tsx'), 'RepositoryPage'),
 });
+const incidentsSearch = (
+  search: Record<string, unknown>,
+): { page?: number; state?: IncidentState } => ({
+  ...pageSearch(search),
+  ...chosen('state', ['open', 'resolved'] as const, search.state),
+});
+
+const incidentsRoute = createRoute({
+  getParentRoute: () => shellRoute,
+  path: '/incidents',
+  validateSearch: incidentsSearch,
+  component: lazyRouteComponent(() => import('./pages/incidents.tsx'), 'IncidentsPage'),
+});
 const levels = ['debug', 'info', 'warn', 'error'] as const;
 
 const logsSearch = (search: Record<string, unknown>): LogFilter => ({
@@ -199,6 +219,7 @@ const routes = rootRoute.addChildren([
     runRoute,
     repositoriesRoute,
     repositoryRoute,
+    incidentsRoute,
     logsRoute,
     searchRoute,
     chatRoute.addChildren([newConversationRoute, conversationRoute]),

@@ -4,7 +4,7 @@ import { AppError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import { fixLimits } from '../../records/fixes.ts';
 import type { BackupSource, RunFix } from '../../tools/backup-source.ts';
-import { dashboardSummary, stateCounts } from '../../tools/shapes.ts';
+import { dashboardSummary, openIncidents, stateCounts } from '../../tools/shapes.ts';
 import { createRemoteApi } from './api.ts';
 import { hasFailed, readRemoteErrorLogs, readRemoteFailure } from './failure.ts';
 import { remoteRepositories } from './lists.ts';
@@ -27,6 +27,14 @@ export interface RemoteSourceOptions {
 const READY_WITHIN_MS = 4_000;
 
 const overviewCounts = z.object({ repositories: stateCounts });
+const incidentsPage = z.object({
+  data: z.array(
+    openIncidents
+      .unwrap()
+      .element.omit({ acknowledged: true })
+      .extend({ acknowledged_at: z.string().nullable() }),
+  ),
+});
 
 const FIXES_NOTE =
   'Read through the service API, which returns only the fixes of the latest run: the fixes of this run are not known.';
@@ -81,6 +89,20 @@ export function createRemoteSource({
         return repositories;
       } catch (error) {
         serverLog.warn('the service API does not tell the states of repositories', { error });
+        return null;
+      }
+    },
+    async readIncidents(signal) {
+      try {
+        const inTime = AbortSignal.any([signal, AbortSignal.timeout(READY_WITHIN_MS)]);
+        const query = '/api/incidents?state=open&limit=20';
+        const { data } = await api.read(query, incidentsPage, inTime);
+        return data.map(({ acknowledged_at, ...incident }) => ({
+          ...incident,
+          acknowledged: acknowledged_at !== null,
+        }));
+      } catch (error) {
+        serverLog.warn('the service API does not tell the open incidents', { error });
         return null;
       }
     },

@@ -4,7 +4,7 @@ import { asMessage } from '../../support/mcp.ts';
 import type { KnownValues } from './from-schema.ts';
 import type { Operation } from './operations.ts';
 import type { FuzzRequest } from './requests.ts';
-import { ANOMALIES, BADGE_TOKEN, RUNS, USER } from './world.ts';
+import { ANOMALIES, BADGE_TOKEN, INCIDENTS, RUNS, USER } from './world.ts';
 
 /** What stands in a generated request for a value that is only known when it is sent. */
 const places = {
@@ -57,6 +57,8 @@ const archiveOf = (path: string) => ({
 const values: Record<string, fc.Arbitrary<unknown>> = {
   '/api/backups/{id}#id': run,
   '/api/analytics/{id}#id': run,
+  '/api/incidents/{id}/acknowledge#id': fc.integer({ min: 1, max: INCIDENTS }),
+  rule: fc.constantFrom('run_failed', 'repository_failing'),
   '/api/repos/{owner}/{name}#owner': owner,
   '/api/repos/{owner}/{name}#name': repository,
   '/api/repos/{owner}/{name}/history#owner': owner,
@@ -116,7 +118,7 @@ const values: Record<string, fc.Arbitrary<unknown>> = {
   before: fc.integer({ min: 1, max: 6 }),
   prefix: fc.constantFrom('refs/heads/', 'refs/tags/'),
   after: fc.constantFrom('HEAD', 'refs/heads/main'),
-  state: fc.constantFrom('good', 'stale', 'failing', 'never'),
+  state: fc.constantFrom('good', 'stale', 'failing', 'never', 'open', 'resolved'),
   order: fc.constantFrom('size', 'name', 'newest', 'worst'),
   text: fc.constantFrom('acme', 'REPOSITORY-1', 'timeout', 'clone failed'),
   from: fc.constantFrom('2020-01-01', '2026-01-31T08:15:00Z'),

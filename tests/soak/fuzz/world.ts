@@ -13,6 +13,8 @@ export const RUNS = 40;
 export const ANOMALIES = 12;
 /** The address of a badge. */
 export const BADGE_TOKEN = 'b'.repeat(32);
+/** How many incidents there are. */
+export const INCIDENTS = 6;
 
 /** `embedded` is the database of `npm start`, which has vectors; `postgres` one of its own. */
 export type FuzzDatabase = 'embedded' | 'postgres';
@@ -111,6 +113,13 @@ async function fill(url: string): Promise<void> {
     `INSERT INTO badges (id, token_sha256) VALUES (1000000, '${hashToken(BADGE_TOKEN)}')`,
     `INSERT INTO anomalies (repo_full_name, run_id, version, kind)
      SELECT 'acme/repository-' || i, i, 1, 'shrunk' FROM generate_series(1, ${ANOMALIES}) AS i`,
+    `INSERT INTO incidents (rule, subject, resolved_at)
+     SELECT (ARRAY['run_failed', 'repository_failing'])[1 + i % 2], i::text, CASE WHEN i > 3 THEN now() END
+     FROM generate_series(1, ${INCIDENTS}) AS i`,
+    `INSERT INTO incident_repositories (incident_id, repository_name, reason)
+     SELECT i, 'acme/repository-1', 'it broke' FROM generate_series(1, ${INCIDENTS}) AS i`,
+    `INSERT INTO alert_deliveries (incident_id, kind, about_at, channel)
+     SELECT i, 'opened', now(), 'phone' FROM generate_series(1, ${INCIDENTS}) AS i`,
     `INSERT INTO execution_logs (run_id, level, message, repository)
      SELECT 1 + i % ${RUNS}, (ARRAY['info', 'warn', 'error', 'debug'])[1 + i % 4],
        'clone of repository ' || i || ' failed: timeout', 'acme/repository-' || i % 12

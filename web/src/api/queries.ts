@@ -121,6 +121,28 @@ export const openAnomalies = (limit: number) =>
     refetchInterval: REFRESH_MS,
   });
 
+export type IncidentState = 'open' | 'resolved';
+
+/** What somebody should know. */
+export const incidents = (query: { page: number; state: IncidentState }) =>
+  queryOptions({
+    queryKey: ['incidents', query],
+    queryFn: () => body(api.GET('/api/incidents', { params: { query: { ...query, limit: 20 } } })),
+    placeholderData: keepPreviousData,
+    refetchInterval: REFRESH_MS,
+  });
+
+/** The open incidents that concern a repository. */
+export const incidentsOf = (repository: string) =>
+  queryOptions({
+    queryKey: ['incidents', 'of', repository],
+    queryFn: () =>
+      body(
+        api.GET('/api/incidents', { params: { query: { repository, state: 'open', limit: 20 } } }),
+      ),
+    refetchInterval: REFRESH_MS,
+  });
+
 /** What the login could see, and what of it is not backed up. */
 export const coverage = (page: number) =>
   queryOptions({

@@ -1,9 +1,10 @@
-import { NavLink } from '@mantine/core';
+import { Badge, NavLink } from '@mantine/core';
 import { ExitIcon, ReaderIcon } from '@radix-ui/react-icons';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useRouterState } from '@tanstack/react-router';
 import { ApiError, api } from '../api/client.ts';
-import { me } from '../api/queries.ts';
+import { me, overview } from '../api/queries.ts';
+import { formatCount } from '../parts/format.ts';
 import { notify } from '../parts/notify.ts';
 import { places } from './places.ts';
 
@@ -19,6 +20,7 @@ export function Navigation({ leave }: { leave: () => void }) {
           to={to}
           label={label}
           leftSection={<Icon width={18} height={18} />}
+          rightSection={to === '/incidents' ? <OpenIncidents /> : undefined}
           active={to === '/' ? path === '/' : path.startsWith(to)}
           aria-current={path === to ? 'page' : undefined}
           onClick={leave}
@@ -33,6 +35,18 @@ export function Navigation({ leave }: { leave: () => void }) {
       />
       <LogOut />
     </>
+  );
+}
+
+/** How many incidents nobody has acknowledged. */
+function OpenIncidents() {
+  const { data } = useQuery(overview);
+  const count = data?.incidents.unacknowledged ?? 0;
+  if (count === 0) return null;
+  return (
+    <Badge color="red" variant="filled" aria-label={`${formatCount(count)} not acknowledged`}>
+      {formatCount(count)}
+    </Badge>
   );
 }
 

@@ -1,4 +1,5 @@
 import {
+  BellIcon,
   ChatBubbleIcon,
   CubeIcon,
   EnvelopeClosedIcon,
@@ -14,6 +15,7 @@ export const places = [
   { to: '/', label: 'Overview', icon: HomeIcon },
   { to: '/runs', label: 'Runs', icon: ListBulletIcon },
   { to: '/repositories', label: 'Repositories', icon: CubeIcon },
+  { to: '/incidents', label: 'Incidents', icon: BellIcon },
   { to: '/logs', label: 'Logs', icon: FileTextIcon },
   { to: '/search', label: 'Search', icon: MagnifyingGlassIcon },
   { to: '/chat', label: 'Chat', icon: ChatBubbleIcon },

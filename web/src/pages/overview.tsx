@@ -77,7 +77,7 @@ function Overview({ overview, runs }: OverviewProps) {
   const isPainted = usePainted();
   return (
     <Stack gap="lg">
-      <Truth verdict={judge(overview, runs, Date.now())} />
+      <Truth verdict={judge(overview, runs, Date.now())} incidents={overview.incidents.open} />
       {isPainted && <Details overview={overview} runs={runs} />}
     </Stack>
   );
@@ -157,7 +157,13 @@ const looks = {
 };
 
 /** The one sentence to read. */
-function Truth({ verdict: { state, sentence, run } }: { verdict: Verdict }) {
+function Truth({
+  verdict: { state, sentence, run },
+  incidents,
+}: {
+  verdict: Verdict;
+  incidents: number;
+}) {
   const { color, icon } = looks[state];
   return (
     <Alert color={color} icon={icon} role="status" aria-label="State of the backups">
@@ -165,11 +171,18 @@ function Truth({ verdict: { state, sentence, run } }: { verdict: Verdict }) {
         <Text fw={600} style={{ overflowWrap: 'anywhere' }}>
           <bdi>{sentence}</bdi>
         </Text>
-        {run !== null && (
-          <Anchor component={Link} to={`/runs/${run}`} size="sm" c="inherit" underline="always">
-            See run #{run}
-          </Anchor>
-        )}
+        <Group gap="md">
+          {incidents > 0 && (
+            <Anchor component={Link} to="/incidents" size="sm" c="inherit" underline="always">
+              See incidents
+            </Anchor>
+          )}
+          {run !== null && (
+            <Anchor component={Link} to={`/runs/${run}`} size="sm" c="inherit" underline="always">
+              See run #{run}
+            </Anchor>
+          )}
+        </Group>
       </Group>
     </Alert>
   );

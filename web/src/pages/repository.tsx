@@ -20,6 +20,7 @@ import { BackUpNow } from './back-up-now.tsx';
 import { RepositoryAnomalies } from './repository-anomalies.tsx';
 import { RepositoryArchive } from './repository-archive.tsx';
 import { RepositoryHistory } from './repository-history.tsx';
+import { RepositoryIncidents } from './repository-incidents.tsx';
 import { RepositoryLosses } from './repository-losses.tsx';
 import { RepositoryStores } from './repository-stores.tsx';
 import { RepositoryVersions } from './repository-versions.tsx';
@@ -125,6 +126,7 @@ function RepositoryDetails({
           }
         />
       </SimpleGrid>
+      <RepositoryIncidents name={`${path.owner}/${path.name}`} />
       <RepositoryLosses losses={repository.would_lose} />
       <RepositoryArchive path={path} wasGood={last_good_at !== null} />
       <RepositoryVersions path={path} />

@@ -14,6 +14,14 @@ export interface Verdict {
 
 /** Judges the overview and the runs of the last days, oldest first. */
 export function judge(overview: Schemas['Overview'], runs: readonly Run[], now: number): Verdict {
+  const verdict = judgeBackups(overview, runs, now);
+  const { open } = overview.incidents;
+  if (open === 0 || overview.repositories.total === 0) return verdict;
+  const incidents = `${countOf(open, 'incident is', 'incidents are')} open.`;
+  return { ...verdict, state: 'bad', sentence: `${verdict.sentence} ${incidents}` };
+}
+
+function judgeBackups(overview: Schemas['Overview'], runs: readonly Run[], now: number): Verdict {
   const last = lastFinished(runs);
   const run = last?.id ?? null;
   const bad = (sentence: string): Verdict => ({ state: 'bad', sentence, run });

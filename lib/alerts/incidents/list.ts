@@ -1,0 +1,156 @@
+import type { Database, SqlValue, Statement } from '../../database/database.ts';
+import {
+  iso,
+  jsonArray,
+  jsonObject,
+  type Page,
+  type PageRequest,
+  pageOffset,
+  readObject,
+  readPage,
+} from '../../records/page.ts';
+import { cutTextSql } from '../../text/cut-text.ts';
+import { type RuleName, ruleNames } from '../rules/rule.ts';
+import { rules } from '../rules/rules.ts';
+
+/** Repositories and deliveries that are listed with an incident. */
+export const MAX_LISTED = 100;
+
+/** `open`: not resolved, acknowledged or not. */
+export const incidentStates = ['open', 'acknowledged', 'resolved'] as const;
+
+/** Selects incidents. */
+export interface IncidentSelection {
+  state?: (typeof incidentStates)[number] | undefined;
+  rule?: RuleName | undefined;
+  /** Only those that concern this repository now, or did until they were resolved; in any letter case. */
+  repository?: string | undefined;
+}
+
+// Without quotes or backslashes in them, which a test checks.
+const known = JSON.stringify(
+  Object.fromEntries(
+    ruleNames.map((name) => [name, { title: rules[name].title, severity: rules[name].severity }]),
+  ),
+);
+
+/** SQL for what a rule says of itself; NULL for a rule of another release. */
+const ofRule = (field: 'title' | 'severity') => `'${known}'::jsonb -> incident.rule ->> '${field}'`;
+
+/** SQL for the repositories that an incident concerns, or that it concerned until the end. */
+const concerned = `incident_repositories AS concerned WHERE concerned.incident_id = incident.id
+  AND (concerned.resolved_at IS NULL OR concerned.resolved_at = incident.resolved_at)`;
+
+/** The columns of an Incident in order. */
+const incidentColumns = `id, rule, subject, coalesce(${ofRule('title')}, rule) AS title,
+  coalesce(${ofRule('severity')}, 'warning') AS severity,
+  CASE WHEN resolved_at IS NOT NULL THEN 'resolved' WHEN acknowledged_at IS NOT NULL THEN 'acknowledged'
+    ELSE 'open' END AS state,
+  ${cutTextSql('summary', 1_000)} AS summary, details, ${iso('opened_at')} AS opened_at,
+  ${iso('last_seen_at')} AS last_seen_at, ${iso('reminded_at')} AS reminded_at,
+  CASE WHEN isfinite(acknowledged_at) THEN ${iso('acknowledged_at')} END AS acknowledged_at, acknowledged_by,
+  ${iso('resolved_at')} AS resolved_at,
+  (SELECT count(*) FROM ${concerned}) AS repository_count,
+  (SELECT coalesce(json_agg(item), '[]') FROM (
+    SELECT repository_name AS name, ${cutTextSql('reason', 400)} AS reason, ${iso('since')} AS since
+    FROM ${concerned} ORDER BY concerned.repository_name LIMIT ${MAX_LISTED}
+  ) AS item) AS repositories,
+  (SELECT coalesce(json_agg(item), '[]') FROM (
+    SELECT kind, channel, ${iso('created_at')} AS created_at, attempts,
+      CASE WHEN delivered_at IS NOT NULL THEN 'delivered' WHEN given_up_at IS NOT NULL THEN 'given_up'
+        ELSE 'waiting' END AS state,
+      ${iso('delivered_at')} AS delivered_at, last_error
+    FROM alert_deliveries AS delivery WHERE delivery.incident_id = incident.id
+    ORDER BY delivery.about_at DESC, delivery.id DESC LIMIT ${MAX_LISTED}
+  ) AS item) AS deliveries`;
+
+const inState = {
+  open: 'resolved_at IS NULL',
+  acknowledged: 'resolved_at IS NULL AND acknowledged_at IS NOT NULL',
+  resolved: 'resolved_at IS NOT NULL',
+} as const;
+
+/** The incidents that match, newest first. */
+export function listIncidents(
+  db: Database,
+  request: PageRequest,
+  { state, rule, repository }: IncidentSelection,
+): Promise<Page> {
+  const values: SqlValue[] = [request.limit, pageOffset(request)];
+  const conditions: string[] = state === undefined ? [] : [inState[state]];
+  if (rule !== undefined) conditions.push(`rule = $${values.push(rule)}`);
+  if (repository !== undefined) {
+    conditions.push(`id IN (
+      SELECT incident_id FROM incident_repositories AS named
+      WHERE lower(named.repository_name) = lower($${values.push(repository)})
+        AND (named.resolved_at IS NULL OR named.resolved_at = incident.resolved_at)
+    )`);
+  }
+  const from = `FROM incidents AS incident ${conditions.length > 0 ? `WHERE ${conditions.join(' AND ')}` : ''}`;
+  const names = [
+    state ?? '',
+    rule === undefined ? '' : 'rule',
+    repository === undefined ? '' : 'repository',
+  ];
+  const statement: Statement = {
+    name: `incidents_${names.join('_')}`,
+    text: `SELECT ${jsonArray(`SELECT ${incidentColumns} FROM (
+        SELECT * ${from} ORDER BY incident.opened_at DESC, incident.id DESC LIMIT $1::bigint OFFSET $2::bigint
+      ) AS incident ORDER BY incident.opened_at DESC, incident.id DESC`)} AS items,
+      (SELECT count(*) ${from})::text AS total`,
+  };
+  return readPage(db, statement, values);
+}
+
+const acknowledge: Statement = {
+  name: 'acknowledge_incident',
+  text: `WITH acknowledged AS (
+      UPDATE incidents SET acknowledged_at = $3::timestamptz, acknowledged_by = $2
+      WHERE id = $1::bigint AND acknowledged_at IS NULL AND resolved_at IS NULL
+      RETURNING id, acknowledged_at, acknowledged_by
+    )
+    SELECT ${jsonObject(`
+      SELECT incident.id, ${iso('coalesce(acknowledged.acknowledged_at, incident.acknowledged_at)')} AS acknowledged_at,
+        coalesce(acknowledged.acknowledged_by, incident.acknowledged_by) AS acknowledged_by,
+        ${iso('incident.resolved_at')} AS resolved_at
+      FROM incidents AS incident LEFT JOIN acknowledged ON acknowledged.id = incident.id
+      WHERE incident.id = $1::bigint`)} AS item`,
+};
+
+/**
+ * Acknowledges an incident, so that it is reminded of no more unless a repository joins. Nothing changes for one that
+ * is acknowledged or resolved already. Returns it as JSON; null if there is none. `now` is in milliseconds.
+ */
+export function acknowledgeIncident(
+  db: Database,
+  id: number,
+  { by, now }: { by: string; now: number },
+): Promise<string | null> {
+  return readObject(db, acknowledge, [id, by, new Date(now).toISOString()]);
+}
+
+const openOnes: Statement = {
+  name: 'open_incidents_of_health',
+  text: `SELECT ${jsonArray(`
+    SELECT id, rule, subject, ${cutTextSql('summary', 300)} AS summary, ${iso('opened_at')} AS opened_at,
+      acknowledged_at IS NOT NULL AS acknowledged
+    FROM incidents AS incident WHERE resolved_at IS NULL
+    ORDER BY incident.opened_at DESC, incident.id DESC LIMIT 20`)} AS items`,
+};
+
+/** An open incident, in short. */
+export interface OpenIncident {
+  id: number;
+  rule: string;
+  subject: string;
+  summary: string;
+  opened_at: string;
+  acknowledged: boolean;
+}
+
+/** The newest open incidents, at most 20. Waits for `timeoutMs` at most. */
+export async function readOpenIncidents(db: Database, timeoutMs?: number): Promise<OpenIncident[]> {
+  const options = timeoutMs === undefined ? {} : { timeoutMs };
+  const [row] = await db.query<{ items: string }>(openOnes, [], options);
+  return JSON.parse(row?.items ?? '[]') as OpenIncident[];
+}

@@ -1,0 +1,116 @@
+import * as z from 'zod';
+import {
+  acknowledgeIncident,
+  incidentStates,
+  listIncidents,
+  MAX_LISTED,
+} from '../alerts/incidents/list.ts';
+import { ruleNames } from '../alerts/rules/rule.ts';
+import { AppError } from '../errors.ts';
+import { plainError } from '../http/error-shapes.ts';
+import { type Endpoint, endpoint } from '../http/route.ts';
+import type { BackupsDeps } from './backups-deps.ts';
+import { callerName } from './caller-name.ts';
+import { incidentIdInput, incidentsInput } from './input.ts';
+import { sendJson, sendPage } from './json.ts';
+import { listOf, timestamp } from './shapes.ts';
+
+const concerned = z
+  .object({ name: z.string(), reason: z.string(), since: timestamp.nullable() })
+  .meta({ id: 'ConcernedRepository' });
+
+const delivery = z
+  .object({
+    kind: z.enum(['opened', 'reminder', 'resolved']),
+    channel: z.string().meta({ description: 'The name of the channel; never its address.' }),
+    created_at: timestamp,
+    attempts: z.int(),
+    state: z.enum(['delivered', 'waiting', 'given_up']),
+    delivered_at: timestamp.nullable(),
+    last_error: z.string().nullable(),
+  })
+  .meta({ id: 'AlertDelivery' });
+
+const incident = z
+  .object({
+    id: z.int(),
+    rule: z.string().meta({ description: `One of ${ruleNames.join(', ')}.` }),
+    subject: z.string().meta({
+      description: 'What it is about, such as a store; empty if the rule has only one subject.',
+    }),
+    title: z.string(),
+    severity: z.enum(['warning', 'critical']),
+    state: z.enum(incidentStates),
+    summary: z.string(),
+    details: z.record(z.string(), z.unknown()),
+    opened_at: timestamp,
+    last_seen_at: timestamp,
+    reminded_at: timestamp.nullable(),
+    acknowledged_at: timestamp.nullable(),
+    acknowledged_by: z.string().nullable(),
+    resolved_at: timestamp.nullable(),
+    repository_count: z.int(),
+    repositories: z.array(concerned).meta({
+      description: `Those that it concerns, or of a resolved one, that it concerned at its end: the first ${MAX_LISTED} by name.`,
+    }),
+    deliveries: z.array(delivery).meta({
+      description: `The messages about it, one for each channel: the newest ${MAX_LISTED}.`,
+    }),
+  })
+  .meta({ id: 'Incident', description: 'What somebody should know.' });
+
+const acknowledged = z
+  .object({
+    id: z.int(),
+    acknowledged_at: timestamp,
+    acknowledged_by: z.string().nullable(),
+  })
+  .meta({ id: 'AcknowledgedIncident' });
+
+const common = { tag: 'Incidents' } as const;
+
+/** GET /api/incidents, and POST /api/incidents/:id/acknowledge. */
+export const incidentsEndpoints: readonly Endpoint<BackupsDeps>[] = [
+  endpoint(
+    {
+      ...common,
+      method: 'get',
+      access: 'reader',
+      path: '/api/incidents',
+      summary: 'List incidents, newest first',
+      description:
+        'Each with the repositories that it concerns, and with its messages and their errors.',
+      query: incidentsInput,
+      responses: { 200: { description: 'A page of incidents.', schema: listOf(incident) } },
+    },
+    async ({ query }, { db }: BackupsDeps, c) =>
+      sendPage(c, await listIncidents(db, query, query), query),
+  ),
+  endpoint(
+    {
+      ...common,
+      method: 'post',
+      access: 'identified',
+      path: '/api/incidents/:id/acknowledge',
+      summary: 'Acknowledge an incident',
+      description:
+        'It is reminded of no more, unless a repository joins it. Recorded with the name of the caller; the first one counts.',
+      params: incidentIdInput,
+      responses: {
+        200: { description: 'Who acknowledged it, and when.', schema: acknowledged },
+        404: { description: 'There is no such incident.', schema: plainError },
+        409: { description: 'It was resolved before anybody acknowledged it.', schema: plainError },
+      },
+    },
+    async ({ params }, { db, clock }: BackupsDeps, c) => {
+      const by = callerName(c);
+      const found = await acknowledgeIncident(db, params.id, { by, now: clock.now() });
+      if (found === null) throw new AppError('NOT_FOUND', 'incident not found');
+      const { resolved_at, ...rest } = JSON.parse(found) as Record<string, unknown>;
+      if (rest.acknowledged_at === null) {
+        throw new AppError('CONFLICT', `the incident was resolved at ${resolved_at}`);
+      }
+      return sendJson(c, JSON.stringify(rest));
+    },
+  ),
+];

@@ -1,0 +1,131 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import {
+  findViolations,
+  hasChromium,
+  type PageWorld,
+  startPageWorld,
+  type Window,
+} from '../support/page.ts';
+import { insert, insertResult, insertRun, sql } from '../support/records.ts';
+
+const HOSTILE = '<img src=x onerror="document.title=1">';
+
+describe.skipIf(!hasChromium)('incidents on the page (skipped without /usr/bin/chromium)', () => {
+  let world: PageWorld;
+  let window: Window;
+
+  beforeAll(async () => {
+    world = await startPageWorld();
+    const { db } = world.database;
+    const run = await insertRun(db, { status: 'completed', total_repos: 2, successful: 2 });
+    await insertResult(db, run, 'acme/app');
+    await insertResult(db, run, 'acme/quiet');
+  });
+  afterAll(() => world.close());
+  beforeEach(async () => {
+    const { db } = world.database;
+    await sql(db, 'TRUNCATE incidents RESTART IDENTITY CASCADE');
+    window = await world.openWindow();
+    await window.logIn();
+  });
+  afterEach(() => window.context.close());
+
+  /** One that is open, with 8 repositories and two messages, and one that is over. */
+  async function addIncidents() {
+    const { db } = world.database;
+    await insert(db, 'incidents', {
+      ...{ rule: 'repository_failing', summary: `8 repositories: ${HOSTILE}` },
+    });
+    await insert(db, 'incidents', {
+      ...{ rule: 'destination_unreachable', subject: `s3://${'a'.repeat(90)}` },
+      ...{ summary: 'it was away', resolved_at: '2026-03-01T00:00:00Z' },
+    });
+    await sql(
+      db,
+      `INSERT INTO incident_repositories (incident_id, repository_name, reason)
+       SELECT 1, CASE n WHEN 1 THEN 'acme/app' ELSE 'acme/z' || n END, 'it broke ' || n FROM generate_series(1, 8) AS n`,
+    );
+    await sql(
+      db,
+      `INSERT INTO alert_deliveries (incident_id, kind, about_at, channel, attempts, delivered_at, given_up_at, last_error) VALUES
+         (1, 'opened', now(), 'phone', 1, now(), NULL, NULL),
+         (1, 'opened', now(), $1, 2, NULL, now(), 'the webhook answered 500')`,
+      [HOSTILE],
+    );
+  }
+
+  const articles = () => window.page.getByRole('article');
+
+  it('say that nothing is wrong, and what to do to be told', async () => {
+    const { open, page } = window;
+    await open('/app/incidents');
+    await page.getByText('Nothing is wrong').waitFor();
+    await page.getByRole('link', { name: 'add a channel' }).waitFor();
+    await page.getByText('Resolved', { exact: true }).click();
+    await page.getByText('Nothing was resolved yet').waitFor();
+  });
+
+  it('show their repositories, and who was told', async () => {
+    await addIncidents();
+    const { open, page } = window;
+    await open('/app/incidents');
+    await articles().getByText('it broke 1', { exact: false }).first().waitFor();
+    expect(await articles().count()).toBe(1);
+    expect(await articles().textContent()).toContain(HOSTILE);
+    await page.getByRole('button', { name: '3 more' }).click();
+    await articles().getByText('it broke 8').waitFor();
+    await page.getByRole('button', { name: 'Show messages' }).click();
+    const table = await page.getByRole('table', { name: 'Messages' }).textContent();
+    expect(table).toContain('not delivered after 2 tries: the webhook answered 500');
+    expect(table).toContain('phone');
+    await page.getByText('Resolved', { exact: true }).click();
+    await articles().getByText('it was away').waitFor();
+    expect(await page.title()).not.toBe('1');
+  });
+
+  it('are counted in the navigation and in the sentence of the overview until they are acknowledged', async () => {
+    await addIncidents();
+    const { open, page } = window;
+    await open('/app/');
+    await page.getByText('All 2 repositories are backed up. 1 incident is open.').waitFor();
+    await page.getByRole('link', { name: 'See incidents' }).click();
+    await page.getByLabel('1 not acknowledged').waitFor();
+    await page.getByRole('button', { name: 'Acknowledge' }).click();
+    await page.getByText('Acknowledged', { exact: false }).first().waitFor();
+    await page.getByLabel('1 not acknowledged').waitFor({ state: 'detached' });
+    expect(
+      await sql(world.database.db, 'SELECT acknowledged_by FROM incidents ORDER BY id'),
+    ).toEqual([{ acknowledged_by: expect.stringMatching(/./) }, { acknowledged_by: null }]);
+  });
+
+  it('stand on the page of a repository that they concern, and on no other', async () => {
+    await addIncidents();
+    const { open, page } = window;
+    await open('/app/repositories/acme/app');
+    const section = page.getByRole('region', { name: 'Open incidents' });
+    await section.getByText('Repositories are not backed up').waitFor();
+    await open('/app/repositories/acme/quiet');
+    await page.getByText('Last good backup').waitFor();
+    expect(await section.count()).toBe(0);
+  });
+
+  it.each(['light', 'dark'] as const)('have no violation that axe finds, %s', async (theme) => {
+    await addIncidents();
+    const { complaints, open, page } = window;
+    await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
+    await page.setViewportSize({ width: 390, height: 800 });
+    await open('/app/incidents');
+    await page.getByRole('button', { name: 'Show messages' }).click();
+    await page.getByRole('table', { name: 'Messages' }).waitFor();
+    expect(await findViolations(page)).toEqual([]);
+    const width = await page.evaluate<number>('document.documentElement.scrollWidth');
+    expect(width).toBeLessThanOrEqual(390);
+    await open('/app/incidents?state=resolved');
+    await articles().getByText('it was away').waitFor();
+    expect(await findViolations(page)).toEqual([]);
+    expect(await page.evaluate<number>('document.documentElement.scrollWidth')).toBeLessThanOrEqual(
+      390,
+    );
+    expect(complaints).toEqual([]);
+  });
+});

@@ -1,0 +1,202 @@
+import { Alert, Badge, Button, Group, Stack, Table, Text } from '@mantine/core';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { api, body, type Schemas } from '../api/client.ts';
+import { Age } from '../parts/age.tsx';
+import { countOf, formatCount } from '../parts/format.ts';
+import { Failure } from '../parts/loading.tsx';
+import { notify } from '../parts/notify.ts';
+import { RepositoryLink } from '../parts/repository-link.tsx';
+
+type Incident = Schemas['Incident'];
+type Delivery = Schemas['AlertDelivery'];
+
+/** Repositories that are shown before somebody asks for all. */
+const SHOWN = 5;
+
+const kinds: Record<Delivery['kind'], string> = {
+  opened: 'opened',
+  reminder: 'reminder',
+  resolved: 'resolved',
+};
+
+/** Incidents, each with its repositories and messages; those that are open can be acknowledged. */
+export function IncidentList({ incidents }: { incidents: readonly Incident[] }) {
+  return (
+    <Stack gap="md">
+      {incidents.map((incident) => (
+        <OneIncident key={incident.id} incident={incident} />
+      ))}
+    </Stack>
+  );
+}
+
+function colorOf({ state, severity }: Incident): string {
+  if (state === 'resolved') return 'gray';
+  return severity === 'critical' ? 'red' : 'orange';
+}
+
+function OneIncident({ incident }: { incident: Incident }) {
+  const { title, summary, state, subject, opened_at, resolved_at } = incident;
+  return (
+    <Alert color={colorOf(incident)} title={title} component="article" role="article">
+      <Stack gap="xs">
+        <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+          <bdi>{summary}</bdi>
+        </Text>
+        <Group gap="xs">
+          {subject !== '' && (
+            <Badge color="gray" variant="outline" tt="none" maw="100%">
+              <bdi>{subject}</bdi>
+            </Badge>
+          )}
+          <Text size="sm">
+            since <Age of={opened_at} />
+            {resolved_at !== null && (
+              <>
+                , resolved <Age of={resolved_at} />
+              </>
+            )}
+          </Text>
+        </Group>
+        <Concerned incident={incident} />
+        <Deliveries deliveries={incident.deliveries} />
+        {state === 'open' && <Acknowledge id={incident.id} />}
+        {incident.acknowledged_at !== null && (
+          <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+            Acknowledged <Age of={incident.acknowledged_at} /> by{' '}
+            <bdi>{incident.acknowledged_by}</bdi>.
+          </Text>
+        )}
+      </Stack>
+    </Alert>
+  );
+}
+
+function Concerned({ incident: { repositories, repository_count } }: { incident: Incident }) {
+  const [isWhole, setWhole] = useState(false);
+  if (repositories.length === 0) return null;
+  const shown = isWhole ? repositories : repositories.slice(0, SHOWN);
+  const hidden = repository_count - shown.length;
+  return (
+    <Stack gap={4}>
+      {shown.map(({ name, reason }) => (
+        <Text key={name} size="sm" style={{ overflowWrap: 'anywhere' }}>
+          <RepositoryLink name={name} onTint />
+          {reason !== '' && (
+            <>
+              : <bdi>{reason}</bdi>
+            </>
+          )}
+        </Text>
+      ))}
+      {hidden > 0 && !isWhole && repositories.length > SHOWN && (
+        <Button
+          size="compact-sm"
+          variant="default"
+          style={{ alignSelf: 'start' }}
+          onClick={() => setWhole(true)}
+        >
+          {formatCount(hidden)} more
+        </Button>
+      )}
+      {hidden > 0 && isWhole && <Text size="sm">and {formatCount(hidden)} more</Text>}
+    </Stack>
+  );
+}
+
+/** Which channel was told what, and what went wrong. */
+function Deliveries({ deliveries }: { deliveries: readonly Delivery[] }) {
+  const [isOpen, setOpen] = useState(false);
+  if (deliveries.length === 0) return <Text size="sm">Nobody was told: there is no channel.</Text>;
+  const failed = deliveries.filter(({ state }) => state !== 'delivered').length;
+  return (
+    <Stack gap={4}>
+      <Group gap="xs">
+        <Text size="sm">
+          {countOf(deliveries.length, 'message', 'messages')}
+          {failed > 0 && `, of which ${failed} did not arrive yet`}
+        </Text>
+        <Button
+          size="compact-xs"
+          variant="default"
+          aria-expanded={isOpen}
+          onClick={() => setOpen(!isOpen)}
+        >
+          {isOpen ? 'Hide messages' : 'Show messages'}
+        </Button>
+      </Group>
+      {isOpen && (
+        <Table.ScrollContainer minWidth={0}>
+          <Table aria-label="Messages" layout="fixed">
+            <Table.Tbody>
+              {deliveries.map((delivery) => (
+                <OneDelivery
+                  key={`${delivery.kind} ${delivery.created_at} ${delivery.channel}`}
+                  delivery={delivery}
+                />
+              ))}
+            </Table.Tbody>
+          </Table>
+        </Table.ScrollContainer>
+      )}
+    </Stack>
+  );
+}
+
+function OneDelivery({ delivery }: { delivery: Delivery }) {
+  const { kind, channel, state, created_at, delivered_at, attempts, last_error } = delivery;
+  return (
+    <Table.Tr>
+      <Table.Td style={{ overflowWrap: 'anywhere' }}>
+        <bdi>{channel}</bdi>
+      </Table.Td>
+      <Table.Td>{kinds[kind]}</Table.Td>
+      <Table.Td style={{ overflowWrap: 'anywhere' }}>
+        {state === 'delivered' ? (
+          <>
+            delivered <Age of={delivered_at ?? created_at} />
+          </>
+        ) : (
+          <>
+            {state === 'given_up' ? 'not delivered' : 'waits'}
+            {attempts > 0 && ` after ${countOf(attempts, 'try', 'tries')}`}
+            {last_error !== null && (
+              <>
+                : <bdi>{last_error}</bdi>
+              </>
+            )}
+          </>
+        )}
+      </Table.Td>
+    </Table.Tr>
+  );
+}
+
+function Acknowledge({ id }: { id: number }) {
+  const client = useQueryClient();
+  const acknowledge = useMutation({
+    mutationFn: () =>
+      body(api.POST('/api/incidents/{id}/acknowledge', { params: { path: { id } } })),
+    onSuccess: async () => {
+      notify({ message: 'Acknowledged. Nobody is reminded of it, unless a repository joins.' });
+      await Promise.all([
+        client.invalidateQueries({ queryKey: ['incidents'] }),
+        client.invalidateQueries({ queryKey: ['overview'] }),
+      ]);
+    },
+  });
+  return (
+    <Stack gap="xs" align="start">
+      {acknowledge.error && <Failure error={acknowledge.error} />}
+      <Button
+        size="compact-sm"
+        variant="default"
+        loading={acknowledge.isPending}
+        onClick={() => acknowledge.mutate()}
+      >
+        Acknowledge
+      </Button>
+    </Stack>
+  );
+}

@@ -1,0 +1,61 @@
+import { SegmentedControl, Stack } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { type IncidentState, incidents } from '../api/queries.ts';
+import { Empty } from '../parts/empty.tsx';
+import { Loaded } from '../parts/loading.tsx';
+import { Page } from '../parts/page.tsx';
+import { Pages } from '../parts/pages.tsx';
+import { IncidentList } from './incident-list.tsx';
+
+const choices = [
+  { value: 'open', label: 'Open' },
+  { value: 'resolved', label: 'Resolved' },
+];
+
+/** What somebody should know, and whom it was told. */
+export function IncidentsPage() {
+  const { page = 1, state = 'open' } = useSearch({ from: '/shell/incidents' });
+  const navigate = useNavigate({ from: '/incidents' });
+  return (
+    <Page
+      title="Incidents"
+      aside={
+        <SegmentedControl
+          aria-label="State of incidents"
+          data={choices}
+          value={state}
+          onChange={(value) => void navigate({ search: { state: value as IncidentState } })}
+        />
+      }
+    >
+      <Loaded query={useQuery(incidents({ page, state }))} lines={6}>
+        {({ data, pagination }) =>
+          data.length === 0 ? (
+            <Nothing state={state} />
+          ) : (
+            <Stack gap="md">
+              <IncidentList incidents={data} />
+              <Pages
+                of={pagination}
+                onChange={(next) => void navigate({ search: { state, page: next } })}
+              />
+            </Stack>
+          )
+        }
+      </Loaded>
+    </Page>
+  );
+}
+
+function Nothing({ state }: { state: IncidentState }) {
+  if (state === 'resolved') {
+    return <Empty title="Nothing was resolved yet">Incidents stand here when they are over.</Empty>;
+  }
+  return (
+    <Empty title="Nothing is wrong">
+      Runs, repositories, stores, the login and the disk are looked at after each run and every 10
+      minutes. To be told of what is found, <Link to="/settings">add a channel</Link>.
+    </Empty>
+  );
+}
