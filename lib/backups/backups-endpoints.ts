@@ -5,6 +5,7 @@ import { coverageEndpoints } from './coverage.ts';
 import { cronEndpoints } from './cron.ts';
 import { dashboardStatsEndpoints } from './dashboard-stats.ts';
 import { docsEndpoints } from './docs.ts';
+import { drillsEndpoints } from './drills.ts';
 import { fixesEndpoints } from './fixes.ts';
 import { healthEndpoints } from './health.ts';
 import { logsEndpoints } from './logs.ts';
@@ -30,6 +31,7 @@ export const backupsEndpoints: readonly Endpoint<BackupsDeps>[] = [
   ...versionsEndpoints,
   ...storesEndpoints,
   ...anomaliesEndpoints,
+  ...drillsEndpoints,
   ...coverageEndpoints,
   ...archivesEndpoints,
   ...logsEndpoints,

@@ -10,6 +10,7 @@ import type {
   log,
   metricsHistory,
   pageOf,
+  proofCounts,
   recordedFix,
   result,
   run,
@@ -26,6 +27,7 @@ export type DashboardSummary = z.infer<typeof dashboardSummary>;
 export type MetricsHistory = z.infer<typeof metricsHistory>;
 export type FailureFacts = z.infer<typeof failureFacts>;
 export type StateCounts = z.infer<typeof stateCounts>;
+export type ProofCounts = z.infer<typeof proofCounts>;
 export type RunRequest = z.infer<typeof runRequest>;
 export type RecordedFix = z.infer<typeof recordedFix>;
 
@@ -109,6 +111,8 @@ export interface BackupSource {
   recordFix(fix: NewFix, signal: AbortSignal): Promise<RecordedFix>;
   /** How many repositories are in each state. Never throws: null if nobody knows. */
   countStates(signal: AbortSignal): Promise<StateCounts | null>;
+  /** How many repositories restore drills have proven. Never throws: null if nobody knows. */
+  countProofs(signal: AbortSignal): Promise<ProofCounts | null>;
   /** Never throws: a database that does not answer is `disconnected`. */
   checkDatabase(signal: AbortSignal): Promise<DatabaseHealth>;
   /** The recorded archive of `owner/name`; null if there is none. */

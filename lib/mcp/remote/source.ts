@@ -4,7 +4,7 @@ import { AppError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import { fixLimits } from '../../records/fixes.ts';
 import type { BackupSource, RunFix } from '../../tools/backup-source.ts';
-import { dashboardSummary, stateCounts } from '../../tools/shapes.ts';
+import { dashboardSummary, proofCounts, stateCounts } from '../../tools/shapes.ts';
 import { createRemoteApi } from './api.ts';
 import { hasFailed, readRemoteErrorLogs, readRemoteFailure } from './failure.ts';
 import { remoteRepositories } from './lists.ts';
@@ -27,6 +27,8 @@ export interface RemoteSourceOptions {
 const READY_WITHIN_MS = 4_000;
 
 const overviewCounts = z.object({ repositories: stateCounts });
+/** A service API of an earlier release lacks them. */
+const overviewProofs = z.object({ proofs: proofCounts.optional() });
 
 const FIXES_NOTE =
   'Read through the service API, which returns only the fixes of the latest run: the fixes of this run are not known.';
@@ -81,6 +83,16 @@ export function createRemoteSource({
         return repositories;
       } catch (error) {
         serverLog.warn('the service API does not tell the states of repositories', { error });
+        return null;
+      }
+    },
+    async countProofs(signal) {
+      try {
+        const inTime = AbortSignal.any([signal, AbortSignal.timeout(READY_WITHIN_MS)]);
+        const { proofs } = await api.read('/api/overview', overviewProofs, inTime);
+        return proofs ?? null;
+      } catch (error) {
+        serverLog.warn('the service API does not tell the restore drills', { error });
         return null;
       }
     },

@@ -1,9 +1,9 @@
 import type { SummaryFacts } from '../../records/report-facts.ts';
+import { quote, table } from '../../text/markdown.ts';
 import { formatBytes, formatDuration } from '../../text/units.ts';
 import { drawChart } from './chart.ts';
 import type { Content } from './render-html.ts';
-import { moment, percentage, successRate, table } from './tables.ts';
-import { quote } from './text.ts';
+import { moment, percentage, successRate } from './tables.ts';
 
 /** Describes all runs of some weeks, day by day. */
 export function describeSummary(facts: SummaryFacts): Content {

@@ -1,4 +1,5 @@
 import { cutTextSql } from '../../text/cut-text.ts';
+import { proofColumns } from '../drills/states.ts';
 import { iso } from '../page.ts';
 
 /** How up to date the backup of a repository is, the worst first. */
@@ -151,7 +152,7 @@ export const repositoryColumns = `
   ) AS failure) AS consecutive_failures,
   coalesce((SELECT ${cutTextSql('result.error_message', MAX_ERROR_LENGTH)} FROM backup_results AS result
     WHERE result.id = repository.result_id AND ${isUnwell}), '') AS error_message,
-  fault`;
+  fault, ${proofColumns}`;
 
 /** SQL that orders rows `repository` of `withStates`: the worst state first, and within a state the longest not good first. */
 export const worstFirst = `array_position(ARRAY['${repositoryStates.join("', '")}'], repository.state),
