@@ -66,6 +66,7 @@ export const trackedRepository = z.object({
   failing_since: text.nullable().optional(),
   consecutive_failures: integer.optional(),
   error_message: text.optional(),
+  fault: text.nullable().optional(),
   last_proof: z
     .object({ at: text, storage: text, version: integer.nullable() })
     .nullable()

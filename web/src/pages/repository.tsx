@@ -19,6 +19,7 @@ import { OutcomeBadge, outcomeOfResult, outcomeOfState } from '../parts/status.t
 import { BackUpNow } from './back-up-now.tsx';
 import { RepositoryAnomalies } from './repository-anomalies.tsx';
 import { RepositoryArchive } from './repository-archive.tsx';
+import { RepositoryDrills } from './repository-drills.tsx';
 import { RepositoryHistory } from './repository-history.tsx';
 import { RepositoryLosses } from './repository-losses.tsx';
 import { RepositoryStores } from './repository-stores.tsx';
@@ -127,6 +128,7 @@ function RepositoryDetails({
       </SimpleGrid>
       <RepositoryLosses losses={repository.would_lose} />
       <RepositoryArchive path={path} wasGood={last_good_at !== null} />
+      <RepositoryDrills path={path} repository={repository} />
       <RepositoryVersions path={path} />
       <RepositoryStores path={path} />
       <RepositoryAnomalies path={path} />
