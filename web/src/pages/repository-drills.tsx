@@ -62,7 +62,10 @@ function Drills({ path }: { path: RepositoryPath }) {
     <Loaded query={useQuery(drills(path, { page, limit: LIMIT }))} lines={3}>
       {({ data, pagination }) => (
         <>
-          <Table.ScrollContainer minWidth={560}>
+          <Table.ScrollContainer
+            minWidth={560}
+            scrollAreaProps={{ viewportProps: { tabIndex: 0 } }}
+          >
             <Table verticalSpacing="xs">
               <Table.Thead>
                 <Table.Tr>
