@@ -7,6 +7,7 @@ import { coverageEndpoints } from './coverage.ts';
 import { cronEndpoints } from './cron.ts';
 import { dashboardStatsEndpoints } from './dashboard-stats.ts';
 import { docsEndpoints } from './docs.ts';
+import { drillsEndpoints } from './drills.ts';
 import { fixesEndpoints } from './fixes.ts';
 import { healthEndpoints } from './health.ts';
 import { incidentsEndpoints } from './incidents.ts';
@@ -33,6 +34,7 @@ export const backupsEndpoints: readonly Endpoint<BackupsDeps>[] = [
   ...versionsEndpoints,
   ...storesEndpoints,
   ...anomaliesEndpoints,
+  ...drillsEndpoints,
   ...coverageEndpoints,
   ...incidentsEndpoints,
   ...archivesEndpoints,

@@ -121,6 +121,16 @@ export const repositoryInput = z.object({
   }),
 });
 
+/** Period and format of GET /api/evidence. */
+export const evidenceInput = z.object({
+  from: momentParameter('Only drills from this time on.'),
+  to: momentParameter('Only drills before this time.'),
+  format: z
+    .enum(['markdown', 'html'], 'must be markdown or html')
+    .default('markdown')
+    .meta({ description: 'How it is written.' }),
+});
+
 /** Page and filter of GET /api/anomalies. */
 export const anomaliesInput = pageInput.extend({
   open: flag('true: only those that nobody has confirmed. false: only the others.'),

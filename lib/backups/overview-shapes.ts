@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { PROOF_DAYS } from '../records/drills/states.ts';
 import { MAX_WORST } from '../records/overview.ts';
 import {
   bytes,
@@ -26,12 +27,25 @@ const stateCounts = z
   })
   .meta({ id: 'StateCounts', description: 'How many repositories are in each state.' });
 
+const proofCounts = z
+  .object({
+    proven: repositories.meta({
+      description: `Proven restorable by a restore drill in the last ${PROOF_DAYS} days.`,
+    }),
+    overdue: repositories.meta({ description: 'Proven once, longer ago than that.' }),
+    never: repositories.meta({ description: 'Never proven.' }),
+    failing: repositories.meta({ description: 'Those whose last drill failed.' }),
+    oldest_at: timestamp.nullable().meta({ description: 'The oldest of the last proofs.' }),
+  })
+  .meta({ id: 'ProofCounts', description: 'How many repositories are proven restorable.' });
+
 export const overview = z
   .object({
     repositories: stateCounts,
     worst: z.array(trackedRepository).meta({
       description: `Up to ${MAX_WORST} repositories that are not good, in the order of order=worst.`,
     }),
+    proofs: proofCounts,
     current_archive_bytes: bytes.meta({
       description:
         'The archives of all repositories: of each, that of its newest completed backup. One that could not be pushed does not count until it is.',

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { drillOutcomes } from '../records/drills/new-drill.ts';
 import { MAX_ACTIVE } from '../records/recording/progress.ts';
 import { MAX_FAILURES_COUNTED, repositoryStates } from '../records/repositories/freshness.ts';
 import { losses } from '../records/repositories/would-lose.ts';
@@ -144,6 +145,46 @@ export const log = z
   })
   .meta({ id: 'ExecutionLog' });
 
+const storage = z.string().meta({
+  description:
+    'Where it was restored from: `folder` for the archive folder, else the address of a store without parameters.',
+  example: 's3://backups/git',
+});
+const drilledVersion = z.int().nullable().meta({
+  description: 'Null for an archive of an earlier release, and if it is not known.',
+});
+const reason = z
+  .string()
+  .nullable()
+  .meta({ description: 'Why it is not proven, at most 1,000 characters; null if it is.' });
+const outcome = z.enum(drillOutcomes).meta({
+  description:
+    'proven: restored, and found whole. failed: it cannot be restored. incomplete: nobody could tell, for lack of time, room, the network or an identity.',
+});
+
+const lastProof = z.object({ at: timestamp, storage, version: drilledVersion });
+const lastDrill = z.object({ at: timestamp, outcome, storage, version: drilledVersion, reason });
+
+/** A row of the ledger of restore drills. */
+export const restoreDrill = z
+  .object({
+    id: z.int(),
+    repository: z.string(),
+    version: drilledVersion,
+    storage,
+    started_at: timestamp,
+    duration_ms: milliseconds,
+    bytes: bytes.meta({ description: 'Of the files that the version needs.' }),
+    outcome,
+    reason,
+    evidence: z.looseObject({}).meta({
+      description: 'What was found: digests, counts and versions. See docs/restore-drills.md.',
+    }),
+    previous_sha256: z.string().meta({ description: 'The hash of the row before it.' }),
+    sha256: z.string().meta({ description: 'The hash of this row.' }),
+  })
+  .meta({ id: 'RestoreDrill' });
+
 export const trackedRepository = z
   .object({
     full_name: z.string(),
@@ -187,6 +228,12 @@ export const trackedRepository = z
       description:
         'The kind of the newest failure, such as login, missing, emptied, network or disk. Null unless it is failing, lost or never, and where the worker did not say.',
       example: 'login',
+    }),
+    last_proof: lastProof.nullable().meta({
+      description: 'The last restore drill that proved it restorable. Null if none did.',
+    }),
+    last_drill: lastDrill.nullable().meta({
+      description: 'How its last restore drill ended. Null if there was none.',
     }),
   })
   .meta({

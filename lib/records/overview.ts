@@ -1,4 +1,5 @@
 import type { Database, Statement } from '../database/database.ts';
+import { proofCounts } from './drills/states.ts';
 import { iso, jsonObject, readObject } from './page.ts';
 import { newestResults } from './repos.ts';
 import { archiveBytes } from './repositories/archive-bytes.ts';
@@ -32,6 +33,9 @@ const overview: Statement = {
             ORDER BY ${worstFirst} LIMIT ${MAX_WORST}
           ) AS repository ORDER BY ${worstFirst}
         ) AS item) AS worst,
+        (SELECT row_to_json(item) FROM (
+          ${proofCounts('known', '(SELECT now FROM judging)')}
+        ) AS item) AS proofs,
         (SELECT coalesce(sum(${archiveBytes}), 0) FROM known AS repository) AS current_archive_bytes,
         (SELECT row_to_json(item) FROM (
           SELECT id, ${iso('started_at')} AS started_at FROM backup_runs AS run

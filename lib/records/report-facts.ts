@@ -1,4 +1,6 @@
 import type { Database, Statement } from '../database/database.ts';
+import type { ProofCounts } from './drills/count-proofs.ts';
+import { proofCounts } from './drills/states.ts';
 import { iso, jsonObject, readObject } from './page.ts';
 import { newestResults } from './repos.ts';
 import { runStatus } from './runs.ts';
@@ -72,6 +74,8 @@ export interface SummaryFacts extends SumFigures {
   failing: { repository: string; failures: number; error_message: string }[];
   largest: { repository: string; size_bytes: number; last_backed_up: string }[];
   repositories: number;
+  /** How many of them a restore drill has proven restorable. */
+  proofs: Pick<ProofCounts, 'proven' | 'overdue' | 'never' | 'failing'>;
   /** The total size of the newest archives of all repositories. */
   stored_bytes: number;
 }
@@ -184,6 +188,9 @@ const summaryOf = (name: string, end: string): Statement => ({
           ORDER BY archive_size_bytes DESC, repo_full_name LIMIT ${reportLimits.repositories}
         ) AS item) AS largest,
         (SELECT count(*) FROM newest) AS repositories,
+        (SELECT row_to_json(item) FROM (
+          ${proofCounts('newest', 'span."end"')}
+        ) AS item) AS proofs,
         (SELECT coalesce(sum(archive_size_bytes), 0) FROM newest) AS stored_bytes
       FROM span, (SELECT ${sums} FROM run) AS total`)} AS item`,
 });

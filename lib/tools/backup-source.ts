@@ -11,6 +11,7 @@ import type {
   log,
   metricsHistory,
   pageOf,
+  proofCounts,
   recordedFix,
   result,
   run,
@@ -27,6 +28,7 @@ export type DashboardSummary = z.infer<typeof dashboardSummary>;
 export type MetricsHistory = z.infer<typeof metricsHistory>;
 export type FailureFacts = z.infer<typeof failureFacts>;
 export type StateCounts = z.infer<typeof stateCounts>;
+export type ProofCounts = z.infer<typeof proofCounts>;
 export type RunRequest = z.infer<typeof runRequest>;
 export type RecordedFix = z.infer<typeof recordedFix>;
 
@@ -112,6 +114,8 @@ export interface BackupSource {
   countStates(signal: AbortSignal): Promise<StateCounts | null>;
   /** The newest open incidents, at most 20. Never throws: null if nobody knows. */
   readIncidents(signal: AbortSignal): Promise<OpenIncident[] | null>;
+  /** How many repositories restore drills have proven. Never throws: null if nobody knows. */
+  countProofs(signal: AbortSignal): Promise<ProofCounts | null>;
   /** Never throws: a database that does not answer is `disconnected`. */
   checkDatabase(signal: AbortSignal): Promise<DatabaseHealth>;
   /** The recorded archive of `owner/name`; null if there is none. */

@@ -7,6 +7,7 @@ import { AppError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import { readMetricsHistory } from '../records/daily-metrics.ts';
 import { readDashboardStats } from '../records/dashboard-stats.ts';
+import { countProofs } from '../records/drills/count-proofs.ts';
 import { recordFix } from '../records/fixes.ts';
 import { selectLogs } from '../records/logs/filtered.ts';
 import { type Page, type PageRequest, paginationOf } from '../records/page.ts';
@@ -113,6 +114,14 @@ export function createDatabaseSource({
         return await readOpenIncidents(given, COUNTED_WITHIN_MS);
       } catch (error) {
         log.warn('the open incidents cannot be read', { error });
+        return null;
+      }
+    },
+    async countProofs() {
+      try {
+        return await countProofs(given, judging().now, COUNTED_WITHIN_MS);
+      } catch (error) {
+        log.warn('the restore drills cannot be read', { error });
         return null;
       }
     },

@@ -1,7 +1,13 @@
 import * as z from 'zod';
 import { restFields, restOf, roomBeside, takeFitting } from './answer-budget.ts';
 import { cursorParameter, integerWithDefault } from './input.ts';
-import { dashboardSummary, metricsHistory, openIncidents, stateCounts } from './shapes.ts';
+import {
+  dashboardSummary,
+  metricsHistory,
+  openIncidents,
+  proofCounts,
+  stateCounts,
+} from './shapes.ts';
 import { readTool } from './tool.ts';
 
 /** What to do if no address of a service API is known. */
@@ -15,7 +21,7 @@ export const getSystemHealth = readTool({
   name: 'get_system_health',
   title: 'System health',
   description:
-    'Check the database, the disk of the backup archives and the service API. HEALTHY: all of them answer. DEGRADED: the database answers, but the archive storage or the service API does not. UNHEALTHY: the database does not answer. repositories counts the repositories by the state of their backup, which the status leaves out: good; stale, not checked for too long; failing; lost, gone at its source; never backed up. incidents are the open ones, newest first, at most 20: what somebody was or will be told, such as a failed run, a login that is refused, or a store that is away.',
+    'Check the database, the disk of the backup archives and the service API. HEALTHY: all of them answer. DEGRADED: the database answers, but the archive storage or the service API does not. UNHEALTHY: the database does not answer. repositories counts the repositories by the state of their backup, which the status leaves out: good; stale, not checked for too long; failing; lost, gone at its source; never backed up. restore_proofs counts them by whether a restore drill has proven them restorable: proven in the last 30 days; overdue, longer ago; never; failing, whose last drill failed. incidents are the open ones, newest first, at most 20: what somebody was or will be told, such as a failed run, a login that is refused, or a store that is away.',
   input: noInput,
   output: z.object({
     database: z.object({
@@ -32,6 +38,7 @@ export const getSystemHealth = readTool({
     status: z.enum(['HEALTHY', 'DEGRADED', 'UNHEALTHY']),
     repositories: stateCounts.nullable(),
     incidents: openIncidents,
+    restore_proofs: proofCounts.nullable(),
     message: z.string().optional(),
   }),
   async handler(_input, { backups, system }, { signal }) {
@@ -41,9 +48,13 @@ export const getSystemHealth = readTool({
       system.checkBackend(signal),
     ]);
     const isConnected = database.status === 'connected';
-    const [repositories, incidents] = isConnected
-      ? await Promise.all([backups.countStates(signal), backups.readIncidents(signal)])
-      : [null, null];
+    const [repositories, restore_proofs, incidents] = isConnected
+      ? await Promise.all([
+          backups.countStates(signal),
+          backups.countProofs(signal),
+          backups.readIncidents(signal),
+        ])
+      : [null, null, null];
     const isWhole = storage.total_disk_bytes !== null && backend_api.status === 'ok';
     const reachable = isWhole ? ('HEALTHY' as const) : ('DEGRADED' as const);
     return {
@@ -53,6 +64,7 @@ export const getSystemHealth = readTool({
       status: isConnected ? reachable : ('UNHEALTHY' as const),
       repositories,
       incidents,
+      restore_proofs,
       ...(backend_api.url === '' ? { message: NO_SERVER } : {}),
     };
   },

@@ -66,6 +66,20 @@ export const trackedRepository = z.object({
   failing_since: text.nullable().optional(),
   consecutive_failures: integer.optional(),
   error_message: text.optional(),
+  fault: text.nullable().optional(),
+  last_proof: z
+    .object({ at: text, storage: text, version: integer.nullable() })
+    .nullable()
+    .optional(),
+});
+
+/** How many repositories a restore drill has proven restorable. */
+export const proofCounts = z.object({
+  proven: integer,
+  overdue: integer,
+  never: integer,
+  failing: integer,
+  oldest_at: text.nullable(),
 });
 
 /** The tracked repositories, in total and in each state. */

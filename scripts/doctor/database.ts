@@ -9,6 +9,7 @@ import { createLog } from '../../lib/log.ts';
 import { ping } from '../../lib/records/ping.ts';
 import { urlOfRunningServer } from '../database.ts';
 import { checkContent } from './database-content.ts';
+import { checkDrillLedger } from './drill-ledger.ts';
 import { reasonOf, timed, withinLimit } from './measuring.ts';
 import { type Check, type Finding, failed, ok, toCheck, warning } from './report.ts';
 import { type Subject, withConfig } from './subject.ts';
@@ -85,7 +86,7 @@ async function checkServer(
     maxConnections: 1,
   });
   try {
-    return await withinLimit(
+    const found = await withinLimit(
       CONNECT_WITHIN_MS,
       subject.clock,
       async () => {
@@ -100,6 +101,8 @@ async function checkServer(
           ? fault
           : failed(`${name}: ${reason}`, 'correct DATABASE_URL, or start that database'),
     );
+    checks.push(...(await checkDrillLedger(db, checks)));
+    return found;
   } finally {
     await db.close();
   }
@@ -163,6 +166,7 @@ async function openEmbedded(
     try {
       const { latency_ms } = await timed(() => ping(db));
       checks.push(...(await checkContent(subject, db)));
+      checks.push(...(await checkDrillLedger(db, checks)));
       return ok(`embedded, in ${folder}`, { latency_ms });
     } finally {
       await db.close();

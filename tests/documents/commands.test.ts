@@ -27,6 +27,7 @@ const proofs: Record<string, string[]> = {
     'Dry run: 1 repository, 0 new, 1 to check',
   ],
   'docs/archives.md': ['refs/heads/', 'VALID_UNCOMPROMISED'],
+  'docs/restore-drills.md': ['proven: local/backup-observatory, version 1', '1 proven, 0 failed'],
   'docs/off-site.md': ['Restored local/backup-observatory, version 1 of', ': all is there'],
   'docs/http-api.md': [
     '"full_name":"local/backup-observatory"',

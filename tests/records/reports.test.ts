@@ -82,6 +82,7 @@ describe.each(everyDatabase)('over %s', (_name, create) => {
       failing: [{ repository: 'a/c', failures: 1, error_message: '' }],
       largest: [{ repository: 'a/b', size_bytes: 3_000_000_000 }],
       repositories: 2,
+      proofs: { proven: 0, overdue: 0, never: 2, failing: 0 },
       stored_bytes: 3_000_000_000,
     });
     expect(await readSummaryFacts(db, { now: NOW, runId: run + 1 })).toBeNull();

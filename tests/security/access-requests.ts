@@ -82,6 +82,14 @@ const requests: Record<string, Make> = {
     path: '/api/incidents/1/acknowledge',
     answers: 200,
   }),
+  'GET /api/repos/:owner/:name/drills': () => ({
+    path: '/api/repos/ada/app/drills',
+    answers: 200,
+  }),
+  'GET /api/evidence': () => ({
+    path: '/api/evidence?from=2026-01-01&to=2026-02-01',
+    answers: 200,
+  }),
   'GET /api/repos/:owner/:name/stores': () => ({
     path: '/api/repos/ada/app/stores',
     answers: 200,

@@ -1,4 +1,5 @@
 import type { Database } from '../../lib/database/database.ts';
+import type { NewDrill } from '../../lib/records/drills/new-drill.ts';
 import { sql } from './records.ts';
 
 const triggers = [
@@ -22,4 +23,18 @@ export async function tamper(db: Database, statement: string): Promise<void> {
       ${triggers.map((name) => `ALTER TABLE restore_drills ENABLE ALWAYS TRIGGER ${name};`).join(' ')}
     END $do$`,
   );
+}
+
+/** A drill that was proven, unless told otherwise. */
+export function someDrill(more: Partial<NewDrill> = {}): NewDrill {
+  return {
+    ...{ repository: 'ada/app', version: 3, storage: 'folder' },
+    ...{ startedAt: '2026-05-01T10:00:00.000Z', durationMs: 1_200, bytes: 4_096 },
+    ...{ outcome: 'proven', reason: null },
+    evidence: {
+      ...{ version: '0.1.0', git_version: '2.39.5', refs: 2 },
+      ...{ refs_sha256: 'a'.repeat(64), tree_sha: 'b'.repeat(40) },
+    },
+    ...more,
+  };
 }

@@ -107,6 +107,8 @@ describe.each(everySource)('from %s', (_name, open) => {
           failing_since: null,
           consecutive_failures: 0,
           error_message: '',
+          fault: null,
+          last_proof: null,
         },
       ],
       pagination: { page: 1, limit: 1, total_items: 2, total_pages: 2 },

@@ -4,7 +4,7 @@ import { AppError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import { fixLimits } from '../../records/fixes.ts';
 import type { BackupSource, RunFix } from '../../tools/backup-source.ts';
-import { dashboardSummary, openIncidents, stateCounts } from '../../tools/shapes.ts';
+import { dashboardSummary, openIncidents, proofCounts, stateCounts } from '../../tools/shapes.ts';
 import { createRemoteApi } from './api.ts';
 import { hasFailed, readRemoteErrorLogs, readRemoteFailure } from './failure.ts';
 import { remoteRepositories } from './lists.ts';
@@ -35,6 +35,8 @@ const incidentsPage = z.object({
       .extend({ acknowledged_at: z.string().nullable() }),
   ),
 });
+/** A service API of an earlier release lacks them. */
+const overviewProofs = z.object({ proofs: proofCounts.optional() });
 
 const FIXES_NOTE =
   'Read through the service API, which returns only the fixes of the latest run: the fixes of this run are not known.';
@@ -103,6 +105,16 @@ export function createRemoteSource({
         }));
       } catch (error) {
         serverLog.warn('the service API does not tell the open incidents', { error });
+        return null;
+      }
+    },
+    async countProofs(signal) {
+      try {
+        const inTime = AbortSignal.any([signal, AbortSignal.timeout(READY_WITHIN_MS)]);
+        const { proofs } = await api.read('/api/overview', overviewProofs, inTime);
+        return proofs ?? null;
+      } catch (error) {
+        serverLog.warn('the service API does not tell the restore drills', { error });
         return null;
       }
     },

@@ -1,9 +1,10 @@
+import { PROOF_DAYS } from '../../records/drills/states.ts';
 import type { SummaryFacts } from '../../records/report-facts.ts';
+import { quote, table } from '../../text/markdown.ts';
 import { formatBytes, formatDuration } from '../../text/units.ts';
 import { drawChart } from './chart.ts';
 import type { Content } from './render-html.ts';
-import { moment, percentage, successRate, table } from './tables.ts';
-import { quote } from './text.ts';
+import { moment, percentage, successRate } from './tables.ts';
 
 /** Describes all runs of some weeks, day by day. */
 export function describeSummary(facts: SummaryFacts): Content {
@@ -24,7 +25,7 @@ export function describeSummary(facts: SummaryFacts): Content {
         markdown: [
           '# Executive summary',
           `From ${moment(from)} to ${moment(until)}.`,
-          `- Runs: ${facts.runs}, with failures: ${facts.failed_runs}\n- Repositories without failure: ${rate} (failed: ${facts.failed} of ${facts.total_repos})\n- Mean duration of a run: ${formatDuration(facts.duration_ms)}\n- Archives made: ${formatBytes(facts.size_bytes)}\n- Kept now: ${formatBytes(facts.stored_bytes)}, repositories: ${facts.repositories}`,
+          `- Runs: ${facts.runs}, with failures: ${facts.failed_runs}\n- Repositories without failure: ${rate} (failed: ${facts.failed} of ${facts.total_repos})\n- Mean duration of a run: ${formatDuration(facts.duration_ms)}\n- Archives made: ${formatBytes(facts.size_bytes)}\n- Kept now: ${formatBytes(facts.stored_bytes)}, repositories: ${facts.repositories}\n- ${describeProofs(facts)}`,
           '## Days',
         ].join('\n\n'),
       },
@@ -68,4 +69,9 @@ export function describeSummary(facts: SummaryFacts): Content {
       },
     ],
   };
+}
+
+function describeProofs({ proofs, repositories }: SummaryFacts): string {
+  const { proven, never, failing } = proofs;
+  return `Proven restorable within ${PROOF_DAYS} days: ${proven} of ${repositories} (never: ${never}, last restore drill failed: ${failing})`;
 }

@@ -1,10 +1,10 @@
 import type { RunFigures } from '../../records/report-facts.ts';
+import { quote, table } from '../../text/markdown.ts';
 import type { FailureFacts } from '../../tools/backup-source.ts';
 import { recommendActions } from '../../tools/recommended-actions.ts';
 import { drawChart } from './chart.ts';
 import type { Content } from './render-html.ts';
-import { chartRuns, moment, runsTable, table } from './tables.ts';
-import { quote } from './text.ts';
+import { chartRuns, moment, runsTable } from './tables.ts';
 
 /** Log lines shown for each repository. */
 const MAX_SHOWN_LOGS = 3;

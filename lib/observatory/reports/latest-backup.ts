@@ -1,9 +1,9 @@
 import type { RunFacts } from '../../records/report-facts.ts';
+import { quote, table } from '../../text/markdown.ts';
 import { formatBytes, formatDuration } from '../../text/units.ts';
 import { drawChart } from './chart.ts';
 import type { Content } from './render-html.ts';
-import { chartRuns, moment, percentage, runsTable, successRate, table } from './tables.ts';
-import { quote } from './text.ts';
+import { chartRuns, moment, percentage, runsTable, successRate } from './tables.ts';
 
 /** Describes one run with its repositories and the runs before it. Null if there was no run yet. */
 export function describeLatestBackup(facts: RunFacts | null): Content {

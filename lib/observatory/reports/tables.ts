@@ -1,23 +1,7 @@
 import type { Figures, RunFigures } from '../../records/report-facts.ts';
+import { quote, table } from '../../text/markdown.ts';
 import { formatBytes, formatDuration } from '../../text/units.ts';
 import type { ChartPoint } from './chart.ts';
-import { quote } from './text.ts';
-
-/** A markdown table, or `empty` without rows. Cells are markdown: pass foreign text through `quote`. */
-export function table(
-  head: readonly string[],
-  rows: readonly (readonly string[])[],
-  empty = '',
-): string {
-  if (rows.length === 0 && empty !== '') return empty;
-  const line = (cells: readonly string[]) => `| ${cells.map(escapeBars).join(' | ')} |`;
-  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
-}
-
-/** Escapes bars. A backslash right before a bar would be dropped, so a space separates them. */
-function escapeBars(cell: string): string {
-  return cell.replace(/\\(?=\|)/g, '\\ ').replaceAll('|', '\\|');
-}
 
 /** `2026-01-31 08:15 UTC`, or a dash for null. */
 export function moment(iso: string | null): string {

@@ -31,16 +31,3 @@ function requireText(path: string, text: string): string {
   const message = 'must contain a visible character';
   throw new AppError('VALIDATION_ERROR', `${path} ${message}`, { details: [{ path, message }] });
 }
-
-/**
- * Quotes foreign text (names, errors, logs) as one code span of up to `maxLength` characters, so that nothing
- * in it is parsed as markdown, a link or a tag. Empty text becomes a dash.
- */
-export function quote(text: string, maxLength = 300): string {
-  const line = cleanText(text, maxLength);
-  if (line === '') return '–';
-  const runs = [...line.matchAll(/`+/g)].map(([run]) => run.length);
-  const fence = '`'.repeat(Math.max(0, ...runs) + 1);
-  const gap = /^[` ]|[` ]$/.test(line) ? ' ' : '';
-  return `${fence}${gap}${line}${gap}${fence}`;
-}

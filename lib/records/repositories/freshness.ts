@@ -1,5 +1,6 @@
 import type { SqlValue } from '../../database/database.ts';
 import { cutTextSql } from '../../text/cut-text.ts';
+import { proofColumns } from '../drills/states.ts';
 import { iso } from '../page.ts';
 
 /** How up to date the backup of a repository is, the worst first. */
@@ -173,7 +174,7 @@ export const repositoryColumns = `
   ${consecutiveFailures} AS consecutive_failures,
   coalesce((SELECT ${cutTextSql('result.error_message', MAX_ERROR_LENGTH)} FROM backup_results AS result
     WHERE result.id = repository.result_id AND ${isUnwell}), '') AS error_message,
-  fault`;
+  fault, ${proofColumns}`;
 
 /** SQL that orders rows `repository` of `withStates`: the worst state first, and within a state the longest not good first. */
 export const worstFirst = `array_position(ARRAY['${repositoryStates.join("', '")}'], repository.state),

@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { drawChart } from '../../../lib/observatory/reports/chart.ts';
 import { renderHtml } from '../../../lib/observatory/reports/render-html.ts';
-import { table } from '../../../lib/observatory/reports/tables.ts';
-import { quote } from '../../../lib/observatory/reports/text.ts';
+
+import { quote, table } from '../../../lib/text/markdown.ts';
 
 const render = (written: string) => renderHtml([{ written }]);
 

@@ -15,7 +15,7 @@ const world = useVersionedApp(database);
 beforeEach(async () => {
   await emptyLedger(database.db);
   await database.db.query({
-    text: 'TRUNCATE backup_runs, worker_repo_state, execution_logs, restore_drill_claims CASCADE',
+    text: 'TRUNCATE backup_runs, worker_repo_state, execution_logs, restore_drill_claims RESTART IDENTITY CASCADE',
   });
 });
 

@@ -103,6 +103,15 @@ export const stores = (path: RepositoryPath) =>
     refetchInterval: REFRESH_MS,
   });
 
+/** The rows of the ledger of restore drills. */
+export const drills = (path: RepositoryPath, query: { page: number; limit: number }) =>
+  queryOptions({
+    queryKey: ['repository', path, 'drills', query],
+    queryFn: () => body(api.GET('/api/repos/{owner}/{name}/drills', { params: { path, query } })),
+    placeholderData: keepPreviousData,
+    refetchInterval: REFRESH_MS,
+  });
+
 /** What a person should look at in a repository. */
 export const anomaliesOf = (path: RepositoryPath, query: { page: number; limit: number }) =>
   queryOptions({

@@ -90,7 +90,7 @@ function Details({ overview, runs }: OverviewProps) {
   return (
     <>
       {running && <RunProgress run={running} linked />}
-      <SimpleGrid cols={{ base: 1, xs: 2, md: 4 }}>
+      <SimpleGrid cols={{ base: 1, xs: 2, md: 3, lg: 5 }}>
         <Figure
           label="Good repositories"
           value={`${formatCount(repositories.good)} of ${formatCount(repositories.total)}`}
@@ -102,6 +102,7 @@ function Details({ overview, runs }: OverviewProps) {
           value={last_good_run ? <Age of={last_good_run.started_at} /> : 'none'}
           bad={last_good_run === null}
         />
+        <Proofs proofs={overview.proofs} total={repositories.total} />
         <NextRun
           at={next_run_expected_at}
           usualMs={overview.usual_interval_ms}
@@ -185,6 +186,19 @@ function Truth({
         </Group>
       </Group>
     </Alert>
+  );
+}
+
+/** How many a restore drill has proven. What is not proven yet is no reason to worry, what failed is. */
+function Proofs({ proofs, total }: { proofs: Schemas['Overview']['proofs']; total: number }) {
+  const { proven, overdue, failing } = proofs;
+  return (
+    <Figure
+      label="Proven restorable"
+      value={`${formatCount(proven)} of ${formatCount(total)}`}
+      note={failing > 0 ? `${formatCount(failing)} failed the last drill` : 'in the last 30 days'}
+      bad={failing > 0 || overdue > 0}
+    />
   );
 }
 

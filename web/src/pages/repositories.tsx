@@ -100,13 +100,14 @@ function RepositoriesTable({
   repositories: readonly Schemas['TrackedRepository'][];
 }) {
   return (
-    <Table.ScrollContainer minWidth={560}>
+    <Table.ScrollContainer minWidth={680}>
       <Table verticalSpacing="sm" highlightOnHover>
         <Table.Thead>
           <Table.Tr>
             <Table.Th>Repository</Table.Th>
             <Table.Th>State</Table.Th>
             <Table.Th>Last good</Table.Th>
+            <Table.Th>Proven restorable</Table.Th>
             <Table.Th>Reason</Table.Th>
             <Table.Th ta="right">Archive</Table.Th>
           </Table.Tr>
@@ -124,6 +125,9 @@ function RepositoriesTable({
                 {repository.last_good_at === null ? 'never' : <Age of={repository.last_good_at} />}
               </Table.Td>
               <Table.Td>
+                <Proof repository={repository} />
+              </Table.Td>
+              <Table.Td>
                 <Text size="sm" lineClamp={2} style={{ overflowWrap: 'anywhere' }}>
                   {repository.error_message}
                 </Text>
@@ -137,4 +141,20 @@ function RepositoriesTable({
       </Table>
     </Table.ScrollContainer>
   );
+}
+
+/** When a restore drill proved it last, and whether the last one failed. */
+function Proof({
+  repository: { last_proof, last_drill },
+}: {
+  repository: Schemas['TrackedRepository'];
+}) {
+  if (last_drill?.outcome === 'failed') {
+    return (
+      <Text size="sm" c="var(--mantine-color-error)">
+        failed <Age of={last_drill.at} />
+      </Text>
+    );
+  }
+  return last_proof === null ? 'never' : <Age of={last_proof.at} />;
 }

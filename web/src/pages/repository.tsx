@@ -19,6 +19,7 @@ import { OutcomeBadge, outcomeOfResult, outcomeOfState } from '../parts/status.t
 import { BackUpNow } from './back-up-now.tsx';
 import { RepositoryAnomalies } from './repository-anomalies.tsx';
 import { RepositoryArchive } from './repository-archive.tsx';
+import { RepositoryDrills } from './repository-drills.tsx';
 import { RepositoryHistory } from './repository-history.tsx';
 import { RepositoryIncidents } from './repository-incidents.tsx';
 import { RepositoryLosses } from './repository-losses.tsx';
@@ -129,6 +130,7 @@ function RepositoryDetails({
       <RepositoryIncidents name={`${path.owner}/${path.name}`} />
       <RepositoryLosses losses={repository.would_lose} />
       <RepositoryArchive path={path} wasGood={last_good_at !== null} />
+      <RepositoryDrills path={path} repository={repository} />
       <RepositoryVersions path={path} />
       <RepositoryStores path={path} />
       <RepositoryAnomalies path={path} />

@@ -41,6 +41,16 @@ export function outcomeOfState(state: Schemas['TrackedRepository']['state']): Ou
   return states[state];
 }
 
+const drills: Record<Schemas['RestoreDrill']['outcome'], Outcome> = {
+  proven: { word: 'Proven', color: 'teal' },
+  failed: { word: 'Failed', color: 'red' },
+  incomplete: { word: 'Incomplete', color: 'orange' },
+};
+
+export function outcomeOfDrill(outcome: Schemas['RestoreDrill']['outcome']): Outcome {
+  return drills[outcome];
+}
+
 export function OutcomeBadge({ outcome: { word, color } }: { outcome: Outcome }) {
   return (
     <Badge color={color} variant="light" miw="max-content">

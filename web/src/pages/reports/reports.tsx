@@ -11,6 +11,7 @@ import { Page } from '../../parts/page.tsx';
 import { OutcomeBadge } from '../../parts/status.tsx';
 import { nameOfKind, outcomeOfDelivery } from './about.ts';
 import { MakeReport } from './make-report.tsx';
+import { RestoreEvidence } from './restore-evidence.tsx';
 
 /** One's reports, and making a new one. */
 export function ReportsPage() {
@@ -33,6 +34,7 @@ export function ReportsPage() {
           )
         }
       </Loaded>
+      <RestoreEvidence />
       <MakeReport isOpen={isMaking} close={making.close} />
     </Page>
   );

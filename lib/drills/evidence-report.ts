@@ -1,0 +1,126 @@
+import type { Database } from '../database/database.ts';
+import {
+  type EvidenceDrill,
+  type EvidencePeriod,
+  type EvidenceRepository,
+  readEvidenceDrills,
+  readEvidenceFacts,
+  readEvidenceRepositories,
+} from '../records/drills/evidence.ts';
+import { cleanText } from '../text/clean-text.ts';
+import { formatBytes } from '../text/units.ts';
+import { version } from '../version.ts';
+import { checkLedger } from './check-ledger.ts';
+import type { EvidenceFormat } from './evidence-format.ts';
+
+const ROWS_AT_ONCE = 500;
+
+/** What is proven, in words that an auditor can hold us to. */
+const METHOD = [
+  'Each drill restores the newest version of a repository from the place that is named, with the code that restores it in an emergency, into a folder that is removed afterwards.',
+  'It is proven if the SHA-256 of every file and manifest of the archive is the recorded one, git reads every object and finds everything that the refs need, the refs are those that were recorded when the version was made, and all files of the default branch could be written, read back and compared with the tree of its commit.',
+  'It failed if the archive cannot be restored. It is incomplete if that could not be found out, for the reason given.',
+  'Files of Git LFS, issues and other data of the git host are in no archive, so nothing is said of them.',
+];
+
+/**
+ * The evidence of a period for an auditor, in pieces: what was drilled, what that proves, and the state of the ledger.
+ * Reads a bounded number of rows at a time. Throws errors of the database.
+ */
+export async function* writeEvidence(
+  db: Database,
+  period: EvidencePeriod,
+  { format, now }: { format: EvidenceFormat; now: string },
+): AsyncGenerator<string> {
+  const facts = await readEvidenceFacts(db, period);
+  const ledger = await checkLedger(db);
+  const span = `${moment(period.from)} to ${moment(period.to)}`;
+  yield format.begin(`Restore evidence, ${span}`);
+  yield format.list([
+    `Made: ${moment(now)}, by Backup Observatory ${version}`,
+    `Restore drills: ${facts.drills}, proven: ${facts.proven}, failed: ${facts.failed}, incomplete: ${facts.incomplete}`,
+    `Repositories that are backed up: ${facts.repositories}, proven restorable in this period: ${facts.proven_repositories}`,
+  ]);
+  yield format.heading('What a drill proves');
+  yield format.list(METHOD);
+  yield format.heading('Ledger');
+  const { broken } = ledger;
+  yield format.list([
+    broken === null
+      ? `All ${ledger.rows} rows of the ledger were checked while this was made: each is as it was written and follows the one before it.`
+      : `The ledger is NOT intact: ${broken.reason} (row ${broken.id}). The ${ledger.rows} rows before it are.`,
+    `Hash of the last intact row: ${ledger.head}. Compare it with the ledger later: as long as this hash is in it, nothing before it was changed.`,
+  ]);
+  yield format.heading('Repositories');
+  yield* format.table(['Repository', 'Last proof in the period', 'Version', 'From'], () =>
+    repositoryRows(db, period),
+  );
+  yield format.heading('Drills');
+  yield* format.table(
+    [
+      'Row',
+      'Started',
+      'Repository',
+      'Version',
+      'From',
+      'Outcome',
+      'Took',
+      'Read',
+      'Refs',
+      'Tree',
+      'Hash of the row',
+    ],
+    () => drillRows(db, period),
+  );
+  yield format.end();
+}
+
+async function* repositoryRows(db: Database, period: EvidencePeriod): AsyncGenerator<string[]> {
+  let after = '';
+  for (;;) {
+    const page = await readEvidenceRepositories(db, period, after, ROWS_AT_ONCE);
+    for (const one of page) yield repositoryRow(one);
+    after = page.at(-1)?.name ?? after;
+    if (page.length < ROWS_AT_ONCE) return;
+  }
+}
+
+function repositoryRow({ name, proven_at, version, storage }: EvidenceRepository): string[] {
+  if (proven_at === null) return [clean(name), 'not proven', '', ''];
+  return [clean(name), moment(proven_at), String(version ?? ''), clean(storage)];
+}
+
+async function* drillRows(db: Database, period: EvidencePeriod): AsyncGenerator<string[]> {
+  let after: EvidenceDrill | null = null;
+  for (;;) {
+    const page: EvidenceDrill[] = await readEvidenceDrills(db, period, after, ROWS_AT_ONCE);
+    for (const drill of page) yield drillRow(drill);
+    after = page.at(-1) ?? after;
+    if (page.length < ROWS_AT_ONCE) return;
+  }
+}
+
+function drillRow(drill: EvidenceDrill): string[] {
+  return [
+    String(drill.id),
+    moment(drill.started_at),
+    clean(drill.repository),
+    String(drill.version ?? ''),
+    clean(drill.storage),
+    drill.reason === null ? drill.outcome : clean(`${drill.outcome}: ${drill.reason}`),
+    `${(drill.duration_ms / 1_000).toFixed(1)} s`,
+    formatBytes(drill.bytes),
+    drill.refs_sha256 ?? '',
+    drill.tree_sha ?? '',
+    drill.sha256,
+  ];
+}
+
+function clean(text: string | null): string {
+  return cleanText(text ?? '', 500);
+}
+
+/** `2026-01-31 08:15 UTC`. */
+function moment(iso: string): string {
+  return `${iso.slice(0, 10)} ${iso.slice(11, 16)} UTC`;
+}

@@ -1,0 +1,121 @@
+import type { Database, Statement } from '../../database/database.ts';
+import { iso, jsonArray, jsonObject } from '../page.ts';
+import { newestResults } from '../repos.ts';
+
+/** A time span: from, and before. ISO 8601. */
+export interface EvidencePeriod {
+  from: string;
+  to: string;
+}
+
+/** What the drills of a period come to. */
+export interface EvidenceFacts {
+  drills: number;
+  proven: number;
+  failed: number;
+  incomplete: number;
+  /** Repositories that are backed up, and those of them that were proven in the period. */
+  repositories: number;
+  proven_repositories: number;
+}
+
+const facts: Statement = {
+  name: 'drill_evidence_facts',
+  text: `WITH ${newestResults}, drill AS (
+      SELECT lower(repository_name) AS key, outcome FROM restore_drills
+      WHERE started_at >= $1::timestamptz AND started_at < $2::timestamptz
+    )
+    SELECT ${jsonObject(`
+      SELECT count(*) AS drills, count(*) FILTER (WHERE outcome = 'proven') AS proven,
+        count(*) FILTER (WHERE outcome = 'failed') AS failed,
+        count(*) FILTER (WHERE outcome = 'incomplete') AS incomplete,
+        (SELECT count(*) FROM newest) AS repositories,
+        (SELECT count(*) FROM newest WHERE lower(repo_full_name) IN (
+          SELECT key FROM drill WHERE outcome = 'proven'
+        )) AS proven_repositories
+      FROM drill`)} AS item`,
+};
+
+/** Reads what the drills of a period come to. */
+export async function readEvidenceFacts(
+  db: Database,
+  { from, to }: EvidencePeriod,
+): Promise<EvidenceFacts> {
+  const [row] = await db.query<{ item: string }>(facts, [from, to]);
+  return JSON.parse(row?.item ?? '{}');
+}
+
+/** A drill for an auditor. */
+export interface EvidenceDrill {
+  id: number;
+  repository: string;
+  version: number | null;
+  storage: string;
+  started_at: string;
+  duration_ms: number;
+  bytes: number;
+  outcome: string;
+  reason: string | null;
+  refs_sha256: string | null;
+  tree_sha: string | null;
+  sha256: string;
+}
+
+const drills: Statement = {
+  name: 'drill_evidence_page',
+  text: `SELECT ${jsonArray(`
+    SELECT id, repository_name AS repository, version, storage, ${iso('started_at')} AS started_at, duration_ms,
+      bytes, outcome, reason, evidence ->> 'refs_sha256' AS refs_sha256, evidence ->> 'tree_sha' AS tree_sha, sha256
+    FROM restore_drills AS drill
+    WHERE drill.started_at >= $1::timestamptz AND drill.started_at < $2::timestamptz
+      AND (drill.started_at, drill.id) > ($3::timestamptz, $4::bigint)
+    ORDER BY drill.started_at, drill.id LIMIT $5::int`)} AS items`,
+};
+
+/** The drills of a period after one of them, the oldest first. */
+export async function readEvidenceDrills(
+  db: Database,
+  { from, to }: EvidencePeriod,
+  after: Pick<EvidenceDrill, 'id' | 'started_at'> | null,
+  limit: number,
+): Promise<EvidenceDrill[]> {
+  const values = [from, to, after?.started_at ?? from, after?.id ?? 0, limit];
+  const [row] = await db.query<{ items: string }>(drills, values);
+  return JSON.parse(row?.items ?? '[]');
+}
+
+/** A repository that is backed up, and its last proof in a period. */
+export interface EvidenceRepository {
+  name: string;
+  proven_at: string | null;
+  version: number | null;
+  storage: string | null;
+}
+
+const repositories: Statement = {
+  name: 'drill_evidence_repositories',
+  text: `WITH ${newestResults}, chosen AS (
+      SELECT repo_full_name AS name FROM newest WHERE repo_full_name COLLATE "C" > $3 COLLATE "C"
+      ORDER BY repo_full_name COLLATE "C" LIMIT $4::int
+    )
+    SELECT ${jsonArray(`
+      SELECT name, ${iso('started_at')} AS proven_at, version, storage FROM chosen
+      LEFT JOIN LATERAL (
+        SELECT started_at, version, storage FROM restore_drills AS drill
+        WHERE lower(drill.repository_name) = lower(name) AND drill.outcome = 'proven'
+          AND drill.started_at >= $1::timestamptz AND drill.started_at < $2::timestamptz
+        ORDER BY drill.started_at DESC, drill.id DESC LIMIT 1
+      ) AS proof ON true
+      ORDER BY name COLLATE "C"`)} AS items`,
+};
+
+/** The repositories that are backed up, in the order of their names after one, each with its last proof in a period. */
+export async function readEvidenceRepositories(
+  db: Database,
+  { from, to }: EvidencePeriod,
+  after: string,
+  limit: number,
+): Promise<EvidenceRepository[]> {
+  const [row] = await db.query<{ items: string }>(repositories, [from, to, after, limit]);
+  return JSON.parse(row?.items ?? '[]');
+}

@@ -1,0 +1,26 @@
+import type { Database } from '../../lib/database/database.ts';
+import { checkLedger, type LedgerCheck } from '../../lib/drills/check-ledger.ts';
+import { cleanText } from '../../lib/text/clean-text.ts';
+import { type Check, type Finding, failed, ok, toCheck } from './report.ts';
+
+/**
+ * Computes all hashes of the ledger of restore drills again, if the database has it. All of them, because only its own
+ * hash tells that a row was changed: with a million rows it takes a while.
+ */
+export async function checkDrillLedger(db: Database, checks: readonly Check[]): Promise<Check[]> {
+  const isMigrated = checks.some(({ name, status }) => name === 'migrations' && status === 'ok');
+  return isMigrated ? [toCheck('restore_drills', describe(await checkLedger(db)))] : [];
+}
+
+function describe({ rows, head, broken }: LedgerCheck): Finding {
+  if (broken !== null) {
+    const row = `row ${broken.id} (${cleanText(broken.repository, 200)})`;
+    return failed(
+      `the ledger of restore drills was changed: ${row}: ${broken.reason}; the ${rows} before it are intact`,
+      'compare that row with a copy of the database, see docs/restore-drills.md#the-ledger',
+      { effect: 'limits' },
+    );
+  }
+  if (rows === 0) return ok('the ledger has no row yet');
+  return ok(`the ledger is intact: rows ${rows}, last hash ${head}`);
+}

@@ -1,0 +1,158 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { NewDrill } from '../../lib/records/drills/new-drill.ts';
+import { recordDrill } from '../../lib/records/drills/record.ts';
+import { createClient } from '../support/client.ts';
+import { createTestClock } from '../support/clock.ts';
+import { emptyLedger, someDrill, tamper } from '../support/drills.ts';
+import { useDatabase } from '../support/hooks.ts';
+import { empty, insertResult, insertRun } from '../support/records.ts';
+
+const database = useDatabase();
+const NOW = Date.parse('2026-05-20T12:00:00Z');
+
+beforeEach(async () => {
+  await empty(database.db);
+  await emptyLedger(database.db);
+});
+
+const client = () => createClient({ db: database.db, clock: createTestClock(NOW) });
+const read = async (path: string) => (await client().get(path)).body as Record<string, unknown>;
+const day = (of: number) => `2026-05-${String(of).padStart(2, '0')}T10:00:00.000Z`;
+const drill = (of: number, more: Partial<NewDrill> = {}) =>
+  recordDrill(database.db, someDrill({ startedAt: day(of), ...more }), null);
+const failed = (reason: string): Partial<NewDrill> => ({ outcome: 'failed', reason });
+
+async function track(...names: string[]): Promise<void> {
+  const run = await insertRun(database.db);
+  for (const name of names) {
+    await insertResult(database.db, run, name, { created_at: day(19) });
+  }
+}
+
+describe('GET /api/repos/:owner/:name/drills', () => {
+  it('lists the rows of the ledger in any letter case, newest first', async () => {
+    await drill(1);
+    await drill(3, { ...failed('CORRUPT'), storage: 's3://backups/git', version: null });
+    await drill(2, { repository: 'ada/other' });
+    const page = await read('/api/repos/ADA/app/drills');
+    expect(page).toMatchObject({
+      data: [
+        { id: 2, outcome: 'failed', reason: 'CORRUPT', storage: 's3://backups/git', version: null },
+        {
+          ...{ id: 1, repository: 'ada/app', version: 3, storage: 'folder', outcome: 'proven' },
+          ...{ started_at: '2026-05-01T10:00:00.000000Z', duration_ms: 1_200, bytes: 4_096 },
+          evidence: { refs: 2, tree_sha: 'b'.repeat(40) },
+          previous_sha256: '0'.repeat(64),
+        },
+      ],
+      pagination: { total_items: 2 },
+    });
+    expect(await read('/api/repos/ada/app/drills?limit=1&page=2')).toMatchObject({
+      data: [{ id: 1 }],
+    });
+    expect(await read('/api/repos/ada/none/drills')).toMatchObject({ data: [] });
+  });
+});
+
+describe('the last proof of a repository', () => {
+  it('is that of the last drill that proved it, beside the last drill', async () => {
+    await track('Ada/App', 'ada/other');
+    await drill(1);
+    await drill(2, { version: 4, storage: 's3://backups/git' });
+    await drill(3, failed('CORRUPT'));
+    const proof = { at: '2026-05-02T10:00:00.000000Z', storage: 's3://backups/git', version: 4 };
+    const last = { at: '2026-05-03T10:00:00.000000Z', outcome: 'failed', reason: 'CORRUPT' };
+    expect(await read('/api/repos/ada/app')).toMatchObject({ last_proof: proof, last_drill: last });
+    expect(await read('/api/repos?order=name')).toMatchObject({
+      data: [
+        { full_name: 'Ada/App', last_proof: proof, last_drill: last },
+        { full_name: 'ada/other', last_proof: null, last_drill: null },
+      ],
+    });
+  });
+});
+
+describe('the overview', () => {
+  it('counts repositories by their proofs', async () => {
+    await track('ada/app', 'ada/old', 'ada/never', 'ada/failing');
+    await drill(1);
+    await drill(2, { repository: 'ada/old', startedAt: '2026-03-01T10:00:00.000Z' });
+    await drill(3, { repository: 'ada/failing' });
+    await drill(4, { repository: 'ada/failing', ...failed('CORRUPT') });
+    expect(await read('/api/overview')).toMatchObject({
+      proofs: {
+        ...{ proven: 2, overdue: 1, never: 1, failing: 1 },
+        oldest_at: '2026-03-01T10:00:00.000000Z',
+      },
+    });
+  });
+});
+
+describe('GET /api/evidence', () => {
+  const evidence = (more = '') =>
+    client().get(`/api/evidence?from=2026-05-01&to=2026-05-10${more}`);
+
+  it('says what was drilled in the period, and what that proves', async () => {
+    await track('ada/app', 'ada/never');
+    await drill(2);
+    await drill(3, { ...failed('CORRUPT | <b>'), repository: 'ada/never' });
+    await drill(12, { repository: 'ada/never' });
+    const { status, headers, text } = await evidence();
+    expect(status).toBe(200);
+    expect(headers.get('content-type')).toBe('text/markdown; charset=utf-8');
+    expect(headers.get('content-disposition')).toBe(
+      'attachment; filename="restore-evidence-2026-05-01-2026-05-10.md"',
+    );
+    expect(text).toContain('# Restore evidence, 2026-05-01 00:00 UTC to 2026-05-10 00:00 UTC');
+    expect(text).toContain('Restore drills: 2, proven: 1, failed: 1, incomplete: 0');
+    expect(text).toContain(
+      'Repositories that are backed up: 2, proven restorable in this period: 1',
+    );
+    expect(text).toContain('All 3 rows of the ledger were checked while this was made');
+    expect(text).toMatch(/Hash of the last intact row: [0-9a-f]{64}\./);
+    expect(text).toContain('| `ada/app` | `2026-05-02 10:00 UTC` | `3` | `folder` |');
+    expect(text).toContain('| `ada/never` | `not proven` |  |  |');
+    expect(text).toContain('`failed: CORRUPT \\| <b>`');
+    expect(text).not.toContain('2026-05-12');
+  });
+
+  it('escapes what repositories are called in HTML', async () => {
+    await track('ada/<script>alert(1)</script>');
+    await drill(2, { repository: 'ada/<script>alert(1)</script>', ...failed('"><img src=x>') });
+    const { headers, text } = await evidence('&format=html');
+    expect(headers.get('content-type')).toBe('text/html; charset=utf-8');
+    expect(headers.get('content-security-policy')).toContain("default-src 'none'");
+    expect(text).toMatch(/^<!doctype html>/);
+    expect(text).toContain('ada/&lt;script&gt;alert(1)&lt;/script&gt;');
+    expect(text).toContain('failed: &quot;&gt;&lt;img src=x&gt;');
+    expect(text).not.toMatch(/<script|<img/);
+    expect(text.endsWith('</html>\n')).toBe(true);
+  });
+
+  it('says that the ledger was changed', async () => {
+    await drill(2);
+    await drill(3);
+    await tamper(database.db, 'UPDATE restore_drills SET bytes = 5 WHERE id = 2');
+    expect((await evidence()).text).toContain(
+      'The ledger is NOT intact: it is not as it was written (row 2). The 1 rows before it are.',
+    );
+  });
+
+  it('reads more rows than fit one page', async () => {
+    await database.db.query({
+      text: `INSERT INTO restore_drills (repository_name, storage, started_at, duration_ms, bytes, outcome, evidence)
+        SELECT 'ada/app-' || n, 'folder', '2026-05-02'::timestamptz + (n / 3) * interval '1 second', 7, 8, 'proven', '{}'
+        FROM generate_series(1, 1200) AS n`,
+    });
+    const rows = (await evidence()).text.match(/^\| `\d+` \|/gm) ?? [];
+    expect(new Set(rows).size).toBe(1_200);
+  });
+
+  it.each([
+    ['without a period', '/api/evidence'],
+    ['of a period that ends before it begins', '/api/evidence?from=2026-05-02&to=2026-05-01'],
+    ['in another format', '/api/evidence?from=2026-05-01&to=2026-05-02&format=pdf'],
+  ])('is refused %s', async (_what, path) => {
+    expect((await client().get(path)).status).toBe(400);
+  });
+});

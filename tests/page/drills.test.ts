@@ -1,0 +1,122 @@
+import { readFile } from 'node:fs/promises';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { recordDrill } from '../../lib/records/drills/record.ts';
+import { someDrill } from '../support/drills.ts';
+import {
+  findViolations,
+  hasChromium,
+  type PageWorld,
+  startPageWorld,
+  type Window,
+} from '../support/page.ts';
+import { insertResult, insertRun } from '../support/records.ts';
+
+const HOSTILE = '<img src=x onerror="document.title=1">';
+
+describe.skipIf(!hasChromium)(
+  'restore drills on the page (skipped without /usr/bin/chromium)',
+  () => {
+    let world: PageWorld;
+    let window: Window;
+
+    beforeAll(async () => {
+      world = await startPageWorld();
+      const { db } = world.database;
+      const run = await insertRun(db, { status: 'completed', total_repos: 3, successful: 3 });
+      for (const name of ['acme/proven', 'acme/broken', 'acme/new']) {
+        await insertResult(db, run, name);
+      }
+      const at = (hours: number) => new Date(Date.now() - hours * 3_600_000).toISOString();
+      await recordDrill(
+        db,
+        someDrill({ repository: 'acme/proven', startedAt: at(50), storage: 's3://backups/git' }),
+        null,
+      );
+      await recordDrill(db, someDrill({ repository: 'acme/broken', startedAt: at(100) }), null);
+      await recordDrill(
+        db,
+        someDrill({
+          ...{ repository: 'acme/broken', startedAt: at(3), version: null },
+          ...{ outcome: 'failed', reason: `CHECKSUM_MISMATCH: ${HOSTILE}` },
+        }),
+        null,
+      );
+    });
+    afterAll(() => world.close());
+    beforeEach(async () => {
+      window = await world.openWindow();
+      await window.logIn();
+    });
+    afterEach(() => window.context.close());
+
+    const section = () => window.page.getByRole('region', { name: 'Restore drills' });
+
+    it('say when and from where a repository was proven', async () => {
+      await window.open('/app/repositories/acme/proven');
+      await section().getByText('Proven restorable').waitFor();
+      expect(await section().textContent()).toContain(
+        'Proven restorable 2 days ago from s3://backups/git, version 3.',
+      );
+      expect(await section().getByRole('row').count()).toBe(2);
+    });
+
+    it('say why the last one failed, and what was proven before', async () => {
+      await window.open('/app/repositories/acme/broken');
+      await section().getByRole('alert').waitFor();
+      const text = await section().textContent();
+      expect(text).toContain(`CHECKSUM_MISMATCH: ${HOSTILE}`);
+      expect(text).toContain('Proven restorable 4 days ago from the archive folder');
+      expect(await window.page.title()).not.toBe('1');
+    });
+
+    it('say what to do when there was none', async () => {
+      await window.open('/app/repositories/acme/new');
+      await section().getByText('Not proven restorable yet').waitFor();
+      expect(await section().textContent()).toContain('npm run worker -- drill');
+    });
+
+    it('are summed up in the list and in the overview', async () => {
+      await window.open('/app/repositories?order=name');
+      const row = (name: string) => window.page.getByRole('row').filter({ hasText: name });
+      await row('acme/broken').getByText('failed 3 hours ago').waitFor();
+      await row('acme/proven').getByText('2 days ago').waitFor();
+      await row('acme/new').getByText('never', { exact: true }).waitFor();
+      await window.open('/app/');
+      await window.page.getByText('2 of 3').waitFor();
+      await window.page.getByText('1 failed the last drill').waitFor();
+    });
+
+    it('are evidence to download, of the period that is chosen', async () => {
+      await window.open('/app/reports');
+      const { page } = window;
+      await page.getByLabel('From').fill('2026-01-01');
+      const [download] = await Promise.all([
+        page.waitForEvent('download'),
+        page.getByRole('link', { name: 'Download HTML' }).click(),
+      ]);
+      expect(download.suggestedFilename()).toMatch(/^restore-evidence-2026-01-01-.*\.html$/);
+      const text = await readFile(await download.path(), 'utf8');
+      expect(text).toContain('Restore drills: 3, proven: 2, failed: 1');
+      expect(text).not.toContain('<img');
+      await page.getByLabel('To the end of').fill('2025-12-31');
+      await page.getByText('It ends before it begins').waitFor();
+    });
+
+    it.each(['light', 'dark'] as const)('have no violations in %s', async (colorScheme) => {
+      await window.page.emulateMedia({ colorScheme });
+      await window.page.setViewportSize({ width: 390, height: 844 });
+      for (const path of [
+        '/app/repositories/acme/broken',
+        '/app/repositories',
+        '/app/reports',
+        '/app/',
+      ]) {
+        await window.open(path);
+        expect(await findViolations(window.page)).toEqual([]);
+        const width = await window.page.evaluate<number>('document.documentElement.scrollWidth');
+        expect(width).toBeLessThanOrEqual(390);
+      }
+      expect(window.complaints).toEqual([]);
+    });
+  },
+);

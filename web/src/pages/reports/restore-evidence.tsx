@@ -1,0 +1,61 @@
+import { Button, Group, Stack, Text, TextInput, Title } from '@mantine/core';
+import { useState } from 'react';
+
+const DAY_MS = 86_400_000;
+
+/** A day as date fields have it. */
+function dayOf(time: number): string {
+  return new Date(time).toISOString().slice(0, 10);
+}
+
+/** The evidence of restore drills over any period, to download. */
+export function RestoreEvidence() {
+  const [from, setFrom] = useState(() => dayOf(Date.now() - 30 * DAY_MS));
+  const [last, setLast] = useState(() => dayOf(Date.now()));
+  const isValid = from !== '' && last !== '' && from <= last;
+  return (
+    <Stack gap="xs" component="section" aria-label="Restore evidence">
+      <Title order={2} size="h4">
+        Restore evidence
+      </Title>
+      <Text size="sm" c="dimmed">
+        For auditors: which repositories were proven restorable in a period, each restore drill, and
+        the state of their ledger. Days are in UTC.
+      </Text>
+      <Group align="end">
+        <TextInput
+          type="date"
+          label="From"
+          value={from}
+          max={last}
+          onChange={({ currentTarget }) => setFrom(currentTarget.value)}
+        />
+        <TextInput
+          type="date"
+          label="To the end of"
+          value={last}
+          min={from}
+          error={isValid ? undefined : 'It ends before it begins'}
+          onChange={({ currentTarget }) => setLast(currentTarget.value)}
+        />
+        {(['html', 'markdown'] as const).map((format) => (
+          <Button
+            key={format}
+            variant="default"
+            component="a"
+            href={isValid ? addressOf(from, last, format) : undefined}
+            data-disabled={isValid ? undefined : true}
+            download
+          >
+            {format === 'html' ? 'Download HTML' : 'Download Markdown'}
+          </Button>
+        ))}
+      </Group>
+    </Stack>
+  );
+}
+
+function addressOf(from: string, last: string, format: string): string {
+  const to = dayOf(Date.parse(last) + DAY_MS);
+  return `/api/evidence?${new URLSearchParams({ from, to, format })}`;
+}

@@ -1,0 +1,125 @@
+import { Alert, Code, Stack, Table, Text, Title } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { Schemas } from '../api/client.ts';
+import { drills, type RepositoryPath } from '../api/queries.ts';
+import { Age } from '../parts/age.tsx';
+import { formatBytes, formatDuration } from '../parts/format.ts';
+import { Loaded } from '../parts/loading.tsx';
+import { Pages } from '../parts/pages.tsx';
+import { OutcomeBadge, outcomeOfDrill } from '../parts/status.tsx';
+
+type Repository = Pick<Schemas['TrackedRepository'], 'last_proof' | 'last_drill'>;
+
+const LIMIT = 10;
+
+/** Whether it was proven restorable, and the drills that tell. */
+export function RepositoryDrills({
+  path,
+  repository: { last_proof, last_drill },
+}: {
+  path: RepositoryPath;
+  repository: Repository;
+}) {
+  return (
+    <Stack gap="xs" component="section" aria-label="Restore drills">
+      <Title order={2} size="h4">
+        Restore drills
+      </Title>
+      {last_drill?.outcome === 'failed' && (
+        <Alert color="red" title="The last restore drill failed">
+          <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+            {last_drill.reason || 'No reason was recorded.'}
+          </Text>
+        </Alert>
+      )}
+      <Proof proof={last_proof} />
+      {last_drill !== null && <Drills path={path} />}
+    </Stack>
+  );
+}
+
+function Proof({ proof }: { proof: Repository['last_proof'] }) {
+  if (proof === null) {
+    return (
+      <Text c="dimmed">
+        Not proven restorable yet. Drills follow each run, and <Code>npm run worker -- drill</Code>{' '}
+        does them now.
+      </Text>
+    );
+  }
+  return (
+    <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+      Proven restorable <Age of={proof.at} /> from <bdi>{nameOfStorage(proof.storage)}</bdi>
+      {proof.version !== null && `, version ${proof.version}`}.
+    </Text>
+  );
+}
+
+function Drills({ path }: { path: RepositoryPath }) {
+  const [page, setPage] = useState(1);
+  return (
+    <Loaded query={useQuery(drills(path, { page, limit: LIMIT }))} lines={3}>
+      {({ data, pagination }) => (
+        <>
+          <Table.ScrollContainer
+            minWidth={560}
+            scrollAreaProps={{ viewportProps: { tabIndex: 0 } }}
+          >
+            <Table verticalSpacing="xs">
+              <Table.Thead>
+                <Table.Tr>
+                  <Table.Th>Outcome</Table.Th>
+                  <Table.Th>When</Table.Th>
+                  <Table.Th>Version</Table.Th>
+                  <Table.Th>From</Table.Th>
+                  <Table.Th ta="right">Read</Table.Th>
+                  <Table.Th ta="right">Took</Table.Th>
+                </Table.Tr>
+              </Table.Thead>
+              <Table.Tbody>
+                {data.map((drill) => (
+                  <DrillRow key={drill.id} drill={drill} />
+                ))}
+              </Table.Tbody>
+            </Table>
+          </Table.ScrollContainer>
+          <Pages of={pagination} onChange={setPage} />
+        </>
+      )}
+    </Loaded>
+  );
+}
+
+function DrillRow({ drill }: { drill: Schemas['RestoreDrill'] }) {
+  const { outcome, reason, started_at, version, storage, bytes, duration_ms } = drill;
+  return (
+    <Table.Tr>
+      <Table.Td maw={320}>
+        <OutcomeBadge outcome={outcomeOfDrill(outcome)} />
+        {reason !== null && (
+          <Text size="xs" c="dimmed" lineClamp={3} style={{ overflowWrap: 'anywhere' }}>
+            {reason}
+          </Text>
+        )}
+      </Table.Td>
+      <Table.Td>
+        <Age of={started_at} />
+      </Table.Td>
+      <Table.Td>{version ?? '–'}</Table.Td>
+      <Table.Td style={{ overflowWrap: 'anywhere' }}>
+        <bdi>{nameOfStorage(storage)}</bdi>
+      </Table.Td>
+      <Table.Td ta="right" style={{ whiteSpace: 'nowrap' }}>
+        {formatBytes(bytes)}
+      </Table.Td>
+      <Table.Td ta="right" style={{ whiteSpace: 'nowrap' }}>
+        {formatDuration(duration_ms)}
+      </Table.Td>
+    </Table.Tr>
+  );
+}
+
+function nameOfStorage(storage: string): string {
+  return storage === 'folder' ? 'the archive folder' : storage;
+}
