@@ -136,6 +136,13 @@ export const anomaliesInput = pageInput.extend({
   open: flag('true: only those that nobody has confirmed. false: only the others.'),
 });
 
+/** Page and filter of GET /api/badges. */
+export const badgesInput = pageInput.extend({
+  repository: storableText(500)
+    .optional()
+    .meta({ description: 'Only those of this repository, by its name in any letter case.' }),
+});
+
 /** Page and filters of GET /api/repos/:owner/:name/versions. */
 export const versionsInput = pageInput.extend({
   before: integerText

@@ -263,6 +263,10 @@ describe('/api/badges', () => {
       ],
       pagination: { total_items: 2 },
     });
+    expect((await client.get('/api/badges?repository=Acme/APP')).body).toMatchObject({
+      data: [{ id: one.id }],
+      pagination: { total_items: 1 },
+    });
     const stored = await sql(database.db, 'SELECT row_to_json(badge)::text FROM badges AS badge');
     for (const { svg } of [all, one]) {
       expect(text + JSON.stringify(stored)).not.toContain(svg.slice(8, 40));

@@ -119,6 +119,20 @@ describe('what would be lost', () => {
     ]);
   });
 
+  it.each([
+    ['Submodules: 2 are not in the archive', [{ what: 'submodules' }]],
+    [
+      'Git LFS: 2 files of HEAD; Submodules: 1 is not in the archive',
+      [
+        { what: 'lfs', detail: 'Git LFS: 2 files of HEAD' },
+        { what: 'submodules', detail: 'Submodules: 1 is not in the archive' },
+      ],
+    ],
+  ])('tells files and submodules apart: %s', async (incomplete, expected) => {
+    await result('team/app', { incomplete });
+    expect(await lost()).toMatchObject(expected);
+  });
+
   it('is nothing that the git host does not have, or says nothing of', async () => {
     await result('team/app');
     await recordCoverage(database.db, run, [

@@ -183,6 +183,25 @@ it('says which files of Git LFS the archive lacks', async () => {
   expect((await world.readNote()).incomplete).toBe(incomplete);
 });
 
+it('says how many submodules the archive lacks, until there is none', async () => {
+  const commit = await world.app.git('rev-parse', 'main');
+  const last = () =>
+    rowsOf(database.db, 'SELECT incomplete FROM backup_results ORDER BY id DESC LIMIT 1');
+  for (const [path, text] of [
+    ['one', 'Submodules: 1 is not in the archive, only the commits that are named'],
+    ['two', 'Submodules: 2 are not in the archive, only the commits that are named'],
+  ]) {
+    await world.app.git('update-index', '--add', '--cacheinfo', `160000,${commit},${path}`);
+    await world.app.git('commit', '--quiet', '-m', `add ${path}`);
+    expect((await world.backUp()).code).toBe(0);
+    expect(await last()).toEqual([{ incomplete: text }]);
+  }
+  await world.app.git('rm', '--quiet', '--cached', 'one', 'two');
+  await world.app.git('commit', '--quiet', '-m', 'remove them');
+  await world.backUp();
+  expect(await last()).toEqual([{ incomplete: null }]);
+});
+
 it('drops what only pruned versions needed from the archive', async () => {
   await world.app.git('checkout', '--quiet', 'topic');
   await world.app.git('symbolic-ref', 'HEAD', 'refs/heads/main');

@@ -6,7 +6,7 @@ import { type Endpoint, endpoint } from '../../http/route.ts';
 import { createBadge, listBadges, MAX_BADGES, revokeBadge } from '../../records/badges/badges.ts';
 import type { BackupsDeps } from '../backups-deps.ts';
 import { callerName } from '../caller-name.ts';
-import { pageInput, runIdInput } from '../input.ts';
+import { badgesInput, runIdInput } from '../input.ts';
 import { sendJson, sendPage } from '../json.ts';
 import { listOf, timestamp } from '../shapes.ts';
 import { BADGES_PATH, hashToken, TOKEN_BYTES } from './public-badge.ts';
@@ -46,10 +46,11 @@ export const badgesEndpoints: readonly Endpoint<BackupsDeps>[] = [
       method: 'get',
       access: 'reader',
       summary: 'List the badges in use, newest first',
-      query: pageInput,
+      query: badgesInput,
       responses: { 200: { description: 'A page of badges.', schema: listOf(badge) } },
     },
-    async ({ query }, { db }: BackupsDeps, c) => sendPage(c, await listBadges(db, query), query),
+    async ({ query }, { db }: BackupsDeps, c) =>
+      sendPage(c, await listBadges(db, query, query.repository), query),
   ),
   endpoint(
     {

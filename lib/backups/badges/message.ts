@@ -8,13 +8,13 @@ export interface Badge {
   color: BadgeColor;
 }
 
-/** Names of shields.io, with what they look like there. */
+/** Names of shields.io. Ours are darker than there, so that white text on them can be read. */
 export const badgeColors = {
-  brightgreen: '#4c1',
-  green: '#97ca00',
-  orange: '#fe7d37',
-  red: '#e05d44',
-  lightgrey: '#9f9f9f',
+  brightgreen: '#2e7d0f',
+  green: '#5f7303',
+  orange: '#b45309',
+  red: '#c53030',
+  lightgrey: '#6b6b6b',
 } as const;
 export type BadgeColor = keyof typeof badgeColors;
 

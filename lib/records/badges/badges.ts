@@ -53,18 +53,23 @@ export async function createBadge(
   return row;
 }
 
-const list: Statement = {
-  name: 'badges_page',
+const listed = (name: string, condition: string): Statement => ({
+  name,
   text: pageQuery(
-    `SELECT ${badgeColumns} FROM badges AS badge WHERE revoked_at IS NULL
+    `SELECT ${badgeColumns} FROM badges AS badge WHERE revoked_at IS NULL AND ${condition}
      ORDER BY badge.id DESC LIMIT $1::bigint OFFSET $2::bigint`,
-    'SELECT count(*) FROM badges WHERE revoked_at IS NULL',
+    `SELECT count(*) FROM badges WHERE revoked_at IS NULL AND ${condition}`,
   ),
-};
+});
+const list = listed('badges_page', 'true');
+const listOfRepository = listed('badges_of_repository_page', 'lower(repository_name) = lower($3)');
 
-/** The badges in use, newest first. */
-export function listBadges(db: Database, request: PageRequest): Promise<Page> {
-  return readPage(db, list, [request.limit, pageOffset(request)]);
+/** The badges in use, newest first; only those of a repository, by its name in any letter case, if one is given. */
+export function listBadges(db: Database, request: PageRequest, repository?: string): Promise<Page> {
+  const values = [request.limit, pageOffset(request)];
+  return repository === undefined
+    ? readPage(db, list, values)
+    : readPage(db, listOfRepository, [...values, repository]);
 }
 
 const revoke: Statement = {

@@ -55,7 +55,8 @@ export interface MissedRepositories {
   listed: number;
 }
 
-// Those that were gone before do not count.
+// Those that were gone before do not count. Where nothing is listed, no results say so: it is told once, until a run lists
+// something again, which replaces the coverage.
 const insertMissing: Statement = {
   name: 'record_missing',
   text: `WITH newly AS (
@@ -69,7 +70,11 @@ const insertMissing: Statement = {
     SELECT $1::int, 'missing', count(*),
       jsonb_object_agg(name, 'listed') FILTER (WHERE place <= ${MAX_CHANGES}),
       coalesce($4::timestamptz, now())
-    FROM newly HAVING count(*) * 5 > $3::int + count(*)
+    FROM newly WHERE $3::int > 0 OR NOT EXISTS (
+      SELECT FROM anomalies AS told WHERE told.repo_full_name IS NULL AND told.kind = 'missing'
+        AND told.run_id > (SELECT coalesce(max(run_id), 0) FROM coverage)
+    )
+    HAVING count(*) * 5 > $3::int + count(*)
     ON CONFLICT DO NOTHING`,
 };
 

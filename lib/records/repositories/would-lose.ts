@@ -2,10 +2,18 @@ import { cutTextSql } from '../../text/cut-text.ts';
 
 /**
  * What would be lost with the source tonight, as far as the worker was told: `everything`, it has no backup; `lfs`,
- * files of which the archive has pointers alone; `issues`, `wiki` and `discussions`, which no archive holds;
+ * files of which the archive has pointers alone; `submodules`, repositories of which it names commits alone; `issues`, `wiki` and `discussions`, which no archive holds;
  * `only_here`, versions that are in no store, nor pushed.
  */
-export const losses = ['everything', 'lfs', 'issues', 'wiki', 'discussions', 'only_here'] as const;
+export const losses = [
+  'everything',
+  'lfs',
+  'submodules',
+  'issues',
+  'wiki',
+  'discussions',
+  'only_here',
+] as const;
 
 const MAX_LENGTH = 500;
 
@@ -15,7 +23,9 @@ export const wouldLose = `(
     SELECT facts FROM coverage
     WHERE lower(coverage.name) = lower(repository.repo_full_name) ORDER BY seen_at DESC LIMIT 1
   ), good AS (
-    SELECT incomplete FROM backup_results AS result
+    SELECT nullif(regexp_replace(incomplete, '(; )?Submodules: .*$', ''), '') AS files,
+      substring(incomplete FROM 'Submodules: .*$') AS submodules
+    FROM backup_results AS result
     WHERE result.repo_full_name = repository.repo_full_name AND status IN ('completed', 'success')
     ORDER BY result.created_at DESC, result.id DESC LIMIT 1
   ), made AS (
@@ -28,7 +38,8 @@ export const wouldLose = `(
   )
   SELECT coalesce(json_agg(loss), '[]') FROM (
     SELECT 'everything' AS what, '' AS detail WHERE repository.state = 'never'
-    UNION ALL SELECT 'lfs', ${cutTextSql('incomplete', MAX_LENGTH)} FROM good WHERE incomplete IS NOT NULL
+    UNION ALL SELECT 'lfs', ${cutTextSql('files', MAX_LENGTH)} FROM good WHERE files IS NOT NULL
+    UNION ALL SELECT 'submodules', ${cutTextSql('submodules', MAX_LENGTH)} FROM good WHERE submodules IS NOT NULL
     UNION ALL SELECT 'issues', coalesce(facts->>'open_issues', '') FROM fact
       WHERE (facts->>'has_issues')::boolean AND coalesce(facts->>'open_issues', '1') <> '0'
     UNION ALL SELECT 'wiki', '' FROM fact WHERE (facts->>'has_wiki')::boolean

@@ -21,6 +21,8 @@ export const repositoryFigures = z.object({
     .object({ count: z.int().min(0), bytes: z.number().min(0) })
     .nullable()
     .default(null),
+  /** Submodules of HEAD; null if they were not counted. */
+  submodules: z.int().min(0).nullable().default(null),
   /** What could not be counted. The figures of these are 0 and meaningless. */
   uncounted: z.array(z.enum(['commits', 'files'])).default([]),
 });
@@ -128,6 +130,7 @@ const noTree = {
   largest_blob_path: '',
   largest_blob_size_bytes: 0,
   lfs: null as LfsFiles | null,
+  submodules: null as number | null,
 };
 
 async function measureTree(
@@ -137,9 +140,10 @@ async function measureTree(
   { entries: max, timeoutMs }: FigureLimits,
 ) {
   const tree = { ...noTree };
-  if (head === '') return { ...tree, lfs: { count: 0, bytes: 0 } };
+  if (head === '') return { ...tree, lfs: { count: 0, bytes: 0 }, submodules: 0 };
   const list = [`--git-dir=${gitDir}`, 'ls-tree', '-r', '-l', '-z', head];
   let entries = 0;
+  let submodules = 0;
   let hasAttributes = false;
   const pointers: string[] = [];
   for await (const entry of git.stream(list, '\0', { timeoutMs })) {
@@ -147,6 +151,7 @@ async function measureTree(
     // `<mode> <type> <object> <size>\t<path>`; a submodule has no size and is not a file.
     const [facts = '', path = ''] = splitOnce(entry, '\t');
     const [, type, id = '', size = ''] = facts.split(/ +/);
+    if (type === 'commit') submodules++;
     if (type !== 'blob') continue;
     const bytes = Number(size);
     hasAttributes ||= path === '.gitattributes' || path.endsWith('/.gitattributes');
@@ -158,6 +163,7 @@ async function measureTree(
       tree.largest_blob_size_bytes = bytes;
     }
   }
+  tree.submodules = submodules;
   // Without attributes nothing is in Git LFS.
   tree.lfs = await countPointers(git, gitDir, hasAttributes ? pointers : [], timeoutMs);
   return tree;

@@ -1,5 +1,4 @@
 import type { Git } from '../../git/git.ts';
-import { formatBytes } from '../../text/units.ts';
 
 /** The sizes that a pointer of Git LFS can have; git itself reads no larger ones. */
 export const POINTER_BYTES = { min: 100, max: 1_024 };
@@ -37,12 +36,4 @@ export async function countPointers(
     isPointer = false;
   }
   return files;
-}
-
-/** What an archive lacks; null if nothing. */
-export function describeMissing(files: LfsFiles | null): string | null {
-  if (files === null || files.count === 0) return null;
-  const what = files.count === 1 ? '1 file' : `${files.count} files`;
-  const are = files.count === 1 ? 'is' : 'are';
-  return `Git LFS: ${what} of HEAD, ${formatBytes(files.bytes)}, ${are} not in the archive, only the pointers`;
 }

@@ -13,9 +13,9 @@ import { openTokenSource, type SourceUse, type TokenSource } from '../logins/tok
 import type { Source } from '../source.ts';
 import { RunStopped } from '../stop.ts';
 import { isRepositoryName, type ListedRepository } from './host-repository.ts';
-import { type Listing, listByAccounts, listByInstallations } from './list-repositories.ts';
+import { listByAccounts, listByInstallations, NothingListed } from './list-repositories.ts';
 import { DISABLED, describeAccess, lookUpRepository } from './look-up.ts';
-import { findMissing } from './missing.ts';
+import { findMissing, listArchivedFrom } from './missing.ts';
 
 export interface DiscoveryOptions {
   /** Reads the repositories that have an archive; none if nobody knows. */
@@ -65,10 +65,14 @@ async function discover(options: DiscoveryOptions, tokens: TokenSource): Promise
     clients.set(use, client);
     return client;
   };
-  const { repositories, warnings, suspended }: Listing =
+  const listing =
     tokens.discovery === 'auto'
-      ? await listByInstallations(clientFor('organization'))
-      : await listByAccounts(clientFor, config);
+      ? listByInstallations(clientFor('organization'))
+      : listByAccounts(clientFor, config);
+  const { repositories, warnings, suspended } = await listing.catch(async (error: unknown) => {
+    if (error instanceof NothingListed) await tellAllMissing(options);
+    throw error;
+  });
   for (const warning of warnings) await note('warn', warning);
   for (const account of suspended) {
     options.unread?.({
@@ -113,6 +117,13 @@ async function discover(options: DiscoveryOptions, tokens: TokenSource): Promise
     else found.set(repository.toLowerCase(), lostSource(repository, reason, connection.hostUrl));
   }
   return [...found.values()];
+}
+
+/** A host that lists nothing lists none of those that have an archive from it. */
+async function tellAllMissing({ access, tracked, archiveFolder, missed }: DiscoveryOptions) {
+  const { hostUrl } = access.connection;
+  const names = await listArchivedFrom(hostUrl, archiveFolder, await tracked());
+  if (names.length > 0) await missed?.(names, 0);
 }
 
 function sourceOf(

@@ -17,6 +17,16 @@ export interface Listing {
   suspended: string[];
 }
 
+/**
+ * The git host lists no repository at all. It is taken for a mistake and not for a deletion of everything, so the run
+ * fails.
+ */
+export class NothingListed extends AppError {
+  constructor(message: string) {
+    super('NOT_FOUND', message);
+  }
+}
+
 const repositoryList = z.array(hostRepository);
 const installationPage = z.object({ repositories: repositoryList });
 const accountType = z.object({ type: z.string() });
@@ -24,17 +34,16 @@ const accountType = z.object({ type: z.string() });
 const hint = 'install it on each account to back up, or set GIT_DISCOVERY=accounts';
 
 /**
- * The repositories of every account that the app is installed on (GIT_DISCOVERY auto). Throws NOT_FOUND if
- * there is none, so that no repository counts as deleted by mistake; also RequestError, ZodError.
+ * The repositories of every account that the app is installed on (GIT_DISCOVERY auto). Throws NothingListed if
+ * there is none; also RequestError, ZodError.
  */
 export async function listByInstallations(client: GitHostClient): Promise<Listing> {
   const installations = await listInstallations(client);
   if (installations.length === 0) {
-    throw new AppError('NOT_FOUND', `the app is not installed on any accessible account: ${hint}`);
+    throw new NothingListed(`the app is not installed on any accessible account: ${hint}`);
   }
   if (installations.every(({ isSuspended }) => isSuspended)) {
-    throw new AppError(
-      'NOT_FOUND',
+    throw new NothingListed(
       'the app is suspended on all accounts on which it is installed: unsuspend it there, or set GIT_DISCOVERY=accounts',
     );
   }
@@ -52,15 +61,14 @@ export async function listByInstallations(client: GitHostClient): Promise<Listin
     for await (const { repositories } of pages) add(listing, repositories, 'organization');
   }
   if (listing.repositories.length > 0) return listing;
-  throw new AppError(
-    'NOT_FOUND',
+  throw new NothingListed(
     'the app is installed but cannot reach any repository: choose repositories in its settings, or set GIT_DISCOVERY=accounts',
   );
 }
 
 /**
  * The repositories of ORG_ACCOUNT and PROJECT_ACCOUNT and all visible private ones (GIT_DISCOVERY
- * accounts). Throws NOT_FOUND if there is none, or an account does not exist.
+ * accounts). Throws NothingListed if there is none, NOT_FOUND if an account does not exist.
  */
 export async function listByAccounts(
   clientFor: (use: SourceUse) => GitHostClient,
@@ -83,8 +91,7 @@ export async function listByAccounts(
     for await (const repositories of pages) add(listing, repositories, use);
   }
   if (listing.repositories.length > 0) return listing;
-  throw new AppError(
-    'NOT_FOUND',
+  throw new NothingListed(
     'discovery by accounts found no repositories: set ORG_ACCOUNT or PROJECT_ACCOUNT to an account that has some',
   );
 }

@@ -25,6 +25,21 @@ export interface MissingOptions {
   lookUp(fullName: string): Promise<LookUp>;
 }
 
+/** The repositories that have an archive from a git host, by its note. */
+export async function listArchivedFrom(
+  hostUrl: string,
+  archiveFolder: string,
+  tracked: readonly TrackedRepository[],
+): Promise<string[]> {
+  const names: string[] = [];
+  for (const { repository, archiveKey: key } of tracked) {
+    if (key !== archiveKey(repository)) continue;
+    const record = await readArchiveRecord(archiveFolder, key);
+    if (record?.host === hostUrl) names.push(repository);
+  }
+  return names;
+}
+
 /**
  * Finds repositories that have an archive from this host (by its note) but are no longer listed, and why.
  * Their archives are kept; moving an archive away makes the worker forget the repository.

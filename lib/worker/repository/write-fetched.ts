@@ -1,8 +1,8 @@
 import { MAX_VERSIONS, type VersionEntry } from '../../archives/note.ts';
 import { GitError } from '../../git/git.ts';
 import { type ArchiveRecord, type Place, settleNote } from '../archive/archive.ts';
+import { describeMissing } from '../archive/describe-missing.ts';
 import { measureClone } from '../archive/figures.ts';
-import { describeMissing } from '../archive/lfs.ts';
 import type { Fetched, UpdateOptions } from '../mirror/fetch-update.ts';
 import { joinPacks } from '../mirror/housekeeping.ts';
 import { setKeptRefs, sourceRevisions } from '../mirror/mirror-refs.ts';
@@ -59,7 +59,7 @@ export async function writeFetched(
     options.figureLimits,
     sourceRevisions,
   );
-  const counted = { ...record, figures, incomplete: describeMissing(figures.lfs) };
+  const counted = { ...record, figures, incomplete: describeMissing(figures) };
   const shrunk =
     before.record !== null && facts !== null ? warnOfSize(before.record.figures, figures) : null;
   const settled = shrunk === null || warning !== null ? counted : withWarning(counted, shrunk.text);

@@ -73,6 +73,39 @@ describe('discovery by installations', () => {
     expect(await rowsOf(database.db, state)).toEqual([{ repo_full_name: 'team/a' }]);
   });
 
+  it('notices once that everything is missing, and again after it was there again', async () => {
+    await bench.add({ fullName: 'team/a' });
+    await bench.add({ fullName: 'team/b' });
+    await bench.logIn();
+    await run();
+    const { installations } = bench.host.state;
+    const seen = () =>
+      rowsOf(
+        database.db,
+        'SELECT repo_full_name, run_id, kind, change_count, before FROM anomalies ORDER BY id',
+      );
+    const all = {
+      ...{ repo_full_name: null, kind: 'missing', change_count: 2 },
+      before: { 'team/a': 'listed', 'team/b': 'listed' },
+    };
+    const [first] = await rowsOf<{ id: number }>(
+      database.db,
+      'SELECT max(id) AS id FROM backup_runs',
+    );
+    const after = (runs: number) => (first?.id ?? 0) + runs;
+    bench.host.state.installations = [];
+    await run();
+    expect(await seen()).toEqual([{ ...all, run_id: after(1) }]);
+    await database.db.query({ text: 'UPDATE anomalies SET confirmed_at = now()' });
+    await run();
+    expect(await seen()).toEqual([{ ...all, run_id: after(1) }]);
+    bench.host.state.installations = installations;
+    expect((await run()).code).toBe(0);
+    bench.host.state.installations = [];
+    await run();
+    expect(await seen()).toMatchObject([{ run_id: after(1) }, { ...all, run_id: after(4) }]);
+  });
+
   it('fails the run when the installations include no repository', async () => {
     await bench.add({ fullName: 'team/a' });
     bench.host.state.installations[0]?.repositories.pop();

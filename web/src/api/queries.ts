@@ -161,6 +161,17 @@ export const coverage = (page: number) =>
     refetchInterval: REFRESH_MS,
   });
 
+/** The badges in use, of a repository or, for null, of whatever there is. */
+export const badges = (repository: string | null, page: number) =>
+  queryOptions({
+    queryKey: ['badges', repository, page],
+    queryFn: () => {
+      const query = { page, limit: 20, ...(repository === null ? {} : { repository }) };
+      return body(api.GET('/api/badges', { params: { query } }));
+    },
+    placeholderData: keepPreviousData,
+  });
+
 /** Where the archive of a repository is served. */
 export function archiveAddress({ owner, name }: RepositoryPath): string {
   return `/api/repos/${encodeURIComponent(owner)}/${encodeURIComponent(name)}/archive`;

@@ -1,7 +1,8 @@
-import { Group, Select, Table, Text, TextInput } from '@mantine/core';
+import { Group, Select, Skeleton, Table, Text, TextInput } from '@mantine/core';
 import { useDebouncedCallback } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
+import { lazy, Suspense } from 'react';
 import type { Schemas } from '../api/client.ts';
 import { type RepositoriesQuery, repositories } from '../api/queries.ts';
 import { Age } from '../parts/age.tsx';
@@ -13,6 +14,10 @@ import { Pages } from '../parts/pages.tsx';
 import { RepositoryLink } from '../parts/repository-link.tsx';
 import { OutcomeBadge, outcomeOfState } from '../parts/status.tsx';
 import { Coverage } from './coverage.tsx';
+
+const Badges = lazy(async () => ({
+  default: (await import('./badges.tsx')).Badges,
+}));
 
 const TYPING_MS = 250;
 
@@ -90,6 +95,9 @@ export function RepositoriesPage() {
         }
       </Loaded>
       <Coverage />
+      <Suspense fallback={<Skeleton height={120} />}>
+        <Badges repository={null} />
+      </Suspense>
     </Page>
   );
 }

@@ -16,8 +16,8 @@ export function RepositoryLosses({ losses }: { losses: readonly Loss[] }) {
         ))}
       </List>
       <Text size="sm" mt="xs">
-        As far as the git host and the worker tell; of submodules the archive has the commits that
-        are named.
+        As far as the git host and the worker tell. The host does not say whether there are
+        releases: their tags are in the archive, their notes and files are not.
       </Text>
     </Alert>
   );
@@ -28,6 +28,7 @@ function describe({ what, detail }: Loss): string {
     case 'everything':
       return 'Everything: it was never backed up.';
     case 'lfs':
+    case 'submodules':
       return `${detail}.`;
     case 'issues':
       return detail === ''

@@ -30,6 +30,10 @@ const SizesOverTime = lazy(async () => ({
   default: (await import('../parts/size-chart.tsx')).SizesOverTime,
 }));
 
+const Badges = lazy(async () => ({
+  default: (await import('./badges.tsx')).Badges,
+}));
+
 const DAYS = 90;
 const SHOWN_RESULTS = 500;
 
@@ -136,6 +140,9 @@ function RepositoryDetails({
       <RepositoryAnomalies path={path} />
       <OverTime path={path} />
       <RepositoryHistory path={path} />
+      <Suspense fallback={<Skeleton height={120} />}>
+        <Badges repository={repository.full_name} />
+      </Suspense>
     </Stack>
   );
 }

@@ -1,0 +1,24 @@
+import { formatBytes } from '../../text/units.ts';
+import type { RepositoryFigures } from './figures.ts';
+import type { LfsFiles } from './lfs.ts';
+
+/** What an archive lacks of HEAD; null if nothing. lib/records/repositories/would-lose.ts tells the parts apart. */
+export function describeMissing({
+  lfs,
+  submodules,
+}: Pick<RepositoryFigures, 'lfs' | 'submodules'>): string | null {
+  const parts = [describeFiles(lfs), describeSubmodules(submodules ?? 0)];
+  return parts.filter((part) => part !== null).join('; ') || null;
+}
+
+function describeFiles(files: LfsFiles | null): string | null {
+  if (files === null || files.count === 0) return null;
+  const what = files.count === 1 ? '1 file' : `${files.count} files`;
+  const are = files.count === 1 ? 'is' : 'are';
+  return `Git LFS: ${what} of HEAD, ${formatBytes(files.bytes)}, ${are} not in the archive, only the pointers`;
+}
+
+function describeSubmodules(count: number): string | null {
+  if (count === 0) return null;
+  return `Submodules: ${count} ${count === 1 ? 'is' : 'are'} not in the archive, only the commits that are named`;
+}

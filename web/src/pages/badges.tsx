@@ -1,0 +1,155 @@
+import { Alert, Button, Group, Modal, Paper, Stack, Text, Title } from '@mantine/core';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { api, body, type Schemas } from '../api/client.ts';
+import { badges } from '../api/queries.ts';
+import { Age } from '../parts/age.tsx';
+import { Command } from '../parts/command.tsx';
+import { Failure, Loaded } from '../parts/loading.tsx';
+import { notify } from '../parts/notify.ts';
+import { Pages } from '../parts/pages.tsx';
+
+type Badge = Schemas['Badge'];
+
+/** Badges for pages elsewhere: of a repository, or for null of all together, and the list of whatever there is. */
+export function Badges({ repository }: { repository: string | null }) {
+  const [page, setPage] = useState(1);
+  const [asked, setAsked] = useState<Badge | null>(null);
+  const client = useQueryClient();
+  const creation = useMutation({
+    mutationFn: () => body(api.POST('/api/badges', { body: { repository } })),
+    onSuccess: () => client.invalidateQueries({ queryKey: ['badges'] }),
+  });
+  const created = creation.data;
+  return (
+    <Stack gap="xs" component="section" aria-label="Badges">
+      <Title order={2} size="h4">
+        Badges
+      </Title>
+      <Text size="sm" c="dimmed">
+        A small image for a README or a wall.{' '}
+        {repository === null ? 'One of all repositories' : 'It'} tells whoever knows its address the
+        state and the age of the last proof, without a login, and nothing else.
+      </Text>
+      <Group>
+        <Button variant="default" loading={creation.isPending} onClick={() => creation.mutate()}>
+          {repository === null ? 'Make a badge of all repositories' : 'Make a badge'}
+        </Button>
+      </Group>
+      {creation.error && <Failure error={creation.error} />}
+      {created && <Created key={created.id} badge={created} />}
+      <Loaded query={useQuery(badges(repository, page))} lines={1}>
+        {({ data, pagination }) =>
+          data.length === 0 ? (
+            <Text c="dimmed">There is none yet.</Text>
+          ) : (
+            <>
+              {data.map((badge) => (
+                <Row key={badge.id} badge={badge} ask={setAsked} isNamed={repository === null} />
+              ))}
+              <Pages of={pagination} onChange={setPage} />
+            </>
+          )
+        }
+      </Loaded>
+      {asked && (
+        <Revoke
+          badge={asked}
+          close={() => setAsked(null)}
+          done={() => created?.id === asked.id && creation.reset()}
+        />
+      )}
+    </Stack>
+  );
+}
+
+/** The address of a new badge, which the server does not know later. */
+function Created({ badge: { svg, json } }: { badge: Schemas['CreatedBadge'] }) {
+  const { origin } = window.location;
+  return (
+    <Alert color="teal" title="Copy it now: its address is shown this once">
+      <Stack gap="xs">
+        <div>
+          <img src={svg} alt="The new badge" height={20} style={{ maxWidth: '100%' }} />
+        </div>
+        <Text size="sm">As Markdown:</Text>
+        <Command>{`![backup](${origin}${svg})`}</Command>
+        <Text size="sm">For the endpoint badge of shields.io:</Text>
+        <Command>{`${origin}${json}`}</Command>
+      </Stack>
+    </Alert>
+  );
+}
+
+interface RowProps {
+  badge: Badge;
+  isNamed: boolean;
+  ask(badge: Badge): void;
+}
+
+function Row({ badge, isNamed, ask }: RowProps) {
+  const { id, repository, created_at, created_by } = badge;
+  return (
+    <Paper withBorder p="sm" radius="md">
+      <Group justify="space-between">
+        <div style={{ minWidth: 0, flex: '1 1 200px' }}>
+          {isNamed && (
+            <Text fw={600} size="sm" style={{ overflowWrap: 'anywhere' }}>
+              {repository === null ? 'All repositories' : <bdi>{repository}</bdi>}
+            </Text>
+          )}
+          <Text size="sm" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
+            Badge {id}, made <Age of={created_at} />
+            {created_by !== '' && (
+              <>
+                {' '}
+                by <bdi>{created_by}</bdi>
+              </>
+            )}
+          </Text>
+        </div>
+        <Button
+          size="xs"
+          variant="light"
+          color="red"
+          onClick={() => ask(badge)}
+          aria-label={`Revoke badge ${id}`}
+        >
+          Revoke
+        </Button>
+      </Group>
+    </Paper>
+  );
+}
+
+function Revoke({ badge, close, done }: { badge: Badge; close(): void; done(): void }) {
+  const client = useQueryClient();
+  const revocation = useMutation({
+    mutationFn: () => body(api.DELETE('/api/badges/{id}', { params: { path: { id: badge.id } } })),
+    onSuccess: async () => {
+      await client.invalidateQueries({ queryKey: ['badges'] });
+      void notify({ message: `Badge ${badge.id} was revoked` });
+      done();
+      close();
+    },
+  });
+  return (
+    <Modal opened onClose={close} title="Revoke a badge">
+      <Stack>
+        <Text>
+          Pages that show badge {badge.id} show a broken image from then on, at the latest after
+          five minutes. This cannot be undone.
+        </Text>
+        {revocation.error && <Failure error={revocation.error} />}
+        <Group justify="flex-end">
+          <Button variant="default" onClick={close}>
+            Cancel
+          </Button>
+          <Button color="red" loading={revocation.isPending} onClick={() => revocation.mutate()}>
+            Revoke
+          </Button>
+        </Group>
+      </Stack>
+    </Modal>
+  );
+}
