@@ -2,7 +2,7 @@ import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promise
 import { join } from 'node:path';
 import { Decrypter, generateIdentity, identityToRecipient } from 'age-encryption';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { parseKey } from '../../../lib/stores/layout.ts';
+import { parseKey, stateKey } from '../../../lib/stores/layout.ts';
 import { parseState } from '../../../lib/stores/store-state.ts';
 import { createRepository } from '../../support/git.ts';
 import { useDatabase } from '../../support/hooks.ts';
@@ -169,6 +169,36 @@ describe('a run with a store', () => {
     expect(code).toBe(0);
     expect(stderr).toContain('has a newer state of this archive than this machine knows');
     expect(await filesOf(nas())).toEqual(expect.arrayContaining(before));
+  });
+
+  it.each([
+    ['an older one', (first: string) => first],
+    ['something else', () => '{}'],
+  ])('stores its newest state again if %s was put after it', async (_, forge) => {
+    await world.backUp(onFolder());
+    await world.app.commit({ 'b.txt': 'three' }, 'three');
+    await world.backUp(onFolder());
+    const pathOf = (number: number) => join(nas(), stateKey('local__app', number, false));
+    await writeFile(pathOf(7), forge(await readFile(pathOf(1), 'utf8')));
+    const { code, stderr } = await world.backUp(onFolder());
+    expect(code).toBe(0);
+    expect(stderr).toContain(`stored again: ${stateKey('local__app', 7, false)}`);
+    const newest = parseState(await readFile(pathOf(8), 'utf8'));
+    expect(newest?.files).toEqual(parseState(await readFile(pathOf(2), 'utf8'))?.files);
+    const before = await filesOf(nas());
+    expect((await world.backUp(onFolder())).stdout).toContain('1 unchanged');
+    expect(await filesOf(nas())).toEqual(before);
+  });
+
+  it('leaves the newer state of another machine as it is, and stores its next one after it', async () => {
+    await world.backUp(onFolder());
+    const pathOf = (number: number) => join(nas(), stateKey('local__app', number, false));
+    await writeFile(pathOf(7), await readFile(pathOf(1)));
+    expect((await world.backUp(onFolder())).stdout).toContain('1 unchanged');
+    await world.app.commit({ 'b.txt': 'three' }, 'three');
+    await world.backUp(onFolder());
+    const states = (await filesOf(nas())).filter((key) => parseKey(key)?.kind === 'state');
+    expect(states.at(-1)).toBe(stateKey('local__app', 8, false));
   });
 
   it('refuses an archive that is not the recorded one any more', async () => {
