@@ -12,7 +12,7 @@ import type { Ledger, LedgerEntry } from './ledger.ts';
 /** How many keys are listed in a run. The next run goes on where this one ends. */
 const MAX_LISTED = 20_000;
 
-/** How many objects are read in a run, and how large they may be. */
+/** How many objects are read in a run besides a state, and how large they may be. */
 const SAMPLE = 2;
 const MAX_SAMPLE_BYTES = 32 * 2 ** 20;
 
@@ -20,7 +20,7 @@ const MAX_SAMPLE_BYTES = 32 * 2 ** 20;
 export interface ListingCheck {
   /** Archives of which the store lacks something, which is stored again. */
   incomplete: string[];
-  /** Objects that were read and are not what was stored. */
+  /** Objects and states that were read and are not what was stored. */
   damaged: string[];
   /** Newest states that are not of this machine, and older than its own, which is stored again. */
   older: string[];
@@ -100,18 +100,35 @@ export async function checkListing(
     }
   }
 
-  /** Reads a few of the objects that were listed. Returns those that are not what was stored. */
+  /** Reads a few objects that were listed, and a state. Returns those that are not what was stored. */
   async function readSample(): Promise<string[]> {
-    const known = [...sizes].flatMap(([key, bytes]) => {
-      const parsed = bytes <= MAX_SAMPLE_BYTES ? parseKey(key) : null;
+    const isSmall = (key: string) =>
+      (sizes.get(key) ?? Number.POSITIVE_INFINITY) <= MAX_SAMPLE_BYTES;
+    const known = [...sizes.keys()].flatMap((key) => {
+      const parsed = isSmall(key) ? parseKey(key) : null;
       return parsed?.kind === 'object' ? [{ key, sha256: parsed.sha256 }] : [];
     });
+    const states = entries.flatMap(({ state }) =>
+      state !== null && state.stored_sha256 !== null && isSmall(state.key)
+        ? [{ key: state.key, sha256: state.stored_sha256 }]
+        : [],
+    );
+    const chosen = [...choose(known, SAMPLE), ...choose(states, 1)];
     const found: string[] = [];
-    for (let n = 0; n < Math.min(SAMPLE, known.length); n++) {
-      const { key, sha256 } = known[randomInt(known.length)] as (typeof known)[number];
-      if ((await hashObject({ objects, clock, signal }, key)) !== sha256) found.push(key);
+    for (const { key, sha256 } of chosen) {
+      if (!(await isWhole({ key, sizeBytes: sizes.get(key) ?? 0 }, sha256))) found.push(key);
     }
     return found;
+  }
+
+  async function isWhole(object: { key: string; sizeBytes: number }, sha256: string) {
+    try {
+      return (await hashObject({ objects, clock, signal }, object)) === sha256;
+    } catch (error) {
+      if (!(error instanceof ObjectFault)) throw error;
+      // If it was removed since, the next listing tells.
+      return error.kind === 'missing';
+    }
   }
 
   /** A disk that is not mounted, or a bucket of another account, looks like a store that is empty. */
@@ -128,4 +145,10 @@ export async function checkListing(
 function lastVersion(files: readonly { name: string }[]): number {
   const numbers = files.map(({ name }) => Number(/\.versions\/(\d+)\.json$/.exec(name)?.[1] ?? 0));
   return numbers.reduce((one, other) => Math.max(one, other), 0);
+}
+
+/** Some of them at random, maybe one twice. */
+function choose<Item>(items: readonly Item[], count: number): Item[] {
+  const size = Math.min(count, items.length);
+  return Array.from({ length: size }, () => items[randomInt(items.length)] as Item);
 }

@@ -190,7 +190,7 @@ async function put(
       const isWhole =
         found.sizeBytes === file.sizeBytes &&
         (!damaged.includes(key) ||
-          (await hashObject({ objects, clock, signal }, key)) === file.sha256);
+          (await hashObject({ objects, clock, signal }, found)) === file.sha256);
       if (isWhole) return;
       const todo = 'remove it with credentials that may, and it is stored again';
       throw new StoreFault('damaged', `${address.text}: ${key} is damaged: ${todo}`);
@@ -218,11 +218,10 @@ async function sendState(
       throw new StoreFault('other', `${store.address.text}: no state can follow ${last}: ${todo}`);
     }
     const key = stateKey(entry.archive_name, number, cipher !== null);
-    if (await store.objects.create(key, file)) {
-      return { number, key, stored_bytes: file.sizeBytes };
-    }
+    const stored = { number, key, stored_bytes: file.sizeBytes, stored_sha256: file.sha256 };
+    if (await store.objects.create(key, file)) return stored;
     // An answer that was lost, or another worker.
-    if (await isOurs(store, key, file)) return { number, key, stored_bytes: file.sizeBytes };
+    if (await isOurs(store, key, file)) return stored;
     if (tries === MAX_NUMBERS) {
       throw new StoreFault(
         'other',

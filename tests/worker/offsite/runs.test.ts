@@ -148,6 +148,18 @@ describe('a run with a store', () => {
     });
   });
 
+  it('stores a state again that is not what was stored', async () => {
+    await world.backUp(onFolder());
+    const pathOf = (number: number) => join(nas(), stateKey('local__app', number, false));
+    const bytes = await readFile(pathOf(1));
+    await writeFile(pathOf(1), Buffer.from(bytes).reverse());
+    const { code, stderr } = await world.backUp(onFolder());
+    expect(code).toBe(0);
+    expect(stderr).toContain(`${stateKey('local__app', 1, false)} is not what was stored there`);
+    const again = parseState(await readFile(pathOf(2), 'utf8'));
+    expect(again?.files).toEqual(parseState(bytes.toString())?.files);
+  });
+
   it('does not fill another store in place of one that is empty now', async () => {
     await world.backUp(onFolder());
     await rename(nas(), `${nas()}-away`);
@@ -220,9 +232,9 @@ describe('a bucket', () => {
     const isOfArchive = ({ key }: { key: string }) => key.includes('/archives/');
     expect(server.takeRequests().filter(isOfArchive)).toHaveLength(3);
     await world.backUp(env);
-    // The check of a run reads two objects, of whichever archive.
+    // The check of a run reads two objects and a state, of whichever archive.
     const asked = server.takeRequests().filter(isOfArchive);
-    expect(asked.map(({ method }) => method)).toEqual(['GET', 'GET']);
+    expect(asked.map(({ method }) => method)).toEqual(['GET', 'GET', 'GET']);
   });
 
   it('gets no private repository unencrypted, unless it is stated to be private', async () => {
