@@ -44,6 +44,9 @@ export function archiveNameOf(key: string): string | null {
   return end < 0 ? null : key.slice(ROOT.length, end);
 }
 
+/** The highest number of a state. */
+export const MAX_STATE_NUMBER = 99_999_999;
+
 /** The key of a state of an archive. States are numbered from 1. */
 export function stateKey(archiveName: string, number: number, isEncrypted: boolean): string {
   const digits = String(number).padStart(8, '0');

@@ -1,4 +1,4 @@
-import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { generateIdentity, identityToRecipient } from 'age-encryption';
 import { afterAll, beforeAll, beforeEach, vi } from 'vitest';
@@ -47,6 +47,8 @@ export interface StoreWorld extends VersionedApp {
   withIdentity: string[];
   /** Every object of the store by key. */
   objects(): Promise<{ key: string; parsed: ParsedKey | null; path: string }[]>;
+  /** Puts a copy of an object under another key, behind the back of the store. */
+  forge(key: string, from: string): Promise<void>;
   /** Removes an object behind the back of the store. */
   lose(key: string): Promise<void>;
 }
@@ -106,6 +108,7 @@ async function createStoreWorld(
     place === 'folder' ? join(app.folder, 'store') : join(server.folder, `${prefix}-store`);
   /** The server keeps an object in a file with a suffix, and its facts in others. */
   const suffix = place === 'folder' ? '' : '._S3rver_object';
+  const facts = ['._S3rver_metadata.json', '._S3rver_object.md5'];
   return {
     ...app,
     ...{ server, address, namesKey, elsewhere },
@@ -136,6 +139,11 @@ async function createStoreWorld(
           return { key, parsed: parseKey(key), path };
         })
         .sort((one, other) => (one.key < other.key ? -1 : 1));
+    },
+    async forge(key, from) {
+      const files = place === 'folder' ? [''] : [suffix, ...facts];
+      for (const one of files)
+        await copyFile(`${join(root, from)}${one}`, `${join(root, key)}${one}`);
     },
     async lose(key) {
       const path = `${join(root, key)}${suffix}`;

@@ -2,14 +2,17 @@ import { randomInt } from 'node:crypto';
 import { keysOf, parseKey, README_KEY } from '../../stores/layout.ts';
 import { StoreFault } from '../../stores/object-store.ts';
 import type { OpenStore } from '../../stores/open-stores.ts';
+import type { StateRef } from '../../stores/reading/find-states.ts';
 import { hashObject } from '../../stores/reading/hash-object.ts';
+import { ObjectFault } from '../../stores/reading/object-fault.ts';
+import { readState } from '../../stores/reading/read-state.ts';
 import type { StoreReading } from '../../stores/reading/steady-read.ts';
 import type { Ledger, LedgerEntry } from './ledger.ts';
 
 /** How many keys are listed in a run. The next run goes on where this one ends. */
 const MAX_LISTED = 20_000;
 
-/** How many objects are read in a run, and how large they may be. */
+/** How many objects are read in a run besides a state, and how large they may be. */
 const SAMPLE = 2;
 const MAX_SAMPLE_BYTES = 32 * 2 ** 20;
 
@@ -17,15 +20,18 @@ const MAX_SAMPLE_BYTES = 32 * 2 ** 20;
 export interface ListingCheck {
   /** Archives of which the store lacks something, which is stored again. */
   incomplete: string[];
-  /** Objects that were read and are not what was stored. */
+  /** Objects and states that were read and are not what was stored. */
   damaged: string[];
+  /** Newest states that are not of this machine, and older than its own, which is stored again. */
+  older: string[];
   /** The last key that was listed; empty when the end was reached. */
   cursor: string;
 }
 
 /**
  * Compares what a store lists after `cursor` with the ledger, and reads a few objects. What the store lacks, or has
- * otherwise, is taken from the ledger, so that it is stored again. Throws StoreFault, also for a store that is empty though something was stored there.
+ * otherwise, is taken from the ledger, so that it is stored again. Throws StoreFault, also for a store that is empty
+ * though something was stored there.
  */
 export async function checkListing(
   { objects, address }: OpenStore,
@@ -35,43 +41,94 @@ export async function checkListing(
 ): Promise<ListingCheck> {
   const entries: LedgerEntry[] = [];
   for await (const entry of ledger.list()) if (entry.files.length > 0) entries.push(entry);
-  if (entries.length === 0) return { incomplete: [], damaged: [], cursor: '' };
+  if (entries.length === 0) return { incomplete: [], damaged: [], older: [], cursor: '' };
   await checkReadme();
   const sizes = new Map<string, number>();
+  const newest = new Map<string, StateRef>();
   let last = '';
   for await (const { key, sizeBytes } of objects.list(keysOf(), cursor)) {
     sizes.set(key, sizeBytes);
     last = key;
+    const parsed = parseKey(key);
+    if (parsed?.kind === 'state' && parsed.number >= (newest.get(parsed.archiveName)?.number ?? 0))
+      newest.set(parsed.archiveName, { ...parsed, key });
     if (sizes.size >= MAX_LISTED) break;
   }
   const isEnd = sizes.size < MAX_LISTED;
   const isListed = (key: string) => key > cursor && (isEnd || key <= last);
   const damaged = await readSample();
   const incomplete: string[] = [];
-  for (const entry of entries) {
+  const older: string[] = [];
+  for (const known of entries) {
+    const entry = await overtake(known);
     const isThere = ({ key, stored_bytes }: { key: string; stored_bytes: number }) =>
       !damaged.includes(key) && (!isListed(key) || sizes.get(key) === stored_bytes);
     const files = entry.files.filter(isThere);
     const state = entry.state !== null && isThere(entry.state) ? entry.state : null;
-    if (files.length === entry.files.length && state === entry.state) continue;
+    if (files.length === entry.files.length && state === entry.state) {
+      if (entry !== known) await ledger.write(entry);
+      continue;
+    }
     incomplete.push(entry.archive);
-    const known = entry.files.flatMap(({ key }) => (damaged.includes(key) ? [key] : []));
-    await ledger.write({ ...entry, files, state: null, damaged: [...entry.damaged, ...known] });
+    const found = entry.files.flatMap(({ key }) => (damaged.includes(key) ? [key] : []));
+    await ledger.write({ ...entry, files, state: null, damaged: [...entry.damaged, ...found] });
   }
-  return { incomplete, damaged, cursor: isEnd ? '' : last };
+  return { incomplete, damaged, older, cursor: isEnd ? '' : last };
 
-  /** Reads a few of the objects that were listed. Returns those that are not what was stored. */
+  /**
+   * A state with a higher number than this machine knows is what a restore takes. The next one gets a number above it:
+   * at once if it is older than the one of this machine, as after an attack or from a machine that was put back.
+   */
+  async function overtake(entry: LedgerEntry): Promise<LedgerEntry> {
+    const ref = newest.get(entry.archive_name);
+    if (ref === undefined || ref.number <= entry.last_number) return entry;
+    const next = { ...entry, last_number: ref.number };
+    if (entry.state === null || !(await isOlder(ref, entry))) return next;
+    older.push(ref.key);
+    return { ...next, state: null };
+  }
+
+  /** Whether a state lacks the newest version of this machine. Of one that is encrypted nobody here can tell. */
+  async function isOlder(ref: StateRef, { files }: LedgerEntry): Promise<boolean> {
+    if (ref.isEncrypted) return false;
+    try {
+      const state = await readState({ objects, clock, signal, identities: [] }, ref);
+      return lastVersion(state.files) < lastVersion(files);
+    } catch (error) {
+      if (error instanceof ObjectFault) return true;
+      throw error;
+    }
+  }
+
+  /** Reads a few objects that were listed, and a state. Returns those that are not what was stored. */
   async function readSample(): Promise<string[]> {
-    const known = [...sizes].flatMap(([key, bytes]) => {
-      const parsed = bytes <= MAX_SAMPLE_BYTES ? parseKey(key) : null;
+    const isSmall = (key: string) =>
+      (sizes.get(key) ?? Number.POSITIVE_INFINITY) <= MAX_SAMPLE_BYTES;
+    const known = [...sizes.keys()].flatMap((key) => {
+      const parsed = isSmall(key) ? parseKey(key) : null;
       return parsed?.kind === 'object' ? [{ key, sha256: parsed.sha256 }] : [];
     });
+    const states = entries.flatMap(({ state }) =>
+      state !== null && state.stored_sha256 !== null && isSmall(state.key)
+        ? [{ key: state.key, sha256: state.stored_sha256 }]
+        : [],
+    );
+    const chosen = [...choose(known, SAMPLE), ...choose(states, 1)];
     const found: string[] = [];
-    for (let n = 0; n < Math.min(SAMPLE, known.length); n++) {
-      const { key, sha256 } = known[randomInt(known.length)] as (typeof known)[number];
-      if ((await hashObject({ objects, clock, signal }, key)) !== sha256) found.push(key);
+    for (const { key, sha256 } of chosen) {
+      if (!(await isWhole({ key, sizeBytes: sizes.get(key) ?? 0 }, sha256))) found.push(key);
     }
     return found;
+  }
+
+  async function isWhole(object: { key: string; sizeBytes: number }, sha256: string) {
+    try {
+      return (await hashObject({ objects, clock, signal }, object)) === sha256;
+    } catch (error) {
+      if (!(error instanceof ObjectFault)) throw error;
+      // If it was removed since, the next listing tells.
+      return error.kind === 'missing';
+    }
   }
 
   /** A disk that is not mounted, or a bucket of another account, looks like a store that is empty. */
@@ -82,4 +139,16 @@ export async function checkListing(
       `${address.text}: ${README_KEY} is gone, though archives were stored there: is it the right store? If it was emptied on purpose, delete the folder stores in DATA_DIR, and everything is stored again`,
     );
   }
+}
+
+/** The highest number of a version whose manifest is among files; 0 if there is none. */
+function lastVersion(files: readonly { name: string }[]): number {
+  const numbers = files.map(({ name }) => Number(/\.versions\/(\d+)\.json$/.exec(name)?.[1] ?? 0));
+  return numbers.reduce((one, other) => Math.max(one, other), 0);
+}
+
+/** Some of them at random, maybe one twice. */
+function choose<Item>(items: readonly Item[], count: number): Item[] {
+  const size = Math.min(count, items.length);
+  return Array.from({ length: size }, () => items[randomInt(items.length)] as Item);
 }

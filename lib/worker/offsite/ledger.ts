@@ -20,7 +20,15 @@ const entry = z.object({
   /** The name of the archive in the store's keys. */
   archive_name: z.string(),
   /** The last state that was stored, with its size; null if none was, or if it is to be stored again. */
-  state: z.object({ number: z.int(), key: z.string(), stored_bytes: z.int() }).nullable(),
+  state: z
+    .object({
+      number: z.int(),
+      key: z.string(),
+      stored_bytes: z.int(),
+      /** Of what is stored; null if an earlier release stored it. */
+      stored_sha256: z.string().nullable().default(null),
+    })
+    .nullable(),
   /** The number of the last state that is known. */
   last_number: z.int(),
   /** What identifies the files of that state. */

@@ -159,16 +159,24 @@ async function checkStore(
   const path = join(store.folder, 'listing-cursor');
   const cursor = (await nullIfMissing(readFile(path, 'utf8'))) ?? '';
   const checked = await checkListing(store, ledger, cursor, options);
-  const { incomplete, damaged, cursor: next } = checked;
+  const { incomplete, damaged, older, cursor: next } = checked;
   await replaceFile(path, next);
   for (const key of damaged) {
     await note('error', `${store.address.text}: ${key} is not what was stored there`);
   }
+  if (older.length > 0) {
+    await note(
+      'error',
+      `${store.address.text} has states that this machine has not stored, and that are older than its own, which is stored again: ${firstOf(older)}`,
+    );
+  }
   if (incomplete.length === 0) return;
-  const [first] = incomplete;
-  const others = incomplete.length === 1 ? '' : ` and ${incomplete.length - 1} more`;
   await note(
     'error',
-    `${store.address.text} lacks what was stored there, and it is stored again: ${first}${others}`,
+    `${store.address.text} lacks what was stored there, and it is stored again: ${firstOf(incomplete)}`,
   );
+}
+
+function firstOf(names: readonly string[]): string {
+  return `${names[0]}${names.length === 1 ? '' : ` and ${names.length - 1} more`}`;
 }

@@ -5,12 +5,19 @@ import { manifestFolder, manifestName } from '../../archives/manifest.ts';
 import { noteName, parseNote } from '../../archives/note.ts';
 import type { Clock } from '../../clock.ts';
 import type { Cipher } from '../../stores/cipher.ts';
-import { keysOf, type Naming, objectKey, parseKey, stateKey } from '../../stores/layout.ts';
+import {
+  MAX_STATE_NUMBER,
+  type Naming,
+  objectKey,
+  parseKey,
+  stateKey,
+} from '../../stores/layout.ts';
 import { StoreFault } from '../../stores/object-store.ts';
 import type { OpenStore } from '../../stores/open-stores.ts';
 import { hashObject } from '../../stores/reading/hash-object.ts';
 import { formatState, MAX_STATE_BYTES, type StateFile } from '../../stores/store-state.ts';
 import type { KeptArchive } from '../archive/archive.ts';
+import { findLastNumber } from './last-numbers.ts';
 import type { Ledger, LedgerEntry } from './ledger.ts';
 import { encryptToOutbox, type OutgoingFile, writeToOutbox } from './outbox.ts';
 
@@ -31,6 +38,8 @@ export interface SendContext {
   archiveFolder: string;
   clock: Clock;
   signal: AbortSignal;
+  /** The number of the last state of an archive that this machine knows nothing about. */
+  lastNumber(archiveName: string): Promise<number>;
   /** Called with what a person should know. */
   onRemark(text: string): Promise<void>;
 }
@@ -84,6 +93,11 @@ export async function sendArchive(
   }
   const at = new Date(context.clock.now()).toISOString();
   const state = formatState({ format: 1, repository, archive: key, at, note, files });
+  if (entry.last_number === 0) {
+    const last_number = await context.lastNumber(entry.archive_name);
+    if (last_number > 0) await context.onRemark(describeNewer(store));
+    entry = { ...entry, last_number };
+  }
   if (Buffer.byteLength(state) > MAX_STATE_BYTES) {
     throw new StoreFault('other', `${store.address.text}: ${key} has too many files`);
   }
@@ -176,7 +190,7 @@ async function put(
       const isWhole =
         found.sizeBytes === file.sizeBytes &&
         (!damaged.includes(key) ||
-          (await hashObject({ objects, clock, signal }, key)) === file.sha256);
+          (await hashObject({ objects, clock, signal }, found)) === file.sha256);
       if (isWhole) return;
       const todo = 'remove it with credentials that may, and it is stored again';
       throw new StoreFault('damaged', `${address.text}: ${key} is damaged: ${todo}`);
@@ -198,22 +212,24 @@ async function sendState(
   const file = cipher === null ? written : await encryptToOutbox(outbox, written, cipher, signal);
   let number = entry.last_number + 1;
   for (let tries = 1; ; tries++) {
-    const key = stateKey(entry.archive_name, number, cipher !== null);
-    if (await store.objects.create(key, file)) {
-      return { number, key, stored_bytes: file.sizeBytes };
+    if (number > MAX_STATE_NUMBER) {
+      const last = stateKey(entry.archive_name, number - 1, cipher !== null);
+      const todo = 'remove it with credentials that may, if this machine has not stored it';
+      throw new StoreFault('other', `${store.address.text}: no state can follow ${last}: ${todo}`);
     }
+    const key = stateKey(entry.archive_name, number, cipher !== null);
+    const stored = { number, key, stored_bytes: file.sizeBytes, stored_sha256: file.sha256 };
+    if (await store.objects.create(key, file)) return stored;
     // An answer that was lost, or another worker.
-    if (await isOurs(store, key, file)) return { number, key, stored_bytes: file.sizeBytes };
+    if (await isOurs(store, key, file)) return stored;
     if (tries === MAX_NUMBERS) {
       throw new StoreFault(
         'other',
         `${store.address.text}: another worker stores ${entry.archive}`,
       );
     }
-    number = (await findLastNumber(store, entry.archive_name, number)) + 1;
-    await onRemark(
-      `${store.address.text} has a newer state of this archive than this machine knows: both are kept`,
-    );
+    number = (await findLastNumber(store.objects, entry.archive_name, number)) + 1;
+    await onRemark(describeNewer(store));
   }
 }
 
@@ -234,15 +250,6 @@ async function isOurs(
   return hash.digest('hex') === sha256;
 }
 
-async function findLastNumber(
-  { objects }: OpenStore,
-  archiveName: string,
-  from: number,
-): Promise<number> {
-  let last = from;
-  for await (const { key } of objects.list(`${keysOf(archiveName)}states/`)) {
-    const parsed = parseKey(key);
-    if (parsed?.kind === 'state') last = Math.max(last, parsed.number);
-  }
-  return last;
+function describeNewer({ address }: OpenStore): string {
+  return `${address.text} has a newer state of this archive than this machine knows: both are kept`;
 }

@@ -10,6 +10,7 @@ import { formatReadme } from '../../stores/readme.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import type { KeptArchive } from '../archive/archive.ts';
 import type { Source } from '../source.ts';
+import { createLastNumbers } from './last-numbers.ts';
 import { type Ledger, openLedger } from './ledger.ts';
 import { writeToOutbox } from './outbox.ts';
 import { createPendingLedger } from './pending-ledger.ts';
@@ -80,6 +81,7 @@ export function createSender(store: OpenStore, options: SenderOptions): Sender {
   const ledger = openLedger(store.folder);
   const pending = isPush ? createPendingLedger(ledger) : null;
   const begin = createBeginning(store);
+  const lastNumber = createLastNumbers(objects);
   let waiting: Waiting[] = [];
   let failures = 0;
   let last = '';
@@ -112,7 +114,7 @@ export function createSender(store: OpenStore, options: SenderOptions): Sender {
   async function sendOne({ source, archive, note }: Omit<Waiting, 'resolve'>): Promise<void> {
     await begin();
     const onRemark = (text: string) => note('warn', text);
-    const context = { ...options, store, ledger: pending ?? ledger, onRemark };
+    const context = { ...options, store, ledger: pending ?? ledger, lastNumber, onRemark };
     await sendArchive(context, source.name, archive);
   }
 

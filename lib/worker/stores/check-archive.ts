@@ -1,11 +1,13 @@
 import pLimit from 'p-limit';
 import { loadOnce } from '../../async.ts';
 import { parseKey } from '../../stores/layout.ts';
-import { StoreFault } from '../../stores/object-store.ts';
-import { readStates } from '../../stores/reading/find-version.ts';
+import { type StoredObject, StoreFault } from '../../stores/object-store.ts';
+import type { StateRef } from '../../stores/reading/find-states.ts';
+import { readStates, versionsOf } from '../../stores/reading/find-version.ts';
 import { hashObject } from '../../stores/reading/hash-object.ts';
 import type { ListedArchive } from '../../stores/reading/list-contents.ts';
 import { ObjectFault } from '../../stores/reading/object-fault.ts';
+import type { ReadState } from '../../stores/reading/read-state.ts';
 import { openLedger } from '../offsite/ledger.ts';
 import type { CommandStore } from './open-for-command.ts';
 import type { StoreReport } from './store-report.ts';
@@ -24,12 +26,20 @@ export interface CheckCounts {
   unneededBytes: number;
 }
 
+/** The check of a store. */
+export interface ArchiveCheck {
+  counts: CheckCounts;
+  run(archive: ListedArchive): Promise<void>;
+  /** After all archives: finds those that this machine has stored and that are gone. */
+  findLost(): Promise<void>;
+}
+
 /** Checks one archive after the other. `run` throws StoreFault if the store cannot be used. */
 export function createArchiveCheck(
   { store, reading }: CommandStore,
   isDeep: boolean,
   report: StoreReport,
-): { counts: CheckCounts; run(archive: ListedArchive): Promise<void> } {
+): ArchiveCheck {
   const counts: CheckCounts = {
     ...{ archives: 0, states: 0, objects: 0, bytes: 0 },
     ...{ unneeded: 0, unneededBytes: 0 },
@@ -42,13 +52,17 @@ export function createArchiveCheck(
     return names;
   });
 
+  const seen = new Set<string>();
+
   async function run(archive: ListedArchive): Promise<void> {
     const { states, objects, name } = archive;
+    seen.add(name);
     counts.archives++;
     counts.states += states.length;
     counts.objects += objects.size;
     for (const { sizeBytes } of objects.values()) counts.bytes += sizeBytes;
     findGaps(archive);
+    await findOwn(archive);
     const isReadable = reading.identities.length > 0 || !states.some((one) => one.isEncrypted);
     if (states.length === 0) {
       report.say(`archives/${name} has no state: its first upload has not ended`);
@@ -70,21 +84,57 @@ export function createArchiveCheck(
     }
   }
 
+  /** The last state that this machine has stored may be pruned, but only if a newer one is there. */
+  async function findOwn({ name, states }: ListedArchive): Promise<void> {
+    const archive = (await stored()).get(name);
+    const own = archive === undefined ? null : ((await ledger.read(archive))?.state ?? null);
+    if (own === null) return;
+    if ((states.at(-1)?.number ?? 0) < own.number) {
+      report.fault(`${own.key} is missing, which this machine has stored`);
+      return;
+    }
+    const found = isDeep ? states.find(({ key }) => key === own.key) : undefined;
+    if (found !== undefined && own.stored_sha256 !== null) {
+      await expectContent(found, own.stored_sha256);
+    }
+  }
+
+  async function findLost(): Promise<void> {
+    for (const [name, archive] of await stored()) {
+      if (seen.has(name) || (await ledger.read(archive))?.state === null) continue;
+      report.fault(`archives/${name} is missing, which this machine has stored`);
+    }
+  }
+
   async function compareWithStates({ states, objects }: ListedArchive): Promise<void> {
-    const needed = new Map<string, number>();
+    const needed = new Map<string, Set<number>>();
     let areAllRead = true;
+    let latest = null as ReadState | null;
     await readStates(reading, states, {
-      found: ({ files }) => {
-        for (const { key, stored_bytes } of files) needed.set(key, stored_bytes);
+      found: (state) => {
+        for (const { key, stored_bytes } of state.files) {
+          needed.set(key, (needed.get(key) ?? new Set()).add(stored_bytes));
+        }
+        if (latest === null || isLater(state, latest)) latest = state;
       },
       onFault: (fault) => {
         areAllRead = false;
         report.fault(fault.message);
       },
     });
-    for (const [key, size] of needed) await expectSize(objects, key, size);
+    for (const [key, sizes] of needed) {
+      for (const size of sizes) await expectSize(objects, key, size);
+    }
+    const last = states.at(-1);
+    if (latest !== null && last !== undefined) expectNewest(latest, last);
     // What a state needs that could not be read is not known.
     if (areAllRead) addUnneeded([...objects.values()].filter(({ key }) => !needed.has(key)));
+  }
+
+  /** A restore takes the newest state. It is an older one only if somebody put it there. */
+  function expectNewest({ ref }: ReadState, last: StateRef): void {
+    if (ref.number === last.number) return;
+    report.fault(`${last.key} is the newest state, and ${ref.key} has a newer version than it`);
   }
 
   /** Without an identity: with what this machine knows that it has stored. */
@@ -119,21 +169,25 @@ export function createArchiveCheck(
   }
 
   async function readAll({ objects }: ListedArchive): Promise<void> {
-    await pLimit(AT_ONCE).map([...objects.keys()], async (key) => {
-      const parsed = parseKey(key);
-      if (parsed?.kind !== 'object') return;
-      try {
-        const sha256 = await hashObject(reading, key);
-        if (sha256 === parsed.sha256) return;
-        report.fault(`${key} has other content than was stored: its SHA-256 is ${sha256}`);
-      } catch (error) {
-        const isOfObject =
-          error instanceof ObjectFault ||
-          (error instanceof StoreFault && (error.kind === 'denied' || error.kind === 'other'));
-        if (!isOfObject) throw error;
-        report.fault(`${key} cannot be read: ${error.message}`);
-      }
+    await pLimit(AT_ONCE).map([...objects.values()], async (object) => {
+      const parsed = parseKey(object.key);
+      if (parsed?.kind === 'object') await expectContent(object, parsed.sha256);
     });
+  }
+
+  async function expectContent(object: StoredObject, expected: string): Promise<void> {
+    const { key } = object;
+    try {
+      const sha256 = await hashObject(reading, object);
+      if (sha256 === expected) return;
+      report.fault(`${key} has other content than was stored: its SHA-256 is ${sha256}`);
+    } catch (error) {
+      const isOfObject =
+        error instanceof ObjectFault ||
+        (error instanceof StoreFault && (error.kind === 'denied' || error.kind === 'other'));
+      if (!isOfObject) throw error;
+      report.fault(`${key} cannot be read: ${error.message}`);
+    }
   }
 
   function addUnneeded(objects: Iterable<{ sizeBytes: number }>): void {
@@ -143,5 +197,12 @@ export function createArchiveCheck(
     }
   }
 
-  return { counts, run };
+  return { counts, run, findLost };
+}
+
+/** Whether a state has a newer version than another one; of the same version, the later state. */
+function isLater(one: ReadState, other: ReadState): boolean {
+  const madeAt = (state: ReadState) => versionsOf(state).at(-1)?.madeAt ?? 0;
+  const difference = madeAt(one) - madeAt(other);
+  return difference > 0 || (difference === 0 && one.ref.number > other.ref.number);
 }

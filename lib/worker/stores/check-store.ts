@@ -57,6 +57,7 @@ async function checkStore(
       } else if (++strange <= MAX_NAMED) report.say(`not of a backup: ${listed.strange}`);
     }
   }
+  if (repository === null) await check.findLost();
   display.clear();
   if (strange > MAX_NAMED) report.say(`not of a backup: ${strange} keys in all`);
   report.say(summarize(check.counts, isDeep, report.faults()));

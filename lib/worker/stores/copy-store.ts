@@ -105,7 +105,8 @@ function createCopy(from: CommandStore, to: CommandStore, report: StoreReport, d
     const isSame =
       there.sizeBytes === sizeBytes &&
       (parseKey(key)?.kind === 'object' ||
-        (await hashObject(from.reading, key)) === (await hashObject(to.reading, key)));
+        (await hashObject(from.reading, { key, sizeBytes })) ===
+          (await hashObject(to.reading, there)));
     if (!isSame) {
       throw new ObjectFault('damaged', key, 'is there with other content, and is not replaced');
     }
@@ -124,7 +125,7 @@ function createCopy(from: CommandStore, to: CommandStore, report: StoreReport, d
     const sha256 = proving.sha256();
     const isNew = await to.store.objects.create(key, { path, sha256, sizeBytes });
     await rm(path, { force: true });
-    if (!isNew && (await hashObject(to.reading, key)) !== sha256) {
+    if (!isNew && (await hashObject(to.reading, { key, sizeBytes })) !== sha256) {
       throw new ObjectFault('damaged', key, 'is there with other content, and is not replaced');
     }
     counts.copied++;

@@ -2,7 +2,7 @@ import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promise
 import { join } from 'node:path';
 import { Decrypter, generateIdentity, identityToRecipient } from 'age-encryption';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { parseKey } from '../../../lib/stores/layout.ts';
+import { parseKey, stateKey } from '../../../lib/stores/layout.ts';
 import { parseState } from '../../../lib/stores/store-state.ts';
 import { createRepository } from '../../support/git.ts';
 import { useDatabase } from '../../support/hooks.ts';
@@ -148,6 +148,18 @@ describe('a run with a store', () => {
     });
   });
 
+  it('stores a state again that is not what was stored', async () => {
+    await world.backUp(onFolder());
+    const pathOf = (number: number) => join(nas(), stateKey('local__app', number, false));
+    const bytes = await readFile(pathOf(1));
+    await writeFile(pathOf(1), Buffer.from(bytes).reverse());
+    const { code, stderr } = await world.backUp(onFolder());
+    expect(code).toBe(0);
+    expect(stderr).toContain(`${stateKey('local__app', 1, false)} is not what was stored there`);
+    const again = parseState(await readFile(pathOf(2), 'utf8'));
+    expect(again?.files).toEqual(parseState(bytes.toString())?.files);
+  });
+
   it('does not fill another store in place of one that is empty now', async () => {
     await world.backUp(onFolder());
     await rename(nas(), `${nas()}-away`);
@@ -171,6 +183,36 @@ describe('a run with a store', () => {
     expect(await filesOf(nas())).toEqual(expect.arrayContaining(before));
   });
 
+  it.each([
+    ['an older one', (first: string) => first],
+    ['something else', () => '{}'],
+  ])('stores its newest state again if %s was put after it', async (_, forge) => {
+    await world.backUp(onFolder());
+    await world.app.commit({ 'b.txt': 'three' }, 'three');
+    await world.backUp(onFolder());
+    const pathOf = (number: number) => join(nas(), stateKey('local__app', number, false));
+    await writeFile(pathOf(7), forge(await readFile(pathOf(1), 'utf8')));
+    const { code, stderr } = await world.backUp(onFolder());
+    expect(code).toBe(0);
+    expect(stderr).toContain(`stored again: ${stateKey('local__app', 7, false)}`);
+    const newest = parseState(await readFile(pathOf(8), 'utf8'));
+    expect(newest?.files).toEqual(parseState(await readFile(pathOf(2), 'utf8'))?.files);
+    const before = await filesOf(nas());
+    expect((await world.backUp(onFolder())).stdout).toContain('1 unchanged');
+    expect(await filesOf(nas())).toEqual(before);
+  });
+
+  it('leaves the newer state of another machine as it is, and stores its next one after it', async () => {
+    await world.backUp(onFolder());
+    const pathOf = (number: number) => join(nas(), stateKey('local__app', number, false));
+    await writeFile(pathOf(7), await readFile(pathOf(1)));
+    expect((await world.backUp(onFolder())).stdout).toContain('1 unchanged');
+    await world.app.commit({ 'b.txt': 'three' }, 'three');
+    await world.backUp(onFolder());
+    const states = (await filesOf(nas())).filter((key) => parseKey(key)?.kind === 'state');
+    expect(states.at(-1)).toBe(stateKey('local__app', 8, false));
+  });
+
   it('refuses an archive that is not the recorded one any more', async () => {
     await world.backUp();
     const path = join(world.archives, 'local__app.versions', '1.json');
@@ -190,9 +232,9 @@ describe('a bucket', () => {
     const isOfArchive = ({ key }: { key: string }) => key.includes('/archives/');
     expect(server.takeRequests().filter(isOfArchive)).toHaveLength(3);
     await world.backUp(env);
-    // The check of a run reads two objects, of whichever archive.
+    // The check of a run reads two objects and a state, of whichever archive.
     const asked = server.takeRequests().filter(isOfArchive);
-    expect(asked.map(({ method }) => method)).toEqual(['GET', 'GET']);
+    expect(asked.map(({ method }) => method)).toEqual(['GET', 'GET', 'GET']);
   });
 
   it('gets no private repository unencrypted, unless it is stated to be private', async () => {

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { mkdir, readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { generateIdentity, identityToRecipient } from 'age-encryption';
@@ -5,9 +6,16 @@ import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { systemClock } from '../../../lib/clock.ts';
 import { parseStoreAddress } from '../../../lib/config/stores/store-address.ts';
 import { type Cipher, createCipher } from '../../../lib/stores/cipher.ts';
-import { createSecretNaming, keysOf, parseKey, plainNaming } from '../../../lib/stores/layout.ts';
+import {
+  createSecretNaming,
+  keysOf,
+  parseKey,
+  plainNaming,
+  stateKey,
+} from '../../../lib/stores/layout.ts';
 import { openStores } from '../../../lib/stores/open-stores.ts';
 import { readArchiveRecord } from '../../../lib/worker/archive/archive.ts';
+import { createLastNumbers } from '../../../lib/worker/offsite/last-numbers.ts';
 import { openLedger } from '../../../lib/worker/offsite/ledger.ts';
 import { sendArchive } from '../../../lib/worker/offsite/send-archive.ts';
 import { useDatabase } from '../../support/hooks.ts';
@@ -53,6 +61,7 @@ async function machine(name: string, address: string, cipher: Cipher | null = nu
     const context = {
       ...{ store, ledger, naming, cipher, archiveFolder: world.archives },
       ...{ clock, signal: new AbortController().signal },
+      lastNumber: createLastNumbers(store.objects),
       onRemark: async (text: string) => void remarks.push(text),
     };
     await sendArchive(context, 'local/app', { key: KEY, record });
@@ -66,7 +75,7 @@ async function machine(name: string, address: string, cipher: Cipher | null = nu
     }
     return numbers;
   };
-  return { send, states, remarks, folder: store.folder };
+  return { send, states, remarks, objects: store.objects, folder: store.folder };
 }
 
 it.each(['a folder', 'a bucket'])('two machines at once get a state each in %s', async (kind) => {
@@ -79,6 +88,41 @@ it.each(['a folder', 'a bucket'])('two machines at once get a state each in %s',
   expect(numbers.sort()).toEqual([1, 2]);
   expect(await machines[0]?.states()).toEqual([1, 2]);
   expect(machines.flatMap(({ remarks }) => remarks)).toHaveLength(1);
+});
+
+/** A folder with two states of which the first is pruned, and the address of it. */
+async function prunedFolder() {
+  const folder = join(world.folder, 'nas');
+  await mkdir(folder);
+  const address = `file://${folder}`;
+  await world.backUp();
+  const one = await machine('one', address);
+  await one.send();
+  await world.app.commit({ 'b.txt': 'more' });
+  await world.backUp();
+  expect(await one.send()).toBe(2);
+  await one.objects.remove(stateKey('local__app', 1, false));
+  return { address, one };
+}
+
+it('stores after the last state of another machine, whose first one is pruned', async () => {
+  const { address } = await prunedFolder();
+  const two = await machine('two', address);
+  expect(await two.send()).toBe(3);
+  expect(await two.states()).toEqual([2, 3]);
+  expect(two.remarks).toHaveLength(1);
+});
+
+it('stores nothing after a state that has the last number', async () => {
+  const { address, one } = await prunedFolder();
+  const path = join(world.folder, 'forged');
+  await writeFile(path, 'a state');
+  const sha256 = createHash('sha256').update('a state').digest('hex');
+  const key = stateKey('local__app', 99_999_999, false);
+  await one.objects.create(key, { path, sizeBytes: 7, sha256 });
+  const two = await machine('two', address);
+  await expect(two.send()).rejects.toThrow(`no state can follow ${key}`);
+  expect(await two.states()).toEqual([2, 99_999_999]);
 });
 
 const isState = ({ key, method }: S3Request) => method === 'PUT' && key.includes('/states/');

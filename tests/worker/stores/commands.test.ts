@@ -1,5 +1,5 @@
 import { cpSync } from 'node:fs';
-import { truncate, writeFile } from 'node:fs/promises';
+import { readFile, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Clock } from '../../../lib/clock.ts';
@@ -96,6 +96,52 @@ describe.each(storeKinds)('%s', (_, kind) => {
     const { code, stdout } = await check();
     expect(code).toBe(1);
     expect(stdout).toContain(`fault: ${state?.key} `);
+  });
+
+  it('check expects of each state the sizes that it tells', async () => {
+    if (kind.isEncrypted) return;
+    await storeTwice();
+    const [first] = await keys('state');
+    const text = await readFile(first?.path ?? '', 'utf8');
+    await writeFile(
+      first?.path ?? '',
+      text.replaceAll(/"stored_bytes": \d+/g, '"stored_bytes": 1'),
+    );
+    const { code, stdout } = await check();
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/fault: archives\/\S+ has \d+ of the 1 bytes it must have/);
+  });
+
+  it('check finds a newest state that is older than another one', async () => {
+    await storeTwice();
+    const [first, second] = await keys('state');
+    const key = second?.key.replace('00000002', '00000003') ?? '';
+    await world.forge(key, first?.key ?? '');
+    const { code, stdout } = await check();
+    expect(code).toBe(1);
+    expect(stdout).toContain(
+      `fault: ${key} is the newest state, and ${second?.key} has a newer version than it`,
+    );
+  });
+
+  it('check finds that what this machine has stored is gone', async () => {
+    await storeTwice();
+    const here = (...args: string[]) =>
+      world.call(['store', 'check', '--store', world.address, ...args], {
+        env: { DATA_DIR: `${world.archives}-data` },
+      });
+    expect((await here('--deep')).code).toBe(0);
+    const [, second] = await keys('state');
+    await flipByte(second?.path ?? '');
+    expect((await here('--deep')).stdout).toContain(
+      `fault: ${second?.key} has other content than was stored`,
+    );
+    await world.lose(second?.key ?? '');
+    expect((await here()).stdout).toContain(`fault: ${second?.key} is missing`);
+    for (const { key, parsed } of await world.objects()) if (parsed !== null) await world.lose(key);
+    const { code, stdout } = await here();
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/fault: archives\/\w+ is missing, which this machine has stored/);
   });
 
   it('copy copies everything once, without an identity, and what comes later', async () => {
