@@ -1,0 +1,224 @@
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { flipByte } from '../support/chains.ts';
+import { withSecret } from '../support/deps.ts';
+import type { TestRepository } from '../support/git.ts';
+import { createHostedWorker, type HostedWorker } from '../support/hosted-worker.ts';
+import { hasChromium, type PageWorld, startPageWorld, type Window } from '../support/page.ts';
+import { sql } from '../support/records.ts';
+import { type ScriptedServer, startScriptedServer } from '../support/scripted-server.ts';
+
+// What can happen to backups, one thing after the other: each is noticed, explained, told once, shown alike by the API,
+// the page, the metrics and a badge, and resolved.
+
+describe.skipIf(!hasChromium)('a whole story (skipped without /usr/bin/chromium)', () => {
+  let ntfy: ScriptedServer;
+  let world: PageWorld;
+  let window: Window;
+  let bench: HostedWorker;
+  let api: TestRepository;
+  let store: string;
+  let badge: string;
+  let env: Record<string, string>;
+
+  beforeAll(async () => {
+    ntfy = await startScriptedServer(() => ({ body: {} }));
+    const alerts = {
+      ALERT_CHANNELS: `ntfy+http://${new URL(ntfy.url).host}/backups`,
+      BACKUP_EVERY: '1h',
+    };
+    bench = await createHostedWorker();
+    world = await startPageWorld(alerts);
+    window = await world.openWindow();
+    await window.logIn();
+    store = join(bench.folder, 'store');
+    await mkdir(store);
+    env = { ...alerts, BACKUP_STORES: `file://${store}` };
+    api = await bench.add({ fullName: 'team/api' });
+    await bench.add({ fullName: 'team/old' });
+    await bench.add({ fullName: 'team/web' });
+    await bench.logIn();
+  });
+  afterAll(async () => {
+    await world.close();
+    await bench.close();
+    await ntfy.close();
+  });
+
+  const work = (...args: string[]) =>
+    bench.run({
+      databaseUrl: world.database.url,
+      archives: world.archives,
+      args,
+      env,
+    });
+  const get = async <Body>(path: string): Promise<Body> => {
+    const answer = await fetch(`${world.server.url}${path}`, { headers: withSecret });
+    expect({ path, status: answer.status }).toEqual({ path, status: 200 });
+    return (await answer.json()) as Body;
+  };
+  /** A run that is good. */
+  async function runs() {
+    const { code, stderr } = await work('run');
+    if (code !== 0) throw new Error(stderr);
+  }
+  /** The titles of the messages since the last call. */
+  const told = () =>
+    ntfy.received.splice(0).map(({ body }) => (JSON.parse(body) as { title: string }).title);
+
+  /** The rules with an open incident and the repositories that are not good, as each view shows them. */
+  async function look() {
+    type Incidents = { data: { rule: string; title: string; state: string }[] };
+    type Repositories = { data: { full_name: string; state: string }[] };
+    const incidents = await get<Incidents>('/api/incidents?state=open');
+    const repositories = await get<Repositories>('/api/repos?limit=50');
+    const metrics = await fetch(`${world.server.url}/metrics`, { headers: withSecret });
+    const text = await metrics.text();
+    const found = (pattern: RegExp) => [...text.matchAll(pattern)].map((match) => match.slice(1));
+    const rules = incidents.data.map(({ rule }) => rule).sort();
+    const states = Object.fromEntries(
+      repositories.data.map(({ full_name, state }) => [full_name, state]),
+    );
+    expect(
+      found(/^backup_incidents\{rule="(\w+)",acknowledged="false"\} ([1-9]\d*)$/gm)
+        .map(([rule]) => rule)
+        .sort(),
+    ).toEqual([...new Set(rules)]);
+    expect(
+      Object.fromEntries(
+        found(/^backup_repository_state\{repository="([^"]+)",state="(\w+)"\} 1$/gm),
+      ),
+    ).toEqual(states);
+    const { open, page } = window;
+    await open('/app/incidents');
+    await page.getByRole('heading', { level: 1 }).waitFor();
+    for (const { title } of incidents.data) await page.getByText(title).first().waitFor();
+    for (const [name, state] of Object.entries(states)) {
+      await open(`/app/repositories/${name}`);
+      await page
+        .getByText(new RegExp(`^${state}$`, 'i'))
+        .first()
+        .waitFor();
+    }
+    return { rules, states };
+  }
+  const badgeSays = (message: unknown) =>
+    expect
+      .poll(
+        async () => {
+          const answer = await fetch(`${world.server.url}${badge}`);
+          return ((await answer.json()) as { message: string }).message;
+        },
+        {
+          timeout: 40_000,
+        },
+      )
+      .toEqual(message);
+  const good = { 'team/api': 'good', 'team/old': 'good', 'team/web': 'good' };
+
+  it('begins with two good runs, whose restores are proven', async () => {
+    await runs();
+    await api.commit({ 'b.txt': 'second' });
+    await api.git('push', '--quiet', 'origin', 'main');
+    await runs();
+    expect(await work('drill', '--all')).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('3 proven'),
+    });
+    const created = await fetch(`${world.server.url}/api/badges`, {
+      method: 'POST',
+      headers: { ...withSecret, 'Content-Type': 'application/json' },
+      body: '{}',
+    });
+    expect(created.status).toBe(201);
+    ({ json: badge } = (await created.json()) as { json: string });
+    expect(await look()).toEqual({ rules: [], states: good });
+    await badgeSays('good, proven today');
+    expect(told()).toEqual([]);
+  });
+
+  it('tells of a force push until somebody confirms it', async () => {
+    await api.git('commit', '--quiet', '--amend', '--message', 'rewritten');
+    await api.git('push', '--quiet', '--force', 'origin', 'main');
+    await work('run');
+    expect(await look()).toEqual({ rules: ['anomaly'], states: good });
+    const title = 'Something changed at the source that you should look at';
+    expect(told()).toEqual([title]);
+    await work('run');
+    expect(told()).toEqual([]);
+    await work('anomalies', 'confirm', 'team/api');
+    await work('run');
+    expect(await look()).toEqual({ rules: [], states: good });
+    expect(told()).toEqual([`Resolved: ${title}`]);
+  });
+
+  it('tells of a token that was revoked, until there is another', async () => {
+    bench.host.state.tokens.clear();
+    expect((await work('run')).code).toBe(4);
+    expect((await look()).rules).toEqual(['login_expired']);
+    expect(told()).toEqual(['The git host refuses the login']);
+    await work('run');
+    expect(told()).toEqual([]);
+    await bench.logIn();
+    await runs();
+    expect(await look()).toEqual({ rules: [], states: good });
+    expect(told()).toEqual(['Resolved: The git host refuses the login']);
+  });
+
+  it('tells of a repository that was deleted, until it is back', async () => {
+    const { repositories } = bench.host.state;
+    const deleted = repositories.get('team/old');
+    if (deleted === undefined) throw new Error('the host has no such repository');
+    repositories.delete('team/old');
+    await work('run');
+    expect(await look()).toEqual({
+      rules: ['repository_failing'],
+      states: { ...good, 'team/old': 'lost' },
+    });
+    await badgeSays(expect.stringContaining('source lost'));
+    expect(told()).toEqual(['Repositories are not backed up']);
+    repositories.set('team/old', deleted);
+    await work('run');
+    expect(await look()).toEqual({ rules: [], states: good });
+    expect(told()).toEqual(['Resolved: Repositories are not backed up']);
+  });
+
+  it('tells of an archive that is damaged at its destination, until it is whole again', async () => {
+    const names = await readdir(store, { recursive: true });
+    const [object] = names.filter((name) => /team__web\/objects\/[^/]+\/?[^/]*$/.test(name) && /[0-9a-f]{64}$/.test(name));
+    const path = join(store, object ?? '');
+    const whole = await readFile(path);
+    await flipByte(path);
+    expect((await work('drill', '--repo', 'team/web')).code).not.toBe(0);
+    await work('run');
+    expect((await look()).rules).toEqual(['drill_failed']);
+    await badgeSays(expect.stringContaining('restore failed'));
+    expect(told()).toEqual(['A backup could not be restored']);
+    await writeFile(path, whole);
+    expect(await work('drill', '--repo', 'team/web')).toMatchObject({ code: 0 });
+    await work('run');
+    expect(await look()).toEqual({ rules: [], states: good });
+    await badgeSays('good, proven today');
+    expect(told()).toEqual(['Resolved: A backup could not be restored']);
+  });
+
+  it('tells of a worker that has stopped, although it cannot do so itself', async () => {
+    const { db } = world.database;
+    await sql(
+      db,
+      `UPDATE backup_runs SET started_at = started_at - interval '3 hours',
+         completed_at = completed_at - interval '3 hours'`,
+    );
+    const sweep = () =>
+      fetch(`${world.server.url}/api/cron/sweep-stale-runs`, { headers: withSecret });
+    expect((await sweep()).status).toBe(200);
+    expect((await look()).rules).toEqual(['run_missed']);
+    expect(told()).toHaveLength(1);
+    await sweep();
+    expect(told()).toEqual([]);
+    await work('run');
+    expect(await look()).toEqual({ rules: [], states: good });
+    expect(told()).toEqual([expect.stringMatching(/^Resolved: /)]);
+  });
+});
