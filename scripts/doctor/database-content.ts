@@ -8,6 +8,7 @@ import { readVectorSupport, type VectorSupport } from '../../lib/search/vector-s
 import { createSealing } from '../../lib/security/sealing.ts';
 import { listUsers } from '../../lib/users/users.ts';
 import { readProgress } from '../move/progress.ts';
+import { checkAlertChannels } from './alert-channels.ts';
 import { type Check, type Finding, failed, ok, toCheck, warning } from './report.ts';
 import { type Subject, withConfig } from './subject.ts';
 
@@ -36,6 +37,7 @@ export async function checkContent(subject: Subject, db: Database): Promise<Chec
         describeUsers(config, stored.length, subject),
       ),
     ),
+    await checkAlertChannels(subject, db),
     toCheck(
       'stored_keys',
       await withConfig(gatewayVariables, subject, (config) => describeStoredKeys(config, keys)),

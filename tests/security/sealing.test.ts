@@ -39,6 +39,12 @@ describe('sealing', () => {
     },
   );
 
+  it('gives nothing back as another thing of the owner', () => {
+    const channels = createSealing(one.toString('base64'), 'alert channel');
+    expect(channels.unseal(sealing.seal(KEY, 'ada'), 'ada')).toBeNull();
+    expect(channels.unseal(channels.seal(KEY, 'ada'), 'ada')?.text).toBe(KEY);
+  });
+
   it('reads hex keys like base64 ones', () => {
     const hex = createSealing(one.toString('hex'), 'gateway key');
     expect(hex.unseal(sealing.seal(KEY, 'ada'), 'ada')?.text).toBe(KEY);

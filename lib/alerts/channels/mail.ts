@@ -6,6 +6,12 @@ import { type PostDeps, post } from './post.ts';
 
 const MAX_CHARS = 20_000;
 
+/** What mail lacks; null if it can be sent. */
+export function findMailFault({ RESEND_API_KEY, SMTP_FROM }: AlertSendingConfig): string | null {
+  if (RESEND_API_KEY !== undefined && SMTP_FROM !== undefined) return null;
+  return 'no mail can be sent: RESEND_API_KEY and SMTP_FROM must be set';
+}
+
 /** Mails a message through Resend, once for each message however often it is tried. */
 export async function sendMail(
   deps: PostDeps & { config: AlertSendingConfig },
@@ -15,9 +21,7 @@ export async function sendMail(
 ): Promise<void> {
   const { RESEND_API_KEY: key, SMTP_FROM: from, RESEND_BASE_URL: base } = deps.config;
   if (key === undefined || from === undefined) {
-    throw new ChannelError('no mail can be sent: RESEND_API_KEY and SMTP_FROM must be set', {
-      retryable: false,
-    });
+    throw new ChannelError(`${findMailFault(deps.config)}`, { retryable: false });
   }
   const mail = JSON.stringify({ from, to: [to], ...compose(message) });
   await post(deps, {

@@ -1,6 +1,6 @@
 import type { AlertSendingConfig } from '../../config/channels/channels.ts';
 import type { Database } from '../../database/database.ts';
-import { type AlertChannel, type AlertMessage, ChannelError } from './channel.ts';
+import { type AlertChannel, ChannelError } from './channel.ts';
 import { createChannel } from './create-channel.ts';
 import { guardFetch, type Resolve, resolveHost } from './guarded-fetch.ts';
 import type { PostDeps } from './post.ts';
@@ -25,12 +25,8 @@ export async function openAlertChannels(
   const { db } = deps;
   const own = config.ALERT_CHANNELS.map((it) => createChannel({ ...deps, config }, it.name, it));
   if (db === null) return own;
-  const taken = new Set(own.map(({ name }) => name.toLowerCase()));
-  const stored = (await readStoredChannels({ db, config }))
-    // ALERT_CHANNELS got a channel of this name later.
-    .map((it) => (taken.has(it.name.toLowerCase()) ? { ...it, name: `${it.name} (page)` } : it))
-    .map((it) => openStored(config, deps, it));
-  return [...own, ...stored];
+  const stored = await readStoredChannels({ db, config }, { renews: true });
+  return [...own, ...stored.map((it) => openStored(config, deps, it))];
 }
 
 function openStored(
@@ -43,16 +39,4 @@ function openStored(
     return { name, kind, send };
   }
   return createChannel({ config, clock, fetch: guardFetch(fetch, resolve) }, name, address);
-}
-
-/** A message that says that a channel works. */
-export function makeTestMessage(id: string, { name }: { name: string }, at: Date): AlertMessage {
-  return {
-    id,
-    kind: 'test',
-    severity: 'info',
-    title: 'Test of Backup Observatory',
-    lines: [`Alerts reach you here, through the channel ${name}.`],
-    at,
-  };
 }

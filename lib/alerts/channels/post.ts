@@ -7,8 +7,8 @@ import { ChannelError } from './channel.ts';
 const MAX_ANSWER_BYTES = 16 * 1024;
 const MAX_REASON = 150;
 const MAX_WAIT_MS = 24 * 60 * 60_000;
-/** Statuses below 500 that may pass. */
-const passing = new Set([408, 425, 429]);
+/** Statuses below 500 that may pass. An Apprise API answers 424 if one of its services failed. */
+const passing = new Set([408, 424, 425, 429]);
 /** Errors of a connection over which nothing was sent. */
 const neverSent =
   /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EAI_FAIL|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|CERT_.*|.*_CERT.*|ERR_TLS.*|ERR_SSL.*)$/;
@@ -93,7 +93,7 @@ async function describeRefusal(
   return new ChannelError(`${service} answered ${status}${reason === '' ? '' : `: ${reason}`}`, {
     retryable: isFault || passing.has(status),
     retryAfterMs: readWait(headers.get('Retry-After'), text, clock.now()),
-    mayHaveArrived: isFault || status === 408,
+    mayHaveArrived: isFault || status === 408 || status === 424,
   });
 }
 

@@ -26,16 +26,25 @@ interface StoreDeps {
   config: AlertSendingConfig;
 }
 
-/** The channels of the dashboard, opened. Those that an old key sealed are sealed with the current one. */
-export async function readStoredChannels({ db, config }: StoreDeps): Promise<StoredChannel[]> {
+/**
+ * The channels of the dashboard, with names that ALERT_CHANNELS does not have. With `renews`, those that an old key sealed
+ * are sealed with the current one.
+ */
+export async function readStoredChannels(
+  { db, config }: StoreDeps,
+  { renews = false } = {},
+): Promise<StoredChannel[]> {
   const rows = await listAlertChannels(db);
   const sealing = findSealing(config);
   return Promise.all(
-    rows.map(async ({ sealed_address: sealed, ...row }) => {
+    rows.map(async ({ sealed_address: sealed, ...stored }) => {
+      // ALERT_CHANNELS may have got a channel of this name later.
+      const name = isConfigured(config, stored.name) ? `${stored.name} (page)` : stored.name;
+      const row = { ...stored, name };
       if (sealing === null) return { ...row, address: null, fault: NO_KEY };
       const opened = sealing.unseal(sealed, row.id);
       if (opened === null) return { ...row, address: null, fault: OTHER_KEY };
-      if (!opened.isCurrent) {
+      if (renews && !opened.isCurrent) {
         const to = sealing.seal(opened.text, row.id);
         await replaceSealedAddress(db, row.id, { from: sealed, to });
       }
@@ -53,7 +62,7 @@ function checkAddress(
 ): Pick<StoredChannel, 'address' | 'fault'> {
   try {
     const address = parseChannelAddress(text);
-    const fault = findMailFault(address, SMTP_TO);
+    const fault = findRecipientFault(address, SMTP_TO);
     return fault === null ? { address, fault } : { address: null, fault: `its address ${fault}` };
   } catch (error) {
     if (!(error instanceof ChannelAddressError)) throw error;
@@ -62,7 +71,7 @@ function checkAddress(
 }
 
 /** Who operates the server says to whom mail may go. */
-function findMailFault(address: ChannelAddress, allowed: readonly string[]): string | null {
+function findRecipientFault(address: ChannelAddress, allowed: readonly string[]): string | null {
   if (address.kind !== 'mail') return null;
   const to = address.to.toLowerCase();
   return allowed.some((one) => one.toLowerCase() === to) ? null : 'is not one of SMTP_TO';
@@ -88,7 +97,7 @@ export async function storeChannel(
     throw new AppError('CREDENTIAL_STORAGE_UNAVAILABLE', message);
   }
   const { kind, place } = parseGiven(text, config);
-  if (config.ALERT_CHANNELS.some((other) => other.name.toLowerCase() === name.toLowerCase())) {
+  if (isConfigured(config, name)) {
     throw new AppError('CONFLICT', 'ALERT_CHANNELS has a channel of this name');
   }
   const id = randomUUID();
@@ -106,7 +115,7 @@ export async function storeChannel(
 function parseGiven(text: string, { SMTP_TO }: AlertSendingConfig): ChannelAddress {
   try {
     const address = parseChannelAddress(text);
-    const fault = findMailFault(address, SMTP_TO);
+    const fault = findRecipientFault(address, SMTP_TO);
     if (fault !== null) throw new ChannelAddressError('mail', fault);
     return address;
   } catch (error) {
@@ -115,6 +124,11 @@ function parseGiven(text: string, { SMTP_TO }: AlertSendingConfig): ChannelAddre
       details: [{ path: 'address', message: error.message }],
     });
   }
+}
+
+/** Whether ALERT_CHANNELS has a channel of a name, in any letter case. */
+function isConfigured({ ALERT_CHANNELS }: AlertSendingConfig, name: string): boolean {
+  return ALERT_CHANNELS.some((other) => other.name.toLowerCase() === name.toLowerCase());
 }
 
 function findSealing({ CREDENTIALS_ENCRYPTION_KEY: keys }: AlertSendingConfig): Sealing | null {

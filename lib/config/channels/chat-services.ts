@@ -7,19 +7,23 @@ import {
   type WrittenAddress,
 } from './target.ts';
 
+const SLACK = 'hooks.slack.com';
+const DISCORD = 'discord.com';
+
 /** `slack://T…/B…/…`, or `slack+https://…` as Slack or a program like it shows it. */
 export function parseSlack(written: WrittenAddress): ChannelAddress {
   if (written.transport !== null) {
     const { url, path, authorization } = parseServer(written);
     readParameters(url, []);
-    if (path.length === 0 || authorization !== null) throw fault('is no address of a webhook');
-    return toHook('slack', url, 'hooks.slack.com', path);
+    const needed = url.host === SLACK ? 4 : 1;
+    if (path.length < needed || authorization !== null) throw fault('is no address of a webhook');
+    return toHook('slack', url, SLACK, path);
   }
   const [, ...tokens] =
     /^(T\w{3,40})\/(B\w{3,40})\/(\w{10,100})\/?$/.exec(written.rest) ??
     missing('three tokens, as in slack://T…/B…/…');
-  const url = new URL(`https://hooks.slack.com/services/${tokens.join('/')}`);
-  return toHook('slack', url, 'hooks.slack.com', tokens);
+  const url = new URL(`https://${SLACK}/services/${tokens.join('/')}`);
+  return toHook('slack', url, SLACK, tokens);
 }
 
 /** `discord://ID/TOKEN`, `discord://TOKEN@ID`, or `discord+https://…` as Discord shows it. */
@@ -28,7 +32,7 @@ export function parseDiscord(written: WrittenAddress): ChannelAddress {
     const { url, path, authorization } = parseServer(written);
     readParameters(url, []);
     if (path.length < 2 || authorization !== null) throw fault('is no address of a webhook');
-    return toHook('discord', url, 'discord.com', path);
+    return toHook('discord', url, DISCORD, path);
   }
   const { id, token } =
     (
@@ -36,8 +40,8 @@ export function parseDiscord(written: WrittenAddress): ChannelAddress {
       /^(?<token>[\w-]{20,200})@(?<id>\d{5,25})\/?$/.exec(written.rest)
     )?.groups ?? {};
   if (id === undefined || token === undefined) throw lacks('an id and a token: discord://ID/TOKEN');
-  const url = new URL(`https://discord.com/api/webhooks/${id}/${token}`);
-  return toHook('discord', url, 'discord.com', [id, token]);
+  const url = new URL(`https://${DISCORD}/api/webhooks/${id}/${token}`);
+  return toHook('discord', url, DISCORD, [id, token]);
 }
 
 /** `tgram://TOKEN/CHAT?topic=…`, or `tgram+https://…` of a Bot API server of one's own. */

@@ -33,7 +33,7 @@ const insertChannel = {
 };
 const deleteChannel = {
   name: 'remove_alert_channel',
-  text: 'DELETE FROM alert_channels WHERE lower(name) = lower($1) RETURNING name',
+  text: 'DELETE FROM alert_channels WHERE id = $1::uuid RETURNING 1',
 };
 const updateSealedAddress = {
   name: 'replace_sealed_alert_channel',
@@ -58,9 +58,9 @@ export async function addAlertChannel(
   return row.outcome;
 }
 
-/** Deletes a channel. False if there is none of that name. */
-export async function removeAlertChannel(db: Database, name: string): Promise<boolean> {
-  const removed = await db.query(deleteChannel, [name]);
+/** Deletes a channel. False if it is gone already. */
+export async function removeAlertChannel(db: Database, id: string): Promise<boolean> {
+  const removed = await db.query(deleteChannel, [id]);
   return removed.length > 0;
 }
 
