@@ -1,5 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { z } from 'zod';
+import { ruleNames } from '../lib/alerts/rules/rule.ts';
+import { rules } from '../lib/alerts/rules/rules.ts';
 import { variableGroups } from '../lib/config/groups.ts';
 import { tools } from '../lib/tools/catalogue.ts';
 import { describeTool } from '../lib/tools/describe-tool.ts';
@@ -50,6 +52,7 @@ function renderAll(): Record<string, string> {
       tools: toolTable,
     }),
     'docs/troubleshooting.md': fill('docs/troubleshooting.md', { faults: faultTable }),
+    'docs/alerts.md': fill('docs/alerts.md', { rules: ruleTable }),
     'SECURITY.md': fill('SECURITY.md', { access: accessTable }),
     'openapi.json': `${JSON.stringify(createDocument(allRoutes), null, 2)}\n`,
   };
@@ -106,6 +109,15 @@ function errorTable(): string {
   const head = row('Code', 'Status', 'Exit code', 'Meaning');
   const rows = errorRows().map((cells) => row(...cells));
   return [head, row('---', '---', '---', '---'), ...rows].join('\n');
+}
+
+function ruleTable(): string {
+  const rows = ruleNames.map((name) => row(`\`${name}\``, rules[name].severity, rules[name].when));
+  return [
+    row('Rule', 'Severity', 'An incident is open while'),
+    row('---', '---', '---'),
+    ...rows,
+  ].join('\n');
 }
 
 function faultTable(): string {

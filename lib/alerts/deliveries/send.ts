@@ -5,7 +5,7 @@ import { type AlertChannel, type AlertMessage, ChannelError } from '../channels/
 import type { Sent } from './claims.ts';
 
 /** How long a channel may take for one message. */
-export const SEND_TIMEOUT_MS = 10_000;
+const SEND_TIMEOUT_MS = 10_000;
 
 /** Before the second try, the third and so on, of a message that did not arrive. */
 const BACKOFF_MS = [60_000, 5 * 60_000, 15 * 60_000, 60 * 60_000] as const;

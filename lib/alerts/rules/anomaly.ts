@@ -2,7 +2,8 @@ import type { Statement } from '../../database/database.ts';
 import type { AnomalyKind } from '../../records/anomalies/kinds.ts';
 import { iso, jsonArray } from '../../records/page.ts';
 import { about } from './concern.ts';
-import { type Finding, MAX_REPOSITORIES, type Rule } from './rule.ts';
+import type { Finding, Rule } from './rule.ts';
+import { MAX_REPOSITORIES } from './unwell.ts';
 
 const open: Statement = {
   name: 'alert_anomaly',

@@ -2,8 +2,8 @@ import type { Statement } from '../../database/database.ts';
 import { iso, jsonArray } from '../../records/page.ts';
 import { cutTextSql } from '../../text/cut-text.ts';
 import { about, failing } from './concern.ts';
-import { type ConcernedRepository, type Finding, MAX_REPOSITORIES, type Rule } from './rule.ts';
-import type { Unwell } from './unwell.ts';
+import type { ConcernedRepository, Finding, Rule } from './rule.ts';
+import { MAX_REPOSITORIES, type Unwell } from './unwell.ts';
 
 const MAX_REASON_LENGTH = 300;
 /** The subject for a destination that the records do not name. */

@@ -2,7 +2,8 @@ import type { Statement } from '../../database/database.ts';
 import { iso, jsonArray } from '../../records/page.ts';
 import { cutTextSql } from '../../text/cut-text.ts';
 import { about } from './concern.ts';
-import { type ConcernedRepository, MAX_REPOSITORIES, type Rule } from './rule.ts';
+import type { ConcernedRepository, Rule } from './rule.ts';
+import { MAX_REPOSITORIES } from './unwell.ts';
 
 // The last drill that came to a result decides: one that is incomplete proves nothing.
 const failed: Statement = {

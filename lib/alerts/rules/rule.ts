@@ -2,9 +2,6 @@ import type { FreshnessConfig } from '../../config/freshness.ts';
 import type { Database } from '../../database/database.ts';
 import type { Unwell } from './unwell.ts';
 
-/** Repositories of one incident that are listed. The others are counted. */
-export const MAX_REPOSITORIES = 10_000;
-
 /** What incidents are about. */
 export const ruleNames = [
   'run_failed',

@@ -11,7 +11,9 @@ import {
   worstFirst,
 } from '../../records/repositories/freshness.ts';
 import { cutTextSql } from '../../text/cut-text.ts';
-import { MAX_REPOSITORIES } from './rule.ts';
+
+/** Repositories that a rule finds at most. */
+export const MAX_REPOSITORIES = 10_000;
 
 const MAX_REASON_LENGTH = 300;
 

@@ -16,7 +16,7 @@ const upsert: Statement = {
       DELETE FROM archive_disks WHERE measured_at < $5::timestamptz - interval '30 days'
     )
     INSERT INTO archive_disks (machine, day, host_name, measured_at, free_bytes, total_bytes)
-    VALUES ($1, left($5, 10), $2, $5::timestamptz, $3::bigint, $4::bigint)
+    VALUES ($1, to_char($5::timestamptz AT TIME ZONE 'UTC', 'YYYY-MM-DD'), $2, $5::timestamptz, $3::bigint, $4::bigint)
     ON CONFLICT (machine, day) DO UPDATE SET host_name = excluded.host_name, measured_at = excluded.measured_at,
       free_bytes = excluded.free_bytes, total_bytes = excluded.total_bytes`,
 };

@@ -64,7 +64,7 @@ export function openRunAlerts(options: RunAlertsOptions): RunAlerts {
     if (report.isSpooled) return databaseAway('it did not answer, so that the run is spooled');
     try {
       await noteDatabaseBack(db, { dataFolder });
-      await noteMachine(db, options, report);
+      await noteWhatItLearnt(db, report);
       const channels = await openChannels(db);
       await raiseAlerts({ db, clock, log, config, channels });
     } catch (error) {
@@ -74,30 +74,47 @@ export function openRunAlerts(options: RunAlertsOptions): RunAlerts {
     }
   }
 
+  /** Without it, the rules about the login and the disk know what they knew before. */
+  async function noteWhatItLearnt(db: Database, report: FinishedReport): Promise<void> {
+    try {
+      await noteLogin(db, options, report);
+      await noteDisk(db, options);
+    } catch (error) {
+      if (isDatabaseUnavailable(error)) throw error;
+      log.error('what a run learnt of the login and the disk was not recorded', { error });
+    }
+  }
+
   return { ended, databaseAway };
 }
 
-async function noteMachine(
+type FinishedReport = Exclude<RunReport, { status: 'refused' | 'left' }>;
+
+async function noteLogin(
   db: Database,
-  { clock, archiveFolder, dataFolder, gitHostUrl, login }: RunAlertsOptions,
-  report: Exclude<RunReport, { status: 'refused' | 'left' }>,
+  { clock, gitHostUrl, login }: RunAlertsOptions,
+  report: FinishedReport,
 ): Promise<void> {
-  const now = clock.now();
   const seen = login.seen();
   const mustLogIn = report.exitCode === 4;
-  if (seen !== null || mustLogIn) {
-    const isRefused = mustLogIn || seen?.isRefused === true;
-    const reason =
-      report.status === 'failed' ? report.errorMessage : `${gitHostUrl} refuses the login`;
-    await recordHostLogin(
-      db,
-      { gitHostUrl, expiresAt: seen?.expiresAt ?? null, refused: isRefused ? reason : null },
-      now,
-    );
-  }
+  if (seen === null && !mustLogIn) return;
+  const isRefused = mustLogIn || seen?.isRefused === true;
+  const reason =
+    report.status === 'failed' ? report.errorMessage : `${gitHostUrl} refuses the login`;
+  await recordHostLogin(
+    db,
+    { gitHostUrl, expiresAt: seen?.expiresAt ?? null, refused: isRefused ? reason : null },
+    clock.now(),
+  );
+}
+
+async function noteDisk(
+  db: Database,
+  { clock, archiveFolder, dataFolder }: RunAlertsOptions,
+): Promise<void> {
   const machine = await identify(dataFolder);
   const { bavail, blocks, bsize } = await statfs(archiveFolder);
   const hostName = cleanText(hostname(), 250);
   const room = { freeBytes: bavail * bsize, totalBytes: blocks * bsize };
-  await recordDiskRoom(db, { machine, hostName, ...room }, now);
+  await recordDiskRoom(db, { machine, hostName, ...room }, clock.now());
 }

@@ -245,7 +245,7 @@ describe('a channel that hangs', () => {
 });
 
 describe('a process that is killed while it sends', () => {
-  const child = join(import.meta.dirname, '../../support/alert-process.ts');
+  const child = join(import.meta.dirname, '../../support/alert-child.ts');
 
   /** Starts a process that sends, and kills it once the service has its message. */
   async function killWhileSending(): Promise<void> {

@@ -1,0 +1,138 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { RunStopped } from '../../../lib/worker/stop.ts';
+import { findClosedPort } from '../../support/down-database.ts';
+import { createRepository } from '../../support/git.ts';
+import { useDatabase, useHostedWorker } from '../../support/hooks.ts';
+import { type AlertReceiver, listStored, startAlertReceiver } from '../../support/incidents.ts';
+import { sql } from '../../support/records.ts';
+import type { WorkerCall } from '../../support/worker.ts';
+
+const database = useDatabase();
+const bench = useHostedWorker(database);
+let receiver: AlertReceiver;
+beforeEach(async () => {
+  receiver = await startAlertReceiver();
+});
+afterEach(() => receiver.close());
+
+const run = (args: string[] = ['run'], more: Partial<WorkerCall> = {}) =>
+  bench.run({
+    ...{ databaseUrl: database.url, args, env: { ALERT_CHANNELS: receiver.address() } },
+    ...more,
+  });
+const repository = async (name: string) => {
+  const app = await createRepository(join(bench.folder, name));
+  await app.commit({ 'a.txt': 'a' });
+  return app.path;
+};
+
+describe('the end of a run', () => {
+  it('tells of repositories that fail twice, once, and that they are well again', async () => {
+    const path = await repository('app');
+    const args = ['run', '--source', path];
+    await run(args);
+    await rm(join(path, '.git'), { recursive: true });
+    await run(args);
+    await run(args);
+    expect(receiver.titles()).toEqual(['Repositories are not backed up']);
+    expect(receiver.received[0]?.body).toContain('local/app');
+    await rm(path, { recursive: true });
+    await repository('app');
+    await run(args);
+    expect(receiver.titles().slice(1)).toEqual(['Resolved: Repositories are not backed up']);
+  });
+
+  it('tells of a login that is refused as such, and not as a failed run too', async () => {
+    await bench.add({ fullName: 'team/a', private: true });
+    const token = await bench.logIn();
+    const known = bench.host.state.tokens.get(token);
+    bench.host.state.tokens.delete(token);
+    expect((await run()).code).toBe(4);
+    expect((await run()).code).toBe(4);
+    expect(receiver.titles()).toEqual(['The git host refuses the login']);
+    expect(receiver.received[0]?.body).not.toContain(token);
+    expect(await listStored(database.db)).toMatchObject([
+      { rule: 'login_expired', subject: bench.host.url, is_open: true },
+    ]);
+    if (known) bench.host.state.tokens.set(token, known);
+    expect((await run()).code).toBe(0);
+    expect(receiver.titles().slice(1)).toEqual(['Resolved: The git host refuses the login']);
+  });
+
+  it('measures the disk of the archive folder', async () => {
+    await run(['run', '--source', await repository('app')]);
+    await run(['run', '--source', await repository('other')]);
+    const rows = await sql<{ free: number; is_less: boolean }>(
+      database.db,
+      'SELECT free_bytes::float8 AS free, free_bytes <= total_bytes AS is_less FROM archive_disks',
+    );
+    expect(rows).toEqual([{ free: expect.any(Number), is_less: true }]);
+    expect(rows[0]?.free).toBeGreaterThan(0);
+  });
+
+  it('is as it was if a channel fails', async () => {
+    receiver.answers.push({ status: 403 });
+    const args = ['run', '--source', join(bench.folder, 'nothing')];
+    const env = { ALERT_CHANNELS: receiver.address(), ALERT_FAILING_AFTER: '1' };
+    const { code, stdout } = await run(args, { env });
+    expect(code).toBe(1);
+    expect(stdout).toContain('1 failed');
+    expect(receiver.received).toHaveLength(1);
+  });
+
+  it('leaves alerts to the server after Ctrl-C', async () => {
+    const stopping = new AbortController();
+    const running = run(['run', '--source', await repository('app')], { signal: stopping.signal });
+    stopping.abort(new RunStopped('interrupted by SIGINT'));
+    await running.catch(() => undefined);
+    expect(receiver.received).toEqual([]);
+  });
+});
+
+describe('a database that is away', () => {
+  const away = async () => `postgres://nobody@127.0.0.1:${await findClosedPort()}/none`;
+  const TITLE = 'The database cannot be reached';
+
+  it('is told from the machine once, and once that it is back, with the incident', async () => {
+    const args = ['run', '--source', await repository('app')];
+    const databaseUrl = await away();
+    expect((await run(args, { databaseUrl })).code).toBe(0);
+    expect((await run(args, { databaseUrl })).code).toBe(0);
+    expect(receiver.titles()).toEqual([TITLE]);
+    expect((await run(args)).code).toBe(0);
+    await run(args);
+    expect(receiver.titles()).toEqual([TITLE, `Resolved: ${TITLE}`]);
+    expect(await listStored(database.db)).toMatchObject([
+      { rule: 'database_unreachable', is_open: false },
+    ]);
+  });
+
+  it('is told again if the first message was refused', async () => {
+    receiver.answers.push({ status: 429 });
+    const args = ['run', '--source', await repository('app')];
+    const databaseUrl = await away();
+    const { stderr } = await run(args, { databaseUrl });
+    expect(stderr).toContain('the alert about the database did not reach phone: ntfy answered 429');
+    await run(args, { databaseUrl });
+    await run(args, { databaseUrl });
+    expect(receiver.titles()).toEqual([TITLE, TITLE]);
+  });
+
+  it('is told no more than twice if nobody knows whether it arrived', async () => {
+    for (let n = 0; n < 3; n++) receiver.answers.push({ status: 500 });
+    const args = ['run', '--source', await repository('app')];
+    const databaseUrl = await away();
+    for (let n = 0; n < 3; n++) await run(args, { databaseUrl });
+    expect(receiver.titles()).toEqual([TITLE, TITLE]);
+  });
+
+  it('is told when there is no run at all', async () => {
+    const databaseUrl = await away();
+    await expect(run(['run', '--join'], { databaseUrl })).rejects.toMatchObject({
+      code: 'SERVICE_UNAVAILABLE',
+    });
+    expect(receiver.titles()).toEqual([TITLE]);
+  });
+});

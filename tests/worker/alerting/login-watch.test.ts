@@ -1,0 +1,60 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { watchLogin } from '../../../lib/worker/alerting/login-watch.ts';
+import { type ScriptedServer, startScriptedServer } from '../../support/scripted-server.ts';
+
+const answers: { status?: number; headers?: Record<string, string> }[] = [];
+let host: ScriptedServer;
+let other: ScriptedServer;
+beforeAll(async () => {
+  host = await startScriptedServer(() => answers.shift() ?? {});
+  other = await startScriptedServer(() => ({ status: 401 }));
+});
+afterAll(() => Promise.all([host.close(), other.close()]));
+
+const expiring = (text: string) => ({
+  headers: { 'github-authentication-token-expiration': text },
+});
+const authorized = { headers: { Authorization: 'Bearer t' } };
+
+/** What is seen after requests that are answered like this. */
+async function seenAfter(...given: typeof answers) {
+  answers.push(...given);
+  const watch = watchLogin(fetch, [host.url]);
+  for (const _ of given) await watch.fetch(`${host.url}/user`, authorized);
+  return watch.seen();
+}
+
+describe('the watch of a login', () => {
+  it.each([
+    ['2026-12-01 12:00:00 UTC', '2026-12-01T12:00:00.000Z'],
+    ['2026-12-01 12:00:00 -0430', '2026-12-01T16:30:00.000Z'],
+    ['soon', null],
+    ['2026-13-41 99:00:00 UTC', null],
+  ])('reads %s', async (text, expiresAt) => {
+    expect(await seenAfter(expiring(text))).toEqual({ expiresAt, isRefused: false });
+  });
+
+  it('keeps the token that ends first, and a refusal', async () => {
+    expect(
+      await seenAfter(
+        expiring('2026-12-02 12:00:00 UTC'),
+        { status: 401 },
+        expiring('2026-12-01 12:00:00 UTC'),
+        {},
+      ),
+    ).toEqual({ expiresAt: '2026-12-01T12:00:00.000Z', isRefused: true });
+  });
+
+  it('says nothing of other hosts, of requests without a token, and of another run', async () => {
+    const watch = watchLogin(fetch, [host.url]);
+    await watch.fetch(`${other.url}/user`, authorized);
+    answers.push({ status: 401 });
+    await watch.fetch(`${host.url}/user`);
+    expect(watch.seen()).toBeNull();
+    answers.push({ status: 401 });
+    await watch.fetch(new Request(`${host.url}/user`, authorized));
+    expect(watch.seen()).toMatchObject({ isRefused: true });
+    watch.reset();
+    expect(watch.seen()).toBeNull();
+  });
+});
