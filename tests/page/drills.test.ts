@@ -84,6 +84,11 @@ describe.skipIf(!hasChromium)(
       await window.open('/app/');
       await window.page.getByText('2 of 3').waitFor();
       await window.page.getByText('1 failed the last drill').waitFor();
+      await window.page
+        .getByText(
+          'All 3 repositories are backed up. The last restore drill of one of them failed.',
+        )
+        .waitFor();
     });
 
     it('are evidence to download, of the period that is chosen', async () => {
