@@ -57,12 +57,14 @@ describe.skipIf(!hasChromium)(
       expect(await section().textContent()).toContain(
         'Proven restorable 2 days ago from s3://backups/git, version 3.',
       );
+      await section().getByRole('row').nth(1).waitFor();
       expect(await section().getByRole('row').count()).toBe(2);
     });
 
     it('say why the last one failed, and what was proven before', async () => {
       await window.open('/app/repositories/acme/broken');
       await section().getByRole('alert').waitFor();
+      await section().getByRole('row').nth(2).waitFor();
       const text = await section().textContent();
       expect(text).toContain(`CHECKSUM_MISMATCH: ${HOSTILE}`);
       expect(text).toContain('Proven restorable 4 days ago from the archive folder');
