@@ -1,6 +1,7 @@
 import { runApiBenchmark } from './api/benchmark.ts';
 import { runChatBenchmark } from './chat/benchmark.ts';
 import { runColdStartBenchmark } from './coldstart/benchmark.ts';
+import { runDrillsBenchmark } from './drills/benchmark.ts';
 import { runLiveBenchmark } from './live/benchmark.ts';
 import { runMcpBenchmark } from './mcp/benchmark.ts';
 import { runPageBenchmark } from './page/benchmark.ts';
@@ -12,6 +13,7 @@ const benchmarks: Record<string, (options: string[]) => Promise<void>> = {
   api: runApiBenchmark,
   chat: runChatBenchmark,
   coldstart: runColdStartBenchmark,
+  drills: runDrillsBenchmark,
   live: runLiveBenchmark,
   mcp: runMcpBenchmark,
   page: runPageBenchmark,

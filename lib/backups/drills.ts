@@ -1,5 +1,3 @@
-import { evidenceFormats } from '../drills/evidence-format.ts';
-import { writeEvidence } from '../drills/evidence-report.ts';
 import { AppError } from '../errors.ts';
 import { type Endpoint, endpoint } from '../http/route.ts';
 import { listDrills } from '../records/drills/list.ts';
@@ -45,6 +43,9 @@ export const drillsEndpoints: readonly Endpoint<BackupsDeps>[] = [
           details: [{ path: 'to', message }],
         });
       }
+      // Few ask for it, so it does not weigh on the start of the others.
+      const { evidenceFormats } = await import('../drills/evidence-format.ts');
+      const { writeEvidence } = await import('../drills/evidence-report.ts');
       const format = evidenceFormats[name];
       const now = new Date(clock.now()).toISOString();
       const file = `restore-evidence-${from.slice(0, 10)}-${to.slice(0, 10)}.${format.extension}`;

@@ -57,12 +57,14 @@ describe.skipIf(!hasChromium)(
       expect(await section().textContent()).toContain(
         'Proven restorable 2 days ago from s3://backups/git, version 3.',
       );
+      await section().getByRole('row').nth(1).waitFor();
       expect(await section().getByRole('row').count()).toBe(2);
     });
 
     it('say why the last one failed, and what was proven before', async () => {
       await window.open('/app/repositories/acme/broken');
       await section().getByRole('alert').waitFor();
+      await section().getByRole('row').nth(2).waitFor();
       const text = await section().textContent();
       expect(text).toContain(`CHECKSUM_MISMATCH: ${HOSTILE}`);
       expect(text).toContain('Proven restorable 4 days ago from the archive folder');
@@ -84,6 +86,11 @@ describe.skipIf(!hasChromium)(
       await window.open('/app/');
       await window.page.getByText('2 of 3').waitFor();
       await window.page.getByText('1 failed the last drill').waitFor();
+      await window.page
+        .getByText(
+          'All 3 repositories are backed up. The last restore drill of one of them failed.',
+        )
+        .waitFor();
     });
 
     it('are evidence to download, of the period that is chosen', async () => {
@@ -116,7 +123,8 @@ describe.skipIf(!hasChromium)(
         const width = await window.page.evaluate<number>('document.documentElement.scrollWidth');
         expect(width).toBeLessThanOrEqual(390);
       }
-      expect(window.complaints).toEqual([]);
+      // There is no archive of it on this server.
+      expect(window.complaints.filter((text) => !text.includes('404'))).toEqual([]);
     });
   },
 );

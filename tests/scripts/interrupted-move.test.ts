@@ -1,8 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Database } from '../../lib/database/database.ts';
 import { databaseUnavailable } from '../../lib/database/database.ts';
+import { checkLedger } from '../../lib/drills/check-ledger.ts';
+import { recordDrill } from '../../lib/records/drills/record.ts';
 import { type MoveReport, moveDatabase } from '../../scripts/move/move-database.ts';
 import { createPostgres, type TestDatabase } from '../support/databases.ts';
+import { someDrill } from '../support/drills.ts';
 import { sql } from '../support/records.ts';
 
 let source: TestDatabase;
@@ -95,6 +98,21 @@ describe.each([
     expect(await sql(target.db, 'SELECT message FROM execution_logs WHERE id = 1')).toEqual([
       { message: 'changed' },
     ]);
+  });
+
+  it('keeps the chain of restore drills, and their ledger closed, when it starts over', async () => {
+    await recordDrill(source.db, someDrill(), null);
+    await recordDrill(source.db, someDrill({ repository: 'ada/other' }), null);
+    await expect(lost()).rejects.toThrow();
+    await move({ startOver: true });
+    const { rows, head, broken } = await checkLedger(source.db);
+    expect(await checkLedger(target.db)).toEqual({ rows, head, broken });
+    expect({ rows, broken }).toEqual({ rows: 2, broken: null });
+    for (const statement of ['TRUNCATE restore_drills', 'DELETE FROM restore_drills']) {
+      await expect(sql(target.db, statement)).rejects.toThrow('append-only');
+    }
+    await recordDrill(target.db, someDrill({ repository: 'ada/third' }), null);
+    expect(await checkLedger(target.db)).toMatchObject({ rows: 3, broken: null });
   });
 });
 

@@ -69,6 +69,7 @@ export function openFleet(database: TestDatabase, bench: HostedWorker): Fleet {
           DATABASE_URL: database.url,
           DATA_DIR: join(cwd, 'data'),
           BACKUP_ARCHIVE_PATH: bench.archives,
+          DRILL_BUDGET_MINUTES: '0',
           BACKUP_CONCURRENCY: '1',
           ...env,
         },

@@ -27,6 +27,7 @@ describe('a scheduled run', () => {
     ...bench.env,
     DATABASE_URL: database.url,
     BACKUP_ARCHIVE_PATH: bench.archives,
+    DRILL_BUDGET_MINUTES: '0',
   });
   const run = () => runScript('worker', { args: ['run'], cwd: bench.folder, env: environment() });
 

@@ -124,7 +124,7 @@ interface ClaimedRow {
 const MAX_CHOICES = 20;
 
 /** How long a claim holds without being renewed. */
-export const DRILL_CLAIM_MS = 3 * 60_000;
+const DRILL_CLAIM_MS = 3 * 60_000;
 
 /**
  * Claims the repository that is to be drilled next: the one whose proof is oldest, weighted by the versions that were

@@ -17,7 +17,7 @@ export interface DrillFault {
   reason: string;
   /** Whether there is no archive. */
   isMissing: boolean;
-  /** Whether the whole store is to blame. */
+  /** Whether others in the same store will hardly fare better. */
   isOfStore: boolean;
 }
 
@@ -37,19 +37,19 @@ export function describeFault(error: unknown): DrillFault | null {
     ...{ outcome, reason: cleanText(reason), isMissing: false, isOfStore: false },
     ...more,
   });
+  // Whoever cannot decrypt one archive can hardly decrypt the next.
+  const locked = fault('incomplete', NO_IDENTITY, { isOfStore: true });
   if (error instanceof BudgetUsed || error instanceof DrillIncomplete) {
     return fault('incomplete', error.message);
   }
   if (error instanceof ArchiveFault) return fault('failed', error.message);
   if (error instanceof NoArchive) return fault('failed', error.message, { isMissing: true });
   if (error instanceof UnfitObject) {
-    if (error.kind === 'locked') return fault('incomplete', NO_IDENTITY);
+    if (error.kind === 'locked') return locked;
     return fault(error.kind === 'refused' ? 'incomplete' : 'failed', error.message);
   }
   if (error instanceof NotInStore) {
-    return error.hasUnread
-      ? fault('incomplete', NO_IDENTITY)
-      : fault('failed', error.message, { isMissing: true });
+    return error.hasUnread ? locked : fault('failed', error.message, { isMissing: true });
   }
   if (error instanceof Error && 'syscall' in error) {
     return fault('incomplete', `DATA_DIR cannot be used: ${error.message}`);

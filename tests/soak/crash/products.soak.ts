@@ -41,7 +41,11 @@ describe.concurrent('a killed command', () => {
       );
       const run = {
         args: ['run', ...names.flatMap((name) => ['--source', name])],
-        env: { DATABASE_URL: database.url, BACKUP_ARCHIVE_PATH: archives },
+        env: {
+          DATABASE_URL: database.url,
+          BACKUP_ARCHIVE_PATH: archives,
+          DRILL_BUDGET_MINUTES: '0',
+        },
         cwd: folder.path,
       };
       const reader = createArchiveReader({

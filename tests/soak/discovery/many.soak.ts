@@ -38,6 +38,7 @@ async function runProcess() {
       ...bench.env,
       DATABASE_URL: database.url,
       BACKUP_ARCHIVE_PATH: bench.archives,
+      DRILL_BUDGET_MINUTES: '0',
       NODE_OPTIONS: `--require ${join(bench.folder, 'measure.cjs')}`,
     },
   });

@@ -47,6 +47,7 @@ export async function createWorld(
       env: {
         DATABASE_URL: database.url,
         BACKUP_ARCHIVE_PATH: archives,
+        DRILL_BUDGET_MINUTES: '0',
         DATA_DIR: join(root, 'data'),
         BACKUP_INCREMENTS_FROM_MIB: incrementsFrom,
         BACKUP_KEEP: keep,

@@ -219,6 +219,7 @@ describe.runIf(process.platform === 'linux')('a worker that is killed', () => {
         BACKUP_REPO_PATH: target,
         DATABASE_URL: database.url,
         BACKUP_ARCHIVE_PATH: bench.archives,
+        DRILL_BUDGET_MINUTES: '0',
         DATA_DIR: `${bench.archives}-data`,
       },
     });

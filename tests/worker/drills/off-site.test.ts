@@ -121,6 +121,26 @@ describe('a drill from a store that is away', () => {
   });
 });
 
+describe('drills from a store that this worker cannot decrypt', () => {
+  const world = useStoreWorld(database, { place: 'folder', isEncrypted: true });
+
+  it('end after the third, and say so', async () => {
+    await world.store();
+    // Four that the database believes to be in the store under secret names.
+    await database.db.query({
+      text: `INSERT INTO worker_repo_state (repo_full_name, archive_key)
+        SELECT 'local/more-' || n, 'x.bundle' FROM generate_series(1, 4) AS n`,
+    });
+    const { code, stdout } = await callWorker({
+      ...{ databaseUrl: database.url, archives: world.archives, args: ['drill', '--all'] },
+      env: { BACKUP_STORES: world.address, BACKUP_NAMES_KEY: world.namesKey },
+    });
+    expect(code).toBe(1);
+    expect(stdout.match(/^incomplete: /gm)).toHaveLength(3);
+    expect(stdout).toContain(`Stopped: ${world.address} cannot be used.`);
+  });
+});
+
 describe('a drill from a git destination', () => {
   const world = useStoreWorld(database, { place: 'folder', isEncrypted: false });
 

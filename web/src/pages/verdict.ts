@@ -34,6 +34,11 @@ function judgeBackups(overview: Schemas['Overview'], runs: readonly Run[], now: 
     return bad(`The last run failed. ${describeState(overview, now)}`);
   }
   if (good < total) return bad(describeState(overview, now));
+  const { failing } = overview.proofs;
+  if (failing > 0) {
+    const them = failing === 1 ? 'one of them' : `${failing} of them`;
+    return bad(`${describeState(overview, now)} The last restore drill of ${them} failed.`);
+  }
   return { state: 'good', sentence: describeState(overview, now), run };
 }
 
