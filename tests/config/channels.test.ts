@@ -147,9 +147,13 @@ describe('ALERT_CHANNELS', () => {
       expect.arrayContaining([btoa('ada:pass@word'), 'pass@word']),
     );
     expect(secrets(`webhook://example.com/token-in-the-path#${HOOK}`)).toEqual(
-      expect.arrayContaining([HOOK, HOOK.slice(6), '/token-in-the-path']),
+      expect.arrayContaining([HOOK, HOOK.slice(6), 'token-in-the-path']),
     );
-    expect(secrets('what=nonsense more')).toEqual(['what=nonsense', 'more']);
+    expect(secrets('tgram://1234567:hunter2hunter2hunter2/-100123')).toContain(
+      '1234567:hunter2hunter2hunter2',
+    );
+    expect(secrets('ntfy://hunter2hunter2hunter2')).toContain('hunter2hunter2hunter2');
+    expect(secrets('nonsense=a more')).toEqual(['nonsense=a', 'more']);
     // Everybody who gets a mail sees to whom it goes, and "topic" is a word.
     expect(secrets('mailto:ops@example.com')).toEqual([]);
     expect(secrets('ntfy://topic')).toEqual(['ntfy://topic']);

@@ -1,11 +1,14 @@
+import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hashPassword } from '../../lib/security/password.ts';
 import { addUser } from '../../lib/users/users.ts';
+import { addressesAt, WEBHOOK_SECRET } from '../support/alert-channels.ts';
 import { waitFor } from '../support/chat.ts';
 import { createEmbedded } from '../support/databases.ts';
 import { ADA } from '../support/observatory-client.ts';
 import { insertLog } from '../support/records.ts';
 import { hasRedisServer } from '../support/redis-server.ts';
+import { startScriptedServer } from '../support/scripted-server.ts';
 import { sendAndLeave, startWorkerd, type Workerd } from '../support/workerd.ts';
 
 // Login, sessions and search of the observatory in workerd.
@@ -65,6 +68,23 @@ describe.skipIf(!hasRedisServer)('the observatory in workerd', () => {
     expect((await send('GET', '/sessions')).data).toMatchObject([
       { id: made.data.id, session_name: 'in an isolate' },
     ]);
+  });
+
+  it('stores a channel of alerts, and sends through it', async () => {
+    const service = await startScriptedServer(() => ({ status: 200 }));
+    try {
+      const { webhook: address } = addressesAt(service);
+      expect((await send('POST', '/alert-channels', { name: 'hook', address })).status).toBe(201);
+      const tried = await send('POST', '/alert-channels/hook/test');
+      expect(tried.data).toEqual({ name: 'hook', sent: true, reason: null });
+      const { headers, body = '' } = service.received[0] ?? {};
+      const signed = headers as Record<string, string>;
+      expect(new Webhook(WEBHOOK_SECRET).verify(body, signed)).toMatchObject({
+        type: 'alert.test',
+      });
+    } finally {
+      await service.close();
+    }
   });
 
   it('searches by words, then by likeness too once a generation is made', async () => {

@@ -21,12 +21,12 @@ export function guardFetch(fetch: typeof globalThis.fetch, resolve: Resolve): ty
 
 /** Asks the system's resolver; a name without an address has none. */
 export const resolveHost: Resolve = async (hostname) => {
-  const { lookup } = await import('node:dns/promises');
   try {
+    const { lookup } = await import('node:dns/promises');
     const found = await lookup(hostname.replace(/^\[(.*)\]$/, '$1'), { all: true });
     return found.map(({ address }) => address);
   } catch {
-    // Then `fetch` says why, or resolves it in its own way.
+    // Then `fetch` says why, or resolves it in its own way, as it does where there is no resolver.
     return [];
   }
 };

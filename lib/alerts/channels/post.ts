@@ -104,7 +104,7 @@ function readReason(text: string, secrets: readonly string[]): string {
     (it) => typeof it === 'string',
   );
   const reason = cleanText(typeof said === 'string' ? said : '', MAX_REASON);
-  return secrets.some((secret) => secret !== '' && reason.includes(secret)) ? '' : reason;
+  return secrets.filter(Boolean).some((part) => reason.includes(part)) ? '' : reason;
 }
 
 /** The wait that a header (seconds or a date) or the body (seconds) asks for. */

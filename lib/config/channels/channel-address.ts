@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { secretsOf } from './channel-secrets.ts';
 import { parseDiscord, parseSlack, parseTelegram } from './chat-services.ts';
 import { parseApprise, parseGotify, parseNtfy, parseWebhook } from './own-servers.ts';
 import {
@@ -6,6 +7,7 @@ import {
   ChannelAddressError,
   type ChannelKind,
   splitAddress,
+  type Target,
   type WrittenAddress,
 } from './target.ts';
 
@@ -13,7 +15,7 @@ import {
 // service gives. Whoever has one can send messages, so no message of an error repeats any of it.
 
 /** The schemes of addresses, with the kind that each stands for. */
-const schemes = new Map<string, [ChannelKind, (written: WrittenAddress) => ChannelAddress]>([
+const schemes = new Map<string, [ChannelKind, (written: WrittenAddress) => Target]>([
   ['mailto', ['mail', parseMail]],
   ['slack', ['slack', parseSlack]],
   ['discord', ['discord', parseDiscord]],
@@ -49,19 +51,19 @@ export function parseChannelAddress(text: string): ChannelAddress {
   }
   const [kind, parse] = found;
   try {
-    return parse(written);
+    return { ...parse(written), secrets: secretsOf(text) };
   } catch (error) {
     if (error instanceof ChannelAddressError) throw error.of(kind);
     throw error;
   }
 }
 
-function parseMail({ rest, transport }: WrittenAddress): ChannelAddress {
+function parseMail({ rest, transport }: WrittenAddress): Target {
   if (transport !== null)
     throw new ChannelAddressError(null, 'must be mailto:somebody@example.com');
   if (!z.email().max(254).safeParse(rest).success) {
     throw new ChannelAddressError(null, 'has no mail address, as in mailto:somebody@example.com');
   }
   const place = rest.replace(/^(.).*(?=@)/, '$1…');
-  return { kind: 'mail', to: rest, place, secrets: [] };
+  return { kind: 'mail', to: rest, place };
 }

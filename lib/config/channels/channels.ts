@@ -2,10 +2,10 @@ import * as z from 'zod';
 import { gatewayVariables } from '../gateway.ts';
 import { mailVariables } from '../mail.ts';
 import { parseChannelAddress } from './channel-address.ts';
+import { CHANNEL_NAME, splitChannels } from './channel-secrets.ts';
 import { type ChannelAddress, ChannelAddressError } from './target.ts';
 
 const MAX_CHANNELS = 20;
-const namePart = /^([a-z][\w.-]{0,39})=(?=[a-z+]+:)/i;
 
 /** A channel of ALERT_CHANNELS. */
 export type NamedChannel = ChannelAddress & { name: string };
@@ -41,35 +41,17 @@ export const alertSendingVariables = z.object({
 
 export type AlertSendingConfig = z.output<typeof alertSendingVariables>;
 
-/** What must not be written anywhere of the value of ALERT_CHANNELS, whether it is valid or not. */
-export function channelSecrets(text: string): string[] {
-  return split(text).flatMap((entry) => {
-    const address = entry.replace(namePart, '');
-    try {
-      const { kind, secrets } = parseChannelAddress(address);
-      return kind === 'mail' ? [] : [address, ...secrets];
-    } catch (error) {
-      if (!(error instanceof ChannelAddressError)) throw error;
-      return [entry, address];
-    }
-  });
-}
-
-function split(text: string): string[] {
-  return text.split(/[\s,]+/).filter((entry) => entry !== '');
-}
-
 /** Throws ChannelAddressError with a message that names the entry by its number. */
 function readChannels(text: string): NamedChannel[] {
-  const entries = split(text);
+  const entries = splitChannels(text);
   if (entries.length > MAX_CHANNELS) {
     throw new ChannelAddressError(null, `has more than ${MAX_CHANNELS} entries`);
   }
   const channels: NamedChannel[] = [];
   const counts = new Map<string, number>();
   for (const [index, entry] of entries.entries()) {
-    const given = namePart.exec(entry)?.[1];
-    const address = readEntry(entry.replace(namePart, ''), index + 1);
+    const given = CHANNEL_NAME.exec(entry)?.[1];
+    const address = readEntry(entry.replace(CHANNEL_NAME, ''), index + 1);
     const { kind } = address;
     const count = (counts.get(kind) ?? 0) + 1;
     counts.set(kind, count);

@@ -1,9 +1,9 @@
 import {
-  type ChannelAddress,
   decode,
   fault,
   parseServer,
   readParameters,
+  type Target,
   type WrittenAddress,
 } from './target.ts';
 
@@ -11,28 +11,28 @@ const SLACK = 'hooks.slack.com';
 const DISCORD = 'discord.com';
 
 /** `slack://T…/B…/…`, or `slack+https://…` as Slack or a program like it shows it. */
-export function parseSlack(written: WrittenAddress): ChannelAddress {
+export function parseSlack(written: WrittenAddress): Target {
   if (written.transport !== null) {
     const { url, path, authorization } = parseServer(written);
     readParameters(url, []);
     const needed = url.host === SLACK ? 4 : 1;
     if (path.length < needed || authorization !== null) throw fault('is no address of a webhook');
-    return toHook('slack', url, SLACK, path);
+    return toHook('slack', url, SLACK);
   }
   const [, ...tokens] =
     /^(T\w{3,40})\/(B\w{3,40})\/(\w{10,100})\/?$/.exec(written.rest) ??
     missing('three tokens, as in slack://T…/B…/…');
   const url = new URL(`https://${SLACK}/services/${tokens.join('/')}`);
-  return toHook('slack', url, SLACK, tokens);
+  return toHook('slack', url, SLACK);
 }
 
 /** `discord://ID/TOKEN`, `discord://TOKEN@ID`, or `discord+https://…` as Discord shows it. */
-export function parseDiscord(written: WrittenAddress): ChannelAddress {
+export function parseDiscord(written: WrittenAddress): Target {
   if (written.transport !== null) {
     const { url, path, authorization } = parseServer(written);
     readParameters(url, []);
     if (path.length < 2 || authorization !== null) throw fault('is no address of a webhook');
-    return toHook('discord', url, DISCORD, path);
+    return toHook('discord', url, DISCORD);
   }
   const { id, token } =
     (
@@ -41,11 +41,11 @@ export function parseDiscord(written: WrittenAddress): ChannelAddress {
     )?.groups ?? {};
   if (id === undefined || token === undefined) throw lacks('an id and a token: discord://ID/TOKEN');
   const url = new URL(`https://${DISCORD}/api/webhooks/${id}/${token}`);
-  return toHook('discord', url, DISCORD, [id, token]);
+  return toHook('discord', url, DISCORD);
 }
 
 /** `tgram://TOKEN/CHAT?topic=…`, or `tgram+https://…` of a Bot API server of one's own. */
-export function parseTelegram({ rest, ...written }: WrittenAddress): ChannelAddress {
+export function parseTelegram({ rest, ...written }: WrittenAddress): Target {
   const isOwn = written.transport !== null;
   // As a host name and a port, a token would be none.
   const path = isOwn ? rest : `api.telegram.org/bot${rest.replace(/^bot/i, '')}`;
@@ -67,22 +67,15 @@ export function parseTelegram({ rest, ...written }: WrittenAddress): ChannelAddr
     chat,
     topic: topic === undefined ? null : Number(topic),
     place: url.host,
-    secrets: [token, url.pathname],
   };
 }
 
-function toHook(
-  kind: 'slack' | 'discord',
-  url: URL,
-  service: string,
-  tokens: readonly string[],
-): ChannelAddress {
+function toHook(kind: 'slack' | 'discord', url: URL, service: string): Target {
   return {
     kind,
     url: url.href,
     isPublicService: url.host === service,
     place: url.host,
-    secrets: [tokens.at(-1) ?? '', url.pathname],
   };
 }
 

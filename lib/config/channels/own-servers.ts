@@ -1,18 +1,16 @@
 import {
-  type ChannelAddress,
   decode,
   fault,
   parseServer,
   readParameters,
+  type Target,
   type WrittenAddress,
 } from './target.ts';
 
 const NTFY = 'ntfy.sh';
-/** Shorter ones are words of which others are made. */
-const MIN_SECRET_TOPIC = 12;
 
 /** `ntfy://TOPIC` at ntfy.sh, `ntfy://[TOKEN@ or USER:PASSWORD@]HOST/TOPIC`. */
-export function parseNtfy(written: WrittenAddress): ChannelAddress {
+export function parseNtfy(written: WrittenAddress): Target {
   const [, credentials = '', atService] = /^(.*@)?([\w-]{1,64})$/.exec(written.rest) ?? [];
   const rest = atService === undefined ? written.rest : `${credentials}${NTFY}/${atService}`;
   const { url, authorization, path } = parseServer({ ...written, rest });
@@ -27,12 +25,11 @@ export function parseNtfy(written: WrittenAddress): ChannelAddress {
     topic,
     authorization,
     place: url.host,
-    secrets: [...secretsOf(authorization), ...(topic.length < MIN_SECRET_TOPIC ? [] : [topic])],
   };
 }
 
 /** `gotify://HOST/TOKEN`, with the token of an application. */
-export function parseGotify(written: WrittenAddress): ChannelAddress {
+export function parseGotify(written: WrittenAddress): Target {
   const { url, authorization, path } = parseServer(written);
   readParameters(url, []);
   const token = path.pop() ?? '';
@@ -46,12 +43,11 @@ export function parseGotify(written: WrittenAddress): ChannelAddress {
     isPublicService: false,
     token,
     place: url.host,
-    secrets: [token],
   };
 }
 
 /** `apprise://[USER:PASSWORD@]HOST/KEY?tag=…` of an Apprise API. */
-export function parseApprise(written: WrittenAddress): ChannelAddress {
+export function parseApprise(written: WrittenAddress): Target {
   const { url, authorization, path } = parseServer(written);
   const { tag } = readParameters(url, ['tag']);
   const key = path.pop() ?? '';
@@ -67,12 +63,11 @@ export function parseApprise(written: WrittenAddress): ChannelAddress {
     tags: tag ?? null,
     authorization,
     place: url.host,
-    secrets: [...secretsOf(authorization), ...(key.length < MIN_SECRET_TOPIC ? [] : [key])],
   };
 }
 
 /** `webhook://HOST/…#whsec_…`, with the secret of the signature in base64. */
-export function parseWebhook(written: WrittenAddress): ChannelAddress {
+export function parseWebhook(written: WrittenAddress): Target {
   const { url, authorization } = parseServer(written);
   if (authorization !== null) throw fault('has credentials; the signature stands for them');
   const secret = decode(url.hash.slice(1));
@@ -81,21 +76,11 @@ export function parseWebhook(written: WrittenAddress): ChannelAddress {
     throw fault('must end in # and the secret: whsec_ and 24 to 64 bytes in base64');
   }
   url.hash = '';
-  const { pathname, search } = url;
-  const tokens = [pathname, search.slice(1)].filter((part) => part.length >= MIN_SECRET_TOPIC);
   return {
     kind: 'webhook',
     url: url.href,
     isPublicService: false,
     secret,
     place: url.host,
-    secrets: [secret, bytes, ...tokens],
   };
-}
-
-/** A header, and its token or its name and password. */
-function secretsOf(authorization: string | null): string[] {
-  if (authorization === null) return [];
-  const [scheme, encoded = ''] = authorization.split(' ');
-  return scheme === 'Basic' ? [encoded, atob(encoded).replace(/^[^:]*:/, '')] : [encoded];
 }

@@ -20,10 +20,14 @@ type HttpTarget = {
   | { kind: 'webhook'; secret: string }
 );
 
-/** Where a channel leads. */
-export type ChannelAddress = (MailTarget | HttpTarget) & {
+/** What an address says. */
+export type Target = (MailTarget | HttpTarget) & {
   /** What is shown of it: the host, or a shortened mail address. */
   place: string;
+};
+
+/** Where a channel leads. */
+export type ChannelAddress = Target & {
   /** What must not be written anywhere. */
   secrets: readonly string[];
 };
