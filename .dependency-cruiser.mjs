@@ -7,8 +7,8 @@ const floors = [
     path: '^lib/([\\w-]+\\.ts$|(config|database|git|http|processes|rate-limits|security|surfaces|text)/)',
   },
   {
-    name: 'records, archives, gateway, restore, search, stores, users',
-    path: '^lib/(records|archives|gateway|restore|search|stores|users)/',
+    name: 'records, alerts, archives, gateway, restore, search, stores, users',
+    path: '^lib/(records|alerts|archives|gateway|restore|search|stores|users)/',
   },
   { name: 'tools', path: '^lib/tools/' },
   { name: 'surfaces', path: '^lib/(backups|live|observatory|mcp|worker)/' },

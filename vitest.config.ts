@@ -6,6 +6,7 @@ import { configDefaults, defineConfig } from 'vitest/config';
  * environment: there each file has a process of its own.
  */
 const together = [
+  'alerts',
   'async',
   'backups',
   'config',

@@ -9,4 +9,4 @@ CREATE TABLE IF NOT EXISTS "alert_channels" (
   "created_at" timestamp with time zone DEFAULT now() NOT NULL
 );
 --> statement-breakpoint
-CREATE UNIQUE INDEX IF NOT EXISTS "alert_channels_by_name" ON "alert_channels" USING btree ("name");
+CREATE UNIQUE INDEX IF NOT EXISTS "alert_channels_by_name" ON "alert_channels" USING btree (lower(name));

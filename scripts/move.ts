@@ -117,13 +117,17 @@ function describeMoved(moved: readonly MovedRows[]): string {
   const width = Math.max(...moved.map(({ table }) => table.length));
   const digits = Math.max(...moved.map(({ rows }) => rows.toLocaleString('en').length), 4);
   const line = (name: string, value: string) => `${name.padEnd(width)}  ${value.padStart(digits)}`;
-  const hasKeys = moved.some(({ table, rows }) => table === 'gateway_connections' && rows > 0);
+  const holds = (name: string) => moved.some(({ table, rows }) => table === name && rows > 0);
+  const sealed = [
+    ...(holds('gateway_connections') ? ["users' gateway keys"] : []),
+    ...(holds('alert_channels') ? ['the addresses of channels'] : []),
+  ];
   return `${[
     line('table', 'rows'),
     ...moved.map(({ table, rows }) => line(table, rows.toLocaleString('en'))),
     'Both databases are identical. From now on, set DATABASE_URL to the target.',
-    ...(hasKeys
-      ? ["Keep CREDENTIALS_ENCRYPTION_KEY: users' gateway keys are encrypted with it."]
+    ...(sealed.length > 0
+      ? [`Keep CREDENTIALS_ENCRYPTION_KEY: ${sealed.join(' and ')} are encrypted with it.`]
       : []),
   ].join('\n')}\n`;
 }

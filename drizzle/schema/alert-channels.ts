@@ -1,3 +1,4 @@
+import { sql } from 'drizzle-orm';
 import { pgTable, text, uniqueIndex, uuid } from 'drizzle-orm/pg-core';
 import { time } from './columns.ts';
 
@@ -15,5 +16,5 @@ export const alertChannels = pgTable(
     createdBy: text('created_by').notNull(),
     createdAt: time('created_at').notNull().defaultNow(),
   },
-  (table) => [uniqueIndex('alert_channels_by_name').on(table.name)],
+  () => [uniqueIndex('alert_channels_by_name').on(sql`lower(name)`)],
 );

@@ -8,6 +8,8 @@ export const neededVariables = {
   mail: ['RESEND_API_KEY', 'SMTP_FROM', 'SMTP_TO'],
   /** Users who connect their own key of the model gateway. */
   ownGatewayKeys: ['CREDENTIALS_ENCRYPTION_KEY'],
+  /** Channels of alerts that are added on the page. */
+  channelsOfPage: ['CREDENTIALS_ENCRYPTION_KEY'],
   /** The MCP server over the network. */
   mcp: ['MCP_AUTH_TOKEN'],
 } as const;

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { archiveVariables, versionVariables } from './archives.ts';
 import { sweepVariables } from './backups.ts';
+import { channelVariables } from './channels/channels.ts';
 import { chatVariables } from './chat.ts';
 import { databaseVariables } from './database.ts';
 import { freshnessVariables } from './freshness.ts';
@@ -39,6 +40,7 @@ export const variableGroups = {
   Search: searchVariables,
   Chat: chatVariables,
   Mail: mailVariables,
+  'Alert channels': channelVariables,
   'MCP server': mcpVariables,
   'Other services': backendVariables,
 } as const;

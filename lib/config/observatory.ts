@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { archiveVariables } from './archives.ts';
+import { channelVariables } from './channels/channels.ts';
 import { chatVariables } from './chat.ts';
 import { databaseVariables } from './database.ts';
 import { freshnessVariables } from './freshness.ts';
@@ -23,6 +24,7 @@ export const observatoryVariables = z.object({
   ...searchVariables.shape,
   ...chatVariables.shape,
   ...mailVariables.shape,
+  ...channelVariables.shape,
   ...freshnessVariables.shape,
   BACKEND_URL: backendVariables.shape.BACKEND_URL,
   BACKUP_ARCHIVE_PATH: archiveVariables.shape.BACKUP_ARCHIVE_PATH,

@@ -1,3 +1,4 @@
+import { channelSecrets } from './channels/channels.ts';
 import type { Environment } from './read.ts';
 
 /** Variables whose whole value is a secret, or a comma-separated list of secrets. */
@@ -26,11 +27,15 @@ const secretVariables = [
 const addressVariables = ['DATABASE_URL', 'UPSTASH_REDIS_REST_URL', 'KV_REST_API_URL'] as const;
 
 /** All variables that hold a secret. */
-export const secretNames: readonly string[] = [...secretVariables, ...addressVariables];
+export const secretNames: readonly string[] = [
+  ...secretVariables,
+  ...addressVariables,
+  'ALERT_CHANNELS',
+];
 
 /**
- * The configured secret values, for the redactor: all secret variables, and the passwords in URLs, both
- * encoded and decoded.
+ * The configured secret values, for the redactor: all secret variables, the passwords in URLs, both encoded and
+ * decoded, and the secret parts of the addresses of channels.
  */
 export function configuredSecrets(environment: Environment): string[] {
   const values = secretVariables.flatMap((name) => {
@@ -38,7 +43,8 @@ export function configuredSecrets(environment: Environment): string[] {
     return [value, ...value.split(',').map((part) => part.trim())];
   });
   const passwords = addressVariables.flatMap((name) => passwordsOf(environment[name] ?? ''));
-  return [...new Set([...values, ...passwords])].filter((value) => value !== '');
+  const channels = channelSecrets(environment.ALERT_CHANNELS ?? '');
+  return [...new Set([...values, ...passwords, ...channels])].filter((value) => value !== '');
 }
 
 function passwordsOf(address: string): string[] {

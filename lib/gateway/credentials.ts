@@ -11,7 +11,7 @@ import {
   replaceEncryptedGatewayKey,
   storeGatewayConnection,
 } from '../records/gateway-connections.ts';
-import { createSealing, type Sealing } from './key-encryption.ts';
+import { createSealing, type Sealing } from '../security/sealing.ts';
 import {
   createServerKeyRing,
   createUserKeyRing,
@@ -55,7 +55,7 @@ export function createGatewayCredentials(deps: CredentialDeps): GatewayCredentia
   const sealing =
     config.CREDENTIALS_ENCRYPTION_KEY === undefined
       ? null
-      : createSealing(config.CREDENTIALS_ENCRYPTION_KEY);
+      : createSealing(config.CREDENTIALS_ENCRYPTION_KEY, 'gateway key');
   const serverKeys = createServerKeyRing(config.GATEWAY_API_KEYS);
   const hasServerKeys = config.GATEWAY_API_KEYS.length > 0;
 

@@ -62,6 +62,29 @@ export function isLoopback(address: string): boolean {
   return parse(address)?.range() === 'loopback';
 }
 
+/** Addresses of clouds that tell a machine its secrets and are not link-local. */
+const metadata = parseNetworks(['100.100.100.200', '192.0.0.192', 'fd00:ec2::254']);
+
+/** Whether it is an address of the link, as the metadata of a cloud's machine has. Also one in brackets. */
+export function isLinkLocal(hostname: string): boolean {
+  const address = withoutBrackets(hostname);
+  return parse(address)?.range() === 'linkLocal' || isInNetworks(address, metadata);
+}
+
+const privateRanges = new Set(['loopback', 'private', 'uniqueLocal', 'carrierGradeNat']);
+const privateName =
+  /^(?:localhost|[^.]+|.+\.(?:local|localdomain|lan|home|internal|home\.arpa))\.?$/i;
+
+/** Whether a host of a URL is by its address or name one of a private network, or this machine. */
+export function isPrivateHost(hostname: string): boolean {
+  const parsed = parse(withoutBrackets(hostname));
+  return parsed === null ? privateName.test(hostname) : privateRanges.has(parsed.range());
+}
+
+function withoutBrackets(hostname: string): string {
+  return hostname.replace(/^\[(.*)\]$/, '$1');
+}
+
 function parse(text: string): ParsedAddress | null {
   return isAddress(text) ? ipaddr.process(withoutZone(text)) : null;
 }

@@ -1,4 +1,5 @@
 import type { Endpoint } from '../http/route.ts';
+import { alertChannelsEndpoints } from './alert-channels.ts';
 import { chatEndpoints } from './chat/endpoints.ts';
 import { runningTurnEndpoints } from './chat/running-endpoints.ts';
 import { configEndpoints } from './config.ts';
@@ -18,6 +19,7 @@ export const observatoryEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
   ...authEndpoints,
   ...gatewayEndpoints,
   ...usersEndpoints,
+  ...alertChannelsEndpoints,
   ...configEndpoints,
   ...modelsEndpoints,
   ...embeddingsEndpoints,

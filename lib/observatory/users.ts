@@ -11,6 +11,7 @@ import { observatoryRoute, refused, sendData, wrapped } from './answers.ts';
 import { startSession } from './issue-token.ts';
 import { countAttempt } from './login-attempt.ts';
 import type { ObservatoryDeps } from './observatory-deps.ts';
+import { requireOwner } from './require-owner.ts';
 
 const common = { ...observatoryRoute, tag: 'Users', access: 'user' } as const;
 
@@ -98,7 +99,7 @@ export const usersEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       },
     },
     async ({ body: { username, password } }, deps: ObservatoryDeps, c) => {
-      requireOwner(c, deps);
+      requireOwner(c, deps, 'users');
       if (isConfiguredUser(deps.config, username)) {
         throw new AppError('CONFLICT', `user ${username} already exists`);
       }
@@ -122,7 +123,7 @@ export const usersEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       },
     },
     async ({ params: { name } }, deps: ObservatoryDeps, c) => {
-      requireOwner(c, deps);
+      requireOwner(c, deps, 'users');
       rejectConfigured(deps, name);
       await removeUser(deps.db, name);
       note(c, deps, 'a user was removed', name);
@@ -166,7 +167,7 @@ export const usersEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
     },
     async ({ params: { name }, body }, deps: ObservatoryDeps, c) => {
       const isOwn = name === c.get('user');
-      if (!isOwn) requireOwner(c, deps);
+      if (!isOwn) requireOwner(c, deps, 'users');
       rejectConfigured(deps, name);
       if (isOwn) await requirePassword(c, deps, body.current_password);
       const hash = await deps.passwords.hash(body.password);
@@ -180,12 +181,6 @@ export const usersEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
     },
   ),
 ];
-
-/** Before anything is looked up, so that it says nothing about who exists. */
-function requireOwner(c: Context<HttpEnv>, { config }: ObservatoryDeps): void {
-  if (isConfiguredUser(config, c.get('user'))) return;
-  throw new AppError('FORBIDDEN', 'only the user of AUTH_USERNAME manages users');
-}
 
 function rejectConfigured({ config }: ObservatoryDeps, name: string): void {
   if (!isConfiguredUser(config, name)) return;

@@ -55,6 +55,8 @@ export const surfaces: readonly Surface[] = [
       '/observatory/*',
       '/auth/*',
       '/me/*',
+      '/alert-channels',
+      '/alert-channels/*',
       '/users',
       '/users/*',
       '/config',

@@ -3,11 +3,12 @@ import { type GatewayConfig, gatewayVariables } from '../../lib/config/gateway.t
 import { type IdentityConfig, identityVariables } from '../../lib/config/identity.ts';
 import type { Database } from '../../lib/database/database.ts';
 import { countMissing } from '../../lib/database/migrate.ts';
-import { createSealing } from '../../lib/gateway/key-encryption.ts';
 import { listEncryptedGatewayKeys } from '../../lib/records/gateway-connections.ts';
 import { readVectorSupport, type VectorSupport } from '../../lib/search/vector-storage.ts';
+import { createSealing } from '../../lib/security/sealing.ts';
 import { listUsers } from '../../lib/users/users.ts';
 import { readProgress } from '../move/progress.ts';
+import { checkAlertChannels } from './alert-channels.ts';
 import { type Check, type Finding, failed, ok, toCheck, warning } from './report.ts';
 import { type Subject, withConfig } from './subject.ts';
 
@@ -36,6 +37,7 @@ export async function checkContent(subject: Subject, db: Database): Promise<Chec
         describeUsers(config, stored.length, subject),
       ),
     ),
+    await checkAlertChannels(subject, db),
     toCheck(
       'stored_keys',
       await withConfig(gatewayVariables, subject, (config) => describeStoredKeys(config, keys)),
@@ -111,7 +113,7 @@ function describeStoredKeys(
   keys: readonly { username: string; encrypted_key: string }[],
 ): Finding {
   if (keys.length === 0) return ok('no user has a gateway key');
-  const sealing = encryptionKey === undefined ? null : createSealing(encryptionKey);
+  const sealing = encryptionKey === undefined ? null : createSealing(encryptionKey, 'gateway key');
   const unreadable = keys.filter(
     ({ username, encrypted_key }) => (sealing?.unseal(encrypted_key, username) ?? null) === null,
   );

@@ -60,6 +60,7 @@ export const movedTables: readonly MovedTable[] = [
   { name: 'users', key: name('username') },
   { name: 'ended_sessions', key: name('id') },
   { name: 'gateway_connections', key: name('username') },
+  { name: 'alert_channels', key: uuid },
   { name: 'chat_sessions', key: uuid },
   { name: 'chat_messages', key: id },
   { name: 'reports', key: uuid },

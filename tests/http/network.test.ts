@@ -2,7 +2,9 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
   isInNetworks,
+  isLinkLocal,
   isLoopback,
+  isPrivateHost,
   parseAddress,
   parseNetwork,
   parseNetworks,
@@ -109,4 +111,51 @@ describe('isLoopback', () => {
     'does not for %j',
     (address) => expect(isLoopback(address)).toBe(false),
   );
+});
+
+describe('the host of a URL', () => {
+  const hostOf = (host: string) => new URL(`http://${host}/`).hostname;
+
+  it.each(['169.254.169.254', '[fe80::1]', '[::ffff:a9fe:a9fe]', '2852039166', '0xa9.0xfe.1.1'])(
+    '%s is link-local',
+    (host) => {
+      expect(isLinkLocal(hostOf(host))).toBe(true);
+      expect(isPrivateHost(hostOf(host))).toBe(false);
+    },
+  );
+
+  it.each(['100.100.100.200', '192.0.0.192', '[fd00:ec2::254]'])(
+    '%s tells secrets of a machine as those do',
+    (host) => {
+      expect(isLinkLocal(hostOf(host))).toBe(true);
+    },
+  );
+
+  it.each([
+    ...['localhost', '127.0.0.1', '[::1]', '10.1.2.3', '172.16.0.1', '192.168.1.5', '100.64.0.1'],
+    ...[
+      '[fd12::5]',
+      'nas',
+      'nas.local',
+      'ntfy.lan',
+      'push.home',
+      'x.internal',
+      'x.home.arpa',
+      'x.LAN.',
+    ],
+  ])('%s is private', (host) => {
+    expect(isPrivateHost(hostOf(host))).toBe(true);
+    expect(isLinkLocal(hostOf(host))).toBe(false);
+  });
+
+  it.each([
+    'example.com',
+    'local.example.com',
+    '8.8.8.8',
+    '172.32.0.1',
+    '[2606:4700::1]',
+    '0.0.0.0',
+  ])('%s is neither', (host) => {
+    expect([isPrivateHost(hostOf(host)), isLinkLocal(hostOf(host))]).toEqual([false, false]);
+  });
 });

@@ -332,7 +332,7 @@ describe.skipIf(!hasChromium)('the settings (skipped without /usr/bin/chromium)'
     });
   });
 
-  const tabs = ['models', 'search', 'users', 'agents'];
+  const tabs = ['models', 'search', 'users', 'alerts', 'agents'];
   describe.each(['light', 'dark'] as const)('in the %s theme', (colorScheme) => {
     it.each(tabs)('%s has no violation that axe finds', async (tab) => {
       const { complaints, page } = window;

@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createSealing } from '../../lib/gateway/key-encryption.ts';
+import { storeChannel } from '../../lib/alerts/channels/stored-channels.ts';
+import { alertSendingVariables } from '../../lib/config/channels/channels.ts';
+import { readConfig } from '../../lib/config/read.ts';
 import { storeGatewayConnection } from '../../lib/records/gateway-connections.ts';
+import { createSealing } from '../../lib/security/sealing.ts';
 import { beginProgress, endProgress } from '../../scripts/move/progress.ts';
 import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import { deploymentSecrets, examineWith } from '../support/doctor.ts';
@@ -82,7 +85,7 @@ describe('a deployment with everything required', () => {
 
 it('reports that gateway keys were stored with another encryption key', async () => {
   const { CREDENTIALS_ENCRYPTION_KEY: before } = deploymentSecrets;
-  const sealed = createSealing(before).seal('sk-or-v1-key-of-ada', 'ada');
+  const sealed = createSealing(before, 'gateway key').seal('sk-or-v1-key-of-ada', 'ada');
   await storeGatewayConnection(database.db, 'ada', { encryptedKey: sealed, keyHint: '…ada' });
   expect((await examineDeployment()).of('stored_keys')).toMatchObject({
     status: 'ok',
@@ -95,6 +98,31 @@ it('reports that gateway keys were stored with another encryption key', async ()
     detail: '1 of 1 gateway keys were encrypted with another key',
   });
   expect(features('limited')).toContain("observatory: users' own gateway keys");
+});
+
+it('reports channels of alerts that cannot be used', async () => {
+  const channel = { ALERT_CHANNELS: 'phone=ntfy://a-topic-of-tests' };
+  expect((await examineDeployment()).of('alert_channels').status).toBe('off');
+  expect((await examineDeployment(channel)).of('alert_channels')).toMatchObject({
+    status: 'ok',
+    detail: '1 channel',
+  });
+  const mail = await examineDeployment({ ALERT_CHANNELS: 'mailto:ops@example.com' });
+  expect(mail.of('alert_channels')).toMatchObject({
+    status: 'warning',
+    detail: 'mail-1: no mail can be sent: RESEND_API_KEY and SMTP_FROM must be set',
+  });
+  const config = readConfig(alertSendingVariables, deploymentSecrets);
+  const stored = { name: 'at night', address: 'ntfy://another-topic', createdBy: 'ada' };
+  await storeChannel({ db: database.db, config }, stored);
+  const after = { CREDENTIALS_ENCRYPTION_KEY: 'cd'.repeat(32) };
+  expect((await examineDeployment({ ...channel, ...after })).of('alert_channels')).toMatchObject({
+    status: 'warning',
+    detail: 'at night: its address was encrypted with another CREDENTIALS_ENCRYPTION_KEY',
+  });
+  const invalid = await examineDeployment({ ALERT_CHANNELS: 'slack://hunter2' });
+  expect(invalid.of('alert_channels')).toMatchObject({ status: 'failed' });
+  expect(JSON.stringify(invalid.report)).not.toContain('hunter2');
 });
 
 describe('a deployment that lacks something', () => {

@@ -182,6 +182,22 @@ const requests: Record<string, Make> = {
   }),
   'PUT /users/:name/password': async (world) =>
     json(`/users/${await makeUser(world)}/password`, { password: 'another good password' }),
+  'POST /alert-channels': (world) => {
+    const channel = newChannel();
+    return {
+      ...json('/alert-channels', channel, 201),
+      // There may be 20 of them.
+      done: () => asUser(world, `/alert-channels/${channel.name}`, null, 'DELETE'),
+    };
+  },
+  'DELETE /alert-channels/:name': async (world) => ({
+    path: `/alert-channels/${await makeChannel(world)}`,
+    answers: 200,
+  }),
+  'POST /alert-channels/:name/test': async (world) => ({
+    path: `/alert-channels/${await makeChannel(world)}/test`,
+    answers: 200,
+  }),
   'GET /reports/:id': async (world) => ({
     path: `/reports/${await makeReport(world)}`,
     answers: 200,
@@ -209,11 +225,16 @@ export async function makeRequest(
 }
 
 /** Runs something as the user who owns the objects of the table. */
-async function asUser(world: RequestWorld, path: string, value: unknown): Promise<Response> {
+async function asUser(
+  world: RequestWorld,
+  path: string,
+  value: unknown,
+  method = 'POST',
+): Promise<Response> {
   const [way] = world.ways.user;
   const headers = { ...way?.headers, 'Content-Type': 'application/json' };
   const body = JSON.stringify(value);
-  return fetch(`${world.server.url}${path}`, { method: 'POST', headers, body });
+  return fetch(`${world.server.url}${path}`, { method, headers, body });
 }
 
 async function makeSession(world: RequestWorld): Promise<string> {
@@ -230,6 +251,20 @@ async function makeUser(world: RequestWorld): Promise<string> {
   const { status } = await asUser(world, '/users', user);
   if (status !== 201) throw new Error(`no user was made: ${status}`);
   return user.username;
+}
+
+/** The stand-in of the mail service takes what is sent through it. */
+const newChannel = (name = `c-${randomUUID().slice(0, 8)}`) => ({
+  name,
+  address: `mailto:${ADDRESSES[0]}`,
+});
+
+/** The one channel that requests name; it may be there already. */
+async function makeChannel(world: RequestWorld): Promise<string> {
+  const channel = newChannel(MARK);
+  const { status } = await asUser(world, '/alert-channels', channel);
+  if (status !== 201 && status !== 409) throw new Error(`no channel was made: ${status}`);
+  return channel.name;
 }
 
 async function makeReport(world: RequestWorld): Promise<string> {

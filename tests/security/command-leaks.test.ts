@@ -27,7 +27,7 @@ afterAll(() => folder.remove());
 /** A canary in every secret variable, in a valid form. */
 function plant(): { environment: Record<string, string>; canaries: Canary[] } {
   const planted = secretNames.map((name) => {
-    const needsPlain = /^(GATEWAY|RESEND|GIT_TOKEN)/.test(name);
+    const needsPlain = /^(GATEWAY|RESEND|GIT_TOKEN|ALERT)/.test(name);
     const canary = makeCanary(name, needsPlain ? plain : undefined);
     if (name === 'CREDENTIALS_ENCRYPTION_KEY') {
       const value = Buffer.from(canary.core.padStart(32, '-')).toString('base64');
@@ -35,6 +35,10 @@ function plant(): { environment: Record<string, string>; canaries: Canary[] } {
     }
     const address = `postgres://me:${encodeURIComponent(canary.value)}@127.0.0.1:${closedPort}/db`;
     if (name === 'DATABASE_URL') return { name, canary, value: address };
+    if (name === 'ALERT_CHANNELS') {
+      const channel = `ntfy+http://${canary.value}@127.0.0.1:${closedPort}/topic`;
+      return { name, canary, value: channel };
+    }
     // Takes no credential.
     if (name.endsWith('_URL')) return { name, canary, value: `http://127.0.0.1:${closedPort}` };
     return { name, canary, value: canary.value };
@@ -45,15 +49,20 @@ function plant(): { environment: Record<string, string>; canaries: Canary[] } {
   };
 }
 
-const commands = ['start', 'migrate', 'users', 'worker', 'mcp', 'move', 'doctor'].filter((name) =>
-  existsSync(join(import.meta.dirname, `../../scripts/${name}.ts`)),
+const commands = ['start', 'migrate', 'users', 'alerts', 'worker', 'mcp', 'move', 'doctor'].filter(
+  (name) => existsSync(join(import.meta.dirname, `../../scripts/${name}.ts`)),
 );
+const exampleArguments: Record<string, string[]> = {
+  worker: ['run', '--once'],
+  users: ['list'],
+  alerts: ['test'],
+};
 const usage = commands.flatMap((name) =>
   name === 'start'
     ? [[name, []]]
     : [
         [name, ['--help']],
-        [name, name === 'worker' ? ['run', '--once'] : name === 'users' ? ['list'] : []],
+        [name, exampleArguments[name] ?? []],
       ],
 ) as [string, string[]][];
 

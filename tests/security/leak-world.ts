@@ -91,6 +91,8 @@ export async function startLeakWorld(): Promise<LeakWorld> {
     UPSTASH_REDIS_REST_TOKEN: canary('UPSTASH_REDIS_REST_TOKEN', plain),
     OBSERVATORY_URL: echo.url,
     BACKEND_URL: echo.url,
+    // Its answers, with what it was told, are as those of a server of somebody else.
+    ALERT_CHANNELS: `ntfy+http://${canary('ALERT_CHANNELS', plain)}@${new URL(echo.url).host}/topic`,
     GIT_TOKEN_PERSONAL: canary('GIT_TOKEN_PERSONAL', plain),
     GIT_TOKEN_PRIVATE: canary('GIT_TOKEN_PRIVATE', plain),
     TRUSTED_PROXIES: '127.0.0.1',

@@ -8,7 +8,7 @@ import { runScript } from '../support/script.ts';
 import { rowsOf } from '../support/worker.ts';
 import { type AccessRequest, makeRequest } from './access-requests.ts';
 import { ask, type PlainAnswer } from './ask.ts';
-import { findCanaries, findInFiles, makeCanary } from './canaries.ts';
+import { findCanaries, findInFiles, makeCanary, plain } from './canaries.ts';
 import { type LeakWorld, startLeakWorld } from './leak-world.ts';
 
 // Plants a canary in every secret, triggers every error path, and then searches all output for canaries:
@@ -157,6 +157,24 @@ describe('drives', () => {
     }
   });
 
+  it('channels of alerts that repeat what they were told', async () => {
+    const token = makeCanary('a channel of the page', plain);
+    world.canaries.push(token);
+    const { host } = new URL(world.echo.url);
+    const channel = { name: 'page', address: `gotify+http://${host}/${token.value}` };
+    const body = JSON.stringify(channel);
+    const added = await note('POST', '/alert-channels', { headers: userHeaders(), body });
+    expect(added.status).toBe(201);
+    for (const name of ['ntfy-1', 'page']) {
+      const path = `/alert-channels/${name}/test`;
+      const { text } = await note('POST', path, { headers: userHeaders() });
+      expect(text).toContain('answered 500');
+    }
+    await note('GET', '/alert-channels', { headers: userHeaders() });
+    const invalid = JSON.stringify({ name: 'bad', address: `slack://${token.value}` });
+    await note('POST', '/alert-channels', { headers: userHeaders(), body: invalid });
+  });
+
   it('logins, also with a password in the place of the name', async () => {
     const form = { 'Content-Type': 'application/x-www-form-urlencoded' };
     const wrong = makeCanary('a wrong password');
@@ -179,6 +197,7 @@ describe('drives', () => {
     ['doctor', []],
     ['migrate', []],
     ['users', ['list']],
+    ['alerts', ['test']],
     ['worker', ['auth', 'status', '--json']],
   ])('npm run %s -- %j next to the server', async (name, args: string[]) => {
     const { environment, folder: cwd, echo } = world;

@@ -120,6 +120,11 @@ export async function fillDatabase(db: Database): Promise<void> {
   await createGatewayCredentials(
     createTestDeps({ db, environment: observatoryEnvironment }),
   ).connect(ADA.username, ADAS_GATEWAY_KEY);
+  await sql(
+    db,
+    `INSERT INTO alert_channels VALUES
+       ('00000000-0000-4000-8000-0000000000aa', E'it''s\n🙂', 'ntfy', 'v1.x', 'ntfy.sh', 'ada', '2026-05-01T10:00:00.123456Z')`,
+  );
   await fillObservatory(db);
   await startBuiltIn(db);
   const { process } = createBatches(db);

@@ -45,6 +45,7 @@ const session = fc.constantFrom(...sessionIds);
 const run = fc.integer({ min: 1, max: RUNS });
 const log = fc.integer({ min: 0, max: 160 });
 const owner = fc.constantFrom('acme', 'ACME', 'nobody');
+const channelName = fc.constantFrom('team', 'Team', 'night', 'none');
 const repository = fc.constantFrom('repository-1', 'Repository-2', 'none', 'a/b');
 
 /** The repository of the archive, in the path of an operation. */
@@ -70,6 +71,8 @@ const values: Record<string, fc.Arbitrary<unknown>> = {
   '/reports/{id}#id': fc.constant(places.report),
   '/users/{name}#name': fc.constantFrom('grace', 'mary', 'linus'),
   '/users/{name}/password#name': fc.constantFrom('grace', 'mary', 'linus'),
+  '/alert-channels/{name}#name': channelName,
+  '/alert-channels/{name}/test#name': channelName,
   '/api/run-requests/{id}#id': fc.constant(places.runRequest),
   '/api/badges/{id}#id': fc.constant(places.badge),
   '/badges/{file}#file': fc.constantFrom(`${BADGE_TOKEN}.svg`, `${BADGE_TOKEN}.json`),
@@ -139,6 +142,17 @@ const newUsers = fc.oneof(
   { weight: 1, arbitrary: fc.record({ username: fc.string(), password: fc.string() }) },
 );
 
+/** Nobody listens there, and some are not valid. */
+const newChannels = fc.record({
+  name: channelName,
+  address: fc.constantFrom(
+    'ntfy+http://127.0.0.1:1/backups',
+    'gotify+http://localhost:1/AtokenOfTheFuzz',
+    'ntfy://169.254.169.254/x',
+    'slack://none',
+  ),
+});
+
 const messages = fc.constantFrom<unknown>(
   initialize,
   message('ping', {}),
@@ -172,9 +186,10 @@ export function knownHeaders({ schemes, path }: Operation): fc.Arbitrary<Record<
   return path === '/ws/live' ? fc.constantFrom(handshake, handshake, {}) : fc.constant({});
 }
 
-/** Messages of the protocol where the body is one, which its loose schema would hardly ever make; new users. */
+/** Messages of the protocol where the body is one, which its loose schema would hardly ever make; new users and channels. */
 export function knownBody({ schemes, body, path }: Operation): fc.Arbitrary<unknown> | null {
   if (body !== null && path === '/users') return newUsers;
+  if (body !== null && path === '/alert-channels') return newChannels;
   if (body === null || !schemes.includes('McpBearer')) return null;
   if (path === '/message') return messages;
   return fc.oneof(

@@ -90,3 +90,26 @@ export async function changePassword(
 ): Promise<void> {
   await api.PUT('/users/{name}/password', { params: { path: { name } }, body: passwords });
 }
+
+/** Where alerts are sent, for the owner. */
+export const alertChannels = queryOptions({
+  queryKey: ['alert-channels'],
+  queryFn: async () => (await body(api.GET('/alert-channels'))).data,
+});
+
+/** Adds a channel of alerts. */
+export async function addAlertChannel(channel: Schemas['NewAlertChannel']): Promise<void> {
+  await api.POST('/alert-channels', { body: channel });
+}
+
+/** Removes a channel that was added here. */
+export async function removeAlertChannel(name: string): Promise<void> {
+  await api.DELETE('/alert-channels/{name}', { params: { path: { name } } });
+}
+
+/** Sends a test message. Why it was not sent; null if it was. */
+export async function tryAlertChannel(name: string): Promise<string | null> {
+  const params = { path: { name } };
+  const { data } = await body(api.POST('/alert-channels/{name}/test', { params }));
+  return data.sent ? null : (data.reason ?? 'it does not say why');
+}

@@ -2,6 +2,7 @@ import { Tabs } from '@mantine/core';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { Page } from '../../parts/page.tsx';
 import { Agents } from './agents.tsx';
+import { Channels } from './channels.tsx';
 import { Models } from './models.tsx';
 import { Users } from './users.tsx';
 import { Vectors } from './vectors.tsx';
@@ -10,7 +11,8 @@ const tabs = [
   { value: 'models', label: 'Models', Panel: Models },
   { value: 'search', label: 'Search', Panel: Vectors },
   { value: 'users', label: 'Users', Panel: Users },
-  { value: 'agents', label: 'Connect an agent', Panel: Agents },
+  { value: 'alerts', label: 'Alerts', Panel: Channels },
+  { value: 'agents', label: 'Agents', Panel: Agents },
 ] as const;
 
 /** What can be set up while the server runs, in tabs that have an address each. */
@@ -27,7 +29,7 @@ export function SettingsPage() {
         }
         keepMounted={false}
       >
-        {/* All four are in sight on a phone too, in one row. */}
+        {/* All are in sight on a phone too, in one row. */}
         <Tabs.List mb="lg" style={{ flexWrap: 'nowrap' }}>
           {tabs.map(({ value, label }) => (
             <Tabs.Tab key={value} value={value} px={{ base: 'xs', sm: 'md' }}>

@@ -1,9 +1,7 @@
-import { Button, Group, Modal, PasswordInput, Stack, Text, TextInput } from '@mantine/core';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { type ReactNode, useState } from 'react';
-import { addUser, changePassword, removeUser } from '../../api/settings.ts';
-import { Failure } from '../../parts/loading.tsx';
-import { notify } from '../../parts/notify.ts';
+import { PasswordInput, Text, TextInput } from '@mantine/core';
+import { useState } from 'react';
+import { addUser, changePassword, removeUser, users } from '../../api/settings.ts';
+import { Question } from './question.tsx';
 
 const MIN_PASSWORD_LENGTH = 12;
 const MAX_PASSWORD_LENGTH = 1024;
@@ -19,6 +17,7 @@ export function AddUser({ close }: { close(): void }) {
       action="Add"
       act={() => addUser({ username, password })}
       done={`${username} can log in now`}
+      changes={users.queryKey}
       close={close}
     >
       <TextInput
@@ -54,6 +53,7 @@ export function ChangePassword({ name, isOwn, close }: ChangePasswordProps) {
         changePassword(name, { password, ...(isOwn ? { current_password: current } : {}) })
       }
       done="The password was changed"
+      changes={users.queryKey}
       close={close}
     >
       {isOwn && (
@@ -84,6 +84,7 @@ export function RemoveUser({ name, close }: { name: string; close(): void }) {
       isDestructive
       act={() => removeUser(name)}
       done={`${name} was removed`}
+      changes={users.queryKey}
       close={close}
     >
       <Text style={{ overflowWrap: 'anywhere' }}>
@@ -106,55 +107,5 @@ function NewPassword({ value, onChange }: { value: string; onChange(value: strin
       maxLength={MAX_PASSWORD_LENGTH}
       required
     />
-  );
-}
-
-interface QuestionProps {
-  title: string;
-  action: string;
-  isDestructive?: boolean;
-  act(): Promise<void>;
-  /** What is said afterwards. */
-  done: string;
-  close(): void;
-  children: ReactNode;
-}
-
-function Question({ title, action, isDestructive, act, done, close, children }: QuestionProps) {
-  const queries = useQueryClient();
-  const acting = useMutation({
-    mutationFn: act,
-    onSuccess: () => {
-      close();
-      void notify({ color: 'teal', message: done });
-    },
-    onSettled: () => queries.invalidateQueries({ queryKey: ['users'] }),
-  });
-  return (
-    <Modal opened onClose={close} title={<bdi>{title}</bdi>} size="md">
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          acting.mutate();
-        }}
-      >
-        <Stack>
-          {acting.error && <Failure error={acting.error} />}
-          {children}
-          <Group justify="flex-end">
-            <Button variant="default" onClick={close}>
-              Cancel
-            </Button>
-            <Button
-              type="submit"
-              loading={acting.isPending}
-              {...(isDestructive ? { color: 'red' } : {})}
-            >
-              {action}
-            </Button>
-          </Group>
-        </Stack>
-      </form>
-    </Modal>
   );
 }

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { createSealing } from '../../lib/gateway/key-encryption.ts';
+import { createSealing } from '../../lib/security/sealing.ts';
 
 const [one, two] = [randomBytes(32), randomBytes(32)];
-const sealing = createSealing(one.toString('base64'));
+const sealing = createSealing(one.toString('base64'), 'gateway key');
 const KEY = 'sk-or-v1-a-key-of-ada';
 
 describe('sealing', () => {
@@ -39,17 +39,28 @@ describe('sealing', () => {
     },
   );
 
+  it('gives nothing back as another thing of the owner', () => {
+    const channels = createSealing(one.toString('base64'), 'alert channel');
+    expect(channels.unseal(sealing.seal(KEY, 'ada'), 'ada')).toBeNull();
+    expect(channels.unseal(channels.seal(KEY, 'ada'), 'ada')?.text).toBe(KEY);
+  });
+
   it('reads hex keys like base64 ones', () => {
-    const hex = createSealing(one.toString('hex'));
+    const hex = createSealing(one.toString('hex'), 'gateway key');
     expect(hex.unseal(sealing.seal(KEY, 'ada'), 'ada')?.text).toBe(KEY);
   });
 
   it('reads with a former key and seals with the new one', () => {
-    const rotating = createSealing(`${two.toString('base64')}, ${one.toString('base64')}`);
+    const rotating = createSealing(
+      `${two.toString('base64')}, ${one.toString('base64')}`,
+      'gateway key',
+    );
     const old = sealing.seal(KEY, 'ada');
     expect(rotating.unseal(old, 'ada')).toEqual({ text: KEY, isCurrent: false });
     const renewed = rotating.seal(KEY, 'ada');
-    expect(createSealing(two.toString('hex')).unseal(renewed, 'ada')?.isCurrent).toBe(true);
+    expect(
+      createSealing(two.toString('hex'), 'gateway key').unseal(renewed, 'ada')?.isCurrent,
+    ).toBe(true);
     expect(sealing.unseal(renewed, 'ada')).toBeNull();
   });
 });

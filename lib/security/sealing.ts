@@ -10,22 +10,26 @@ export interface Sealing {
   unseal(sealed: string, owner: string): { text: string; isCurrent: boolean } | null;
 }
 
+/** What is sealed, so that one thing is never taken for another. */
+export type SealedThing = 'gateway key' | 'alert channel';
+
 const CIPHER = 'aes-256-gcm';
 const VERSION = 'v1';
 const [NONCE_BYTES, TAG_BYTES] = [12, 16];
 
 /**
- * AES-256-GCM with a random nonce; the owner is associated data. `keys` is CREDENTIALS_ENCRYPTION_KEY:
- * 32 bytes in base64 or hex, or `new,old`: the first key seals, all of them unseal.
+ * AES-256-GCM with a random nonce; what it is and the owner are associated data. `keys` is
+ * CREDENTIALS_ENCRYPTION_KEY: 32 bytes in base64 or hex, or `new,old`: the first key seals, all of them unseal.
  */
-export function createSealing(keys: string): Sealing {
+export function createSealing(keys: string, what: SealedThing): Sealing {
   const [current, ...former] = keys.split(',').map(parseKey);
+  const dataOf = (owner: string) => Buffer.from(`${what} of ${owner}`, 'utf8');
   if (!current) throw new Error('there is no key to encrypt with');
   return {
     seal(text, owner) {
       const nonce = randomBytes(NONCE_BYTES);
       const cipher = createCipheriv(CIPHER, current, nonce, { authTagLength: TAG_BYTES });
-      cipher.setAAD(ownerData(owner));
+      cipher.setAAD(dataOf(owner));
       const sealed = Buffer.concat([
         nonce,
         cipher.update(text, 'utf8'),
@@ -36,7 +40,7 @@ export function createSealing(keys: string): Sealing {
     },
     unseal(sealed, owner) {
       for (const [index, key] of [current, ...former].entries()) {
-        const text = decrypt(sealed, owner, key);
+        const text = decrypt(sealed, dataOf(owner), key);
         if (text !== null) return { text, isCurrent: index === 0 };
       }
       return null;
@@ -44,13 +48,13 @@ export function createSealing(keys: string): Sealing {
   };
 }
 
-function decrypt(sealed: string, owner: string, key: Buffer): string | null {
+function decrypt(sealed: string, data: Buffer, key: Buffer): string | null {
   const [version, encoded = ''] = sealed.split('.');
   const bytes = Buffer.from(encoded, 'base64url');
   if (version !== VERSION || bytes.length < NONCE_BYTES + TAG_BYTES) return null;
   const nonce = bytes.subarray(0, NONCE_BYTES);
   const decipher = createDecipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES });
-  decipher.setAAD(ownerData(owner));
+  decipher.setAAD(data);
   decipher.setAuthTag(bytes.subarray(-TAG_BYTES));
   try {
     const text = decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES));
@@ -59,10 +63,6 @@ function decrypt(sealed: string, owner: string, key: Buffer): string | null {
     // Not authentic: another key, another owner, or changed.
     return null;
   }
-}
-
-function ownerData(owner: string): Buffer {
-  return Buffer.from(`gateway key of ${owner}`, 'utf8');
 }
 
 function parseKey(text: string): Buffer {

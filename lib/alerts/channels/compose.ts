@@ -1,0 +1,79 @@
+import { cleanText } from '../../text/clean-text.ts';
+import type { AlertMessage } from './channel.ts';
+
+const MAX_TITLE = 200;
+const MAX_LINE = 500;
+const MAX_LINES = 200;
+/** For "… and 1000000 more". */
+const MORE_LENGTH = 40;
+
+/** A message as each channel starts with: single lines without control characters, credentials and deceiving ones. */
+export interface PlainMessage {
+  title: string;
+  lines: readonly string[];
+  /** How many lines are left out already. */
+  omitted: number;
+  link: string | null;
+}
+
+/** Cleans the foreign text of a message. */
+export function toPlain({ title, lines, link }: AlertMessage): PlainMessage {
+  const kept = lines.slice(0, MAX_LINES).map((line) => cleanText(line, MAX_LINE));
+  return {
+    title: cleanText(title, MAX_TITLE),
+    lines: kept,
+    omitted: lines.length - kept.length,
+    link: link === undefined || !/^https?:\/\/[^\s<>"|]{1,500}$/.test(link) ? null : link,
+  };
+}
+
+const lengthOf = (text: string) => text.length;
+
+/**
+ * Joins as many lines as fit into `room`, and says how many do not. `write` is applied to each line before it is
+ * measured, so that no escape sequence is cut.
+ */
+export function joinFitting(
+  { lines, omitted }: Pick<PlainMessage, 'lines' | 'omitted'>,
+  room: number,
+  { write = (line: string) => line, size = lengthOf } = {},
+): string {
+  const escaped = lines.map(write);
+  const whole = escaped.join('\n');
+  if (omitted === 0 && size(whole) <= room) return whole;
+  const kept: string[] = [];
+  let left = room - MORE_LENGTH;
+  for (const line of escaped) {
+    left -= size(line) + 1;
+    if (left < 0) break;
+    kept.push(line);
+  }
+  return [...kept, `… and ${lines.length - kept.length + omitted} more`].join('\n');
+}
+
+const marks = { critical: '🔴', warning: '🟠', info: '🔵' } as const;
+
+/** An emoji that says how bad it is. */
+export function markOf({ kind, severity }: Pick<AlertMessage, 'kind' | 'severity'>): string {
+  return kind === 'resolved' ? '🟢' : marks[severity];
+}
+
+/** How loud a message is: 0 for one that tells of nothing bad, 2 for a critical one. */
+export function loudnessOf({ kind, severity }: Pick<AlertMessage, 'kind' | 'severity'>): 0 | 1 | 2 {
+  if (kind === 'resolved' || kind === 'test' || severity === 'info') return 0;
+  return severity === 'critical' ? 2 : 1;
+}
+
+/** Keeps a name after an @ from calling somebody, and leaves mail addresses as they are. */
+export function withoutMentions(text: string): string {
+  return text.replace(/(?<![\w.-])@(?=\w)/g, '@\u200b');
+}
+
+/** Text for HTML. */
+export function escapeHtml(text: string): string {
+  return text
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;');
+}

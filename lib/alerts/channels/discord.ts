@@ -1,0 +1,29 @@
+import type { AlertMessage } from './channel.ts';
+import { joinFitting, markOf, toPlain, withoutMentions } from './compose.ts';
+
+const MAX_CONTENT = 2_000;
+/** So that links in foreign text show nothing of where they lead. */
+const SUPPRESS_EMBEDS = 4;
+
+/** The body of a message for Discord's webhooks. */
+export function composeDiscord(message: AlertMessage): object {
+  const plain = toPlain(message);
+  const title = `${markOf(message)} **${escapeText(plain.title)}**`;
+  const link = plain.link === null ? '' : `<${plain.link}>`;
+  const room = MAX_CONTENT - title.length - link.length - 2;
+  const lines = joinFitting(plain, room, { write: escapeLine });
+  return {
+    content: [title, lines, link].filter((part) => part !== '').join('\n'),
+    allowed_mentions: { parse: [] },
+    flags: SUPPRESS_EMBEDS,
+  };
+}
+
+function escapeText(text: string): string {
+  return withoutMentions(text.replace(/[\\`*_~|<>[\]()]/g, '\\$&'));
+}
+
+/** Also what makes a heading, a list or a quote at the start of a line. */
+function escapeLine(text: string): string {
+  return escapeText(text).replace(/^(?=[-+#])|(?<=^\d{1,9})(?=\.)/, '\\');
+}

@@ -1,0 +1,42 @@
+import type { AlertSendingConfig } from '../../config/channels/channels.ts';
+import type { Database } from '../../database/database.ts';
+import { type AlertChannel, ChannelError } from './channel.ts';
+import { createChannel } from './create-channel.ts';
+import { guardFetch, type Resolve, resolveHost } from './guarded-fetch.ts';
+import type { PostDeps } from './post.ts';
+import { readStoredChannels, type StoredChannel } from './stored-channels.ts';
+
+/** What channels are opened with. */
+export interface ChannelDeps extends PostDeps {
+  /** Null for the channels of ALERT_CHANNELS alone, such as while the database is away. */
+  db: Database | null;
+  /** Default: the system's resolver. */
+  resolve?: Resolve;
+}
+
+/**
+ * The channels of ALERT_CHANNELS, then those of the dashboard. One that cannot be used, such as without the key that
+ * its address was sealed with, is there too, and says so whenever something is sent through it.
+ */
+export async function openAlertChannels(
+  config: AlertSendingConfig,
+  deps: ChannelDeps,
+): Promise<AlertChannel[]> {
+  const { db } = deps;
+  const own = config.ALERT_CHANNELS.map((it) => createChannel({ ...deps, config }, it.name, it));
+  if (db === null) return own;
+  const stored = await readStoredChannels({ db, config }, { renews: true });
+  return [...own, ...stored.map((it) => openStored(config, deps, it))];
+}
+
+function openStored(
+  config: AlertSendingConfig,
+  { fetch, clock, resolve = resolveHost }: ChannelDeps,
+  { name, kind, address, fault }: StoredChannel,
+): AlertChannel {
+  if (address === null) {
+    const send = () => Promise.reject(new ChannelError(`${fault}`, { retryable: false }));
+    return { name, kind, send };
+  }
+  return createChannel({ config, clock, fetch: guardFetch(fetch, resolve) }, name, address);
+}

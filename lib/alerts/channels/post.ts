@@ -1,0 +1,120 @@
+import type { Clock } from '../../clock.ts';
+import { readBoundedText } from '../../http/bounded-text.ts';
+import { parseJson } from '../../json.ts';
+import { cleanText } from '../../text/clean-text.ts';
+import { ChannelError } from './channel.ts';
+
+const MAX_ANSWER_BYTES = 16 * 1024;
+const MAX_REASON = 150;
+const MAX_WAIT_MS = 24 * 60 * 60_000;
+/** Statuses below 500 that may pass. An Apprise API answers 424 if one of its services failed. */
+const passing = new Set([408, 424, 425, 429]);
+/** Errors of a connection over which nothing was sent. */
+const neverSent =
+  /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EAI_FAIL|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|CERT_.*|.*_CERT.*|ERR_TLS.*|ERR_SSL.*)$/;
+
+/** What a request to a service needs. */
+export interface PostDeps {
+  fetch: typeof fetch;
+  clock: Pick<Clock, 'now'>;
+}
+
+interface PostOptions {
+  /** Who is asked, for errors. */
+  service: string;
+  url: string;
+  headers?: Record<string, string>;
+  /** Sent as it is, as JSON. */
+  body: string;
+  signal: AbortSignal;
+  /** What of an answer may be shown: nothing, unless it is known whose it is. */
+  isPublicService: boolean;
+  /** What an answer must not contain to be shown. */
+  secrets: readonly string[];
+}
+
+/**
+ * Posts a message. Answers are read up to a limit, and only to explain a refusal; a redirect is not followed, since it
+ * would take secrets elsewhere. Throws ChannelError.
+ */
+export async function post(deps: PostDeps, options: PostOptions): Promise<Response> {
+  const { service, url, headers, body, signal } = options;
+  let response: Response;
+  try {
+    response = await deps.fetch(url, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', ...headers },
+      body,
+      redirect: 'manual',
+      signal,
+    });
+  } catch (error) {
+    throw describeFailure(service, error, signal);
+  }
+  if (response.ok) {
+    // The message was taken: a connection that breaks now changes nothing.
+    await response.body?.cancel().catch(() => undefined);
+    return response;
+  }
+  throw await describeRefusal(deps, response, options);
+}
+
+function describeFailure(service: string, error: unknown, signal: AbortSignal): ChannelError {
+  if (error instanceof ChannelError) return error;
+  if (signal.aborted) {
+    return new ChannelError(`${service} did not answer in time`, {
+      retryable: true,
+      mayHaveArrived: true,
+    });
+  }
+  const { code } = ((error as { cause?: unknown }).cause ?? {}) as { code?: unknown };
+  const shown = typeof code === 'string' && /^[A-Z_]{1,50}$/.test(code) ? code : null;
+  return new ChannelError(`${service} cannot be reached${shown === null ? '' : ` (${shown})`}`, {
+    retryable: true,
+    mayHaveArrived: shown === null || !neverSent.test(shown),
+  });
+}
+
+async function describeRefusal(
+  { clock }: PostDeps,
+  response: Response,
+  { service, isPublicService, secrets }: PostOptions,
+): Promise<ChannelError> {
+  const { status, headers } = response;
+  if (status >= 300 && status < 400) {
+    await response.body?.cancel().catch(() => undefined);
+    const message = `${service} answered with a redirect (${status}), which is not followed`;
+    return new ChannelError(message, { retryable: false });
+  }
+  // Without its body a refusal is one too.
+  const text = await readBoundedText(response, MAX_ANSWER_BYTES).catch(() => '');
+  const reason = isPublicService ? readReason(text, secrets) : '';
+  const isFault = status >= 500;
+  return new ChannelError(`${service} answered ${status}${reason === '' ? '' : `: ${reason}`}`, {
+    retryable: isFault || passing.has(status),
+    retryAfterMs: readWait(headers.get('Retry-After'), text, clock.now()),
+    mayHaveArrived: isFault || status === 408 || status === 424,
+  });
+}
+
+/** The fields in which services say what is wrong, or a text that is no page. */
+function readReason(text: string, secrets: readonly string[]): string {
+  const { description, message, error } = Object(parseJson(text)) as Record<string, unknown>;
+  const said = [description, message, error, /^[\w .,:-]{1,150}$/.test(text) ? text : null].find(
+    (it) => typeof it === 'string',
+  );
+  const reason = cleanText(typeof said === 'string' ? said : '', MAX_REASON);
+  return secrets.filter(Boolean).some((part) => reason.includes(part)) ? '' : reason;
+}
+
+/** The wait that a header (seconds or a date) or the body (seconds) asks for. */
+function readWait(header: string | null, text: string, now: number): number | undefined {
+  const { retry_after, parameters } = Object(parseJson(text)) as Record<string, unknown>;
+  const inBody = retry_after ?? (Object(parameters) as Record<string, unknown>).retry_after;
+  const seconds = header ?? (typeof inBody === 'number' ? inBody : null);
+  if (seconds === null) return undefined;
+  const ms = Number.isNaN(Number(seconds))
+    ? Date.parse(String(seconds)) - now
+    : Number(seconds) * 1_000;
+  return Number.isNaN(ms) ? undefined : Math.min(Math.max(Math.ceil(ms), 0), MAX_WAIT_MS);
+}

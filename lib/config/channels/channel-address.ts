@@ -1,0 +1,67 @@
+import * as z from 'zod';
+import { parseDiscord, parseSlack, parseTelegram } from './chat-services.ts';
+import { parseApprise, parseGotify, parseNtfy, parseWebhook } from './own-servers.ts';
+import {
+  type ChannelAddress,
+  ChannelAddressError,
+  type ChannelKind,
+  splitAddress,
+  type WrittenAddress,
+} from './target.ts';
+
+// Addresses as Apprise and shoutrrr have them, such as `slack://T…/B…/…`, and `KIND+https://…` for the address that a
+// service gives. Whoever has one can send messages, so no message of an error repeats any of it.
+
+/** The schemes of addresses, with the kind that each stands for. */
+const schemes = new Map<string, [ChannelKind, (written: WrittenAddress) => ChannelAddress]>([
+  ['mailto', ['mail', parseMail]],
+  ['slack', ['slack', parseSlack]],
+  ['discord', ['discord', parseDiscord]],
+  ['tgram', ['telegram', parseTelegram]],
+  ['telegram', ['telegram', parseTelegram]],
+  ['ntfy', ['ntfy', parseNtfy]],
+  ['ntfys', ['ntfy', parseNtfy]],
+  ['gotify', ['gotify', parseGotify]],
+  ['gotifys', ['gotify', parseGotify]],
+  ['apprise', ['apprise', parseApprise]],
+  ['apprises', ['apprise', parseApprise]],
+  ['webhook', ['webhook', parseWebhook]],
+]);
+
+const MAX_LENGTH = 2_000;
+const KNOWN = 'mailto, slack, discord, tgram, ntfy, gotify, apprise and webhook';
+
+/** The addresses that services show, which need no kind in front. */
+const recognized: readonly [RegExp, string][] = [
+  [/^https:\/\/hooks\.slack\.com\/services\//i, 'slack'],
+  [/^https:\/\/(?:(?:canary|ptb)\.)?discord(?:app)?\.com\/api\/webhooks\//i, 'discord'],
+];
+
+/** Parses the address of one channel. Throws ChannelAddressError, which may name the kind and never the address. */
+export function parseChannelAddress(text: string): ChannelAddress {
+  if (text.length > MAX_LENGTH) throw new ChannelAddressError(null, 'is too long');
+  if (/[\p{Cc}\s]/u.test(text)) throw new ChannelAddressError(null, 'has a space in it');
+  const [, known] = recognized.find(([pattern]) => pattern.test(text)) ?? [];
+  const written = splitAddress(known === undefined ? text : `${known}+${text}`);
+  const found = written === null ? undefined : schemes.get(written.scheme);
+  if (written === null || found === undefined) {
+    throw new ChannelAddressError(null, `is of no kind that is known: ${KNOWN}`);
+  }
+  const [kind, parse] = found;
+  try {
+    return parse(written);
+  } catch (error) {
+    if (error instanceof ChannelAddressError) throw error.of(kind);
+    throw error;
+  }
+}
+
+function parseMail({ rest, transport }: WrittenAddress): ChannelAddress {
+  if (transport !== null)
+    throw new ChannelAddressError(null, 'must be mailto:somebody@example.com');
+  if (!z.email().max(254).safeParse(rest).success) {
+    throw new ChannelAddressError(null, 'has no mail address, as in mailto:somebody@example.com');
+  }
+  const place = rest.replace(/^(.).*(?=@)/, '$1…');
+  return { kind: 'mail', to: rest, place, secrets: [] };
+}

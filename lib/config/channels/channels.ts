@@ -1,0 +1,100 @@
+import * as z from 'zod';
+import { gatewayVariables } from '../gateway.ts';
+import { mailVariables } from '../mail.ts';
+import { parseChannelAddress } from './channel-address.ts';
+import { type ChannelAddress, ChannelAddressError } from './target.ts';
+
+const MAX_CHANNELS = 20;
+const namePart = /^([a-z][\w.-]{0,39})=(?=[a-z+]+:)/i;
+
+/** A channel of ALERT_CHANNELS. */
+export type NamedChannel = ChannelAddress & { name: string };
+
+/** How people hear of incidents. */
+export const channelVariables = z.object({
+  ALERT_CHANNELS: z
+    .string()
+    .transform((text, context) => {
+      try {
+        return readChannels(text);
+      } catch (error) {
+        if (!(error instanceof ChannelAddressError)) throw error;
+        context.addIssue(`must be a list of channels, and ${error.message}`);
+        return z.NEVER;
+      }
+    })
+    .prefault('')
+    .describe(
+      'where alerts are sent, separated by spaces or commas: `mailto:…`, `slack://…`, `discord://…`, `tgram://…`, `ntfy://…`, `gotify://…`, `apprise://…`, `webhook://…`, each as `NAME=ADDRESS` if you like; see docs/alert-channels.md',
+    ),
+});
+
+/** All variables that sending alerts needs. */
+export const alertSendingVariables = z.object({
+  ...channelVariables.shape,
+  RESEND_API_KEY: mailVariables.shape.RESEND_API_KEY,
+  RESEND_BASE_URL: mailVariables.shape.RESEND_BASE_URL,
+  SMTP_FROM: mailVariables.shape.SMTP_FROM,
+  SMTP_TO: mailVariables.shape.SMTP_TO,
+  CREDENTIALS_ENCRYPTION_KEY: gatewayVariables.shape.CREDENTIALS_ENCRYPTION_KEY,
+});
+
+export type AlertSendingConfig = z.output<typeof alertSendingVariables>;
+
+/** What must not be written anywhere of the value of ALERT_CHANNELS, whether it is valid or not. */
+export function channelSecrets(text: string): string[] {
+  return split(text).flatMap((entry) => {
+    const address = entry.replace(namePart, '');
+    try {
+      const { kind, secrets } = parseChannelAddress(address);
+      return kind === 'mail' ? [] : [address, ...secrets];
+    } catch (error) {
+      if (!(error instanceof ChannelAddressError)) throw error;
+      return [entry, address];
+    }
+  });
+}
+
+function split(text: string): string[] {
+  return text.split(/[\s,]+/).filter((entry) => entry !== '');
+}
+
+/** Throws ChannelAddressError with a message that names the entry by its number. */
+function readChannels(text: string): NamedChannel[] {
+  const entries = split(text);
+  if (entries.length > MAX_CHANNELS) {
+    throw new ChannelAddressError(null, `has more than ${MAX_CHANNELS} entries`);
+  }
+  const channels: NamedChannel[] = [];
+  const counts = new Map<string, number>();
+  for (const [index, entry] of entries.entries()) {
+    const given = namePart.exec(entry)?.[1];
+    const address = readEntry(entry.replace(namePart, ''), index + 1);
+    const { kind } = address;
+    const count = (counts.get(kind) ?? 0) + 1;
+    counts.set(kind, count);
+    const name = given ?? `${kind}-${count}`;
+    const says = (what: string) =>
+      new ChannelAddressError(kind, `entry ${index + 1} (${kind}) ${what}`);
+    for (const other of channels) {
+      if (other.name.toLowerCase() === name.toLowerCase()) throw says('has the name of another');
+      if (isSamePlace(other, address)) throw says('leads where another does');
+    }
+    channels.push({ ...address, name });
+  }
+  return channels;
+}
+
+function readEntry(text: string, position: number): ChannelAddress {
+  try {
+    return parseChannelAddress(text);
+  } catch (error) {
+    if (!(error instanceof ChannelAddressError)) throw error;
+    const kind = error.kind === null ? '' : ` (${error.kind})`;
+    throw new ChannelAddressError(error.kind, `entry ${position}${kind} ${error.message}`);
+  }
+}
+
+function isSamePlace({ name: _, ...one }: NamedChannel, other: ChannelAddress): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
+}

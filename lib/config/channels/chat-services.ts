@@ -1,0 +1,95 @@
+import {
+  type ChannelAddress,
+  decode,
+  fault,
+  parseServer,
+  readParameters,
+  type WrittenAddress,
+} from './target.ts';
+
+const SLACK = 'hooks.slack.com';
+const DISCORD = 'discord.com';
+
+/** `slack://T…/B…/…`, or `slack+https://…` as Slack or a program like it shows it. */
+export function parseSlack(written: WrittenAddress): ChannelAddress {
+  if (written.transport !== null) {
+    const { url, path, authorization } = parseServer(written);
+    readParameters(url, []);
+    const needed = url.host === SLACK ? 4 : 1;
+    if (path.length < needed || authorization !== null) throw fault('is no address of a webhook');
+    return toHook('slack', url, SLACK, path);
+  }
+  const [, ...tokens] =
+    /^(T\w{3,40})\/(B\w{3,40})\/(\w{10,100})\/?$/.exec(written.rest) ??
+    missing('three tokens, as in slack://T…/B…/…');
+  const url = new URL(`https://${SLACK}/services/${tokens.join('/')}`);
+  return toHook('slack', url, SLACK, tokens);
+}
+
+/** `discord://ID/TOKEN`, `discord://TOKEN@ID`, or `discord+https://…` as Discord shows it. */
+export function parseDiscord(written: WrittenAddress): ChannelAddress {
+  if (written.transport !== null) {
+    const { url, path, authorization } = parseServer(written);
+    readParameters(url, []);
+    if (path.length < 2 || authorization !== null) throw fault('is no address of a webhook');
+    return toHook('discord', url, DISCORD, path);
+  }
+  const { id, token } =
+    (
+      /^(?<id>\d{5,25})\/(?<token>[\w-]{20,200})\/?$/.exec(written.rest) ??
+      /^(?<token>[\w-]{20,200})@(?<id>\d{5,25})\/?$/.exec(written.rest)
+    )?.groups ?? {};
+  if (id === undefined || token === undefined) throw lacks('an id and a token: discord://ID/TOKEN');
+  const url = new URL(`https://${DISCORD}/api/webhooks/${id}/${token}`);
+  return toHook('discord', url, DISCORD, [id, token]);
+}
+
+/** `tgram://TOKEN/CHAT?topic=…`, or `tgram+https://…` of a Bot API server of one's own. */
+export function parseTelegram({ rest, ...written }: WrittenAddress): ChannelAddress {
+  const isOwn = written.transport !== null;
+  // As a host name and a port, a token would be none.
+  const path = isOwn ? rest : `api.telegram.org/bot${rest.replace(/^bot/i, '')}`;
+  const { url, path: parts, authorization } = parseServer({ ...written, rest: path });
+  const chat = decode(parts.pop() ?? '');
+  const token = /^bot(\d{3,20}:[\w-]{20,100})$/.exec(decode(parts.at(-1) ?? ''))?.[1];
+  if (token === undefined) throw lacks('the token of a bot, as in tgram://123456:ABC…/CHAT');
+  if (!/^(?:-?\d{1,20}|@\w{4,64})$/.test(chat)) throw lacks('the number of a chat, or an @channel');
+  if (authorization !== null) throw fault('has a name before an @');
+  const { topic } = readParameters(url, ['topic']);
+  if (topic !== undefined && !/^\d{1,10}$/.test(topic))
+    throw fault('has a topic that is no number');
+  url.search = '';
+  url.pathname = `/${[...parts, 'sendMessage'].join('/')}`;
+  return {
+    kind: 'telegram',
+    url: url.href,
+    isPublicService: !isOwn,
+    chat,
+    topic: topic === undefined ? null : Number(topic),
+    place: url.host,
+    secrets: [token, url.pathname],
+  };
+}
+
+function toHook(
+  kind: 'slack' | 'discord',
+  url: URL,
+  service: string,
+  tokens: readonly string[],
+): ChannelAddress {
+  return {
+    kind,
+    url: url.href,
+    isPublicService: url.host === service,
+    place: url.host,
+    secrets: [tokens.at(-1) ?? '', url.pathname],
+  };
+}
+
+function missing(what: string): never {
+  throw lacks(what);
+}
+
+function lacks(what: string) {
+  return fault(`must have ${what}`);
+}

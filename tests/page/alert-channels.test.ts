@@ -1,0 +1,156 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { hashPassword } from '../../lib/security/password.ts';
+import { addUser } from '../../lib/users/users.ts';
+import { addressesAt, SECRETS } from '../support/alert-channels.ts';
+import {
+  findViolations,
+  hasChromium,
+  type PageWorld,
+  startPageWorld,
+  type Window,
+} from '../support/page.ts';
+import { QUICK_COST } from '../support/passwords.ts';
+import { sql } from '../support/records.ts';
+import {
+  type ScriptedAnswer,
+  type ScriptedServer,
+  startScriptedServer,
+} from '../support/scripted-server.ts';
+
+// A real browser on the server of `npm start`, with a stand-in of the services.
+
+const PASSWORD = 'the password of grace';
+
+describe.skipIf(!hasChromium)('the alert channels (skipped without /usr/bin/chromium)', () => {
+  let service: ScriptedServer;
+  let answer: ScriptedAnswer;
+  let world: PageWorld;
+  let window: Window;
+
+  beforeAll(async () => {
+    service = await startScriptedServer(() => answer);
+    world = await startPageWorld({ ALERT_CHANNELS: `on-call=${addressesAt(service).slack}` });
+  });
+  afterAll(() => Promise.all([world.close(), service.close()]));
+  beforeEach(async () => {
+    answer = { status: 200 };
+    service.received.length = 0;
+    await sql(world.database.db, 'DELETE FROM alert_channels');
+    await sql(world.database.db, 'DELETE FROM users');
+    window = await world.openWindow();
+  });
+  afterEach(() => window.context.close());
+
+  const button = (name: string) => window.page.getByRole('button', { name, exact: true });
+  const openTab = async () => {
+    await window.logIn();
+    await window.open('/app/settings?tab=alerts');
+    await window.page.getByText('on-call').waitFor();
+  };
+  async function add(name: string, address: string): Promise<void> {
+    await button('Add a channel').click();
+    await window.page.getByRole('textbox', { name: 'Name' }).fill(name);
+    await window.page.getByRole('textbox', { name: 'Address' }).fill(address);
+    await button('Add').click();
+  }
+
+  it('are added, tried and removed, and no address comes back', async () => {
+    const { complaints, page } = window;
+    await openTab();
+    await add('at night', addressesAt(service).gotify ?? '');
+    await page.getByText('at night was added').waitFor();
+    await button('Send a test message through at night').click();
+    await page.getByText('The service took the test message').waitFor();
+    expect(service.received.map(({ path }) => path)).toEqual(['/base/message']);
+    const shown = await page.content();
+    for (const secret of SECRETS) expect(shown).not.toContain(secret);
+
+    await button('Remove at night').click();
+    await button('Remove').click();
+    await page.getByText('at night was removed').waitFor();
+    await button('Remove at night').waitFor({ state: 'detached' });
+    expect(await sql(world.database.db, 'SELECT FROM alert_channels')).toEqual([]);
+    expect(complaints).toEqual([]);
+  });
+
+  it('of ALERT_CHANNELS can be tried, and not removed', async () => {
+    const { page } = window;
+    await openTab();
+    await page.getByText('set by ALERT_CHANNELS').waitFor();
+    expect(await button('Remove on-call').count()).toBe(0);
+    answer = { status: 404, body: 'no_service' };
+    await button('Send a test message through on-call').click();
+    await page.getByText('The test message was not sent').waitFor();
+    await page.getByText('Slack answered 404.').waitFor();
+    answer = { status: 200 };
+    await button('Send a test message through on-call').click();
+    await page.getByText('The service took the test message').waitFor();
+    expect(await page.getByText('Slack answered 404').count()).toBe(0);
+  });
+
+  it('say what is wrong with an address, and keep what was typed', async () => {
+    const { page } = window;
+    await openTab();
+    await add('at night', 'gotify://example.com/');
+    await page.getByText('must have the token of an application').waitFor();
+    expect(await page.getByRole('textbox', { name: 'Name' }).inputValue()).toBe('at night');
+  });
+
+  it('are not shown to other users', async () => {
+    const { open, page } = window;
+    await addUser(world.database.db, 'grace', await hashPassword(PASSWORD, QUICK_COST));
+    await open('/app/settings?tab=alerts');
+    await page.getByLabel('User name').fill('grace');
+    await page.getByRole('textbox', { name: 'Password' }).fill(PASSWORD);
+    await button('Log in').click();
+    await page.getByText('Only the owner sees them').waitFor();
+    expect(await page.getByText('on-call').count()).toBe(0);
+    expect(await button('Add a channel').count()).toBe(0);
+  });
+
+  it.each(['light', 'dark'] as const)(
+    'have no violation in the %s theme that axe finds',
+    async (colorScheme) => {
+      const { complaints, page } = window;
+      await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+      await openTab();
+      answer = { status: 404 };
+      await button('Send a test message through on-call').click();
+      await page.getByText('Slack answered 404').waitFor();
+      expect(await findViolations(page)).toEqual([]);
+      await button('Add a channel').click();
+      await page.getByRole('textbox', { name: 'Address' }).waitFor();
+      expect(await findViolations(page)).toEqual([]);
+      expect(complaints).toEqual([]);
+    },
+  );
+
+  it('fit the width of a phone', async () => {
+    const { page } = window;
+    await page.setViewportSize({ width: 390, height: 800 });
+    await openTab();
+    await add('x'.repeat(40), addressesAt(service).gotify ?? '');
+    await button(`Remove ${'x'.repeat(40)}`).waitFor();
+    const width = () => page.evaluate<number>('document.documentElement.scrollWidth');
+    expect(await width()).toBeLessThanOrEqual(390);
+    await button('Add a channel').click();
+    await page.getByText('apprise://apprise.example.com/KEY').waitFor();
+    expect(await width()).toBeLessThanOrEqual(390);
+  });
+});
+
+describe.skipIf(!hasChromium)('without a key (skipped without /usr/bin/chromium)', () => {
+  it('the page says why no channel can be added, and what works', async () => {
+    const world = await startPageWorld({ CREDENTIALS_ENCRYPTION_KEY: '' });
+    try {
+      const { logIn, open, page } = await world.openWindow();
+      await logIn();
+      await open('/app/settings?tab=alerts');
+      await page.getByText('Nobody is told yet').waitFor();
+      await page.getByText('CREDENTIALS_ENCRYPTION_KEY not set').waitFor();
+      expect(await page.getByRole('button', { name: 'Add a channel' }).count()).toBe(0);
+    } finally {
+      await world.close();
+    }
+  });
+});

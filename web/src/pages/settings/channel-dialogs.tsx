@@ -1,0 +1,81 @@
+import { Code, PasswordInput, Text, TextInput } from '@mantine/core';
+import { useState } from 'react';
+import { addAlertChannel, alertChannels, removeAlertChannel } from '../../api/settings.ts';
+import { Question } from './question.tsx';
+
+const MAX_NAME_LENGTH = 40;
+const MAX_ADDRESS_LENGTH = 2_000;
+const examples = [
+  'https://hooks.slack.com/services/…',
+  'https://discord.com/api/webhooks/…',
+  'tgram://BOT_TOKEN/CHAT',
+  'ntfy://ntfy.example.com/TOPIC',
+  'gotify://push.example.com/TOKEN',
+  'apprise://apprise.example.com/KEY',
+  'webhook://example.com/path#whsec_…',
+  'mailto:ops@example.com',
+];
+
+/** Asks for a name and an address. */
+export function AddChannel({ close }: { close(): void }) {
+  const [name, setName] = useState('');
+  const [address, setAddress] = useState('');
+  return (
+    <Question
+      title="Add a channel"
+      action="Add"
+      act={() => addAlertChannel({ name, address })}
+      done={`${name} was added: send a test message`}
+      changes={alertChannels.queryKey}
+      close={close}
+    >
+      <TextInput
+        label="Name"
+        description="1 to 40 letters, digits, spaces or . _ -"
+        value={name}
+        onChange={({ currentTarget: { value } }) => setName(value)}
+        maxLength={MAX_NAME_LENGTH}
+        autoComplete="off"
+        required
+        data-autofocus
+      />
+      <PasswordInput
+        label="Address"
+        description="Stored encrypted, and never shown again"
+        value={address}
+        onChange={({ currentTarget: { value } }) => setAddress(value)}
+        maxLength={MAX_ADDRESS_LENGTH}
+        autoComplete="off"
+        required
+      />
+      <Text size="sm" c="dimmed" component="div">
+        For example:
+        {examples.map((example) => (
+          <div key={example}>
+            <Code style={{ overflowWrap: 'anywhere' }}>{example}</Code>
+          </div>
+        ))}
+        Mail goes only to addresses of SMTP_TO.
+      </Text>
+    </Question>
+  );
+}
+
+/** Asks before a channel is removed. */
+export function RemoveChannel({ name, close }: { name: string; close(): void }) {
+  return (
+    <Question
+      title="Remove a channel"
+      action="Remove"
+      isDestructive
+      act={() => removeAlertChannel(name)}
+      done={`${name} was removed`}
+      changes={alertChannels.queryKey}
+      close={close}
+    >
+      <Text style={{ overflowWrap: 'anywhere' }}>
+        Remove <bdi>{name}</bdi>? Alerts are not sent there any more.
+      </Text>
+    </Question>
+  );
+}

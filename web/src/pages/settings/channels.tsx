@@ -1,0 +1,170 @@
+import { Alert, Badge, Button, Code, Group, Paper, Stack, Text } from '@mantine/core';
+import { useMutation, useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { Schemas } from '../../api/client.ts';
+import { alertChannels, tryAlertChannel, users } from '../../api/settings.ts';
+import { Age } from '../../parts/age.tsx';
+import { Empty } from '../../parts/empty.tsx';
+import { Failure, Loaded } from '../../parts/loading.tsx';
+import { AddChannel, RemoveChannel } from './channel-dialogs.tsx';
+import { Section } from './section.tsx';
+
+type Asked = { to: 'add' } | { to: 'remove'; name: string } | null;
+
+const kinds: Readonly<Record<string, string>> = {
+  mail: 'Mail',
+  slack: 'Slack',
+  discord: 'Discord',
+  telegram: 'Telegram',
+  ntfy: 'ntfy',
+  gotify: 'Gotify',
+  apprise: 'Apprise API',
+  webhook: 'Webhook',
+};
+
+/** Where alerts are sent. */
+export function Channels() {
+  const people = useQuery(users);
+  return (
+    <Section
+      title="Alert channels"
+      about="Where you hear that a backup did not happen. The owner manages them; their addresses are secrets, and are never shown again."
+    >
+      <Loaded query={people} lines={2}>
+        {({ may_manage }) =>
+          may_manage ? (
+            <List />
+          ) : (
+            <Alert color="blue" title="Only the owner sees them">
+              Ask the owner of this installation, who is the user of AUTH_USERNAME, to add a channel
+              for you.
+            </Alert>
+          )
+        }
+      </Loaded>
+    </Section>
+  );
+}
+
+function List() {
+  const query = useQuery(alertChannels);
+  const [asked, setAsked] = useState<Asked>(null);
+  const close = () => setAsked(null);
+  return (
+    <>
+      <Loaded query={query}>
+        {({ channels, may_add, why_not }) => (
+          <Stack>
+            {channels.length === 0 && (
+              <Empty title="Nobody is told yet">
+                Add a channel here, or set <Code>ALERT_CHANNELS</Code>.
+              </Empty>
+            )}
+            {channels.map((channel) => (
+              <ChannelRow
+                key={channel.name}
+                channel={channel}
+                remove={() => setAsked({ to: 'remove', name: channel.name })}
+              />
+            ))}
+            {may_add ? (
+              <Group>
+                <Button onClick={() => setAsked({ to: 'add' })}>Add a channel</Button>
+              </Group>
+            ) : (
+              <Alert color="orange" title="You cannot add channels here">
+                {why_not}. Channels of <Code>ALERT_CHANNELS</Code> work without it.
+              </Alert>
+            )}
+          </Stack>
+        )}
+      </Loaded>
+      {asked?.to === 'add' && <AddChannel close={close} />}
+      {asked?.to === 'remove' && <RemoveChannel name={asked.name} close={close} />}
+    </>
+  );
+}
+
+interface ChannelRowProps {
+  channel: Schemas['AlertChannel'];
+  remove(): void;
+}
+
+function ChannelRow({ channel, remove }: ChannelRowProps) {
+  const { name, kind, place, source, fault, created_by, created_at } = channel;
+  const trying = useMutation({ mutationFn: () => tryAlertChannel(name) });
+  return (
+    <Paper withBorder p="sm" radius="md">
+      <Stack gap="xs">
+        <Group justify="space-between">
+          <div style={{ minWidth: 0 }}>
+            <Group gap="xs">
+              <Text fw={600} style={{ overflowWrap: 'anywhere' }}>
+                <bdi>{name}</bdi>
+              </Text>
+              <Badge variant="default" tt="none">
+                {kinds[kind] ?? kind}
+              </Badge>
+            </Group>
+            <Text size="sm" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
+              <bdi>{place}</bdi>
+              {created_at === null ? (
+                ', set by ALERT_CHANNELS'
+              ) : (
+                <>
+                  , added <Age of={created_at} /> by <bdi>{created_by}</bdi>
+                </>
+              )}
+            </Text>
+          </div>
+          <Group gap="xs">
+            <Button
+              size="xs"
+              variant="default"
+              onClick={() => trying.mutate()}
+              loading={trying.isPending}
+              aria-label={`Send a test message through ${name}`}
+            >
+              Send a test message
+            </Button>
+            {source === 'page' && (
+              <Button
+                size="xs"
+                variant="light"
+                color="red"
+                onClick={remove}
+                aria-label={`Remove ${name}`}
+              >
+                Remove
+              </Button>
+            )}
+          </Group>
+        </Group>
+        {fault !== null && <Alert color="orange">{capitalize(fault)}</Alert>}
+        {trying.error && <Failure error={trying.error} />}
+        {trying.isSuccess && !trying.isPending && <Outcome reason={trying.data} />}
+      </Stack>
+    </Paper>
+  );
+}
+
+function Outcome({ reason }: { reason: string | null }) {
+  if (reason === null) {
+    return (
+      <Alert color="teal" role="status">
+        The service took the test message. Look whether it arrived.
+      </Alert>
+    );
+  }
+  return (
+    <Alert color="red" role="alert" title="The test message was not sent">
+      <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+        {capitalize(reason)}.
+      </Text>
+    </Alert>
+  );
+}
+
+function capitalize(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
