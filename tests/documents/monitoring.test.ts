@@ -27,7 +27,10 @@ const rulesFile = z.strictObject({
   ),
 });
 
-const source = z.strictObject({ type: z.literal('prometheus'), uid: z.literal('${datasource}') });
+const source = z.strictObject({
+  type: z.literal('prometheus'),
+  uid: z.string().regex(/^\$\{datasource\}$/),
+});
 const dashboardFile = z.object({
   uid: z.string(),
   title: z.string(),

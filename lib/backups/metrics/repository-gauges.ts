@@ -73,12 +73,12 @@ function addGaugesOfEach(
     return { ...rest, repository: cutText(name, MAX_LABEL_LENGTH) };
   });
   type Each = (typeof each)[number];
-  const add = (name: string, help: string, read: (one: Each) => number | null) =>
+  const add = (name: string, help: string, pick: (one: Each) => number | null) =>
     addGauge(
       registry,
       `backup_repository_${name}`,
       help,
-      each.map((one) => [read(one), { repository: one.repository }]),
+      each.map((one) => [pick(one), { repository: one.repository }]),
     );
   addGauge(
     registry,

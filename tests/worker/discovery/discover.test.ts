@@ -92,18 +92,18 @@ describe('discovery by installations', () => {
       database.db,
       'SELECT max(id) AS id FROM backup_runs',
     );
-    const after = (runs: number) => (first?.id ?? 0) + runs;
+    const runPlus = (runs: number) => (first?.id ?? 0) + runs;
     bench.host.state.installations = [];
     await run();
-    expect(await seen()).toEqual([{ ...all, run_id: after(1) }]);
+    expect(await seen()).toEqual([{ ...all, run_id: runPlus(1) }]);
     await database.db.query({ text: 'UPDATE anomalies SET confirmed_at = now()' });
     await run();
-    expect(await seen()).toEqual([{ ...all, run_id: after(1) }]);
+    expect(await seen()).toEqual([{ ...all, run_id: runPlus(1) }]);
     bench.host.state.installations = installations;
     expect((await run()).code).toBe(0);
     bench.host.state.installations = [];
     await run();
-    expect(await seen()).toMatchObject([{ run_id: after(1) }, { ...all, run_id: after(4) }]);
+    expect(await seen()).toMatchObject([{ run_id: runPlus(1) }, { ...all, run_id: runPlus(4) }]);
   });
 
   it('fails the run when the installations include no repository', async () => {
