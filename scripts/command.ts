@@ -50,7 +50,7 @@ function describe(error: unknown): string {
   }
   if (!(error instanceof AppError)) return error instanceof Error ? `${error.stack}` : `${error}`;
   const { cause } = error;
-  return cause instanceof Error
-    ? `${error.message}: ${cause.message || cause.name}`
-    : error.message;
+  if (!(cause instanceof Error)) return error.message;
+  const reason = cause.message || cause.name;
+  return error.message.includes(reason) ? error.message : `${error.message}: ${reason}`;
 }

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
-import { mkdir, readdir, rm, stat } from 'node:fs/promises';
+import { lstat, mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { FolderAddress } from '../config/stores/store-address.ts';
@@ -27,15 +27,29 @@ export function createFolderStore(
   const fault = (kind: StoreFaultKind, reason: string, cause?: unknown) =>
     new StoreFault(kind, `${address}: ${reason}`, { cause });
   const guard = createFaultGuard(signal, (error) =>
-    isSystemError(error) ? fault(kindOf(error.code), error.code ?? error.message, error) : error,
+    isSystemError(error) ? fault(kindOf(error.code), describe(error), error) : error,
   );
+  /** Such as `ENOSPC (no space left on device): archives/ada__app/objects/4bf5…`. */
+  const describe = (error: NodeJS.ErrnoException) => {
+    const [, words] = /^\w+: ([^,]+)/.exec(error.message) ?? [];
+    const text = `${error.code ?? 'error'}${words === undefined ? '' : ` (${words})`}`;
+    const place = error.path?.startsWith(`${root}/`) ? error.path.slice(root.length + 1) : '';
+    return place === '' ? text : `${text}: ${shorten(place)}`;
+  };
   const checkRoot = async () => {
     const found = await nullIfMissing(stat(root));
     if (!found?.isDirectory()) throw fault('missing', 'there is no such folder: is it mounted?');
   };
+  /** There would be nothing of a store in it, and a restore would find nothing. */
+  const checkKind = async () => {
+    const isThere = async (name: string) => (await nullIfMissing(stat(join(root, name)))) !== null;
+    if ((await isThere('HEAD')) && (await isThere('objects')) && (await isThere('refs')))
+      throw fault('other', `it is a git repository, whose address is git+${address}`);
+  };
 
   async function* list(prefix: string, after = ''): AsyncGenerator<StoredObject> {
     await guard(checkRoot);
+    await guard(checkKind);
     const cut = prefix.lastIndexOf('/') + 1;
     yield* walk(prefix.slice(0, cut), prefix, after);
   }
@@ -108,8 +122,17 @@ export function createFolderStore(
   }
 
   async function makeFolders(folder: string): Promise<void> {
-    if ((await nullIfMissing(stat(folder)))?.isDirectory()) return;
+    if (folder === root) return;
     await makeFolders(dirname(folder));
+    const found = await nullIfMissing(lstat(folder));
+    // Whoever can write there could lead this machine to a folder of its own.
+    if (found?.isSymbolicLink()) {
+      throw fault(
+        'other',
+        `${shorten(folder.slice(root.length + 1))} is a link, which is not followed`,
+      );
+    }
+    if (found?.isDirectory()) return;
     await mkdir(folder, { recursive: true, mode: 0o700 });
     await syncFile(dirname(folder));
   }
@@ -124,6 +147,11 @@ export function createFolderStore(
       throw fault('damaged', 'a file that was written there is not the one that was sent');
     }
   }
+}
+
+/** Names of others can be long. */
+function shorten(place: string): string {
+  return place.length > 300 ? `${place.slice(0, 300)}…` : place;
 }
 
 function isSystemError(error: unknown): error is NodeJS.ErrnoException {

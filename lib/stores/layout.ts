@@ -78,9 +78,10 @@ export type ParsedKey =
       isEncrypted: boolean;
     };
 
-const stateForm = /^archives\/([^/]+)\/states\/(\d{8})\.json(\.age)?$/;
+// A name in a folder can have 255 bytes.
+const stateForm = /^archives\/([^/]{1,255})\/states\/(\d{8})\.json(\.age)?$/;
 const objectForm =
-  /^archives\/([^/]+)\/objects\/(?:([0-9a-f]{40})-([0-9a-f]{64})\.age|([0-9a-f]{64}))$/;
+  /^archives\/([^/]{1,255})\/objects\/(?:([0-9a-f]{40})-([0-9a-f]{64})\.age|([0-9a-f]{64}))$/;
 
 /** Null if the key is none of ours. */
 export function parseKey(key: string): ParsedKey | null {

@@ -1,3 +1,4 @@
+import { ConfigError } from '../config/read.ts';
 import type { Log } from '../log.ts';
 import { cleanText, MAX_TEXT_LENGTH } from '../text/clean-text.ts';
 
@@ -36,6 +37,8 @@ export function onMachine(message: string, hostName: string): string {
 export function describeStop(error: unknown, signal: AbortSignal, log: Log): string {
   const cause = signal.aborted ? signal.reason : error;
   if (cause instanceof RunStopped) return cause.message;
+  // What only shows with the stores, such as a setting that another one needs.
+  if (cause instanceof ConfigError) return cause.message;
   log.error('a run failed unexpectedly', { error: cause });
   return cleanText(
     `the run failed unexpectedly: ${cause instanceof Error ? cause.message : cause}`,

@@ -1,4 +1,4 @@
-import { mkdir, readFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { describe, expect, it } from 'vitest';
@@ -65,6 +65,21 @@ describe.each(storeKinds)('%s', (_, { place, isEncrypted }) => {
     const restored = await refsOf(join(world.elsewhere, 'from-store.git'));
     expect(restored).toEqual(await refsOf(world.app.path));
   });
+
+  it.skipIf(place !== 'folder' || isEncrypted)(
+    'writes nothing where a forged name leads to',
+    async () => {
+      await world.store();
+      const state = (await world.objects()).find(({ parsed }) => parsed?.kind === 'state');
+      const text = await readFile(state?.path ?? '', 'utf8');
+      await writeFile(state?.path ?? '', text.replace('"local__app.versions/1', '"../../evil/1'));
+      const download = block('name=ada__app').replace('name=ada__app', 'name=local__app');
+      const output = await runInShell(`${access()}\n${download}`);
+      expect(output).toContain('not a name of an archive: ../../evil/1.json');
+      expect(output.match(/: OK$/gm)).toHaveLength(1);
+      expect(await readdir(world.folder)).not.toContain('evil');
+    },
+  );
 });
 
 describe('with curl', () => {

@@ -29,6 +29,15 @@ describe('the error of a command', () => {
       stderr: expect.stringMatching(/^cannot read .*\n$/),
     });
   });
+
+  it('says its cause once', async () => {
+    const args = ['restore', '--from', `file://${folder.path}/nowhere`, '--list'];
+    const { code, stderr } = await runScript('worker', { args, cwd: folder.path });
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: `file://${folder.path}/nowhere: there is no such folder: is it mounted?\n`,
+    });
+  });
 });
 
 it('reports a wrong option of the build, with the valid ones', async () => {

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -6,6 +7,7 @@ import { systemClock } from '../../lib/clock.ts';
 import { type GitAddress, localRepository } from '../../lib/config/stores/store-address.ts';
 import { createGitStore, type GitStore } from '../../lib/stores/git/git-store.ts';
 import type { GitStoreAccess } from '../../lib/stores/git/git-store-options.ts';
+import { indexObjects, partPath } from '../../lib/stores/git/parts.ts';
 import { measureRepository, startAnew } from '../../lib/stores/git/start-anew.ts';
 import { objectKey, stateKey } from '../../lib/stores/layout.ts';
 import { type ObjectFile, StoreFault } from '../../lib/stores/object-store.ts';
@@ -43,6 +45,13 @@ const addresses: [string, () => GitAddress][] = [
     () => ({ ...localRepository(target), location: `file://${target}`, isLocal: false }),
   ],
 ];
+
+/** Whoever may push to it besides the worker. */
+const somebody = {
+  ...{ PATH: process.env.PATH, HOME: '/nonexistent', GIT_CONFIG_NOSYSTEM: '1' },
+  ...{ GIT_AUTHOR_NAME: 'Eve', GIT_AUTHOR_EMAIL: 'eve@example.org' },
+  ...{ GIT_COMMITTER_NAME: 'Eve', GIT_COMMITTER_EMAIL: 'eve@example.org' },
+};
 
 let made = 0;
 async function makeFile(size: number) {
@@ -202,10 +211,80 @@ describe.each(addresses)('%s', (_, address) => {
     expect(await git(target, 'rev-list', '--count', 'main')).toBe('2');
   });
 
+  /** Commits files that are none of the worker's: mode, blob and path of each. */
+  const forge = async (...lines: string[]) => {
+    const index = join(folder, `index-${made++}`);
+    const feed = (args: string[], input = '') =>
+      execFileSync('git', args, { cwd: target, input, env: { ...somebody, GIT_INDEX_FILE: index } })
+        .toString()
+        .trim();
+    feed(['read-tree', 'main']);
+    feed(['update-index', '--index-info'], `${lines.join('\n')}\n`);
+    const tree = feed(['write-tree', '--missing-ok']);
+    const commit = feed(['commit-tree', tree, '-p', 'main', '-m', 'forged']);
+    feed(['update-ref', 'refs/heads/main', commit]);
+  };
+  const nowhere = '1234567890'.repeat(4);
+  const blobOf = (input: string) =>
+    execFileSync('git', ['hash-object', '-w', '--stdin'], { cwd: target, input }).toString().trim();
+  const stored = async () => {
+    const [store, file] = [await open(), await makeFile(100)];
+    await store.create(file.key, file);
+    await store.commit();
+    return file;
+  };
+
+  it('has no object whose parts are links, other repositories, or without a number', async () => {
+    const { key } = await stored();
+    const blob = blobOf('x');
+    const other = (digit: string) => objectKey('ada__app', digit.repeat(64), null);
+    await forge(
+      `120000 ${blob}\t${other('1')}.part-0001-of-0001.1`,
+      `160000 ${nowhere}\t${other('2')}.part-0001-of-0001.1`,
+      `100644 ${blob}\t${other('3')}.part-0002-of-0000.1`,
+      `100644 ${blob}\t${key}.part-0000-of-0001.1`,
+      `100644 ${blob}\tarchives/${'a'.repeat(300)}/states/00000001.json.part-0001-of-0001.1`,
+    );
+    expect(await keysOf(await open())).toEqual([key]);
+  });
+
+  it('reads the other objects if one cannot be read, or is larger than its name tells', async () => {
+    const { key, bytes } = await stored();
+    const bomb = blobOf('x'.repeat(5_000));
+    const [lost, large] = [
+      objectKey('ada__app', '1'.repeat(64), null),
+      stateKey('ada__app', 1, false),
+    ];
+    await forge(
+      `100644 ${nowhere}\t${lost}.part-0001-of-0001.1`,
+      `100644 ${bomb}\t${large}.part-0001-of-0001.100`,
+    );
+    const store = await open();
+    await store.prepare([lost, key, large]);
+    const damaged = { name: 'StoreFault', kind: 'damaged' };
+    const [first, second, third] = await Promise.allSettled(
+      [lost, key, large].map((one) => bytesOf(store, one)),
+    );
+    expect(first).toMatchObject({ status: 'rejected', reason: damaged });
+    expect(second).toEqual({ status: 'fulfilled', value: bytes });
+    expect(third).toMatchObject({
+      reason: { ...damaged, message: expect.stringContaining('it has 5000 bytes') },
+    });
+  });
+
   it('says what is wrong with a repository that is not there', async () => {
     await rm(target, { recursive: true });
     const store = await open();
     await expect(keysOf(store)).rejects.toMatchObject({ name: 'StoreFault' });
     expect(await store.commit()).toEqual([]);
   });
+});
+
+// If it looked for each part that a name announces, it would take minutes.
+it('is not held up by names that announce thousands of parts', () => {
+  const keyOf = (number: number) => objectKey('ada__app', `${number}`.padStart(64, '0'), null);
+  const paths = Array.from({ length: 60_000 }, (_, at) => partPath(keyOf(at), 1, 9_999, 1));
+  const whole = partPath(keyOf(1), 1, 1, 1);
+  const files = new Map([...paths, whole].map((path) => [path, 'blob']));
+  expect(indexObjects(files).keys('', '')).toEqual([keyOf(1)]);
 });

@@ -1,12 +1,12 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { systemClock } from '../../lib/clock.ts';
 import { parseStoreAddress } from '../../lib/config/stores/store-address.ts';
 import type { ObjectFile, ObjectStore } from '../../lib/stores/object-store.ts';
 import { openStores } from '../../lib/stores/open-stores.ts';
-import { temporaryFolder } from '../support/git.ts';
+import { git, temporaryFolder } from '../support/git.ts';
 import { type S3Server, startS3Server } from '../support/s3-server.ts';
 
 let folder: string;
@@ -211,5 +211,43 @@ describe('a bucket', () => {
     expect(error).toMatchObject({ name: 'StoreFault', kind });
     expect(String(error)).toContain('s3://backups/wrong');
     expect(String(error)).not.toMatch(/S3RVER|127\.0\.0\.1/);
+  });
+});
+
+describe('a folder', () => {
+  const nas = async (name: string) => {
+    const path = join(folder, name);
+    await mkdir(path);
+    return { path, store: await open(`file://${path}`) };
+  };
+
+  it('is not taken for a store if it is a git repository', async () => {
+    const { path, store } = await nas('repository.git');
+    await git(path, 'init', '--quiet', '--bare');
+    await expect(keysOf(store, '')).rejects.toThrow(
+      `it is a git repository, whose address is git+file://${path}`,
+    );
+  });
+
+  it('writes nothing outside itself where somebody has made a link', async () => {
+    const { path, store } = await nas('linked');
+    const outside = join(folder, 'outside');
+    await mkdir(outside);
+    await mkdir(join(path, 'archives'));
+    await symlink(outside, join(path, 'archives', 'a'));
+    const file = await makeFile(10);
+    await expect(store.create('archives/a/objects/one', file)).rejects.toThrow(
+      `archives/a is a link, which is not followed`,
+    );
+    expect(await readdir(outside)).toEqual([]);
+  });
+
+  it('says where something is wrong in it', async () => {
+    const { path, store } = await nas('strange');
+    await mkdir(join(path, 'archives', 'a'), { recursive: true });
+    await writeFile(join(path, 'archives', 'a', 'states'), 'no folder');
+    await expect(keysOf(store, 'archives/a/states/')).rejects.toThrow(
+      'ENOTDIR (not a directory): archives/a/states',
+    );
   });
 });

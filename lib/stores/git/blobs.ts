@@ -24,7 +24,9 @@ export interface Blobs {
   ): Promise<ObjectPart[] | null>;
   /** Writes a text and returns its id. */
   writeText(text: string): Promise<string>;
-  /** Copies a blob, which is there, to a file. */
+  /** The size of a blob, which is there. Throws GitError. */
+  sizeOf(id: string): Promise<number>;
+  /** Copies a blob, which is there, to a file. Throws GitError. */
   copy(id: string, to: string): Promise<void>;
   /** Removes blobs that were written, so that a run does not need disk space for all of them. */
   forget(ids: Iterable<string>): Promise<void>;
@@ -95,6 +97,7 @@ export function openBlobs({ git, clone, scratch, signal, pace }: BlobsOptions): 
       return whole.digest('hex') === file.sha256 ? parts : null;
     },
     writeText: async (text) => (await clone.local([...hash, '--stdin'], { stdin: text })).trim(),
+    sizeOf: async (id) => Number((await clone.local(['cat-file', '-s', id])).trim()),
     async copy(id, to) {
       const handle = await open(to, 'w', 0o600);
       try {

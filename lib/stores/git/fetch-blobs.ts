@@ -51,8 +51,8 @@ export function createBlobFetcher(
     if (!isNew) return;
     const mine = running.catch(() => undefined).then(fetchWaiting);
     running = mine;
-    await mine;
-    // The fetch that it came with may have failed.
+    // The fetch that it came with may have failed, as for a blob of others that is not there.
+    await mine.catch(() => undefined);
     const lost = wanted.flatMap(({ id }) => (there.has(id) ? [] : [id]));
     if (lost.length > 0) await fetch(lost);
   };

@@ -90,6 +90,19 @@ export function createGitStore(options: GitStoreOptions): GitStore {
     pending.objects().put(objectOf(key, parts));
   }
 
+  /** A part that cannot be read is damaged, and the store is not. */
+  async function ofObject({ path }: { path: string }, work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      if (!isOfObject(error)) throw error;
+      const reason = `${address.text}: ${path} cannot be read: ${withoutAddress(error.message)}`;
+      throw new StoreFault('damaged', reason, { cause: error });
+    }
+  }
+  const withoutAddress = (text: string) =>
+    text.startsWith(`${address.text}: `) ? text.slice(address.text.length + 2) : text;
+
   async function* readParts(opened: Session, parts: readonly ObjectPart[], from: number) {
     let start = 0;
     for (const part of parts) {
@@ -98,10 +111,20 @@ export function createGitStore(options: GitStoreOptions): GitStore {
       if (skipped >= part.bytes) continue;
       const file = join(opened.scratch, randomUUID());
       try {
-        await guard(async () => {
-          await opened.fetch([part]);
-          await opened.blobs.copy(part.id, file);
-        });
+        await ofObject(part, () =>
+          guard(async () => {
+            await opened.fetch([part]);
+            // A small repository can have a blob of zeros that fills the disk.
+            const size = await opened.blobs.sizeOf(part.id);
+            if (size !== part.bytes) {
+              throw new StoreFault(
+                'damaged',
+                `it has ${size} bytes, and its name tells another size`,
+              );
+            }
+            await opened.blobs.copy(part.id, file);
+          }),
+        );
         const chunks = createReadStream(file, { start: skipped, highWaterMark: 2 ** 20 });
         for await (const chunk of chunks as AsyncIterable<Buffer>) {
           signal.throwIfAborted();
@@ -176,7 +199,12 @@ export function createGitStore(options: GitStoreOptions): GitStore {
     async prepare(keys) {
       const { pending, fetch } = await open();
       const parts = keys.flatMap((key) => pending.objects().get(key)?.parts ?? []);
-      await guard(() => fetch(parts.filter(({ bytes }) => bytes <= MAX_PREPARED_BYTES)));
+      try {
+        await guard(() => fetch(parts.filter(({ bytes }) => bytes <= MAX_PREPARED_BYTES)));
+      } catch (error) {
+        // Reading them one by one tells which one it is.
+        if (!isOfObject(error)) throw error;
+      }
     },
     async close() {
       if (scratch !== null) await removeScratch(scratch);
@@ -201,6 +229,11 @@ export function createGitStore(options: GitStoreOptions): GitStore {
         });
       }),
   };
+}
+
+/** Whether a fault may be that of what was asked for, as of a blob that a host does not have. */
+function isOfObject(error: unknown): error is StoreFault {
+  return error instanceof StoreFault && (error.kind === 'other' || error.kind === 'damaged');
 }
 
 /** Other stores have a README of their own, which copies of this one get. */

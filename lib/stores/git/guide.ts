@@ -50,6 +50,7 @@ newest=$(ls "archives/$name/states" | sed 's/\\.part-.*//' | sort | tail -n 1)
 cat "archives/$name/states/$newest".part-* >state.json
 awk -F'"' '$2 == "name" {name = $4} $2 == "key" {key = $4} $2 == "sha256" {sha = $4} /^  }/ {print name, key, sha}' state.json >files
 while read -r file key sha256; do
+  case /$file in *//* | */../*) echo "not a name of an archive: $file" && continue ;; esac
   mkdir -p "files.d/$(dirname "$file")"
   cat "$key".part-* >"files.d/$file"
   echo "$sha256  files.d/$file" | sha256sum --check

@@ -44,9 +44,10 @@ export function partSizes(sizeBytes: number, maxBytes: number): number[] | null 
 export function parsePart(
   path: string,
 ): { key: string; number: number; count: number; bytes: number } | null {
-  const [, key = '', number, count, bytes] = partForm.exec(path) ?? [];
+  const [, key = '', ...facts] = partForm.exec(path) ?? [];
   if (parseKey(key) === null) return null;
-  return { key, number: Number(number), count: Number(count), bytes: Number(bytes) };
+  const [number = 0, count = 0, bytes = 0] = facts.map(Number);
+  return number < 1 || number > count ? null : { key, number, count, bytes };
 }
 
 /** Objects by key, which are found by archive. */
@@ -94,8 +95,10 @@ export function indexObjects(files: ReadonlyMap<string, string>): ObjectIndex {
   }
   for (const [which, { count, parts }] of begun) {
     const key = which.slice(0, which.lastIndexOf(' '));
-    const inOrder = Array.from({ length: count }, (_, at) => parts.get(at + 1));
-    if (inOrder.every((part) => part !== undefined)) index.put(objectOf(key, inOrder));
+    // Names can announce far more parts than there are.
+    if (parts.size !== count) continue;
+    const inOrder = [...parts].sort(([one], [other]) => one - other).map(([, part]) => part);
+    index.put(objectOf(key, inOrder));
   }
   return index;
 }

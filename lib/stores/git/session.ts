@@ -12,6 +12,9 @@ import { createPending, type Pending } from './pending.ts';
 import { pushChanges } from './push-changes.ts';
 import { openClone, type RepositoryClone } from './repository-clone.ts';
 
+/** A longer file is none of ours. */
+const MAX_GUIDE_BYTES = 2 ** 20;
+
 /** A repository has archives in the other layout. */
 export class FilesLayout extends StoreFault {
   constructor(address: string) {
@@ -97,9 +100,12 @@ export async function writeGuide({
   if (there !== undefined) {
     await fetch([{ id: there, bytes: 0 }]);
     const file = join(folder, randomUUID());
-    await blobs.copy(there, file);
-    if (!(await isGuide(file))) path = second;
-    await rm(file);
+    if ((await blobs.sizeOf(there)) > MAX_GUIDE_BYTES) path = second;
+    else {
+      await blobs.copy(there, file);
+      if (!(await isGuide(file))) path = second;
+      await rm(file);
+    }
   }
   pending.add(path, id, Buffer.byteLength(text));
   return true;

@@ -1,4 +1,5 @@
 import { GitError } from '../../git/git.ts';
+import { parsePart } from './parts.ts';
 import type { RepositoryClone } from './repository-clone.ts';
 
 /** A destination with more files is not used. */
@@ -16,8 +17,11 @@ export async function readFiles(
     if (files.size === MAX_FILES)
       throw new GitError(`it has more than ${MAX_FILES} files`, 'output');
     const end = record.indexOf('\t');
-    const [, , id = ''] = record.slice(0, end).split(' ');
-    files.set(record.slice(end + 1), id);
+    const [mode = '', , id = ''] = record.slice(0, end).split(' ');
+    const path = record.slice(end + 1);
+    // A link or a repository where a part should be is none: nothing can be read from it.
+    if (!mode.startsWith('100') && parsePart(path) !== null) continue;
+    files.set(path, id);
   }
   return files;
 }

@@ -33,6 +33,9 @@ export async function* readSteadily(
       }
       return;
     } catch (error) {
+      if (error instanceof StoreFault && error.kind === 'damaged') {
+        throw new ObjectFault('damaged', key, `cannot be read: ${error.message}`, { cause: error });
+      }
       const pause = PAUSES_MS[failures++];
       if (!isAway(error) || pause === undefined) throw error;
       await clock.sleep(pause, signal);

@@ -238,14 +238,18 @@ async function isOurs(
   key: string,
   { sha256, sizeBytes }: OutgoingFile,
 ): Promise<boolean> {
-  const bytes = await objects.read(key);
-  if (bytes === null) return false;
   const hash = createHash('sha256');
   let size = 0;
-  for await (const chunk of bytes) {
-    size += chunk.length;
-    if (size > sizeBytes) return false;
-    hash.update(chunk);
+  try {
+    for await (const chunk of (await objects.read(key)) ?? []) {
+      size += chunk.length;
+      if (size > sizeBytes) return false;
+      hash.update(chunk);
+    }
+  } catch (error) {
+    // Somebody has put something there that nobody can read.
+    if (error instanceof StoreFault && error.kind === 'damaged') return false;
+    throw error;
   }
   return hash.digest('hex') === sha256;
 }

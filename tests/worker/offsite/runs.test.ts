@@ -304,7 +304,13 @@ describe('encryption', () => {
     const recipient = await identityToRecipient(await generateIdentity());
     await expect(
       world.backUp({ ...onFolder(), BACKUP_AGE_RECIPIENTS: recipient }),
-    ).resolves.toMatchObject({ code: 1, stderr: expect.stringContaining('BACKUP_NAMES_KEY') });
+    ).resolves.toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(
+        /failed: BACKUP_NAMES_KEY is required with BACKUP_AGE_RECIPIENTS\n$/,
+      ),
+      stdout: expect.not.stringContaining('unexpectedly'),
+    });
     const wrong = { BACKUP_AGE_RECIPIENTS: `${recipient}q`, BACKUP_NAMES_KEY: namesKey };
     await expect(world.backUp({ ...onFolder(), ...wrong })).resolves.toMatchObject({
       code: 1,
