@@ -49,7 +49,7 @@ beforeAll(async () => {
 afterAll(() => database.close());
 
 const now = new Date().toISOString();
-const judging = { now, freshnessHours: 26 };
+const judging = { now, freshnessHours: 26, scheduleMs: null };
 const period = { from: '2020-01-01T00:00:00Z', to: '2100-01-01T00:00:00Z' };
 const all = { now, isForced: true, only: null, without: [] };
 
