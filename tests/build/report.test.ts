@@ -52,7 +52,7 @@ describe('a bundle beside the report', () => {
   });
 
   it.each([
-    ['backups', 275_000],
+    ['backups', 300_000],
     ['live', 250_000],
     ['observatory', 700_000],
     ['mcp', 400_000],
