@@ -1,4 +1,4 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Database } from '../../../lib/database/database.ts';
@@ -32,12 +32,12 @@ const run = (args: string[] = [], more: Partial<WorkerCall> = {}) =>
 /** Damages the archive without its size or time telling, so that no run notices before its drill. */
 async function damage(): Promise<void> {
   const path = join(world.archives, 'local__app.bundle');
-  const { utimes, stat } = await import('node:fs/promises');
-  const { atime, mtime } = await stat(path);
+  const { atime, mtimeMs } = await stat(path);
   const bytes = await readFile(path);
   const middle = Math.floor(bytes.length / 2);
   await writeFile(path, bytes.fill(0x5a, middle, middle + 40));
-  await utimes(path, atime, mtime);
+  // In the middle of the same millisecond.
+  await utimes(path, atime, (Math.floor(mtimeMs) + 0.5) / 1_000);
 }
 
 describe('the drills after a run', () => {
