@@ -42,7 +42,7 @@ export const destinationUnreachable: Rule = {
       ([store, ofStore]) =>
         about(
           ofStore.map(({ store: _, ...repository }) => repository),
-          (count) => `${store} has not the newest archive of ${count}`,
+          (count) => `${store} lacks the newest archive of ${count}`,
           store,
         ),
     );
@@ -50,7 +50,7 @@ export const destinationUnreachable: Rule = {
     const others = (await unwell()).filter((one) => isOfDestination(one) && !named.has(one.name));
     const rest = about(
       others.map(failing),
-      (count) => `The destination has not the newest archive of ${count}`,
+      (count) => `The destination lacks the newest archive of ${count}`,
       UNNAMED,
     );
     return [...findings, ...rest];

@@ -45,8 +45,10 @@ export interface RunAlerts {
 export function openRunAlerts(options: RunAlertsOptions): RunAlerts {
   const { config, clock, log, fetch, tell, dataFolder, signal } = options;
 
+  // A worker without the key of the stored addresses leaves those channels to the server: to fail here would be final.
+  const canRead = config.CREDENTIALS_ENCRYPTION_KEY !== undefined;
   const openChannels = (db: Database | null): Promise<AlertChannel[]> =>
-    openAlertChannels(config, { db, fetch, clock });
+    openAlertChannels(config, { db: canRead ? db : null, fetch, clock });
 
   async function databaseAway(reason: string): Promise<void> {
     // Whoever pressed Ctrl-C does not wait.

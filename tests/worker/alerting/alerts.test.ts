@@ -82,6 +82,21 @@ describe('the end of a run', () => {
     expect(receiver.received).toHaveLength(1);
   });
 
+  it('leaves channels to the server whose addresses it cannot read', async () => {
+    await sql(
+      database.db,
+      `INSERT INTO alert_channels (id, kind, name, sealed_address, place, created_by)
+       VALUES (gen_random_uuid(), 'ntfy', 'of the page', 'sealed', '', 'ada')`,
+    );
+    const args = ['run', '--source', join(bench.folder, 'nothing')];
+    const env = { ALERT_CHANNELS: receiver.address(), ALERT_FAILING_AFTER: '1' };
+    await run(args, { env });
+    expect(await sql(database.db, 'SELECT channel FROM alert_deliveries')).toEqual([
+      { channel: 'phone' },
+    ]);
+    await sql(database.db, 'TRUNCATE alert_channels');
+  });
+
   it('leaves alerts to the server after Ctrl-C', async () => {
     const stopping = new AbortController();
     const running = run(['run', '--source', await repository('app')], { signal: stopping.signal });

@@ -1,4 +1,4 @@
-import { Alert, Badge, Button, Group, Stack, Table, Text } from '@mantine/core';
+import { Alert, Button, Group, Stack, Table, Text } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, body, type Schemas } from '../api/client.ts';
@@ -37,28 +37,21 @@ function colorOf({ state, severity }: Incident): string {
 }
 
 function OneIncident({ incident }: { incident: Incident }) {
-  const { title, summary, state, subject, opened_at, resolved_at } = incident;
+  const { title, summary, state, opened_at, resolved_at } = incident;
   return (
     <Alert color={colorOf(incident)} title={title} component="article" role="article">
       <Stack gap="xs">
         <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
           <bdi>{summary}</bdi>
         </Text>
-        <Group gap="xs">
-          {subject !== '' && (
-            <Badge color="gray" variant="outline" tt="none" maw="100%">
-              <bdi>{subject}</bdi>
-            </Badge>
+        <Text size="sm">
+          since <Age of={opened_at} />
+          {resolved_at !== null && (
+            <>
+              , resolved <Age of={resolved_at} />
+            </>
           )}
-          <Text size="sm">
-            since <Age of={opened_at} />
-            {resolved_at !== null && (
-              <>
-                , resolved <Age of={resolved_at} />
-              </>
-            )}
-          </Text>
-        </Group>
+        </Text>
         <Concerned incident={incident} />
         <Deliveries deliveries={incident.deliveries} />
         {state === 'open' && <Acknowledge id={incident.id} />}
@@ -115,7 +108,7 @@ function Deliveries({ deliveries }: { deliveries: readonly Delivery[] }) {
       <Group gap="xs">
         <Text size="sm">
           {countOf(deliveries.length, 'message', 'messages')}
-          {failed > 0 && `, of which ${failed} did not arrive yet`}
+          {failed > 0 && `, of which ${failed} did not arrive`}
         </Text>
         <Button
           size="compact-xs"
