@@ -3,7 +3,7 @@ import { listChannels } from '../lib/alerts/channels/list-channels.ts';
 import { openAlertChannels } from '../lib/alerts/channels/open-channels.ts';
 import { tryChannel } from '../lib/alerts/channels/try-channel.ts';
 import { systemClock } from '../lib/clock.ts';
-import { alertSendingVariables } from '../lib/config/channels/channels.ts';
+import { alertSendingVariables } from '../lib/config/alerts/channels.ts';
 import { databaseVariables } from '../lib/config/database.ts';
 import { readConfig } from '../lib/config/read.ts';
 import type { Database } from '../lib/database/database.ts';

@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { alertRuleVariables } from './alert-rules.ts';
-import { alertSendingVariables } from './channels/channels.ts';
+import { alertSendingVariables } from './alerts/channels.ts';
+import { alertRuleVariables } from './alerts/rules.ts';
 import { databaseVariables } from './database.ts';
 import { freshnessVariables } from './freshness.ts';
 import { httpVariables } from './http.ts';

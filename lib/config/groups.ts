@@ -1,8 +1,8 @@
 import * as z from 'zod';
-import { alertRuleVariables } from './alert-rules.ts';
+import { channelVariables } from './alerts/channels.ts';
+import { alertRuleVariables } from './alerts/rules.ts';
 import { archiveVariables, versionVariables } from './archives.ts';
 import { sweepVariables } from './backups.ts';
-import { channelVariables } from './channels/channels.ts';
 import { chatVariables } from './chat.ts';
 import { databaseVariables } from './database.ts';
 import { freshnessVariables } from './freshness.ts';

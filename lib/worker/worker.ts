@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import * as z from 'zod';
-import { alertRuleVariables } from '../config/alert-rules.ts';
+import { alertSendingVariables } from '../config/alerts/channels.ts';
+import { alertRuleVariables } from '../config/alerts/rules.ts';
 import {
   archivePath,
   archiveVariables,
@@ -8,7 +9,6 @@ import {
   versionVariables,
 } from '../config/archives.ts';
 import { sweepVariables } from '../config/backups.ts';
-import { alertSendingVariables } from '../config/channels/channels.ts';
 import { freshnessVariables } from '../config/freshness.ts';
 import { configFolder, gitApiUrl, gitHostVariables } from '../config/git-host.ts';
 import { readConfig } from '../config/read.ts';

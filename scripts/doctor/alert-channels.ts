@@ -1,5 +1,5 @@
 import { listChannels } from '../../lib/alerts/channels/list-channels.ts';
-import { alertSendingVariables } from '../../lib/config/channels/channels.ts';
+import { alertSendingVariables } from '../../lib/config/alerts/channels.ts';
 import type { Database } from '../../lib/database/database.ts';
 import { type Check, off, ok, toCheck, warning } from './report.ts';
 import { type Subject, withConfig } from './subject.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { storeChannel } from '../../lib/alerts/channels/stored-channels.ts';
-import { alertSendingVariables } from '../../lib/config/channels/channels.ts';
+import { alertSendingVariables } from '../../lib/config/alerts/channels.ts';
 import { readConfig } from '../../lib/config/read.ts';
 import { addressesAt, SECRETS } from '../support/alert-channels.ts';
 import { createPostgres, type TestDatabase } from '../support/databases.ts';

@@ -1,7 +1,7 @@
 import { openAlertChannels } from '../../lib/alerts/channels/open-channels.ts';
 import { type AlertDeps, raiseAlerts } from '../../lib/alerts/raise-alerts.ts';
-import { alertRuleVariables } from '../../lib/config/alert-rules.ts';
-import { alertSendingVariables } from '../../lib/config/channels/channels.ts';
+import { alertSendingVariables } from '../../lib/config/alerts/channels.ts';
+import { alertRuleVariables } from '../../lib/config/alerts/rules.ts';
 import { freshnessVariables } from '../../lib/config/freshness.ts';
 import { type Environment, readConfig } from '../../lib/config/read.ts';
 import type { Database } from '../../lib/database/database.ts';

@@ -123,7 +123,10 @@ const repositoriesRoute = createRoute({
 const repositoryRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: '/repositories/$owner/$name',
-  component: lazyRouteComponent(() => import('./pages/repository.tsx'), 'RepositoryPage'),
+  component: lazyRouteComponent(
+    () => import('./pages/repository/repository.tsx'),
+    'RepositoryPage',
+  ),
 });
 const incidentsSearch = (
   search: Record<string, unknown>,

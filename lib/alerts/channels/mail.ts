@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { AlertSendingConfig } from '../../config/channels/channels.ts';
+import type { AlertSendingConfig } from '../../config/alerts/channels.ts';
 import { type AlertMessage, ChannelError } from './channel.ts';
 import { escapeHtml, joinFitting, toPlain } from './compose.ts';
 import { type PostDeps, post } from './post.ts';

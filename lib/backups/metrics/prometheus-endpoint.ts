@@ -1,7 +1,8 @@
 import { Registry } from 'prom-client';
 import * as z from 'zod';
+import { ruleNames } from '../../alerts/rules/rule.ts';
 import { type Endpoint, endpoint } from '../../http/route.ts';
-import { incidentRules, readIncidentMetrics } from '../../records/metrics/incidents.ts';
+import { readIncidentMetrics } from '../../records/metrics/incidents.ts';
 import { readRepositoryMetrics } from '../../records/metrics/repositories.ts';
 import { readMetricsOfRuns } from '../../records/metrics/runs.ts';
 import type { BackupsDeps } from '../backups-deps.ts';
@@ -89,6 +90,6 @@ async function readBackupMetrics(deps: BackupsDeps): Promise<Registry> {
   );
   addRepositoryGauges(registry, repositories, max);
   addRunGauges(registry, runs);
-  addIncidentGauges(registry, incidents, incidentRules);
+  addIncidentGauges(registry, incidents, ruleNames);
   return registry;
 }

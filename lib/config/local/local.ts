@@ -1,8 +1,8 @@
 import * as z from 'zod';
-import { alertRuleVariables } from '../alert-rules.ts';
+import { alertSendingVariables } from '../alerts/channels.ts';
+import { alertRuleVariables } from '../alerts/rules.ts';
 import { archiveVariables } from '../archives.ts';
 import { sweepVariables } from '../backups.ts';
-import { alertSendingVariables } from '../channels/channels.ts';
 import { freshnessVariables } from '../freshness.ts';
 import { gitHostVariables } from '../git-host.ts';
 import { liveSurfaceVariables } from '../live.ts';

@@ -1,20 +1,5 @@
 import type { Database, Statement } from '../../database/database.ts';
 
-/** The rules of alerts, each of which has a value even without an incident. */
-export const incidentRules = [
-  'run_failed',
-  'run_missed',
-  'repository_stale',
-  'repository_failing',
-  'destination_unreachable',
-  'database_unreachable',
-  'login_expired',
-  'login_expiring',
-  'disk_filling',
-  'drill_failed',
-  'anomaly',
-] as const;
-
 /** How many incidents of a rule are open, and what they concern. */
 export interface IncidentMetrics {
   rule: string;

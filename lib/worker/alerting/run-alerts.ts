@@ -5,7 +5,7 @@ import { openAlertChannels } from '../../alerts/channels/open-channels.ts';
 import { raiseAlerts } from '../../alerts/raise-alerts.ts';
 import type { AlertRulesConfig } from '../../alerts/rules/rule.ts';
 import type { Clock } from '../../clock.ts';
-import type { AlertSendingConfig } from '../../config/channels/channels.ts';
+import type { AlertSendingConfig } from '../../config/alerts/channels.ts';
 import type { FreshnessConfig } from '../../config/freshness.ts';
 import { type Database, isDatabaseUnavailable } from '../../database/database.ts';
 import type { Log } from '../../log.ts';

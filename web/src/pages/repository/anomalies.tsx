@@ -1,10 +1,10 @@
 import { Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { anomaliesOf, type RepositoryPath } from '../api/queries.ts';
-import { Loaded } from '../parts/loading.tsx';
-import { Pages } from '../parts/pages.tsx';
-import { Anomalies } from './anomalies.tsx';
+import { anomaliesOf, type RepositoryPath } from '../../api/queries.ts';
+import { Loaded } from '../../parts/loading.tsx';
+import { Pages } from '../../parts/pages.tsx';
+import { Anomalies } from '../anomalies.tsx';
 
 const PAGE_SIZE = 5;
 

@@ -1,9 +1,9 @@
 import { Alert, Code, Group, Paper, Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import type { Schemas } from '../api/client.ts';
-import { type RepositoryPath, stores } from '../api/queries.ts';
-import { Age } from '../parts/age.tsx';
-import { Loaded } from '../parts/loading.tsx';
+import type { Schemas } from '../../api/client.ts';
+import { type RepositoryPath, stores } from '../../api/queries.ts';
+import { Age } from '../../parts/age.tsx';
+import { Loaded } from '../../parts/loading.tsx';
 
 type Store = Schemas['RepositoryStores']['data'][number];
 

@@ -1,5 +1,5 @@
 import { Alert, List, Text } from '@mantine/core';
-import type { Schemas } from '../api/client.ts';
+import type { Schemas } from '../../api/client.ts';
 
 type Loss = Schemas['RepositoryDetails']['would_lose'][number];
 

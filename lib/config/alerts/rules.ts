@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { wholeNumber } from './values.ts';
+import { wholeNumber } from '../values.ts';
 
 /** When there is an incident. */
 export const alertRuleVariables = z.object({

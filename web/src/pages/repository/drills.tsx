@@ -1,13 +1,13 @@
 import { Alert, Code, Stack, Table, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import type { Schemas } from '../api/client.ts';
-import { drills, type RepositoryPath } from '../api/queries.ts';
-import { Age } from '../parts/age.tsx';
-import { formatBytes, formatDuration } from '../parts/format.ts';
-import { Loaded } from '../parts/loading.tsx';
-import { Pages } from '../parts/pages.tsx';
-import { OutcomeBadge, outcomeOfDrill } from '../parts/status.tsx';
+import type { Schemas } from '../../api/client.ts';
+import { drills, type RepositoryPath } from '../../api/queries.ts';
+import { Age } from '../../parts/age.tsx';
+import { formatBytes, formatDuration } from '../../parts/format.ts';
+import { Loaded } from '../../parts/loading.tsx';
+import { Pages } from '../../parts/pages.tsx';
+import { OutcomeBadge, outcomeOfDrill } from '../../parts/status.tsx';
 
 type Repository = Pick<Schemas['TrackedRepository'], 'last_proof' | 'last_drill'>;
 

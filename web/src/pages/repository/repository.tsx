@@ -2,36 +2,36 @@ import { Alert, Anchor, Group, SimpleGrid, Skeleton, Stack, Text, Title } from '
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
 import { lazy, Suspense } from 'react';
-import { ApiError, type Schemas } from '../api/client.ts';
+import { ApiError, type Schemas } from '../../api/client.ts';
 import {
   archive as archiveQuery,
   history,
   type RepositoryPath,
   repository as repositoryQuery,
-} from '../api/queries.ts';
-import { Age } from '../parts/age.tsx';
-import { DayStrip } from '../parts/day-strip.tsx';
-import { Figure } from '../parts/figure.tsx';
-import { formatArchiveSize, formatCount } from '../parts/format.ts';
-import { Loaded } from '../parts/loading.tsx';
-import { Page } from '../parts/page.tsx';
-import { OutcomeBadge, outcomeOfResult, outcomeOfState } from '../parts/status.tsx';
-import { BackUpNow } from './back-up-now.tsx';
-import { RepositoryAnomalies } from './repository-anomalies.tsx';
-import { RepositoryArchive } from './repository-archive.tsx';
-import { RepositoryDrills } from './repository-drills.tsx';
-import { RepositoryHistory } from './repository-history.tsx';
-import { RepositoryIncidents } from './repository-incidents.tsx';
-import { RepositoryLosses } from './repository-losses.tsx';
-import { RepositoryStores } from './repository-stores.tsx';
-import { RepositoryVersions } from './repository-versions.tsx';
+} from '../../api/queries.ts';
+import { Age } from '../../parts/age.tsx';
+import { DayStrip } from '../../parts/day-strip.tsx';
+import { Figure } from '../../parts/figure.tsx';
+import { formatArchiveSize, formatCount } from '../../parts/format.ts';
+import { Loaded } from '../../parts/loading.tsx';
+import { Page } from '../../parts/page.tsx';
+import { OutcomeBadge, outcomeOfResult, outcomeOfState } from '../../parts/status.tsx';
+import { BackUpNow } from '../back-up-now.tsx';
+import { RepositoryAnomalies } from './anomalies.tsx';
+import { RepositoryArchive } from './archive.tsx';
+import { RepositoryDrills } from './drills.tsx';
+import { RepositoryHistory } from './history.tsx';
+import { RepositoryIncidents } from './incidents.tsx';
+import { RepositoryLosses } from './losses.tsx';
+import { RepositoryStores } from './stores.tsx';
+import { RepositoryVersions } from './versions.tsx';
 
 const SizesOverTime = lazy(async () => ({
-  default: (await import('../parts/size-chart.tsx')).SizesOverTime,
+  default: (await import('../../parts/size-chart.tsx')).SizesOverTime,
 }));
 
 const Badges = lazy(async () => ({
-  default: (await import('./badges.tsx')).Badges,
+  default: (await import('../badges.tsx')).Badges,
 }));
 
 const DAYS = 90;

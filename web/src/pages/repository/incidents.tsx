@@ -1,7 +1,7 @@
 import { Stack, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { incidentsOf } from '../api/queries.ts';
-import { IncidentList } from './incident-list.tsx';
+import { incidentsOf } from '../../api/queries.ts';
+import { IncidentList } from '../incident-list.tsx';
 
 /** The open incidents that concern a repository; nothing if there are none. */
 export function RepositoryIncidents({ name }: { name: string }) {

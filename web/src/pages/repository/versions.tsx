@@ -2,13 +2,13 @@ import { Accordion, Alert, Anchor, Badge, Group, Stack, Switch, Text, Title } fr
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
-import type { Schemas } from '../api/client.ts';
-import { type RepositoryPath, versions } from '../api/queries.ts';
-import { Age } from '../parts/age.tsx';
-import { Command, quoted } from '../parts/command.tsx';
-import { countOf, formatBytes, formatTime } from '../parts/format.ts';
-import { Loaded } from '../parts/loading.tsx';
-import { Pages } from '../parts/pages.tsx';
+import type { Schemas } from '../../api/client.ts';
+import { type RepositoryPath, versions } from '../../api/queries.ts';
+import { Age } from '../../parts/age.tsx';
+import { Command, quoted } from '../../parts/command.tsx';
+import { countOf, formatBytes, formatTime } from '../../parts/format.ts';
+import { Loaded } from '../../parts/loading.tsx';
+import { Pages } from '../../parts/pages.tsx';
 import { VersionRefs } from './version-refs.tsx';
 
 const PAGE_SIZE = 10;

@@ -2,13 +2,13 @@ import { Anchor, Code, Stack, Table, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
-import { history, type RepositoryPath } from '../api/queries.ts';
-import { Age } from '../parts/age.tsx';
-import { formatArchiveSize, formatDuration } from '../parts/format.ts';
-import { Loaded } from '../parts/loading.tsx';
-import { Pages } from '../parts/pages.tsx';
-import { Remarks } from '../parts/remarks.tsx';
-import { OutcomeBadge, outcomeOfResult } from '../parts/status.tsx';
+import { history, type RepositoryPath } from '../../api/queries.ts';
+import { Age } from '../../parts/age.tsx';
+import { formatArchiveSize, formatDuration } from '../../parts/format.ts';
+import { Loaded } from '../../parts/loading.tsx';
+import { Pages } from '../../parts/pages.tsx';
+import { Remarks } from '../../parts/remarks.tsx';
+import { OutcomeBadge, outcomeOfResult } from '../../parts/status.tsx';
 
 const PAGE_SIZE = 15;
 

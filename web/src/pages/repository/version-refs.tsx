@@ -1,9 +1,9 @@
 import { Code, SegmentedControl, Table } from '@mantine/core';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { api, body } from '../api/client.ts';
-import type { RepositoryPath } from '../api/queries.ts';
-import { FilteredRows, useFilter } from '../parts/filtered-rows.tsx';
+import { api, body } from '../../api/client.ts';
+import type { RepositoryPath } from '../../api/queries.ts';
+import { FilteredRows, useFilter } from '../../parts/filtered-rows.tsx';
 
 const PAGE_SIZE = 50;
 

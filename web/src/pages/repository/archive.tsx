@@ -1,17 +1,17 @@
 import { Alert, Button, Code, Group, Menu, Stack, Table, Text, Title } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { ApiError, api, body, type Schemas } from '../api/client.ts';
+import { ApiError, api, body, type Schemas } from '../../api/client.ts';
 import {
   archiveAddress,
   archive as archiveQuery,
   type RepositoryPath,
   toolResult,
-} from '../api/queries.ts';
-import { Age } from '../parts/age.tsx';
-import { Command, quoted } from '../parts/command.tsx';
-import { countOf, formatBytes, formatCount } from '../parts/format.ts';
-import { Failure, Loaded } from '../parts/loading.tsx';
+} from '../../api/queries.ts';
+import { Age } from '../../parts/age.tsx';
+import { Command, quoted } from '../../parts/command.tsx';
+import { countOf, formatBytes, formatCount } from '../../parts/format.ts';
+import { Failure, Loaded } from '../../parts/loading.tsx';
 import { ArchiveFiles } from './archive-files.tsx';
 
 /** The archive of a repository: what it holds, proof that it is whole, and how to restore from it. */

@@ -1,11 +1,11 @@
 import { Anchor, Button, Group, Modal, ScrollArea, Stack, Table, Text } from '@mantine/core';
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { api, body, type Schemas } from '../api/client.ts';
-import { archiveAddress, type RepositoryPath } from '../api/queries.ts';
-import { FilteredRows, useFilter } from '../parts/filtered-rows.tsx';
-import { formatBytes } from '../parts/format.ts';
-import { Loaded } from '../parts/loading.tsx';
+import { api, body, type Schemas } from '../../api/client.ts';
+import { archiveAddress, type RepositoryPath } from '../../api/queries.ts';
+import { FilteredRows, useFilter } from '../../parts/filtered-rows.tsx';
+import { formatBytes } from '../../parts/format.ts';
+import { Loaded } from '../../parts/loading.tsx';
 
 const PAGE_SIZE = 100;
 /** Larger files are for downloading. */
