@@ -2,7 +2,6 @@ import pLimit from 'p-limit';
 import { loadOnce } from '../../async.ts';
 import { parseKey } from '../../stores/layout.ts';
 import { type StoredObject, StoreFault } from '../../stores/object-store.ts';
-import type { StateRef } from '../../stores/reading/find-states.ts';
 import { readStates, versionsOf } from '../../stores/reading/find-version.ts';
 import { hashObject } from '../../stores/reading/hash-object.ts';
 import type { ListedArchive } from '../../stores/reading/list-contents.ts';
@@ -110,12 +109,14 @@ export function createArchiveCheck(
     const needed = new Map<string, Set<number>>();
     let areAllRead = true;
     let latest = null as ReadState | null;
+    let last = null as ReadState | null;
     await readStates(reading, states, {
       found: (state) => {
         for (const { key, stored_bytes } of state.files) {
           needed.set(key, (needed.get(key) ?? new Set()).add(stored_bytes));
         }
         if (latest === null || isLater(state, latest)) latest = state;
+        if (state.ref.number === states.at(-1)?.number) last = state;
       },
       onFault: (fault) => {
         areAllRead = false;
@@ -125,16 +126,23 @@ export function createArchiveCheck(
     for (const [key, sizes] of needed) {
       for (const size of sizes) await expectSize(objects, key, size);
     }
-    const last = states.at(-1);
-    if (latest !== null && last !== undefined) expectNewest(latest, last);
+    if (latest !== null && last !== null) expectNewest(latest, last);
     // What a state needs that could not be read is not known.
     if (areAllRead) addUnneeded([...objects.values()].filter(({ key }) => !needed.has(key)));
   }
 
-  /** A restore takes the newest state. It is an older one only if somebody put it there. */
-  function expectNewest({ ref }: ReadState, last: StateRef): void {
-    if (ref.number === last.number) return;
-    report.fault(`${last.key} is the newest state, and ${ref.key} has a newer version than it`);
+  /**
+   * A restore takes the newest state. It is a predecessor of another one only if somebody put it there. That of another
+   * worker, whose versions are its own, may be a little older.
+   */
+  function expectNewest(latest: ReadState, last: ReadState): void {
+    const version = last.parsedNote.versions.at(-1)?.manifest_sha256;
+    const isBefore = latest.parsedNote.versions
+      .slice(0, -1)
+      .some(({ manifest_sha256 }) => manifest_sha256 === version);
+    if (latest.ref.number === last.ref.number || !isBefore) return;
+    const [key, other] = [last.ref.key, latest.ref.key];
+    report.fault(`${key} is the newest state, and ${other} has a newer version than it`);
   }
 
   /** Without an identity: with what this machine knows that it has stored. */
