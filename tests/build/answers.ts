@@ -22,6 +22,7 @@ const ownHeaders = new Set([
 const passing: [RegExp, string][] = [
   [/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, '<uuid>'],
   [/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)/g, '<time>'],
+  [/\/badges\/[0-9a-f]{32}/g, '<badge>'],
   [/eyJ[\w-]+\.[\w-]+\.[\w-]+/g, '<token>'],
   [
     /("(?:uptime_seconds|duration_ms|latency_ms|last_good_age_ms|percentage)":)[\d.]+/g,
