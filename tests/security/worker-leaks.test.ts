@@ -32,7 +32,7 @@ interface RepeatingStore {
 /** A store of the S3 protocol that refuses everything and repeats what it was told. */
 async function startRepeatingStore(): Promise<RepeatingStore> {
   const server = createServer(({ headers }, response) => {
-    const said = `it was sent ${headers['x-amz-security-token']}`;
+    const said = `it was sent ${headers['x-amz-security-token'] ?? headers.authorization}`;
     response.writeHead(403, { 'Content-Type': 'application/xml' });
     response.end(`<Error><Code>AccessDenied</Code><Message>${said}</Message></Error>`);
   });
@@ -67,10 +67,16 @@ function plantVariables(): Record<string, string> {
     names.map((name) => {
       const canary = makeCanary(name, plain);
       planted.push(canary);
-      return [name, canary.value];
+      return [name, valid[name]?.(canary) ?? canary.value];
     }),
   );
 }
+
+/** The values of variables that not every text is valid for. The channel is refused by a server that repeats. */
+const valid: Record<string, (canary: Canary) => string> = {
+  ALERT_CHANNELS: ({ value }) => `ntfy+http://${value}@${new URL(store.endpoint).host}/topic`,
+  CREDENTIALS_ENCRYPTION_KEY: ({ core }) => Buffer.from(core.padStart(32, '-')).toString('base64'),
+};
 
 /** Answers of a host that repeats the credential as it came, and what is in it. */
 const repeat = (c: { req: { header(name: string): string | undefined } }) => {
