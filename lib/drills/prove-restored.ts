@@ -15,6 +15,8 @@ const MAX_FILES = 1_000_000;
 const LIST_TIMEOUT_MS = 60_000;
 /** A file needs its blocks, and one that is small needs a whole one. */
 const BYTES_PER_FILE = 4_096;
+/** What the system takes as a path, less its end. Git reaches longer ones from within, but nobody could remove them. */
+const MAX_PATH_BYTES = 4_095;
 /** As for restoring: enough for a slow disk. */
 const limits = { gitTimeoutMs: 60 * 60_000, gitBytesPerMs: 200 };
 
@@ -129,6 +131,9 @@ async function checkOut(
   if (head === null) return {};
   const tree_sha = (await git.read([`--git-dir=${gitDir}`, 'rev-parse', `${head}^{tree}`])).trim();
   const listed = await listTree(git, gitDir, head);
+  if (Buffer.byteLength(folder) + 1 + listed.longestPath > MAX_PATH_BYTES) {
+    throw new DrillIncomplete('its default branch has a path that is too long to check out here');
+  }
   await mkdir(folder);
   const { bavail, bsize } = await statfs(folder);
   if (bavail * bsize < listed.bytes + listed.files * BYTES_PER_FILE) {
@@ -176,18 +181,20 @@ async function compareFiles(git: Git, options: readonly string[]): Promise<void>
   );
 }
 
-/** How many files a checkout writes, and how large they are. */
+/** How many files a checkout writes, how large they are, and the bytes of the longest path. */
 async function listTree(
   git: Git,
   gitDir: string,
   head: string,
-): Promise<{ files: number; bytes: number }> {
-  const listed = { files: 0, bytes: 0 };
+): Promise<{ files: number; bytes: number; longestPath: number }> {
+  const listed = { files: 0, bytes: 0, longestPath: 0 };
   const args = [`--git-dir=${gitDir}`, 'ls-tree', '-r', '-l', '-z', head];
   try {
     for await (const entry of git.stream(args, '\0', { timeoutMs: LIST_TIMEOUT_MS })) {
       // `<mode> <type> <object> <size>\t<path>`; a submodule has no size and leaves an empty folder.
-      const [, , , size = ''] = entry.slice(0, entry.indexOf('\t')).split(/ +/);
+      const tab = entry.indexOf('\t');
+      const [, , , size = ''] = entry.slice(0, tab).split(/ +/);
+      listed.longestPath = Math.max(listed.longestPath, Buffer.byteLength(entry.slice(tab + 1)));
       listed.files++;
       listed.bytes += Number.parseInt(size, 10) || 0;
       if (listed.files > MAX_FILES) {

@@ -65,10 +65,28 @@ export function isLoopback(address: string): boolean {
 /** Addresses of clouds that tell a machine its secrets and are not link-local. */
 const metadata = parseNetworks(['100.100.100.200', '192.0.0.192', 'fd00:ec2::254']);
 
-/** Whether it is an address of the link, as the metadata of a cloud's machine has. Also one in brackets. */
+/**
+ * Whether it is an address of the link, as the metadata of a cloud's machine has. Also one in brackets, and an IPv6
+ * address that stands for such an IPv4 address.
+ */
 export function isLinkLocal(hostname: string): boolean {
   const address = withoutBrackets(hostname);
-  return parse(address)?.range() === 'linkLocal' || isInNetworks(address, metadata);
+  const forms = [address, embeddedAddress(address)].filter((form) => form !== null);
+  return forms.some((form) => parse(form)?.range() === 'linkLocal' || isInNetworks(form, metadata));
+}
+
+/** The first of the eight parts with the IPv4 address, for IPv6 addresses that gateways translate. */
+const embeddings = [
+  { network: parseNetworks(['64:ff9b::/96', '::/96']), part: 6 },
+  { network: parseNetworks(['2002::/16']), part: 1 },
+];
+
+function embeddedAddress(address: string): string | null {
+  const parsed = parse(address);
+  const found = embeddings.find(({ network }) => isInNetworks(address, network));
+  if (found === undefined || !(parsed instanceof ipaddr.IPv6)) return null;
+  const [high = 0, low = 0] = parsed.parts.slice(found.part);
+  return [high >> 8, high & 255, low >> 8, low & 255].join('.');
 }
 
 const privateRanges = new Set(['loopback', 'private', 'uniqueLocal', 'carrierGradeNat']);

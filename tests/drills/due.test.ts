@@ -149,18 +149,19 @@ describe('a claim', () => {
     expect(names).not.toContain(undefined);
   });
 
-  it('tells where it was restored from before, and what has got it', async () => {
+  it('tells where it was restored from before, and what has got it, and up to which version', async () => {
     await track('a/app', 60);
     await drill('a/app', 9, { storage: 's3://one' });
     await drill('a/app', 8, { storage: 's3://two' });
     await sql(
       database.db,
-      `INSERT INTO archive_stores (repo_full_name, store, stored_at) VALUES ('A/App', 's3://two', now()), ('a/app', 's3://three', NULL)`,
+      `INSERT INTO archive_stores (repo_full_name, store, version, stored_at) VALUES
+         ('A/App', 's3://two', 2, now()), ('a/app', 's3://two', 9, now() - interval '1 day'), ('a/app', 's3://three', 4, NULL)`,
     );
     expect(await claim('one')).toEqual({
       repository: 'a/app',
       recentStorages: ['s3://two', 's3://one'],
-      storedIn: ['s3://two'],
+      storedIn: [{ store: 's3://two', version: 2 }],
     });
   });
 });

@@ -132,6 +132,22 @@ describe('the host of a URL', () => {
   );
 
   it.each([
+    '[64:ff9b::a9fe:a9fe]',
+    '[2002:a9fe:a9fe::1]',
+    '[::169.254.169.254]',
+    '[64:ff9b::6464:64c8]',
+  ])('%s stands for one of those', (host) => {
+    expect(isLinkLocal(hostOf(host))).toBe(true);
+  });
+
+  it.each(['[64:ff9b::808:808]', '[2002:808:808::1]', '[64:ff9c::a9fe:a9fe]'])(
+    '%s does not',
+    (host) => {
+      expect(isLinkLocal(hostOf(host))).toBe(false);
+    },
+  );
+
+  it.each([
     ...['localhost', '127.0.0.1', '[::1]', '10.1.2.3', '172.16.0.1', '192.168.1.5', '100.64.0.1'],
     ...[
       '[fd12::5]',

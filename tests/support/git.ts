@@ -84,6 +84,18 @@ export async function plantBomb(
   return commit;
 }
 
+/** Moves main to a commit with one file, at a path of some 4,000 bytes: a clone can have it, but not below a long one. */
+export async function plantLongPath({ git: run, path }: TestRepository): Promise<void> {
+  const makeTree = (entries: string) => feed(path, ['mktree'], entries);
+  const blob = await feed(path, ['hash-object', '-w', '--stdin'], 'x');
+  let tree = await makeTree(`100644 blob ${blob}\tfile\n`);
+  for (let level = 0; level < 20; level++) {
+    tree = await makeTree(`040000 tree ${tree}\t${'d'.repeat(201)}\n`);
+  }
+  const commit = await run('commit-tree', '-m', 'long path', tree);
+  await run('update-ref', 'refs/heads/main', commit);
+}
+
 /** Runs git with a text on its standard input. */
 async function feed(folder: string, args: string[], text: string): Promise<string> {
   const running = execute('git', args, { cwd: folder, env });

@@ -21,7 +21,8 @@ export async function sendMail(
 ): Promise<void> {
   const { RESEND_API_KEY: key, SMTP_FROM: from, RESEND_BASE_URL: base } = deps.config;
   if (key === undefined || from === undefined) {
-    throw new ChannelError(`${findMailFault(deps.config)}`, { retryable: false });
+    // Another process may have them, or this one after its next start: to give up here would be final.
+    throw new ChannelError(`${findMailFault(deps.config)}`, { retryable: true });
   }
   const mail = JSON.stringify({ from, to: [to], ...compose(message) });
   await post(deps, {

@@ -35,7 +35,8 @@ function openStored(
   { name, kind, address, fault }: StoredChannel,
 ): AlertChannel {
   if (address === null) {
-    const send = () => Promise.reject(new ChannelError(`${fault}`, { retryable: false }));
+    // Another process may know the key, or this one after its next start: to give up here would be final.
+    const send = () => Promise.reject(new ChannelError(`${fault}`, { retryable: true }));
     return { name, kind, send };
   }
   return createChannel({ config, clock, fetch: guardFetch(fetch, resolve) }, name, address);

@@ -103,8 +103,13 @@ function readReason(text: string, secrets: readonly string[]): string {
   const said = [description, message, error, /^[\w .,:-]{1,150}$/.test(text) ? text : null].find(
     (it) => typeof it === 'string',
   );
-  const reason = cleanText(typeof said === 'string' ? said : '', MAX_REASON);
-  return secrets.filter(Boolean).some((part) => reason.includes(part)) ? '' : reason;
+  const whole = typeof said === 'string' ? said : '';
+  const reason = cleanText(whole, MAX_REASON);
+  // Also of the whole text: the cut may leave a part of a secret.
+  const texts = [whole, reason];
+  return secrets.filter(Boolean).some((part) => texts.some((it) => it.includes(part)))
+    ? ''
+    : reason;
 }
 
 /** The wait that a header (seconds or a date) or the body (seconds) asks for. */

@@ -19,8 +19,8 @@ export interface DueDrill {
   repository: string;
   /** Where its last drills restored from, the newest first. */
   recentStorages: string[];
-  /** The stores that have got it. */
-  storedIn: string[];
+  /** The stores that have got it, each with the newest version that it was given; null for one without versions. */
+  storedIn: { store: string; version: number | null }[];
 }
 
 /** Which repositories are looked at. */
@@ -106,8 +106,10 @@ const claim: Statement = {
       RETURNING repository_name
     )
     SELECT name AS repository, coalesce(storages, '[]')::text AS storages,
-      (SELECT coalesce(json_agg(store), '[]')::text FROM archive_stores
-       WHERE lower(repo_full_name) = key AND stored_at IS NOT NULL) AS stored,
+      (SELECT coalesce(json_agg(given), '[]')::text FROM (
+        SELECT DISTINCT ON (store) store, version FROM archive_stores
+        WHERE lower(repo_full_name) = key AND stored_at IS NOT NULL ORDER BY store, stored_at DESC
+      ) AS given) AS stored,
       (EXISTS (SELECT FROM claimed))::int AS claimed
     FROM chosen`,
 };

@@ -1,5 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { corrupt } from '../../archives/archive-fault.ts';
 import { proveRestorable } from '../../drills/prove-restored.ts';
 import type { Log } from '../../log.ts';
 import { makeScratch, removeScratch } from '../../processes/scratch.ts';
@@ -31,6 +32,8 @@ export interface DrillRequest {
   place: DrillPlace;
   /** Whether the place is known to have got it. */
   isStored: boolean;
+  /** The newest version that the place was given, as far as is recorded. */
+  storedVersion: number | null;
   signal: AbortSignal;
 }
 
@@ -85,13 +88,17 @@ interface Found {
 
 async function tryOnce(
   { options, log, display, folder, findRecorded }: DrillContext,
-  { repository, place, signal }: DrillRequest,
+  { repository, place, storedVersion, signal }: DrillRequest,
 ): Promise<{ fault: DrillFault | null; found: Found }> {
   const found: Found = { version: null, bytes: 0, evidence: {} };
   const scratch = await makeScratch(folder);
   const target = join(scratch, 'restored');
   const prove = async (archives: AvailableArchive) => {
     found.version = await versionOf(archives);
+    // A store that lost its newest state, or was set back, has an older version, which would be proven instead.
+    if (storedVersion !== null && found.version !== null && found.version < storedVersion) {
+      throw corrupt(`version ${storedVersion} was stored there, but is not there any more`);
+    }
     await proveRestorable({
       ...options,
       ...{ archives, scratch, signal },

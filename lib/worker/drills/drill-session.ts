@@ -145,11 +145,13 @@ async function drillAll(
     const { due, isKnown } = next;
     const { repository } = due;
     const place = choosePlace(places, due.recentStorages);
-    const isStored =
-      place.storage === FOLDER_STORAGE ? isKnown : due.storedIn.includes(place.storage);
+    const stored = due.storedIn.find(({ store }) => store === place.storage);
+    const isStored = place.storage === FOLDER_STORAGE ? isKnown : stored !== undefined;
+    const storedVersion = stored?.version ?? null;
     const claim = holdClaim(deps, holder, repository);
     try {
-      const ended = await performDrill(context, { repository, place, isStored, signal });
+      const request = { repository, place, isStored, storedVersion, signal };
+      const ended = await performDrill(context, request);
       if (ended.fault?.isMissing && !isKnown) throw new AppError('NOT_FOUND', ended.fault.reason);
       // What began late may fit next time, when it is first.
       const isCut = signal.reason instanceof BudgetUsed && ended.fault?.outcome === 'incomplete';

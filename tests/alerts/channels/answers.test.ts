@@ -169,6 +169,8 @@ describe('a public service', () => {
   it('is not quoted with the secret in it, with a page, or at length', async () => {
     answer = { status: 400, body: { description: `no bot has ${SECRETS[2]}` } };
     expect((await said(telegram)).message).toBe('Telegram answered 400');
+    answer = { status: 400, body: { description: `${'-'.repeat(140)} ${SECRETS[2]}` } };
+    expect((await said(telegram)).message).toBe('Telegram answered 400');
     answer = { status: 400, body: '<html><body>Bad Request</body></html>' };
     expect((await said(telegram)).message).toBe('Telegram answered 400');
     answer = { status: 400, body: { description: 'long '.repeat(200) } };

@@ -222,7 +222,7 @@ describe('a mail', () => {
     const channel = await openChannel('mailto:ops@example.com', { environment });
     await expect(channel.send(makeMessage(), patient)).rejects.toMatchObject({
       message: 'no mail can be sent: RESEND_API_KEY and SMTP_FROM must be set',
-      retryable: false,
+      retryable: true,
       mayHaveArrived: false,
     });
   });

@@ -86,7 +86,8 @@ describe('a channel of the dashboard', () => {
     await expect(sending).rejects.toMatchObject({
       name: 'ChannelError',
       message: expect.stringMatching(message),
-      retryable: false,
+      retryable: true,
+      mayHaveArrived: false,
     });
     expect(server.received).toEqual([]);
   });

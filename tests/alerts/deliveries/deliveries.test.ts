@@ -2,7 +2,11 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { openAlertChannels } from '../../../lib/alerts/channels/open-channels.ts';
+import { storeChannel } from '../../../lib/alerts/channels/stored-channels.ts';
 import { raiseAlerts } from '../../../lib/alerts/raise-alerts.ts';
+import { alertSendingVariables } from '../../../lib/config/alerts/channels.ts';
+import { readConfig } from '../../../lib/config/read.ts';
 import { createTestClock, type TestClock } from '../../support/clock.ts';
 import { useDatabase } from '../../support/hooks.ts';
 import {
@@ -99,6 +103,29 @@ describe('a channel', () => {
     await run('failed');
     await raiseAlerts(nobody);
     await raiseAlerts(await open());
+    expect(receiver.titles()).toEqual([TITLE]);
+  });
+
+  it('is told by a process that can, after one that lacks what it needs has tried', async () => {
+    const [key, other] = [7, 8].map((byte) => Buffer.alloc(32, byte).toString('base64'));
+    const configOf = (CREDENTIALS_ENCRYPTION_KEY: string | undefined) =>
+      readConfig(alertSendingVariables, { CREDENTIALS_ENCRYPTION_KEY });
+    const { db } = database;
+    const address = receiver.address().replace('phone=', '');
+    await sql(db, 'DELETE FROM alert_channels');
+    await storeChannel({ db, config: configOf(key) }, { name: 'phone', address, createdBy: 'ada' });
+    const deps = await alertDeps(db, [], { clock });
+    const raiseWith = async (itsKey: string | undefined) => {
+      const channels = await openAlertChannels(configOf(itsKey), { db, fetch, clock });
+      await raiseAlerts({ ...deps, channels });
+    };
+    await run('failed');
+    await raiseWith(other);
+    expect(await deliveries()).toMatchObject([
+      { attempts: 1, is_given_up: false, last_error: expect.stringContaining('another CRED') },
+    ]);
+    clock.advance(10 * MINUTE_MS);
+    await raiseWith(key);
     expect(receiver.titles()).toEqual([TITLE]);
   });
 

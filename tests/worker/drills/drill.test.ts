@@ -8,7 +8,7 @@ import { type Database, databaseUnavailable } from '../../../lib/database/databa
 import { checkLedger } from '../../../lib/drills/check-ledger.ts';
 import { findClosedPort } from '../../support/down-database.ts';
 import { emptyLedger } from '../../support/drills.ts';
-import { plantBomb } from '../../support/git.ts';
+import { plantBomb, plantLongPath } from '../../support/git.ts';
 import { useDatabase } from '../../support/hooks.ts';
 import { useVersionedApp, withIncrements } from '../../support/versioned-app.ts';
 import { callWorker, rowsOf, type WorkerCall } from '../../support/worker.ts';
@@ -220,6 +220,16 @@ describe('a restore drill', () => {
     expect(await drills()).toMatchObject([
       { outcome: 'incomplete', evidence: { refs: 2, refs_recorded_in: 'database' } },
     ]);
+    expect(await leftovers()).toEqual([]);
+  });
+
+  it('is incomplete for a path that could not be removed again, and leaves nothing', async () => {
+    await plantLongPath(world.app);
+    await world.backUp();
+    expect(await drill()).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^incomplete: .* has a path that is too long/),
+    });
     expect(await leftovers()).toEqual([]);
   });
 

@@ -61,6 +61,20 @@ describe.each(storeKinds)('a drill from %s', (_name, kind) => {
     expect(await leftovers()).toEqual([]);
   });
 
+  it('fails when the newest version is gone there, although an older one is whole', async () => {
+    await world.store();
+    const before = new Set((await world.objects()).map(({ key }) => key));
+    await world.app.commit({ 'b.txt': 'two' });
+    await world.store();
+    const states = (await world.objects()).filter(({ parsed }) => parsed?.kind === 'state');
+    for (const { key } of states) if (!before.has(key)) await world.lose(key);
+    expect(await drill(world.withIdentity)).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/^FAILED: .* version 2 was stored there, but is not/),
+    });
+    expect(await drills()).toMatchObject([{ storage: storage(), outcome: 'failed', version: 1 }]);
+  });
+
   it('is incomplete for a store that has not got it yet', async () => {
     await world.store();
     expect(await drill(world.withIdentity, world.other)).toMatchObject({
