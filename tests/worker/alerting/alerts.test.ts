@@ -1,4 +1,4 @@
-import { rm } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { RunStopped } from '../../../lib/worker/stop.ts';
@@ -103,6 +103,32 @@ describe('the end of a run', () => {
     stopping.abort(new RunStopped('interrupted by SIGINT'));
     await running.catch(() => undefined);
     expect(receiver.received).toEqual([]);
+  });
+});
+
+describe('a command', () => {
+  it('tells of drills that fail, and that a later one was proven', async () => {
+    const path = await repository('app');
+    await run(['run', '--source', path]);
+    const archive = join(bench.archives, 'local__app.bundle');
+    const whole = await readFile(archive);
+    await writeFile(archive, whole.subarray(0, 40));
+    expect((await run(['drill', '--all'])).code).toBe(1);
+    await writeFile(archive, whole);
+    expect((await run(['drill', '--all'])).code).toBe(0);
+    const title = 'A backup could not be restored';
+    expect(receiver.titles()).toEqual([title, `Resolved: ${title}`]);
+  });
+
+  it('that confirms an anomaly tells that it is over', async () => {
+    await sql(
+      database.db,
+      `INSERT INTO anomalies (repo_full_name, version, kind, change_count) VALUES ('o/a', 2, 'shrunk', 1)`,
+    );
+    await run(['run', '--source', await repository('app')]);
+    await run(['anomalies', 'confirm', 'o/a']);
+    const title = 'Something changed at the source that you should look at';
+    expect(receiver.titles()).toEqual([title, `Resolved: ${title}`]);
   });
 });
 
