@@ -9,7 +9,7 @@ import { MAX_REPOSITORIES } from './unwell.ts';
 const failed: Statement = {
   name: 'alert_drill_failed',
   text: `SELECT ${jsonArray(`
-    SELECT repository_name AS name, ${cutTextSql("concat(storage, ', version ', version, ': ', reason)", 300)} AS reason,
+    SELECT repository_name AS name, ${cutTextSql("concat(storage, ', version ' || version, ': ', reason)", 300)} AS reason,
       ${iso('started_at')} AS since
     FROM restore_drills AS drill
     WHERE outcome = 'failed' AND NOT EXISTS (
