@@ -49,6 +49,7 @@ export function composeMessage(facts: MessageFacts, publicUrl?: string | undefin
         : []),
       ...named,
       ...(more > 0 ? [`and ${more} more`] : []),
+      ...(rule === null || kind === 'resolved' ? [] : [`What to do: ${rule.advice}`]),
       ...(kind === 'opened' ? [] : [`Incident ${incidentId}, ${since}`]),
       ...(kind === 'reminder' ? ['It comes once a day until somebody acknowledges it.'] : []),
     ],

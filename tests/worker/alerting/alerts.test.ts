@@ -142,6 +142,7 @@ describe('a database that is away', () => {
     expect((await run(args, { databaseUrl })).code).toBe(0);
     expect((await run(args, { databaseUrl })).code).toBe(0);
     expect(receiver.titles()).toEqual([TITLE]);
+    expect(receiver.received[0]?.body).toContain('What to do: Start the database');
     expect((await run(args)).code).toBe(0);
     await run(args);
     expect(receiver.titles()).toEqual([TITLE, `Resolved: ${TITLE}`]);
