@@ -112,10 +112,13 @@ function errorTable(): string {
 }
 
 function ruleTable(): string {
-  const rows = ruleNames.map((name) => row(`\`${name}\``, rules[name].severity, rules[name].when));
+  const rows = ruleNames.map((name) => {
+    const { severity, when, advice } = rules[name];
+    return row(`\`${name}\``, severity, when, advice);
+  });
   return [
-    row('Rule', 'Severity', 'An incident is open while'),
-    row('---', '---', '---'),
+    row('Rule', 'Severity', 'An incident is open while', 'What to do'),
+    row('---', '---', '---', '---'),
     ...rows,
   ].join('\n');
 }

@@ -6,6 +6,7 @@ import { type EvaluationDeps, evaluateRules } from './incidents/evaluate.ts';
 /** What alerts are raised with. */
 export interface AlertDeps extends EvaluationDeps, DeliveryDeps {
   channels: readonly AlertChannel[];
+  config: EvaluationDeps['config'] & DeliveryDeps['config'];
 }
 
 /**

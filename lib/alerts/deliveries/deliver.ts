@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../clock.ts';
+import type { AlertSendingConfig } from '../../config/alerts/channels.ts';
 import type { Database } from '../../database/database.ts';
 import type { Log } from '../../log.ts';
 import type { AlertChannel } from '../channels/channel.ts';
@@ -18,6 +19,7 @@ export interface DeliveryDeps {
   clock: Clock;
   log: Log;
   channels: readonly AlertChannel[];
+  config: Pick<AlertSendingConfig, 'PUBLIC_URL'>;
 }
 
 /** What a round of deliveries did. */
@@ -50,7 +52,7 @@ export async function deliverMessages(deps: DeliveryDeps): Promise<Delivered> {
 }
 
 async function drain(
-  { db, clock, log }: DeliveryDeps,
+  { db, clock, log, config }: DeliveryDeps,
   channel: AlertChannel,
   began: number,
 ): Promise<number> {
@@ -62,7 +64,8 @@ async function drain(
     const claimed = await claimMessage(db, { channel: channel.name, by, now });
     if (claimed === null) break;
     const { attempts, incidentId: incident, kind } = claimed;
-    const sent = await sendOnce(channel, composeMessage(claimed), { attempts, clock });
+    const message = composeMessage(claimed, config.PUBLIC_URL);
+    const sent = await sendOnce(channel, message, { attempts, clock });
     await settleMessage(db, claimed, sent, { by, now: clock.now() });
     if (sent.outcome === 'delivered') {
       delivered++;

@@ -23,8 +23,11 @@ export interface MessageFacts {
 
 const prefixes = { opened: '', reminder: 'Still: ', resolved: 'Resolved: ' } as const;
 
-/** Composes a message. The same facts give the same id, so that a receiver can tell a repetition. */
-export function composeMessage(facts: MessageFacts): AlertMessage {
+/**
+ * Composes a message, which links to the incidents of the page at `publicUrl`, if that is known. The same facts give the
+ * same id, so that a receiver can tell a repetition.
+ */
+export function composeMessage(facts: MessageFacts, publicUrl?: string | undefined): AlertMessage {
   const { incidentId, kind, at, summary, openedAt, repositories, repositoryCount, newCount } =
     facts;
   const rule = isRuleName(facts.rule) ? rules[facts.rule] : null;
@@ -46,11 +49,18 @@ export function composeMessage(facts: MessageFacts): AlertMessage {
         : []),
       ...named,
       ...(more > 0 ? [`and ${more} more`] : []),
+      ...(rule === null || kind === 'resolved' ? [] : [`What to do: ${rule.advice}`]),
       ...(kind === 'opened' ? [] : [`Incident ${incidentId}, ${since}`]),
       ...(kind === 'reminder' ? ['It comes once a day until somebody acknowledges it.'] : []),
     ],
     at: new Date(at),
+    ...(publicUrl === undefined ? {} : { link: linkTo(publicUrl) }),
   };
+}
+
+/** The server may be below a path of its proxy. */
+function linkTo(publicUrl: string): string {
+  return new URL('app/incidents', publicUrl.replace(/\/*$/, '/')).href;
 }
 
 function isRuleName(name: string): name is RuleName {

@@ -34,6 +34,8 @@ export const destinationUnreachable: Rule = {
   title: 'A destination does not take archives',
   severity: 'critical',
   when: 'A store, or the repository that archives are pushed to, did not take an archive in the last run that tried. An incident for each.',
+  advice:
+    'Mount or reach the store, or put its credentials or room right, and run `npm run worker -- run`: it stores what is missing. The archive folder has all of it.',
   async find({ db, now, unwell }) {
     const values = [new Date(now).toISOString()];
     const [row] = await db.query<{ items: string }>(failingStores, values);

@@ -9,7 +9,7 @@ import { MAX_REPOSITORIES } from './unwell.ts';
 const failed: Statement = {
   name: 'alert_drill_failed',
   text: `SELECT ${jsonArray(`
-    SELECT repository_name AS name, ${cutTextSql("concat(storage, ', version ', version, ': ', reason)", 300)} AS reason,
+    SELECT repository_name AS name, ${cutTextSql("concat(storage, ', version ' || version, ': ', reason)", 300)} AS reason,
       ${iso('started_at')} AS since
     FROM restore_drills AS drill
     WHERE outcome = 'failed' AND NOT EXISTS (
@@ -26,6 +26,8 @@ export const drillFailed: Rule = {
   title: 'A backup could not be restored',
   severity: 'critical',
   when: 'The last restore drill of a repository failed.',
+  advice:
+    'Keep the source. See what is damaged with `npm run worker -- store check`, or verify the archive on the page of the repository. When it is repaired, run `npm run worker -- drill --repo OWNER/NAME`.',
   async find({ db }) {
     const [row] = await db.query<{ items: string }>(failed);
     const repositories = JSON.parse(row?.items ?? '[]') as ConcernedRepository[];

@@ -18,6 +18,7 @@ export const loginExpiring: Rule = {
   title: 'The login of the git host ends soon',
   severity: 'warning',
   when: 'The token ends within 14 days, as far as the git host tells. GitHub does, for tokens that end.',
+  advice: 'Run `npm run worker -- login github`, or replace the token.',
   async find({ db, now }) {
     const values = [new Date(now).toISOString()];
     const rows = await db.query<{ git_host_url: string; expires_at: string }>(expiring, values);

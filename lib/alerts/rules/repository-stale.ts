@@ -7,6 +7,8 @@ export const repositoryStale: Rule = {
   title: 'Backups are out of date',
   severity: 'warning',
   when: 'A repository is stale: it does not fail, but was last good longer ago than FRESHNESS_HOURS, or than its schedule implies.',
+  advice:
+    'Look whether the runs still cover the repository: its source, BACKUP_ONLY and BACKUP_EXCLUDE.',
   async find({ unwell }) {
     const stale = (await unwell()).filter(({ state }) => state === 'stale');
     const repositories = stale.map(({ name, last_good_at }) => ({

@@ -64,6 +64,8 @@ export interface Rule {
   severity: Severity;
   /** When it holds, for the document. */
   when: string;
+  /** What to do, for the document and the messages. */
+  advice: string;
   /** What it finds now, of each subject at most one. A bounded number of statements, each bounded. */
   find(context: RuleContext): Promise<readonly Finding[]>;
 }

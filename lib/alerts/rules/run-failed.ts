@@ -30,6 +30,7 @@ export const runFailed: Rule = {
   title: 'The last backup run failed',
   severity: 'critical',
   when: 'The last run failed as a whole: its worker was stopped or killed, or it could not do its work.',
+  advice: 'Read the log of the run. Put its reason right, and run `npm run worker -- run`.',
   async find({ db }) {
     const rows = await db.query<FailedRun>(lastRun);
     return rows.map(({ id, started_at, reason }) => ({

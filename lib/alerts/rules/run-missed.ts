@@ -55,6 +55,8 @@ export const runMissed: Rule = {
   title: 'A backup run did not start',
   severity: 'critical',
   when: 'No run has started for longer than BACKUP_EVERY and a twelfth of it (15 minutes at least). Without BACKUP_EVERY the interval is learnt from the last runs, once six of them were evenly apart.',
+  advice:
+    'Look at what starts the worker (cron, a timer, `--every`) and at its output, then run `npm run worker -- run`.',
   async find({ db, now, config }) {
     const values = [new Date(now).toISOString(), config.BACKUP_EVERY ?? null];
     const rows = await db.query<MissedRun>(missed, values);

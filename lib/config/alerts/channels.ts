@@ -27,6 +27,12 @@ export const channelVariables = z.object({
     .describe(
       'where alerts are sent, separated by spaces or commas: `mailto:…`, `slack://…`, `discord://…`, `tgram://…`, `ntfy://…`, `gotify://…`, `apprise://…`, `webhook://…`, each as `NAME=ADDRESS` if you like; see docs/alert-channels.md',
     ),
+  PUBLIC_URL: z
+    .url({ protocol: /^https?$/, error: 'must be a URL like https://backups.example.com' })
+    .optional()
+    .describe(
+      'where people open this server, such as `https://backups.example.com`: alerts link to its page',
+    ),
 });
 
 /** All variables that sending alerts needs. */

@@ -93,6 +93,7 @@ function describe({ since, at }: State, reason: string, isReminder: boolean) {
     lines: [
       `The worker on ${cleanText(hostname(), 250)}: ${reason}`,
       ...(isReminder ? [`Since ${since.slice(0, 16)}Z, for ${lasts}`] : []),
+      `What to do: ${databaseUnreachable.advice}`,
       'What runs record meanwhile is kept in DATA_DIR, and delivered once the database is back.',
     ],
     at: new Date(at),

@@ -57,9 +57,9 @@ export function describeFault(error: unknown): DrillFault | null {
   if (!(error instanceof AppError)) return null;
   const { cause, message } = error;
   if (cause instanceof StoreFault) {
-    // A bucket or a folder that is gone cannot be restored from.
-    const isGone = cause.kind === 'missing' || cause.kind === 'damaged';
-    return fault(isGone ? 'failed' : 'incomplete', message, { isOfStore: true });
+    // A disk that is not mounted says nothing of its archives. Runs tell of the store, once for all of its repositories.
+    const outcome = cause.kind === 'damaged' ? 'failed' : 'incomplete';
+    return fault(outcome, message, { isOfStore: true });
   }
   const why = cause instanceof Error ? `${message}: ${cause.message}` : message;
   if (error.code === 'SERVICE_UNAVAILABLE') return fault('incomplete', why);

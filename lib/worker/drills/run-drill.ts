@@ -6,6 +6,7 @@ import { readConfig } from '../../config/read.ts';
 import { storeVariables } from '../../config/stores/stores.ts';
 import { workerVariables } from '../../config/worker.ts';
 import { AppError } from '../../errors.ts';
+import { commandAlertVariables, raiseAfterCommand } from '../alerting/command-alerts.ts';
 import { contextVariables, type WorkerOptions, withDatabase } from '../command-context.ts';
 import { readTarget } from '../destination/target.ts';
 import type { DrillCommand } from './drill-commands.ts';
@@ -14,6 +15,7 @@ import { describeDrill, describeDrills } from './drill-text.ts';
 
 const drillVariables = z.object({
   ...contextVariables,
+  ...commandAlertVariables.shape,
   ...archiveVariables.shape,
   ...gitHostVariables.shape,
   ...storeVariables.shape,
@@ -44,6 +46,7 @@ export async function runDrill(options: WorkerOptions, command: DrillCommand): P
         onDrill: (drill) => io.stdout.write(`${describeDrill(drill)}\n`),
       });
       io.stdout.write(`${describeDrills(report)}\n`);
+      await raiseAfterCommand(context, config);
       return report.failed > 0 || report.stopped !== null || options.signal.aborted ? 1 : 0;
     },
     { mayBeAway: true },

@@ -57,6 +57,9 @@ export class NotInStore extends AppError {
   }
 }
 
+/** Damaged files that an error names. */
+const MAX_NAMED = 3;
+
 const keyVariables = storeVariables.pick({ BACKUP_NAMES_KEY: true });
 
 /**
@@ -193,9 +196,18 @@ export async function openStoreSource(
     const count = unfetched.length === 1 ? '1 file is' : `${unfetched.length} files are`;
     throw new UnfitObject(
       unfetched[0]?.fault.kind ?? 'damaged',
-      `${count} missing or damaged in ${address.text}, named above; another version (--at) may be whole`,
+      cleanText(
+        `${count} missing or damaged in ${address.text}: ${nameSome(unfetched)}; another version may be whole (restore --at)`,
+      ),
     );
   }
+}
+
+/** Whoever reads it in an alert or in the ledger has not seen the output. */
+function nameSome(files: readonly { name: string }[]): string {
+  const named = files.slice(0, MAX_NAMED).map(({ name }) => name);
+  const more = files.length - named.length;
+  return `${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }
 
 /** `owner/name` as the archive is called; null if no archive can have that name. */

@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { readConfig } from '../../config/read.ts';
 import { confirmOpen, listAnomalies } from '../../records/anomalies/list.ts';
 import { cleanText } from '../../text/clean-text.ts';
+import { commandAlertVariables, raiseAfterCommand } from '../alerting/command-alerts.ts';
 import { contextVariables, type WorkerOptions, withDatabase } from '../command-context.ts';
 import type { AnomalyCommand } from './anomaly-commands.ts';
 
@@ -21,9 +22,11 @@ interface Listed {
 
 /** Lists or confirms anomalies, and returns the exit code: 1 if there is nothing to confirm. */
 export function runAnomalies(options: WorkerOptions, command: AnomalyCommand): Promise<number> {
-  const config = readConfig(z.object(contextVariables), options.environment);
+  const variables = z.object({ ...contextVariables, ...commandAlertVariables.shape });
+  const config = readConfig(variables, options.environment);
   const { stdout } = options.io;
-  return withDatabase(options, config, async ({ db }) => {
+  return withDatabase(options, config, async (context) => {
+    const { db } = context;
     if (command.name === 'anomalies-confirm') {
       const { repository } = command;
       const confirmed = await confirmOpen(db, repository, cleanText(nameOfPerson(), 200));
@@ -34,6 +37,7 @@ export function runAnomalies(options: WorkerOptions, command: AnomalyCommand): P
           ? `Nothing to confirm of ${what}.\n`
           : `Confirmed ${count} of ${what}: the next run holds back no version because of that.\n`,
       );
+      if (confirmed > 0) await raiseAfterCommand(context, config);
       return confirmed === 0 ? 1 : 0;
     }
     const request = { page: 1, limit: MAX_LISTED };

@@ -82,6 +82,27 @@ describe('a channel', () => {
     expect(message).toContain('and 990 more');
   });
 
+  it('is told what to do, until it is over', async () => {
+    const deps = await open();
+    await run('failed');
+    await raiseAlerts(deps);
+    await raiseAfter(deps, DAY_MS);
+    await run('completed');
+    await raiseAfter(deps, MINUTE_MS);
+    const texts = receiver.received.map(({ body }) => body.includes('What to do: Read the log'));
+    expect(texts).toEqual([true, true, false]);
+  });
+
+  it.each([
+    ['https://backups.example.com', 'https://backups.example.com/app/incidents'],
+    ['https://example.com/backups/', 'https://example.com/backups/app/incidents'],
+  ])('gets a link to the page of PUBLIC_URL %s', async (PUBLIC_URL, click) => {
+    await run('failed');
+    const environment = { PUBLIC_URL };
+    await raiseAlerts(await alertDeps(database.db, [receiver.address()], { clock, environment }));
+    expect(JSON.parse(receiver.received[0]?.body ?? '')).toMatchObject({ title: TITLE, click });
+  });
+
   it('is told what repositories joined since', async () => {
     const deps = await open();
     const failed = { status: 'failed', fault: 'login' };

@@ -253,12 +253,15 @@ describe('disk_filling', () => {
 });
 
 describe('drill_failed', () => {
-  const drill = (name: string, hoursAgo: number, outcome: string) =>
+  const drill = (name: string, hoursAgo: number, outcome: string, version: number | null = 3) =>
     sql(
       database.db,
       `INSERT INTO restore_drills (repository_name, version, storage, started_at, duration_ms, bytes, outcome, reason, evidence)
-       VALUES ($1, 3, 'folder', $2, 1, 1, $3, $4, '{}')`,
-      [name, ago(clock, hoursAgo * HOUR_MS), outcome, outcome === 'proven' ? null : 'damaged'],
+       VALUES ($1, $5, 'folder', $2, 1, 1, $3, $4, '{}')`,
+      [
+        ...[name, ago(clock, hoursAgo * HOUR_MS), outcome],
+        ...[outcome === 'proven' ? null : 'damaged', version],
+      ],
     );
 
   it('is about the last drill that came to a result', async () => {
@@ -268,6 +271,20 @@ describe('drill_failed', () => {
     await drill('o/proven', 6, 'failed');
     await drill('O/proven', 5, 'proven');
     expect(await opened()).toMatchObject([{ rule: 'drill_failed', repositories: ['o/bad'] }]);
+  });
+
+  it('says which version, if the drill came so far', async () => {
+    await drill('o/known', 2, 'failed');
+    await drill('o/unknown', 1, 'failed', null);
+    await opened();
+    const reasons = await sql(
+      database.db,
+      'SELECT reason FROM incident_repositories ORDER BY repository_name',
+    );
+    expect(reasons).toEqual([
+      { reason: 'folder, version 3: damaged' },
+      { reason: 'folder: damaged' },
+    ]);
   });
 });
 

@@ -1,4 +1,4 @@
-import { rm } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { RunStopped } from '../../../lib/worker/stop.ts';
@@ -106,6 +106,32 @@ describe('the end of a run', () => {
   });
 });
 
+describe('a command', () => {
+  it('tells of drills that fail, and that a later one was proven', async () => {
+    const path = await repository('app');
+    await run(['run', '--source', path]);
+    const archive = join(bench.archives, 'local__app.bundle');
+    const whole = await readFile(archive);
+    await writeFile(archive, whole.subarray(0, 40));
+    expect((await run(['drill', '--all'])).code).toBe(1);
+    await writeFile(archive, whole);
+    expect((await run(['drill', '--all'])).code).toBe(0);
+    const title = 'A backup could not be restored';
+    expect(receiver.titles()).toEqual([title, `Resolved: ${title}`]);
+  });
+
+  it('that confirms an anomaly tells that it is over', async () => {
+    await sql(
+      database.db,
+      `INSERT INTO anomalies (repo_full_name, version, kind, change_count) VALUES ('o/a', 2, 'shrunk', 1)`,
+    );
+    await run(['run', '--source', await repository('app')]);
+    await run(['anomalies', 'confirm', 'o/a']);
+    const title = 'Something changed at the source that you should look at';
+    expect(receiver.titles()).toEqual([title, `Resolved: ${title}`]);
+  });
+});
+
 describe('a database that is away', () => {
   const away = async () => `postgres://nobody@127.0.0.1:${await findClosedPort()}/none`;
   const TITLE = 'The database cannot be reached';
@@ -116,6 +142,7 @@ describe('a database that is away', () => {
     expect((await run(args, { databaseUrl })).code).toBe(0);
     expect((await run(args, { databaseUrl })).code).toBe(0);
     expect(receiver.titles()).toEqual([TITLE]);
+    expect(receiver.received[0]?.body).toContain('What to do: Start the database');
     expect((await run(args)).code).toBe(0);
     await run(args);
     expect(receiver.titles()).toEqual([TITLE, `Resolved: ${TITLE}`]);

@@ -55,7 +55,9 @@ describe.each(storeKinds)('a drill from %s', (_name, kind) => {
     const { code, stdout, stderr } = await drill(world.withIdentity);
     expect({ code, stdout }).toMatchObject({
       code: 1,
-      stdout: expect.stringMatching(/^FAILED: local\/app.* missing or damaged/),
+      stdout: expect.stringMatching(
+        /^FAILED: local\/app.* damaged in \S+: local__app\.\S+.*; another version may be whole/,
+      ),
     });
     expect(stderr).not.toContain('is kept in');
     expect(await leftovers()).toEqual([]);
@@ -73,6 +75,18 @@ describe.each(storeKinds)('a drill from %s', (_name, kind) => {
       stdout: expect.stringMatching(/^FAILED: .* version 2 was stored there, but is not/),
     });
     expect(await drills()).toMatchObject([{ storage: storage(), outcome: 'failed', version: 1 }]);
+  });
+
+  it('is incomplete while the folder of a store is not there', async () => {
+    await world.store();
+    const reason = 'there is no such folder: is it mounted?';
+    expect(await drill([], `file://${world.elsewhere}/unmounted`)).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining(reason),
+    });
+    expect(await drills()).toMatchObject([
+      { outcome: 'incomplete', reason: expect.stringContaining(reason) },
+    ]);
   });
 
   it('is incomplete for a store that has not got it yet', async () => {

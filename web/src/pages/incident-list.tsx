@@ -45,7 +45,7 @@ function OneIncident({ incident }: { incident: Incident }) {
           <bdi>{summary}</bdi>
         </Text>
         <Text size="sm">
-          since <Age of={opened_at} />
+          Opened <Age of={opened_at} />
           {resolved_at !== null && (
             <>
               , resolved <Age of={resolved_at} />

@@ -47,6 +47,10 @@ export function formatDuration(milliseconds: number): string {
   const seconds = Math.round(milliseconds / 1_000);
   if (seconds < 60) return `${(milliseconds / 1_000).toFixed(1)} s`;
   const minutes = Math.floor(seconds / 60);
-  if (minutes < 60) return `${minutes} min ${seconds % 60} s`;
-  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  if (minutes < 60) return inTwo(`${minutes} min`, seconds % 60, 's');
+  return inTwo(`${Math.floor(minutes / 60)} h`, minutes % 60, 'min');
+}
+
+function inTwo(whole: string, rest: number, unit: string): string {
+  return rest === 0 ? whole : `${whole} ${rest} ${unit}`;
 }
