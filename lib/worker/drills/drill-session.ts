@@ -147,11 +147,10 @@ async function drillAll(
     const place = choosePlace(places, due.recentStorages);
     const stored = due.storedIn.find(({ store }) => store === place.storage);
     const isStored = place.storage === FOLDER_STORAGE ? isKnown : stored !== undefined;
-    const storedVersion = stored?.version ?? null;
     const claim = holdClaim(deps, holder, repository);
     try {
-      const request = { repository, place, isStored, storedVersion, signal };
-      const ended = await performDrill(context, request);
+      const request = { repository, place, isStored, storedVersion: stored?.version ?? null };
+      const ended = await performDrill(context, { ...request, signal });
       if (ended.fault?.isMissing && !isKnown) throw new AppError('NOT_FOUND', ended.fault.reason);
       // What began late may fit next time, when it is first.
       const isCut = signal.reason instanceof BudgetUsed && ended.fault?.outcome === 'incomplete';
