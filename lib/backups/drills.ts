@@ -33,7 +33,10 @@ export const drillsEndpoints: readonly Endpoint<BackupsDeps>[] = [
         'What was drilled and what that proves, each repository with its last proof, and the state of the ledger with its last hash.',
       query: evidenceInput,
       responses: {
-        200: { description: 'A document in the format.', contentType: 'application/octet-stream' },
+        200: {
+          description: 'A document in the format.',
+          contentType: ['text/html', 'text/markdown'],
+        },
       },
     },
     async ({ query: { from, to, format: name } }, { db, clock }: BackupsDeps, c) => {

@@ -16,7 +16,8 @@ export type Access = 'public' | 'internal' | 'reader' | 'identified' | 'cron' | 
 export interface RouteResponse {
   description: string;
   schema?: z.ZodType;
-  contentType?: string;
+  /** Several, if a parameter chooses one. */
+  contentType?: string | readonly string[];
   /** The JSON of each event of a `text/event-stream`. */
   eventSchema?: z.ZodType;
 }

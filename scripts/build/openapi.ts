@@ -173,7 +173,7 @@ function described(route: Route): ZodOpenApiResponsesObject {
 function describeContent({ schema, contentType }: RouteResponse) {
   return {
     ...(schema ? { 'application/json': { schema } } : {}),
-    ...(contentType === undefined ? {} : { [contentType]: { schema: z.string() } }),
+    ...Object.fromEntries([contentType ?? []].flat().map((type) => [type, { schema: z.string() }])),
   };
 }
 

@@ -12,8 +12,12 @@ const routes = backupsEndpoints.map(({ route }) => route);
 const named = (list: readonly Route[]) =>
   list.map((route) => [`${route.method.toUpperCase()} ${route.path}`, route] as const);
 const pathOf = (route: Route) => {
-  const query = route.path.endsWith('/archive/file') ? '?path=a' : '';
+  const [, query = ''] = Object.entries(queries).find(([path]) => route.path.endsWith(path)) ?? [];
   return route.path.replace(/:\w+/g, '1') + query;
+};
+const queries = {
+  '/archive/file': '?path=a',
+  '/api/evidence': '?from=2026-01-01&to=2026-02-01',
 };
 const bodies: Record<string, unknown> = {
   'post /api/fixes': { title: 'Fixed', description: 'It was down.' },

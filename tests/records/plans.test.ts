@@ -151,6 +151,8 @@ describe.each([
       // 200 and 1 results.
       {
         ...{ newest_results: 250, worker_repo_state: 249, ...schedule, ...versionsOfPage },
+        // Of each on the page: its last drill and its last proof.
+        restore_drills: 2 * 50,
         backup_results: 3 * 4 + 361,
       },
     ],
@@ -160,6 +162,7 @@ describe.each([
         listRepositories(db, page, { ...states, text: 'REPO', state: 'failing', order: 'name' }),
       {
         ...{ newest_results: 250, worker_repo_state: 249, ...schedule, ...versionsOfPage },
+        restore_drills: 2 * 2,
         // A third fails, which was never good.
         backup_results: 1 + 2 * 4 + 162,
       },
@@ -170,6 +173,7 @@ describe.each([
       {
         ...{ newest_results: 250, worker_repo_state: 249, ...schedule, archive_versions: 2 },
         coverage: 1,
+        restore_drills: 2,
         // With its last archive.
         backup_results: 5 + 160,
       },
@@ -207,6 +211,9 @@ describe.each([
         backup_runs: 22 + 1 + 1 + 2,
         backup_results: 3 * 5 + 362,
         archive_versions: 20,
+        // Of each repository, its last drill and its last proof, for the counts and for the oldest.
+        restore_drills: 4 * 260,
+        incidents: 3,
       },
     ],
     [
