@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 import { AppError } from '../errors.ts';
-import { corrupt, incomplete } from './archive-fault.ts';
+import { ArchiveFault, corrupt, incomplete } from './archive-fault.ts';
 import { type Chain, readChain } from './chain/read-chain.ts';
 import { type FileContent, notAFile, notFound, tooLarge } from './file-content.ts';
 import { isRejection, type Workspace } from './git-workspace.ts';
@@ -60,7 +60,8 @@ async function withTree<Result>(
   const chain = await readChain(archive);
   const commit = findDefaultBranch(chain);
   throwIfUnreadable(chain, limits);
-  let repository: BorrowedRepository | null = kept.borrow(id);
+  const borrowed = kept.borrow(id);
+  let repository: BorrowedRepository | null = borrowed;
   const sizeBytes = repository === null ? chain.sizeBytes : 0;
   try {
     return await workspaces.use({ signal, sizeBytes }, async (workspace) => {
@@ -72,9 +73,14 @@ async function withTree<Result>(
         throw error;
       }
     });
+  } catch (error) {
+    if (borrowed === null || !(error instanceof ArchiveFault)) throw error;
+    // Somebody may have cleaned up what was kept, which says nothing of the archive.
+    kept.forget(id);
   } finally {
     repository?.giveBack();
   }
+  return withTree(archive, { workspaces, kept, limits, signal }, work);
 }
 
 async function unpack(workspace: Workspace, chain: Chain): Promise<string> {

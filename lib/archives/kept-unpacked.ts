@@ -7,6 +7,8 @@ import type { OpenArchive } from './open-archive.ts';
 export interface KeptUnpacked {
   /** The repository with the objects of an archive; null if it is not kept. */
   borrow(id: string): BorrowedRepository | null;
+  /** Lends it to nobody any more. */
+  forget(id: string): void;
   /** Takes over a repository of `bytes`, unless it is too large, and lends it. */
   keep(id: string, gitDir: string, bytes: number): Promise<BorrowedRepository>;
 }
@@ -65,6 +67,10 @@ export function createKeptUnpacked(scratchFolder: string): KeptUnpacked {
     borrow(id) {
       const one = kept.get(id);
       return one === undefined ? null : lend(id, one);
+    },
+    forget(id) {
+      const one = kept.get(id);
+      if (one !== undefined) drop(id, one);
     },
     async keep(id, gitDir, bytes) {
       const stays = { gitDir, giveBack: () => undefined };

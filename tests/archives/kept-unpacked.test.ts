@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { createKeptUnpacked } from '../../lib/archives/kept-unpacked.ts';
@@ -32,6 +32,15 @@ it('unpacks an archive once for several files, and again once it has changed', a
   await app.commit({ 'a.txt': 'two' });
   await archives.bundle('team__app.bundle', app);
   expect(await read(reader, 'a.txt')).toBe('two');
+});
+
+it('unpacks it again if somebody has cleaned up what was kept', async () => {
+  const reader = archives.reader();
+  expect(await read(reader, 'a.txt')).toBe('one');
+  const [kept = ''] = await archives.unpacked();
+  await rm(join(archives.scratch, kept, 'kept.git', 'objects'), { recursive: true });
+  expect(await read(reader, 'a.txt')).toBe('one');
+  expect((await reader.inspect('team/app', { limit: 9 }, anyCall)).returned).toBe(1);
 });
 
 it('forgets it ten minutes after it was last used', async () => {
