@@ -113,8 +113,10 @@ async function fill(url: string): Promise<void> {
     `INSERT INTO badges (id, token_sha256) VALUES (1000000, '${hashToken(BADGE_TOKEN)}')`,
     `INSERT INTO anomalies (repo_full_name, run_id, version, kind)
      SELECT 'acme/repository-' || i, i, 1, 'shrunk' FROM generate_series(1, ${ANOMALIES}) AS i`,
-    `INSERT INTO incidents (rule, subject, resolved_at)
-     SELECT (ARRAY['run_failed', 'repository_failing'])[1 + i % 2], i::text, CASE WHEN i > 3 THEN now() END
+    // The sweep resolves the open ones, at a moment of its own; those acknowledged before can still be acknowledged.
+    `INSERT INTO incidents (rule, subject, acknowledged_at, acknowledged_by, resolved_at)
+     SELECT (ARRAY['run_failed', 'repository_failing'])[1 + i % 2], i::text,
+       CASE WHEN i > 3 THEN now() END, CASE WHEN i > 3 THEN 'ada' END, CASE WHEN i > 3 THEN now() END
      FROM generate_series(1, ${INCIDENTS}) AS i`,
     `INSERT INTO incident_repositories (incident_id, repository_name, reason)
      SELECT i, 'acme/repository-1', 'it broke' FROM generate_series(1, ${INCIDENTS}) AS i`,
@@ -133,7 +135,7 @@ async function fill(url: string): Promise<void> {
   await client.end();
 }
 
-/** All but the first report, which the requests name. The embedded database is vacuumed once an hour. */
+/** All but the first report, which the requests name; opens incidents again. The embedded database is vacuumed once an hour. */
 async function empty(url: string): Promise<void> {
   const client = await connect(url);
   await client.query('DELETE FROM chat_messages');
@@ -142,6 +144,10 @@ async function empty(url: string): Promise<void> {
   );
   await client.query('DELETE FROM backup_fixes');
   await client.query('DELETE FROM backup_run_requests');
+  await client.query(
+    `UPDATE incidents SET resolved_at = NULL, acknowledged_at = NULL, acknowledged_by = NULL
+     WHERE id <= ${INCIDENTS / 2}`,
+  );
   await client.query('VACUUM (FULL, ANALYZE)');
   await client.end();
 }
