@@ -38,6 +38,9 @@ export interface FigureLimits {
 
 export const figureLimits: FigureLimits = { entries: 1_000_000, timeoutMs: 60_000 };
 
+/** Histories shorter than this are listed rather than counted. */
+const SHORT_HISTORY = 1_000;
+
 /** The figures that refs alone provide. */
 export function uncountedFigures(refs: Refs): RepositoryFigures {
   return { ...noHistory(refs), ...noTree, uncounted: ['commits', 'files'] };
@@ -85,9 +88,11 @@ export async function measureHistory(
   { timeoutMs }: Pick<FigureLimits, 'timeoutMs'> = figureLimits,
   revisions: readonly string[] = ['--all'],
 ) {
+  const figures = noHistory(refs);
+  const short = await measureShortHistory(git, gitDir, figures.head_commit, timeoutMs, revisions);
+  if (short !== null) return { ...figures, ...short };
   const count = [`--git-dir=${gitDir}`, 'rev-list', ...revisions, '--count'];
   const commits = await git.read(count, { timeoutMs });
-  const figures = noHistory(refs);
   return {
     ...figures,
     ...(await readHead(git, gitDir, figures.head_commit)),
@@ -106,10 +111,48 @@ function noHistory(refs: Refs) {
   };
 }
 
+/** `git log` that a person's configuration does not change. */
+const log = ['log', '--no-show-signature', '--no-color'];
+
+/**
+ * The commits and HEAD's with a single process, which is most of the time that a small repository takes. Null if there
+ * are too many commits, or if HEAD's is not among them.
+ */
+async function measureShortHistory(
+  git: Git,
+  gitDir: string,
+  head: string,
+  timeoutMs: number,
+  revisions: readonly string[],
+) {
+  if (head === '') return null;
+  const some = [`--max-count=${SHORT_HISTORY}`, '-z', '--format=%H %ct %s', ...revisions, '--'];
+  let commits = 0;
+  let line: string | null = null;
+  try {
+    for await (const record of git.stream([`--git-dir=${gitDir}`, ...log, ...some], '\0', {
+      timeoutMs,
+    })) {
+      commits++;
+      if (record.startsWith(`${head} `)) line = record.slice(head.length + 1);
+    }
+  } catch (error) {
+    // A subject of more than a mebibyte.
+    if (error instanceof GitError && error.fault === 'output') return null;
+    throw error;
+  }
+  if (commits === SHORT_HISTORY || line === null) return null;
+  return { ...parseHead(line), total_commits: commits };
+}
+
 async function readHead(git: Git, gitDir: string, head: string) {
   if (head === '') return {};
-  const format = ['log', '-1', '--no-show-signature', '--no-color', '--format=%ct %s', head, '--'];
-  const line = await git.read([`--git-dir=${gitDir}`, ...format]);
+  const one = [`--git-dir=${gitDir}`, ...log, '-1', '--format=%ct %s', head, '--'];
+  return parseHead(await git.read(one));
+}
+
+/** From the time of a commit in seconds, and its subject. */
+function parseHead(line: string) {
   const [seconds = ''] = line.split(' ', 1);
   return {
     head_commit_message: cleanText(line.slice(seconds.length)),

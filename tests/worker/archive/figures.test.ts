@@ -1,0 +1,62 @@
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { createGit } from '../../../lib/git/git.ts';
+import { measureHistory } from '../../../lib/worker/archive/figures.ts';
+import { git, temporaryFolder } from '../../support/git.ts';
+
+let folder: Awaited<ReturnType<typeof temporaryFolder>>;
+beforeAll(async () => {
+  folder = await temporaryFolder();
+});
+afterAll(() => folder.remove());
+
+it.each([1, 999, 1_000, 1_001])(
+  'counts a history of %i commits, and reads its HEAD',
+  async (commits) => {
+    const gitDir = await makeHistory('linear', { commits });
+    expect(await measure(gitDir, 'refs/heads/main')).toMatchObject({
+      total_commits: commits,
+      head_commit_message: `commit ${commits}`,
+      head_commit_at: new Date(commits * 1_000).toISOString(),
+    });
+  },
+);
+
+it('reads a HEAD that is older than a thousand commits of other branches', async () => {
+  const gitDir = await makeHistory('behind', { commits: 1_500 });
+  await git(gitDir, 'branch', 'old', 'main~1400');
+  expect(await measure(gitDir, 'refs/heads/old')).toMatchObject({
+    total_commits: 1_500,
+    head_commit_message: 'commit 100',
+  });
+});
+
+it('reads a commit whose subject is longer than a line may be', async () => {
+  const gitDir = await makeHistory('long', { commits: 2, subject: 'long '.repeat(2 ** 18) });
+  const figures = await measure(gitDir, 'refs/heads/main');
+  expect(figures.total_commits).toBe(2);
+  expect(figures.head_commit_message).toMatch(/^long long /);
+});
+
+async function measure(gitDir: string, head: string) {
+  const refs = new Map([['HEAD', await git(gitDir, 'rev-parse', head)]]);
+  return measureHistory(createGit(process.env, new AbortController().signal), gitDir, refs);
+}
+
+async function makeHistory(
+  name: string,
+  { commits, subject }: { commits: number; subject?: string },
+): Promise<string> {
+  const path = join(folder.path, `${name}-${commits}.git`);
+  await git(folder.path, 'init', '--quiet', '--bare', '--initial-branch=main', path);
+  const input = Array.from({ length: commits }, (_, index) => {
+    const text = subject ?? `commit ${index + 1}`;
+    return `commit refs/heads/main\ncommitter Ada <ada@example.com> ${index + 1} +0000\ndata ${text.length}\n${text}\n`;
+  });
+  const { status } = spawnSync('git', [`--git-dir=${path}`, 'fast-import', '--quiet'], {
+    input: input.join(''),
+  });
+  expect(status).toBe(0);
+  return path;
+}
