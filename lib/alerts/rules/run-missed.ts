@@ -1,5 +1,6 @@
 import type { Statement } from '../../database/database.ts';
 import { iso } from '../../records/page.ts';
+import { isStoppedRun } from '../../records/stopped-runs.ts';
 import { formatDuration } from '../../text/units.ts';
 import type { Rule } from './rule.ts';
 
@@ -11,15 +12,16 @@ const MIN_LEARNT_MS = 15 * 60_000;
 /** A run may be late by a twelfth of the interval, and by this much at least. */
 const MIN_GRACE_MS = 15 * 60_000;
 
+// A run that somebody stopped did not do what was due, so that it counts as if it had not started.
 const missed: Statement = {
   name: 'alert_run_missed',
   text: `WITH last AS (
-      SELECT id, status, started_at FROM backup_runs AS run WHERE isfinite(run.started_at)
+      SELECT id, status, started_at FROM backup_runs AS run WHERE isfinite(run.started_at) AND NOT ${isStoppedRun}
       ORDER BY run.started_at DESC, run.id DESC LIMIT 1
     ), gaps AS (
       SELECT extract(epoch FROM started_at - lag(started_at) OVER (ORDER BY started_at))::float8 * 1000 AS gap_ms
       FROM (
-        SELECT started_at FROM backup_runs AS run WHERE isfinite(run.started_at)
+        SELECT started_at FROM backup_runs AS run WHERE isfinite(run.started_at) AND NOT ${isStoppedRun}
         ORDER BY run.started_at DESC, run.id DESC LIMIT ${RUNS_READ}
       ) AS started
     ), learnt AS (
@@ -54,7 +56,7 @@ export const runMissed: Rule = {
   name: 'run_missed',
   title: 'A backup run did not start',
   severity: 'critical',
-  when: 'No run has started for longer than BACKUP_EVERY and a twelfth of it (15 minutes at least). Without BACKUP_EVERY the interval is learnt from the last runs, once six of them were evenly apart.',
+  when: 'No run has started for longer than BACKUP_EVERY and a twelfth of it (15 minutes at least). One that was stopped with Ctrl-C or SIGTERM does not count. Without BACKUP_EVERY the interval is learnt from the last runs, once six of them were evenly apart.',
   advice:
     'Look at what starts the worker (cron, a timer, `--every`) and at its output, then run `npm run worker -- run`.',
   async find({ db, now, config }) {

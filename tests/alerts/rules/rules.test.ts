@@ -75,6 +75,34 @@ describe('run_failed', () => {
     expect(await opened()).toEqual([]);
   });
 
+  it.each(['interrupted by SIGINT', 'interrupted by SIGTERM (on nas)'])(
+    'is not about one that somebody stopped (%s), and goes on for the one before',
+    async (error_message) => {
+      await run(3);
+      await run(1, { status: 'failed', error_message });
+      expect(await opened()).toEqual([]);
+      await run(2, { status: 'failed', error_message: 'the disk is full' });
+      expect(await opened()).toMatchObject([
+        { rule: 'run_failed', summary: expect.stringContaining('the disk is full') },
+      ]);
+    },
+  );
+
+  it.each([
+    'interrupted by SIGHUP',
+    'git was interrupted by SIGINT',
+    'interrupted by SIGINTERN',
+    'interrupted by SIGINT while it waited',
+  ])('is about one that failed for another reason: %s', async (error_message) => {
+    await run(1, { status: 'failed', error_message });
+    expect(await opened()).toMatchObject([{ rule: 'run_failed' }]);
+  });
+
+  it('is about one that does not say why', async () => {
+    await run(1, { status: 'failed', error_message: null });
+    expect(await opened()).toMatchObject([{ summary: 'Run 1 failed: it does not say why' }]);
+  });
+
   it('leaves a refused login to its own incident', async () => {
     const error_message = 'discovery failed: log in again';
     await run(1, { status: 'failed', error_message });
@@ -109,6 +137,18 @@ describe('run_missed', () => {
     expect(await isMissed({ BACKUP_EVERY: '30m' })).toBe(false);
     clock.advance(6 * 60_000);
     expect(await isMissed({ BACKUP_EVERY: '30m' })).toBe(true);
+  });
+
+  it('does not count a run that somebody stopped, neither as the last one nor for the interval', async () => {
+    const stopped = { status: 'failed', error_message: 'interrupted by SIGINT' };
+    await run(27);
+    await run(1, stopped);
+    expect(await isMissed({ BACKUP_EVERY: '24h' })).toBe(true);
+    for (let n = 1; n < 6; n++) {
+      await run(27 + n * 24);
+      await run(28 + n * 24, stopped);
+    }
+    expect((await opened()).at(-1)?.summary).toContain('every 24 h');
   });
 
   it('learns the interval of runs that are evenly apart', async () => {
