@@ -57,6 +57,7 @@ export const drillFailed: Rule = {
   when: 'The last restore drill of a repository failed, also of one that is no longer backed up: its versions may be all there is. It ends for one that the last discovery does not see and of which no archive was found.',
   advice:
     'Keep the source. See what is damaged with `npm run worker -- store check`, or verify the archive on the page of the repository. When it is repaired, run `npm run worker -- drill --repo OWNER/NAME`.',
+  resolved: 'Each was proven restorable since, or nothing of it is kept any more.',
   async find({ db, now }) {
     const [row] = await db.query<{ items: string }>(failed, [new Date(now).toISOString()]);
     const drills = JSON.parse(row?.items ?? '[]') as FailedDrill[];

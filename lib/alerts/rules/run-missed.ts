@@ -1,6 +1,7 @@
 import type { Statement } from '../../database/database.ts';
 import { iso } from '../../records/page.ts';
 import { isStoppedRun } from '../../records/stopped-runs.ts';
+import { formatMinute } from '../../text/format-minute.ts';
 import { formatDuration } from '../../text/units.ts';
 import type { Rule } from './rule.ts';
 
@@ -59,12 +60,13 @@ export const runMissed: Rule = {
   when: 'No run has started for longer than BACKUP_EVERY and a twelfth of it (15 minutes at least). One that was stopped with Ctrl-C or SIGTERM does not count. Without BACKUP_EVERY the interval is learnt from the last runs, once six of them were evenly apart.',
   advice:
     'Look at what starts the worker (cron, a timer, `--every`) and at its output, then run `npm run worker -- run`.',
+  resolved: 'Runs start on time again.',
   async find({ db, now, config }) {
     const values = [new Date(now).toISOString(), config.BACKUP_EVERY ?? null];
     const rows = await db.query<MissedRun>(missed, values);
     return rows.map(({ id, started_at, interval_ms, expected_at }) => ({
       subject: '',
-      summary: `Runs start every ${formatDuration(Number(interval_ms))}, but none has since run ${id} of ${started_at.slice(0, 16)}Z: is the worker still there?`,
+      summary: `Runs start every ${formatDuration(Number(interval_ms))}, but run ${id} of ${formatMinute(started_at)} was the last one: is the worker still there?`,
       details: { run_id: id, started_at, interval_ms: Number(interval_ms), expected_at },
     }));
   },

@@ -51,6 +51,25 @@ it('all rules have the name under which they are listed', () => {
   expect(ruleNames.map((name) => rules[name].name)).toEqual(ruleNames);
 });
 
+it('all times have one form', async () => {
+  const expires = (days: number) => ago(clock, -days * DAY_MS);
+  await sql(
+    database.db,
+    `INSERT INTO host_logins (git_host_url, expires_at) VALUES ('https://a.example', $1), ('https://b.example', $2)`,
+    [expires(-1), expires(1)],
+  );
+  const id = await run(40);
+  await insertResult(database.db, id, 'o/old', { created_at: ago(clock, 40 * HOUR_MS) });
+  const summaries = (await opened({ BACKUP_EVERY: '24h' })).map(({ summary }) => summary);
+  const reasons = await sql<{ reason: string }>(
+    database.db,
+    'SELECT reason FROM incident_repositories',
+  );
+  const texts = [...summaries, ...reasons.map(({ reason }) => reason)].join('\n');
+  expect(texts.match(/\d{4}-\d\d-\d\d \d\d:\d\d UTC/g)).toHaveLength(4);
+  expect(texts).not.toMatch(/\d\dZ|\dT\d/);
+});
+
 it('nothing is opened about backups that are good', async () => {
   for (let n = 0; n < 8; n++) await run(1 + n * 24);
   await results('o/a', good);
@@ -155,7 +174,9 @@ describe('run_missed', () => {
     for (let n = 0; n < 6; n++) await run(27 + n * 24);
     const [found] = await opened();
     expect(found).toMatchObject({ rule: 'run_missed' });
-    expect(found?.summary).toContain('every 24 h');
+    expect(found?.summary).toMatch(
+      /^Runs start every 24 h, but run 1 of \d{4}-\d\d-\d\d \d\d:\d\d UTC was the last one:/,
+    );
   });
 
   it('learns nothing of too few runs, of uneven ones, or of runs by hand', async () => {
