@@ -13,15 +13,15 @@ const MAX_REASON_LENGTH = 300;
 // week where there is none.
 const failed: Statement = {
   name: 'alert_drill_failed',
-  text: `WITH failed AS MATERIALIZED (
-      SELECT repository_name, lower(repository_name) AS key, storage, version, reason, started_at,
-        evidence @> '{"missing": true}' AS is_missing
-      FROM restore_drills AS drill
-      WHERE outcome = 'failed' AND NOT EXISTS (
-        SELECT FROM restore_drills AS later
-        WHERE lower(later.repository_name) = lower(drill.repository_name) AND later.outcome <> 'incomplete'
-          AND (later.started_at, later.id) > (drill.started_at, drill.id)
-      )
+  text: `WITH tried AS MATERIALIZED (
+      SELECT DISTINCT lower(repository_name) AS key FROM restore_drills WHERE outcome = 'failed'
+    ), failed AS MATERIALIZED (
+      SELECT key, last.*, evidence @> '{"missing": true}' AS is_missing
+      FROM tried CROSS JOIN LATERAL (
+        SELECT repository_name, storage, version, reason, started_at, outcome, evidence FROM restore_drills AS drill
+        WHERE lower(drill.repository_name) = tried.key AND drill.outcome <> 'incomplete'
+        ORDER BY drill.started_at DESC, drill.id DESC LIMIT 1
+      ) AS last WHERE last.outcome = 'failed'
     ), heard AS MATERIALIZED (
       SELECT key, max(at) AS at FROM (
         SELECT lower(repo_full_name) AS key, checked_at AS at FROM worker_repo_state
