@@ -69,7 +69,8 @@ async function printChannels(db: Database | null): Promise<number> {
 }
 
 async function tryChannels(db: Database | null, only: string | undefined): Promise<number> {
-  const all = await openAlertChannels(readSendingConfig(), { db, fetch, clock: systemClock });
+  const config = readSendingConfig();
+  const all = await openAlertChannels(config, { db, fetch, clock: systemClock });
   const channels = all.filter(({ name }) => only === undefined || name === only);
   if (channels.length === 0) {
     if (only === undefined) explainNone();
@@ -77,7 +78,9 @@ async function tryChannels(db: Database | null, only: string | undefined): Promi
     return 1;
   }
   const outcomes = await Promise.all(
-    channels.map((channel) => tryChannel(channel, { clock: systemClock })),
+    channels.map((channel) =>
+      tryChannel(channel, { clock: systemClock, publicUrl: config.PUBLIC_URL }),
+    ),
   );
   for (const [index, { name }] of channels.entries()) {
     const reason = outcomes[index] ?? null;

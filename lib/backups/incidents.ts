@@ -42,6 +42,9 @@ const incident = z
     severity: z.enum(['warning', 'critical']),
     state: z.enum(incidentStates),
     summary: z.string(),
+    advice: z.string().nullable().meta({
+      description: 'What to do, with commands in backquotes; null for a rule of another release.',
+    }),
     details: z.record(z.string(), z.unknown()),
     opened_at: timestamp,
     last_seen_at: timestamp,

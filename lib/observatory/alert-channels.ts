@@ -164,7 +164,9 @@ export const alertChannelsEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
     },
     async ({ params: { name } }, deps: ObservatoryDeps, c) => {
       requireOwner(c, deps, 'channels');
-      const reason = await tryChannel(await findChannel(deps, name), deps);
+      const { clock, config } = deps;
+      const channel = await findChannel(deps, name);
+      const reason = await tryChannel(channel, { clock, publicUrl: config.PUBLIC_URL });
       if (reason !== null) deps.log.warn('a test message was not sent', { channel: name, reason });
       return sendData(c, 'Tried the channel', { name, sent: reason === null, reason });
     },

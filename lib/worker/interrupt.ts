@@ -1,5 +1,6 @@
 import type { EventEmitter } from 'node:events';
 import type { Clock } from '../clock.ts';
+import { describeInterrupt } from '../records/stopped-runs.ts';
 import { RunStopped } from './stop.ts';
 
 /** npm repeats a Ctrl-C that the terminal has already sent us. A second Ctrl-C by the user comes later. */
@@ -22,7 +23,7 @@ export function listenForInterrupt({ signals, clock, exit }: InterruptOptions): 
   const stop = (name: string) => {
     if (!interrupt.signal.aborted) {
       firstAt = clock.now();
-      interrupt.abort(new RunStopped(`interrupted by ${name}`));
+      interrupt.abort(new RunStopped(describeInterrupt(name)));
     } else if (clock.now() - firstAt > SAME_INTERRUPT_MS) exit(1);
   };
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) signals.on(name, stop);

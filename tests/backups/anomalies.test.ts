@@ -84,6 +84,21 @@ describe('POST /api/anomalies/confirm', () => {
     expect(again).toEqual(first);
   });
 
+  it('ends the incident at once, unless another anomaly is open, and leaves other incidents open', async () => {
+    await add('acme/app', 1);
+    await add('acme/other', 2);
+    await insert(database.db, 'incidents', { rule: 'destination_unreachable' });
+    await insert(database.db, 'incidents', { rule: 'anomaly' });
+    const incidents = async () => {
+      const { data } = await read('/api/incidents?state=open');
+      return data.map(({ rule, repository_count }) => `${rule} ${repository_count}`).sort();
+    };
+    await confirm([1]);
+    expect(await incidents()).toEqual(['anomaly 1', 'destination_unreachable 0']);
+    await confirm([2]);
+    expect(await incidents()).toEqual(['destination_unreachable 0']);
+  });
+
   it('confirms nothing if one does not exist', async () => {
     await add('acme/app', 1);
     expect((await confirm([1, 2])).status).toBe(404);

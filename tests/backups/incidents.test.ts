@@ -55,6 +55,7 @@ describe('GET /api/incidents', () => {
     expect(data[0]).toEqual({
       ...{ id: 2, rule: 'repository_failing', subject: '', severity: 'critical', state: 'open' },
       title: 'Repositories are not backed up',
+      advice: rules.repository_failing.advice,
       ...{ summary: '2 repositories cannot be backed up', details: { a: 1 } },
       opened_at: '2026-03-02T00:00:00.000000Z',
       last_seen_at: expect.any(String),
@@ -108,12 +109,15 @@ describe('GET /api/incidents', () => {
   it('shows an incident of a rule that this release does not know', async () => {
     await add(1, { rule: 'of_another_release' });
     expect((await read()).data).toMatchObject([
-      { title: 'of_another_release', severity: 'warning' },
+      { title: 'of_another_release', severity: 'warning', advice: null },
     ]);
   });
 
-  it('titles can stand in SQL', () => {
-    for (const name of ruleNames) expect(rules[name].title).toMatch(/^[\w ,]+$/);
+  it('what a rule says of itself can stand in SQL', () => {
+    for (const name of ruleNames) {
+      expect(rules[name].title).toMatch(/^[\w ,]+$/);
+      expect(rules[name].advice).not.toMatch(/['\\]/);
+    }
   });
 });
 

@@ -119,6 +119,13 @@ describe('a test message', () => {
     expect(server.received[0]?.body).toContain(`through the channel ${name}`);
   });
 
+  it('has a link to the page, as alerts have', async () => {
+    const PUBLIC_URL = 'https://backups.example.com/base';
+    client = clientWith({ ALERT_CHANNELS: `ops=${addressesAt(server).gotify}`, PUBLIC_URL });
+    await tryOut('ops');
+    expect(server.received[0]?.body).toContain(`"${PUBLIC_URL}/app/incidents"`);
+  });
+
   it('says why it was not sent, without what the server answered', async () => {
     await add('one');
     answer = { status: 404, body: { message: 'the inner life of another server' } };

@@ -72,6 +72,9 @@ describe.skipIf(!hasChromium)('incidents on the page (skipped without /usr/bin/c
     await articles().getByText('it broke 1', { exact: false }).first().waitFor();
     expect(await articles().count()).toBe(1);
     expect(await articles().textContent()).toContain(HOSTILE);
+    // Its command is set apart.
+    await articles().getByText('What to do: Read the reason of each').waitFor();
+    await articles().getByText('npm run worker -- run', { exact: true }).waitFor();
     await page.getByRole('button', { name: '3 more' }).click();
     await articles().getByText('it broke 8').waitFor();
     await page.getByRole('button', { name: 'Show messages' }).click();
@@ -80,6 +83,7 @@ describe.skipIf(!hasChromium)('incidents on the page (skipped without /usr/bin/c
     expect(table).toContain('phone');
     await page.getByText('Resolved', { exact: true }).click();
     await articles().getByText('it was away').waitFor();
+    expect(await articles().getByText('What to do').count()).toBe(0);
     expect(await page.title()).not.toBe('1');
   });
 

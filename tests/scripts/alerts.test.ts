@@ -61,7 +61,8 @@ describe('npm run alerts', () => {
   });
 
   it('tries each, a line for each, and fails if one does', async () => {
-    const { code, stdout } = await alerts(['test'], await setUp());
+    const PUBLIC_URL = 'https://backups.example.com';
+    const { code, stdout } = await alerts(['test'], { ...(await setUp()), PUBLIC_URL });
     expect(code).toBe(1);
     expect(stdout.trim().split('\n')).toEqual([
       'slack-1: sent',
@@ -69,6 +70,7 @@ describe('npm run alerts', () => {
       'at night: sent',
     ]);
     expect(server.received).toHaveLength(3);
+    for (const { body } of server.received) expect(body).toContain(`${PUBLIC_URL}/app/incidents`);
   });
 
   it('tries the one that is named', async () => {

@@ -69,6 +69,11 @@ export function withoutMentions(text: string): string {
   return text.replace(/(?<![\w.-])@(?=\w)/g, '@\u200b');
 }
 
+/** Keeps an address from becoming a link where the service looks for them itself. */
+export function withoutLinks(text: string): string {
+  return text.replace(/:(?=\/\/)|\bwww(?=\.)/gi, '$&\u200b');
+}
+
 /** Text for HTML. */
 export function escapeHtml(text: string): string {
   return text

@@ -54,7 +54,7 @@ async function compose(
   });
   switch (address.kind) {
     case 'slack':
-      return json('Slack', composeSlack(message));
+      return json('Slack', composeSlack(address, message));
     case 'discord':
       // So that the answer says whether the message was taken.
       return { ...json('Discord', composeDiscord(message)), url: `${address.url}?wait=true` };

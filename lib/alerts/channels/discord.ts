@@ -1,5 +1,6 @@
 import type { AlertMessage } from './channel.ts';
 import { joinFitting, markOf, toPlain, withoutMentions } from './compose.ts';
+import { escapeMarkdown, escapeMarkdownLine } from './markdown.ts';
 
 const MAX_CONTENT = 2_000;
 /** So that links in foreign text show nothing of where they lead. */
@@ -19,11 +20,9 @@ export function composeDiscord(message: AlertMessage): object {
   };
 }
 
-function escapeText(text: string): string {
-  return withoutMentions(text.replace(/[\\`*_~|<>[\]()]/g, '\\$&'));
-}
+const escapeText = (text: string) => finish(escapeMarkdown(text));
+const escapeLine = (text: string) => finish(escapeMarkdownLine(text));
 
-/** Also what makes a heading, a list or a quote at the start of a line. */
-function escapeLine(text: string): string {
-  return escapeText(text).replace(/^(?=[-+#])|(?<=^\d{1,9})(?=\.)/, '\\');
+function finish(text: string): string {
+  return withoutMentions(text.replace(/[<>]/g, '\\$&'));
 }

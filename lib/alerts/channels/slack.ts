@@ -1,34 +1,57 @@
 import type { AlertMessage } from './channel.ts';
 import { joinFitting, markOf, toPlain, withoutMentions } from './compose.ts';
+import { escapeMarkdown, escapeMarkdownLine } from './markdown.ts';
 
 /** Of the text of a block. */
 const MAX_BLOCK = 3_000;
+const MAX_HEADER = 150;
+/** Slack's own. Another one of Slack is taken for a program like it: only its notifications have escapes then. */
+const HOST = 'hooks.slack.com';
 
-/** The body of a message for Slack's incoming webhooks, and for programs like it. */
-export function composeSlack(message: AlertMessage): object {
+/**
+ * The body of a message for Slack's incoming webhooks at `url`, and for programs like it. Slack shows the blocks, in
+ * which it looks for no markup, and notifies with the text. Others know no blocks, and read Markdown in the text.
+ */
+export function composeSlack({ url }: { url: string }, message: AlertMessage): object {
   const plain = toPlain(message);
-  const title = `*${markOf(message)} ${escapeText(plain.title)}*`;
-  const lines = joinFitting(plain, MAX_BLOCK, { write: escapeText });
-  const link = plain.link === null ? '' : `<${escapeMarkup(plain.link)}|Open Backup Observatory>`;
-  const parts = [title, lines, link].filter((part) => part !== '');
+  const title = escapeEntities(`${markOf(message)} ${plain.title}`);
+  const lines = joinFitting(plain, MAX_BLOCK, { write: escapeEntities });
+  const link = plain.link === null ? '' : `<${escapeEntities(plain.link)}|Open Backup Observatory>`;
+  const isSlack = new URL(url).host === HOST;
   return {
-    // For notifications, and for programs without blocks.
-    text: parts.join('\n'),
-    blocks: parts.map((text) => ({
-      type: 'section',
-      // Names of channels and people in it stay text.
-      text: { type: 'mrkdwn', text, verbatim: true },
-    })),
+    text: isSlack ? join([title, lines]) : composeMarkdown(message, link),
+    blocks: [
+      plainBlock(title.length <= MAX_HEADER ? 'header' : 'section', title),
+      ...(lines === '' ? [] : [plainBlock('section', lines)]),
+      ...(link === '' ? [] : [{ type: 'section', text: { type: 'mrkdwn', text: link } }]),
+    ],
+    // Of the text, for notifications.
+    mrkdwn: !isSlack,
     unfurl_links: false,
     unfurl_media: false,
   };
 }
 
-function escapeText(text: string): string {
-  return withoutMentions(escapeMarkup(text));
+const join = (parts: readonly string[]) => parts.filter((part) => part !== '').join('\n');
+
+function plainBlock(type: 'header' | 'section', text: string): object {
+  return { type, text: { type: 'plain_text', text, emoji: false } };
 }
 
-/** Slack knows no other escapes. */
-function escapeMarkup(text: string): string {
+function composeMarkdown(message: AlertMessage, link: string): string {
+  const plain = toPlain(message);
+  const clean = (text: string) => withoutShortcodes(withoutMentions(escapeEntities(text)));
+  const title = `**${markOf(message)} ${escapeMarkdown(clean(plain.title))}**`;
+  const write = (line: string) => escapeMarkdownLine(clean(line));
+  return join([title, joinFitting(plain, MAX_BLOCK, { write }), link]);
+}
+
+/** Also what would be a mention or a link of Slack. It knows no other escapes. */
+function escapeEntities(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+}
+
+/** Keeps `:fire:` from becoming an emoji. */
+function withoutShortcodes(text: string): string {
+  return text.replace(/:(?=[\w+-]+:)/g, ':\u200b');
 }

@@ -1,22 +1,27 @@
 import type { AlertMessage } from './channel.ts';
-import { joinFitting, markOf, toPlain, withoutMentions } from './compose.ts';
+import { joinFitting, markOf, toPlain, withoutLinks, withoutMentions } from './compose.ts';
 
 const MAX_TEXT = 4_096;
 
-/** The body of `sendMessage` of Telegram's Bot API. Without a parse mode, the text is what it is. */
+/**
+ * The body of `sendMessage` of Telegram's Bot API. Telegram itself looks for links, names, tags and commands in a text,
+ * such as in `README.md`, but not in a block of code, so the lines are one.
+ */
 export function composeTelegram(
   { chat, topic }: { chat: string; topic: number | null },
   message: AlertMessage,
 ): object {
   const plain = toPlain(message);
-  const title = withoutMentions(`${markOf(message)} ${plain.title}`);
+  const title = withoutLinks(withoutMentions(`${markOf(message)} ${plain.title}`));
   const link = plain.link ?? '';
-  const room = MAX_TEXT - title.length - link.length - 2;
-  const lines = joinFitting(plain, room, { write: withoutMentions });
+  const lines = joinFitting(plain, MAX_TEXT - title.length - link.length - 2);
+  // In UTF-16 code units, as strings are counted here.
+  const block = { type: 'pre', offset: title.length + 1, length: lines.length };
   return {
     chat_id: chat,
     ...(topic === null ? {} : { message_thread_id: topic }),
     text: [title, lines, link].filter((part) => part !== '').join('\n'),
+    ...(lines === '' ? {} : { entities: [block] }),
     link_preview_options: { is_disabled: true },
   };
 }

@@ -1,13 +1,21 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../clock.ts';
 import { type AlertChannel, ChannelError } from './channel.ts';
+import { linkToIncidents } from './page-link.ts';
 
 const TIMEOUT_MS = 10_000;
 
-/** Sends a test message. Why it was not sent, or null; never with the address. */
+interface TryOptions {
+  clock: Clock;
+  /** Where people open the page. Undefined if nobody knows. */
+  publicUrl: string | undefined;
+  signal?: AbortSignal;
+}
+
+/** Sends a test message, with a link as alerts have it. Why it was not sent, or null; never with the address. */
 export async function tryChannel(
   channel: AlertChannel,
-  { clock, signal }: { clock: Clock; signal?: AbortSignal },
+  { clock, publicUrl, signal }: TryOptions,
 ): Promise<string | null> {
   const done = new AbortController();
   const expired = new AbortController();
@@ -25,6 +33,7 @@ export async function tryChannel(
         title: 'Test of Backup Observatory',
         lines: [`Alerts reach you here, through the channel ${channel.name}.`],
         at: new Date(clock.now()),
+        ...(publicUrl === undefined ? {} : { link: linkToIncidents(publicUrl) }),
       },
       limit,
     );

@@ -27,15 +27,19 @@ export interface IncidentSelection {
   repository?: string | undefined;
 }
 
-// Without quotes or backslashes in them, which a test checks.
+// Without single quotes or backslashes in them, which a test checks.
 const known = JSON.stringify(
   Object.fromEntries(
-    ruleNames.map((name) => [name, { title: rules[name].title, severity: rules[name].severity }]),
+    ruleNames.map((name) => {
+      const { title, severity, advice } = rules[name];
+      return [name, { title, severity, advice }];
+    }),
   ),
 );
 
 /** SQL for what a rule says of itself; NULL for a rule of another release. */
-const ofRule = (field: 'title' | 'severity') => `'${known}'::jsonb -> incident.rule ->> '${field}'`;
+const ofRule = (field: 'title' | 'severity' | 'advice') =>
+  `'${known}'::jsonb -> incident.rule ->> '${field}'`;
 
 /** SQL for the repositories that an incident concerns, or that it concerned until the end. */
 const concerned = `incident_repositories AS concerned WHERE concerned.incident_id = incident.id
@@ -46,7 +50,7 @@ const incidentColumns = `id, rule, subject, coalesce(${ofRule('title')}, rule) A
   coalesce(${ofRule('severity')}, 'warning') AS severity,
   CASE WHEN resolved_at IS NOT NULL THEN 'resolved' WHEN acknowledged_at IS NOT NULL THEN 'acknowledged'
     ELSE 'open' END AS state,
-  ${cutTextSql('summary', 1_000)} AS summary, details, ${iso('opened_at')} AS opened_at,
+  ${cutTextSql('summary', 1_000)} AS summary, ${ofRule('advice')} AS advice, details, ${iso('opened_at')} AS opened_at,
   ${iso('last_seen_at')} AS last_seen_at, ${iso('reminded_at')} AS reminded_at,
   CASE WHEN isfinite(acknowledged_at) THEN ${iso('acknowledged_at')} END AS acknowledged_at, acknowledged_by,
   ${iso('resolved_at')} AS resolved_at,

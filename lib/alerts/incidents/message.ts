@@ -1,4 +1,6 @@
+import { formatMinute } from '../../text/format-minute.ts';
 import type { AlertMessage } from '../channels/channel.ts';
+import { linkToIncidents } from '../channels/page-link.ts';
 import { type RuleName, ruleNames } from '../rules/rule.ts';
 import { rules } from '../rules/rules.ts';
 
@@ -36,14 +38,14 @@ export function composeMessage(facts: MessageFacts, publicUrl?: string | undefin
     reason === '' || kind === 'resolved' ? name : `${name}: ${reason}`,
   );
   const more = repositoryCount - named.length;
-  const since = `since ${openedAt.slice(0, 16).replace('T', ' ')} UTC`;
+  const since = `since ${formatMinute(openedAt)}`;
   return {
     id: `incident-${incidentId}-${kind}-${Date.parse(at)}`,
     kind,
     severity: kind === 'resolved' ? 'info' : severity,
     title: `${prefixes[kind]}${rule?.title ?? facts.rule}`,
     lines: [
-      summary,
+      ...(kind === 'resolved' && rule !== null ? [rule.resolved, `It was: ${summary}`] : [summary]),
       ...(kind === 'reminder' && newCount > 0
         ? [`${newCount} joined since the last message.`]
         : []),
@@ -54,13 +56,8 @@ export function composeMessage(facts: MessageFacts, publicUrl?: string | undefin
       ...(kind === 'reminder' ? ['It comes once a day until somebody acknowledges it.'] : []),
     ],
     at: new Date(at),
-    ...(publicUrl === undefined ? {} : { link: linkTo(publicUrl) }),
+    ...(publicUrl === undefined ? {} : { link: linkToIncidents(publicUrl) }),
   };
-}
-
-/** The server may be below a path of its proxy. */
-function linkTo(publicUrl: string): string {
-  return new URL('app/incidents', publicUrl.replace(/\/*$/, '/')).href;
 }
 
 function isRuleName(name: string): name is RuleName {

@@ -45,6 +45,7 @@ export const anomaly: Rule = {
   when: 'An anomaly is not confirmed: a rewritten or deleted branch or tag, a repository that shrank or was emptied, or many that are missing at once. An incident for the repositories, and one with the subject `missing`.',
   advice:
     'Look at what changed on the page of the repository. If it was meant, confirm it there or with `npm run worker -- anomalies confirm`; if not, restore the version before.',
+  resolved: 'All of it is confirmed.',
   async find({ db }) {
     const [row] = await db.query<{ items: string }>(open);
     const found = JSON.parse(row?.items ?? '[]') as OpenAnomalies[];

@@ -7,5 +7,6 @@ export const databaseUnreachable: Rule = {
   severity: 'critical',
   when: 'A worker cannot reach the database at the end of a run. The worker tells it by itself, through ALERT_CHANNELS of its machine.',
   advice: 'Start the database, or `npm start` for the embedded one.',
+  resolved: 'The database can be reached again.',
   find: async () => [],
 };

@@ -36,6 +36,7 @@ export const destinationUnreachable: Rule = {
   when: 'A store, or the repository that archives are pushed to, did not take an archive in the last run that tried. An incident for each.',
   advice:
     'Mount or reach the store, or put its credentials or room right, and run `npm run worker -- run`: it stores what is missing. The archive folder has all of it.',
+  resolved: 'Every archive is there again, or the destination was not used for a week.',
   async find({ db, now, unwell }) {
     const values = [new Date(now).toISOString()];
     const [row] = await db.query<{ items: string }>(failingStores, values);

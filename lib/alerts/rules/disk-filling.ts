@@ -46,6 +46,8 @@ export const diskFilling: Rule = {
   when: 'At the rate of the last 7 days, the disk of the archive folder is full within 14 days. An incident for each machine.',
   advice:
     'Make room, move the archive folder to a larger disk, or keep fewer versions (BACKUP_KEEP).',
+  resolved:
+    'The disk has room for more than 14 days again, or its worker was not heard of for a week.',
   async find({ db, now }) {
     const rows = await db.query<FillingDisk>(filling, [new Date(now).toISOString()]);
     return rows.map(({ machine, host_name, measured_at, free_bytes, bytes_a_day, days }) => ({

@@ -1,36 +1,79 @@
 import type { Statement } from '../../database/database.ts';
+import { FOLDER_STORAGE } from '../../records/drills/new-drill.ts';
 import { iso, jsonArray } from '../../records/page.ts';
-import { cutTextSql } from '../../text/cut-text.ts';
+import { cutText, cutTextSql } from '../../text/cut-text.ts';
 import { about } from './concern.ts';
-import type { ConcernedRepository, Rule } from './rule.ts';
+import type { Rule } from './rule.ts';
 import { MAX_REPOSITORIES } from './unwell.ts';
 
-// The last drill that came to a result decides: one that is incomplete proves nothing.
+const MAX_REASON_LENGTH = 300;
+
+// The last drill that came to a result decides: one that is incomplete proves nothing. Of one that found no archive,
+// and of which no run has heard since, nothing is kept: it is forgotten once a discovery does not see it, or after a
+// week where there is none.
 const failed: Statement = {
   name: 'alert_drill_failed',
-  text: `SELECT ${jsonArray(`
-    SELECT repository_name AS name, ${cutTextSql("concat(storage, ', version ' || version, ': ', reason)", 300)} AS reason,
-      ${iso('started_at')} AS since
-    FROM restore_drills AS drill
-    WHERE outcome = 'failed' AND NOT EXISTS (
-      SELECT FROM restore_drills AS later
-      WHERE lower(later.repository_name) = lower(drill.repository_name) AND later.outcome <> 'incomplete'
-        AND (later.started_at, later.id) > (drill.started_at, drill.id)
+  text: `WITH tried AS MATERIALIZED (
+      SELECT DISTINCT lower(repository_name) AS key FROM restore_drills WHERE outcome = 'failed'
+    ), failed AS MATERIALIZED (
+      SELECT key, last.*, evidence @> '{"missing": true}' AS is_missing
+      FROM tried CROSS JOIN LATERAL (
+        SELECT repository_name, storage, version, reason, started_at, outcome, evidence FROM restore_drills AS drill
+        WHERE lower(drill.repository_name) = tried.key AND drill.outcome <> 'incomplete'
+        ORDER BY drill.started_at DESC, drill.id DESC LIMIT 1
+      ) AS last WHERE last.outcome = 'failed'
+    ), heard AS MATERIALIZED (
+      SELECT key, max(at) AS at FROM (
+        SELECT lower(repo_full_name) AS key, checked_at AS at FROM worker_repo_state
+        UNION ALL SELECT lower(repo_full_name), created_at FROM newest_results
+      ) AS source WHERE at IS NOT NULL AND EXISTS (SELECT FROM failed WHERE is_missing) GROUP BY key
     )
-    ORDER BY drill.repository_name LIMIT ${MAX_REPOSITORIES}`)} AS items`,
+    SELECT ${jsonArray(`
+      SELECT repository_name AS name, storage, version, ${cutTextSql('reason', MAX_REASON_LENGTH)} AS reason,
+        ${iso('started_at')} AS since
+      FROM failed AS drill LEFT JOIN heard USING (key)
+      WHERE NOT is_missing OR heard.at > started_at
+        OR EXISTS (SELECT FROM coverage WHERE lower(coverage.name) = key)
+        OR NOT (
+          started_at <= $1::timestamptz - interval '7 days'
+          OR EXISTS (SELECT FROM coverage WHERE seen_at > started_at)
+        )
+      ORDER BY drill.repository_name LIMIT ${MAX_REPOSITORIES}`)} AS items`,
 };
+
+interface FailedDrill {
+  name: string;
+  storage: string;
+  version: number | null;
+  reason: string;
+  since: string;
+}
 
 /** An archive could not be restored when it was tried. */
 export const drillFailed: Rule = {
   name: 'drill_failed',
   title: 'A backup could not be restored',
   severity: 'critical',
-  when: 'The last restore drill of a repository failed.',
+  when: 'The last restore drill of a repository failed, also of one that is no longer backed up: its versions may be all there is. It ends for one that the last discovery does not see and of which no archive was found.',
   advice:
     'Keep the source. See what is damaged with `npm run worker -- store check`, or verify the archive on the page of the repository. When it is repaired, run `npm run worker -- drill --repo OWNER/NAME`.',
-  async find({ db }) {
-    const [row] = await db.query<{ items: string }>(failed);
-    const repositories = JSON.parse(row?.items ?? '[]') as ConcernedRepository[];
+  resolved: 'Each was proven restorable since, or nothing of it is kept any more.',
+  async find({ db, now }) {
+    const [row] = await db.query<{ items: string }>(failed, [new Date(now).toISOString()]);
+    const drills = JSON.parse(row?.items ?? '[]') as FailedDrill[];
+    const repositories = drills.map(({ name, since, ...drill }) => ({
+      ...{ name, since, reason: describe(drill) },
+    }));
     return about(repositories, (count) => `The restore drill of ${count} failed`);
   },
 };
+
+/** Reasons that a store gives often start with its name. */
+function describe({ storage, version, reason }: Omit<FailedDrill, 'name' | 'since'>): string {
+  const place = storage === FOLDER_STORAGE ? 'archive folder' : storage;
+  const where = [
+    ...(storage !== FOLDER_STORAGE && reason.includes(storage) ? [] : [place]),
+    ...(version === null ? [] : [`version ${version}`]),
+  ].join(', ');
+  return cutText(where === '' ? reason : `${where}: ${reason}`, MAX_REASON_LENGTH);
+}

@@ -1,6 +1,7 @@
 import type { Statement } from '../../database/database.ts';
 import { iso } from '../../records/page.ts';
 import { cutTextSql } from '../../text/cut-text.ts';
+import { formatMinute } from '../../text/format-minute.ts';
 import { about, failing } from './concern.ts';
 import type { Finding, Rule } from './rule.ts';
 import type { Unwell } from './unwell.ts';
@@ -34,12 +35,15 @@ export const loginExpired: Rule = {
   when: 'The git host refused the login of the last run, for the whole run or for a repository, or the token is past its end.',
   advice:
     'Run `npm run worker -- login github`, or replace the token, and run `npm run worker -- run`.',
+  resolved: 'The git host accepts the login again.',
   async find({ db, now, unwell }) {
     const logins = await db.query<RefusedLogin>(refused, [new Date(now).toISOString()]);
     const findings: Finding[] = logins.map(({ git_host_url, reason, expires_at }) => ({
       subject: git_host_url,
       summary:
-        reason === '' ? `The token for ${git_host_url} ended ${expires_at?.slice(0, 16)}Z` : reason,
+        reason === '' && expires_at !== null
+          ? `The token for ${git_host_url} ended ${formatMinute(expires_at)}`
+          : reason,
       details: { expires_at },
     }));
     const repositories = (await unwell()).filter(isOfLogin).map(failing);

@@ -1,5 +1,6 @@
 import type { Statement } from '../../database/database.ts';
 import { iso } from '../../records/page.ts';
+import { formatMinute } from '../../text/format-minute.ts';
 import type { Rule } from './rule.ts';
 
 const MAX_LOGINS = 100;
@@ -19,12 +20,13 @@ export const loginExpiring: Rule = {
   severity: 'warning',
   when: 'The token ends within 14 days, as far as the git host tells. GitHub does, for tokens that end.',
   advice: 'Run `npm run worker -- login github`, or replace the token.',
+  resolved: 'The token does not end soon any more. Of one that has ended another message tells.',
   async find({ db, now }) {
     const values = [new Date(now).toISOString()];
     const rows = await db.query<{ git_host_url: string; expires_at: string }>(expiring, values);
     return rows.map(({ git_host_url, expires_at }) => ({
       subject: git_host_url,
-      summary: `The token for ${git_host_url} ends ${expires_at.slice(0, 16)}Z: make a new one`,
+      summary: `The token for ${git_host_url} ends ${formatMinute(expires_at)}: make a new one`,
       details: { expires_at },
     }));
   },

@@ -1,3 +1,4 @@
+import { formatMinute } from '../../text/format-minute.ts';
 import { about } from './concern.ts';
 import type { Rule } from './rule.ts';
 
@@ -9,11 +10,12 @@ export const repositoryStale: Rule = {
   when: 'A repository is stale: it does not fail, but was last good longer ago than FRESHNESS_HOURS, or than its schedule implies.',
   advice:
     'Look whether the runs still cover the repository: its source, BACKUP_ONLY and BACKUP_EXCLUDE.',
+  resolved: 'No repository is stale any more.',
   async find({ unwell }) {
     const stale = (await unwell()).filter(({ state }) => state === 'stale');
     const repositories = stale.map(({ name, last_good_at }) => ({
       name,
-      reason: `last good ${last_good_at === null ? 'long ago' : `${last_good_at.slice(0, 16)}Z`}`,
+      reason: `last good ${last_good_at === null ? 'long ago' : formatMinute(last_good_at)}`,
       since: last_good_at,
     }));
     return about(repositories, (count) => `${count}: no good backup for too long`);

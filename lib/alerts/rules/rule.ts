@@ -66,6 +66,8 @@ export interface Rule {
   when: string;
   /** What to do, for the document and the messages. */
   advice: string;
+  /** What is good again once it finds nothing more, as a sentence. It holds for all reasons to end. */
+  resolved: string;
   /** What it finds now, of each subject at most one. A bounded number of statements, each bounded. */
   find(context: RuleContext): Promise<readonly Finding[]>;
 }

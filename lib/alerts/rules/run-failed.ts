@@ -1,16 +1,18 @@
 import type { Statement } from '../../database/database.ts';
 import { iso } from '../../records/page.ts';
+import { isStoppedRun } from '../../records/stopped-runs.ts';
 import { cutTextSql } from '../../text/cut-text.ts';
 import type { Rule } from './rule.ts';
 
 const MAX_REASON_LENGTH = 1_000;
 
-// A run that could not start for want of a login is told by `login_expired`.
+// A run that could not start for want of a login is told by `login_expired`. One that somebody stopped says nothing of
+// the backups: the one before it counts.
 const lastRun: Statement = {
   name: 'alert_run_failed',
   text: `SELECT id, ${iso('started_at')} AS started_at, ${cutTextSql('error_message', MAX_REASON_LENGTH)} AS reason
     FROM (
-      SELECT * FROM backup_runs AS run WHERE run.status <> 'running' AND isfinite(run.started_at)
+      SELECT * FROM backup_runs AS run WHERE run.status <> 'running' AND isfinite(run.started_at) AND NOT ${isStoppedRun}
       ORDER BY run.started_at DESC, run.id DESC LIMIT 1
     ) AS run
     WHERE status = 'failed' AND NOT EXISTS (
@@ -29,8 +31,9 @@ export const runFailed: Rule = {
   name: 'run_failed',
   title: 'The last backup run failed',
   severity: 'critical',
-  when: 'The last run failed as a whole: its worker was stopped or killed, or it could not do its work.',
+  when: 'The last run failed as a whole: its worker was killed, or it could not do its work. One that was stopped with Ctrl-C or SIGTERM does not count.',
   advice: 'Read the log of the run. Put its reason right, and run `npm run worker -- run`.',
+  resolved: 'The last run did not fail.',
   async find({ db }) {
     const rows = await db.query<FailedRun>(lastRun);
     return rows.map(({ id, started_at, reason }) => ({

@@ -1,5 +1,7 @@
 import type { Statement } from '../../database/database.ts';
 import { iso } from '../../records/page.ts';
+import { isStoppedRun } from '../../records/stopped-runs.ts';
+import { formatMinute } from '../../text/format-minute.ts';
 import { formatDuration } from '../../text/units.ts';
 import type { Rule } from './rule.ts';
 
@@ -11,15 +13,16 @@ const MIN_LEARNT_MS = 15 * 60_000;
 /** A run may be late by a twelfth of the interval, and by this much at least. */
 const MIN_GRACE_MS = 15 * 60_000;
 
+// A run that somebody stopped did not do what was due, so that it counts as if it had not started.
 const missed: Statement = {
   name: 'alert_run_missed',
   text: `WITH last AS (
-      SELECT id, status, started_at FROM backup_runs AS run WHERE isfinite(run.started_at)
+      SELECT id, status, started_at FROM backup_runs AS run WHERE isfinite(run.started_at) AND NOT ${isStoppedRun}
       ORDER BY run.started_at DESC, run.id DESC LIMIT 1
     ), gaps AS (
       SELECT extract(epoch FROM started_at - lag(started_at) OVER (ORDER BY started_at))::float8 * 1000 AS gap_ms
       FROM (
-        SELECT started_at FROM backup_runs AS run WHERE isfinite(run.started_at)
+        SELECT started_at FROM backup_runs AS run WHERE isfinite(run.started_at) AND NOT ${isStoppedRun}
         ORDER BY run.started_at DESC, run.id DESC LIMIT ${RUNS_READ}
       ) AS started
     ), learnt AS (
@@ -54,15 +57,16 @@ export const runMissed: Rule = {
   name: 'run_missed',
   title: 'A backup run did not start',
   severity: 'critical',
-  when: 'No run has started for longer than BACKUP_EVERY and a twelfth of it (15 minutes at least). Without BACKUP_EVERY the interval is learnt from the last runs, once six of them were evenly apart.',
+  when: 'No run has started for longer than BACKUP_EVERY and a twelfth of it (15 minutes at least). One that was stopped with Ctrl-C or SIGTERM does not count. Without BACKUP_EVERY the interval is learnt from the last runs, once six of them were evenly apart.',
   advice:
     'Look at what starts the worker (cron, a timer, `--every`) and at its output, then run `npm run worker -- run`.',
+  resolved: 'Runs start on time again.',
   async find({ db, now, config }) {
     const values = [new Date(now).toISOString(), config.BACKUP_EVERY ?? null];
     const rows = await db.query<MissedRun>(missed, values);
     return rows.map(({ id, started_at, interval_ms, expected_at }) => ({
       subject: '',
-      summary: `Runs start every ${formatDuration(Number(interval_ms))}, but none has since run ${id} of ${started_at.slice(0, 16)}Z: is the worker still there?`,
+      summary: `Runs start every ${formatDuration(Number(interval_ms))}, but run ${id} of ${formatMinute(started_at)} was the last one: is the worker still there?`,
       details: { run_id: id, started_at, interval_ms: Number(interval_ms), expected_at },
     }));
   },

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { evaluateRules } from '../../alerts/incidents/evaluate.ts';
 import { AppError } from '../../errors.ts';
 import { plainError } from '../../http/error-shapes.ts';
 import { type Endpoint, endpoint } from '../../http/route.ts';
@@ -87,7 +88,7 @@ export const anomaliesEndpoints: readonly Endpoint<BackupsDeps>[] = [
       path: '/api/anomalies/confirm',
       summary: 'Confirm anomalies',
       description:
-        'They hold back nothing any more from the next run of the worker on, wherever its archives are. Recorded with the name of the caller.',
+        'They hold back nothing any more from the next run of the worker on, wherever its archives are, and their incident ends. Recorded with the name of the caller.',
       body: { encoding: 'json', schema: confirmation },
       responses: {
         200: {
@@ -97,11 +98,21 @@ export const anomaliesEndpoints: readonly Endpoint<BackupsDeps>[] = [
         404: { description: 'One of them does not exist: none is confirmed.', schema: plainError },
       },
     },
-    async ({ body }, { db }: BackupsDeps, c) => {
+    async ({ body }, deps: BackupsDeps, c) => {
       const ids = [...new Set(body.ids)];
-      const { known, confirmed } = await confirmAnomalies(db, ids, callerName(c));
+      const { known, confirmed } = await confirmAnomalies(deps.db, ids, callerName(c));
       if (known < ids.length) throw new AppError('NOT_FOUND', 'anomaly not found');
+      if (confirmed > 0) await endIncidents(deps);
       return c.json({ confirmed });
     },
   ),
 ];
+
+/** So that the incidents agree with what was confirmed. The sweep does it too, and tells the channels. */
+async function endIncidents({ db, clock, log, config }: BackupsDeps): Promise<void> {
+  try {
+    await evaluateRules({ db, clock, log, config }, ['anomaly']);
+  } catch (error) {
+    log.error('the incidents of confirmed anomalies are left to the next sweep', { error });
+  }
+}

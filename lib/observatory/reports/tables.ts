@@ -1,11 +1,12 @@
 import type { Figures, RunFigures } from '../../records/report-facts.ts';
+import { formatMinute } from '../../text/format-minute.ts';
 import { quote, table } from '../../text/markdown.ts';
 import { formatBytes, formatDuration } from '../../text/units.ts';
 import type { ChartPoint } from './chart.ts';
 
 /** `2026-01-31 08:15 UTC`, or a dash for null. */
 export function moment(iso: string | null): string {
-  return iso === null ? '–' : `${iso.slice(0, 10)} ${iso.slice(11, 16)} UTC`;
+  return iso === null ? '–' : formatMinute(iso);
 }
 
 /** The percentage of repositories that did not fail; null without repositories. */

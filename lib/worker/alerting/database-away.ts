@@ -12,6 +12,7 @@ import { replaceFile } from '../../durable-files.ts';
 import { nullIfMissing } from '../../files.ts';
 import { parseJson } from '../../json.ts';
 import { cleanText } from '../../text/clean-text.ts';
+import { formatMinute } from '../../text/format-minute.ts';
 import { formatDuration } from '../../text/units.ts';
 
 const REMIND_AFTER_MS = 24 * 3_600_000;
@@ -92,7 +93,7 @@ function describe({ since, at }: State, reason: string, isReminder: boolean) {
     title: `${isReminder ? 'Still: ' : ''}${databaseUnreachable.title}`,
     lines: [
       `The worker on ${cleanText(hostname(), 250)}: ${reason}`,
-      ...(isReminder ? [`Since ${since.slice(0, 16)}Z, for ${lasts}`] : []),
+      ...(isReminder ? [`Since ${formatMinute(since)}, for ${lasts}`] : []),
       `What to do: ${databaseUnreachable.advice}`,
       'What runs record meanwhile is kept in DATA_DIR, and delivered once the database is back.',
     ],

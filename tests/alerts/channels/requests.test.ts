@@ -34,23 +34,38 @@ async function ask(kind: string, message = makeMessage()) {
 }
 
 describe('a message', () => {
-  it('goes to Slack as blocks, with the text for notifications', async () => {
-    const { path, json } = await ask('slack');
-    expect(path).toBe(`/services/T000/B000/${SECRETS[0]}`);
-    const parts = [
-      '*🔴 2 repositories are failing*',
-      'acme/app: authentication failed\nacme/web: not found',
-      '<https://backups.example.com/app/incidents/7?a=1&amp;b=2|Open Backup Observatory>',
-    ];
-    expect(json).toEqual({
-      text: parts.join('\n'),
-      blocks: parts.map((text) => ({
-        type: 'section',
-        text: { type: 'mrkdwn', text, verbatim: true },
-      })),
+  it('goes to Slack as blocks without markup, with the text for notifications', async () => {
+    const slack = await openChannel(`slack://T000000/B000000/${SECRETS[0]}`, {
+      fetch: leadTo(server),
+    });
+    await slack.send(makeMessage(), patient);
+    const title = '🔴 2 repositories are failing';
+    const lines = 'acme/app: authentication failed\nacme/web: not found';
+    const link =
+      '<https://backups.example.com/app/incidents/7?a=1&amp;b=2|Open Backup Observatory>';
+    expect(JSON.parse(server.received.at(-1)?.body ?? '')).toEqual({
+      text: `${title}\n${lines}`,
+      blocks: [
+        { type: 'header', text: { type: 'plain_text', text: title, emoji: false } },
+        { type: 'section', text: { type: 'plain_text', text: lines, emoji: false } },
+        { type: 'section', text: { type: 'mrkdwn', text: link } },
+      ],
+      mrkdwn: false,
       unfurl_links: false,
       unfurl_media: false,
     });
+  });
+
+  it('goes to a program like Slack with its text in Markdown', async () => {
+    const { path, json } = await ask('slack');
+    expect(path).toBe(`/services/T000/B000/${SECRETS[0]}`);
+    expect(json.mrkdwn).toBe(true);
+    expect(json.text.split('\n')).toEqual([
+      '**🔴 2 repositories are failing**',
+      'acme/app: authentication failed',
+      'acme/web: not found',
+      '<https://backups.example.com/app/incidents/7?a=1&amp;b=2|Open Backup Observatory>',
+    ]);
   });
 
   it('goes to Discord without mentions and previews', async () => {
@@ -67,7 +82,7 @@ describe('a message', () => {
     });
   });
 
-  it('goes to Telegram as plain text, to the topic of the chat', async () => {
+  it('goes to Telegram without markup, to the topic of the chat', async () => {
     const { path, json } = await ask('telegram');
     expect(path).toBe(`/bot${SECRETS[2]}/sendMessage`);
     expect(json).toEqual({
@@ -78,6 +93,7 @@ describe('a message', () => {
         'acme/app: authentication failed\nacme/web: not found',
         'https://backups.example.com/app/incidents/7?a=1&b=2',
       ].join('\n'),
+      entities: [{ type: 'pre', offset: 30, length: 51 }],
       link_preview_options: { is_disabled: true },
     });
   });

@@ -1,5 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { addressesAt, makeMessage, openChannel, patient } from '../../support/alert-channels.ts';
+import type { AlertMessage } from '../../../lib/alerts/channels/channel.ts';
+import {
+  addressesAt,
+  leadTo,
+  makeMessage,
+  openChannel,
+  patient,
+  SECRETS,
+} from '../../support/alert-channels.ts';
 import { type ScriptedServer, startScriptedServer } from '../../support/scripted-server.ts';
 
 // Names and errors of others in a message stay text, and no message is longer than its service takes.
@@ -20,6 +28,14 @@ async function send(kind: string, message = makeMessage()): Promise<any> {
   return JSON.parse(server.received.at(-1)?.body ?? '');
 }
 
+// biome-ignore lint/suspicious/noExplicitAny: as above.
+async function sendToSlack(message: AlertMessage): Promise<any> {
+  const address = `slack://T000000/B000000/${SECRETS[0]}`;
+  const channel = await openChannel(address, { fetch: leadTo(server) });
+  await channel.send(message, patient);
+  return JSON.parse(server.received.at(-1)?.body ?? '');
+}
+
 /** All texts in a body. */
 function textsOf(value: unknown): string[] {
   if (typeof value === 'string') return [value];
@@ -27,37 +43,62 @@ function textsOf(value: unknown): string[] {
 }
 
 describe('foreign text', () => {
-  it('calls nobody on Slack, and makes no link', async () => {
-    const hostile = '<!channel> <@U012> <https://evil.example|here> & @here @channel #general';
-    const { text, blocks } = await send('slack', makeMessage({ title: hostile, lines: [hostile] }));
-    const harmless =
-      '&lt;!channel&gt; &lt;@U012&gt; &lt;https://evil.example|here&gt; &amp; @\u200bhere @\u200bchannel #general';
-    // After its semicolon the @ of <@U012> is one too.
-    const expected = harmless.replace('<@', '<@\u200b').replace(';@U', ';@\u200bU');
-    expect(blocks[0].text.text).toBe(`*🔴 ${expected}*`);
-    expect(blocks[1].text.text).toBe(expected);
-    expect(text).toContain(expected);
-    expect(text).not.toMatch(/<[!@#]|<http.*evil/);
+  it('is shown on Slack as it is written, and calls nobody', async () => {
+    const hostile =
+      '<!channel> <@U012> <https://evil.example|here> & @here *b* _i_ ~s~ `c` :fire: &gt; said';
+    const { text, blocks } = await sendToSlack(makeMessage({ title: hostile, lines: [hostile] }));
+    const escaped =
+      '&lt;!channel&gt; &lt;@U012&gt; &lt;https://evil.example|here&gt; &amp; @here *b* _i_ ~s~ `c` :fire: &amp;gt; said';
+    const plain = { type: 'plain_text', emoji: false };
+    expect(blocks.slice(0, 2)).toEqual([
+      { type: 'header', text: { ...plain, text: `🔴 ${escaped}` } },
+      { type: 'section', text: { ...plain, text: escaped } },
+    ]);
+    expect(text).toContain(escaped);
   });
 
-  it('is no markup on Discord', async () => {
-    const lines = ['# big', '- item', '12. first', '> said', '**bold** _i_ ~~s~~ ||x|| `c`'];
+  it('is no markup, mention, emoji or link for a program like Slack', async () => {
+    const lines = [
+      '<!channel> <@U012> @here',
+      '*b* __b__ ~~s~~ `c` ```d``` [a](https://evil.example/a_b) www.evil.example :fire:',
+      ...['# big', '- item', '1. first', '=== ', '--- '],
+    ];
+    const { text } = await send('slack', makeMessage({ title: '*b* @all', lines }));
+    expect(text.split('\n').slice(0, -1)).toEqual([
+      '**🔴 \\*b\\* @\u200ball**',
+      '&lt;!channel&gt; &lt;@\u200bU012&gt; @\u200bhere',
+      '\\*b\\* \\_\\_b\\_\\_ \\~\\~s\\~\\~ \\`c\\` \\`\\`\\`d\\`\\`\\` \\[a\\]\\(https:\u200b//evil.example/a\\_b\\) www\u200b.evil.example :\u200bfire:',
+      ...['\\# big', '\\- item', '1\\. first', '\u200b===', '\\---'],
+    ]);
+  });
+
+  it('is no markup and no link on Discord', async () => {
+    const lines = [
+      ...['# big', '- item', '12. first', '> said', '**bold** _i_ ~~s~~ ||x|| `c`'],
+      'see https://evil.example/a_b',
+    ];
     const title = '@everyone <@1> [a](https://evil.example) \\';
     const { content } = await send('discord', makeMessage({ title, lines }));
     expect(content.split('\n').slice(0, -1)).toEqual([
-      '🔴 **@\u200beveryone \\<@\u200b1\\> \\[a\\]\\(https://evil.example\\) \\\\**',
+      '🔴 **@\u200beveryone \\<@\u200b1\\> \\[a\\]\\(https:\u200b//evil.example\\) \\\\**',
       '\\# big',
       '\\- item',
       '12\\. first',
       '\\> said',
       '\\*\\*bold\\*\\* \\_i\\_ \\~\\~s\\~\\~ \\|\\|x\\|\\| \\`c\\`',
+      'see https:\u200b//evil.example/a\\_b',
     ]);
   });
 
-  it('calls nobody on Telegram, and leaves mail addresses as they are', async () => {
-    const lines = ['@somebody_else <b>x</b> ops@example.com'];
-    const { text, parse_mode } = await send('telegram', makeMessage({ lines }));
-    expect(text).toContain('@\u200bsomebody_else <b>x</b> ops@example.com');
+  it('is a block of code on Telegram, in which it looks for no links, names and commands', async () => {
+    const lines = ['🙂 @somebody_else <b>x</b> /start', 'README.md https://evil.example #tag'];
+    const title = '@all 🙂 https://evil.example';
+    const { text, entities, parse_mode } = await send('telegram', makeMessage({ title, lines }));
+    expect(entities).toHaveLength(1);
+    const [{ type, offset, length }] = entities;
+    expect(type).toBe('pre');
+    expect(text.slice(offset, offset + length)).toBe(lines.join('\n'));
+    expect(text.slice(0, offset)).toBe('🔴 @\u200ball 🙂 https:\u200b//evil.example\n');
     expect(parse_mode).toBeUndefined();
   });
 
@@ -98,7 +139,9 @@ describe('a message with more than fits', () => {
   it.each(['<', '*', 'x', '日', '🙂', '@a'])('of %s keeps to the limits', async (character) => {
     const message = long(character);
     const { blocks } = await send('slack', message);
-    for (const block of blocks) expect(block.text.text.length).toBeLessThanOrEqual(3_000);
+    for (const { type, text } of blocks) {
+      expect(text.text.length).toBeLessThanOrEqual(type === 'header' ? 150 : 3_000);
+    }
     expect((await send('discord', message)).content.length).toBeLessThanOrEqual(2_000);
     expect((await send('telegram', message)).text.length).toBeLessThanOrEqual(4_096);
     const ntfy = await send('ntfy', message);

@@ -93,6 +93,20 @@ describe('a channel', () => {
     expect(texts).toEqual([true, true, false]);
   });
 
+  it('is told at the end what is good again, and what it was', async () => {
+    const deps = await open();
+    await run('failed');
+    await raiseAlerts(deps);
+    await run('completed');
+    await raiseAfter(deps, MINUTE_MS);
+    const { message } = JSON.parse(receiver.received.at(-1)?.body ?? '') as { message: string };
+    expect(message.split('\n')).toEqual([
+      'The last run did not fail.',
+      'It was: Run 1 failed: it does not say why',
+      expect.stringMatching(/^Incident 1, since \d{4}-\d\d-\d\d \d\d:\d\d UTC$/),
+    ]);
+  });
+
   it.each([
     ['https://backups.example.com', 'https://backups.example.com/app/incidents'],
     ['https://example.com/backups/', 'https://example.com/backups/app/incidents'],

@@ -51,6 +51,25 @@ it('all rules have the name under which they are listed', () => {
   expect(ruleNames.map((name) => rules[name].name)).toEqual(ruleNames);
 });
 
+it('all times have one form', async () => {
+  const expires = (days: number) => ago(clock, -days * DAY_MS);
+  await sql(
+    database.db,
+    `INSERT INTO host_logins (git_host_url, expires_at) VALUES ('https://a.example', $1), ('https://b.example', $2)`,
+    [expires(-1), expires(1)],
+  );
+  const id = await run(40);
+  await insertResult(database.db, id, 'o/old', { created_at: ago(clock, 40 * HOUR_MS) });
+  const summaries = (await opened({ BACKUP_EVERY: '24h' })).map(({ summary }) => summary);
+  const reasons = await sql<{ reason: string }>(
+    database.db,
+    'SELECT reason FROM incident_repositories',
+  );
+  const texts = [...summaries, ...reasons.map(({ reason }) => reason)].join('\n');
+  expect(texts.match(/\d{4}-\d\d-\d\d \d\d:\d\d UTC/g)).toHaveLength(4);
+  expect(texts).not.toMatch(/\d\dZ|\dT\d/);
+});
+
 it('nothing is opened about backups that are good', async () => {
   for (let n = 0; n < 8; n++) await run(1 + n * 24);
   await results('o/a', good);
@@ -73,6 +92,34 @@ describe('run_failed', () => {
     await run(3, { status: 'failed' });
     await run(1);
     expect(await opened()).toEqual([]);
+  });
+
+  it.each(['interrupted by SIGINT', 'interrupted by SIGTERM (on nas)'])(
+    'is not about one that somebody stopped (%s), and goes on for the one before',
+    async (error_message) => {
+      await run(3);
+      await run(1, { status: 'failed', error_message });
+      expect(await opened()).toEqual([]);
+      await run(2, { status: 'failed', error_message: 'the disk is full' });
+      expect(await opened()).toMatchObject([
+        { rule: 'run_failed', summary: expect.stringContaining('the disk is full') },
+      ]);
+    },
+  );
+
+  it.each([
+    'interrupted by SIGHUP',
+    'git was interrupted by SIGINT',
+    'interrupted by SIGINTERN',
+    'interrupted by SIGINT while it waited',
+  ])('is about one that failed for another reason: %s', async (error_message) => {
+    await run(1, { status: 'failed', error_message });
+    expect(await opened()).toMatchObject([{ rule: 'run_failed' }]);
+  });
+
+  it('is about one that does not say why', async () => {
+    await run(1, { status: 'failed', error_message: null });
+    expect(await opened()).toMatchObject([{ summary: 'Run 1 failed: it does not say why' }]);
   });
 
   it('leaves a refused login to its own incident', async () => {
@@ -111,11 +158,25 @@ describe('run_missed', () => {
     expect(await isMissed({ BACKUP_EVERY: '30m' })).toBe(true);
   });
 
+  it('does not count a run that somebody stopped, neither as the last one nor for the interval', async () => {
+    const stopped = { status: 'failed', error_message: 'interrupted by SIGINT' };
+    await run(27);
+    await run(1, stopped);
+    expect(await isMissed({ BACKUP_EVERY: '24h' })).toBe(true);
+    for (let n = 1; n < 6; n++) {
+      await run(27 + n * 24);
+      await run(28 + n * 24, stopped);
+    }
+    expect((await opened()).at(-1)?.summary).toContain('every 24 h');
+  });
+
   it('learns the interval of runs that are evenly apart', async () => {
     for (let n = 0; n < 6; n++) await run(27 + n * 24);
     const [found] = await opened();
     expect(found).toMatchObject({ rule: 'run_missed' });
-    expect(found?.summary).toContain('every 24 h');
+    expect(found?.summary).toMatch(
+      /^Runs start every 24 h, but run 1 of \d{4}-\d\d-\d\d \d\d:\d\d UTC was the last one:/,
+    );
   });
 
   it('learns nothing of too few runs, of uneven ones, or of runs by hand', async () => {
@@ -252,15 +313,27 @@ describe('disk_filling', () => {
   });
 });
 
+interface DrillRow {
+  version?: number | null;
+  storage?: string;
+  reason?: string;
+  evidence?: string;
+}
+
 describe('drill_failed', () => {
-  const drill = (name: string, hoursAgo: number, outcome: string, version: number | null = 3) =>
+  const drill = (
+    name: string,
+    hoursAgo: number,
+    outcome: string,
+    { version = 3, storage = 'folder', reason = 'damaged', evidence = '{}' }: DrillRow = {},
+  ) =>
     sql(
       database.db,
-      `INSERT INTO restore_drills (repository_name, version, storage, started_at, duration_ms, bytes, outcome, reason, evidence)
-       VALUES ($1, $5, 'folder', $2, 1, 1, $3, $4, '{}')`,
+      `INSERT INTO restore_drills (repository_name, started_at, outcome, reason, version, storage, evidence, duration_ms, bytes)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, 1, 1)`,
       [
         ...[name, ago(clock, hoursAgo * HOUR_MS), outcome],
-        ...[outcome === 'proven' ? null : 'damaged', version],
+        ...[outcome === 'proven' ? null : reason, version, storage, evidence],
       ],
     );
 
@@ -273,18 +346,73 @@ describe('drill_failed', () => {
     expect(await opened()).toMatchObject([{ rule: 'drill_failed', repositories: ['o/bad'] }]);
   });
 
-  it('says which version, if the drill came so far', async () => {
-    await drill('o/known', 2, 'failed');
-    await drill('o/unknown', 1, 'failed', null);
+  it('says where and which version, if the drill came so far, and names a store once', async () => {
+    const storage = 's3://bucket/x';
+    await drill('o/a', 2, 'failed');
+    await drill('o/b', 1, 'failed', { version: null });
+    await drill('o/c', 1, 'failed', { storage });
+    await drill('o/d', 1, 'failed', { storage, reason: `${storage}: it is away` });
+    await drill('o/e', 1, 'failed', { storage, version: null, reason: `no archive in ${storage}` });
     await opened();
-    const reasons = await sql(
+    const rows = await sql<{ reason: string }>(
       database.db,
       'SELECT reason FROM incident_repositories ORDER BY repository_name',
     );
-    expect(reasons).toEqual([
-      { reason: 'folder, version 3: damaged' },
-      { reason: 'folder: damaged' },
+    expect(rows.map(({ reason }) => reason)).toEqual([
+      'archive folder, version 3: damaged',
+      'archive folder: damaged',
+      's3://bucket/x, version 3: damaged',
+      'version 3: s3://bucket/x: it is away',
+      'no archive in s3://bucket/x',
     ]);
+  });
+
+  describe('of a repository of which no archive was found', () => {
+    const evidence = '{"missing": true}';
+    const discover = (name: string, hoursAgo: number, plan = 'taken') =>
+      sql(
+        database.db,
+        'INSERT INTO coverage (name, run_id, plan, seen_at) VALUES ($1, 1, $3, $2)',
+        [name, ago(clock, hoursAgo * HOUR_MS), plan],
+      );
+    const failing = async () =>
+      (await opened()).flatMap(({ rule, repositories }) =>
+        rule === 'drill_failed' ? repositories : [],
+      );
+
+    it('ends when a discovery after it does not see the repository', async () => {
+      await drill('o/gone', 5, 'failed', { evidence });
+      await discover('o/other', 6);
+      expect(await failing()).toEqual(['o/gone']);
+      await discover('o/another', 4);
+      expect(await failing()).toEqual([]);
+    });
+
+    it('ends after a week if there is no discovery', async () => {
+      await drill('o/gone', 7 * 24, 'failed', { evidence });
+      await drill('o/new', 7 * 24 - 1, 'failed', { evidence });
+      expect(await failing()).toEqual(['o/new']);
+    });
+
+    it('stays open for one that the discovery sees, or that a run has tried or found good since', async () => {
+      await discover('O/Seen', 1, 'lost');
+      for (const name of ['o/seen', 'o/tried', 'o/good', 'o/gone']) {
+        await drill(name, 20 * 24, 'failed', { evidence });
+      }
+      await results('O/tried', failed(null));
+      await sql(
+        database.db,
+        'INSERT INTO worker_repo_state (repo_full_name, checked_at) VALUES ($1, $2), ($3, $4)',
+        ['O/good', ago(clock, HOUR_MS), 'o/gone', ago(clock, 21 * DAY_MS)],
+      );
+      expect(await failing()).toEqual(['o/good', 'o/seen', 'o/tried']);
+    });
+
+    it('stays open for one of which an archive is there, however long nobody has seen the repository', async () => {
+      await discover('o/other', 1);
+      await drill('o/kept', 300 * 24, 'failed');
+      expect(await failing()).toEqual(['o/kept']);
+    });
   });
 });
 

@@ -110,7 +110,12 @@ function Confirm({ anomaly: { id, repository } }: { anomaly: Anomaly }) {
     mutationFn: () => body(api.POST('/api/anomalies/confirm', { body: { ids: [id] } })),
     onSuccess: async () => {
       notify({ message: 'Confirmed. It holds back nothing from the next run on.' });
-      await client.invalidateQueries({ queryKey: ['anomalies'] });
+      await Promise.all(
+        // The incident of what was confirmed has ended.
+        ['anomalies', 'incidents', 'overview'].map((key) =>
+          client.invalidateQueries({ queryKey: [key] }),
+        ),
+      );
     },
   });
   return (

@@ -1,4 +1,4 @@
-import { Alert, Button, Group, Stack, Table, Text } from '@mantine/core';
+import { Alert, Button, Code, Group, Stack, Table, Text } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, body, type Schemas } from '../api/client.ts';
@@ -53,6 +53,7 @@ function OneIncident({ incident }: { incident: Incident }) {
           )}
         </Text>
         <Concerned incident={incident} />
+        {state !== 'resolved' && incident.advice !== null && <Advice text={incident.advice} />}
         <Deliveries deliveries={incident.deliveries} />
         {state === 'open' && <Acknowledge id={incident.id} />}
         {incident.acknowledged_at !== null && (
@@ -63,6 +64,20 @@ function OneIncident({ incident }: { incident: Incident }) {
         )}
       </Stack>
     </Alert>
+  );
+}
+
+/** What to do, with its commands set apart. */
+function Advice({ text }: { text: string }) {
+  // Every second part stood between backquotes.
+  const parts = text.split('`').map((part, index) => ({ part, index }));
+  return (
+    <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+      <Text span inherit fw={600}>
+        What to do:
+      </Text>{' '}
+      {parts.map(({ part, index }) => (index % 2 === 0 ? part : <Code key={index}>{part}</Code>))}
+    </Text>
   );
 }
 

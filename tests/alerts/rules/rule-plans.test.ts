@@ -1,0 +1,119 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type RuleName, ruleNames } from '../../../lib/alerts/rules/rule.ts';
+import { rules } from '../../../lib/alerts/rules/rules.ts';
+import { readUnwell } from '../../../lib/alerts/rules/unwell.ts';
+import { alertRuleVariables } from '../../../lib/config/alerts/rules.ts';
+import { freshnessVariables } from '../../../lib/config/freshness.ts';
+import { readConfig } from '../../../lib/config/read.ts';
+import type { Database } from '../../../lib/database/database.ts';
+import { createPostgres, type TestDatabase } from '../../support/databases.ts';
+import { explainRead } from '../../support/plans.ts';
+import { sql } from '../../support/records.ts';
+
+// What a real Postgres reads for the rules, which are evaluated after each run and every 10 minutes: not more with
+// every result, log line, run and drill that was ever recorded. With a million results it is the same.
+
+const REPOSITORIES = 10_000;
+const RESULTS_OF_EACH = 10;
+const RUNS = 2_000;
+/** Repositories that fail, each since its last 3 results; and those of which a drill failed. */
+const FAILING = 100;
+const DAYS = 1_000;
+
+let database: TestDatabase;
+
+beforeAll(async () => {
+  database = await createPostgres();
+  const statements = [
+    `INSERT INTO backup_runs (status, started_at, error_message)
+     SELECT CASE WHEN n % 10 = 0 THEN 'failed' ELSE 'completed' END, now() - (${RUNS} - n) * interval '1 hour',
+       CASE WHEN n > ${RUNS - 3} THEN 'interrupted by SIGINT' ELSE '' END FROM generate_series(1, ${RUNS}) AS n`,
+    `INSERT INTO backup_results (run_id, repo_full_name, status, fault, error_message, created_at)
+     SELECT 1 + age * ${RUNS / RESULTS_OF_EACH}, 'owner/repo-' || n,
+       CASE WHEN n <= ${FAILING} AND age > ${RESULTS_OF_EACH - 4} THEN 'failed' ELSE 'completed' END, NULL, '',
+       now() - (${RESULTS_OF_EACH} - age) * interval '20 hours'
+     FROM generate_series(0, ${RESULTS_OF_EACH - 1}) AS age, generate_series(1, ${REPOSITORIES}) AS n`,
+    `INSERT INTO worker_repo_state (repo_full_name, checked_at)
+     SELECT 'owner/repo-' || n, now() - interval '30 days' FROM generate_series(1, ${REPOSITORIES}) AS n`,
+    `INSERT INTO execution_logs (run_id, level, message, created_at)
+     SELECT 1 + n / 100, 'info', 'message ' || n, now() - (50000 - n) * interval '30 seconds'
+     FROM generate_series(0, 49999) AS n`,
+    `INSERT INTO restore_drills (repository_name, storage, started_at, duration_ms, bytes, outcome, reason, evidence)
+     SELECT 'owner/repo-' || 1 + n % 2000, 'folder', now() - (20000 - n) * interval '1 hour', 1, 1,
+       CASE WHEN n % 2000 < ${FAILING} THEN 'failed' ELSE 'proven' END,
+       CASE WHEN n % 2000 < ${FAILING} THEN 'it is damaged' END, CASE WHEN n % 2000 = 7 THEN '{"missing": true}' ELSE '{}' END::jsonb
+     FROM generate_series(1, 20000) AS n`,
+    `INSERT INTO anomalies (repo_full_name, run_id, version, kind, seen_at, confirmed_at)
+     SELECT 'owner/repo-' || n, 1, 1, 'shrunk', now() - n * interval '1 minute', CASE WHEN n % 100 > 0 THEN now() END
+     FROM generate_series(1, ${REPOSITORIES}) AS n`,
+    `INSERT INTO archive_stores (repo_full_name, store, version, tried_at, failing_since)
+     SELECT 'owner/repo-' || n, 's3://bucket/x', 1, now(), CASE WHEN n % 100 = 0 THEN now() END
+     FROM generate_series(1, ${REPOSITORIES}) AS n`,
+    `INSERT INTO archive_disks (machine, day, measured_at, free_bytes, total_bytes)
+     SELECT 'nas', to_char(now() - n * interval '1 day', 'YYYY-MM-DD'), now() - n * interval '1 day', n, 1000
+     FROM generate_series(1, ${DAYS}) AS n`,
+    'VACUUM ANALYZE',
+  ];
+  for (const text of statements) await sql(database.db, text);
+}, 240_000);
+afterAll(() => database.close());
+
+const config = readConfig(alertRuleVariables.extend(freshnessVariables.shape), {});
+const evaluate = (name: RuleName) => (db: Database) =>
+  rules[name].find({ db, now: Date.now(), config, unwell: async () => [] });
+
+/** The rows that the statement of a rule may read of each table. */
+const most: Partial<Record<RuleName, Record<string, number>>> = {
+  // The last one that was not stopped, and those after it; how it ended.
+  run_failed: { backup_runs: 3 },
+  // The last one, and those of the interval.
+  run_missed: { backup_runs: 1 + 21 + 2 * 3 },
+  destination_unreachable: { archive_stores: FAILING },
+  login_expired: {},
+  login_expiring: {},
+  // One for each day and machine.
+  disk_filling: { archive_disks: 2 * DAYS },
+  // Those that failed, 10 of each repository, and its last one; because one found no archive, who was heard of.
+  drill_failed: {
+    ...{ restore_drills: (10 + 1) * FAILING },
+    ...{ worker_repo_state: REPOSITORIES, newest_results: REPOSITORIES },
+  },
+  anomaly: { anomalies: FAILING },
+};
+
+function expectFew(counted: Record<string, number>, limits: Record<string, number>): void {
+  for (const [table, rows] of Object.entries(counted)) {
+    expect(rows, `rows of ${table}`).toBeLessThanOrEqual(limits[table] ?? 0);
+  }
+}
+
+describe.each([
+  ['the plan for its values', false],
+  ['the plan for any values', true],
+])('%s', (_name, generic) => {
+  it.each(Object.entries(most))('reads few rows for %s', async (name, limits) => {
+    const counted = await explainRead(database, evaluate(name as RuleName), generic);
+    expectFew(counted, limits);
+  });
+
+  it('reads few rows for the repositories that are not good', async () => {
+    const counted = await explainRead(
+      database,
+      (db) => readUnwell(db, Date.now(), config),
+      generic,
+    );
+    expectFew(counted, {
+      ...{ newest_results: REPOSITORIES, worker_repo_state: REPOSITORIES, backup_runs: 20 },
+      // Of each that fails its last good result, its fault, its error, its first failure and two failures.
+      backup_results: 6 * FAILING,
+    });
+  });
+});
+
+it('the other rules read nothing of their own', async () => {
+  const others = ruleNames.filter((name) => !(name in most));
+  expect(others).toEqual(['repository_stale', 'repository_failing', 'database_unreachable']);
+  for (const name of others) {
+    await expect(explainRead(database, evaluate(name), false)).rejects.toThrow('0 round trips');
+  }
+});
