@@ -11,9 +11,10 @@ const nest =
 export async function plantStuckFolder(path: string): Promise<{ remove(): Promise<void> }> {
   await mkdir(path, { recursive: true });
   await execute('sh', ['-c', nest], { cwd: path });
-  return {
-    async remove() {
-      await execute('rm', ['-rf', '--', path]);
-    },
-  };
+  return { remove: () => removeStuckFolder(path) };
+}
+
+/** Removes a folder whatever the length of its paths. */
+export async function removeStuckFolder(path: string): Promise<void> {
+  await execute('rm', ['-rf', '--', path]);
 }
