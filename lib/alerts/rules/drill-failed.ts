@@ -1,11 +1,13 @@
 import type { Statement } from '../../database/database.ts';
 import { iso, jsonArray } from '../../records/page.ts';
+import { hasHappened } from '../../records/repositories/drills.ts';
 import { cutTextSql } from '../../text/cut-text.ts';
 import { about } from './concern.ts';
 import type { ConcernedRepository, Rule } from './rule.ts';
 import { MAX_REPOSITORIES } from './unwell.ts';
 
-// The last drill that came to a result decides: one that is incomplete proves nothing.
+// The last drill that came to a result decides: one that is incomplete proves nothing, nor does one of a clock that was
+// ahead. If that one failed, what was recorded after it decides.
 const failed: Statement = {
   name: 'alert_drill_failed',
   text: `SELECT ${jsonArray(`
@@ -15,7 +17,8 @@ const failed: Statement = {
     WHERE outcome = 'failed' AND NOT EXISTS (
       SELECT FROM restore_drills AS later
       WHERE lower(later.repository_name) = lower(drill.repository_name) AND later.outcome <> 'incomplete'
-        AND (later.started_at, later.id) > (drill.started_at, drill.id)
+        AND ${hasHappened('$1::timestamptz', 'later')} AND CASE WHEN ${hasHappened('$1::timestamptz')}
+          THEN (later.started_at, later.id) > (drill.started_at, drill.id) ELSE later.id > drill.id END
     )
     ORDER BY drill.repository_name LIMIT ${MAX_REPOSITORIES}`)} AS items`,
 };
@@ -28,8 +31,9 @@ export const drillFailed: Rule = {
   when: 'The last restore drill of a repository failed.',
   advice:
     'Keep the source. See what is damaged with `npm run worker -- store check`, or verify the archive on the page of the repository. When it is repaired, run `npm run worker -- drill --repo OWNER/NAME`.',
-  async find({ db }) {
-    const [row] = await db.query<{ items: string }>(failed);
+  async find({ db, now }) {
+    const at = new Date(now).toISOString();
+    const [row] = await db.query<{ items: string }>(failed, [at]);
     const repositories = JSON.parse(row?.items ?? '[]') as ConcernedRepository[];
     return about(repositories, (count) => `The restore drill of ${count} failed`);
   },
