@@ -54,6 +54,7 @@ export function createWorkspaces(options: WorkspaceOptions): Workspaces {
 
   const makeFolder = async () => {
     try {
+      // What is stuck is only a loss of room; a workspace does not need its place.
       swept ??= sweepScratch(scratchFolder, clock.now());
       await swept;
       return await makeScratch(scratchFolder);

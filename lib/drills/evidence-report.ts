@@ -14,6 +14,8 @@ import { checkLedger } from './check-ledger.ts';
 import type { EvidenceFormat } from './evidence-format.ts';
 
 const ROWS_AT_ONCE = 500;
+/** As far ahead a drill still counts. */
+const AHEAD_MS = 5 * 60_000;
 
 /** What is proven, in words that an auditor can hold us to. */
 const METHOD = [
@@ -29,13 +31,14 @@ const METHOD = [
  */
 export async function* writeEvidence(
   db: Database,
-  period: EvidencePeriod,
+  span: Omit<EvidencePeriod, 'now'>,
   { format, now }: { format: EvidenceFormat; now: string },
 ): AsyncGenerator<string> {
+  const period = { ...span, now };
   const facts = await readEvidenceFacts(db, period);
   const ledger = await checkLedger(db);
-  const span = `${moment(period.from)} to ${moment(period.to)}`;
-  yield format.begin(`Restore evidence, ${span}`);
+  const title = `Restore evidence, ${moment(period.from)} to ${moment(period.to)}`;
+  yield format.begin(title);
   yield format.list([
     `Made: ${moment(now)}, by Backup Observatory ${version}`,
     `Restore drills: ${facts.drills}, proven: ${facts.proven}, failed: ${facts.failed}, incomplete: ${facts.incomplete}`,
@@ -52,8 +55,9 @@ export async function* writeEvidence(
     `Hash of the last intact row: ${ledger.head}. Compare it with the ledger later: as long as this hash is in it, nothing before it was changed.`,
   ]);
   yield format.heading('Repositories');
-  yield* format.table(['Repository', 'Last proof in the period', 'Version', 'From'], () =>
-    repositoryRows(db, period),
+  yield* format.table(
+    ['Repository', 'Last proof in the period', 'Version', 'From', 'Failed since'],
+    () => repositoryRows(db, period),
   );
   yield format.heading('Drills');
   yield* format.table(
@@ -85,25 +89,31 @@ async function* repositoryRows(db: Database, period: EvidencePeriod): AsyncGener
   }
 }
 
-function repositoryRow({ name, proven_at, version, storage }: EvidenceRepository): string[] {
-  if (proven_at === null) return [clean(name), 'not proven', '', ''];
-  return [clean(name), moment(proven_at), String(version ?? ''), clean(storage)];
+function repositoryRow(one: EvidenceRepository): string[] {
+  const failure =
+    one.failed_at === null
+      ? ''
+      : clean(`FAILED ${moment(one.failed_at)} from ${one.failed_storage}: ${one.reason}`);
+  if (one.proven_at === null) return [clean(one.name), 'not proven', '', '', failure];
+  const proof = [moment(one.proven_at), String(one.version ?? ''), clean(one.storage)];
+  return [clean(one.name), ...proof, failure];
 }
 
 async function* drillRows(db: Database, period: EvidencePeriod): AsyncGenerator<string[]> {
   let after: EvidenceDrill | null = null;
   for (;;) {
     const page: EvidenceDrill[] = await readEvidenceDrills(db, period, after, ROWS_AT_ONCE);
-    for (const drill of page) yield drillRow(drill);
+    for (const drill of page) yield drillRow(drill, Date.parse(period.now));
     after = page.at(-1) ?? after;
     if (page.length < ROWS_AT_ONCE) return;
   }
 }
 
-function drillRow(drill: EvidenceDrill): string[] {
+function drillRow(drill: EvidenceDrill, now: number): string[] {
+  const isAhead = Date.parse(drill.started_at) > now + AHEAD_MS;
   return [
     String(drill.id),
-    moment(drill.started_at),
+    isAhead ? `${moment(drill.started_at)}, by a clock that was ahead` : moment(drill.started_at),
     clean(drill.repository),
     String(drill.version ?? ''),
     clean(drill.storage),

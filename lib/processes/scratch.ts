@@ -3,6 +3,7 @@ import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { nullIfMissing } from '../files.ts';
+import { cleanText } from '../text/clean-text.ts';
 
 /** How old a folder of another machine must be to be removed. */
 const FOREIGN_LEFTOVER_MS = 24 * 60 * 60_000;
@@ -34,13 +35,22 @@ export async function removeScratch(path: string): Promise<void> {
   if (inUse.delete(path) && inUse.size === 0) process.removeListener('exit', removeAll);
 }
 
+/** What could not be removed, and why. */
+export interface StuckLeftovers {
+  count: number;
+  /** The first of them. */
+  path: string;
+  reason: string;
+}
+
 /**
  * Removes scratch folders that killed processes of this user left in a folder: of this machine if the process
- * no longer runs, of other machines after a day. Returns their number.
+ * no longer runs, of other machines after a day. What cannot be removed does not keep anybody from working there, and
+ * is returned; null if there is nothing of the kind. Throws if the folder cannot be read.
  */
-export async function sweepScratch(folder: string, now: number): Promise<number> {
+export async function sweepScratch(folder: string, now: number): Promise<StuckLeftovers | null> {
   const entries = await readdir(folder, { withFileTypes: true });
-  let removed = 0;
+  const stuck: { path: string; reason: string }[] = [];
   for (const entry of entries) {
     const [, host, pid] = leftover.exec(entry.name) ?? [];
     if (host === undefined || !entry.isDirectory()) continue;
@@ -52,10 +62,22 @@ export async function sweepScratch(folder: string, now: number): Promise<number>
     const isLeft =
       host === hostname() ? !isRunning(Number(pid)) : found.mtimeMs < now - FOREIGN_LEFTOVER_MS;
     if (!isLeft) continue;
-    await removeScratch(path);
-    removed++;
+    try {
+      await removeScratch(path);
+    } catch (error) {
+      stuck.push({ path, reason: (error as Error).message });
+    }
   }
-  return removed;
+  const [first] = stuck;
+  return first === undefined ? null : { ...first, count: stuck.length };
+}
+
+/** Tells a person of leftovers that have to be removed by hand. */
+export function describeStuck({ count, path, reason }: StuckLeftovers): string {
+  const what = count === 1 ? '1 folder' : `${count} folders`;
+  return cleanText(
+    `${what} left by a killed process cannot be removed and must be removed by hand, first ${path}: ${cleanText(reason, 300)}`,
+  );
 }
 
 function isRunning(pid: number): boolean {

@@ -189,7 +189,7 @@ const summaryOf = (name: string, end: string): Statement => ({
         ) AS item) AS largest,
         (SELECT count(*) FROM newest) AS repositories,
         (SELECT row_to_json(item) FROM (
-          ${proofCounts('newest', 'span."end"')}
+          ${proofCounts('newest', 'span."end"', 'greatest(span."end", now())')}
         ) AS item) AS proofs,
         (SELECT coalesce(sum(archive_size_bytes), 0) FROM newest) AS stored_bytes
       FROM span, (SELECT ${sums} FROM run) AS total`)} AS item`,

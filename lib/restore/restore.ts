@@ -12,6 +12,7 @@ import { describeRejection, unpackBundle } from '../archives/unpack-bundle.ts';
 import type { Clock } from '../clock.ts';
 import type { Environment } from '../config/read.ts';
 import { AppError } from '../errors.ts';
+import { checkOut, type Unwritten } from './check-out.ts';
 import { chooseVersion, type VersionChoice } from './choose-version.ts';
 import { inParent, moveTo } from './target.ts';
 import { onlyRef, refsOfBundle, refsOfManifest, type VersionRefs } from './version-refs.ts';
@@ -56,6 +57,8 @@ export interface Restored {
   headBranch: string | null;
   /** The commit of HEAD; null if there is none. */
   headCommit: string | null;
+  /** Files that this file system does not take; null if all are there, or the repository has no work tree. */
+  unwritten: Unwritten | null;
   /** How many files of the archive were needed, and their size. */
   files: number;
   sizeBytes: number;
@@ -125,7 +128,7 @@ export async function restoreVersion(
         tips: [...all.refs.values(), ...('id' in all.head ? [all.head.id] : [])],
         proven: chain.base.header.refs.map(({ id }) => id),
       });
-      const headCommit = await fill(workspace, made, wanted);
+      const { commit: headCommit, unwritten } = await fill(workspace, made, wanted);
       signal.throwIfAborted();
       await moveTo(made.folder, target);
       return {
@@ -136,6 +139,7 @@ export async function restoreVersion(
         refs: [...wanted.refs.keys()],
         headBranch: 'branch' in wanted.head ? wanted.head.branch : null,
         headCommit,
+        unwritten,
         files: 1 + chain.increments.length,
         sizeBytes: chain.sizeBytes,
         isRecorded: chain.base.sha256 !== null,
@@ -214,24 +218,14 @@ async function unpackChain(
   }
 }
 
-/** Sets the refs and checks out the work tree. Returns the commit of HEAD. */
+/** Sets the refs and checks out the work tree. */
 async function fill(
   { git }: Workspace,
   { folder, gitDir, isBare }: NewRepository,
   wanted: VersionRefs,
-): Promise<string | null> {
+): Promise<{ commit: string | null; unwritten: Unwritten | null }> {
   await writeRefs(git, gitDir, wanted);
   const commit = await readHeadCommit(git, gitDir);
-  if (isBare || commit === null) return commit;
-  try {
-    const options = [`--git-dir=${gitDir}`, `--work-tree=${folder}`];
-    await git.read([...options, 'read-tree', '--reset', '-u', commit]);
-  } catch (error) {
-    if (!isRejection(error)) throw error;
-    throw new AppError(
-      'CONFLICT',
-      `git cannot check out the files, try \`--bare\`: ${error.message}`,
-    );
-  }
-  return commit;
+  const hasFiles = !isBare && commit !== null;
+  return { commit, unwritten: hasFiles ? await checkOut(git, { folder, gitDir }, commit) : null };
 }

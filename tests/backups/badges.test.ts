@@ -67,6 +67,7 @@ describe('the badge of a repository', () => {
     [1, 'good, proven 1 day ago', 'brightgreen'],
     [30.9, 'good, proven 30 days ago', 'brightgreen'],
     [31, 'good, proven 31 days ago', 'green'],
+    [-400, 'good, not proven', 'green'],
   ])('tells a proof %d days ago: %s, %s', async (ago, message, color) => {
     await good('acme/app');
     await drill('acme/app', ago);

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { countProofs } from '../../lib/records/drills/count-proofs.ts';
 import type { NewDrill } from '../../lib/records/drills/new-drill.ts';
 import { recordDrill } from '../../lib/records/drills/record.ts';
 import { createClient } from '../support/client.ts';
@@ -72,6 +73,26 @@ describe('the last proof of a repository', () => {
   });
 });
 
+it('does not count a drill of a clock that was ahead', async () => {
+  await track('ada/app', 'ada/failing');
+  await drill(2);
+  await drill(3, failed('CORRUPT'));
+  await drill(3, { repository: 'ada/failing', ...failed('CORRUPT') });
+  for (const repository of ['ada/app', 'ada/failing']) {
+    await drill(20, { repository, startedAt: '2031-01-01T00:00:00.000Z' });
+  }
+  expect(await read('/api/repos/ada/app')).toMatchObject({
+    last_proof: { at: '2026-05-02T10:00:00.000000Z' },
+    last_drill: { at: '2026-05-03T10:00:00.000000Z', outcome: 'failed' },
+  });
+  expect(await read('/api/overview')).toMatchObject({
+    proofs: { proven: 1, overdue: 0, never: 1, failing: 2 },
+  });
+  expect(await countProofs(database.db, new Date(NOW).toISOString(), 5_000)).toMatchObject({
+    ...{ proven: 1, never: 1, failing: 2 },
+  });
+});
+
 describe('the overview', () => {
   it('counts repositories by their proofs', async () => {
     await track('ada/app', 'ada/old', 'ada/never', 'ada/failing');
@@ -110,10 +131,36 @@ describe('GET /api/evidence', () => {
     );
     expect(text).toContain('All 3 rows of the ledger were checked while this was made');
     expect(text).toMatch(/Hash of the last intact row: [0-9a-f]{64}\./);
-    expect(text).toContain('| `ada/app` | `2026-05-02 10:00 UTC` | `3` | `folder` |');
-    expect(text).toContain('| `ada/never` | `not proven` |  |  |');
+    expect(text).toContain('| `ada/app` | `2026-05-02 10:00 UTC` | `3` | `folder` |  |');
+    expect(text).toContain(
+      '| `ada/never` | `not proven` |  |  | `FAILED 2026-05-03 10:00 UTC from folder: CORRUPT \\| <b>` |',
+    );
     expect(text).toContain('`failed: CORRUPT \\| <b>`');
     expect(text).not.toContain('2026-05-12');
+  });
+
+  it('shows a failure beside an earlier proof, and none before it', async () => {
+    await track('ada/app', 'ada/mended');
+    await drill(2);
+    await drill(3, { ...failed('CORRUPT'), storage: 's3://backups/git' });
+    await drill(3, { ...failed('CORRUPT'), repository: 'ada/mended' });
+    await drill(4, { repository: 'ada/mended' });
+    const { text } = await evidence();
+    expect(text).toContain(
+      '| `ada/app` | `2026-05-02 10:00 UTC` | `3` | `folder` | `FAILED 2026-05-03 10:00 UTC from s3://backups/git: CORRUPT` |',
+    );
+    expect(text).toContain('| `ada/mended` | `2026-05-04 10:00 UTC` | `3` | `folder` |  |');
+  });
+
+  it('counts no proof of a clock that was ahead, and says so', async () => {
+    await track('ada/app');
+    await drill(25);
+    const { text } = await client().get('/api/evidence?from=2026-05-01&to=2026-06-01');
+    expect(text).toContain(
+      'Repositories that are backed up: 1, proven restorable in this period: 0',
+    );
+    expect(text).toContain('| `ada/app` | `not proven` |  |  |  |');
+    expect(text).toContain('| `2026-05-25 10:00 UTC, by a clock that was ahead` | `ada/app` |');
   });
 
   it('escapes what repositories are called in HTML', async () => {

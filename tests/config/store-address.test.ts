@@ -33,3 +33,12 @@ describe('the address of a git repository', () => {
     expect(storeId(folder)).not.toBe(storeId(repository));
   });
 });
+
+it.each(['/mnt/hunter-22', '~/hunter-22', './hunter-22', '../hunter-22'])(
+  '%s is refused, with how a folder is written',
+  (text) => {
+    expect(() => parseStoreAddress(text)).toThrow(
+      /^must be like (?!.*hunter).*contains a plain path; a folder is written `file:\/\/\/folder`$/,
+    );
+  },
+);

@@ -50,7 +50,10 @@ afterAll(() => database.close());
 
 const now = new Date().toISOString();
 const judging = { now, freshnessHours: 26, scheduleMs: null };
-const period = { from: '2020-01-01T00:00:00Z', to: '2100-01-01T00:00:00Z' };
+const period = {
+  ...{ from: '2020-01-01T00:00:00Z', to: '2100-01-01T00:00:00Z' },
+  now: '2100-01-01T00:00:00Z',
+};
 const all = { now, isForced: true, only: null, without: [] };
 
 describe.each([
@@ -72,7 +75,7 @@ describe.each([
     ['a page of evidence', 100, (db) => readEvidenceDrills(db, period, null, 100)],
     [
       'repositories for evidence',
-      20 * (1 + 10),
+      20 * (1 + 10 + 10),
       (db) => readEvidenceRepositories(db, period, '', 20),
     ],
   ])('%s reads at most %i drills', async (_what, most, read) => {

@@ -5,7 +5,9 @@ import { AppError } from '../../lib/errors.ts';
 import { parseWorkerCommand } from '../../lib/worker/command-line.ts';
 import { type ArchiveFolder, createArchiveFolder, makeTarball } from '../support/archives.ts';
 import { createChain, flipByte, type TestChain } from '../support/chains.ts';
+import { git, plantUnwritable, type TestRepository } from '../support/git.ts';
 import { runScript } from '../support/script.ts';
+import { removeStuckFolder } from '../support/stuck-folder.ts';
 import { callWorker } from '../support/worker.ts';
 
 const parse = (...args: string[]) => parseWorkerCommand(args, '/home/ada');
@@ -123,11 +125,12 @@ describe('a command line', () => {
 
 describe('without a database', () => {
   let archives: ArchiveFolder;
+  let app: TestRepository;
   let chain: TestChain;
 
   beforeEach(async () => {
     archives = await createArchiveFolder();
-    const app = await archives.repository('app');
+    app = await archives.repository('app');
     chain = createChain(archives.root, 'team__app.bundle', app);
     for (const text of ['one', 'two']) {
       await app.commit({ 'a.txt': text });
@@ -140,7 +143,10 @@ describe('without a database', () => {
     await archives.bundle('team__old.1.bundle', old);
     await archives.write('team__old.1.bundle.json', '{}');
   });
-  afterEach(() => archives.remove());
+  afterEach(async () => {
+    await removeStuckFolder(archives.outside);
+    await archives.remove();
+  });
 
   const call = (...args: string[]) =>
     callWorker({
@@ -256,6 +262,33 @@ describe('without a database', () => {
       new RegExp(`\\nRestored 2 of 3 repositories to ${to}\\nNot restored: team/app\\n$`),
     );
     expect((await readdir(join(to, 'team'))).sort()).toEqual(['old', 'old.1']);
+  });
+
+  it('restore keeps a repository with files that cannot be checked out, names them, and exits with 1', async () => {
+    await plantUnwritable(app);
+    await chain.version();
+    const { code, stdout } = await call('restore', 'team/app', '--to', 'long');
+    expect(code).toBe(1);
+    const quoted = '\\303\\266'.repeat(150);
+    expect(stdout.split('\n').slice(4)).toEqual([
+      '  NOT CHECKED OUT: 2 files are in the repository, but this file system takes no such name or path:',
+      `    deep/${`${'d'.repeat(201)}/`.repeat(21)}file`,
+      `    "${quoted}"`,
+      expect.stringContaining('ls-files --deleted'),
+      '',
+    ]);
+    const target = join(archives.outside, 'long');
+    expect(await git(target, 'rev-parse', 'HEAD')).toBe(await app.git('rev-parse', 'HEAD'));
+    const files = await readdir(target, { encoding: 'buffer' });
+    expect(files.map((name) => name.toString('latin1')).sort()).toEqual(
+      ['.git', 'deep', 'm.txt', 'n\u00e9', 'z.txt'].sort(),
+    );
+    expect(await git(target, 'cat-file', 'blob', `HEAD:${'ö'.repeat(150)}`)).toBe('x');
+
+    const all = await call('restore', '--all', '--to', 'all');
+    expect(all.code).toBe(1);
+    expect(all.stdout).toMatch(/Not all files checked out, but all there: team\/app\n$/);
+    expect((await call('restore', '--all', '--bare', '--to', 'bare')).code).toBe(0);
   });
 
   it('restore --all restores everything of a time, and exits with 0', async () => {

@@ -96,6 +96,20 @@ export async function plantLongPath({ git: run, path }: TestRepository): Promise
   await run('update-ref', 'refs/heads/main', commit);
 }
 
+/** Points `main` to files of which no file system takes two: a path of 4,247 bytes, and a name of 300. */
+export async function plantUnwritable({ git: run, path }: TestRepository): Promise<void> {
+  const makeTree = (entries: string) => feed(path, ['mktree'], entries);
+  const blob = await feed(path, ['hash-object', '-w', '--stdin'], 'x');
+  const file = (name: string) => `100644 blob ${blob}\t${name}\n`;
+  let tree = await makeTree(file('file'));
+  for (let level = 0; level < 21; level++) {
+    tree = await makeTree(`040000 tree ${tree}\t${'d'.repeat(201)}\n`);
+  }
+  const entries = [`040000 tree ${tree}\tdeep\n`, file('m.txt'), file('"n\\351"'), file('z.txt')];
+  tree = await makeTree([...entries, file('ö'.repeat(150))].join(''));
+  await run('update-ref', 'refs/heads/main', await run('commit-tree', '-m', 'long', tree));
+}
+
 /** Runs git with a text on its standard input. */
 async function feed(folder: string, args: string[], text: string): Promise<string> {
   const running = execute('git', args, { cwd: folder, env });

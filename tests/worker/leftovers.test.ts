@@ -1,8 +1,10 @@
 import { copyFile, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, expect, it } from 'vitest';
 import { git } from '../support/git.ts';
 import { useDatabase } from '../support/hooks.ts';
+import { plantStuckFolder } from '../support/stuck-folder.ts';
 import { refsOf, useVersionedApp, withIncrements } from '../support/versioned-app.ts';
 
 // What runs that were killed leave of an archive, and no note lists.
@@ -54,6 +56,17 @@ it('deletes one also when the whole archive is written anew', async () => {
   await world.app.commit({ 'b.txt': 'full' }, 'full');
   expect((await world.backUp()).code).toBe(0);
   expect(await increments()).toEqual([]);
+});
+
+it('warns of temporary folders that it cannot remove, and goes on', async () => {
+  const name = `.scratch-${hostname()}-4194304-aaaaaa`;
+  const stuck = await plantStuckFolder(join(world.archives, name));
+  try {
+    const { stderr } = await change();
+    expect(stderr).toContain('1 folder left by a killed process cannot be removed');
+  } finally {
+    await stuck.remove();
+  }
 });
 
 it('keeps what holds something else, and says so once', async () => {

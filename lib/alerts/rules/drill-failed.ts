@@ -1,6 +1,7 @@
 import type { Statement } from '../../database/database.ts';
 import { FOLDER_STORAGE } from '../../records/drills/new-drill.ts';
 import { iso, jsonArray } from '../../records/page.ts';
+import { hasHappened } from '../../records/repositories/drills.ts';
 import { cutText, cutTextSql } from '../../text/cut-text.ts';
 import { about } from './concern.ts';
 import type { Rule } from './rule.ts';
@@ -8,9 +9,11 @@ import { MAX_REPOSITORIES } from './unwell.ts';
 
 const MAX_REASON_LENGTH = 300;
 
-// The last drill that came to a result decides: one that is incomplete proves nothing. Of one that found no archive,
-// and of which no run has heard since, nothing is kept: it is forgotten once a discovery does not see it, or after a
-// week where there is none.
+const columns = 'id, repository_name, storage, version, reason, started_at, outcome, evidence';
+
+// The last drill that came to a result decides: one that is incomplete proves nothing, nor does one of a clock that was
+// ahead. If that one failed, what was recorded after it decides. Of one that found no archive, and of which no run has
+// heard since, nothing is kept: it is forgotten once a discovery does not see it, or after a week where there is none.
 const failed: Statement = {
   name: 'alert_drill_failed',
   text: `WITH tried AS MATERIALIZED (
@@ -18,9 +21,15 @@ const failed: Statement = {
     ), failed AS MATERIALIZED (
       SELECT key, last.*, evidence @> '{"missing": true}' AS is_missing
       FROM tried CROSS JOIN LATERAL (
-        SELECT repository_name, storage, version, reason, started_at, outcome, evidence FROM restore_drills AS drill
-        WHERE lower(drill.repository_name) = tried.key AND drill.outcome <> 'incomplete'
-        ORDER BY drill.started_at DESC, drill.id DESC LIMIT 1
+        SELECT * FROM (
+          (SELECT ${columns} FROM restore_drills AS drill
+            WHERE lower(drill.repository_name) = tried.key AND drill.outcome <> 'incomplete' AND ${hasHappened('$1::timestamptz')}
+            ORDER BY drill.started_at DESC, drill.id DESC LIMIT 1)
+          UNION ALL
+          (SELECT ${columns} FROM restore_drills AS drill
+            WHERE lower(drill.repository_name) = tried.key AND drill.outcome = 'failed' AND NOT ${hasHappened('$1::timestamptz')}
+            ORDER BY drill.started_at DESC, drill.id DESC LIMIT 1)
+        ) AS either ORDER BY id DESC LIMIT 1
       ) AS last WHERE last.outcome = 'failed'
     ), heard AS MATERIALIZED (
       SELECT key, max(at) AS at FROM (

@@ -81,6 +81,9 @@ const loopback = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/i;
  * `file:///folder`, or `git+https://…`, `git+ssh://…` and `git+file:///…`. Throws StoreAddressError.
  */
 export function parseStoreAddress(text: string): StoreAddress {
+  if (/^(?:[/~]|\.{1,2}\/)/.test(text)) {
+    throw invalid('contains a plain path; a folder is written `file:///folder`');
+  }
   if (/[\p{Cc}\s]/u.test(text) || !URL.canParse(text)) throw invalid('contains something else');
   if (/^git\+/i.test(text)) return parseRepository(text.slice('git+'.length));
   const url = new URL(text);

@@ -24,6 +24,8 @@ export interface BadgeFacts {
 
 const states = `ARRAY['${repositoryStates.join("', '")}']`;
 
+const NOW = '(SELECT now FROM judging)';
+
 const badgeFacts: Statement = {
   name: 'badge_facts',
   text: `WITH ${newestResults},
@@ -34,10 +36,10 @@ const badgeFacts: Statement = {
       coalesce(bool_or(last.outcome = 'failed'), false) AS "isDamaged",
       count(proof.started_at)::int AS proven,
       (count(*) - count(proof.started_at))::int AS unproven,
-      greatest(0, extract(epoch FROM (SELECT now FROM judging) - min(proof.started_at)))::float8 AS "proofAgeSeconds"
+      greatest(0, extract(epoch FROM ${NOW} - min(proof.started_at)))::float8 AS "proofAgeSeconds"
     FROM repository
-    LEFT JOIN LATERAL (${newestDrill("drill.outcome = 'proven'")}) AS proof ON true
-    LEFT JOIN LATERAL (${newestDrill("drill.outcome <> 'incomplete'")}) AS last ON true`,
+    LEFT JOIN LATERAL (${newestDrill("drill.outcome = 'proven'", NOW)}) AS proof ON true
+    LEFT JOIN LATERAL (${newestDrill("drill.outcome <> 'incomplete'", NOW)}) AS last ON true`,
 };
 
 /** Reads what the badge of a repository tells; null for all repositories together. */

@@ -1,4 +1,5 @@
 import type { Database, Statement } from '../../database/database.ts';
+import { hasHappened } from '../repositories/drills.ts';
 
 /** A repository is not drilled again by itself within this time, and one that has not changed since within the longer. */
 const REST_HOURS = 20;
@@ -7,8 +8,6 @@ const REST_UNCHANGED_DAYS = 7;
 const OVERDUE_DAYS = 21;
 /** An incomplete drill is tried again after twice the time each time, up to 16 times. */
 const MAX_DOUBLINGS = 4;
-/** A proof from further ahead was made with a wrong clock, and does not count. */
-const AHEAD = "interval '5 minutes'";
 
 const RECENT_DRILLS = 20;
 const MAX_VERSIONS_COUNTED = 1_000;
@@ -56,8 +55,8 @@ const candidates = `
       ) + CASE WHEN proof.started_at IS NULL THEN interval '${OVERDUE_DAYS} days' ELSE interval '0' END AS age
     FROM tracked
     LEFT JOIN LATERAL (
-      SELECT started_at, version FROM restore_drills
-      WHERE lower(repository_name) = tracked.key AND outcome = 'proven' AND started_at <= $1::timestamptz + ${AHEAD}
+      SELECT started_at, version FROM restore_drills AS drill
+      WHERE lower(repository_name) = tracked.key AND outcome = 'proven' AND ${hasHappened('$1::timestamptz')}
       ORDER BY started_at DESC, id DESC LIMIT 1
     ) AS proof ON true
     LEFT JOIN LATERAL (
@@ -67,8 +66,8 @@ const candidates = `
         (array_agg(evidence @> '{"missing": true}' ORDER BY started_at DESC, id DESC))[1] AS is_missing,
         count(*) FILTER (WHERE proof.started_at IS NULL OR started_at > proof.started_at) AS tries
       FROM (
-        SELECT * FROM restore_drills
-        WHERE lower(repository_name) = tracked.key AND started_at <= $1::timestamptz + ${AHEAD}
+        SELECT * FROM restore_drills AS drill
+        WHERE lower(repository_name) = tracked.key AND ${hasHappened('$1::timestamptz')}
         ORDER BY started_at DESC, id DESC LIMIT ${RECENT_DRILLS}
       ) AS drill
     ) AS recent ON true

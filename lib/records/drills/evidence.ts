@@ -1,11 +1,14 @@
 import type { Database, Statement } from '../../database/database.ts';
 import { iso, jsonArray, jsonObject } from '../page.ts';
 import { newestResults } from '../repos.ts';
+import { hasHappened } from '../repositories/drills.ts';
 
 /** A time span: from, and before. ISO 8601. */
 export interface EvidencePeriod {
   from: string;
   to: string;
+  /** When the evidence is made: what was recorded with a clock ahead of that proves nothing. */
+  now: string;
 }
 
 /** What the drills of a period come to. */
@@ -22,7 +25,7 @@ export interface EvidenceFacts {
 const facts: Statement = {
   name: 'drill_evidence_facts',
   text: `WITH ${newestResults}, drill AS (
-      SELECT lower(repository_name) AS key, outcome FROM restore_drills
+      SELECT lower(repository_name) AS key, outcome, started_at FROM restore_drills
       WHERE started_at >= $1::timestamptz AND started_at < $2::timestamptz
     )
     SELECT ${jsonObject(`
@@ -31,7 +34,7 @@ const facts: Statement = {
         count(*) FILTER (WHERE outcome = 'incomplete') AS incomplete,
         (SELECT count(*) FROM newest) AS repositories,
         (SELECT count(*) FROM newest WHERE lower(repo_full_name) IN (
-          SELECT key FROM drill WHERE outcome = 'proven'
+          SELECT key FROM drill WHERE outcome = 'proven' AND ${hasHappened('$3::timestamptz')}
         )) AS proven_repositories
       FROM drill`)} AS item`,
 };
@@ -39,9 +42,9 @@ const facts: Statement = {
 /** Reads what the drills of a period come to. */
 export async function readEvidenceFacts(
   db: Database,
-  { from, to }: EvidencePeriod,
+  { from, to, now }: EvidencePeriod,
 ): Promise<EvidenceFacts> {
-  const [row] = await db.query<{ item: string }>(facts, [from, to]);
+  const [row] = await db.query<{ item: string }>(facts, [from, to, now]);
   return JSON.parse(row?.item ?? '{}');
 }
 
@@ -84,12 +87,15 @@ export async function readEvidenceDrills(
   return JSON.parse(row?.items ?? '[]');
 }
 
-/** A repository that is backed up, and its last proof in a period. */
+/** A repository that is backed up, its last proof in a period, and the last drill there that failed since. */
 export interface EvidenceRepository {
   name: string;
   proven_at: string | null;
   version: number | null;
   storage: string | null;
+  failed_at: string | null;
+  failed_storage: string | null;
+  reason: string | null;
 }
 
 const repositories: Statement = {
@@ -99,23 +105,33 @@ const repositories: Statement = {
       ORDER BY repo_full_name COLLATE "C" LIMIT $4::int
     )
     SELECT ${jsonArray(`
-      SELECT name, ${iso('started_at')} AS proven_at, version, storage FROM chosen
+      SELECT name, ${iso('proof.started_at')} AS proven_at, proof.version, proof.storage,
+        ${iso('failure.started_at')} AS failed_at, failure.storage AS failed_storage, failure.reason
+      FROM chosen
       LEFT JOIN LATERAL (
         SELECT started_at, version, storage FROM restore_drills AS drill
         WHERE lower(drill.repository_name) = lower(name) AND drill.outcome = 'proven'
           AND drill.started_at >= $1::timestamptz AND drill.started_at < $2::timestamptz
+          AND ${hasHappened('$5::timestamptz')}
         ORDER BY drill.started_at DESC, drill.id DESC LIMIT 1
       ) AS proof ON true
+      LEFT JOIN LATERAL (
+        SELECT started_at, storage, reason FROM restore_drills AS drill
+        WHERE lower(drill.repository_name) = lower(name) AND drill.outcome = 'failed'
+          AND drill.started_at >= greatest($1::timestamptz, proof.started_at)
+          AND drill.started_at < $2::timestamptz
+        ORDER BY drill.started_at DESC, drill.id DESC LIMIT 1
+      ) AS failure ON true
       ORDER BY name COLLATE "C"`)} AS items`,
 };
 
-/** The repositories that are backed up, in the order of their names after one, each with its last proof in a period. */
+/** The repositories that are backed up, in the order of their names after one, each with its last proof in a period and what failed since. */
 export async function readEvidenceRepositories(
   db: Database,
-  { from, to }: EvidencePeriod,
+  { from, to, now }: EvidencePeriod,
   after: string,
   limit: number,
 ): Promise<EvidenceRepository[]> {
-  const [row] = await db.query<{ items: string }>(repositories, [from, to, after, limit]);
+  const [row] = await db.query<{ items: string }>(repositories, [from, to, after, limit, now]);
   return JSON.parse(row?.items ?? '[]');
 }

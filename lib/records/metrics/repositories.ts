@@ -42,6 +42,8 @@ export interface AllRepositoryMetrics {
   each: RepositoryMetrics[] | null;
 }
 
+const NOW = '(SELECT now FROM judging)';
+
 const repositoryMetrics: Statement = {
   name: 'repository_metrics',
   text: `WITH ${newestResults},
@@ -51,8 +53,8 @@ const repositoryMetrics: Statement = {
       SELECT repository.*, coalesce(${archiveBytes}, 0) AS size_bytes, ${seconds('last_good_at')} AS good_at,
         ${seconds('proof.started_at')} AS proven_at, coalesce(last.outcome, 'none') AS drill
       FROM known AS repository
-      LEFT JOIN LATERAL (${newestDrill("drill.outcome = 'proven'")}) AS proof ON true
-      LEFT JOIN LATERAL (${newestDrill('true')}) AS last ON true
+      LEFT JOIN LATERAL (${newestDrill("drill.outcome = 'proven'", NOW)}) AS proof ON true
+      LEFT JOIN LATERAL (${newestDrill('true', NOW)}) AS last ON true
     )
     SELECT ${jsonObject(`
       SELECT (SELECT row_to_json(counts) FROM (${stateCounts('measured')}) AS counts) AS states,
@@ -67,7 +69,7 @@ const repositoryMetrics: Statement = {
         CASE WHEN (SELECT count(*) FROM measured) <= $4::int THEN (
           SELECT coalesce(json_agg(item), '[]') FROM (
             SELECT repo_full_name AS name, state, good_at,
-              CASE WHEN good_at IS NOT NULL THEN greatest(0, ${seconds('(SELECT now FROM judging)')} - good_at) END AS good_age,
+              CASE WHEN good_at IS NOT NULL THEN greatest(0, ${seconds(NOW)} - good_at) END AS good_age,
               (SELECT ${seconds('made.created_at')} FROM archive_versions AS made
                WHERE lower(made.repo_full_name) = lower(repository.repo_full_name) AND made.pruned_at IS NULL
                ORDER BY made.version DESC LIMIT 1) AS version_at,

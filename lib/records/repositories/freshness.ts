@@ -174,7 +174,7 @@ export const repositoryColumns = `
   ${consecutiveFailures} AS consecutive_failures,
   coalesce((SELECT ${cutTextSql('result.error_message', MAX_ERROR_LENGTH)} FROM backup_results AS result
     WHERE result.id = repository.result_id AND ${isUnwell}), '') AS error_message,
-  fault, ${proofColumns}`;
+  fault, ${proofColumns('(SELECT now FROM judging)')}`;
 
 /** SQL that orders rows `repository` of `withStates`: the worst state first, and within a state the longest not good first. */
 export const worstFirst = `array_position(ARRAY['${repositoryStates.join("', '")}'], repository.state),

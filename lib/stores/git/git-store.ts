@@ -51,6 +51,7 @@ export function createGitStore(options: GitStoreOptions): GitStore {
     if (failure !== null && failure.count >= MAX_OPENINGS) throw failure.error;
     try {
       session = await guard(async () => {
+        // What is stuck is only a loss of room here; a session does not need its place.
         await sweepScratch(options.folder, clock.now());
         scratch ??= await makeScratch(options.folder);
         const gitDir = join(scratch, `clone-${failure?.count ?? 0}.git`);

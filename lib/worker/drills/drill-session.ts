@@ -6,7 +6,12 @@ import type { StoreAddress } from '../../config/stores/store-address.ts';
 import { isDatabaseUnavailable } from '../../database/database.ts';
 import { AppError } from '../../errors.ts';
 import { checkGit } from '../../git/git-version.ts';
-import { makeScratch, removeScratch, sweepScratch } from '../../processes/scratch.ts';
+import {
+  describeStuck,
+  makeScratch,
+  removeScratch,
+  sweepScratch,
+} from '../../processes/scratch.ts';
 import {
   claimDrill,
   type DueDrill,
@@ -79,7 +84,8 @@ export async function performDrills(
   const gitVersion = await checkGit(deps.environment, signal);
   const folder = join(dataFolder, 'drills');
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  await sweepScratch(folder, clock.now());
+  const stuck = await sweepScratch(folder, clock.now());
+  if (stuck !== null) deps.log.warn(describeStuck(stuck));
   await deliver(deps);
   const report = { proven: 0, failed: 0, incomplete: 0, isBudgetUsed: false, stopped: null };
   const scratch = await makeScratch(folder);

@@ -7,6 +7,7 @@ import { hashObject } from '../../stores/reading/hash-object.ts';
 import { ObjectFault } from '../../stores/reading/object-fault.ts';
 import { readState } from '../../stores/reading/read-state.ts';
 import type { StoreReading } from '../../stores/reading/steady-read.ts';
+import { MAX_STATE_BYTES } from '../../stores/store-state.ts';
 import type { Ledger, LedgerEntry } from './ledger.ts';
 
 /** How many keys are listed in a run. The next run goes on where this one ends. */
@@ -24,6 +25,8 @@ export interface ListingCheck {
   damaged: string[];
   /** Newest states that are not of this machine, and older than its own, which is stored again. */
   older: string[];
+  /** Encrypted newest states of which nobody here can tell how old they are. */
+  unknown: string[];
   /** The last key that was listed; empty when the end was reached. */
   cursor: string;
 }
@@ -41,7 +44,8 @@ export async function checkListing(
 ): Promise<ListingCheck> {
   const entries: LedgerEntry[] = [];
   for await (const entry of ledger.list()) if (entry.files.length > 0) entries.push(entry);
-  if (entries.length === 0) return { incomplete: [], damaged: [], older: [], cursor: '' };
+  if (entries.length === 0)
+    return { incomplete: [], damaged: [], older: [], unknown: [], cursor: '' };
   await checkReadme();
   const sizes = new Map<string, number>();
   const newest = new Map<string, StateRef>();
@@ -59,6 +63,7 @@ export async function checkListing(
   const damaged = await readSample();
   const incomplete: string[] = [];
   const older: string[] = [];
+  const unknown: string[] = [];
   for (const known of entries) {
     const entry = await overtake(known);
     const isThere = ({ key, stored_bytes }: { key: string; stored_bytes: number }) =>
@@ -73,7 +78,7 @@ export async function checkListing(
     const found = entry.files.flatMap(({ key }) => (damaged.includes(key) ? [key] : []));
     await ledger.write({ ...entry, files, state: null, damaged: [...entry.damaged, ...found] });
   }
-  return { incomplete, damaged, older, cursor: isEnd ? '' : last };
+  return { incomplete, damaged, older, unknown, cursor: isEnd ? '' : last };
 
   /**
    * A state with a higher number than this machine knows is what a restore takes. The next one gets a number above it:
@@ -88,10 +93,23 @@ export async function checkListing(
     return { ...next, state: null };
   }
 
-  /** Whether a state lacks the newest version of this machine. Of one that is encrypted nobody here can tell. */
-  async function isOlder(ref: StateRef, { files }: LedgerEntry): Promise<boolean> {
-    if (ref.isEncrypted) return false;
+  /**
+   * Whether a state lacks the newest version of this machine. One that is encrypted cannot be read here, but it can be
+   * known: nobody stores the bytes of an earlier state of this machine under a new number, except to set it back.
+   */
+  async function isOlder(ref: StateRef, entry: LedgerEntry): Promise<boolean> {
+    const { files, own_states } = entry;
     try {
+      if (ref.isEncrypted) {
+        const sizeBytes = sizes.get(ref.key) ?? 0;
+        // Larger than any state, however it is encrypted.
+        if (sizeBytes > 2 * MAX_STATE_BYTES) return true;
+        const object = { key: ref.key, sizeBytes };
+        const sha256 = await hashObject({ objects, clock, signal }, object);
+        if (own_states.includes(sha256)) return true;
+        unknown.push(ref.key);
+        return false;
+      }
       const state = await readState({ objects, clock, signal, identities: [] }, ref);
       return lastVersion(state.files) < lastVersion(files);
     } catch (error) {

@@ -29,6 +29,8 @@ const entry = z.object({
       stored_sha256: z.string().nullable().default(null),
     })
     .nullable(),
+  /** The SHA-256 of the last states that this machine has stored, the newest last. */
+  own_states: z.array(z.string()).default([]),
   /** The number of the last state that is known. */
   last_number: z.int(),
   /** What identifies the files of that state. */

@@ -159,7 +159,7 @@ async function checkStore(
   const path = join(store.folder, 'listing-cursor');
   const cursor = (await nullIfMissing(readFile(path, 'utf8'))) ?? '';
   const checked = await checkListing(store, ledger, cursor, options);
-  const { incomplete, damaged, older, cursor: next } = checked;
+  const { incomplete, damaged, older, unknown, cursor: next } = checked;
   await replaceFile(path, next);
   for (const key of damaged) {
     await note('error', `${store.address.text}: ${key} is not what was stored there`);
@@ -168,6 +168,12 @@ async function checkStore(
     await note(
       'error',
       `${store.address.text} has states that this machine has not stored, and that are older than its own, which is stored again: ${firstOf(older)}`,
+    );
+  }
+  if (unknown.length > 0) {
+    await note(
+      'warn',
+      `${store.address.text} has newer encrypted states that this machine has not stored and cannot read: ${firstOf(unknown)}. Unless another machine stores there, somebody may have put old ones back: run \`npm run worker -- store check --identity FILE\``,
     );
   }
   if (incomplete.length === 0) return;

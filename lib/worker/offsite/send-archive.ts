@@ -25,6 +25,8 @@ import { encryptToOutbox, type OutgoingFile, writeToOutbox } from './outbox.ts';
 const MAX_UNASKED_BYTES = 8 * 2 ** 20;
 /** How often a number for a state is tried that another worker takes at the same time. */
 const MAX_NUMBERS = 3;
+/** So many states of its own a machine knows again. */
+const MAX_OWN_STATES = 64;
 /** How often an object is tried that another worker stores at the same time. */
 const MAX_TRIES = 4;
 const PAUSE_MS = 1_000;
@@ -69,6 +71,7 @@ export async function sendArchive(
     archive: key,
     archive_name: naming.archive(key),
     state: null,
+    own_states: [],
     last_number: 0,
     content: null,
     files: [],
@@ -105,7 +108,11 @@ export async function sendArchive(
   // What only older states need is for `store prune` to remove.
   const content = identifyFiles(wanted);
   const last_number = stored.number;
-  await ledger.write({ ...entry, files, state: stored, last_number, content, damaged: [] });
+  const own_states = [...entry.own_states, stored.stored_sha256].slice(-MAX_OWN_STATES);
+  await ledger.write({
+    ...{ ...entry, files, state: stored, own_states, last_number, content },
+    damaged: [],
+  });
   await rm(outbox, { recursive: true, force: true });
 }
 
@@ -206,7 +213,7 @@ async function sendState(
   entry: LedgerEntry,
   outbox: string,
   text: string,
-): Promise<NonNullable<LedgerEntry['state']>> {
+): Promise<NonNullable<LedgerEntry['state']> & { stored_sha256: string }> {
   const { store, cipher, signal, onRemark } = context;
   const written = await writeToOutbox(outbox, text);
   const file = cipher === null ? written : await encryptToOutbox(outbox, written, cipher, signal);

@@ -8,7 +8,7 @@ import type { ListStoreCommand } from './restore-commands.ts';
 import { formatTable } from './restore-text.ts';
 import { openStoreSource, type StoreSource } from './store-source.ts';
 
-/** Prints what a store has, and returns the exit code: 1 if something could not be read. Throws AppError. */
+/** Prints what a store has, and returns the exit code: 1 if something could not be read, or if there is nothing. Throws AppError. */
 export async function runListStore(
   options: WorkerOptions,
   { store, repository }: ListStoreCommand,
@@ -29,8 +29,12 @@ export async function runListStore(
     const [, ...entries] = rows;
     if (entries.length > 0) io.stdout.write(formatTable(rows));
     else if (faults > 0) display.line(`nothing in ${store.address.text} could be read`);
-    else io.stdout.write(`There is nothing to restore in ${store.address.text}.\n`);
-    return faults === 0 ? 0 : 1;
+    else {
+      io.stdout.write(
+        `There is nothing to restore in ${store.address.text}: nothing was stored there yet, it is another store, or it was emptied.\n`,
+      );
+    }
+    return faults === 0 && entries.length > 0 ? 0 : 1;
   } finally {
     await source.close();
   }

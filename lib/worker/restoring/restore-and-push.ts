@@ -42,7 +42,8 @@ export async function restoreAndPush(
       const mayReplace = before.refs.size > 0;
       const faults = await remote.push(gitDir, own, restored.headBranch, mayReplace);
       for (const fault of faults) display.line(fault);
-      return report(own, await remote.list(), restored.headBranch);
+      const code = report(own, await remote.list(), restored.headBranch);
+      return restored.unwritten === null ? code : 1;
     } finally {
       if (push.isTemporary) await rm(target, { recursive: true, force: true });
     }

@@ -1,6 +1,10 @@
+import type { Unwritten } from '../../restore/check-out.ts';
 import type { Restored } from '../../restore/restore.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import { formatBytes } from '../../text/units.ts';
+
+/** As long as a path may be, and quoted. */
+const MAX_PATH_LENGTH = 8_192;
 
 /** What was restored and how it was proved, for people. */
 export function describeRestored(restored: Restored, target: string): string {
@@ -15,7 +19,19 @@ export function describeRestored(restored: Restored, target: string): string {
     `  Refs: ${countRefs(restored.refs)}; HEAD is ${describeHead(restored)}`,
     `  From: ${files === 1 ? '1 file' : `${files} files`}, ${formatBytes(sizeBytes)}`,
     `  Proved: ${hashes}every object, the whole history, and all refs${unproved}`,
+    ...(restored.unwritten === null ? [] : describeUnwritten(restored.unwritten, target)),
   ].join('\n')}\n`;
+}
+
+function describeUnwritten({ count, paths }: Unwritten, target: string): string[] {
+  const files = count === 1 ? '1 file is' : `${count} files are`;
+  const others = count - paths.length;
+  return [
+    `  NOT CHECKED OUT: ${files} in the repository, but this file system takes no such name or path:`,
+    ...paths.map((path) => `    ${cleanText(path, MAX_PATH_LENGTH)}`),
+    ...(others > 0 ? [`    and ${others} more`] : []),
+    `  List them with \`git -C ${target} ls-files --deleted\`, and write one elsewhere with \`git -C ${target} cat-file blob HEAD:PATH > FILE\``,
+  ];
 }
 
 /** A table with aligned columns. The first row is its head. Foreign text is made safe for a terminal. */

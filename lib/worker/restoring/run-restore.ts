@@ -86,8 +86,8 @@ export async function runRestore(options: WorkerOptions, command: RestoreCommand
       const { restoreAndPush } = await import('./restore-and-push.ts');
       return await restoreAndPush(options, { ...command, repository, push }, source, display);
     }
-    await restoreOne(options, { ...command, repository }, source, display);
-    return 0;
+    const restored = await restoreOne(options, { ...command, repository }, source, display);
+    return restored.unwritten === null ? 0 : 1;
   } finally {
     await source.close();
   }
@@ -113,6 +113,7 @@ async function restoreAll(
 ): Promise<number> {
   const { target } = command;
   const failed: string[] = [];
+  const partly: string[] = [];
   let there = 0;
   let away = 0;
   const { repositories, faults } = await source.list();
@@ -127,7 +128,9 @@ async function restoreAll(
         continue;
       }
       if (away >= MAX_AWAY) throw new AppError('SERVICE_UNAVAILABLE', 'the store is away');
-      await restoreOne(options, { ...command, repository, target: to }, source, display);
+      const one = { ...command, repository, target: to };
+      const { unwritten } = await restoreOne(options, one, source, display);
+      if (unwritten !== null) partly.push(repository);
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
       const { cause, message } = error;
@@ -145,6 +148,10 @@ async function restoreAll(
   const others = there > 0 ? `; ${there} there already` : '';
   stdout.write(`Restored ${restored} of ${all} repositories to ${target}${others}\n`);
   if (failed.length > 0) stdout.write(`Not restored: ${failed.join(', ')}\n`);
+  if (partly.length > 0) {
+    stdout.write(`Not all files checked out, but all there: ${partly.join(', ')}\n`);
+  }
   if (faults.length > 0) stdout.write('Not all archives of the store could be read.\n');
-  return failed.length > 0 || faults.length > 0 || all === 0 ? 1 : 0;
+  const isWhole = failed.length + partly.length + faults.length === 0;
+  return isWhole && all > 0 ? 0 : 1;
 }

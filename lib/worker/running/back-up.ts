@@ -1,5 +1,5 @@
 import { orAborted } from '../../async.ts';
-import { sweepScratch } from '../../processes/scratch.ts';
+import { describeStuck, sweepScratch } from '../../processes/scratch.ts';
 import type { SeenRepository } from '../../records/coverage/plans.ts';
 import { listTracked } from '../../records/recording/repo-state.ts';
 import type { RunRequest } from '../../records/recording/requests.ts';
@@ -235,14 +235,15 @@ export async function prepareFolders(deps: RunContext): Promise<void> {
 }
 
 async function prepareFolder(
-  { time, signal }: RunContext,
+  { time, signal, log }: RunContext,
   folder: string,
   what: string,
 ): Promise<void> {
   try {
     // Calls to a hanging file system cannot be aborted.
     await orAborted(signal, () => makeArchiveFolder(folder));
-    await orAborted(signal, () => sweepScratch(folder, time.now()));
+    const stuck = await orAborted(signal, () => sweepScratch(folder, time.now()));
+    if (stuck !== null) log.warn(describeStuck(stuck));
   } catch (cause) {
     signal.throwIfAborted();
     const reason = cause instanceof Error ? cause.message : String(cause);

@@ -9,7 +9,7 @@ import { ObjectFault } from '../../stores/reading/object-fault.ts';
 import type { ReadState } from '../../stores/reading/read-state.ts';
 import { openLedger } from '../offsite/ledger.ts';
 import type { CommandStore } from './open-for-command.ts';
-import type { StoreReport } from './store-report.ts';
+import { counted, type StoreReport } from './store-report.ts';
 
 /** How many objects are read at once. */
 const AT_ONCE = 4;
@@ -64,7 +64,9 @@ export function createArchiveCheck(
     await findOwn(archive);
     const isReadable = reading.identities.length > 0 || !states.some((one) => one.isEncrypted);
     if (states.length === 0) {
-      report.say(`archives/${name} has no state: its first upload has not ended`);
+      report.fault(
+        `archives/${name} has ${counted(objects.size, 'object')} and no state, so that nothing of it can be restored: either its first upload has not ended, and the next run goes on with it, or its states are lost`,
+      );
       addUnneeded(objects.values());
     } else if (isReadable) await compareWithStates(archive);
     else await compareWithLedger(archive);

@@ -58,6 +58,13 @@ async function checkStore(
     }
   }
   if (repository === null) await check.findLost();
+  if (check.counts.archives === 0) {
+    report.fault(
+      repository === null
+        ? 'it has no archive: nothing was stored there yet, it is another store, or it was emptied'
+        : `it has no archive of ${repository}`,
+    );
+  }
   display.clear();
   if (strange > MAX_NAMED) report.say(`not of a backup: ${strange} keys in all`);
   report.say(summarize(check.counts, isDeep, report.faults()));

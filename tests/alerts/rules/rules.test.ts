@@ -343,7 +343,15 @@ describe('drill_failed', () => {
     await drill('O/Bad', 7, 'incomplete');
     await drill('o/proven', 6, 'failed');
     await drill('O/proven', 5, 'proven');
-    expect(await opened()).toMatchObject([{ rule: 'drill_failed', repositories: ['o/bad'] }]);
+    // By clocks that were ahead.
+    await drill('o/hidden', 4, 'failed');
+    await drill('o/hidden', -9_000, 'proven');
+    await drill('o/ahead', -9_000, 'failed');
+    await drill('o/mended', -9_000, 'failed');
+    await drill('o/mended', 3, 'proven');
+    expect(await opened()).toMatchObject([
+      { rule: 'drill_failed', repositories: ['o/ahead', 'o/bad', 'o/hidden'] },
+    ]);
   });
 
   it('says where and which version, if the drill came so far, and names a store once', async () => {

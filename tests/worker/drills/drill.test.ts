@@ -10,6 +10,7 @@ import { findClosedPort } from '../../support/down-database.ts';
 import { emptyLedger } from '../../support/drills.ts';
 import { plantBomb, plantLongPath } from '../../support/git.ts';
 import { useDatabase } from '../../support/hooks.ts';
+import { plantStuckFolder } from '../../support/stuck-folder.ts';
 import { useVersionedApp, withIncrements } from '../../support/versioned-app.ts';
 import { callWorker, rowsOf, type WorkerCall } from '../../support/worker.ts';
 
@@ -248,6 +249,28 @@ describe('a restore drill', () => {
     await mkdir(join(`${world.archives}-data`, 'drills', `.scratch-${hostname()}-999999-AAAAAA`));
     await drill();
     expect(await leftovers()).toEqual([]);
+  });
+
+  it('goes on beside leftovers that cannot be removed, and warns of them once', async () => {
+    await world.backUp();
+    const folder = join(`${world.archives}-data`, 'drills');
+    const names = ['AAAAAA', 'BBBBBB'].map((end) => `.scratch-${hostname()}-999999-${end}`);
+    const [first, second] = await Promise.all(
+      names.map((name) => plantStuckFolder(join(folder, name))),
+    );
+    try {
+      const { code, stdout, stderr } = await drill();
+      expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringMatching(/^proven/) });
+      expect(stderr.match(/"level":"warn"/g)).toHaveLength(1);
+      expect(stderr).toContain(
+        '2 folders left by a killed process cannot be removed and must be removed by hand, first',
+      );
+      expect(stderr).toContain('ENAMETOOLONG');
+      expect(await leftovers()).toEqual(names);
+    } finally {
+      await first?.remove();
+      await second?.remove();
+    }
   });
 
   it('ends at Ctrl-C without a record, and leaves nothing behind', async () => {

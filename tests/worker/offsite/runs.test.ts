@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Decrypter, generateIdentity, identityToRecipient } from 'age-encryption';
@@ -298,6 +299,39 @@ describe('encryption', () => {
     }
     expect((await world.backUp(env)).stdout).toContain('1 unchanged');
     expect(await filesOf(nas())).toEqual(files);
+  });
+
+  it('stores its newest state again when an earlier one is put back, and tells of one that it cannot read', async () => {
+    const env = {
+      ...onFolder(),
+      BACKUP_AGE_RECIPIENTS: await identityToRecipient(await generateIdentity()),
+      BACKUP_NAMES_KEY: namesKey,
+    };
+    await world.backUp(env);
+    await world.app.commit({ 'b.txt': 'three' }, 'three');
+    await world.backUp(env);
+    const states = async () =>
+      (await filesOf(nas())).filter((key) => parseKey(key)?.kind === 'state').sort();
+    const [first = '', second = ''] = await states();
+    const named = (number: number) => first.replace('00000001', `0000000${number}`);
+
+    // A snapshot of the bucket from before the second run.
+    await rm(join(nas(), second));
+    expect((await world.backUp(env)).stderr).toContain('lacks what was stored there');
+    expect(await states()).toEqual([first, named(3)]);
+
+    await writeFile(join(nas(), named(5)), await readFile(join(nas(), first)));
+    const replayed = await world.backUp(env);
+    expect(replayed.stderr).toContain(`which is stored again: ${named(5)}`);
+    expect(await states()).toEqual([first, named(3), named(5), named(6)]);
+
+    await writeFile(join(nas(), named(8)), randomBytes(900));
+    const { code, stderr } = await world.backUp(env);
+    expect(code).toBe(0);
+    expect(stderr).toContain(`has not stored and cannot read: ${named(8)}`);
+    const again = await world.backUp(env);
+    expect(again.stdout).toContain('1 unchanged');
+    expect(again.stderr).not.toContain('cannot read');
   });
 
   it('is refused without a key for names, and with a recipient that is none', async () => {

@@ -144,6 +144,22 @@ describe.each(storeKinds)('%s', (_, kind) => {
     expect(stdout).toMatch(/fault: archives\/\w+ is missing, which this machine has stored/);
   });
 
+  it('check on another machine finds that an archive has lost all of its states, or the store everything', async () => {
+    await storeTwice();
+    for (const { key } of await keys('state')) await world.lose(key);
+    const stateless = await check();
+    expect(stateless.code).toBe(1);
+    expect(stateless.stdout).toMatch(
+      /fault: archives\/\w+ has 4 objects and no state, .* either its first upload has not ended, .* or its states are lost\n/,
+    );
+    for (const { key } of await keys('object')) await world.lose(key);
+    const empty = await check();
+    expect([empty.code, empty.stdout]).toEqual([
+      1,
+      expect.stringContaining('fault: it has no archive: nothing was stored there yet'),
+    ]);
+  });
+
   it('copy copies everything once, without an identity, and what comes later', async () => {
     await storeTwice();
     const copy = () => world.call(['store', 'copy', world.address, world.other]);
@@ -182,7 +198,10 @@ describe.each(storeKinds)('%s', (_, kind) => {
       ...world.withIdentity,
       '--list',
     ]);
-    expect(list.stdout).toContain('There is nothing to restore');
+    expect([list.code, list.stdout]).toEqual([
+      1,
+      expect.stringContaining('There is nothing to restore'),
+    ]);
   });
 
   it('prune removes what only old states need, once it is told to', async () => {

@@ -51,6 +51,23 @@ describe.each([true, false])('a repository as a store, encrypted: %s', (isEncryp
     expect(await restored(world.other, 'from-folder')).toEqual(refs);
   });
 
+  it('cannot be listed or checked without a fault once it is emptied', async () => {
+    await world.store();
+    await copy(world.address, address);
+    const clone = join(world.folder, 'emptied');
+    await git(world.folder, 'clone', '--quiet', target, clone);
+    await git(clone, 'rm', '--quiet', '-r', 'archives');
+    await git(clone, 'commit', '--quiet', '-m', 'Empty it');
+    await git(clone, 'push', '--quiet');
+    const listed = await world.call(['restore', '--from', address, '--list']);
+    expect([listed.code, listed.stdout]).toEqual([1, expect.stringContaining('or it was emptied')]);
+    const checked = await check(address);
+    expect([checked.code, checked.stdout]).toEqual([
+      1,
+      expect.stringContaining('fault: it has no archive'),
+    ]);
+  });
+
   it('is pruned with a commit, and has the rest', async () => {
     await world.store();
     await world.loseMachine();
