@@ -1,14 +1,8 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { hashPassword } from '../../lib/security/password.ts';
 import { addUser } from '../../lib/users/users.ts';
 import { addressesAt, SECRETS } from '../support/alert-channels.ts';
-import {
-  findViolations,
-  hasChromium,
-  type PageWorld,
-  startPageWorld,
-  type Window,
-} from '../support/page.ts';
+import { findViolations, hasChromium, usePage, withPage } from '../support/page.ts';
 import { QUICK_COST } from '../support/passwords.ts';
 import { sql } from '../support/records.ts';
 import {
@@ -24,38 +18,37 @@ const PASSWORD = 'the password of grace';
 describe.skipIf(!hasChromium)('the alert channels (skipped without /usr/bin/chromium)', () => {
   let service: ScriptedServer;
   let answer: ScriptedAnswer;
-  let world: PageWorld;
-  let window: Window;
 
   beforeAll(async () => {
     service = await startScriptedServer(() => answer);
-    world = await startPageWorld({ ALERT_CHANNELS: `on-call=${addressesAt(service).slack}` });
   });
-  afterAll(() => Promise.all([world.close(), service.close()]));
+  afterAll(() => service.close());
+  const site = usePage({
+    environment: () => ({ ALERT_CHANNELS: `on-call=${addressesAt(service).slack}` }),
+    startsLoggedOut: true,
+  });
   beforeEach(async () => {
     answer = { status: 200 };
     service.received.length = 0;
-    await sql(world.database.db, 'DELETE FROM alert_channels');
-    await sql(world.database.db, 'DELETE FROM users');
-    window = await world.openWindow();
+    await sql(site.db, 'DELETE FROM alert_channels');
+    await sql(site.db, 'DELETE FROM users');
   });
-  afterEach(() => window.context.close());
 
-  const button = (name: string) => window.page.getByRole('button', { name, exact: true });
+  const button = (name: string) => site.page.getByRole('button', { name, exact: true });
   const openTab = async () => {
-    await window.logIn();
-    await window.open('/app/settings?tab=alerts');
-    await window.page.getByText('on-call').waitFor();
+    await site.logIn();
+    await site.open('/app/settings?tab=alerts');
+    await site.page.getByText('on-call').waitFor();
   };
   async function add(name: string, address: string): Promise<void> {
     await button('Add a channel').click();
-    await window.page.getByRole('textbox', { name: 'Name' }).fill(name);
-    await window.page.getByRole('textbox', { name: 'Address' }).fill(address);
+    await site.page.getByRole('textbox', { name: 'Name' }).fill(name);
+    await site.page.getByRole('textbox', { name: 'Address' }).fill(address);
     await button('Add').click();
   }
 
   it('are added, tried and removed, and no address comes back', async () => {
-    const { complaints, page } = window;
+    const { complaints, page } = site;
     await openTab();
     await add('at night', addressesAt(service).gotify ?? '');
     await page.getByText('at night was added').waitFor();
@@ -69,12 +62,12 @@ describe.skipIf(!hasChromium)('the alert channels (skipped without /usr/bin/chro
     await button('Remove').click();
     await page.getByText('at night was removed').waitFor();
     await button('Remove at night').waitFor({ state: 'detached' });
-    expect(await sql(world.database.db, 'SELECT FROM alert_channels')).toEqual([]);
+    expect(await sql(site.db, 'SELECT FROM alert_channels')).toEqual([]);
     expect(complaints).toEqual([]);
   });
 
   it('of ALERT_CHANNELS can be tried, and not removed', async () => {
-    const { page } = window;
+    const { page } = site;
     await openTab();
     await page.getByText('set by ALERT_CHANNELS').waitFor();
     expect(await button('Remove on-call').count()).toBe(0);
@@ -89,7 +82,7 @@ describe.skipIf(!hasChromium)('the alert channels (skipped without /usr/bin/chro
   });
 
   it('say what is wrong with an address, and keep what was typed', async () => {
-    const { page } = window;
+    const { page } = site;
     await openTab();
     await add('at night', 'gotify://example.com/');
     await page.getByText('must have the token of an application').waitFor();
@@ -97,8 +90,8 @@ describe.skipIf(!hasChromium)('the alert channels (skipped without /usr/bin/chro
   });
 
   it('are not shown to other users', async () => {
-    const { open, page } = window;
-    await addUser(world.database.db, 'grace', await hashPassword(PASSWORD, QUICK_COST));
+    const { open, page } = site;
+    await addUser(site.db, 'grace', await hashPassword(PASSWORD, QUICK_COST));
     await open('/app/settings?tab=alerts');
     await page.getByLabel('User name').fill('grace');
     await page.getByRole('textbox', { name: 'Password' }).fill(PASSWORD);
@@ -111,7 +104,7 @@ describe.skipIf(!hasChromium)('the alert channels (skipped without /usr/bin/chro
   it.each(['light', 'dark'] as const)(
     'have no violation in the %s theme that axe finds',
     async (colorScheme) => {
-      const { complaints, page } = window;
+      const { complaints, page } = site;
       await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
       await openTab();
       answer = { status: 404 };
@@ -126,7 +119,7 @@ describe.skipIf(!hasChromium)('the alert channels (skipped without /usr/bin/chro
   );
 
   it('fit the width of a phone', async () => {
-    const { page } = window;
+    const { page } = site;
     await page.setViewportSize({ width: 390, height: 800 });
     await openTab();
     await add('x'.repeat(40), addressesAt(service).gotify ?? '');
@@ -141,16 +134,11 @@ describe.skipIf(!hasChromium)('the alert channels (skipped without /usr/bin/chro
 
 describe.skipIf(!hasChromium)('without a key (skipped without /usr/bin/chromium)', () => {
   it('the page says why no channel can be added, and what works', async () => {
-    const world = await startPageWorld({ CREDENTIALS_ENCRYPTION_KEY: '' });
-    try {
-      const { logIn, open, page } = await world.openWindow();
-      await logIn();
+    await withPage({ CREDENTIALS_ENCRYPTION_KEY: '' }, async ({ open, page }) => {
       await open('/app/settings?tab=alerts');
       await page.getByText('Nobody is told yet').waitFor();
       await page.getByText('CREDENTIALS_ENCRYPTION_KEY not set').waitFor();
       expect(await page.getByRole('button', { name: 'Add a channel' }).count()).toBe(0);
-    } finally {
-      await world.close();
-    }
+    });
   });
 });

@@ -1,24 +1,16 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { recordCoverage } from '../../lib/records/recording/coverage.ts';
-import {
-  findViolations,
-  hasChromium,
-  type PageWorld,
-  startPageWorld,
-  type Window,
-} from '../support/page.ts';
+import { findViolations, hasChromium, usePage } from '../support/page.ts';
 import { insert, insertResult, insertRun, sql } from '../support/records.ts';
 
 const HOSTILE = '<img src=x onerror="document.title=1">';
 const id = (letter: string) => letter.repeat(40);
 
 describe.skipIf(!hasChromium)('anomalies on the page (skipped without /usr/bin/chromium)', () => {
-  let world: PageWorld;
-  let window: Window;
+  const site = usePage();
 
   beforeAll(async () => {
-    world = await startPageWorld();
-    const { db } = world.database;
+    const { db } = site;
     const run = await insertRun(db, { status: 'completed', total_repos: 3, successful: 3 });
     await insertResult(db, run, 'acme/app');
     await insertResult(db, run, 'acme/quiet');
@@ -27,9 +19,8 @@ describe.skipIf(!hasChromium)('anomalies on the page (skipped without /usr/bin/c
       ...{ status: 'failed', fault: 'missing', error_message: 'access lost: it answers 404' },
     });
   });
-  afterAll(() => world.close());
   beforeEach(async () => {
-    const { db } = world.database;
+    const { db } = site;
     await sql(db, 'TRUNCATE anomalies RESTART IDENTITY');
     const seen_at = new Date().toISOString();
     await insert(db, 'anomalies', {
@@ -47,15 +38,12 @@ describe.skipIf(!hasChromium)('anomalies on the page (skipped without /usr/bin/c
       after: JSON.stringify({ warning: 'the note was lost' }),
       ...{ confirmed_at: '2026-01-02T00:00:00Z', confirmed_by: HOSTILE },
     });
-    window = await world.openWindow();
-    await window.logIn();
   });
-  afterEach(() => window.context.close());
 
-  const section = (name = 'Anomalies') => window.page.getByRole('region', { name });
+  const section = (name = 'Anomalies') => site.page.getByRole('region', { name });
 
   it('say what was there before and after, and who confirmed', async () => {
-    await window.open('/app/repositories/acme/app');
+    await site.open('/app/repositories/acme/app');
     await section().getByText('Branches were rewritten').waitFor();
     const [open, confirmed] = await section().getByRole('alert').allTextContents();
     expect(open).toContain('refs/heads/main: aaaaaaaaaaaa → cccccccccccc');
@@ -66,7 +54,7 @@ describe.skipIf(!hasChromium)('anomalies on the page (skipped without /usr/bin/c
   });
 
   it('are confirmed one by one, from the overview too', async () => {
-    await window.open('/app/');
+    await site.open('/app/');
     const open = section('To confirm');
     await open.getByText('Many repositories are missing at once').waitFor();
     expect(await open.getByRole('alert').count()).toBe(2);
@@ -75,7 +63,7 @@ describe.skipIf(!hasChromium)('anomalies on the page (skipped without /usr/bin/c
     await open.getByText('Many repositories are missing at once').waitFor();
     expect(
       await sql(
-        world.database.db,
+        site.db,
         'SELECT kind, confirmed_by FROM anomalies WHERE confirmed_at IS NOT NULL ORDER BY id',
       ),
     ).toEqual([
@@ -87,17 +75,17 @@ describe.skipIf(!hasChromium)('anomalies on the page (skipped without /usr/bin/c
   });
 
   it('say so where there are none', async () => {
-    await window.open('/app/repositories/acme/quiet');
+    await site.open('/app/repositories/acme/quiet');
     await section().getByText('nothing shrank').waitFor();
     expect(await section().getByRole('button').count()).toBe(0);
   });
 
   it('stand beside what a person would lose, and what of it all is not backed up', async () => {
-    await recordCoverage(world.database.db, 1, [
+    await recordCoverage(site.db, 1, [
       { name: 'acme/app', plan: 'taken', reason: '', facts: { has_wiki: true, open_issues: 3 } },
       { name: 'acme/left', plan: 'excluded', reason: `by ${HOSTILE}`, facts: {} },
     ]);
-    const { open, page } = window;
+    const { open, page } = site;
     await open('/app/repositories/acme/app');
     await section('What you would lose tonight').getByText('Its wiki').waitFor();
     await page.setViewportSize({ width: 390, height: 800 });
@@ -112,15 +100,15 @@ describe.skipIf(!hasChromium)('anomalies on the page (skipped without /usr/bin/c
   });
 
   it('stand beside a repository that is lost, with the reason', async () => {
-    await window.open('/app/repositories/acme/gone');
-    await window.page.getByText('Gone at its source').waitFor();
-    await window.page.getByText('access lost: it answers 404').first().waitFor();
-    await window.open('/app/repositories?state=lost');
-    await window.page.getByRole('cell', { name: 'Lost', exact: true }).waitFor();
+    await site.open('/app/repositories/acme/gone');
+    await site.page.getByText('Gone at its source').waitFor();
+    await site.page.getByText('access lost: it answers 404').first().waitFor();
+    await site.open('/app/repositories?state=lost');
+    await site.page.getByRole('cell', { name: 'Lost', exact: true }).waitFor();
   });
 
   it.each(['light', 'dark'] as const)('have no violation that axe finds, %s', async (theme) => {
-    const { complaints, open, page } = window;
+    const { complaints, open, page } = site;
     await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
     await open('/app/repositories/acme/app');
     await section().getByText('Branches were rewritten').waitFor();
@@ -133,7 +121,7 @@ describe.skipIf(!hasChromium)('anomalies on the page (skipped without /usr/bin/c
   });
 
   it('fit the width of a phone', async () => {
-    const { open, page } = window;
+    const { open, page } = site;
     await page.setViewportSize({ width: 390, height: 800 });
     for (const path of ['/app/repositories/acme/app', '/app/']) {
       await open(path);

@@ -17,7 +17,7 @@ describe.skipIf(!hasChromium)(
         const gate = Promise.withResolvers<void>();
         await ask('Is all well?', { text: ['All is well.'], gate: gate.promise });
         await turn('Is all well?').getByText('All is well.').waitFor();
-        await chat.window.page.reload();
+        await chat.site.page.reload();
         await turn('Is all well?').getByText('Still working on the answer…').waitFor();
         expect(await turn('Is all well?').getByText('All is well.').count()).toBe(0);
         gate.resolve();
@@ -29,9 +29,9 @@ describe.skipIf(!hasChromium)(
         const gate = Promise.withResolvers<void>();
         await ask('Is all well?', { text: ['All is well.'], gate: gate.promise });
         await turn('Is all well?').getByText('All is well.').waitFor();
-        await chat.window.page.getByRole('link', { name: 'Runs' }).click();
-        await chat.window.page.getByRole('heading', { name: 'Runs', level: 1 }).waitFor();
-        await chat.window.page.goBack();
+        await chat.site.page.getByRole('link', { name: 'Runs' }).click();
+        await chat.site.page.getByRole('heading', { name: 'Runs', level: 1 }).waitFor();
+        await chat.site.page.goBack();
         await turn('Is all well?').getByText('Still working on the answer…').waitFor();
         gate.resolve();
         await turn('Is all well?').getByText('All is well.').waitFor();
@@ -41,15 +41,15 @@ describe.skipIf(!hasChromium)(
       it('in the middle of an answer can still stop it', async () => {
         await ask('Is all well?', { text: ['Half'], instead: 'hang' });
         await turn('Is all well?').getByText('Half').waitFor();
-        await chat.window.page.reload();
-        await chat.window.page.getByRole('button', { name: 'Stop' }).click();
+        await chat.site.page.reload();
+        await chat.site.page.getByRole('button', { name: 'Stop' }).click();
         await turn('Is all well?').getByRole('alert').waitFor();
         expect(await storedTurn()).toMatchObject({ status: 'failed', content: 'Half' });
       });
 
       it('during a confirmation shows it again, and what it approves is sent', async () => {
         await askForMail();
-        await chat.window.page.reload();
+        await chat.site.page.reload();
         await dialog().getByText('Send this mail?').waitFor();
         await dialog().getByText(ADDRESSES[1]).waitFor();
         await dialog().getByRole('button', { name: 'Approve' }).click();
@@ -58,7 +58,7 @@ describe.skipIf(!hasChromium)(
       });
 
       it('after the server has lost the answer offers to ask again', async () => {
-        const { db } = chat.world.database;
+        const { db } = chat.site;
         const id = randomUUID();
         const text =
           "INSERT INTO chat_sessions (id, username, session_name) VALUES ($1, 'ada', 'x')";
@@ -70,18 +70,18 @@ describe.skipIf(!hasChromium)(
           content: 'Is all well?',
           request_id: 'lost-1',
         });
-        await chat.window.open(`/app/chat/${id}`);
+        await chat.site.open(`/app/chat/${id}`);
         await turn('Is all well?').getByText('There is no answer').waitFor();
         scriptChat(chat.gateway, { text: ['Now it is.'] });
         await turn('Is all well?').getByRole('button', { name: 'Ask again' }).click();
-        await chat.window.page.getByText('Now it is.').waitFor();
+        await chat.site.page.getByText('Now it is.').waitFor();
       });
     });
 
     describe('a conversation', () => {
       const change = async (name: string, how: string) => {
-        await chat.window.page.getByRole('button', { name: `Change ${name}` }).click();
-        await chat.window.page.getByRole('menuitem', { name: how }).click();
+        await chat.site.page.getByRole('button', { name: `Change ${name}` }).click();
+        await chat.site.page.getByRole('menuitem', { name: how }).click();
       };
 
       it('is renamed', async () => {
@@ -90,9 +90,9 @@ describe.skipIf(!hasChromium)(
         await change('Is all well?', 'Rename');
         await dialog().getByLabel('Name').fill('Full disks');
         await dialog().getByRole('button', { name: 'Rename' }).click();
-        await chat.window.page.getByRole('link', { name: 'Full disks' }).waitFor();
-        await chat.window.page.getByRole('heading', { name: 'Full disks', level: 1 }).waitFor();
-        const rows = await sql(chat.world.database.db, 'SELECT session_name FROM chat_sessions');
+        await chat.site.page.getByRole('link', { name: 'Full disks' }).waitFor();
+        await chat.site.page.getByRole('heading', { name: 'Full disks', level: 1 }).waitFor();
+        const rows = await sql(chat.site.db, 'SELECT session_name FROM chat_sessions');
         expect(rows).toEqual([{ session_name: 'Full disks' }]);
       });
 
@@ -103,14 +103,14 @@ describe.skipIf(!hasChromium)(
         await dialog().getByRole('button', { name: 'Keep it' }).click();
         await change('Is all well?', 'Delete');
         await dialog().getByRole('button', { name: 'Delete' }).click();
-        await chat.window.page.getByText('Your conversations will be listed here.').waitFor();
-        expect(new URL(chat.window.page.url()).pathname).toBe('/app/chat');
-        expect(await sql(chat.world.database.db, 'SELECT FROM chat_sessions')).toEqual([]);
+        await chat.site.page.getByText('Your conversations will be listed here.').waitFor();
+        expect(new URL(chat.site.page.url()).pathname).toBe('/app/chat');
+        expect(await sql(chat.site.db, 'SELECT FROM chat_sessions')).toEqual([]);
       });
 
       it('that is not there says so', async () => {
-        await chat.window.open(`/app/chat/${randomUUID()}`);
-        await chat.window.page
+        await chat.site.open(`/app/chat/${randomUUID()}`);
+        await chat.site.page
           .getByRole('heading', { name: 'There is no such conversation' })
           .waitFor();
       });

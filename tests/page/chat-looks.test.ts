@@ -3,13 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { useChatPage } from '../support/chat-page.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { ADA } from '../support/observatory-client.ts';
-import {
-  findViolations,
-  hasChromium,
-  type PageWorld,
-  startPageWorld,
-  type Window,
-} from '../support/page.ts';
+import { findViolations, hasChromium, usePage } from '../support/page.ts';
 import { sql } from '../support/records.ts';
 
 describe.skipIf(!hasChromium)('the looks of the chat (skipped without /usr/bin/chromium)', () => {
@@ -17,11 +11,11 @@ describe.skipIf(!hasChromium)('the looks of the chat (skipped without /usr/bin/c
   const { turn, dialog, ask, askForMail } = chat;
 
   it('has its conversations in a drawer on a phone, without scrolling sideways', async () => {
-    const { page } = chat.window;
+    const { page } = chat.site;
     await ask('Is all well?', { text: ['Yes.'] });
     await turn('Is all well?').getByText('Yes.').waitFor();
     await page.setViewportSize({ width: 390, height: 800 });
-    await chat.window.open('/app/chat');
+    await chat.site.open('/app/chat');
     const width = () => page.evaluate<number>('document.documentElement.scrollWidth');
     await expect.poll(width).toBeLessThanOrEqual(390);
     await page.getByRole('button', { name: 'Conversations' }).click();
@@ -32,11 +26,11 @@ describe.skipIf(!hasChromium)('the looks of the chat (skipped without /usr/bin/c
   });
 
   describe.each(['light', 'dark'] as const)('in the %s theme', (colorScheme) => {
-    beforeEach(() => chat.window.page.emulateMedia({ colorScheme, reducedMotion: 'reduce' }));
+    beforeEach(() => chat.site.page.emulateMedia({ colorScheme, reducedMotion: 'reduce' }));
 
     it('the beginning has no violation that axe finds', async () => {
-      expect(await findViolations(chat.window.page)).toEqual([]);
-      expect(chat.window.complaints).toEqual([]);
+      expect(await findViolations(chat.site.page)).toEqual([]);
+      expect(chat.site.complaints).toEqual([]);
     });
 
     it('a conversation has none', async () => {
@@ -54,47 +48,39 @@ describe.skipIf(!hasChromium)('the looks of the chat (skipped without /usr/bin/c
       await turn('Is all well?').getByRole('region', { name: 'Result' }).waitFor();
       await ask('And now?', { error: { code: 500, message: 'inner' } });
       await turn('And now?').getByRole('alert').waitFor();
-      expect(await findViolations(chat.window.page)).toEqual([]);
-      expect(chat.window.complaints).toEqual([]);
+      expect(await findViolations(chat.site.page)).toEqual([]);
+      expect(chat.site.complaints).toEqual([]);
     });
 
     it('the open dialog has none', async () => {
       await askForMail();
       // Without the open stream, after which the network would not come to rest.
-      await chat.window.page.reload();
+      await chat.site.page.reload();
       await dialog().getByText('Send this mail?').waitFor();
-      expect(await findViolations(chat.window.page)).toEqual([]);
+      expect(await findViolations(chat.site.page)).toEqual([]);
       await dialog().getByRole('tab', { name: 'As it is written' }).click();
       await dialog().getByRole('region', { name: 'Mail' }).getByText('# All is well').waitFor();
-      expect(await findViolations(chat.window.page)).toEqual([]);
+      expect(await findViolations(chat.site.page)).toEqual([]);
       await dialog().getByRole('button', { name: 'Reject' }).click();
       await turn('Mail the week.').getByText('As you say.').waitFor();
-      expect(chat.window.complaints).toEqual([]);
+      expect(chat.site.complaints).toEqual([]);
     });
   });
 });
 
 describe.skipIf(!hasChromium)('without a key of a gateway', () => {
-  let world: PageWorld;
   let gateway: Gateway;
-  let window: Window;
 
   beforeAll(async () => {
     gateway = await startGateway();
-    world = await startPageWorld({
-      GATEWAY_BASE_URL: gateway.url,
-      GATEWAY_MODEL: 'acme/chat-free',
-    });
-    window = await world.openWindow();
-    await window.logIn();
   });
-  afterAll(async () => {
-    await world.close();
-    await gateway.close();
+  afterAll(() => gateway.close());
+  const site = usePage({
+    environment: () => ({ GATEWAY_BASE_URL: gateway.url, GATEWAY_MODEL: 'acme/chat-free' }),
   });
 
   it('the chat asks for one before it takes a question', async () => {
-    const { open, page } = window;
+    const { open, page } = site;
     await open('/app/chat');
     await page.getByRole('heading', { name: 'The chat needs a key' }).waitFor();
     expect(await page.getByRole('textbox', { name: 'Question' }).count()).toBe(0);
@@ -104,10 +90,10 @@ describe.skipIf(!hasChromium)('without a key of a gateway', () => {
   });
 
   it('a conversation of before says how to connect one', async () => {
-    const { open, page } = window;
+    const { open, page } = site;
     const id = randomUUID();
     await sql(
-      world.database.db,
+      site.db,
       `INSERT INTO chat_sessions (id, username) VALUES ('${id}', '${ADA.username}')`,
     );
     await open(`/app/chat/${id}`);

@@ -3,7 +3,7 @@ import { chatEnvironment, scriptChat } from '../support/chat.ts';
 import { mailCall, report, useChatPage } from '../support/chat-page.ts';
 import { startGateway } from '../support/gateway.ts';
 import { startMailService } from '../support/mail.ts';
-import { hasChromium, startPageWorld } from '../support/page.ts';
+import { hasChromium, withPage } from '../support/page.ts';
 
 describe.skipIf(!hasChromium)('a mail of the chat (skipped without /usr/bin/chromium)', () => {
   const chat = useChatPage();
@@ -33,7 +33,7 @@ describe.skipIf(!hasChromium)('a mail of the chat (skipped without /usr/bin/chro
       ]);
       const card = turn('Mail the week.').getByRole('button', { name: /send_report_email/ });
       await card.getByText('Approved').waitFor();
-      await chat.window.page.reload();
+      await chat.site.page.reload();
       await card.getByText('Approved').waitFor();
     });
 
@@ -44,31 +44,29 @@ describe.skipIf(!hasChromium)('a mail of the chat (skipped without /usr/bin/chro
       const card = turn('Mail the week.').getByRole('button', { name: /send_report_email/ });
       await card.getByText('Rejected').waitFor();
       expect(chat.mail.delivered).toHaveLength(0);
-      await chat.window.page.reload();
+      await chat.site.page.reload();
       await card.getByText('Rejected').waitFor();
     });
 
     it('can be put off, and is asked about again', async () => {
       await askForMail();
-      await chat.window.page.keyboard.press('Escape');
+      await chat.site.page.keyboard.press('Escape');
       await dialog().waitFor({ state: 'detached' });
       const card = turn('Mail the week.').getByRole('button', { name: /send_report_email/ });
       await card.getByText('Waits for you').waitFor();
-      await chat.window.page
-        .getByRole('button', { name: 'Decide about send_report_email' })
-        .click();
+      await chat.site.page.getByRole('button', { name: 'Decide about send_report_email' }).click();
       await dialog().getByRole('button', { name: 'Reject' }).click();
       await card.getByText('Rejected').waitFor();
     });
 
     it('that was decided in another window is said to be', async () => {
       await askForMail();
-      const other = await chat.world.openWindow();
+      const other = await chat.site.world.openWindow();
       await other.logIn();
-      await other.open(new URL(chat.window.page.url()).pathname);
+      await other.open(new URL(chat.site.page.url()).pathname);
       await other.page.getByRole('dialog').getByText('Send this mail?').waitFor();
       // Only the second one is told what became of the first.
-      await chat.window.page.route('**/chat/confirm', async (route) => {
+      await chat.site.page.route('**/chat/confirm', async (route) => {
         await other.page.getByRole('button', { name: 'Reject' }).click();
         await other.page.getByRole('dialog').waitFor({ state: 'detached' });
         await route.continue();
@@ -87,14 +85,12 @@ describe.skipIf(!hasChromium)('a mail of the chat (skipped without /usr/bin/chro
 describe.skipIf(!hasChromium)('with little time to decide', () => {
   it('a mail that nobody decides about is not sent, and its card says so', async () => {
     const [gateway, mail] = await Promise.all([startGateway(), startMailService()]);
-    const world = await startPageWorld({
+    const environment = {
       ...chatEnvironment(gateway),
       ...mail.environment,
       HITL_CONFIRMATION_TIMEOUT_SECONDS: '2',
-    });
-    try {
-      const { logIn, open, page } = await world.openWindow();
-      await logIn();
+    };
+    await withPage(environment, async ({ open, page }) => {
       await open('/app/chat');
       scriptChat(gateway, { calls: [mailCall] }, { text: ['Nobody approved it.'] });
       await page.getByRole('textbox', { name: 'Question' }).fill('Mail the week.');
@@ -107,9 +103,6 @@ describe.skipIf(!hasChromium)('with little time to decide', () => {
         .getByText('Timed out')
         .waitFor();
       expect(mail.delivered).toHaveLength(0);
-    } finally {
-      await world.close();
-      await Promise.all([gateway.close(), mail.close()]);
-    }
+    }).finally(() => Promise.all([gateway.close(), mail.close()]));
   });
 });

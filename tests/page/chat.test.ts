@@ -11,7 +11,7 @@ describe.skipIf(!hasChromium)('the chat (skipped without /usr/bin/chromium)', ()
   describe('asking', () => {
     it('shows the answer while it is streamed, as Markdown', async () => {
       const gate = Promise.withResolvers<void>();
-      const { page } = chat.window;
+      const { page } = chat.site;
       scriptChat(chat.gateway, { text: ['It was the **disk', '**, see:\n\n'], gate: gate.promise });
       await page.getByRole('button', { name: 'Why did the last run fail?' }).click();
       const asked = turn('Why did the last run fail?');
@@ -27,7 +27,7 @@ describe.skipIf(!hasChromium)('the chat (skipped without /usr/bin/chromium)', ()
     });
 
     it('has a card for each tool, with its arguments and its result', async () => {
-      const run = await insertRun(chat.world.database.db, { status: 'completed' });
+      const run = await insertRun(chat.site.db, { status: 'completed' });
       const calls = [
         { id: 'a', name: 'get_backup_run_details', args: { run_id: run } },
         { id: 'b', name: 'get_backup_run_details', args: { run_id: 999_999 } },
@@ -50,13 +50,13 @@ describe.skipIf(!hasChromium)('the chat (skipped without /usr/bin/chromium)', ()
         await turn('How was it?').getByRole('region', { name: 'Error' }).getByText('999').waitFor();
       };
       await check();
-      await chat.window.page.reload();
+      await chat.site.page.reload();
       await check();
     });
 
     it('links the records that were found to their place', async () => {
-      const run = await insertRun(chat.world.database.db, { status: 'completed' });
-      await insertLog(chat.world.database.db, {
+      const run = await insertRun(chat.site.db, { status: 'completed' });
+      await insertLog(chat.site.db, {
         run_id: run,
         repository: 'acme/api',
         message: 'the zeppelin could not be pushed',
@@ -66,10 +66,10 @@ describe.skipIf(!hasChromium)('the chat (skipped without /usr/bin/chromium)', ()
       await sources.getByText('the zeppelin could not be pushed').waitFor();
       await turn('zeppelin').getByText('It could not be pushed.').waitFor();
       await storedTurn();
-      await chat.window.page.reload();
+      await chat.site.page.reload();
       await sources.getByText('the zeppelin could not be pushed').waitFor();
       await sources.getByRole('link', { name: /of acme\/api/ }).click();
-      await chat.window.page.getByRole('heading', { name: `Run #${run}` }).waitFor();
+      await chat.site.page.getByRole('heading', { name: `Run #${run}` }).waitFor();
     });
 
     it('goes on in the same conversation, which the search finds', async () => {
@@ -77,15 +77,15 @@ describe.skipIf(!hasChromium)('the chat (skipped without /usr/bin/chromium)', ()
       await turn('First?').getByText('The gazebo.').waitFor();
       await ask('Second?', { text: ['The pergola.'] });
       await turn('Second?').getByText('The pergola.').waitFor();
-      const address = chat.window.page.url();
-      await chat.window.open('/app/search?q=gazebo&type=investigation');
-      await chat.window.page
+      const address = chat.site.page.url();
+      await chat.site.open('/app/search?q=gazebo&type=investigation');
+      await chat.site.page
         .getByRole('list', { name: 'Results' })
         .getByRole('link', { name: /Answer/ })
         .click();
       await turn('First?').getByText('The gazebo.').waitFor();
       await turn('Second?').getByText('The pergola.').waitFor();
-      expect(chat.window.page.url()).toBe(address);
+      expect(chat.site.page.url()).toBe(address);
     });
 
     it('shows the whole of a long answer', async () => {
@@ -99,7 +99,7 @@ describe.skipIf(!hasChromium)('the chat (skipped without /usr/bin/chromium)', ()
     it('can be stopped', async () => {
       await ask('Is all well?', { text: ['Half'], instead: 'hang' });
       await turn('Is all well?').getByText('Half').waitFor();
-      await chat.window.page.getByRole('button', { name: 'Stop' }).click();
+      await chat.site.page.getByRole('button', { name: 'Stop' }).click();
       await turn('Is all well?').getByRole('alert').getByText('you stopped this turn').waitFor();
       expect(await storedTurn()).toMatchObject({ status: 'failed', content: 'Half' });
     });
@@ -108,7 +108,7 @@ describe.skipIf(!hasChromium)('the chat (skipped without /usr/bin/chromium)', ()
       await ask('Is all well?', { error: { code: 500, message: 'inner' } });
       const problem = turn('Is all well?').getByRole('alert');
       await problem.getByText('request').waitFor();
-      const [stored] = await readMessages(chat.world.database.db);
+      const [stored] = await readMessages(chat.site.db);
       expect(await problem.getByRole('code').or(problem.locator('code')).textContent()).toBe(
         stored?.request_id,
       );
@@ -118,7 +118,7 @@ describe.skipIf(!hasChromium)('the chat (skipped without /usr/bin/chromium)', ()
     });
 
     it('works by keyboard alone, with the approval of a mail', async () => {
-      const { page } = chat.window;
+      const { page } = chat.site;
       scriptChat(chat.gateway, { calls: [mailCall] }, { text: ['Sent.'] });
       await question().waitFor();
       await page.keyboard.type('Mail the week.');
@@ -144,8 +144,8 @@ describe.skipIf(!hasChromium)('the chat (skipped without /usr/bin/chromium)', ()
     ].join('\n\n');
 
     it('is shown as text, and its links lead nowhere else', async () => {
-      const { complaints, page } = chat.window;
-      await insertLog(chat.world.database.db, { message: markdown });
+      const { complaints, page } = chat.site;
+      await insertLog(chat.site.db, { message: markdown });
       const calls = [
         { id: 'a', name: 'get_execution_logs', args: { limit: 1 } },
         { id: 'b', name: '<b>\u202Etool</b>', args: { '<i>': markdown } },
@@ -160,7 +160,7 @@ describe.skipIf(!hasChromium)('the chat (skipped without /usr/bin/chromium)', ()
       );
       const rel = 'noopener noreferrer';
       expect(await Promise.all(read)).toEqual([
-        ['own', `${chat.world.server.url}/app/runs`, rel],
+        ['own', `${chat.site.world.server.url}/app/runs`, rel],
         ['site', 'https://example.com/a', rel],
         ['picture', 'https://example.com/p.png', rel],
       ]);
@@ -181,7 +181,7 @@ describe.skipIf(!hasChromium)('the chat (skipped without /usr/bin/chromium)', ()
       await turn('How deep?').locator('pre').last().waitFor();
       expect(await turn('How deep?').locator('blockquote').count()).toBe(0);
       expect(await turn('How deep?').locator('pre').last().textContent()).toMatch(/> deep$/);
-      expect(chat.window.complaints).toEqual([]);
+      expect(chat.site.complaints).toEqual([]);
     });
   });
 });

@@ -1,14 +1,8 @@
 import { readFile } from 'node:fs/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { recordDrill } from '../../lib/records/drills/record.ts';
 import { someDrill } from '../support/drills.ts';
-import {
-  findViolations,
-  hasChromium,
-  type PageWorld,
-  startPageWorld,
-  type Window,
-} from '../support/page.ts';
+import { findViolations, hasChromium, usePage } from '../support/page.ts';
 import { insertResult, insertRun } from '../support/records.ts';
 
 const HOSTILE = '<img src=x onerror="document.title=1">';
@@ -16,12 +10,10 @@ const HOSTILE = '<img src=x onerror="document.title=1">';
 describe.skipIf(!hasChromium)(
   'restore drills on the page (skipped without /usr/bin/chromium)',
   () => {
-    let world: PageWorld;
-    let window: Window;
+    const site = usePage();
 
     beforeAll(async () => {
-      world = await startPageWorld();
-      const { db } = world.database;
+      const { db } = site;
       const run = await insertRun(db, { status: 'completed', total_repos: 3, successful: 3 });
       for (const name of ['acme/proven', 'acme/broken', 'acme/new']) {
         await insertResult(db, run, name);
@@ -42,17 +34,11 @@ describe.skipIf(!hasChromium)(
         null,
       );
     });
-    afterAll(() => world.close());
-    beforeEach(async () => {
-      window = await world.openWindow();
-      await window.logIn();
-    });
-    afterEach(() => window.context.close());
 
-    const section = () => window.page.getByRole('region', { name: 'Restore drills' });
+    const section = () => site.page.getByRole('region', { name: 'Restore drills' });
 
     it('say when and from where a repository was proven', async () => {
-      await window.open('/app/repositories/acme/proven');
+      await site.open('/app/repositories/acme/proven');
       await section().getByText('Proven restorable').waitFor();
       expect(await section().textContent()).toContain(
         'Proven restorable 2 days ago from s3://backups/git, version 3.',
@@ -62,31 +48,31 @@ describe.skipIf(!hasChromium)(
     });
 
     it('say why the last one failed, and what was proven before', async () => {
-      await window.open('/app/repositories/acme/broken');
+      await site.open('/app/repositories/acme/broken');
       await section().getByRole('alert').waitFor();
       await section().getByRole('row').nth(2).waitFor();
       const text = await section().textContent();
       expect(text).toContain(`CHECKSUM_MISMATCH: ${HOSTILE}`);
       expect(text).toContain('Proven restorable 4 days ago from the archive folder');
-      expect(await window.page.title()).not.toBe('1');
+      expect(await site.page.title()).not.toBe('1');
     });
 
     it('say what to do when there was none', async () => {
-      await window.open('/app/repositories/acme/new');
+      await site.open('/app/repositories/acme/new');
       await section().getByText('Not proven restorable yet').waitFor();
       expect(await section().textContent()).toContain('npm run worker -- drill');
     });
 
     it('are summed up in the list and in the overview', async () => {
-      await window.open('/app/repositories?order=name');
-      const row = (name: string) => window.page.getByRole('row').filter({ hasText: name });
+      await site.open('/app/repositories?order=name');
+      const row = (name: string) => site.page.getByRole('row').filter({ hasText: name });
       await row('acme/broken').getByText('failed 3 hours ago').waitFor();
       await row('acme/proven').getByText('2 days ago').waitFor();
       await row('acme/new').getByText('never', { exact: true }).waitFor();
-      await window.open('/app/');
-      await window.page.getByText('2 of 3').waitFor();
-      await window.page.getByText('1 failed the last drill').waitFor();
-      await window.page
+      await site.open('/app/');
+      await site.page.getByText('2 of 3').waitFor();
+      await site.page.getByText('1 failed the last drill').waitFor();
+      await site.page
         .getByText(
           'All 3 repositories are backed up. The last restore drill of one of them failed.',
         )
@@ -94,8 +80,8 @@ describe.skipIf(!hasChromium)(
     });
 
     it('are evidence to download, of the period that is chosen', async () => {
-      await window.open('/app/reports');
-      const { page } = window;
+      await site.open('/app/reports');
+      const { page } = site;
       await page.getByLabel('From').fill('2026-01-01');
       const [download] = await Promise.all([
         page.waitForEvent('download'),
@@ -110,21 +96,21 @@ describe.skipIf(!hasChromium)(
     });
 
     it.each(['light', 'dark'] as const)('have no violations in %s', async (colorScheme) => {
-      await window.page.emulateMedia({ colorScheme });
-      await window.page.setViewportSize({ width: 390, height: 844 });
+      await site.page.emulateMedia({ colorScheme });
+      await site.page.setViewportSize({ width: 390, height: 844 });
       for (const path of [
         '/app/repositories/acme/broken',
         '/app/repositories',
         '/app/reports',
         '/app/',
       ]) {
-        await window.open(path);
-        expect(await findViolations(window.page)).toEqual([]);
-        const width = await window.page.evaluate<number>('document.documentElement.scrollWidth');
+        await site.open(path);
+        expect(await findViolations(site.page)).toEqual([]);
+        const width = await site.page.evaluate<number>('document.documentElement.scrollWidth');
         expect(width).toBeLessThanOrEqual(390);
       }
       // There is no archive of it on this server.
-      expect(window.complaints.filter((text) => !text.includes('404'))).toEqual([]);
+      expect(site.complaints.filter((text) => !text.includes('404'))).toEqual([]);
     });
   },
 );

@@ -2,40 +2,32 @@ import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { hasChromium, type PageWorld, startPageWorld, type Window } from '../support/page.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { hasChromium, usePage } from '../support/page.ts';
 import { insertResult, insertRun } from '../support/records.ts';
 
 // What makes the first page quick, in a real browser on the server of `npm start`.
 
 describe.skipIf(!hasChromium)('the first page (skipped without /usr/bin/chromium)', () => {
-  let world: PageWorld;
-  let window: Window;
+  const site = usePage();
 
   beforeAll(async () => {
-    world = await startPageWorld();
-    const { db } = world.database;
+    const { db } = site;
     const run = await insertRun(db, { status: 'completed', total_repos: 1, successful: 1 });
     await insertResult(db, run, 'acme/api', { status: 'completed' });
   });
-  afterAll(() => world.close());
-  beforeEach(async () => {
-    window = await world.openWindow();
-    await window.logIn();
-  });
-  afterEach(() => window.context.close());
 
-  const state = () => window.page.getByRole('status', { name: 'State of the backups' });
+  const state = () => site.page.getByRole('status', { name: 'State of the backups' });
 
   async function findScript(): Promise<string> {
-    const html = await (await fetch(`${world.server.url}/app/`)).text();
+    const html = await (await fetch(`${site.world.server.url}/app/`)).text();
     const scripts = [...html.matchAll(/\/app\/assets\/[^"]+\.js/g)].map(([path]) => path);
     expect(scripts).toHaveLength(1);
-    return `${world.server.url}${scripts[0]}`;
+    return `${site.world.server.url}${scripts[0]}`;
   }
 
   it('asks for its data once, while its code is still on the way', async () => {
-    const { open, page } = window;
+    const { open, page } = site;
     const first = ['/auth/me', '/api/overview', '/api/metrics?days=90'];
     const asked: string[] = [];
     page.on('request', (request) => {
@@ -54,11 +46,11 @@ describe.skipIf(!hasChromium)('the first page (skipped without /usr/bin/chromium
   });
 
   it('shows the overview after a login, whatever was asked before it', async () => {
-    const { context, open, page } = window;
+    const { context, open, page } = site;
     await context.clearCookies();
     await open('/app/');
     await page.getByRole('button', { name: 'Log in' }).waitFor();
-    await window.logIn();
+    await site.logIn();
     await page.evaluate('history.pushState(null, "", "/app/")');
     await page.evaluate('dispatchEvent(new PopStateEvent("popstate"))');
     await state().waitFor();
@@ -69,7 +61,7 @@ describe.skipIf(!hasChromium)('the first page (skipped without /usr/bin/chromium
     ['gzip', gunzipSync],
   ] as const)('is sent as %s to a browser that takes it', async (encoding, decompress) => {
     const url = await findScript();
-    const plain = await window.context.request.get(url, {
+    const plain = await site.context.request.get(url, {
       headers: { 'Accept-Encoding': 'identity' },
     });
     expect(plain.headers()['content-encoding']).toBeUndefined();
@@ -82,7 +74,7 @@ describe.skipIf(!hasChromium)('the first page (skipped without /usr/bin/chromium
 
   describe('hints', () => {
     it('show the exact time of an age that is pointed at', async () => {
-      const { open, page } = window;
+      const { open, page } = site;
       await open('/app/runs');
       const age = page.locator('time').first();
       await age.hover();
@@ -93,7 +85,7 @@ describe.skipIf(!hasChromium)('the first page (skipped without /usr/bin/chromium
     });
 
     it('show with the keyboard too, until Escape', async () => {
-      const { open, page } = window;
+      const { open, page } = site;
       await open('/app/');
       await state().waitFor();
       // The name of the product comes before it.

@@ -1,12 +1,6 @@
 import type { Locator } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import {
-  findViolations,
-  hasChromium,
-  type PageWorld,
-  startPageWorld,
-  type Window,
-} from '../support/page.ts';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { findViolations, hasChromium, usePage } from '../support/page.ts';
 import { insertResult, insertRun, sql } from '../support/records.ts';
 
 // What a newcomer sees on a phone, from nothing to the first backup.
@@ -14,22 +8,14 @@ import { insertResult, insertRun, sql } from '../support/records.ts';
 const WIDTH = 390;
 
 describe.skipIf(!hasChromium)('the first run (skipped without /usr/bin/chromium)', () => {
-  let world: PageWorld;
-  let window: Window;
+  const site = usePage();
 
-  beforeAll(async () => {
-    world = await startPageWorld();
-  });
-  afterAll(() => world.close());
   beforeEach(async () => {
-    window = await world.openWindow();
-    await window.page.setViewportSize({ width: WIDTH, height: 844 });
-    await window.logIn();
+    await site.page.setViewportSize({ width: WIDTH, height: 844 });
   });
-  afterEach(() => window.context.close());
 
   it.each(['light', 'dark'] as const)('is asked for by a whole command, %s', async (theme) => {
-    const { open, page } = window;
+    const { open, page } = site;
     await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
     await open('/app/');
     const command = page.locator('pre', { hasText: 'npm run worker -- run --source' });
@@ -42,8 +28,8 @@ describe.skipIf(!hasChromium)('the first run (skipped without /usr/bin/chromium)
   });
 
   it('shows up within three seconds, and so does its end', async () => {
-    const { open, page } = window;
-    const { db } = world.database;
+    const { open, page } = site;
+    const { db } = site;
     await page.clock.install();
     await open('/app/');
     await page.getByText('No backups yet').waitFor();

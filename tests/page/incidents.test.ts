@@ -1,38 +1,26 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import {
-  findViolations,
-  hasChromium,
-  type PageWorld,
-  startPageWorld,
-  type Window,
-} from '../support/page.ts';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { findViolations, hasChromium, usePage } from '../support/page.ts';
 import { insert, insertResult, insertRun, sql } from '../support/records.ts';
 
 const HOSTILE = '<img src=x onerror="document.title=1">';
 
 describe.skipIf(!hasChromium)('incidents on the page (skipped without /usr/bin/chromium)', () => {
-  let world: PageWorld;
-  let window: Window;
+  const site = usePage();
 
   beforeAll(async () => {
-    world = await startPageWorld();
-    const { db } = world.database;
+    const { db } = site;
     const run = await insertRun(db, { status: 'completed', total_repos: 2, successful: 2 });
     await insertResult(db, run, 'acme/app');
     await insertResult(db, run, 'acme/quiet');
   });
-  afterAll(() => world.close());
   beforeEach(async () => {
-    const { db } = world.database;
+    const { db } = site;
     await sql(db, 'TRUNCATE incidents RESTART IDENTITY CASCADE');
-    window = await world.openWindow();
-    await window.logIn();
   });
-  afterEach(() => window.context.close());
 
   /** One that is open, with 8 repositories and two messages, and one that is over. */
   async function addIncidents() {
-    const { db } = world.database;
+    const { db } = site;
     await insert(db, 'incidents', {
       ...{ rule: 'repository_failing', summary: `8 repositories: ${HOSTILE}` },
     });
@@ -54,10 +42,10 @@ describe.skipIf(!hasChromium)('incidents on the page (skipped without /usr/bin/c
     );
   }
 
-  const articles = () => window.page.getByRole('article');
+  const articles = () => site.page.getByRole('article');
 
   it('say that nothing is wrong, and what to do to be told', async () => {
-    const { open, page } = window;
+    const { open, page } = site;
     await open('/app/incidents');
     await page.getByText('Nothing is wrong').waitFor();
     await page.getByRole('link', { name: 'add a channel' }).waitFor();
@@ -67,7 +55,7 @@ describe.skipIf(!hasChromium)('incidents on the page (skipped without /usr/bin/c
 
   it('show their repositories, and who was told', async () => {
     await addIncidents();
-    const { open, page } = window;
+    const { open, page } = site;
     await open('/app/incidents');
     await articles().getByText('it broke 1', { exact: false }).first().waitFor();
     expect(await articles().count()).toBe(1);
@@ -89,7 +77,7 @@ describe.skipIf(!hasChromium)('incidents on the page (skipped without /usr/bin/c
 
   it('are counted in the navigation and in the sentence of the overview until they are acknowledged', async () => {
     await addIncidents();
-    const { open, page } = window;
+    const { open, page } = site;
     await open('/app/');
     await page.getByText('All 2 repositories are backed up. 1 incident is open.').waitFor();
     await page.getByRole('link', { name: 'See incidents' }).click();
@@ -97,14 +85,15 @@ describe.skipIf(!hasChromium)('incidents on the page (skipped without /usr/bin/c
     await page.getByRole('button', { name: 'Acknowledge' }).click();
     await page.getByText('Acknowledged', { exact: false }).first().waitFor();
     await page.getByLabel('1 not acknowledged').waitFor({ state: 'detached' });
-    expect(
-      await sql(world.database.db, 'SELECT acknowledged_by FROM incidents ORDER BY id'),
-    ).toEqual([{ acknowledged_by: expect.stringMatching(/./) }, { acknowledged_by: null }]);
+    expect(await sql(site.db, 'SELECT acknowledged_by FROM incidents ORDER BY id')).toEqual([
+      { acknowledged_by: expect.stringMatching(/./) },
+      { acknowledged_by: null },
+    ]);
   });
 
   it('stand on the page of a repository that they concern, and on no other', async () => {
     await addIncidents();
-    const { open, page } = window;
+    const { open, page } = site;
     await open('/app/repositories/acme/app');
     const section = page.getByRole('region', { name: 'Open incidents' });
     await section.getByText('Repositories are not backed up').waitFor();
@@ -115,7 +104,7 @@ describe.skipIf(!hasChromium)('incidents on the page (skipped without /usr/bin/c
 
   it.each(['light', 'dark'] as const)('have no violation that axe finds, %s', async (theme) => {
     await addIncidents();
-    const { complaints, open, page } = window;
+    const { complaints, open, page } = site;
     await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
     await page.setViewportSize({ width: 390, height: 800 });
     await open('/app/incidents');

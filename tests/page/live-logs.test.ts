@@ -1,36 +1,28 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { hasChromium, type PageWorld, startPageWorld, type Window } from '../support/page.ts';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
+import { hasChromium, usePage } from '../support/page.ts';
 import { insertLog, insertRun, sql } from '../support/records.ts';
 
 describe.skipIf(!hasChromium)('the live log (skipped without /usr/bin/chromium)', () => {
-  let world: PageWorld;
-  let window: Window;
+  const site = usePage();
   let run: number;
 
   const write = (message: string, row: Record<string, string | number> = {}) =>
-    insertLog(world.database.db, { run_id: run, message, level: 'info', ...row });
+    insertLog(site.db, { run_id: run, message, level: 'info', ...row });
 
   beforeAll(async () => {
-    world = await startPageWorld();
-    run = await insertRun(world.database.db, { status: 'completed' });
+    run = await insertRun(site.db, { status: 'completed' });
   });
-  afterAll(() => world.close());
-  beforeEach(async () => {
-    window = await world.openWindow();
-    await window.logIn();
-  });
-  afterEach(() => window.context.close());
 
-  const log = () => window.page.getByRole('log');
-  const waitUntilLive = () => window.page.getByText('Live', { exact: true }).waitFor();
+  const log = () => site.page.getByRole('log');
+  const waitUntilLive = () => site.page.getByText('Live', { exact: true }).waitFor();
 
   it('goes on after the server was away, and misses nothing', async () => {
-    const { open, page } = window;
+    const { open, page } = site;
     await write('before the restart');
     await open('/app/logs');
     await waitUntilLive();
     await log().getByText('before the restart').waitFor();
-    await world.restart(async () => {
+    await site.world.restart(async () => {
       await page.getByText('Connection lost, trying again…').waitFor();
       await write('while the server was away');
     });
@@ -41,7 +33,7 @@ describe.skipIf(!hasChromium)('the live log (skipped without /usr/bin/chromium)'
   });
 
   it('shows a line that is written while it opens', async () => {
-    const { open, page } = window;
+    const { open, page } = site;
     let backlog: Promise<unknown> | null = null;
     await page.route('**/api/logs?*', async (route) => {
       if (new URL(route.request().url()).searchParams.get('limit') !== '1') {
@@ -61,7 +53,7 @@ describe.skipIf(!hasChromium)('the live log (skipped without /usr/bin/chromium)'
   });
 
   it('waits while it is paused, and then shows what came meanwhile', async () => {
-    const { open, page } = window;
+    const { open, page } = site;
     await open('/app/logs');
     await waitUntilLive();
     await write('the last line that was read');
@@ -73,8 +65,8 @@ describe.skipIf(!hasChromium)('the live log (skipped without /usr/bin/chromium)'
   });
 
   it('shows old and new lines of one run, of one repository, and with certain words', async () => {
-    const other = await insertRun(world.database.db, { status: 'completed' });
-    const { open } = window;
+    const other = await insertRun(site.db, { status: 'completed' });
+    const { open } = site;
     await write('old line of alpha', { repository: 'acme/api' });
     await write('old line of beta', { run_id: other, repository: 'acme/web' });
     const shown = async (address: string, news: string) => {
@@ -92,9 +84,9 @@ describe.skipIf(!hasChromium)('the live log (skipped without /usr/bin/chromium)'
   });
 
   it('holds thousands of lines, few of them in the document, and leads to older ones', async () => {
-    const { open, page } = window;
+    const { open, page } = site;
     await sql(
-      world.database.db,
+      site.db,
       `INSERT INTO execution_logs (run_id, level, message)
        SELECT ${run}, 'info', 'line number ' || n || ' of many' FROM generate_series(1, 3000) AS n`,
     );

@@ -1,12 +1,6 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { ADA } from '../support/observatory-client.ts';
-import {
-  findViolations,
-  hasChromium,
-  type PageWorld,
-  startPageWorld,
-  type Window,
-} from '../support/page.ts';
+import { findViolations, hasChromium, usePage } from '../support/page.ts';
 import { insertLog, insertResult, insertRun } from '../support/records.ts';
 
 // A real browser on the server of `npm start`.
@@ -14,27 +8,17 @@ import { insertLog, insertResult, insertRun } from '../support/records.ts';
 const HOSTILE = '<script>document.title="taken"</script>\u202Egpj.exe';
 
 describe.skipIf(!hasChromium)('the page (skipped without /usr/bin/chromium)', () => {
-  let world: PageWorld;
-  let window: Window;
+  const site = usePage({ startsLoggedOut: true });
 
-  beforeAll(async () => {
-    world = await startPageWorld();
-  });
-  afterAll(() => world.close());
-  beforeEach(async () => {
-    window = await world.openWindow();
-  });
-  afterEach(() => window.context.close());
-
-  const heading = (name: string | RegExp) => window.page.getByRole('heading', { name, level: 1 });
+  const heading = (name: string | RegExp) => site.page.getByRole('heading', { name, level: 1 });
 
   describe('logging in', () => {
     it('works by the printed link, once', async () => {
-      const { context, page } = window;
-      const link = world.server.issueLoginLink() ?? '';
+      const { context, page } = site;
+      const link = site.world.server.issueLoginLink() ?? '';
       await page.goto(link);
       await heading('Overview').waitFor();
-      expect(page.url()).toBe(`${world.server.url}/app/`);
+      expect(page.url()).toBe(`${site.world.server.url}/app/`);
       await context.clearCookies();
       await page.goto('about:blank');
       await page.goto(link);
@@ -42,7 +26,7 @@ describe.skipIf(!hasChromium)('the page (skipped without /usr/bin/chromium)', ()
     });
 
     it('works by password, and leads to the page that was asked for', async () => {
-      const { open, page } = window;
+      const { open, page } = site;
       await open('/app/runs');
       await page.getByLabel('User name').fill(ADA.username);
       await page.getByRole('textbox', { name: 'Password' }).fill('wrong');
@@ -51,11 +35,11 @@ describe.skipIf(!hasChromium)('the page (skipped without /usr/bin/chromium)', ()
       await page.getByRole('textbox', { name: 'Password' }).fill(ADA.password);
       await page.getByRole('button', { name: 'Log in' }).click();
       await heading('Runs').waitFor();
-      expect(page.url()).toBe(`${world.server.url}/app/runs`);
+      expect(page.url()).toBe(`${site.world.server.url}/app/runs`);
     });
 
     it('leads back to the place when it has expired meanwhile', async () => {
-      const { context, logIn, open, page } = window;
+      const { context, logIn, open, page } = site;
       await logIn();
       await open('/app/runs');
       await heading('Runs').waitFor();
@@ -70,7 +54,7 @@ describe.skipIf(!hasChromium)('the page (skipped without /usr/bin/chromium)', ()
     });
 
     it('leads nowhere but to the page, whatever its address says', async () => {
-      const { open, page } = window;
+      const { open, page } = site;
       await open('/app/login?from=/../observatory/chat?question=hello');
       await page.getByRole('textbox', { name: 'User name' }).fill(ADA.username);
       await page.getByRole('textbox', { name: 'Password' }).fill(ADA.password);
@@ -80,7 +64,7 @@ describe.skipIf(!hasChromium)('the page (skipped without /usr/bin/chromium)', ()
     });
 
     it('ends by logging out', async () => {
-      const { logIn, open, page } = window;
+      const { logIn, open, page } = site;
       await logIn();
       await open('/app/');
       await page.getByRole('button', { name: 'Log out' }).click();
@@ -91,14 +75,14 @@ describe.skipIf(!hasChromium)('the page (skipped without /usr/bin/chromium)', ()
   });
 
   it('is what a browser gets at the address of the server', async () => {
-    const { open, page } = window;
+    const { open, page } = site;
     await open('/');
     await page.getByRole('button', { name: 'Log in' }).waitFor();
     expect(new URL(page.url()).pathname).toBe('/app/login');
   });
 
   it('says what to do while there is no backup', async () => {
-    const { logIn, open, page } = window;
+    const { logIn, open, page } = site;
     await logIn();
     await open('/app/');
     await page.getByText('npm run worker -- run --source').waitFor();
@@ -109,7 +93,7 @@ describe.skipIf(!hasChromium)('the page (skipped without /usr/bin/chromium)', ()
     let bad: number;
 
     beforeAll(async () => {
-      const { db } = world.database;
+      const { db } = site;
       good = await insertRun(db, { status: 'completed', total_repos: 2, successful: 2 });
       await insertResult(db, good, 'acme/api', { status: 'completed' });
       bad = await insertRun(db, { status: 'completed', total_repos: 2, successful: 1, failed: 1 });
@@ -124,7 +108,7 @@ describe.skipIf(!hasChromium)('the page (skipped without /usr/bin/chromium)', ()
     });
 
     it('states the worst truth first', async () => {
-      const { logIn, open, page } = window;
+      const { logIn, open, page } = site;
       await logIn();
       await open('/app/');
       await page.getByText('1 of 2', { exact: true }).waitFor();
@@ -137,7 +121,7 @@ describe.skipIf(!hasChromium)('the page (skipped without /usr/bin/chromium)', ()
     });
 
     it('says what to do about a failure on the page, not with which tool', async () => {
-      const { logIn, open, page } = window;
+      const { logIn, open, page } = site;
       await logIn();
       await open(`/app/runs/${bad}`);
       await page.getByText('Record what helped below').waitFor();
@@ -151,7 +135,7 @@ describe.skipIf(!hasChromium)('the page (skipped without /usr/bin/chromium)', ()
     });
 
     it('lists only the runs with failures when asked to, also after a reload', async () => {
-      const { logIn, open, page } = window;
+      const { logIn, open, page } = site;
       await logIn();
       await open('/app/runs');
       await page.getByRole('link', { name: `#${good}`, exact: true }).waitFor();
@@ -165,7 +149,7 @@ describe.skipIf(!hasChromium)('the page (skipped without /usr/bin/chromium)', ()
     });
 
     it('shows what others wrote as text', async () => {
-      const { complaints, logIn, open, page } = window;
+      const { complaints, logIn, open, page } = site;
       await logIn();
       await open(`/app/runs/${bad}`);
       await page.getByRole('log').getByText('gpj.exe').waitFor();
@@ -176,11 +160,11 @@ describe.skipIf(!hasChromium)('the page (skipped without /usr/bin/chromium)', ()
     });
 
     it('shows a log when it is written, by the filters of the address', async () => {
-      const { logIn, open, page } = window;
+      const { logIn, open, page } = site;
       await logIn();
       await open('/app/logs?level=warn');
       await page.getByText('Live', { exact: true }).waitFor();
-      await insertLog(world.database.db, {
+      await insertLog(site.db, {
         run_id: bad,
         level: 'warn',
         message: 'the disk is nearly full',
@@ -192,7 +176,7 @@ describe.skipIf(!hasChromium)('the page (skipped without /usr/bin/chromium)', ()
     const places = ['/app/', '/app/runs', '/app/repositories', '/app/logs', '/app/login'];
     describe.each(['light', 'dark'] as const)('in the %s theme', (colorScheme) => {
       it.each([...places, 'a run'])('%s has no violation that axe finds', async (place) => {
-        const { complaints, logIn, open, page } = window;
+        const { complaints, logIn, open, page } = site;
         await logIn();
         await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
         await open(place === 'a run' ? `/app/runs/${bad}` : place);
@@ -202,7 +186,7 @@ describe.skipIf(!hasChromium)('the page (skipped without /usr/bin/chromium)', ()
     });
 
     it('survives a reload at the width of a phone, without scrolling sideways', async () => {
-      const { logIn, open, page } = window;
+      const { logIn, open, page } = site;
       await page.setViewportSize({ width: 390, height: 800 });
       await logIn();
       await open(`/app/runs/${bad}`);
@@ -213,7 +197,7 @@ describe.skipIf(!hasChromium)('the page (skipped without /usr/bin/chromium)', ()
     });
 
     it('leads everywhere by keyboard', async () => {
-      const { logIn, open, page } = window;
+      const { logIn, open, page } = site;
       await logIn();
       await open('/app/');
       await heading('Overview').waitFor();

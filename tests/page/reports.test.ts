@@ -1,53 +1,42 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { addReport } from '../../lib/records/reports.ts';
 import { type MailService, startMailService } from '../support/mail.ts';
 import { ADA } from '../support/observatory-client.ts';
-import {
-  findViolations,
-  hasChromium,
-  type PageWorld,
-  startPageWorld,
-  type Window,
-} from '../support/page.ts';
+import { findViolations, hasChromium, usePage, withPage } from '../support/page.ts';
 import { insertLog, insertResult, insertRun } from '../support/records.ts';
 
 // A real browser on the server of `npm start`, with a stand-in of the mail service.
 
 describe.skipIf(!hasChromium)('the reports (skipped without /usr/bin/chromium)', () => {
   let mail: MailService;
-  let world: PageWorld;
-  let window: Window;
   let foreign: Foreign;
   let run: number;
 
   beforeAll(async () => {
     [mail, foreign] = await Promise.all([startMailService(), startForeign()]);
-    world = await startPageWorld(mail.environment as Record<string, string>);
-    const { db } = world.database;
+  });
+  afterAll(() => Promise.all([mail.close(), foreign.close()]));
+  const site = usePage({ environment: () => mail.environment });
+  beforeAll(async () => {
+    const { db } = site;
     run = await insertRun(db, { status: 'completed', total_repos: 2, successful: 1, failed: 1 });
     const message = hostile(foreign.url);
     await insertResult(db, run, 'acme/web', { status: 'failed', error_message: message });
     await insertResult(db, run, 'acme/api', { status: 'completed' });
     await insertLog(db, { run_id: run, level: 'error', message, repository: 'acme/web' });
   });
-  afterAll(() => Promise.all([world.close(), mail.close(), foreign.close()]));
-  beforeEach(async () => {
-    window = await world.openWindow();
-    await window.logIn();
-  });
-  afterEach(() => window.context.close());
 
-  const heading = (name: string | RegExp) => window.page.getByRole('heading', { name, level: 1 });
-  const button = (name: string) => window.page.getByRole('button', { name, exact: true });
-  const preview = () => window.page.frameLocator('iframe[title="Preview of the report"]');
+  const heading = (name: string | RegExp) => site.page.getByRole('heading', { name, level: 1 });
+  const button = (name: string) => site.page.getByRole('button', { name, exact: true });
+  const preview = () => site.page.frameLocator('iframe[title="Preview of the report"]');
 
   /** A stored report that the database holds as it is. */
   async function store(subject: string, content: { html?: string; markdown?: string } = {}) {
     const { html = '<p>All is well.</p>', markdown = 'All is well.' } = content;
-    const { id } = await addReport(world.database.db, {
+    const { id } = await addReport(site.db, {
       username: ADA.username,
       reportType: 'custom',
       subject,
@@ -59,14 +48,14 @@ describe.skipIf(!hasChromium)('the reports (skipped without /usr/bin/chromium)',
   }
 
   it('says what a report is while there is none', async () => {
-    const { complaints, open, page } = window;
+    const { complaints, open, page } = site;
     await open('/app/reports');
     await page.getByText('No reports yet').waitFor();
     expect(complaints).toEqual([]);
   });
 
   it('makes a report of each type, and lists it', async () => {
-    const { complaints, open, page } = window;
+    const { complaints, open, page } = site;
     const made = [
       ['Latest backup', 'Repositories'],
       ['Summary of 30 days', 'Days'],
@@ -90,7 +79,7 @@ describe.skipIf(!hasChromium)('the reports (skipped without /usr/bin/chromium)',
   });
 
   it('makes a report of one run, and says when there is no such run', async () => {
-    const { open, page } = window;
+    const { open, page } = site;
     await open('/app/reports');
     await button('Make a report').click();
     await page.getByLabel('Run').fill('999');
@@ -102,7 +91,7 @@ describe.skipIf(!hasChromium)('the reports (skipped without /usr/bin/chromium)',
   });
 
   it('shows what a log holds as text', async () => {
-    const { complaints, open, page } = window;
+    const { complaints, open, page } = site;
     await open('/app/reports');
     await button('Make a report').click();
     await page.getByRole('radio', { name: 'Investigation of a failure' }).click();
@@ -114,7 +103,7 @@ describe.skipIf(!hasChromium)('the reports (skipped without /usr/bin/chromium)',
 
   it('runs and loads nothing of HTML that should never have been stored', async () => {
     const id = await store('Hostile', { html: `<p>Read me</p>${hostile(foreign.url)}` });
-    const { complaints, open, page } = window;
+    const { complaints, open, page } = site;
     await open(`/app/reports/${id}`);
     await preview().getByText('Read me').waitFor();
     await preview().getByRole('link', { name: 'Follow me' }).click();
@@ -126,7 +115,7 @@ describe.skipIf(!hasChromium)('the reports (skipped without /usr/bin/chromium)',
   });
 
   async function expectNothingRan() {
-    const { page } = window;
+    const { page } = site;
     expect(await page.title()).not.toContain('taken');
     expect(await preview().locator('[data-ran]').count()).toBe(0);
     expect(await preview().locator('body').count()).toBe(1);
@@ -136,7 +125,7 @@ describe.skipIf(!hasChromium)('the reports (skipped without /usr/bin/chromium)',
 
   it('gives the Markdown to read, to copy and to download', async () => {
     const id = await store('To copy', { markdown: '# Copied\n\n<b>as it is</b>' });
-    const { context, open, page } = window;
+    const { context, open, page } = site;
     await context.grantPermissions(['clipboard-read', 'clipboard-write']);
     await open(`/app/reports/${id}`);
     await page.getByText('Markdown', { exact: true }).click();
@@ -154,7 +143,7 @@ describe.skipIf(!hasChromium)('the reports (skipped without /usr/bin/chromium)',
 
   it('mails it to those who were chosen and shown, and to nobody else', async () => {
     const id = await store('For the boss');
-    const { complaints, open, page } = window;
+    const { complaints, open, page } = site;
     await open(`/app/reports/${id}`);
     await button('Send…').click();
     await page.getByRole('checkbox', { name: 'Ops@example.com' }).uncheck();
@@ -181,7 +170,7 @@ describe.skipIf(!hasChromium)('the reports (skipped without /usr/bin/chromium)',
       status: 422,
       body: { statusCode: 422, message: 'the domain is not verified' },
     });
-    const { open, page } = window;
+    const { open, page } = site;
     await open(`/app/reports/${id}`);
     await button('Send…').click();
     await button('Continue').click();
@@ -197,7 +186,7 @@ describe.skipIf(!hasChromium)('the reports (skipped without /usr/bin/chromium)',
 
   it('turns pages', async () => {
     for (let number = 1; number <= 21; number += 1) await store(`Page filler ${number}`);
-    const { open, page } = window;
+    const { open, page } = site;
     await open('/app/reports');
     await page.getByRole('link', { name: 'Page filler 21' }).waitFor();
     expect(await page.getByRole('link', { name: 'Page filler 1', exact: true }).count()).toBe(0);
@@ -211,7 +200,7 @@ describe.skipIf(!hasChromium)('the reports (skipped without /usr/bin/chromium)',
   describe.each(['light', 'dark'] as const)('in the %s theme', (colorScheme) => {
     it('have no violation that axe finds', async () => {
       const id = await store('Checked', { html: '<h2>One</h2><p>Two</p>' });
-      const { complaints, open, page } = window;
+      const { complaints, open, page } = site;
       await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
       await open('/app/reports');
       await page.getByRole('link', { name: 'Checked' }).first().waitFor();
@@ -231,7 +220,7 @@ describe.skipIf(!hasChromium)('the reports (skipped without /usr/bin/chromium)',
 
   it('fit the width of a phone', async () => {
     const id = await store('A subject that is rather long '.repeat(6));
-    const { open, page } = window;
+    const { open, page } = site;
     await page.setViewportSize({ width: 390, height: 800 });
     for (const path of ['/app/reports', `/app/reports/${id}`]) {
       await open(path);
@@ -244,10 +233,7 @@ describe.skipIf(!hasChromium)('the reports (skipped without /usr/bin/chromium)',
 
 describe.skipIf(!hasChromium)('without mail (skipped without /usr/bin/chromium)', () => {
   it('names the variables that are missing', async () => {
-    const world = await startPageWorld({ SMTP_FROM: 'backups@example.com' });
-    try {
-      const { logIn, open, page } = await world.openWindow();
-      await logIn();
+    await withPage({ SMTP_FROM: 'backups@example.com' }, async ({ open, page }) => {
       await open('/app/reports');
       await page.getByRole('button', { name: 'Make a report' }).click();
       await page.getByRole('button', { name: 'Make it' }).click();
@@ -255,9 +241,7 @@ describe.skipIf(!hasChromium)('without mail (skipped without /usr/bin/chromium)'
       const dialog = page.getByRole('dialog');
       await dialog.getByText('RESEND_API_KEY and SMTP_TO not set').waitFor();
       expect(await dialog.getByRole('button', { name: 'Continue' }).count()).toBe(0);
-    } finally {
-      await world.close();
-    }
+    });
   });
 });
 

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createChain } from '../support/chains.ts';
 import {
   createRepository,
@@ -10,13 +10,7 @@ import {
   type TestRepository,
   temporaryFolder,
 } from '../support/git.ts';
-import {
-  findViolations,
-  hasChromium,
-  type PageWorld,
-  startPageWorld,
-  type Window,
-} from '../support/page.ts';
+import { findViolations, hasChromium, usePage } from '../support/page.ts';
 import { insertResult, insertRun } from '../support/records.ts';
 import { callWorker } from '../support/worker.ts';
 
@@ -29,20 +23,19 @@ const HOSTILE = '<script>document.title="taken"</script>';
 describe.skipIf(!hasChromium)(
   'the pages of repositories (skipped without /usr/bin/chromium)',
   () => {
-    let world: PageWorld;
+    const site = usePage();
     let folder: Awaited<ReturnType<typeof temporaryFolder>>;
     let repository: TestRepository;
-    let window: Window;
 
     const backUp = (...sources: string[]) =>
       callWorker({
-        databaseUrl: world.database.url,
-        archives: world.archives,
+        databaseUrl: site.world.database.url,
+        archives: site.world.archives,
         args: ['run', ...sources.flatMap((source) => ['--source', source])],
       });
 
     beforeAll(async () => {
-      [world, folder] = await Promise.all([startPageWorld(), temporaryFolder()]);
+      folder = await temporaryFolder();
       repository = await createRepository(join(folder.path, 'widgets'));
       await repository.commit({ 'README.md': HOSTILE, 'src/main.ts': 'export const one = 1;\n' });
       await repository.git('branch', 'other');
@@ -50,23 +43,18 @@ describe.skipIf(!hasChromium)(
       await repository.commit({ 'logo.bin': '\0\u0001', [`x/${HOSTILE.slice(8, 20)}`]: 'text' });
       expect((await backUp(repository.path, join(folder.path, 'lost'))).code).toBe(1);
     });
-    afterAll(() => Promise.all([world.close(), folder.remove()]));
-    beforeEach(async () => {
-      window = await world.openWindow();
-      await window.logIn();
-    });
-    afterEach(() => window.context.close());
+    afterAll(() => folder.remove());
 
     /** The figure that says how large the archive is. */
     const archiveFigure = () =>
-      window.page
+      site.page
         .locator('main p', { hasText: /^Archive$/ })
         .locator('..')
         .textContent();
-    const heading = (name: string) => window.page.getByRole('heading', { name, level: 1 });
+    const heading = (name: string) => site.page.getByRole('heading', { name, level: 1 });
 
     it('list what is not good first, and find others by name and state', async () => {
-      const { open, page } = window;
+      const { open, page } = site;
       await open('/app/repositories');
       const names = page.locator('tbody tr td:first-child');
       await page.getByRole('link', { name: 'local/widgets' }).waitFor();
@@ -81,7 +69,7 @@ describe.skipIf(!hasChromium)(
     });
 
     it('say what is wrong with one, and since when', async () => {
-      const { open, page } = window;
+      const { open, page } = site;
       await open('/app/repositories/local/lost');
       await page.getByText('The last backup failed').waitFor();
       await page.getByRole('alert').getByText('there is no folder').waitFor();
@@ -91,7 +79,7 @@ describe.skipIf(!hasChromium)(
     });
 
     it('prove that its archive is whole, and give the command that restores all of it', async () => {
-      const { open, page } = window;
+      const { open, page } = site;
       await open('/app/repositories/local/widgets');
       await page.getByRole('button', { name: 'Verify' }).click();
       await page.getByText('it is the archive that was recorded').waitFor();
@@ -104,9 +92,9 @@ describe.skipIf(!hasChromium)(
     });
 
     it('restore and download every file of an archive that others continue', async () => {
-      const { open, page } = window;
-      const { db } = world.database;
-      const chain = createChain(world.archives, 'owner__chain.bundle', repository);
+      const { open, page } = site;
+      const { db } = site;
+      const chain = createChain(site.world.archives, 'owner__chain.bundle', repository);
       await chain.version();
       await repository.commit({ 'chain.txt': 'more' });
       await chain.version();
@@ -124,13 +112,13 @@ describe.skipIf(!hasChromium)(
       await page.getByRole('button', { name: 'Download' }).click();
       const downloading = page.waitForEvent('download');
       await page.getByRole('menuitem', { name: 'owner__chain.1.bundle' }).click();
-      const increment = await readFile(join(world.archives, 'owner__chain.1.bundle'));
+      const increment = await readFile(join(site.world.archives, 'owner__chain.1.bundle'));
       expect((await readFile(await (await downloading).path())).equals(increment)).toBe(true);
     });
 
     it('say that an archive is gone, when there was one', async () => {
-      const { open, page } = window;
-      const { db } = world.database;
+      const { open, page } = site;
+      const { db } = site;
       const run = await insertRun(db, { status: 'completed', total_repos: 1, successful: 1 });
       await insertResult(db, run, 'owner/gone', { status: 'completed' });
       await open('/app/repositories/owner/gone');
@@ -139,7 +127,7 @@ describe.skipIf(!hasChromium)(
     });
 
     it('show its files as text, and let them be downloaded as they are', async () => {
-      const { complaints, open, page } = window;
+      const { complaints, open, page } = site;
       await open('/app/repositories/local/widgets');
       await page.getByRole('button', { name: 'Show the files' }).click();
       await page.getByRole('button', { name: 'README.md' }).click();
@@ -160,18 +148,18 @@ describe.skipIf(!hasChromium)(
     });
 
     it('let the archive itself be downloaded', async () => {
-      const { open, page } = window;
+      const { open, page } = site;
       await open('/app/repositories/local/widgets');
       const [download] = await Promise.all([
         page.waitForEvent('download'),
         page.getByRole('link', { name: 'Download' }).click(),
       ]);
-      const archive = await readFile(join(world.archives, 'local__widgets.bundle'));
+      const archive = await readFile(join(site.world.archives, 'local__widgets.bundle'));
       expect(await readFile(await download.path())).toEqual(archive);
     });
 
     it('request a backup, withdraw it, and follow it until a run has done it', async () => {
-      const { open, page } = window;
+      const { open, page } = site;
       await open('/app/repositories/local/widgets');
       await page.getByRole('button', { name: 'Back up now' }).click();
       await page.getByText('the worker takes it up with its next run').waitFor();
@@ -189,7 +177,7 @@ describe.skipIf(!hasChromium)(
     });
 
     it('record how a failure was fixed, on the page of its run', async () => {
-      const { open, page } = window;
+      const { open, page } = site;
       await open('/app/repositories/local/lost');
       await page.getByRole('link', { name: '#2' }).click();
       await heading('Run #2').waitFor();
@@ -203,7 +191,7 @@ describe.skipIf(!hasChromium)(
     });
 
     it.each(['light', 'dark'] as const)('have no violation that axe finds, %s', async (theme) => {
-      const { complaints, open, page } = window;
+      const { complaints, open, page } = site;
       await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
       for (const name of ['lost', 'widgets']) {
         await open(`/app/repositories/local/${name}`);
@@ -221,7 +209,7 @@ describe.skipIf(!hasChromium)(
     });
 
     it('fit the width of a phone', async () => {
-      const { open, page } = window;
+      const { open, page } = site;
       await page.setViewportSize({ width: 390, height: 800 });
       for (const path of ['', '/local/widgets', '/local/lost']) {
         await open(`/app/repositories${path}`);

@@ -1,23 +1,15 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import {
-  findViolations,
-  hasChromium,
-  type PageWorld,
-  startPageWorld,
-  type Window,
-} from '../support/page.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { findViolations, hasChromium, usePage } from '../support/page.ts';
 import { insertLog, insertResult, insertRun, sql } from '../support/records.ts';
 
 const HOSTILE = '<img src=x onerror="document.title=1"> <mark>zebra</mark> \u202Egpj.exe';
 
 describe.skipIf(!hasChromium)('searching (skipped without /usr/bin/chromium)', () => {
-  let world: PageWorld;
-  let window: Window;
+  const site = usePage();
   let run: number;
 
   beforeAll(async () => {
-    world = await startPageWorld();
-    const { db } = world.database;
+    const { db } = site;
     run = await insertRun(db, { status: 'completed', total_repos: 1, failed: 1 });
     await insertResult(db, run, 'acme/widgets', {
       status: 'failed',
@@ -39,28 +31,22 @@ describe.skipIf(!hasChromium)('searching (skipped without /usr/bin/chromium)', (
     // Postgres has not looked at the rows yet, and full text depends on no statistics.
     await sql(db, 'ANALYZE');
   });
-  afterAll(() => world.close());
-  beforeEach(async () => {
-    window = await world.openWindow();
-    await window.logIn();
-  });
-  afterEach(() => window.context.close());
 
-  const results = () => window.page.getByRole('list', { name: 'Results' }).getByRole('listitem');
+  const results = () => site.page.getByRole('list', { name: 'Results' }).getByRole('listitem');
   const ask = async (words: string) => {
-    await window.page.getByLabel('Words to find').fill(words);
-    await window.page.keyboard.press('Enter');
+    await site.page.getByLabel('Words to find').fill(words);
+    await site.page.keyboard.press('Enter');
   };
 
   it('says what can be found before anything is asked', async () => {
-    const { open, page } = window;
+    const { open, page } = site;
     await open('/app/search');
     await page.getByRole('heading', { name: 'Search everything that was recorded' }).waitFor();
     await page.getByText('finds both words, in any form').waitFor();
   });
 
   it('finds by Enter, marks the words, and keeps the question in the address', async () => {
-    const { open, page } = window;
+    const { open, page } = site;
     await open('/app/search');
     await ask('lighthouse -nobody');
     await results().first().waitFor();
@@ -74,7 +60,7 @@ describe.skipIf(!hasChromium)('searching (skipped without /usr/bin/chromium)', (
   });
 
   it('counts the kinds of results, and shows one of them by the address', async () => {
-    const { open, page } = window;
+    const { open, page } = site;
     await open('/app/search?q=lighthouse');
     await page.getByRole('radio', { name: 'All (3)' }).waitFor({ state: 'attached' });
     await page.getByRole('radio', { name: 'Answers (0)' }).waitFor({ state: 'attached' });
@@ -91,7 +77,7 @@ describe.skipIf(!hasChromium)('searching (skipped without /usr/bin/chromium)', (
   });
 
   it('leads from a result to its run, and from a log of no run to the logs', async () => {
-    const { open, page } = window;
+    const { open, page } = site;
     await open('/app/search?q=%22lighthouse+is+dark%22');
     await page.getByRole('link', { name: `Result of acme/widgets in run #${run}` }).click();
     await page.getByRole('heading', { name: `Run #${run}`, level: 1 }).waitFor();
@@ -101,7 +87,7 @@ describe.skipIf(!hasChromium)('searching (skipped without /usr/bin/chromium)', (
   });
 
   it('shows the part of a long line that was found', async () => {
-    const { open } = window;
+    const { open } = site;
     await open('/app/search?q=needleword');
     await results().locator('mark', { hasText: 'needleword' }).waitFor();
     const [shown = ''] = await results().allTextContents();
@@ -109,20 +95,20 @@ describe.skipIf(!hasChromium)('searching (skipped without /usr/bin/chromium)', (
   });
 
   it('says in plain words why the answer may lack something', async () => {
-    const { open, page } = window;
+    const { open, page } = site;
     await open('/app/search?q=lighthouse');
     await page.getByRole('note').getByText('Only words were compared.').waitFor();
     expect(await page.getByText('embedding generation').count()).toBe(0);
   });
 
   it('says when nothing was found', async () => {
-    const { open, page } = window;
+    const { open, page } = site;
     await open('/app/search?q=xylophone');
     await page.getByRole('heading', { name: 'Nothing found' }).waitFor();
   });
 
   it('shows what others wrote as text', async () => {
-    const { complaints, open, page } = window;
+    const { complaints, open, page } = site;
     await open('/app/search?q=zebra');
     await results().getByText('<img src=x onerror').waitFor();
     // The mark is ours, around one word of the text.
@@ -133,7 +119,7 @@ describe.skipIf(!hasChromium)('searching (skipped without /usr/bin/chromium)', (
   });
 
   it('shows the request of a failure', async () => {
-    const { open, page } = window;
+    const { open, page } = site;
     await page.route('**/search', (route) =>
       route.request().method() === 'POST'
         ? route.continue({ postData: '{"query":' })
@@ -144,7 +130,7 @@ describe.skipIf(!hasChromium)('searching (skipped without /usr/bin/chromium)', (
   });
 
   it('fits a phone, without scrolling sideways', async () => {
-    const { open, page } = window;
+    const { open, page } = site;
     await page.setViewportSize({ width: 390, height: 800 });
     await open('/app/search?q=needleword');
     await results().first().waitFor();
@@ -153,7 +139,7 @@ describe.skipIf(!hasChromium)('searching (skipped without /usr/bin/chromium)', (
   });
 
   it('is reached and used by keyboard alone', async () => {
-    const { open, page } = window;
+    const { open, page } = site;
     await open('/app/');
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
     await page.keyboard.press('Control+k');
@@ -176,7 +162,7 @@ describe.skipIf(!hasChromium)('searching (skipped without /usr/bin/chromium)', (
     it.each(['/app/search', '/app/search?q=lighthouse'])(
       '%s has no violation that axe finds',
       async (place) => {
-        const { complaints, open, page } = window;
+        const { complaints, open, page } = site;
         await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
         await open(place);
         if (place.includes('q=')) await results().first().waitFor();

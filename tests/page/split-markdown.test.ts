@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { isHardToParse } from '../../web/src/parts/hard-markdown.ts';
-import { splitMarkdown } from '../../web/src/parts/split-markdown.ts';
+import { isHardToParse } from '../../web/src/parts/markdown/hard-markdown.ts';
+import { splitMarkdown } from '../../web/src/parts/markdown/split-markdown.ts';
 
 // Long answers are parsed in parts, so that each piece that is streamed costs no more than the last part.
 

@@ -1,24 +1,16 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { recordStoring } from '../../lib/records/recording/stores.ts';
-import {
-  findViolations,
-  hasChromium,
-  type PageWorld,
-  startPageWorld,
-  type Window,
-} from '../support/page.ts';
+import { findViolations, hasChromium, usePage } from '../support/page.ts';
 import { insertResult, insertRun, sql } from '../support/records.ts';
 
 const HOSTILE = '<img src=x onerror="document.title=1">';
 const REASON = `AccessDenied: the key may not write ${HOSTILE} ${'x'.repeat(300)}`;
 
 describe.skipIf(!hasChromium)('stores on the page (skipped without /usr/bin/chromium)', () => {
-  let world: PageWorld;
-  let window: Window;
+  const site = usePage();
 
   beforeAll(async () => {
-    world = await startPageWorld();
-    const { db } = world.database;
+    const { db } = site;
     const run = await insertRun(db, { status: 'completed', total_repos: 2, successful: 2 });
     await insertResult(db, run, 'acme/stored');
     await insertResult(db, run, 'acme/alone');
@@ -35,17 +27,11 @@ describe.skipIf(!hasChromium)('stores on the page (skipped without /usr/bin/chro
          failing_since = now() - interval '2 days 1 hour' WHERE store = 's3://backups/git'`,
     );
   });
-  afterAll(() => world.close());
-  beforeEach(async () => {
-    window = await world.openWindow();
-    await window.logIn();
-  });
-  afterEach(() => window.context.close());
 
-  const section = () => window.page.getByRole('region', { name: 'Off-site' });
+  const section = () => site.page.getByRole('region', { name: 'Off-site' });
 
   it('say what each has, those that fail first, with the reason and since when', async () => {
-    await window.open('/app/repositories/acme/stored');
+    await site.open('/app/repositories/acme/stored');
     await section().getByText('file:///mnt/nas').waitFor();
     const stores = await section().locator('bdi').allTextContents();
     expect(stores).toEqual([
@@ -67,13 +53,13 @@ describe.skipIf(!hasChromium)('stores on the page (skipped without /usr/bin/chro
   });
 
   it('say what to do for a repository that is stored nowhere else', async () => {
-    await window.open('/app/repositories/acme/alone');
+    await site.open('/app/repositories/acme/alone');
     await section().getByText('BACKUP_STORES').waitFor();
     expect(await section().getByRole('alert').count()).toBe(0);
   });
 
   it.each(['light', 'dark'] as const)('have no violation that axe finds, %s', async (theme) => {
-    const { complaints, open, page } = window;
+    const { complaints, open, page } = site;
     await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
     for (const name of ['stored', 'alone']) {
       await open(`/app/repositories/acme/${name}`);
@@ -86,7 +72,7 @@ describe.skipIf(!hasChromium)('stores on the page (skipped without /usr/bin/chro
   });
 
   it('fit the width of a phone', async () => {
-    const { open, page } = window;
+    const { open, page } = site;
     await page.setViewportSize({ width: 390, height: 800 });
     await open('/app/repositories/acme/stored');
     await section().getByText('s3://backups/git').waitFor();

@@ -1,12 +1,6 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { markPruned, recordVersion } from '../../lib/records/recording/versions.ts';
-import {
-  findViolations,
-  hasChromium,
-  type PageWorld,
-  startPageWorld,
-  type Window,
-} from '../support/page.ts';
+import { findViolations, hasChromium, usePage } from '../support/page.ts';
 import { insertResult, insertRun } from '../support/records.ts';
 
 // What a person sees of versions, and of a run under way, as the worker records them.
@@ -23,13 +17,11 @@ const branches = Array.from(
 );
 
 describe.skipIf(!hasChromium)('versions on the page (skipped without /usr/bin/chromium)', () => {
-  let world: PageWorld;
-  let window: Window;
+  const site = usePage();
   let run: number;
 
   beforeAll(async () => {
-    world = await startPageWorld();
-    const { db } = world.database;
+    const { db } = site;
     run = await insertRun(db, { status: 'completed', total_repos: 2, successful: 2 });
     await insertResult(db, run, REPOSITORY, {
       incomplete: 'LFS: 12 pointers, 3.4 GB are not in the archive',
@@ -69,19 +61,13 @@ describe.skipIf(!hasChromium)('versions on the page (skipped without /usr/bin/ch
     }
     await markPruned(db, REPOSITORY, [SECOND_PAGE - 2]);
   });
-  afterAll(() => world.close());
-  beforeEach(async () => {
-    window = await world.openWindow();
-    await window.logIn();
-  });
-  afterEach(() => window.context.close());
 
   const version = (number: number) =>
-    window.page.getByRole('button', { name: new RegExp(`^Version ${number}\\b`) });
-  const row = (name: string) => window.page.getByRole('row', { name });
+    site.page.getByRole('button', { name: new RegExp(`^Version ${number}\\b`) });
+  const row = (name: string) => site.page.getByRole('row', { name });
 
   it('are listed newest first, with when, what was new, and a warning', async () => {
-    const { open, page } = window;
+    const { open, page } = site;
     await open(ADDRESS);
     await version(SECOND_PAGE).waitFor();
     const names = await page.getByText(/^Version \d+$/).allTextContents();
@@ -96,7 +82,7 @@ describe.skipIf(!hasChromium)('versions on the page (skipped without /usr/bin/ch
   });
 
   it('give the exact command that restores one', async () => {
-    const { open, page } = window;
+    const { open, page } = site;
     await open(ADDRESS);
     await version(SECOND_PAGE - 1).click();
     await page.getByText('History was rewritten').first().waitFor();
@@ -107,7 +93,7 @@ describe.skipIf(!hasChromium)('versions on the page (skipped without /usr/bin/ch
   });
 
   it('show their refs: of one kind, with a text in the name, and in pages', async () => {
-    const { open, page } = window;
+    const { open, page } = site;
     await open(ADDRESS);
     await version(SECOND_PAGE).click();
     await row('refs/heads/topic-048').waitFor();
@@ -125,7 +111,7 @@ describe.skipIf(!hasChromium)('versions on the page (skipped without /usr/bin/ch
   });
 
   it('show what an earlier one had, by keyboard', async () => {
-    const { open, page } = window;
+    const { open, page } = site;
     await open(ADDRESS);
     await page.getByRole('button', { name: '4', exact: true }).click();
     await version(1).focus();
@@ -138,7 +124,7 @@ describe.skipIf(!hasChromium)('versions on the page (skipped without /usr/bin/ch
   });
 
   it('leave out what retention let go, unless asked for', async () => {
-    const { open, page } = window;
+    const { open, page } = site;
     await open(ADDRESS);
     await version(SECOND_PAGE).waitFor();
     expect(await version(SECOND_PAGE - 2).count()).toBe(0);
@@ -149,13 +135,13 @@ describe.skipIf(!hasChromium)('versions on the page (skipped without /usr/bin/ch
   });
 
   it('say what to expect of a repository that has none', async () => {
-    const { open, page } = window;
+    const { open, page } = site;
     await open('/app/repositories/acme/plain');
     await page.getByText('There are no versions yet').waitFor();
   });
 
   it('stand beside results that say what the archive lacks, and how often it was tried', async () => {
-    const { open, page } = window;
+    const { open, page } = site;
     await open(ADDRESS);
     await page.getByText('Incomplete: LFS: 12 pointers').waitFor();
     await page.getByText('3 tries').waitFor();
@@ -164,7 +150,7 @@ describe.skipIf(!hasChromium)('versions on the page (skipped without /usr/bin/ch
   });
 
   it('are made by a run whose progress is shown on its page and on the overview', async () => {
-    const { open, page } = window;
+    const { open, page } = site;
     const at = new Date().toISOString();
     const active = [
       {
@@ -175,7 +161,7 @@ describe.skipIf(!hasChromium)('versions on the page (skipped without /usr/bin/ch
       },
       { repository: 'acme/other', phase: 'Checking', percent: null, bytes: null },
     ];
-    const running = await insertRun(world.database.db, {
+    const running = await insertRun(site.db, {
       status: 'running',
       started_at: at,
       heartbeat_at: at,
@@ -193,7 +179,7 @@ describe.skipIf(!hasChromium)('versions on the page (skipped without /usr/bin/ch
   });
 
   it.each(['light', 'dark'] as const)('have no violation that axe finds, %s', async (theme) => {
-    const { complaints, open, page } = window;
+    const { complaints, open, page } = site;
     await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
     await open(ADDRESS);
     await page.getByLabel('Also those that were let go').click();
@@ -209,7 +195,7 @@ describe.skipIf(!hasChromium)('versions on the page (skipped without /usr/bin/ch
   });
 
   it('fit the width of a phone', async () => {
-    const { open, page } = window;
+    const { open, page } = site;
     await page.setViewportSize({ width: 390, height: 800 });
     await open(ADDRESS);
     await version(SECOND_PAGE).click();

@@ -1,8 +1,8 @@
-import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
+import { afterAll, beforeAll, beforeEach } from 'vitest';
 import { chatEnvironment, readMessages, type ScriptedStep, scriptChat, waitFor } from './chat.ts';
 import { type Gateway, startGateway } from './gateway.ts';
 import { ADDRESSES, type MailService, startMailService } from './mail.ts';
-import { type PageWorld, startPageWorld, type Window } from './page.ts';
+import { usePage } from './page.ts';
 import { sql } from './records.ts';
 
 /** A mail that a model asks to send. */
@@ -20,31 +20,25 @@ export const mailCall = { id: 'call_mail', name: 'send_report_email', args: repo
  * server of `npm start`. Only the model and the mail service are stand-ins.
  */
 export function useChatPage() {
-  let world: PageWorld;
   let gateway: Gateway;
   let mail: MailService;
-  let window: Window;
 
   beforeAll(async () => {
     [gateway, mail] = await Promise.all([startGateway(), startMailService()]);
-    world = await startPageWorld({ ...chatEnvironment(gateway), ...mail.environment });
   });
-  afterAll(async () => {
-    await world.close();
-    await Promise.all([gateway.close(), mail.close()]);
+  afterAll(() => Promise.all([gateway.close(), mail.close()]));
+  const site = usePage({
+    environment: () => ({ ...chatEnvironment(gateway), ...mail.environment }),
   });
   beforeEach(async () => {
     mail.delivered.length = 0;
-    await sql(world.database.db, 'TRUNCATE chat_sessions, chat_messages CASCADE');
-    window = await world.openWindow();
-    await window.logIn();
-    await window.open('/app/chat');
+    await sql(site.db, 'TRUNCATE chat_sessions, chat_messages CASCADE');
+    await site.open('/app/chat');
   });
-  afterEach(() => window.context.close());
 
-  const question = () => window.page.getByRole('textbox', { name: 'Question' });
-  const turn = (name: string) => window.page.getByRole('article', { name });
-  const dialog = () => window.page.getByRole('dialog');
+  const question = () => site.page.getByRole('textbox', { name: 'Question' });
+  const turn = (name: string) => site.page.getByRole('article', { name });
+  const dialog = () => site.page.getByRole('dialog');
   /** Asks by Enter, with a model that answers in these steps. */
   async function ask(words: string, ...steps: ScriptedStep[]) {
     scriptChat(gateway, ...steps);
@@ -59,21 +53,15 @@ export function useChatPage() {
     await dialog().getByText('Send this mail?').waitFor();
   }
   const storedTurn = () =>
-    waitFor(async () => (await readMessages(world.database.db))[1] ?? null, 'a stored turn');
+    waitFor(async () => (await readMessages(site.db))[1] ?? null, 'a stored turn');
 
   return {
-    ...{ question, turn, dialog, ask, askForMail, storedTurn },
-    get world() {
-      return world;
-    },
+    ...{ site, question, turn, dialog, ask, askForMail, storedTurn },
     get gateway() {
       return gateway;
     },
     get mail() {
       return mail;
-    },
-    get window() {
-      return window;
     },
   };
 }

@@ -1,6 +1,8 @@
 import { existsSync } from 'node:fs';
 import { AxeBuilder } from '@axe-core/playwright';
 import { type BrowserContext, chromium, type Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
+import type { Environment } from '../../lib/config/read.ts';
 import { type LocalServer, startLocalServer } from '../../scripts/local-server.ts';
 import { buildPageWhenStale } from '../../scripts/page/build-page.ts';
 import { createEmbedded, type TestDatabase } from './databases.ts';
@@ -44,7 +46,7 @@ export interface Window {
 }
 
 /** Starts them, with variables of the server beside those of a complete installation. */
-export async function startPageWorld(environment: Record<string, string> = {}): Promise<PageWorld> {
+export async function startPageWorld(environment: Environment = {}): Promise<PageWorld> {
   await buildPageWhenStale(() => undefined);
   const [browser, database] = await Promise.all([
     chromium.launch({ executablePath: CHROMIUM, args }),
@@ -98,6 +100,65 @@ export async function startPageWorld(environment: Record<string, string> = {}): 
       await Promise.all([database.close(), archives.remove()]);
     },
   };
+}
+
+/** How a group of tests uses the page. */
+export interface PageUse {
+  /** Variables of the server. Asked for once, after the hooks that stand before the call. */
+  environment?: () => Environment;
+  /** Each window starts without a session cookie. */
+  startsLoggedOut?: boolean;
+}
+
+/** For each test of the group that calls this: a new window, logged in, on the one server of the group. */
+export function usePage({ environment, startsLoggedOut = false }: PageUse = {}) {
+  let world: PageWorld;
+  let window: Window;
+
+  beforeAll(async () => {
+    world = await startPageWorld(environment?.());
+  });
+  afterAll(() => world.close());
+  beforeEach(async () => {
+    window = await world.openWindow();
+    if (!startsLoggedOut) await window.logIn();
+  });
+  afterEach(() => window.context.close());
+
+  return {
+    get world() {
+      return world;
+    },
+    get db() {
+      return world.database.db;
+    },
+    get context() {
+      return window.context;
+    },
+    get page() {
+      return window.page;
+    },
+    get complaints() {
+      return window.complaints;
+    },
+    open: (path: string) => window.open(path),
+    logIn: () => window.logIn(),
+  };
+}
+
+/** Calls this with a window, logged in, on a server of its own with these variables. */
+export async function withPage(
+  environment: Environment,
+  use: (window: Window, world: PageWorld) => Promise<void>,
+): Promise<void> {
+  const world = await startPageWorld(environment);
+  try {
+    const window = await world.openWindow();
+    await window.logIn();
+    await use(window, world);
+  } finally {
+    await world.close();
+  }
 }
 
 /** What axe finds on a page: the rule, and what it says of each element. Empty is good. */

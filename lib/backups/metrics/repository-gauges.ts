@@ -13,7 +13,41 @@ export function addRepositoryGauges(
   metrics: AllRepositoryMetrics | null,
   limit: number,
 ): void {
-  const one = (value: number | null | undefined): Sample[] => [[value ?? null]];
+  const gauges: [name: string, help: string, value: number | null | undefined][] = [
+    [
+      'archives_size_bytes',
+      'Size of the newest good archives of all repositories.',
+      metrics?.size_bytes,
+    ],
+    [
+      'oldest_good_timestamp_seconds',
+      'When the repository longest without a good backup had its last one, of those that ever did.',
+      metrics?.oldest_good_at,
+    ],
+    [
+      'oldest_proof_timestamp_seconds',
+      'When the repository longest without a proof had its last one, of those that ever did.',
+      metrics?.oldest_proof_at,
+    ],
+    [
+      'freshness_limit_seconds',
+      'A repository that was good longer ago is stale.',
+      metrics?.fresh_seconds,
+    ],
+    [
+      'repository_series_limit',
+      'METRICS_REPOSITORIES: with more tracked repositories none has series of its own.',
+      limit,
+    ],
+    [
+      'repository_series_omitted',
+      'Tracked repositories without series of their own, because there are more than the limit.',
+      metrics && (metrics.each === null ? metrics.states.total : 0),
+    ],
+  ];
+  for (const [name, help, value] of gauges) {
+    addGauge(registry, `backup_${name}`, help, [[value ?? null]]);
+  }
   addGauge(
     registry,
     'backup_repositories',
@@ -26,42 +60,6 @@ export function addRepositoryGauges(
     'Tracked repositories by the outcome of their last restore drill.',
     drillOutcomes.map((outcome) => [metrics?.drills[outcome] ?? null, { outcome }]),
   );
-  addGauge(
-    registry,
-    'backup_archives_size_bytes',
-    'Size of the newest good archives of all repositories.',
-    one(metrics?.size_bytes),
-  );
-  addGauge(
-    registry,
-    'backup_oldest_good_timestamp_seconds',
-    'When the repository was good that was so the longest ago, of those that ever were.',
-    one(metrics?.oldest_good_at),
-  );
-  addGauge(
-    registry,
-    'backup_oldest_proof_timestamp_seconds',
-    'When the repository was proven restorable that was so the longest ago, of those that ever were.',
-    one(metrics?.oldest_proof_at),
-  );
-  addGauge(
-    registry,
-    'backup_freshness_limit_seconds',
-    'A repository that was good longer ago is stale.',
-    one(metrics?.fresh_seconds),
-  );
-  addGauge(
-    registry,
-    'backup_repository_series_limit',
-    'METRICS_REPOSITORIES: with more tracked repositories none has series of its own.',
-    one(limit),
-  );
-  addGauge(
-    registry,
-    'backup_repository_series_omitted',
-    'Tracked repositories without series of their own, because there are more than the limit.',
-    one(metrics && (metrics.each === null ? metrics.states.total : 0)),
-  );
   addGaugesOfEach(registry, metrics?.each ?? []);
 }
 
@@ -73,13 +71,6 @@ function addGaugesOfEach(
     return { ...rest, repository: cutText(name, MAX_LABEL_LENGTH) };
   });
   type Each = (typeof each)[number];
-  const add = (name: string, help: string, pick: (one: Each) => number | null) =>
-    addGauge(
-      registry,
-      `backup_repository_${name}`,
-      help,
-      each.map((one) => [pick(one), { repository: one.repository }]),
-    );
   addGauge(
     registry,
     'backup_repository_state',
@@ -92,26 +83,32 @@ function addGaugesOfEach(
     'Always 1; the label says the outcome of the last restore drill.',
     each.map(({ repository, drill }) => [1, { repository, outcome: drill }]),
   );
-  add(
-    'last_good_timestamp_seconds',
-    'When the repository was last backed up, or found unchanged.',
-    (one) => one.good_at,
-  );
-  add('last_good_age_seconds', 'How long ago that was.', (one) => one.good_age);
-  add(
-    'last_version_timestamp_seconds',
-    'When the newest version in the archive was made.',
-    (one) => one.version_at,
-  );
-  add('size_bytes', 'Size of the newest good archive.', (one) => one.size_bytes);
-  add(
-    'consecutive_failures',
-    'Failures since the repository was good, up to 1000.',
-    (one) => one.failures,
-  );
-  add(
-    'last_proof_timestamp_seconds',
-    'When a restore drill last proved the repository restorable.',
-    (one) => one.proven_at,
-  );
+  const gauges: [name: string, help: string, pick: (one: Each) => number | null][] = [
+    [
+      'last_good_timestamp_seconds',
+      'When the repository was last backed up, or found unchanged.',
+      (one) => one.good_at,
+    ],
+    ['last_good_age_seconds', 'How long ago that was.', (one) => one.good_age],
+    [
+      'last_version_timestamp_seconds',
+      'When the newest version in the archive was made.',
+      (one) => one.version_at,
+    ],
+    ['size_bytes', 'Size of the newest good archive.', (one) => one.size_bytes],
+    [
+      'consecutive_failures',
+      'Failures since the repository was good, up to 1000.',
+      (one) => one.failures,
+    ],
+    [
+      'last_proof_timestamp_seconds',
+      'When a restore drill last proved the repository restorable.',
+      (one) => one.proven_at,
+    ],
+  ];
+  for (const [name, help, pick] of gauges) {
+    const samples = each.map((one): Sample => [pick(one), { repository: one.repository }]);
+    addGauge(registry, `backup_repository_${name}`, help, samples);
+  }
 }

@@ -9,19 +9,33 @@ const MAX_LABEL_LENGTH = 100;
 /** Adds the gauges of runs: without values if nothing is known. */
 export function addRunGauges(registry: Registry, metrics: RunMetrics | null): void {
   const last = metrics?.last ?? null;
-  const one = (value: number | null | undefined): Sample[] => [[value ?? null]];
-  addGauge(
-    registry,
-    'backup_last_run_timestamp_seconds',
-    'When the last run that has ended was started.',
-    one(last?.started_at),
-  );
-  addGauge(
-    registry,
-    'backup_last_run_duration_seconds',
-    'How long it took.',
-    one(last?.duration_seconds),
-  );
+  const gauges: [name: string, help: string, value: number | null | undefined][] = [
+    [
+      'last_run_timestamp_seconds',
+      'When the last run that has ended was started.',
+      last?.started_at,
+    ],
+    ['last_run_duration_seconds', 'How long it took.', last?.duration_seconds],
+    [
+      'last_good_run_timestamp_seconds',
+      'When the last run without failures was started.',
+      metrics?.good_at,
+    ],
+    ['run_active', '1 while a run is under way.', metrics && Number(metrics.is_running)],
+    [
+      'next_run_expected_timestamp_seconds',
+      'When the next run is due, by BACKUP_EVERY or by the last runs.',
+      metrics?.expected_at,
+    ],
+    [
+      'run_interval_seconds',
+      'The time between runs, by BACKUP_EVERY or by the last runs.',
+      metrics?.interval_seconds,
+    ],
+  ];
+  for (const [name, help, value] of gauges) {
+    addGauge(registry, `backup_${name}`, help, [[value ?? null]]);
+  }
   addGauge(
     registry,
     'backup_last_run_outcome',
@@ -39,30 +53,6 @@ export function addRunGauges(registry: Registry, metrics: RunMetrics | null): vo
       last?.[result] ?? null,
       { result },
     ]),
-  );
-  addGauge(
-    registry,
-    'backup_last_good_run_timestamp_seconds',
-    'When the last run without failures was started.',
-    one(metrics?.good_at),
-  );
-  addGauge(
-    registry,
-    'backup_run_active',
-    '1 while a run is under way.',
-    one(metrics && Number(metrics.is_running)),
-  );
-  addGauge(
-    registry,
-    'backup_next_run_expected_timestamp_seconds',
-    'When the next run is due, by BACKUP_EVERY or by the last runs.',
-    one(metrics?.expected_at),
-  );
-  addGauge(
-    registry,
-    'backup_run_interval_seconds',
-    'The time between runs, by BACKUP_EVERY or by the last runs.',
-    one(metrics?.interval_seconds),
   );
 }
 

@@ -11,6 +11,7 @@ import { formatArchiveSize } from '../parts/format.ts';
 import { Loaded } from '../parts/loading.tsx';
 import { Page } from '../parts/page.tsx';
 import { Pages } from '../parts/pages.tsx';
+import { RecordTable } from '../parts/record-table.tsx';
 import { RepositoryLink } from '../parts/repository-link.tsx';
 import { OutcomeBadge, outcomeOfState } from '../parts/status.tsx';
 import { Coverage } from './coverage.tsx';
@@ -108,46 +109,37 @@ function RepositoriesTable({
   repositories: readonly Schemas['TrackedRepository'][];
 }) {
   return (
-    <Table.ScrollContainer minWidth={680}>
-      <Table verticalSpacing="sm" highlightOnHover>
-        <Table.Thead>
-          <Table.Tr>
-            <Table.Th>Repository</Table.Th>
-            <Table.Th>State</Table.Th>
-            <Table.Th>Last good</Table.Th>
-            <Table.Th>Proven restorable</Table.Th>
-            <Table.Th>Reason</Table.Th>
-            <Table.Th ta="right">Archive</Table.Th>
-          </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
-          {repositories.map((repository) => (
-            <Table.Tr key={repository.full_name}>
-              <Table.Td style={{ overflowWrap: 'anywhere' }}>
-                <RepositoryLink name={repository.full_name} />
-              </Table.Td>
-              <Table.Td>
-                <OutcomeBadge outcome={outcomeOfState(repository.state)} />
-              </Table.Td>
-              <Table.Td>
-                {repository.last_good_at === null ? 'never' : <Age of={repository.last_good_at} />}
-              </Table.Td>
-              <Table.Td>
-                <Proof repository={repository} />
-              </Table.Td>
-              <Table.Td>
-                <Text size="sm" lineClamp={2} style={{ overflowWrap: 'anywhere' }}>
-                  {repository.error_message}
-                </Text>
-              </Table.Td>
-              <Table.Td ta="right" style={{ whiteSpace: 'nowrap' }}>
-                {formatArchiveSize(repository.archive_size_bytes)}
-              </Table.Td>
-            </Table.Tr>
-          ))}
-        </Table.Tbody>
-      </Table>
-    </Table.ScrollContainer>
+    <RecordTable
+      minWidth={680}
+      heads={['Repository', 'State', 'Last good', 'Proven restorable', 'Reason', 'Archive']}
+      numbers={['Archive']}
+      highlightOnHover
+    >
+      {repositories.map((repository) => (
+        <Table.Tr key={repository.full_name}>
+          <Table.Td style={{ overflowWrap: 'anywhere' }}>
+            <RepositoryLink name={repository.full_name} />
+          </Table.Td>
+          <Table.Td>
+            <OutcomeBadge outcome={outcomeOfState(repository.state)} />
+          </Table.Td>
+          <Table.Td>
+            {repository.last_good_at === null ? 'never' : <Age of={repository.last_good_at} />}
+          </Table.Td>
+          <Table.Td>
+            <Proof repository={repository} />
+          </Table.Td>
+          <Table.Td>
+            <Text size="sm" lineClamp={2} style={{ overflowWrap: 'anywhere' }}>
+              {repository.error_message}
+            </Text>
+          </Table.Td>
+          <Table.Td ta="right" style={{ whiteSpace: 'nowrap' }}>
+            {formatArchiveSize(repository.archive_size_bytes)}
+          </Table.Td>
+        </Table.Tr>
+      ))}
+    </RecordTable>
   );
 }
 

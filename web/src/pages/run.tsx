@@ -15,6 +15,7 @@ import {
 import { Loaded } from '../parts/loading.tsx';
 import { LogLines } from '../parts/log-lines.tsx';
 import { Page } from '../parts/page.tsx';
+import { RecordTable } from '../parts/record-table.tsx';
 import { Remarks } from '../parts/remarks.tsx';
 import { RepositoryLink } from '../parts/repository-link.tsx';
 import { RunProgress } from '../parts/run-progress.tsx';
@@ -110,41 +111,31 @@ function Others({ results }: { results: readonly Result[] }) {
       <Title order={2} size="h4">
         Archived
       </Title>
-      <Table.ScrollContainer minWidth={520}>
-        <Table verticalSpacing="sm">
-          <Table.Thead>
-            <Table.Tr>
-              <Table.Th>Repository</Table.Th>
-              <Table.Th>Outcome</Table.Th>
-              <Table.Th>Commit</Table.Th>
-              <Table.Th ta="right">Archive</Table.Th>
-              <Table.Th ta="right">Took</Table.Th>
-              <Table.Th>When</Table.Th>
-            </Table.Tr>
-          </Table.Thead>
-          <Table.Tbody>
-            {results.map((result) => (
-              <Table.Tr key={result.id}>
-                <Table.Td style={{ overflowWrap: 'anywhere' }}>
-                  <RepositoryLink name={result.repo_full_name} />
-                </Table.Td>
-                <Table.Td>
-                  <OutcomeBadge outcome={outcomeOfResult(result.status)} />
-                  <Remarks result={result} />
-                </Table.Td>
-                <Table.Td>
-                  {result.commit_hash && <Code>{result.commit_hash.slice(0, 10)}</Code>}
-                </Table.Td>
-                <Table.Td ta="right">{formatArchiveSize(result.archive_size_bytes)}</Table.Td>
-                <Table.Td ta="right">{formatDuration(result.duration_ms)}</Table.Td>
-                <Table.Td>
-                  <Age of={result.created_at} />
-                </Table.Td>
-              </Table.Tr>
-            ))}
-          </Table.Tbody>
-        </Table>
-      </Table.ScrollContainer>
+      <RecordTable
+        minWidth={520}
+        heads={['Repository', 'Outcome', 'Commit', 'Archive', 'Took', 'When']}
+        numbers={['Archive', 'Took']}
+      >
+        {results.map((result) => (
+          <Table.Tr key={result.id}>
+            <Table.Td style={{ overflowWrap: 'anywhere' }}>
+              <RepositoryLink name={result.repo_full_name} />
+            </Table.Td>
+            <Table.Td>
+              <OutcomeBadge outcome={outcomeOfResult(result.status)} />
+              <Remarks result={result} />
+            </Table.Td>
+            <Table.Td>
+              {result.commit_hash && <Code>{result.commit_hash.slice(0, 10)}</Code>}
+            </Table.Td>
+            <Table.Td ta="right">{formatArchiveSize(result.archive_size_bytes)}</Table.Td>
+            <Table.Td ta="right">{formatDuration(result.duration_ms)}</Table.Td>
+            <Table.Td>
+              <Age of={result.created_at} />
+            </Table.Td>
+          </Table.Tr>
+        ))}
+      </RecordTable>
     </Stack>
   );
 }

@@ -9,6 +9,7 @@ import { formatCount, formatDuration } from '../parts/format.ts';
 import { Loaded } from '../parts/loading.tsx';
 import { Page } from '../parts/page.tsx';
 import { Pages } from '../parts/pages.tsx';
+import { RecordTable } from '../parts/record-table.tsx';
 import { OutcomeBadge, outcomeOfRun } from '../parts/status.tsx';
 
 export function RunsPage() {
@@ -55,43 +56,33 @@ export function RunsPage() {
 
 export function RunsTable({ runs }: { runs: readonly Schemas['BackupRun'][] }) {
   return (
-    <Table.ScrollContainer minWidth={560}>
-      <Table verticalSpacing="sm" highlightOnHover>
-        <Table.Thead>
-          <Table.Tr>
-            <Table.Th>Run</Table.Th>
-            <Table.Th>Started</Table.Th>
-            <Table.Th>Outcome</Table.Th>
-            <Table.Th ta="right">Backed up</Table.Th>
-            <Table.Th ta="right">Unchanged</Table.Th>
-            <Table.Th ta="right">Failed</Table.Th>
-            <Table.Th ta="right">Took</Table.Th>
-          </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
-          {runs.map((run) => (
-            <Table.Tr key={run.id}>
-              <Table.Td>
-                <Anchor component={Link} to={`/runs/${run.id}`}>
-                  #{run.id}
-                </Anchor>
-              </Table.Td>
-              <Table.Td>
-                <Age of={run.started_at} />
-              </Table.Td>
-              <Table.Td>
-                <OutcomeBadge outcome={outcomeOfRun(run)} />
-              </Table.Td>
-              <Table.Td ta="right">{formatCount(run.successful)}</Table.Td>
-              <Table.Td ta="right">{formatCount(run.skipped)}</Table.Td>
-              <Table.Td ta="right">{formatCount(run.failed)}</Table.Td>
-              <Table.Td ta="right">
-                {run.status === 'running' ? '–' : formatDuration(run.duration_ms)}
-              </Table.Td>
-            </Table.Tr>
-          ))}
-        </Table.Tbody>
-      </Table>
-    </Table.ScrollContainer>
+    <RecordTable
+      minWidth={560}
+      heads={['Run', 'Started', 'Outcome', 'Backed up', 'Unchanged', 'Failed', 'Took']}
+      numbers={['Backed up', 'Unchanged', 'Failed', 'Took']}
+      highlightOnHover
+    >
+      {runs.map((run) => (
+        <Table.Tr key={run.id}>
+          <Table.Td>
+            <Anchor component={Link} to={`/runs/${run.id}`}>
+              #{run.id}
+            </Anchor>
+          </Table.Td>
+          <Table.Td>
+            <Age of={run.started_at} />
+          </Table.Td>
+          <Table.Td>
+            <OutcomeBadge outcome={outcomeOfRun(run)} />
+          </Table.Td>
+          <Table.Td ta="right">{formatCount(run.successful)}</Table.Td>
+          <Table.Td ta="right">{formatCount(run.skipped)}</Table.Td>
+          <Table.Td ta="right">{formatCount(run.failed)}</Table.Td>
+          <Table.Td ta="right">
+            {run.status === 'running' ? '–' : formatDuration(run.duration_ms)}
+          </Table.Td>
+        </Table.Tr>
+      ))}
+    </RecordTable>
   );
 }

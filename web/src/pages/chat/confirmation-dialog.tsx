@@ -2,7 +2,7 @@ import { Alert, Button, Code, Group, Modal, Paper, Stack, Tabs, Text } from '@ma
 import { useMutation } from '@tanstack/react-query';
 import { ApiError, api } from '../../api/client.ts';
 import { Failure } from '../../parts/loading.tsx';
-import { Markdown } from '../../parts/markdown.tsx';
+import { Markdown } from '../../parts/markdown/markdown.tsx';
 import classes from './chat.module.css';
 import type { Confirmation } from './turn.ts';
 

@@ -1,7 +1,7 @@
 import { Alert, Button, Group, Loader, Paper, Stack, Text } from '@mantine/core';
 import { memo } from 'react';
 import { Age } from '../../parts/age.tsx';
-import { Markdown } from '../../parts/markdown.tsx';
+import { Markdown } from '../../parts/markdown/markdown.tsx';
 import classes from './chat.module.css';
 import { Sources } from './sources.tsx';
 import { ToolCards } from './tool-cards.tsx';

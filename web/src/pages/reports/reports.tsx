@@ -8,6 +8,7 @@ import { Age } from '../../parts/age.tsx';
 import { Empty } from '../../parts/empty.tsx';
 import { Loaded } from '../../parts/loading.tsx';
 import { Page } from '../../parts/page.tsx';
+import { RecordTable } from '../../parts/record-table.tsx';
 import { OutcomeBadge } from '../../parts/status.tsx';
 import { nameOfKind, outcomeOfDelivery } from './about.ts';
 import { MakeReport } from './make-report.tsx';
@@ -42,23 +43,11 @@ export function ReportsPage() {
 
 function ReportsTable({ reports }: { reports: readonly Schemas['Report'][] }) {
   return (
-    <Table.ScrollContainer minWidth={620}>
-      <Table verticalSpacing="sm" highlightOnHover>
-        <Table.Thead>
-          <Table.Tr>
-            <Table.Th>Report</Table.Th>
-            <Table.Th>Made</Table.Th>
-            <Table.Th>Mail</Table.Th>
-            <Table.Th>To</Table.Th>
-          </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
-          {reports.map((report) => (
-            <ReportRow key={report.id} report={report} />
-          ))}
-        </Table.Tbody>
-      </Table>
-    </Table.ScrollContainer>
+    <RecordTable minWidth={620} heads={['Report', 'Made', 'Mail', 'To']} highlightOnHover>
+      {reports.map((report) => (
+        <ReportRow key={report.id} report={report} />
+      ))}
+    </RecordTable>
   );
 }
 

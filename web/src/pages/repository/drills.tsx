@@ -7,6 +7,7 @@ import { Age } from '../../parts/age.tsx';
 import { formatBytes, formatDuration } from '../../parts/format.ts';
 import { Loaded } from '../../parts/loading.tsx';
 import { Pages } from '../../parts/pages.tsx';
+import { RecordTable } from '../../parts/record-table.tsx';
 import { OutcomeBadge, outcomeOfDrill } from '../../parts/status.tsx';
 
 type Repository = Pick<Schemas['TrackedRepository'], 'last_proof' | 'last_drill'>;
@@ -62,28 +63,17 @@ function Drills({ path }: { path: RepositoryPath }) {
     <Loaded query={useQuery(drills(path, { page, limit: LIMIT }))} lines={3}>
       {({ data, pagination }) => (
         <>
-          <Table.ScrollContainer
+          <RecordTable
             minWidth={560}
-            scrollAreaProps={{ viewportProps: { tabIndex: 0 } }}
+            heads={['Outcome', 'When', 'Version', 'From', 'Read', 'Took']}
+            numbers={['Read', 'Took']}
+            isReachable
+            verticalSpacing="xs"
           >
-            <Table verticalSpacing="xs">
-              <Table.Thead>
-                <Table.Tr>
-                  <Table.Th>Outcome</Table.Th>
-                  <Table.Th>When</Table.Th>
-                  <Table.Th>Version</Table.Th>
-                  <Table.Th>From</Table.Th>
-                  <Table.Th ta="right">Read</Table.Th>
-                  <Table.Th ta="right">Took</Table.Th>
-                </Table.Tr>
-              </Table.Thead>
-              <Table.Tbody>
-                {data.map((drill) => (
-                  <DrillRow key={drill.id} drill={drill} />
-                ))}
-              </Table.Tbody>
-            </Table>
-          </Table.ScrollContainer>
+            {data.map((drill) => (
+              <DrillRow key={drill.id} drill={drill} />
+            ))}
+          </RecordTable>
           <Pages of={pagination} onChange={setPage} />
         </>
       )}

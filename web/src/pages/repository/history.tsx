@@ -7,6 +7,7 @@ import { Age } from '../../parts/age.tsx';
 import { formatArchiveSize, formatDuration } from '../../parts/format.ts';
 import { Loaded } from '../../parts/loading.tsx';
 import { Pages } from '../../parts/pages.tsx';
+import { RecordTable } from '../../parts/record-table.tsx';
 import { Remarks } from '../../parts/remarks.tsx';
 import { OutcomeBadge, outcomeOfResult } from '../../parts/status.tsx';
 
@@ -26,48 +27,38 @@ export function RepositoryHistory({ path }: { path: RepositoryPath }) {
       <Loaded query={useQuery(history(path, { page, limit: PAGE_SIZE }))} lines={6}>
         {({ data, pagination }) => (
           <>
-            <Table.ScrollContainer minWidth={560}>
-              <Table verticalSpacing="sm">
-                <Table.Thead>
-                  <Table.Tr>
-                    <Table.Th>Run</Table.Th>
-                    <Table.Th>When</Table.Th>
-                    <Table.Th>Outcome</Table.Th>
-                    <Table.Th>Commit</Table.Th>
-                    <Table.Th ta="right">Archive</Table.Th>
-                    <Table.Th ta="right">Took</Table.Th>
-                  </Table.Tr>
-                </Table.Thead>
-                <Table.Tbody>
-                  {data.map((result) => (
-                    <Table.Tr key={result.id}>
-                      <Table.Td>
-                        <Anchor component={Link} to={`/runs/${result.run_id}`} inherit>
-                          #{result.run_id}
-                        </Anchor>
-                      </Table.Td>
-                      <Table.Td>
-                        <Age of={result.created_at} />
-                      </Table.Td>
-                      <Table.Td>
-                        <OutcomeBadge outcome={outcomeOfResult(result.status)} />
-                        <Remarks result={result} />
-                        {result.error_message && (
-                          <Text size="xs" lineClamp={2} style={{ overflowWrap: 'anywhere' }}>
-                            {result.error_message}
-                          </Text>
-                        )}
-                      </Table.Td>
-                      <Table.Td>
-                        {result.commit_hash && <Code>{result.commit_hash.slice(0, 10)}</Code>}
-                      </Table.Td>
-                      <Table.Td ta="right">{formatArchiveSize(result.archive_size_bytes)}</Table.Td>
-                      <Table.Td ta="right">{formatDuration(result.duration_ms)}</Table.Td>
-                    </Table.Tr>
-                  ))}
-                </Table.Tbody>
-              </Table>
-            </Table.ScrollContainer>
+            <RecordTable
+              minWidth={560}
+              heads={['Run', 'When', 'Outcome', 'Commit', 'Archive', 'Took']}
+              numbers={['Archive', 'Took']}
+            >
+              {data.map((result) => (
+                <Table.Tr key={result.id}>
+                  <Table.Td>
+                    <Anchor component={Link} to={`/runs/${result.run_id}`} inherit>
+                      #{result.run_id}
+                    </Anchor>
+                  </Table.Td>
+                  <Table.Td>
+                    <Age of={result.created_at} />
+                  </Table.Td>
+                  <Table.Td>
+                    <OutcomeBadge outcome={outcomeOfResult(result.status)} />
+                    <Remarks result={result} />
+                    {result.error_message && (
+                      <Text size="xs" lineClamp={2} style={{ overflowWrap: 'anywhere' }}>
+                        {result.error_message}
+                      </Text>
+                    )}
+                  </Table.Td>
+                  <Table.Td>
+                    {result.commit_hash && <Code>{result.commit_hash.slice(0, 10)}</Code>}
+                  </Table.Td>
+                  <Table.Td ta="right">{formatArchiveSize(result.archive_size_bytes)}</Table.Td>
+                  <Table.Td ta="right">{formatDuration(result.duration_ms)}</Table.Td>
+                </Table.Tr>
+              ))}
+            </RecordTable>
             <Pages of={pagination} onChange={setPage} />
           </>
         )}

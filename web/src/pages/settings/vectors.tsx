@@ -12,6 +12,7 @@ import {
 import { Age } from '../../parts/age.tsx';
 import { countOf, formatCount } from '../../parts/format.ts';
 import { Failure, Loaded } from '../../parts/loading.tsx';
+import { RecordTable } from '../../parts/record-table.tsx';
 import { type Outcome, OutcomeBadge } from '../../parts/status.tsx';
 import { Section } from './section.tsx';
 import { SwitchModel } from './switch-model.tsx';
@@ -175,46 +176,37 @@ interface ListProps {
 function List({ generations, active, activate, isActivating }: ListProps) {
   return (
     <>
-      <Table.ScrollContainer minWidth={640}>
-        <Table verticalSpacing="sm">
-          <Table.Thead>
-            <Table.Tr>
-              <Table.Th>Generation</Table.Th>
-              <Table.Th>Model</Table.Th>
-              <Table.Th>State</Table.Th>
-              <Table.Th>Made</Table.Th>
-              <Table.Th ta="right">Failed records</Table.Th>
-            </Table.Tr>
-          </Table.Thead>
-          <Table.Tbody>
-            {generations.map(({ id, model_id, dimensions, status, created_at, failed_jobs }) => (
-              <Table.Tr key={id}>
-                <Table.Td>#{id}</Table.Td>
-                <Table.Td style={{ overflowWrap: 'anywhere' }}>
-                  <bdi>{model_id}</bdi>
-                  <Text size="xs" c="dimmed">
-                    {formatCount(dimensions)} dimensions
-                    {active?.id === id && `, ${countOf(active.chunk_count, 'vector', 'vectors')}`}
-                  </Text>
-                </Table.Td>
-                <Table.Td>
-                  {status === 'READY' ? (
-                    <Button size="xs" onClick={() => activate(id)} loading={isActivating}>
-                      Use it for searches
-                    </Button>
-                  ) : (
-                    <OutcomeBadge outcome={states[status]} />
-                  )}
-                </Table.Td>
-                <Table.Td>
-                  <Age of={created_at} />
-                </Table.Td>
-                <Table.Td ta="right">{formatCount(failed_jobs)}</Table.Td>
-              </Table.Tr>
-            ))}
-          </Table.Tbody>
-        </Table>
-      </Table.ScrollContainer>
+      <RecordTable
+        minWidth={640}
+        heads={['Generation', 'Model', 'State', 'Made', 'Failed records']}
+        numbers={['Failed records']}
+      >
+        {generations.map(({ id, model_id, dimensions, status, created_at, failed_jobs }) => (
+          <Table.Tr key={id}>
+            <Table.Td>#{id}</Table.Td>
+            <Table.Td style={{ overflowWrap: 'anywhere' }}>
+              <bdi>{model_id}</bdi>
+              <Text size="xs" c="dimmed">
+                {formatCount(dimensions)} dimensions
+                {active?.id === id && `, ${countOf(active.chunk_count, 'vector', 'vectors')}`}
+              </Text>
+            </Table.Td>
+            <Table.Td>
+              {status === 'READY' ? (
+                <Button size="xs" onClick={() => activate(id)} loading={isActivating}>
+                  Use it for searches
+                </Button>
+              ) : (
+                <OutcomeBadge outcome={states[status]} />
+              )}
+            </Table.Td>
+            <Table.Td>
+              <Age of={created_at} />
+            </Table.Td>
+            <Table.Td ta="right">{formatCount(failed_jobs)}</Table.Td>
+          </Table.Tr>
+        ))}
+      </RecordTable>
       {generations
         .filter(({ failure }) => failure !== null)
         .map(({ id, failure, failed_jobs }) => (

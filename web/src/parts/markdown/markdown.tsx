@@ -2,9 +2,9 @@ import { Anchor, Title, Typography } from '@mantine/core';
 import { memo, type ReactNode } from 'react';
 import parse, { type Components } from 'react-markdown';
 import remarkGfm from 'remark-gfm';
+import { safeAddress } from '../safe-address.ts';
 import { isHardToParse } from './hard-markdown.ts';
 import classes from './markdown.module.css';
-import { safeAddress } from './safe-address.ts';
 import { splitMarkdown } from './split-markdown.ts';
 
 /** Markdown that others wrote: no HTML, no images, and links only where `safeAddress` lets them lead. */
