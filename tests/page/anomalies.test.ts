@@ -21,7 +21,7 @@ describe.skipIf(!hasChromium)('anomalies on the page (skipped without /usr/bin/c
   });
   beforeEach(async () => {
     const { db } = site;
-    await sql(db, 'TRUNCATE anomalies RESTART IDENTITY');
+    await sql(db, 'TRUNCATE anomalies, incidents RESTART IDENTITY CASCADE');
     const seen_at = new Date().toISOString();
     await insert(db, 'anomalies', {
       ...{ repo_full_name: 'acme/app', run_id: 1, version: 2, kind: 'branches_rewritten', seen_at },
@@ -51,6 +51,19 @@ describe.skipIf(!hasChromium)('anomalies on the page (skipped without /usr/bin/c
     expect(open).toContain('30 in all');
     expect(confirmed).toContain('the note was lost');
     expect(confirmed).toContain(`by ${HOSTILE}.`);
+  });
+
+  it('end their incident at once when they are confirmed', async () => {
+    const { db } = site;
+    await insert(db, 'incidents', { rule: 'anomaly', summary: '1 repository changed' });
+    await sql(
+      db,
+      "INSERT INTO incident_repositories (incident_id, repository_name) VALUES (1, 'acme/app')",
+    );
+    await site.open('/app/repositories/acme/app');
+    await section('Open incidents').getByText('1 repository changed').waitFor();
+    await section().getByRole('button', { name: 'Confirm' }).click();
+    await section('Open incidents').waitFor({ state: 'detached' });
   });
 
   it('are confirmed one by one, from the overview too', async () => {

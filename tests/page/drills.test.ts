@@ -91,6 +91,14 @@ describe.skipIf(!hasChromium)(
       const text = await readFile(await download.path(), 'utf8');
       expect(text).toContain('Restore drills: 3, proven: 2, failed: 1');
       expect(text).not.toContain('<img');
+      const [markdown] = await Promise.all([
+        page.waitForEvent('download'),
+        page.getByRole('link', { name: 'Download Markdown' }).click(),
+      ]);
+      expect(markdown.suggestedFilename()).toMatch(/^restore-evidence-2026-01-01-.*\.md$/);
+      expect(await readFile(await markdown.path(), 'utf8')).toMatch(
+        /^# [\s\S]+Restore drills: 3, proven: 2, failed: 1/,
+      );
       await page.getByLabel('To the end of').fill('2025-12-31');
       await page.getByText('It ends before it begins').waitFor();
     });

@@ -48,9 +48,11 @@ describe.skipIf(!hasChromium)('incidents on the page (skipped without /usr/bin/c
     const { open, page } = site;
     await open('/app/incidents');
     await page.getByText('Nothing is wrong').waitFor();
-    await page.getByRole('link', { name: 'add a channel' }).waitFor();
     await page.getByText('Resolved', { exact: true }).click();
     await page.getByText('Nothing was resolved yet').waitFor();
+    await page.getByText('Open', { exact: true }).click();
+    await page.getByRole('link', { name: 'add a channel' }).click();
+    await page.getByRole('heading', { name: 'Alert channels' }).waitFor();
   });
 
   it('show their repositories, and who was told', async () => {
@@ -65,6 +67,7 @@ describe.skipIf(!hasChromium)('incidents on the page (skipped without /usr/bin/c
     await articles().getByText('npm run worker -- run', { exact: true }).waitFor();
     await page.getByRole('button', { name: '3 more' }).click();
     await articles().getByText('it broke 8').waitFor();
+    await articles().getByText('2 messages, 1 not delivered').waitFor();
     await page.getByRole('button', { name: 'Show messages' }).click();
     const table = await page.getByRole('table', { name: 'Messages' }).textContent();
     expect(table).toContain('not delivered after 2 tries: the webhook answered 500');
@@ -72,7 +75,17 @@ describe.skipIf(!hasChromium)('incidents on the page (skipped without /usr/bin/c
     await page.getByText('Resolved', { exact: true }).click();
     await articles().getByText('it was away').waitFor();
     expect(await articles().getByText('What to do').count()).toBe(0);
+    await articles().getByText('Nobody was told of it.').waitFor();
     expect(await page.title()).not.toBe('1');
+  });
+
+  it('say that nobody was told so far, and where to add a channel', async () => {
+    await insert(world.database.db, 'incidents', { rule: 'run_failed', summary: 'Run 1 failed' });
+    const { open, page } = window;
+    await open('/app/incidents');
+    await articles().getByText('Nobody was told so far').waitFor();
+    await articles().getByRole('link', { name: 'add one' }).click();
+    await page.getByRole('heading', { name: 'Alert channels' }).waitFor();
   });
 
   it('are counted in the navigation and in the sentence of the overview until they are acknowledged', async () => {

@@ -1,6 +1,7 @@
 import { Alert, Button, Code, Group, Stack, Table, Text } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
+import { Link } from '@tanstack/react-router';
+import { type ReactNode, useState } from 'react';
 import { api, body, type Schemas } from '../api/client.ts';
 import { Age } from '../parts/age.tsx';
 import { countOf, formatCount } from '../parts/format.ts';
@@ -54,7 +55,7 @@ function OneIncident({ incident }: { incident: Incident }) {
         </Text>
         <Concerned incident={incident} />
         {state !== 'resolved' && incident.advice !== null && <Advice text={incident.advice} />}
-        <Deliveries deliveries={incident.deliveries} />
+        <Deliveries deliveries={incident.deliveries} isOver={state === 'resolved'} />
         {state === 'open' && <Acknowledge id={incident.id} />}
         {incident.acknowledged_at !== null && (
           <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
@@ -114,16 +115,19 @@ function Concerned({ incident: { repositories, repository_count } }: { incident:
 }
 
 /** Which channel was told what, and what went wrong. */
-function Deliveries({ deliveries }: { deliveries: readonly Delivery[] }) {
+function Deliveries({ deliveries, isOver }: { deliveries: readonly Delivery[]; isOver: boolean }) {
   const [isOpen, setOpen] = useState(false);
-  if (deliveries.length === 0) return <Text size="sm">Nobody was told: there is no channel.</Text>;
-  const failed = deliveries.filter(({ state }) => state !== 'delivered').length;
+  if (deliveries.length === 0) return <NobodyTold isOver={isOver} />;
+  const count = (wanted: Delivery['state']) =>
+    deliveries.filter(({ state }) => state === wanted).length;
+  const [waiting, failed] = [count('waiting'), count('given_up')];
   return (
     <Stack gap={4}>
       <Group gap="xs">
         <Text size="sm">
           {countOf(deliveries.length, 'message', 'messages')}
-          {failed > 0 && `, of which ${failed} did not arrive`}
+          {waiting > 0 && `, ${waiting} waiting`}
+          {failed > 0 && `, ${failed} not delivered`}
         </Text>
         <Button
           size="compact-xs"
@@ -152,14 +156,34 @@ function Deliveries({ deliveries }: { deliveries: readonly Delivery[] }) {
   );
 }
 
+/** Channels are told a moment after an incident has opened, by the worker or the server. */
+function NobodyTold({ isOver }: { isOver: boolean }) {
+  if (isOver) return <Text size="sm">Nobody was told of it.</Text>;
+  return (
+    <Text size="sm">
+      Nobody was told so far. Channels are told within 10 minutes; if there is none,{' '}
+      <AddChannelLink>add one</AddChannelLink>.
+    </Text>
+  );
+}
+
+/** Leads to where channels are added. */
+export function AddChannelLink({ children }: { children: ReactNode }) {
+  return (
+    <Link to="/settings" search={{ tab: 'alerts' }} style={{ color: 'inherit' }}>
+      {children}
+    </Link>
+  );
+}
+
 function OneDelivery({ delivery }: { delivery: Delivery }) {
   const { kind, channel, state, created_at, delivered_at, attempts, last_error } = delivery;
   return (
     <Table.Tr>
-      <Table.Td style={{ overflowWrap: 'anywhere' }}>
+      <Table.Td w="25%" style={{ overflowWrap: 'anywhere' }}>
         <bdi>{channel}</bdi>
       </Table.Td>
-      <Table.Td>{kinds[kind]}</Table.Td>
+      <Table.Td w={90}>{kinds[kind]}</Table.Td>
       <Table.Td style={{ overflowWrap: 'anywhere' }}>
         {state === 'delivered' ? (
           <>

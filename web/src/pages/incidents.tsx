@@ -1,12 +1,12 @@
 import { SegmentedControl, Stack } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { useNavigate, useSearch } from '@tanstack/react-router';
 import { type IncidentState, incidents } from '../api/queries.ts';
 import { Empty } from '../parts/empty.tsx';
 import { Loaded } from '../parts/loading.tsx';
 import { Page } from '../parts/page.tsx';
 import { Pages } from '../parts/pages.tsx';
-import { IncidentList } from './incident-list.tsx';
+import { AddChannelLink, IncidentList } from './incident-list.tsx';
 
 const choices = [
   { value: 'open', label: 'Open' },
@@ -55,7 +55,7 @@ function Nothing({ state }: { state: IncidentState }) {
   return (
     <Empty title="Nothing is wrong">
       Runs, repositories, stores, the login and the disk are looked at after each run and every 10
-      minutes. To be told of what is found, <Link to="/settings">add a channel</Link>.
+      minutes. To be told of what is found, <AddChannelLink>add a channel</AddChannelLink>.
     </Empty>
   );
 }

@@ -140,7 +140,7 @@ function ChannelRow({ channel, remove }: ChannelRowProps) {
             )}
           </Group>
         </Group>
-        {fault !== null && <Alert color="orange">{capitalize(fault)}</Alert>}
+        {fault !== null && <Alert color="orange">{capitalize(fault)}.</Alert>}
         {trying.error && <Failure error={trying.error} />}
         {trying.isSuccess && !trying.isPending && <Outcome reason={trying.data} />}
       </Stack>
