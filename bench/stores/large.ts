@@ -36,7 +36,8 @@ export async function measureLargeObject(
   const path = join(folder, 'large');
   const sha256 = await makeFile(path, mebibytes);
   const parsed = parseStoreAddress(address) as BucketAddress;
-  const options = { folder, bytesPerSecond: null, clock: systemClock, signal };
+  const onRemark = (text: string) => void process.stderr.write(`${text}\n`);
+  const options = { folder, bytesPerSecond: null, clock: systemClock, signal, onRemark };
   const [store] = await openStores([parsed], options);
   if (store === undefined) throw new Error('there is no store');
   const plain = plainClient(parsed);

@@ -5,6 +5,7 @@ import pLimit from 'p-limit';
 import { formatManifest, hashText } from '../../lib/archives/manifest.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { parseStoreAddress } from '../../lib/config/stores/store-address.ts';
+import { createLog } from '../../lib/log.ts';
 import { type KeptArchive, readArchiveRecord } from '../../lib/worker/archive/archive.ts';
 import { uncountedFigures } from '../../lib/worker/archive/figures.ts';
 import { type Offsite, openOffsite } from '../../lib/worker/offsite/offsite.ts';
@@ -45,6 +46,7 @@ async function open(address: string, folder: string, archiveFolder: string): Pro
     ...{ addresses: [parseStoreAddress(address)], needed: 1, bytesPerSecond: null, recipients: [] },
     ...{ namesKey: null, dataFolder: join(folder, 'data'), archiveFolder, clock: systemClock },
     signal: new AbortController().signal,
+    log: createLog('warn', systemClock),
   });
   if (offsite === null) throw new Error('there is no store');
   return offsite;

@@ -19,6 +19,8 @@ export interface OpenStoresOptions {
   bytesPerSecond: number | null;
   clock: Clock;
   signal: AbortSignal;
+  /** Is told of what is no failure but should be known. */
+  onRemark(text: string): void;
   /** Needed for stores that are git repositories. */
   git?(): GitStoreAccess;
 }
@@ -37,7 +39,7 @@ export interface OpenStore {
 /** Opens stores, which are contacted with their first use. The client of S3 is loaded only if there is a bucket. */
 export async function openStores(
   addresses: readonly StoreAddress[],
-  { folder, bytesPerSecond, clock, signal, git }: OpenStoresOptions,
+  { folder, bytesPerSecond, clock, signal, onRemark, git }: OpenStoresOptions,
 ): Promise<OpenStore[]> {
   const pace = createPace(bytesPerSecond, clock, signal);
   const budget = createByteBudget(MAX_BYTES_IN_MEMORY);
@@ -62,7 +64,7 @@ export async function openStores(
       const notes = createUploadNotes(join(own, 'uploads'));
       return {
         ...{ id, address, folder: own, repository: null },
-        objects: createS3Store(address, { notes, budget, pace, signal }),
+        objects: createS3Store(address, { notes, budget, pace, signal, onRemark }),
       };
     }),
   );

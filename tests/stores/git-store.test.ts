@@ -177,6 +177,26 @@ describe.each(addresses)('%s', (_, address) => {
     expect(await keysOf(await open())).toEqual([second.key]);
   });
 
+  it('measures also what an earlier layout has left in the history of a remote', async () => {
+    const clone = join(folder, 'earlier');
+    await git(folder, 'clone', '--quiet', target, clone);
+    await git(clone, 'checkout', '--quiet', '-B', 'main');
+    const last = await makeFile(50_000);
+    for (const bytes of [randomBytes(45_000), randomBytes(48_000), last.bytes]) {
+      await writeFile(join(clone, 'ada__app.bundle'), bytes);
+      await git(clone, 'add', '--all');
+      await git(clone, 'commit', '--quiet', '-m', 'Update');
+    }
+    await git(clone, 'push', '--quiet', 'origin', 'main');
+    const store = await open({ mayHaveFiles: true });
+    await store.create(last.key, last);
+    await store.commit();
+    const remote = { ...address(), isLocal: false };
+    expect(
+      await measureRepository({ repository: await open(), address: remote, access, signal }),
+    ).toBe(150_000);
+  });
+
   it('starts again without downloading what it keeps', async () => {
     const store = await open();
     const [first, second] = [await makeFile(50_000), await makeFile(60_000)];

@@ -31,12 +31,13 @@ async function makeFile(size: number): Promise<ObjectFile & { bytes: Buffer }> {
   return { path, sizeBytes: size, sha256: createHash('sha256').update(bytes).digest('hex'), bytes };
 }
 
-async function open(address: string): Promise<ObjectStore> {
+async function open(address: string, remarks: string[] = []): Promise<ObjectStore> {
   const [store] = await openStores([parseStoreAddress(address)], {
     folder: join(folder, 'known'),
     bytesPerSecond: null,
     clock: systemClock,
     signal: new AbortController().signal,
+    onRemark: (text) => void remarks.push(text),
   });
   if (store === undefined) throw new Error('no store');
   return store.objects;
@@ -163,6 +164,26 @@ describe('a bucket', () => {
     expect(await again.create('large', file)).toBe(true);
     expect(parts(server.takeRequests()).length).toBeLessThanOrEqual(2);
     expect((await bytesOf(store, 'large'))?.equals(file.bytes)).toBe(true);
+  });
+
+  it.each([
+    ['tells of', 'AccessDenied', 403, 1],
+    ['says nothing of', 'NoSuchUpload', 404, 0],
+  ])('%s an upload that lost its key and cannot be ended: %s', async (_, code, status, count) => {
+    const remarks: string[] = [];
+    const store = await open(server.address(`lost-${code}`), remarks);
+    server.fail(({ method, query }) => {
+      if (!query.has('uploadId')) return undefined;
+      if (method === 'POST') return { status: 412, code: 'PreconditionFailed' };
+      return method === 'DELETE' ? { status, code } : undefined;
+    });
+    expect(await store.create('large', await makeFile(17 * 2 ** 20))).toBe(false);
+    server.fail(null);
+    expect(remarks).toHaveLength(count);
+    if (count > 0) {
+      expect(remarks[0]).toMatch(/an upload of \S+large .* could not be removed.*AccessDenied/);
+      expect(remarks[0]).not.toContain('S3RVER');
+    }
   });
 
   it('takes no part over from a file that was not the announced one', async () => {

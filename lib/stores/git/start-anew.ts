@@ -5,7 +5,7 @@ import { createGit, type Git } from '../../git/git.ts';
 import { keysOf } from '../layout.ts';
 import type { GitStore } from './git-store.ts';
 import type { GitStoreAccess } from './git-store-options.ts';
-import { indexObjects, parsePart } from './parts.ts';
+import { indexObjects, isRootArchive, parsePart } from './parts.ts';
 import { committer, type RepositoryClone } from './repository-clone.ts';
 import { writeTree } from './tree.ts';
 
@@ -32,7 +32,11 @@ export interface StartAnewOptions {
   signal: AbortSignal;
 }
 
-/** The size of a repository in bytes, with its history, as far as names tell; of a local one what its packs have. */
+/**
+ * The size of a repository in bytes, with its history; of a local one what its packs have. Of others names tell it. Those
+ * of archives at the root, as they were before a migration, do not: each counts like the largest of the same name whose
+ * size is known, as its last one was stored in parts too.
+ */
 export async function measureRepository({
   repository,
   address,
@@ -52,13 +56,30 @@ export async function measureRepository({
   const known = new Map<string, number>();
   const log = ['log', '-m', '--raw', '--no-abbrev', '--no-renames', '--diff-filter=AM', '-z'];
   let id = '';
-  for await (const record of clone.stream([...log, '--format=', tip, '--', 'archives'], '\0')) {
+  const roots = new Map<string, Set<string>>();
+  const paths = ['archives', ':(glob)*.bundle', ':(glob)*.tar.gz'];
+  for await (const record of clone.stream([...log, '--format=', tip, '--', ...paths], '\0')) {
     const [, blob] = /^:\d+ \d+ \S+ (\S+) \S+$/.exec(record.trim()) ?? [];
     const part = blob === undefined ? parsePart(record) : null;
     if (blob !== undefined) id = blob;
     else if (part !== null) known.set(id, part.bytes);
+    else if (isRootArchive(record)) roots.set(record, (roots.get(record) ?? new Set()).add(id));
   }
-  return [...known.values()].reduce((sum, bytes) => sum + bytes, 0);
+  const inParts = [...known.values()].reduce((sum, bytes) => sum + bytes, 0);
+  return inParts + sizeOfRoots(roots, known);
+}
+
+function sizeOfRoots(
+  roots: ReadonlyMap<string, ReadonlySet<string>>,
+  known: ReadonlyMap<string, number>,
+): number {
+  let total = 0;
+  for (const ids of roots.values()) {
+    const sizes = [...ids].flatMap((id) => known.get(id) ?? []);
+    const largest = sizes.reduce((one, other) => Math.max(one, other), 0);
+    total += (ids.size - sizes.length) * largest;
+  }
+  return total;
 }
 
 /**

@@ -31,6 +31,8 @@ export interface S3Options {
   budget: ByteBudget;
   pace: Pace;
   signal: AbortSignal;
+  /** Is told of what is no failure but costs room. */
+  onRemark(text: string): void;
 }
 
 /** A bucket. Credentials come from where the AWS command line finds them, and are renewed likewise. */
@@ -41,9 +43,8 @@ export function createS3Store(bucketAddress: BucketAddress, options: S3Options):
   const abort = { abortSignal: signal };
   const damaged = () =>
     new StoreFault('damaged', `${address}: it received other bytes than were sent`);
-  const guard = createFaultGuard(signal, async (error) =>
-    explainS3Error(address, error, await secretsOf(client)),
-  );
+  const explain = async (error: unknown) => explainS3Error(address, error, await secretsOf(client));
+  const guard = createFaultGuard(signal, explain);
   const find = (Key: string) =>
     client
       .send(new HeadObjectCommand({ Bucket: bucket, Key, ChecksumMode: 'ENABLED' }), abort)
@@ -102,7 +103,7 @@ export function createS3Store(bucketAddress: BucketAddress, options: S3Options):
   }
 
   async function putInParts(Key: string, file: ObjectFile): Promise<boolean> {
-    const context = { ...options, client, bucket, address, isConditional };
+    const context = { ...options, client, bucket, address, isConditional, explain };
     const isNew = await uploadInParts(context, Key, file);
     if (isNew && (await find(Key))?.ContentLength !== file.sizeBytes) throw damaged();
     return isNew;

@@ -29,6 +29,8 @@ export interface PartsContext {
   budget: ByteBudget;
   pace: Pace;
   signal: AbortSignal;
+  explain(error: unknown): Promise<StoreFault>;
+  onRemark(text: string): void;
 }
 
 interface UploadId {
@@ -102,9 +104,25 @@ async function sendAll(
   } catch (error) {
     if (!isTaken(error)) throw error;
     await notes.remove(key);
-    // What is left of it costs space until the store's own rule removes it.
-    await client.send(new AbortMultipartUploadCommand(id), options).catch(() => undefined);
+    await giveUp(context, id);
     return false;
+  }
+}
+
+/** Ends an upload whose key is taken. What is left if that fails costs room, and nothing else. */
+async function giveUp(
+  { client, explain, onRemark, signal }: PartsContext,
+  id: UploadId,
+): Promise<void> {
+  try {
+    await client.send(new AbortMultipartUploadCommand(id), { abortSignal: signal });
+  } catch (error) {
+    signal.throwIfAborted();
+    if (isMissing(error, 'NoSuchUpload')) return;
+    const { message } = await explain(error);
+    onRemark(
+      `the parts of an upload of ${id.Key} that is not needed could not be removed, and cost room until a rule of the bucket removes them: ${message}`,
+    );
   }
 }
 

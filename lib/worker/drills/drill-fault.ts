@@ -19,6 +19,8 @@ export interface DrillFault {
   isMissing: boolean;
   /** Whether others in the same store will hardly fare better. */
   isOfStore: boolean;
+  /** Whether the store is not there at all, so that no other drill can restore from it. */
+  isStoreGone: boolean;
 }
 
 const NO_IDENTITY =
@@ -35,6 +37,7 @@ export function describeFault(error: unknown): DrillFault | null {
     more: Partial<DrillFault> = {},
   ) => ({
     ...{ outcome, reason: cleanText(reason), isMissing: false, isOfStore: false },
+    isStoreGone: false,
     ...more,
   });
   // Whoever cannot decrypt one archive can hardly decrypt the next.
@@ -59,7 +62,7 @@ export function describeFault(error: unknown): DrillFault | null {
   if (cause instanceof StoreFault) {
     // A disk that is not mounted says nothing of its archives. Runs tell of the store, once for all of its repositories.
     const outcome = cause.kind === 'damaged' ? 'failed' : 'incomplete';
-    return fault(outcome, message, { isOfStore: true });
+    return fault(outcome, message, { isOfStore: true, isStoreGone: cause.kind === 'missing' });
   }
   const why = cause instanceof Error ? `${message}: ${cause.message}` : message;
   if (error.code === 'SERVICE_UNAVAILABLE') return fault('incomplete', why);

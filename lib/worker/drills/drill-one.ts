@@ -122,7 +122,10 @@ async function tryOnce(
     const reason = 'it ended unexpectedly, see the output of the worker';
     return {
       found,
-      fault: { outcome: 'incomplete', reason, isMissing: false, isOfStore: false },
+      fault: {
+        ...{ outcome: 'incomplete', reason },
+        ...{ isMissing: false, isOfStore: false, isStoreGone: false },
+      },
     };
   } finally {
     display.clear();

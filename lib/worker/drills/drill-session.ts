@@ -143,6 +143,8 @@ async function drillAll(
 ): Promise<DrillReport> {
   const holder = randomUUID();
   const tried: string[] = [];
+  const left = new Set(places);
+  const gone: string[] = [];
   let away = 0;
   for (;;) {
     signal.throwIfAborted();
@@ -150,7 +152,11 @@ async function drillAll(
     if (next === null) return report;
     const { due, isKnown } = next;
     const { repository } = due;
-    const place = choosePlace(places, due.recentStorages);
+    if (left.size === 0) {
+      await unlessAway(() => releaseDrillClaim(deps.db, holder, repository), undefined);
+      return { ...report, stopped: `${gone.join(' and ')} cannot be used` };
+    }
+    const place = choosePlace([...left], due.recentStorages);
     const stored = due.storedIn.find(({ store }) => store === place.storage);
     const isStored = place.storage === FOLDER_STORAGE ? isKnown : stored !== undefined;
     const claim = holdClaim(deps, holder, repository);
@@ -165,6 +171,7 @@ async function drillAll(
       report[ended.drill.outcome]++;
       selection.onDrill(ended.drill);
       away = ended.fault?.isOfStore ? away + 1 : 0;
+      if (ended.fault?.isStoreGone && left.delete(place)) gone.push(place.storage);
       if (away >= MAX_AWAY) return { ...report, stopped: `${place.storage} cannot be used` };
     } finally {
       await claim.release();

@@ -5,6 +5,7 @@ import { ConfigError } from '../../config/read.ts';
 import type { GitAddress, StoreAddress } from '../../config/stores/store-address.ts';
 import { replaceFile } from '../../durable-files.ts';
 import { nullIfMissing } from '../../files.ts';
+import type { Log } from '../../log.ts';
 import type { Cipher } from '../../stores/cipher.ts';
 import type { GitStoreAccess } from '../../stores/git/git-store-options.ts';
 import { createSecretNaming, plainNaming } from '../../stores/layout.ts';
@@ -32,6 +33,7 @@ export interface OffsiteOptions extends OffsiteConfig {
   archiveFolder: string;
   clock: Clock;
   signal: AbortSignal;
+  log: Pick<Log, 'warn'>;
   /** Needed for stores that are git repositories. */
   git?: GitStoreAccess & { findPrivacyProblem(address: GitAddress): Promise<string | null> };
 }
@@ -73,6 +75,7 @@ export async function openOffsite(options: OffsiteOptions): Promise<Offsite | nu
   const stores = await openStores(addresses, {
     ...{ ...options, git: () => watchPrivacy(git(), privates) },
     folder: join(dataFolder, 'stores'),
+    onRemark: (text) => options.log.warn(text),
   });
   const mayHave = async ({ address }: OpenStore, source: Source) => {
     if (address.kind === 'git') {

@@ -81,7 +81,7 @@ export async function openStoreSource(
   const isPassing = folder !== null;
   const scratch = folder ?? (await mkdtemp(join(tmpdir(), 'backup-observatory-restore-')));
   const [store] = await openStores([address], {
-    ...{ folder: scratch, bytesPerSecond: null, clock, signal },
+    ...{ folder: scratch, bytesPerSecond: null, clock, signal, onRemark: display.line },
     git: () => openGitAccess(options, display.line),
   });
   if (store === undefined) throw new Error('no store was opened');

@@ -87,12 +87,13 @@ async function migrate(
   archiveFolder: string,
 ): Promise<void> {
   const { clock, signal, io } = options;
-  const access = openGitAccess(options, (text) => void io.stderr.write(`${text}\n`));
+  const onRemark = (text: string) => void io.stderr.write(`${text}\n`);
+  const access = openGitAccess(options, onRemark);
   const problem = await access.findPrivacyProblem(address);
   // What is published there already may stay so.
   const beforePush = problem === null ? access.beforePush : async () => undefined;
   const [store] = await openStores([address], {
-    ...{ folder: join(dataFolder, 'stores'), bytesPerSecond: null, clock, signal },
+    ...{ folder: join(dataFolder, 'stores'), bytesPerSecond: null, clock, signal, onRemark },
     git: () => ({ ...access, beforePush, mayHaveFiles: true }),
   });
   const repository = store?.repository ?? null;

@@ -45,9 +45,10 @@ export async function openForCommand(
   const namesKey = config.BACKUP_NAMES_KEY;
   const naming = namesKey === undefined ? null : createSecretNaming(namesKey);
   const folder = join(resolve(config.DATA_DIR), 'stores');
+  const onRemark = (text: string) => void options.io.stderr.write(`${text}\n`);
   const stores = await openStores(addresses, {
-    ...{ folder, bytesPerSecond: null, clock, signal },
-    git: () => openGitAccess(options, (text) => void options.io.stderr.write(`${text}\n`)),
+    ...{ folder, bytesPerSecond: null, clock, signal, onRemark },
+    git: () => openGitAccess(options, onRemark),
   });
   return stores.map((store) => {
     const reading = { objects: store.objects, clock, signal, identities };

@@ -24,6 +24,7 @@ export async function createStoreLedger(
     bytesPerSecond: null,
     clock: systemClock,
     signal: new AbortController().signal,
+    onRemark: () => undefined,
   });
   if (store === undefined) throw new Error('there is no store');
   const { objects } = store;

@@ -1,4 +1,4 @@
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { emptyLedger } from '../../support/drills.ts';
@@ -146,6 +146,54 @@ describe('a drill from a store that is away', () => {
       },
     });
     expect(stdout).toMatch(/^incomplete: local\/app from s3:/);
+  });
+});
+
+describe('drills from a bucket that is gone', () => {
+  const world = useStoreWorld(database, { place: 'bucket', isEncrypted: false });
+  const storage = () => world.address.replace(/\?.*/, '');
+  const drillAll = (stores: string) =>
+    callWorker({
+      ...{ databaseUrl: database.url, archives: world.archives, args: ['drill', '--all'] },
+      env: { BACKUP_STORES: stores },
+    });
+  const trackMore = () =>
+    database.db.query({
+      text: `INSERT INTO worker_repo_state (repo_full_name, archive_key)
+        SELECT 'local/more-' || n, 'x.bundle' FROM generate_series(1, 2) AS n`,
+    });
+  const removeBucket = () => {
+    const bucket = new URL(world.address).pathname.slice(1);
+    world.server.fail(({ key }) =>
+      key === '' || key.startsWith(bucket) ? { status: 404, code: 'NoSuchBucket' } : undefined,
+    );
+  };
+
+  it('end after the first, with one reason', async () => {
+    await world.store();
+    await trackMore();
+    removeBucket();
+    const { code, stdout } = await drillAll(world.address);
+    world.server.fail(null);
+    expect(code).toBe(1);
+    expect(stdout.match(/^incomplete: .*NoSuchBucket/gm)).toHaveLength(1);
+    expect(stdout).toContain(`1 incomplete. Stopped: ${storage()} cannot be used.`);
+    expect(await drills()).toMatchObject([
+      { outcome: 'incomplete', reason: expect.stringContaining('NoSuchBucket') },
+    ]);
+  });
+
+  it('go on from another store', async () => {
+    await world.store();
+    await trackMore();
+    removeBucket();
+    const nas = join(world.folder, 'nas');
+    await mkdir(nas);
+    const { code, stdout } = await drillAll(`${world.address},file://${nas}`);
+    world.server.fail(null);
+    expect(code).toBe(0);
+    expect(stdout.match(/^incomplete: .*NoSuchBucket/gm)).toHaveLength(1);
+    expect(stdout).toContain('Drilled 3 repositories: 0 proven, 0 failed, 3 incomplete.');
   });
 });
 

@@ -47,6 +47,7 @@ async function machine(name: string, address: string, cipher: Cipher | null = nu
     bytesPerSecond: null,
     clock: systemClock,
     signal: new AbortController().signal,
+    onRemark: () => undefined,
   });
   if (store === undefined) throw new Error('there is no store');
   const remarks: string[] = [];
