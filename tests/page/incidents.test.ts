@@ -80,7 +80,7 @@ describe.skipIf(!hasChromium)('incidents on the page (skipped without /usr/bin/c
   });
 
   it('say that nobody was told so far, and where to add a channel', async () => {
-    await insert(world.database.db, 'incidents', { rule: 'run_failed', summary: 'Run 1 failed' });
+    await insert(site.db, 'incidents', { rule: 'run_failed', summary: 'Run 1 failed' });
     const { open, page } = window;
     await open('/app/incidents');
     await articles().getByText('Nobody was told so far').waitFor();
