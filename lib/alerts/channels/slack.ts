@@ -28,7 +28,7 @@ function escapeText(text: string): string {
   return withoutMentions(escapeMarkup(text));
 }
 
-/** Slack knows no other escapes. */
+/** Slack has no other escapes. */
 function escapeMarkup(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }

@@ -5,7 +5,7 @@ import { about } from './concern.ts';
 import type { ConcernedRepository, Rule } from './rule.ts';
 import { MAX_REPOSITORIES } from './unwell.ts';
 
-// The last drill that came to a result decides: one that is incomplete proves nothing.
+// The last conclusive drill decides: an incomplete one proves nothing.
 const failed: Statement = {
   name: 'alert_drill_failed',
   text: `SELECT ${jsonArray(`

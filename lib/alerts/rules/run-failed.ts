@@ -5,7 +5,7 @@ import type { Rule } from './rule.ts';
 
 const MAX_REASON_LENGTH = 1_000;
 
-// A run that could not start for want of a login is told by `login_expired`.
+// A run that could not start without a login is reported by `login_expired`.
 const lastRun: Statement = {
   name: 'alert_run_failed',
   text: `SELECT id, ${iso('started_at')} AS started_at, ${cutTextSql('error_message', MAX_REASON_LENGTH)} AS reason

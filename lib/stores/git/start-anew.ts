@@ -32,7 +32,7 @@ export interface StartAnewOptions {
   signal: AbortSignal;
 }
 
-/** The size of a repository in bytes, with its history, as far as names tell; of a local one what its packs have. */
+/** The size of a repository in bytes with its history, estimated from names; of a local one, that of its packs. */
 export async function measureRepository({
   repository,
   address,

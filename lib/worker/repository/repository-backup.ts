@@ -35,7 +35,7 @@ export interface RepositoryBackup {
   isDamaged: boolean;
   /** Milliseconds since the epoch, as far as known: `checkClock` corrects it. */
   now(): number;
-  /** Says in which way this machine's clock is wrong; null if it is not, or nobody knows. */
+  /** Says how this machine's clock is wrong; null if it is right or cannot be checked. */
   checkClock(): Promise<string | null>;
   /** Which versions are kept. */
   retention: RetentionPolicy;

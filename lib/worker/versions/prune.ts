@@ -60,7 +60,7 @@ export async function pruneVersions(pruning: Pruning): Promise<Pruned> {
   return { record: next, versions };
 }
 
-/** Versions that are not let go while nobody knows how old they are. */
+/** Versions that are kept because their age is unknown. */
 export class PruningHeld extends Error {
   override readonly name = 'PruningHeld';
 }
