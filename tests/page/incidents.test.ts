@@ -50,7 +50,7 @@ describe.skipIf(!hasChromium)('incidents on the page (skipped without /usr/bin/c
     await page.getByText('Nothing is wrong').waitFor();
     await page.getByRole('link', { name: 'add a channel' }).waitFor();
     await page.getByText('Resolved', { exact: true }).click();
-    await page.getByText('Nothing was resolved yet').waitFor();
+    await page.getByText('Nothing resolved yet').waitFor();
   });
 
   it('show their repositories, and who was told', async () => {

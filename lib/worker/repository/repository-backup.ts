@@ -51,7 +51,7 @@ export interface RepositoryBackup {
   onVersion(version: VersionFacts): Promise<void>;
   /** Called with the last version of a source that had refs and has none now, and their number. */
   onEmptied(version: number, refCount: number): Promise<void>;
-  /** Called with the numbers of versions that were let go. */
+  /** Called with the numbers of versions that were pruned. */
   onPruned(versions: readonly number[]): Promise<void>;
   /** Called with what a person should know. */
   onRemark(level: 'info' | 'warn' | 'error', text: string): Promise<void>;

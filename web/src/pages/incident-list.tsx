@@ -101,7 +101,8 @@ function Concerned({ incident: { repositories, repository_count } }: { incident:
 /** Which channel was told what, and what went wrong. */
 function Deliveries({ deliveries }: { deliveries: readonly Delivery[] }) {
   const [isOpen, setOpen] = useState(false);
-  if (deliveries.length === 0) return <Text size="sm">Nobody was told: there is no channel.</Text>;
+  if (deliveries.length === 0)
+    return <Text size="sm">Nobody was notified: there is no channel.</Text>;
   const failed = deliveries.filter(({ state }) => state !== 'delivered').length;
   return (
     <Stack gap={4}>
@@ -172,7 +173,7 @@ function Acknowledge({ id }: { id: number }) {
     mutationFn: () =>
       body(api.POST('/api/incidents/{id}/acknowledge', { params: { path: { id } } })),
     onSuccess: async () => {
-      notify({ message: 'Acknowledged. Nobody is reminded of it, unless a repository joins.' });
+      notify({ message: 'Acknowledged. There are no more reminders unless a repository joins.' });
       await Promise.all([
         client.invalidateQueries({ queryKey: ['incidents'] }),
         client.invalidateQueries({ queryKey: ['overview'] }),
