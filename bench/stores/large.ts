@@ -15,7 +15,7 @@ import { generateIdentity, identityToRecipient } from 'age-encryption';
 import pLimit from 'p-limit';
 import { systemClock } from '../../lib/clock.ts';
 import { type BucketAddress, parseStoreAddress } from '../../lib/config/stores/store-address.ts';
-import { createCipher, encryptFile } from '../../lib/stores/cipher.ts';
+import { createCipher, encryptFile } from '../../lib/stores/age-cipher.ts';
 import { createSecretNaming, objectKey } from '../../lib/stores/layout.ts';
 import { openStores } from '../../lib/stores/open-stores.ts';
 import { fetchFile } from '../../lib/stores/reading/fetch-file.ts';

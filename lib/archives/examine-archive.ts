@@ -35,7 +35,7 @@ export async function examineArchive(
   const { sha256, findings } = await readWhole(archive, { workspaces, limits, signal });
   let hash = compareHash(sha256, { record, note: archive.note });
   if (hash.checksum !== 'passed') {
-    // Meanwhile, a run may have replaced and recorded the archive.
+    // A run may have replaced and recorded the archive since.
     const [now, note] = [await findRecord(repository, signal), await archive.readNote()];
     hash = compareHash(sha256, { record: now, note });
   }

@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import { makeScratch, removeScratch } from '../processes/scratch.ts';
 import type { OpenArchive } from './open-archive.ts';
 
-/** Archives that were unpacked last, for whoever opens the next file. Larger ones are unpacked each time. */
+/** The archives unpacked last, kept for the next file that is opened. Larger ones are unpacked each time. */
 export interface KeptUnpacked {
   /** The repository with the objects of an archive; null if it is not kept. */
   borrow(id: string): BorrowedRepository | null;
-  /** Lends it to nobody any more. */
+  /** Stops lending it. */
   forget(id: string): void;
   /** Takes over a repository of `bytes`, unless it is too large, and lends it. */
   keep(id: string, gitDir: string, bytes: number): Promise<BorrowedRepository>;

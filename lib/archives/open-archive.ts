@@ -61,7 +61,7 @@ interface Candidate {
   resolvedBy: ResolvedBy;
 }
 
-/** How often a chain is opened that is replaced meanwhile. */
+/** How often to reopen a chain that is replaced while it is being opened. */
 const MAX_ATTEMPTS = 3;
 
 /** A single path segment that is safe in a file name. */
@@ -163,7 +163,7 @@ async function openCandidate(root: string, { name, resolvedBy }: Candidate) {
     const isWhole = archive.increments.every((increment) => increment.file !== null);
     if (isWhole || attempt === MAX_ATTEMPTS) return { ...archive, readNote, readBeside };
     await archive.close();
-    // A run may have put another chain in place meanwhile. If not, an increment is missing.
+    // A run may have replaced the chain. If it did not, an increment is missing.
     if (isDeepStrictEqual(note, await readNote())) attempt = MAX_ATTEMPTS - 1;
   }
 }

@@ -148,7 +148,7 @@ export const versionsInput = pageInput.extend({
   before: integerText
     .optional()
     .meta(describeInteger('Only versions older than the one with this number.')),
-  pruned: flag('true: also versions that retention has let go, which cannot be restored.'),
+  pruned: flag('true: also versions that retention has pruned, which cannot be restored.'),
 });
 
 /** The id of an incident in a path. An impossible id gives 404, not 400. */

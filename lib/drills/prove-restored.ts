@@ -13,9 +13,9 @@ import { readObjects } from './read-objects.ts';
 /** A repository of a few bytes can have a tree of a billion files. */
 const MAX_FILES = 1_000_000;
 const LIST_TIMEOUT_MS = 60_000;
-/** A file needs its blocks, and one that is small needs a whole one. */
+/** Even a small file takes up a whole block. */
 const BYTES_PER_FILE = 4_096;
-/** What the system takes as a path, less its end. Git reaches longer ones from within, but nobody could remove them. */
+/** The longest path of the system, less its end. Git can write longer ones, but they could not be removed. */
 const MAX_PATH_BYTES = 4_095;
 /** As for restoring: enough for a slow disk. */
 const limits = { gitTimeoutMs: 60 * 60_000, gitBytesPerMs: 200 };
@@ -35,7 +35,7 @@ export interface ProveOptions extends RestoreContext {
   scratch: string;
   /** What the database knows of a version; null if nothing, or if it is away. */
   findRecorded(version: number): Promise<RecordedVersion | null>;
-  /** Is told what has been found so far. */
+  /** Called with what has been found so far. */
   onFound(
     restored: Pick<Restored, 'version' | 'sizeBytes'>,
     evidence: Partial<DrillEvidence>,

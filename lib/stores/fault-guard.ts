@@ -7,7 +7,7 @@ export interface FaultGuard {
   bytes(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array>;
 }
 
-/** `explain` returns the fault for an error, or the error itself if it is none of the store's. */
+/** `explain` returns the fault for an error, or the error itself if it does not come from the store. */
 export function createFaultGuard(
   signal: AbortSignal,
   explain: (error: unknown) => unknown,

@@ -15,7 +15,7 @@ import {
   type StoreFaultKind,
 } from './object-store.ts';
 
-/** Files that are being written, which are no objects. */
+/** Files that are being written and are not objects yet. */
 const TEMPORARY = '.new-';
 const CHUNK_BYTES = 2 ** 20;
 
@@ -125,7 +125,7 @@ export function createFolderStore(
     if (folder === root) return;
     await makeFolders(dirname(folder));
     const found = await nullIfMissing(lstat(folder));
-    // Whoever can write there could lead this machine to a folder of its own.
+    // Anyone who can write there could redirect this machine to another folder.
     if (found?.isSymbolicLink()) {
       throw fault(
         'other',

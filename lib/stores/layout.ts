@@ -22,7 +22,7 @@ export const plainNaming: Naming = {
   content: (sha256) => sha256,
 };
 
-/** Names that tell nothing to whoever lacks the key, and are the same each time. */
+/** Names that reveal nothing without the key, and are the same each time. */
 export function createSecretNaming(key: string): Naming {
   const digest = (what: string, text: string) =>
     createHmac('sha256', key).update(`${what}\0${text}`).digest('hex').slice(0, 40);
@@ -83,7 +83,7 @@ const stateForm = /^archives\/([^/]{1,255})\/states\/(\d{8})\.json(\.age)?$/;
 const objectForm =
   /^archives\/([^/]{1,255})\/objects\/(?:([0-9a-f]{40})-([0-9a-f]{64})\.age|([0-9a-f]{64}))$/;
 
-/** Null if the key is none of ours. */
+/** Null if the key is not ours. */
 export function parseKey(key: string): ParsedKey | null {
   const state = stateForm.exec(key);
   if (state !== null) {

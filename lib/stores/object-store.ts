@@ -24,14 +24,14 @@ export interface ObjectStore {
   read(key: string, from?: number): Promise<AsyncIterable<Uint8Array> | null>;
   /**
    * Stores a file under a key that nothing has yet, and has the store confirm its SHA-256 as far as it can. False
-   * if the key is taken. Nobody sees half an object. A large upload that was interrupted goes on where it ended.
+   * if the key is taken. Nobody sees half an object. An interrupted large upload is resumed.
    */
   create(key: string, file: ObjectFile): Promise<boolean>;
   /** Removes an object, if it is there. */
   remove(key: string): Promise<void>;
   /**
    * Only of a store that keeps what was created and removed to itself until then: makes all of it permanent, at once.
-   * Returns keys that someone else has taken meanwhile, whose objects were not stored. If it throws, nothing was.
+   * Returns keys that were taken in the meantime, whose objects were not stored. If it throws, nothing was stored.
    */
   commit?(): Promise<readonly string[]>;
   /** Says which objects will be read soon, for a store that can fetch many at once. */

@@ -42,7 +42,7 @@ export const storeState = z.object({
 export type StoreState = z.output<typeof storeState>;
 export type StateFile = StoreState['files'][number];
 
-/** A longer object is no state. */
+/** A longer object is not a state. */
 export const MAX_STATE_BYTES = 32 * 2 ** 20;
 
 /** The text of a state. */

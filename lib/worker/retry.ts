@@ -9,7 +9,7 @@ export interface RetryOptions {
   clock: Clock;
   forMs: number;
   signal?: AbortSignal;
-  /** Whether somebody else has lost patience already. Default: nobody has. */
+  /** Whether another caller has given up already. Default: false. */
   isOver?(): boolean;
 }
 

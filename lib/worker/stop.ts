@@ -37,7 +37,7 @@ export function onMachine(message: string, hostName: string): string {
 export function describeStop(error: unknown, signal: AbortSignal, log: Log): string {
   const cause = signal.aborted ? signal.reason : error;
   if (cause instanceof RunStopped) return cause.message;
-  // What only shows with the stores, such as a setting that another one needs.
+  // Problems that need the stores to be read, such as a setting that requires another one.
   if (cause instanceof ConfigError) return cause.message;
   log.error('a run failed unexpectedly', { error: cause });
   return cleanText(

@@ -136,7 +136,7 @@ describe.skipIf(!hasChromium)('without a key (skipped without /usr/bin/chromium)
   it('the page says why no channel can be added, and what works', async () => {
     await withPage({ CREDENTIALS_ENCRYPTION_KEY: '' }, async ({ open, page }) => {
       await open('/app/settings?tab=alerts');
-      await page.getByText('Nobody is told yet').waitFor();
+      await page.getByText('Nobody is notified yet').waitFor();
       await page.getByText('CREDENTIALS_ENCRYPTION_KEY not set').waitFor();
       expect(await page.getByRole('button', { name: 'Add a channel' }).count()).toBe(0);
     });

@@ -22,7 +22,7 @@ describe.skipIf(!hasChromium)('badges on the page (skipped without /usr/bin/chro
 
   it('are made for a repository, shown once with their address, and revoked', async () => {
     await site.open('/app/repositories/acme/app');
-    await section().getByText('There is none yet.').waitFor();
+    await section().getByText('There are no badges yet.').waitFor();
     await button('Make a badge').click();
     const image = section().getByRole('img', { name: 'The new badge' });
     await image.waitFor();
@@ -44,7 +44,7 @@ describe.skipIf(!hasChromium)('badges on the page (skipped without /usr/bin/chro
     expect(await read()).toBe(200);
     await button('Revoke badge 1').click();
     await dialog.getByRole('button', { name: 'Revoke' }).click();
-    await section().getByText('There is none yet.').waitFor();
+    await section().getByText('There are no badges yet.').waitFor();
     expect(await image.count()).toBe(0);
     expect(await read()).toBe(404);
     // The archive of this repository is nowhere.

@@ -58,7 +58,7 @@ describe.skipIf(!hasChromium)('the looks of the chat (skipped without /usr/bin/c
       await chat.site.page.reload();
       await dialog().getByText('Send this mail?').waitFor();
       expect(await findViolations(chat.site.page)).toEqual([]);
-      await dialog().getByRole('tab', { name: 'As it is written' }).click();
+      await dialog().getByRole('tab', { name: 'Source' }).click();
       await dialog().getByRole('region', { name: 'Mail' }).getByText('# All is well').waitFor();
       expect(await findViolations(chat.site.page)).toEqual([]);
       await dialog().getByRole('button', { name: 'Reject' }).click();

@@ -19,7 +19,7 @@ describe.skipIf(!hasChromium)('a mail of the chat (skipped without /usr/bin/chro
       const to = await shown('To').textContent();
       const subject = await shown('Subject').textContent();
       await dialog().getByRole('heading', { name: 'All is well' }).waitFor();
-      await dialog().getByRole('tab', { name: 'As it is written' }).click();
+      await dialog().getByRole('tab', { name: 'Source' }).click();
       const text = await dialog().getByRole('region', { name: 'Mail' }).textContent();
       await dialog()
         .getByRole('timer')
@@ -53,7 +53,7 @@ describe.skipIf(!hasChromium)('a mail of the chat (skipped without /usr/bin/chro
       await chat.site.page.keyboard.press('Escape');
       await dialog().waitFor({ state: 'detached' });
       const card = turn('Mail the week.').getByRole('button', { name: /send_report_email/ });
-      await card.getByText('Waits for you').waitFor();
+      await card.getByText('Waiting for you').waitFor();
       await chat.site.page.getByRole('button', { name: 'Decide about send_report_email' }).click();
       await dialog().getByRole('button', { name: 'Reject' }).click();
       await card.getByText('Rejected').waitFor();

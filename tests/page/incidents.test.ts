@@ -49,7 +49,7 @@ describe.skipIf(!hasChromium)('incidents on the page (skipped without /usr/bin/c
     await open('/app/incidents');
     await page.getByText('Nothing is wrong').waitFor();
     await page.getByText('Resolved', { exact: true }).click();
-    await page.getByText('Nothing was resolved yet').waitFor();
+    await page.getByText('Nothing resolved yet').waitFor();
     await page.getByText('Open', { exact: true }).click();
     await page.getByRole('link', { name: 'add a channel' }).click();
     await page.getByRole('heading', { name: 'Alert channels' }).waitFor();
@@ -81,7 +81,7 @@ describe.skipIf(!hasChromium)('incidents on the page (skipped without /usr/bin/c
 
   it('say that nobody was told so far, and where to add a channel', async () => {
     await insert(site.db, 'incidents', { rule: 'run_failed', summary: 'Run 1 failed' });
-    const { open, page } = window;
+    const { open, page } = site;
     await open('/app/incidents');
     await articles().getByText('Nobody was told so far').waitFor();
     await articles().getByRole('link', { name: 'add one' }).click();

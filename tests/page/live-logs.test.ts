@@ -60,7 +60,7 @@ describe.skipIf(!hasChromium)('the live log (skipped without /usr/bin/chromium)'
     await log().getByText('the last line that was read').waitFor();
     await page.getByRole('button', { name: 'Pause' }).click();
     await write('a line that waits');
-    await page.getByRole('button', { name: 'Go on (1 new)' }).click();
+    await page.getByRole('button', { name: 'Resume (1 new)' }).click();
     await log().getByText('a line that waits').waitFor();
   });
 

@@ -112,7 +112,7 @@ describe.skipIf(!hasChromium)('the settings of models (skipped without /usr/bin/
       authorization.refuses = true;
       await openTab('models');
       const popup = await connect();
-      await popup.getByText('The gateway gave no code').waitFor();
+      await popup.getByText('The gateway returned no code').waitFor();
     });
 
     it('lists the models that rerank', async () => {

@@ -169,7 +169,7 @@ describe.skipIf(!hasChromium)('the settings (skipped without /usr/bin/chromium)'
       await page.getByRole('textbox', { name: 'New password' }).waitFor();
       expect(await findViolations(page)).toEqual([]);
       await open('/app/settings/gateway/any');
-      await page.getByText('The gateway gave no code').waitFor();
+      await page.getByText('The gateway returned no code').waitFor();
       expect(await findViolations(page)).toEqual([]);
     });
   });

@@ -123,12 +123,12 @@ describe.skipIf(!hasChromium)('versions on the page (skipped without /usr/bin/ch
     expect(await row('refs/heads/main').textContent()).toContain('0000000000');
   });
 
-  it('leave out what retention let go, unless asked for', async () => {
+  it('leave out what retention pruned, unless asked for', async () => {
     const { open, page } = site;
     await open(ADDRESS);
     await version(SECOND_PAGE).waitFor();
     expect(await version(SECOND_PAGE - 2).count()).toBe(0);
-    await page.getByLabel('Also those that were let go').click();
+    await page.getByLabel('Include pruned versions').click();
     await version(SECOND_PAGE - 2).click();
     await page.getByText('it can no longer be restored').waitFor();
     expect(await page.locator('pre', { hasText: 'restore' }).count()).toBe(0);
@@ -182,7 +182,7 @@ describe.skipIf(!hasChromium)('versions on the page (skipped without /usr/bin/ch
     const { complaints, open, page } = site;
     await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
     await open(ADDRESS);
-    await page.getByLabel('Also those that were let go').click();
+    await page.getByLabel('Include pruned versions').click();
     await version(SECOND_PAGE - 2).click();
     await page.getByText('it can no longer be restored').waitFor();
     expect(await findViolations(page)).toEqual([]);

@@ -1,28 +1,20 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Database } from '../../lib/database/database.ts';
 import { hashingModel } from '../../lib/search/embedders/hashing.ts';
 import { enqueueNewSources } from '../../lib/search/enqueue-new-sources.ts';
 import { activateGeneration, startGeneration } from '../../lib/search/generations.ts';
 import { connect } from '../support/connection.ts';
-import type { TestDatabase } from '../support/databases.ts';
+
 import { createBatches, createPostgresWithVectors, listChunks } from '../support/embeddings.ts';
-import { empty, insertLog, insertResult, insertRun, sql, truncate } from '../support/records.ts';
-import { forgetGenerations, insertAnswer } from '../support/search.ts';
+import { insertLog, insertResult, insertRun, sql } from '../support/records.ts';
+import { insertAnswer, useSearchDatabase } from '../support/search.ts';
 
 // New records flow into the active generation, on a Postgres whose transactions commit out of order.
 
-let database: TestDatabase;
+const database = useSearchDatabase(createPostgresWithVectors);
 let db: Database;
-
-beforeAll(async () => {
-  database = await createPostgresWithVectors();
+beforeAll(() => {
   db = database.db;
-});
-afterAll(() => database.close());
-beforeEach(async () => {
-  await empty(db);
-  await truncate(db, 'chat_messages');
-  await forgetGenerations(db);
 });
 
 async function activateNew(): Promise<void> {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../lib/database/database.ts';
 import { AppError } from '../../lib/errors.ts';
 import { hashingEmbedder } from '../../lib/search/embedders/embedder.ts';
@@ -9,24 +9,17 @@ import {
   startGeneration,
 } from '../../lib/search/generations.ts';
 import { connect } from '../support/connection.ts';
-import { createNeon, type TestDatabase } from '../support/databases.ts';
+import { createNeon } from '../support/databases.ts';
 import { createBatches, createPostgresWithVectors, startBuiltIn } from '../support/embeddings.ts';
-import { empty, insertLog, sql } from '../support/records.ts';
-import { forgetGenerations } from '../support/search.ts';
+import { insertLog, sql } from '../support/records.ts';
+import { useSearchDatabase } from '../support/search.ts';
 
 // At most one generation is BUILDING and one ACTIVE, even with concurrent callers.
 
-let database: TestDatabase;
+const database = useSearchDatabase(createPostgresWithVectors);
 let db: Database;
-
-beforeAll(async () => {
-  database = await createPostgresWithVectors();
+beforeAll(() => {
   db = database.db;
-});
-afterAll(() => database.close());
-beforeEach(async () => {
-  await empty(db);
-  await forgetGenerations(db);
 });
 
 const states = async () =>

@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../lib/database/database.ts';
 import { hashingEmbedder } from '../../lib/search/embedders/embedder.ts';
 import { createRedactor } from '../../lib/security/redaction/redactor.ts';
-import type { TestDatabase } from '../support/databases.ts';
+
 import {
   countJobs,
   createBatches,
@@ -10,21 +10,13 @@ import {
   listChunks,
   startBuiltIn,
 } from '../support/embeddings.ts';
-import { empty, insertLog, insertResult, insertRun, sql, truncate } from '../support/records.ts';
-import { forgetGenerations, insertAnswer } from '../support/search.ts';
+import { insertLog, insertResult, insertRun, sql } from '../support/records.ts';
+import { insertAnswer, useSearchDatabase } from '../support/search.ts';
 
-let database: TestDatabase;
+const database = useSearchDatabase(createPostgresWithVectors);
 let db: Database;
-
-beforeAll(async () => {
-  database = await createPostgresWithVectors();
+beforeAll(() => {
   db = database.db;
-});
-afterAll(() => database.close());
-beforeEach(async () => {
-  await empty(db);
-  await truncate(db, 'chat_messages');
-  await forgetGenerations(db);
 });
 
 /** Records which texts are embedded. */

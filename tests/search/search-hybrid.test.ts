@@ -1,31 +1,15 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../lib/database/database.ts';
-import { createEmbedded, type TestDatabase } from '../support/databases.ts';
-import {
-  empty,
-  insertFix,
-  insertLog,
-  insertResult,
-  insertRun,
-  sql,
-  truncate,
-} from '../support/records.ts';
-import { activateBuiltIn, ask, find, forgetGenerations, insertAnswer } from '../support/search.ts';
+import { createEmbedded } from '../support/databases.ts';
+import { insertFix, insertLog, insertResult, insertRun, sql } from '../support/records.ts';
+import { activateBuiltIn, ask, find, insertAnswer, useSearchDatabase } from '../support/search.ts';
 
 // Vectors of the built-in model combined with full text, on the database that has the vector extension.
 
-let database: TestDatabase;
+const database = useSearchDatabase(createEmbedded);
 let db: Database;
-
-beforeAll(async () => {
-  database = await createEmbedded();
+beforeAll(() => {
   db = database.db;
-});
-afterAll(() => database.close());
-afterEach(async () => {
-  await empty(db);
-  await truncate(db, 'chat_messages');
-  await forgetGenerations(db);
 });
 
 const log = (message: string, repository: string | null = null) =>

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../lib/database/database.ts';
 import { AppError } from '../../lib/errors.ts';
 import type { Embedder } from '../../lib/search/embedders/embedder.ts';
@@ -7,22 +7,15 @@ import { activateGeneration, startGeneration } from '../../lib/search/generation
 import { vectorExpression } from '../../lib/search/vector-index.ts';
 import { explainMissingVectors, requireVectors } from '../../lib/search/vector-storage.ts';
 import { connect } from '../support/connection.ts';
-import { createEmbedded, createPostgres, type TestDatabase } from '../support/databases.ts';
+import { createEmbedded, createPostgres } from '../support/databases.ts';
 import { createBatches, createPostgresWithVectors, startBuiltIn } from '../support/embeddings.ts';
-import { empty, insertLog, sql } from '../support/records.ts';
-import { forgetGenerations } from '../support/search.ts';
+import { insertLog, sql } from '../support/records.ts';
+import { useSearchDatabase } from '../support/search.ts';
 
-let database: TestDatabase;
+const database = useSearchDatabase(createEmbedded);
 let db: Database;
-
-beforeAll(async () => {
-  database = await createEmbedded();
+beforeAll(() => {
   db = database.db;
-});
-afterAll(() => database.close());
-beforeEach(async () => {
-  await empty(db);
-  await forgetGenerations(db);
 });
 
 /** An embedder of any number of dimensions. */

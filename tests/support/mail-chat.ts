@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { expect } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import {
   askStream,
   type ChatServer,
@@ -11,12 +11,14 @@ import {
 } from './chat.ts';
 import type { TestDatabase } from './databases.ts';
 import { type Gateway, startGateway } from './gateway.ts';
+import { latest } from './hooks.ts';
+import { hasRedisServer } from './redis-server.ts';
 import {
   type ScriptedAnswer,
   type ScriptedServer,
   startScriptedServer,
 } from './scripted-server.ts';
-import type { UpstashRest } from './upstash-rest.ts';
+import { startUpstashRest, type UpstashRest } from './upstash-rest.ts';
 
 /** What the scripted model mails, and how it calls the tool for it. */
 export const mailArguments = {
@@ -78,6 +80,39 @@ export async function startMailChat({ db }: TestDatabase): Promise<MailChat> {
     },
   };
   return chat;
+}
+
+/** A chat that wants to mail a report, for each test of the file, over the file's database. */
+export function useMailChat(database: TestDatabase): MailChat {
+  let chat: MailChat;
+  beforeEach(async () => {
+    chat = await startMailChat(database);
+  });
+  afterEach(() => chat.close());
+  return latest(() => chat);
+}
+
+/** Where a chat keeps what must outlast a request, for `describe.each`. */
+export const stores = [
+  ['in the process', false],
+  ['in Redis', true],
+] as const;
+
+/** One of these stores for the tests of a group, which are skipped without a Redis if they need one. */
+export function useStore(chat: MailChat, inRedis: boolean) {
+  let redis: UpstashRest | null = null;
+  beforeAll(async () => {
+    if (inRedis && hasRedisServer) redis = await startUpstashRest();
+  });
+  afterAll(() => redis?.close());
+  return {
+    test: inRedis && !hasRedisServer ? it.skip : it,
+    /** Starts a process of the observatory with this store. */
+    begin: () => chat.start(redis?.environment ?? {}),
+    get redis() {
+      return redis;
+    },
+  };
 }
 
 /** Decides over HTTP, as the user who asked or as another one. */

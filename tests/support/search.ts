@@ -1,3 +1,4 @@
+import { afterAll, beforeAll, beforeEach } from 'vitest';
 import { systemClock } from '../../lib/clock.ts';
 import type { Database } from '../../lib/database/database.ts';
 import { AppError } from '../../lib/errors.ts';
@@ -13,8 +14,24 @@ import {
 } from '../../lib/search/search.ts';
 import { dropOrphanedIndexes } from '../../lib/search/vector-index.ts';
 import { createRedactor } from '../../lib/security/redaction/redactor.ts';
-import { silentLog } from './databases.ts';
-import { sql, truncate } from './records.ts';
+import { silentLog, type TestDatabase } from './databases.ts';
+import { latest } from './hooks.ts';
+import { empty, sql, truncate } from './records.ts';
+
+/** The file's database for searches, without records, answers and generations when a test begins. */
+export function useSearchDatabase(create: () => Promise<TestDatabase>): TestDatabase {
+  let database: TestDatabase;
+  beforeAll(async () => {
+    database = await create();
+  });
+  afterAll(() => database.close());
+  beforeEach(async () => {
+    await empty(database.db);
+    await truncate(database.db, 'chat_messages');
+    await forgetGenerations(database.db);
+  });
+  return latest(() => database);
+}
 
 /** A gateway without any keys. */
 const withoutGateway: Pick<SearchDeps, 'client' | 'resolveKeys'> = {

@@ -169,7 +169,7 @@ it('lets nothing go while many repositories are missing, and says so', async () 
     text: "INSERT INTO anomalies (run_id, kind) VALUES (1, 'missing')",
   });
   const { stderr } = await change('two');
-  expect(stderr).toContain('no version is let go: many repositories were missing at once');
+  expect(stderr).toContain('no version is pruned: many repositories were missing at once');
   expect(await versions()).toEqual([1, 2]);
   expect((await anomalies('confirm', '--missing')).code).toBe(0);
   await change('three');
@@ -205,7 +205,7 @@ it('holds back while the database is away, and delivers what was seen', async ()
     });
   await world.app.commit({ 'b.txt': 'two' }, 'two');
   expect((await away()).stderr).toContain(
-    'no version is let go: the database, which knows what was confirmed, is away',
+    'no version is pruned: the database, which knows what was confirmed, is away',
   );
   await world.forcePush();
   await away();

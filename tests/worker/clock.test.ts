@@ -46,7 +46,7 @@ describe.each([
     expect(stderr).toContain(
       `the clock of this machine is 192 h ${where} the database's: versions get`,
     );
-    expect(stderr).toContain('no version is let go: the clock of this machine is');
+    expect(stderr).toContain('no version is pruned: the clock of this machine is');
     expect(await numbers()).toEqual([1, 2, 3, 4]);
     // Both clocks tell milliseconds, the database's rounded.
     expect(await newestTime()).toBeGreaterThanOrEqual(began - 1);
@@ -66,7 +66,7 @@ it('lets no version go, without the database, while one is of a time that is yet
   await backUp(systemClock);
   await backUp(clockAhead(8 * DAY_MS), await nowhere());
   const { stderr } = await backUp(systemClock, await nowhere(), '1 daily');
-  expect(stderr).toMatch(/no version is let go: version 2 is of \S+Z, and it is \S+Z now/);
+  expect(stderr).toMatch(/no version is pruned: version 2 is of \S+Z, and it is \S+Z now/);
   expect(await numbers()).toEqual([1, 2, 3]);
 });
 

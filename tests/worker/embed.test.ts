@@ -4,24 +4,17 @@ import { claimJobs, LEASE_MS } from '../../lib/search/embedding-jobs.ts';
 import { activateGeneration, startGeneration } from '../../lib/search/generations.ts';
 import { RunStopped } from '../../lib/worker/stop.ts';
 import { createTestClock } from '../support/clock.ts';
-import { createEmbedded, createPostgres, type TestDatabase } from '../support/databases.ts';
+import { createEmbedded, createPostgres } from '../support/databases.ts';
 import { countJobs, createBatches, startBuiltIn } from '../support/embeddings.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
-import { empty, insertLog, sql } from '../support/records.ts';
-import { forgetGenerations } from '../support/search.ts';
+import { insertLog, sql } from '../support/records.ts';
+import { useSearchDatabase } from '../support/search.ts';
 import { callWorker, type WorkerCall } from '../support/worker.ts';
 
-let database: TestDatabase;
+const database = useSearchDatabase(createEmbedded);
 let db: Database;
-
-beforeAll(async () => {
-  database = await createEmbedded();
+beforeAll(() => {
   db = database.db;
-});
-afterAll(() => database.close());
-beforeEach(async () => {
-  await empty(db);
-  await forgetGenerations(db);
 });
 
 const embed = (args: string[] = [], call: Partial<WorkerCall> = {}) =>

@@ -1,4 +1,4 @@
-/** What is told through a channel. */
+/** What is sent through a channel. */
 export interface AlertMessage {
   /** Unique to the message, and the same whenever it is tried again, so that a receiver can tell a repetition. */
   id: string;

@@ -58,13 +58,13 @@ export function markOf({ kind, severity }: Pick<AlertMessage, 'kind' | 'severity
   return kind === 'resolved' ? '🟢' : marks[severity];
 }
 
-/** How loud a message is: 0 for one that tells of nothing bad, 2 for a critical one. */
+/** How urgent a message is: 0 for good news, 2 for a critical one. */
 export function loudnessOf({ kind, severity }: Pick<AlertMessage, 'kind' | 'severity'>): 0 | 1 | 2 {
   if (kind === 'resolved' || kind === 'test' || severity === 'info') return 0;
   return severity === 'critical' ? 2 : 1;
 }
 
-/** Keeps a name after an @ from calling somebody, and leaves mail addresses as they are. */
+/** Keeps a name after an @ from mentioning a user, and leaves mail addresses as they are. */
 export function withoutMentions(text: string): string {
   return text.replace(/(?<![\w.-])@(?=\w)/g, '@\u200b');
 }

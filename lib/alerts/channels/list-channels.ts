@@ -3,7 +3,7 @@ import type { Database } from '../../database/database.ts';
 import { findMailFault } from './mail.ts';
 import { readStoredChannels } from './stored-channels.ts';
 
-/** What may be shown of a channel: nothing with which somebody could send through it. */
+/** What may be shown of a channel: nothing that would let a reader send through it. */
 export interface ListedChannel {
   name: string;
   kind: string;

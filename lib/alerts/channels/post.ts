@@ -97,7 +97,7 @@ async function describeRefusal(
   });
 }
 
-/** The fields in which services say what is wrong, or a text that is no page. */
+/** The fields in which services report an error, or a plain text. */
 function readReason(text: string, secrets: readonly string[]): string {
   const { description, message, error } = Object(parseJson(text)) as Record<string, unknown>;
   const said = [description, message, error, /^[\w .,:-]{1,150}$/.test(text) ? text : null].find(

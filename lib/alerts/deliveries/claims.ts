@@ -2,11 +2,11 @@ import type { Database, Statement } from '../../database/database.ts';
 import { cutTextSql } from '../../text/cut-text.ts';
 import { MAX_NAMED, type MessageFacts } from '../incidents/message.ts';
 
-/** How often a message may have reached a channel, as far as anybody knows. */
+/** How often a message may have reached a channel, at most. */
 const MAX_UNCLEAR = 2;
 /** Tries of one message; each of them was refused, or the service was not there. */
 const MAX_ATTEMPTS = 50;
-/** Longer than a message may take: whoever still has it then was killed. */
+/** Longer than a message may take: a process that still holds the claim then was killed. */
 const LEASE = "interval '2 minutes'";
 
 const isOpen = 'delivered_at IS NULL AND given_up_at IS NULL';
@@ -27,7 +27,7 @@ export async function giveUpMessages(db: Database, now: number): Promise<void> {
   await db.query(giveUp, [new Date(now).toISOString()]);
 }
 
-// Counts the attempt as one that may have arrived before it is made: whoever is killed while it sends cannot say.
+// Counts the attempt as possibly delivered before it is made: a process that is killed while it sends cannot say.
 const claim: Statement = {
   name: 'claim_alert',
   text: `WITH claimed AS (
@@ -98,7 +98,7 @@ export type Sent =
   /** `retryInMs` is null if it is not tried again. */
   | { outcome: 'failed'; reason: string; mayHaveArrived: boolean; retryInMs: number | null };
 
-// Whoever comes too late, after another has claimed the message, only corrects what is known of its own attempt.
+// A process that is too late, after another has claimed the message, only corrects the record of its own attempt.
 const settle: Statement = {
   name: 'settle_alert',
   text: `UPDATE alert_deliveries SET

@@ -9,7 +9,7 @@ const SEND_TIMEOUT_MS = 10_000;
 
 /** Before the second try, the third and so on, of a message that did not arrive. */
 const BACKOFF_MS = [60_000, 5 * 60_000, 15 * 60_000, 60 * 60_000] as const;
-/** Before the only other try of one that may have arrived: a service that is down should be back by then. */
+/** The wait before the only retry of a message that may have arrived: a service that is down should be back by then. */
 const UNCLEAR_PAUSE_MS = 15 * 60_000;
 const MAX_RETRY_AFTER_MS = 6 * 3_600_000;
 const MAX_REASON_LENGTH = 500;
@@ -41,7 +41,7 @@ export async function sendOnce(
 
 function describeFailure(error: unknown, attempts: number): Sent {
   if (!(error instanceof ChannelError)) {
-    // Nobody knows how far it came. Its text may hold the address.
+    // It is unknown how far it got. Its text may contain the address.
     const reason = `the channel failed unexpectedly (${error instanceof Error ? error.name : typeof error})`;
     return { outcome: 'failed', reason, mayHaveArrived: true, retryInMs: UNCLEAR_PAUSE_MS };
   }

@@ -13,7 +13,7 @@ import {
   readEvaluation,
 } from './apply-findings.ts';
 
-/** Evaluations that overtake ours; more at once is no accident. */
+/** How often to start over because another evaluation was first. More often is not chance. */
 const MAX_TRIES = 5;
 
 /** What incidents are evaluated with. */

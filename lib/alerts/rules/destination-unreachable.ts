@@ -9,7 +9,7 @@ const MAX_REASON_LENGTH = 300;
 /** The subject for a destination that the records do not name. */
 const UNNAMED = 'destination';
 
-// What a store was not tried with for a week is no longer configured.
+// A store that was not tried for a week is no longer configured.
 const failingStores: Statement = {
   name: 'alert_destination_unreachable',
   text: `SELECT ${jsonArray(`

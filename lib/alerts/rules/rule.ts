@@ -25,7 +25,7 @@ export type Severity = 'warning' | 'critical';
 export interface ConcernedRepository {
   name: string;
   reason: string;
-  /** ISO 8601; null if nobody knows. */
+  /** ISO 8601; null if unknown. */
   since: string | null;
 }
 
@@ -35,7 +35,7 @@ export interface Finding {
   subject: string;
   /** One sentence for a person. */
   summary: string;
-  /** Figures for whoever reads the incident over the API. */
+  /** Figures for readers of the API. */
   details?: Readonly<Record<string, string | number | null>>;
   /** At most MAX_REPOSITORIES. */
   repositories?: readonly ConcernedRepository[];

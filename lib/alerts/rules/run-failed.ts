@@ -6,7 +6,7 @@ import type { Rule } from './rule.ts';
 
 const MAX_REASON_LENGTH = 1_000;
 
-// A run that could not start for want of a login is told by `login_expired`. One that somebody stopped says nothing of
+// A run that could not start without a login is reported by `login_expired`. One that somebody stopped says nothing of
 // the backups: the one before it counts.
 const lastRun: Statement = {
   name: 'alert_run_failed',

@@ -41,7 +41,7 @@ export async function readInside(
   const file = await openInside(root, name);
   if (file === null) return null;
   try {
-    // One byte more than it has, in case it grows meanwhile.
+    // One byte more than its size, in case it grows while it is read.
     const room = Math.min(file.sizeBytes, maxBytes) + 1;
     const { buffer, bytesRead } = await file.handle.read(Buffer.alloc(room), 0, room, 0);
     return bytesRead === room ? null : buffer.toString('utf8', 0, bytesRead);

@@ -21,7 +21,7 @@ export async function readTips(archive: OpenArchive, signal: AbortSignal): Promi
   return tips;
 }
 
-/** Whether the note still lists a version: a run may have pruned it meanwhile. */
+/** Whether the note still lists a version: a run may have pruned it since. */
 async function isListed(archive: OpenArchive, { version }: VersionEntry): Promise<boolean> {
   const note = await archive.readNote();
   const versions = [...(note?.versions ?? []), ...(note?.replacing?.versions ?? [])];

@@ -12,7 +12,7 @@ const MAX_BATCH = 5_000;
 export function createBlobFetcher(
   clone: RepositoryClone,
 ): (wanted: readonly Pick<ObjectPart, 'id' | 'bytes'>[]) => Promise<void> {
-  // To ask git whether it has one would be an error where it has not.
+  // Asking git for a missing one would be an error.
   const there = new Set<string>();
   const waiting = new Map<string, number>();
   let running: Promise<void> = Promise.resolve();

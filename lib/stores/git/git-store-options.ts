@@ -15,7 +15,7 @@ export interface GitStoreAccess {
   beforePush(address: GitAddress): Promise<void>;
   /** A failure of git as one of a store. */
   explain(address: GitAddress, error: GitError): Promise<StoreFault>;
-  /** Milliseconds to wait after so many failures of a push; null if there is no use in another try. */
+  /** Milliseconds to wait after this many failures of a push; null if a retry is pointless. */
   pauseAfter(error: GitError, tries: number): number | null;
   /** Whether a repository with archives of the layout `files` may be opened. */
   mayHaveFiles?: boolean;

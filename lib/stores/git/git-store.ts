@@ -18,7 +18,7 @@ import { readTimes } from './tree.ts';
 
 /** Hosts refuse a push above 2 GiB. */
 const MAX_PENDING_BYTES = 2 ** 30;
-/** After so many failures, the repository is not asked again. */
+/** After this many failures, the repository is not asked again. */
 const MAX_OPENINGS = 3;
 /** Larger objects are fetched when they are read. */
 const MAX_PREPARED_BYTES = 8 * 2 ** 20;

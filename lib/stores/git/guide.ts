@@ -2,7 +2,7 @@ import { open } from 'node:fs/promises';
 
 const TITLE = '# Backups of git repositories';
 
-/** Where the guide is: at the second path if the first is somebody else's file. */
+/** Where the guide is: at the second path if a foreign file has the first. */
 export const guidePaths = ['README.md', 'RESTORE.md'] as const;
 
 /** Whether a path is one of these. */

@@ -12,7 +12,7 @@ export interface ObjectPart {
   bytes: number;
 }
 
-/** An object of which every part is there. */
+/** An object with all its parts. */
 export interface GitObject {
   key: string;
   /** In their order. */
@@ -40,7 +40,7 @@ export function partSizes(sizeBytes: number, maxBytes: number): number[] | null 
   );
 }
 
-/** What a path is part of; null if it is none of ours. */
+/** What a path is part of; null if it is not ours. */
 export function parsePart(
   path: string,
 ): { key: string; number: number; count: number; bytes: number } | null {

@@ -20,13 +20,13 @@ export interface Pending {
   written(): ReadonlySet<string>;
   /** The next commit. */
   next(): { changes: Changes; message: string };
-  /** Puts the changes on a new tip, but for those that somebody else has made otherwise. Throws GitError. */
+  /** Rebases the changes onto a new tip, except those that conflict with it. Throws GitError. */
   rebase(): Promise<void>;
   /** The changes were pushed. */
   forget(): void;
   /** The changes are not to be made any more. */
   discard(): void;
-  /** The keys of objects that somebody else has made otherwise, once. */
+  /** The keys of conflicting objects, returned once. */
   takeLost(): string[];
 }
 
@@ -65,7 +65,7 @@ export function createPending(clone: RepositoryClone): Pending {
     theirs: ObjectIndex,
   ): boolean => {
     const there = tip.get(path);
-    // What was replaced meanwhile is not what was to be removed.
+    // An object that was replaced since is not the one to remove.
     if (id === null) return there !== undefined && there === before.tip.get(path);
     const key = parsePart(path)?.key;
     if (key === undefined) return there === undefined || there === before.tip.get(path);

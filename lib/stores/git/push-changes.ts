@@ -15,7 +15,7 @@ export interface PushOptions {
   signal: AbortSignal;
   /** Called before each push. */
   beforePush(): Promise<void>;
-  /** Milliseconds to wait after a failure; null if there is no use in another try. */
+  /** Milliseconds to wait after a failure; null if a retry is pointless. */
   pauseAfter(error: GitError, tries: number): number | null;
   /** Called when there is a new tip. Returns the changes that are to be made to it. */
   rebase(): Promise<{ changes: Changes; message: string }>;

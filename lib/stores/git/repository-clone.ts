@@ -2,7 +2,7 @@ import type { GitAddress } from '../../config/stores/store-address.ts';
 import type { Git, GitOptions } from '../../git/git.ts';
 import type { GitCredential } from '../../git/git-credential.ts';
 
-/** Who commits, as environment variables of git. */
+/** The committer, as environment variables of git. */
 export const committer = {
   GIT_AUTHOR_NAME: 'Backup Observatory',
   GIT_AUTHOR_EMAIL: 'backup-observatory@localhost',
@@ -12,7 +12,7 @@ export const committer = {
 
 /** How often a push is tried that others overtake: with each attempt one of them succeeds. */
 export const MAX_PUSHES = 20;
-/** After so many attempts without a new commit there, the push was rejected for another reason. */
+/** After this many attempts without a new commit there, the push was rejected for another reason. */
 export const MAX_FRUITLESS_PUSHES = 4;
 /** The pause after an attempt without a new commit, times their number. */
 export const PUSH_PAUSE_MS = 500;

@@ -12,7 +12,7 @@ import { createPending, type Pending } from './pending.ts';
 import { pushChanges } from './push-changes.ts';
 import { openClone, type RepositoryClone } from './repository-clone.ts';
 
-/** A longer file is none of ours. */
+/** A longer file is not ours. */
 const MAX_GUIDE_BYTES = 2 ** 20;
 
 /** A repository has archives in the other layout. */

@@ -33,9 +33,9 @@ export interface StartAnewOptions {
 }
 
 /**
- * The size of a repository in bytes, with its history; of a local one what its packs have. Of others names tell it. Those
- * of archives at the root, as they were before a migration, do not: each counts like the largest of the same name whose
- * size is known, as its last one was stored in parts too.
+ * The size of a repository in bytes with its history: of a local one that of its packs, of others estimated from names.
+ * The names of archives at the root, left from before a migration, do not tell their size: each counts like the largest of
+ * the same name whose size is known.
  */
 export async function measureRepository({
   repository,

@@ -32,7 +32,7 @@ export function openDecryptStream(
   let result: Promise<DecryptedFile> | null = null;
   const close = async () => {
     input?.destroy();
-    // Its failure is that of an object which nobody waits for any more.
+    // Nothing waits for the object any more, so its failure does not matter.
     await result?.catch(() => undefined);
     input = null;
     result = null;
@@ -72,7 +72,7 @@ async function decryptFile(
   stored: AsyncIterable<Uint8Array>,
   to: string,
 ): Promise<DecryptedFile> {
-  const { decrypt } = await import('../cipher.ts');
+  const { decrypt } = await import('../age-cipher.ts');
   const hash = createHash('sha256');
   let size = 0;
   const file = await openGathering(to, 'w');

@@ -63,7 +63,7 @@ export async function fetchFile(
   await rm(part, { force: true });
 }
 
-/** How many bytes of a file are still to be downloaded, as far as its size tells. */
+/** How many bytes of a file are still to be downloaded, by its size. */
 export async function bytesToFetch(
   { name, size_bytes, stored_bytes }: StateFile,
   folder: string,

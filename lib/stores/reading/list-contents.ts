@@ -14,7 +14,7 @@ export interface ListedArchive {
   states: ListedState[];
 }
 
-/** An archive, or a key that is none of ours. */
+/** An archive, or a foreign key. */
 export type Listed = { archive: ListedArchive } | { strange: string };
 
 /**

@@ -36,7 +36,7 @@ export async function readState(reading: StateReading, ref: StateRef): Promise<R
   const damaged = (reason: string) => new ObjectFault('damaged', ref.key, reason);
   const state = parseState(text);
   if (state === null) throw damaged('is not a state of an archive');
-  // Names of encrypted archives are secret. That they fit is for whoever looked one up.
+  // Names of encrypted archives are secret. The caller checks that they match.
   if (!ref.isEncrypted && plainNaming.archive(state.archive) !== ref.archiveName) {
     throw damaged(`is a state of another archive (${state.archive})`);
   }
@@ -93,7 +93,7 @@ async function readText(reading: StateReading, { key, isEncrypted }: StateRef): 
   }
   const stored = readSteadily(reading, key);
   if (!isEncrypted) return collect(stored, key, MAX_STATE_BYTES);
-  const { decrypt } = await import('../cipher.ts');
+  const { decrypt } = await import('../age-cipher.ts');
   try {
     return await collect(
       decrypt(bounded(stored, key, MAX_STATE_BYTES + MAX_ADDED_BYTES), identities),

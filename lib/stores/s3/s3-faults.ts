@@ -15,7 +15,7 @@ export function isMissing(error: unknown, ...names: string[]): boolean {
   return names.includes(name) || (name === 'NotFound' && $metadata?.httpStatusCode === 404);
 }
 
-/** Whether the store refused because the key is taken, or somebody else is just taking it. */
+/** Whether the store refused because the key is taken, or is being taken right now. */
 export function isTaken(error: unknown): boolean {
   const { name, $metadata } = error as S3Error;
   const status = $metadata?.httpStatusCode;

@@ -18,9 +18,9 @@ import {
   StoreFault,
 } from '../object-store.ts';
 import type { Pace } from '../pace.ts';
+import { uploadInParts } from './multipart-upload.ts';
 import { explainS3Error, isMissing, isTaken } from './s3-faults.ts';
 import type { UploadNotes } from './upload-notes.ts';
-import { uploadInParts } from './upload-parts.ts';
 
 /** A larger file is uploaded in parts. */
 const MAX_SINGLE_BYTES = 8 * 2 ** 20;

@@ -22,7 +22,7 @@ export async function raiseAfterCommand(
   { db, clock, log, display, fetch, signal }: CommandContext,
   config: z.output<typeof commandAlertVariables>,
 ): Promise<void> {
-  // Whoever pressed Ctrl-C does not wait.
+  // After Ctrl-C, do not wait.
   if (signal.aborted) return;
   try {
     const canRead = config.CREDENTIALS_ENCRYPTION_KEY !== undefined;

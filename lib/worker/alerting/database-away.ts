@@ -124,7 +124,7 @@ export async function noteDatabaseBack(
   await rm(path, { force: true });
 }
 
-/** Null if there is none, or none that can be read: then it is told again, which is better than never. */
+/** Null if there is none or it cannot be read. The alert is then sent again, which is better than never. */
 async function readState(path: string): Promise<State | null> {
   const text = await nullIfMissing(readFile(path, 'utf8'));
   return text === null ? null : (stateFile.safeParse(parseJson(text)).data ?? null);

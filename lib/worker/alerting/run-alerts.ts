@@ -51,7 +51,7 @@ export function openRunAlerts(options: RunAlertsOptions): RunAlerts {
     openAlertChannels(config, { db: canRead ? db : null, fetch, clock });
 
   async function databaseAway(reason: string): Promise<void> {
-    // Whoever pressed Ctrl-C does not wait.
+    // After Ctrl-C, do not wait.
     if (signal.aborted) return;
     try {
       await tellDatabaseAway({ dataFolder, clock, tell }, await openChannels(null), reason);

@@ -81,7 +81,7 @@ export async function findPrivateProblem(
 
 function judge(found: HostRepository, asked: string): string | null {
   if (found.full_name.toLowerCase() !== asked.toLowerCase()) {
-    // Pushes to the old name would go to whoever takes it over.
+    // Pushes to the old name would reach its next owner.
     return `it was renamed to ${cleanText(found.full_name, 250)}: set BACKUP_REPO_PATH to that`;
   }
   // The API reports internal repositories as private, too.

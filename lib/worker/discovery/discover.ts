@@ -18,15 +18,15 @@ import { DISABLED, describeAccess, lookUpRepository } from './look-up.ts';
 import { findMissing, listArchivedFrom } from './missing.ts';
 
 export interface DiscoveryOptions {
-  /** Reads the repositories that have an archive; none if nobody knows. */
+  /** Reads the repositories that have an archive; empty if that is not recorded. */
   tracked(): Promise<TrackedRepository[]>;
   access: HostAccess;
   archiveFolder: string;
   /** Full name, in lower case, of the repository that archives are pushed to; null if it is not on this host. */
   destinations: readonly string[];
-  /** Is told which repositories with an archive are not listed any more, and how many still are. */
+  /** Called with the archived repositories that are no longer listed, and how many still are. */
   missed?(names: readonly string[], listed: number): Promise<void>;
-  /** Is told what is seen and is no source. */
+  /** Called with what was seen but is not a source. */
   unread?(seen: Omit<SeenRepository, 'facts'>): void;
   /** Writes a line to the run's log. */
   note(level: 'info' | 'warn', text: string, repository?: string): Promise<void>;

@@ -28,7 +28,7 @@ const NO_IDENTITY =
 
 /**
  * Tells an archive that cannot be restored (`failed`) from a drill that could not find out (`incomplete`): for lack of
- * time, room, the network, credentials or an identity. Null for an error that nobody foresaw.
+ * time, room, the network, credentials or an identity. Null for an unexpected error.
  */
 export function describeFault(error: unknown): DrillFault | null {
   const fault = (
@@ -40,7 +40,7 @@ export function describeFault(error: unknown): DrillFault | null {
     isStoreGone: false,
     ...more,
   });
-  // Whoever cannot decrypt one archive can hardly decrypt the next.
+  // An identity that cannot decrypt one archive will hardly decrypt the next.
   const locked = fault('incomplete', NO_IDENTITY, { isOfStore: true });
   if (error instanceof BudgetUsed || error instanceof DrillIncomplete) {
     return fault('incomplete', error.message);

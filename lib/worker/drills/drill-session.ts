@@ -31,7 +31,7 @@ import { type DrillContext, performDrill } from './drill-one.ts';
 import { choosePlace, type DrillPlace, openDrillPlaces } from './drill-place.ts';
 import { deliverDrills, listSpooledDrills, spoolDrill } from './drill-spool.ts';
 
-/** After so many failures of a whole store in a row, the other repositories are not waited for. */
+/** After this many failures of a whole store in a row, the remaining repositories are skipped. */
 const MAX_AWAY = 3;
 /** How long the record of a drill waits for the database. */
 const PATIENCE_MS = 5_000;
@@ -57,7 +57,7 @@ export interface DrillSelection {
   identityFile: string | null;
   /** The run that they follow; null if there is none. */
   runId: number | null;
-  /** Is told of each drill that has ended. */
+  /** Called after each drill. */
   onDrill(drill: NewDrill): void;
 }
 

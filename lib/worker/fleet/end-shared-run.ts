@@ -25,7 +25,7 @@ export interface SharedEndContext extends EndContext {
   archiveFolder: string;
 }
 
-/** Does what is left once all jobs are done: records those that nobody could do, and measures what there is. */
+/** Finishes the run once all jobs are done: records the jobs that no member could do, and takes the snapshot. */
 export async function concludeJobs(
   context: SharedEndContext,
   { member }: EnteredRun,

@@ -97,7 +97,7 @@ export async function findOrStart(
   throw new AppError('SERVICE_UNAVAILABLE', 'runs begin and end too fast to join one');
 }
 
-/** Whether nobody goes on with a run: its worker was killed here, or nobody will list what it has to do. */
+/** Whether a run is abandoned: its worker was killed on this machine, or no worker will list its repositories. */
 async function isDead(
   { db }: RunDeps,
   { machine, abandoned }: Pick<MachineLease, 'machine' | 'abandoned'>,

@@ -33,7 +33,8 @@ export interface MemberStoreOptions {
 }
 
 /**
- * Records what a member of a shared run does. There is no spool: without the database nobody knows who works on what.
+ * Records what a member of a shared run does. There is no spool: without the database, members cannot know who works
+ * on what.
  * Throws RunStopped when that is away, or another member has a job by now.
  */
 export function openMemberStore(options: MemberStoreOptions): RunStore {

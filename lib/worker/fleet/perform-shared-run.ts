@@ -11,7 +11,8 @@ import { databaseAway, takePart } from './take-part.ts';
 
 /**
  * Takes part in the run that workers of several machines share, or starts it: then it lists the repositories,
- * `given` or those found by discovery. Another run follows one that nobody has listed, as its starter was killed.
+ * `given` or those found by discovery. If the worker that started the run was killed before it listed the
+ * repositories, another run follows.
  * Refused while a worker runs alone. Throws SERVICE_UNAVAILABLE if the database is away, or the archive folder is
  * not that of the run.
  */

@@ -12,7 +12,7 @@ import { onMachine, RunStopped } from '../stop.ts';
 import { noSpool } from './member-store.ts';
 import type { JobBuilder } from './rebuild-source.ts';
 
-/** Why a run ends that nobody has listed. */
+/** Why a run ends whose repositories were never listed. */
 export const STARTER_GONE =
   'the worker that started this run is gone, and had not listed the repositories';
 

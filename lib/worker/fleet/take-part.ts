@@ -160,7 +160,7 @@ interface Part {
   hasEnd: boolean;
 }
 
-/** Whether a run ends with a member that stops, because nobody else will list the repositories. */
+/** Whether a run ends when this member stops, because no other will list the repositories. */
 function endsUnlisted({ entered, isListed }: Part, why: string): boolean {
   return !isListed && (entered.member.isStarter || why === STARTER_GONE);
 }

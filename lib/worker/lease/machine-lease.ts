@@ -22,7 +22,7 @@ export interface MachineLease {
   abandoned: StartedRun | null;
   /** Notes the run, so that the next process knows whose it was if this one is killed. */
   note(run: StartedRun): Promise<void>;
-  /** Gives the right back. `isEnded`: the run's end is recorded, so that nobody needs to know of it. */
+  /** Releases the lease. `isEnded`: the run's end is recorded, so its note can be deleted. */
   release(isEnded: boolean): void;
 }
 

@@ -110,7 +110,7 @@ export async function dropSourceHead(git: Git, mirror: Mirror): Promise<void> {
   await changeRefs(git, mirror, new Map([[SOURCE_HEAD, null]]));
 }
 
-/** Forgets refs that the source has deleted, if they are so many that fetching would take minutes to do so. */
+/** Deletes refs that are gone at the source, if there are so many that a fetch would take minutes to do so. */
 export async function dropManySourceRefs(
   git: Git,
   mirror: Mirror,

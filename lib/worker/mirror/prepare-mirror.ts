@@ -136,7 +136,7 @@ async function repair(
     const known = { ...before, versions, isSettled: false };
     return { mirror, before: known, archived, isUsable: false, lost: null };
   }
-  // The refs that the mirror keeps stay, although nobody knows any longer which versions they are of.
+  // The refs that the mirror keeps stay, although it is no longer known to which versions they belong.
   const kept = await readKeptRefs(git, mirror);
   const archivedRefs = { refs: new Map<string, string>(), kept };
   const none = { mirror, before: noArchive, archived: archivedRefs, isUsable: false };

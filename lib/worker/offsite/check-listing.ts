@@ -19,7 +19,7 @@ const MAX_SAMPLE_BYTES = 32 * 2 ** 20;
 
 /** What a listing has shown. */
 export interface ListingCheck {
-  /** Archives of which the store lacks something, which is stored again. */
+  /** Archives that are incomplete in the store. What is missing is stored again. */
   incomplete: string[];
   /** Objects and states that were read and are not what was stored. */
   damaged: string[];
@@ -159,7 +159,7 @@ export async function checkListing(
   }
 }
 
-/** The highest number of a version whose manifest is among files; 0 if there is none. */
+/** The highest version whose manifest is among the files; 0 without any. */
 function lastVersion(files: readonly { name: string }[]): number {
   const numbers = files.map(({ name }) => Number(/\.versions\/(\d+)\.json$/.exec(name)?.[1] ?? 0));
   return numbers.reduce((one, other) => Math.max(one, other), 0);

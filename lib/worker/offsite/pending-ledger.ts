@@ -2,7 +2,7 @@ import type { Ledger, LedgerEntry } from './ledger.ts';
 
 /** A ledger whose entries are kept in memory until they are true. */
 export interface PendingLedger extends Ledger {
-  /** Writes what waits, but for some archives, of which it is forgotten. */
+  /** Writes what is pending, and drops the entries of some archives. */
   settle(except: ReadonlySet<string>): Promise<void>;
   /** Forgets what waits. */
   discard(): void;

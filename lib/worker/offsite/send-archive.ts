@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { manifestFolder, manifestName } from '../../archives/manifest.ts';
 import { noteName, parseNote } from '../../archives/note.ts';
 import type { Clock } from '../../clock.ts';
-import type { Cipher } from '../../stores/cipher.ts';
+import type { Cipher } from '../../stores/age-cipher.ts';
 import {
   MAX_STATE_NUMBER,
   type Naming,
@@ -105,7 +105,7 @@ export async function sendArchive(
     throw new StoreFault('other', `${store.address.text}: ${key} has too many files`);
   }
   const stored = await sendState(context, entry, outbox, state);
-  // What only older states need is for `store prune` to remove.
+  // Objects that only older states use are left to `store prune`.
   const content = identifyFiles(wanted);
   const last_number = stored.number;
   const own_states = [...entry.own_states, stored.stored_sha256].slice(-MAX_OWN_STATES);
@@ -254,7 +254,7 @@ async function isOurs(
       hash.update(chunk);
     }
   } catch (error) {
-    // Somebody has put something there that nobody can read.
+    // The object there is not one of ours and cannot be read.
     if (error instanceof StoreFault && error.kind === 'damaged') return false;
     throw error;
   }

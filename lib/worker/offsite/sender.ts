@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../clock.ts';
 import { nullIfMissing } from '../../files.ts';
-import type { Cipher } from '../../stores/cipher.ts';
+import type { Cipher } from '../../stores/age-cipher.ts';
 import { type Naming, parseKey, README_KEY } from '../../stores/layout.ts';
 import { StoreFault } from '../../stores/object-store.ts';
 import type { OpenStore } from '../../stores/open-stores.ts';
@@ -16,7 +16,7 @@ import { writeToOutbox } from './outbox.ts';
 import { createPendingLedger } from './pending-ledger.ts';
 import { isStored, sendArchive } from './send-archive.ts';
 
-/** After so many failures in a row, a store is not tried again in this run. */
+/** After this many failures in a row, a store is not tried again in this run. */
 const MAX_FAILURES = 3;
 /** How often an archive is sent that another worker stores at the same time. */
 const MAX_ROUNDS = 3;
@@ -135,7 +135,7 @@ export function createSender(store: OpenStore, options: SenderOptions): Sender {
     return { store: address.text, status: 'waiting', settled };
   }
 
-  /** Commits once, and sends again what others have stored meanwhile. */
+  /** Commits once, and resends if others have stored something since. */
   async function settleRound(round: number): Promise<void> {
     const batch = waiting;
     waiting = [];

@@ -35,7 +35,7 @@ export interface RepositoryBackup {
   isDamaged: boolean;
   /** Milliseconds since the epoch, as far as known: `checkClock` corrects it. */
   now(): number;
-  /** Says in which way this machine's clock is wrong; null if it is not, or nobody knows. */
+  /** Says how this machine's clock is wrong; null if it is right or cannot be checked. */
   checkClock(): Promise<string | null>;
   /** Which versions are kept. */
   retention: RetentionPolicy;
@@ -51,7 +51,7 @@ export interface RepositoryBackup {
   onVersion(version: VersionFacts): Promise<void>;
   /** Called with the last version of a source that had refs and has none now, and their number. */
   onEmptied(version: number, refCount: number): Promise<void>;
-  /** Called with the numbers of versions that were let go. */
+  /** Called with the numbers of versions that were pruned. */
   onPruned(versions: readonly number[]): Promise<void>;
   /** Called with what a person should know. */
   onRemark(level: 'info' | 'warn' | 'error', text: string): Promise<void>;

@@ -71,7 +71,7 @@ export async function updateArchive(
   }
 }
 
-/** Notices an archive that the database knows and of which nothing is left, as where a disk is not mounted. */
+/** Detects an archive that the database lists and that is missing, for example because a disk is not mounted. */
 function withLost(
   { recordedVersions: { restorable } }: UpdateOptions,
   { record, files }: ArchiveState,

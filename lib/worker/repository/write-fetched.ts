@@ -130,7 +130,7 @@ async function finish(
   } catch (error) {
     if (error instanceof PruningHeld || error instanceof PruningRefused) {
       const level = error instanceof PruningHeld ? 'warn' : 'error';
-      await onRemark(level, `no version is let go: ${error.message}`);
+      await onRemark(level, `no version is pruned: ${error.message}`);
       return record;
     }
     if (!(error instanceof GitError) || error.fault === 'missing') throw error;

@@ -1,7 +1,7 @@
 import type { Writable } from 'node:stream';
 import type { WorkerOptions } from '../command-context.ts';
 
-/** Asks the person. Null if nobody can answer. */
+/** Asks the user. Null without a terminal to answer on. */
 export async function askToOverwrite(
   { io, signal }: Pick<WorkerOptions, 'io' | 'signal'>,
   message: string,

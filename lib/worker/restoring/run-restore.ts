@@ -17,7 +17,7 @@ import type { RestoreCommand, VersionsCommand } from './restore-commands.ts';
 import { restoreOne } from './restore-one.ts';
 import { formatTable } from './restore-text.ts';
 
-/** After so many failures of a store, the other repositories are not waited for. */
+/** After this many failures of a store, the remaining repositories are skipped. */
 const MAX_AWAY = 3;
 
 const SET_ASIDE =

@@ -203,7 +203,7 @@ export async function openStoreSource(
   }
 }
 
-/** Whoever reads it in an alert or in the ledger has not seen the output. */
+/** A reader of the alert or the ledger has not seen the output. */
 function nameSome(files: readonly { name: string }[]): string {
   const named = files.slice(0, MAX_NAMED).map(({ name }) => name);
   const more = files.length - named.length;

@@ -18,7 +18,7 @@ export function addAnomalyCommands(
     .command('anomalies')
     .summary('list and confirm what holds back pruning')
     .description(
-      'Lists what a person should look at, such as rewritten branches. Until it is confirmed, no older version is let go.',
+      'Lists what a person should look at, such as rewritten branches. Until it is confirmed, no older version is pruned.',
     )
     .addHelpText('after', '\nThe database is DATABASE_URL, else that of a running `npm start`.')
     .action(() => found({ name: 'anomalies' }));

@@ -99,7 +99,7 @@ async function endInSpool(
   const metRequests = requests.filter((id) => !failed.has(id));
   await store.end({ type: 'end', ...ending, metRequests });
   const spooled = { status, errorMessage, id: store.run?.id ?? null };
-  // Whoever pressed Ctrl-C does not wait for a database that may be away.
+  // After Ctrl-C, do not wait for a database that may be down.
   if (signal.aborted || !(await isThere(db)))
     return { ...spooled, isRecorded: false, isSpooled: true };
   const { remarks, last } = await deliverSpools({ db, log }, dataFolder);

@@ -16,7 +16,7 @@ export interface RunDeps {
   clock: Clock;
   log: Log;
   display: Display;
-  /** Whoever watches the run. */
+  /** What observes the run. */
   events: RunEvents;
   /** The process's environment, parts of which are passed to git. */
   environment: Environment;
@@ -26,7 +26,7 @@ export interface RunDeps {
   retention: RetentionPolicy;
   /** From this size of its full bundle on, an archive gets increments; null for the default. */
   incrementsFromBytes: number | null;
-  /** DATA_DIR, in which the worker keeps what only this machine needs. */
+  /** DATA_DIR, where the worker keeps its state of this machine. */
   dataFolder: string;
   /** How many repositories are backed up at once. */
   concurrency: number;

@@ -165,7 +165,7 @@ export async function attempt(
   }
 }
 
-/** Without the database, nobody knows what was confirmed. */
+/** Without the database, confirmations are unknown. */
 function holdOf({ confirmed, hasMissing }: RepoState): Hold {
   if (confirmed === undefined) return HOLD_ALL;
   const text = 'many repositories were missing at once, and nobody has confirmed that';
@@ -202,7 +202,7 @@ async function explain(
     return reason === null ? failure(message, fault) : failure(`${reason}; git said: ${message}`);
   } catch (error) {
     signal.throwIfAborted();
-    // Alone, no other repository would fare better, and each result says so.
+    // It would fail the same way for every other repository, and each result says so.
     if (hostName !== null && isLoginRefused(error)) throw describeRefusedLogin(host.url, error);
     const why = explainHostError(error, host.url).message;
     log.warn('the git host gave no reason why a repository failed', { repository: name, why });
@@ -210,7 +210,7 @@ async function explain(
   }
 }
 
-/** A failure, by default one that no other try in this run repairs. */
+/** A failure, by default one that a retry in this run will not fix. */
 function failure(text: string, fault?: Fault): Failure {
   const lasting = { ...classifyFault(text), isTransient: false, isOverload: false };
   return {

@@ -116,7 +116,7 @@ export async function runJobs<Job>(
       } catch (error) {
         fail(error);
       }
-      // Another call may have come meanwhile, which the compiler does not see.
+      // Another call may have changed it, which the compiler does not see.
     } while ((taking as string) === 'again' && mayBegin());
     taking = 'no';
     if (active === 0 && resting === 0 && !isWaiting) over.resolve();

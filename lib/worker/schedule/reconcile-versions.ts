@@ -18,7 +18,7 @@ interface Archive {
 /**
  * Makes the recorded versions of an archive those that its note lists. A worker that was killed between changing
  * the archive and recording that leaves a difference, and so does an archive that was moved away. Does nothing
- * if there is no archive, or if nobody knows what is recorded.
+ * if there is no archive, or if the records cannot be read.
  */
 export async function reconcileVersions(
   { journal, archiveFolder }: { journal: Journal; archiveFolder: string },
@@ -34,7 +34,7 @@ export async function reconcileVersions(
   }
   const recorded = versions.filter(({ version }) => version <= newest);
   for (const { version, warning } of recorded) {
-    // Otherwise nobody could confirm it.
+    // Otherwise it could not be confirmed.
     if (warning === null || confirmed?.has(version) !== false) continue;
     const { repository } = archive;
     const anomaly = notedAnomaly(warning);

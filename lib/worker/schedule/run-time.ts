@@ -37,7 +37,7 @@ export function openRunTime(clock: Clock, { store, note }: Journal): RunTime {
       difference = isOff ? describe(aheadMs) : null;
       if (difference !== null && !isSaid) {
         isSaid = true;
-        await note('warn', `${difference}: versions get the database's time, and none is let go`);
+        await note('warn', `${difference}: versions get the database's time, and none is pruned`);
       }
       return difference;
     },

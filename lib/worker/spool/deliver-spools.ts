@@ -15,7 +15,7 @@ export interface DeliveryRemark {
   text: string;
 }
 
-/** What became of the spools. */
+/** The outcome of the delivery. */
 export interface Delivery {
   /** Whether the database did not answer. */
   isAway: boolean;

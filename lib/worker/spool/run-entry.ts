@@ -162,7 +162,7 @@ export type SpoolLine = z.output<typeof spoolLine>;
 /** The end of a run, as it is spooled. */
 export type SpooledEnding = Omit<Extract<SpoolLine, { type: 'end' }>, 'at'>;
 
-/** An entry as JSON. All refs of a version, because nobody knows from which version the database will come. */
+/** An entry as JSON. It has all refs of a version, because it is unknown which version the database has. */
 export function formatEntry(entry: RunEntry | SpooledEnding, at: string): string {
   if (entry.type !== 'version') return JSON.stringify({ ...entry, at });
   const { changes: _, previousManifestSha256: __, ...facts } = entry.facts;

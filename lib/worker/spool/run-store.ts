@@ -42,7 +42,7 @@ export interface RunStore {
 export interface RunStoreOptions {
   db: Database;
   clock: Clock;
-  /** Is told when the run goes on without the database. */
+  /** Called when the run continues without the database. */
   events: Pick<RunEvents, 'logged'>;
   run: StartedRun | null;
   dataFolder: string;

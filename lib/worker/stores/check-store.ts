@@ -9,7 +9,7 @@ import { type CommandStore, openForCommand } from './open-for-command.ts';
 import type { CheckStoreCommand } from './store-commands.ts';
 import { counted, createStoreReport, type StoreReport } from './store-report.ts';
 
-/** How many keys that are none of ours are named. */
+/** How many foreign keys to name. */
 const MAX_NAMED = 20;
 
 /** Checks stores and returns the exit code: 1 if something is wrong. Throws AppError or ConfigError. */

@@ -49,7 +49,7 @@ export async function migrateStore(
   }
   await checkGit(environment, signal);
   const dataFolder = resolve(config.DATA_DIR);
-  // No run may change the archives meanwhile.
+  // No run may change the archives during the migration.
   const lease = await takeMachineLease(dataFolder);
   if ('busy' in lease) {
     io.stderr.write(`Not migrated: ${lease.busy ? 'a worker is running' : lease.reason}\n`);

@@ -16,8 +16,8 @@ import { counted, createStoreReport, type StoreReport } from './store-report.ts'
 const DAY_MS = 24 * 60 * 60_000;
 
 /**
- * Removes old states and what only they need, or says what it would remove. Returns the exit code: 1 if an archive
- * was left alone because something is wrong with it. Throws AppError or ConfigError.
+ * Removes old states and the objects that only they use, or says what it would remove. Returns the exit code: 1 if
+ * an archive was left alone because something is wrong with it. Throws AppError or ConfigError.
  */
 export async function pruneStores(
   options: WorkerOptions,

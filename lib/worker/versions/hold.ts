@@ -1,8 +1,8 @@
 import type { VersionEntry } from '../../archives/note.ts';
 
-/** What holds back the pruning of versions: what a person should look at, and nobody has confirmed. */
+/** What holds back pruning: anomalies that nobody has confirmed yet. */
 export interface Hold {
-  /** Why no version may be let go at all; null if there is no such reason. */
+  /** Why no version may be pruned; null if there is no such reason. */
   all: string | null;
   /** By the numbers of versions: whether everything that was seen in one is confirmed. */
   confirmed: ReadonlyMap<number, boolean>;

@@ -29,7 +29,7 @@ export interface Pruning {
   hold: Hold;
 }
 
-/** The versions that were let go, and the note without them. */
+/** The versions that were pruned, and the note without them. */
 export interface Pruned {
   record: ArchiveRecord;
   versions: VersionEntry[];
@@ -60,12 +60,12 @@ export async function pruneVersions(pruning: Pruning): Promise<Pruned> {
   return { record: next, versions };
 }
 
-/** Versions that are not let go while nobody knows how old they are. */
+/** Versions that are kept because their age is unknown. */
 export class PruningHeld extends Error {
   override readonly name = 'PruningHeld';
 }
 
-/** Versions that cannot be let go now. */
+/** Versions that cannot be pruned now. */
 export class PruningRefused extends Error {
   override readonly name = 'PruningRefused';
 }

@@ -39,7 +39,7 @@ export async function warnOfMain(
   return null;
 }
 
-/** Whether so many refs are gone that a person should look at it. */
+/** Whether enough refs are gone that a person should look. */
 export function areMostGone(had: number, has: number): boolean {
   return had >= FEW_REFS && has * 2 < had;
 }

@@ -20,7 +20,7 @@ export interface ProgressWriter extends RunEvents {
 
 /**
  * Stores what a run is at when it changes, at most once a second and one write after the other. Nothing waits for a
- * write; what changes meanwhile goes with the next one.
+ * write; later changes go with the next one.
  */
 export function createProgressWriter(options: ProgressWriterOptions): ProgressWriter {
   const { clock, write, onError } = options;

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hashPassword } from '../../../lib/security/password.ts';
 import { addUser } from '../../../lib/users/users.ts';
 import {
@@ -10,14 +10,15 @@ import {
   sentTo,
   waitFor,
 } from '../../support/chat.ts';
-import { createPostgres, type TestDatabase } from '../../support/databases.ts';
+import { useDatabase } from '../../support/hooks.ts';
 import {
   decide,
   expectState,
-  type MailChat,
   mailArguments,
   mailCall,
-  startMailChat,
+  stores,
+  useMailChat,
+  useStore,
 } from '../../support/mail-chat.ts';
 import { QUICK_COST } from '../../support/passwords.ts';
 import { sql } from '../../support/records.ts';
@@ -26,38 +27,22 @@ import { startUpstashRest, type UpstashRest } from '../../support/upstash-rest.t
 
 // A person's consent to send_report_email, decided in every way and through any process.
 
-let database: TestDatabase;
-let chat: MailChat;
+const database = useDatabase();
+const chat = useMailChat(database);
 
 beforeAll(async () => {
-  database = await createPostgres();
   await addUser(database.db, 'grace', await hashPassword('the password of grace', QUICK_COST));
   // Before the time at which the clock of tests stands, so that her tokens are hers.
   await sql(database.db, "UPDATE users SET created_at = '2026-01-01'");
 });
-afterAll(() => database.close());
-beforeEach(async () => {
-  chat = await startMailChat(database);
-});
-afterEach(() => chat.close());
 
 const storedTurn = async () => (await readMessages(database.db))[1];
 const mailed = { tool_call_id: 'call_mail', args: mailArguments };
 const typesOf = (events: { type: string }[]) => events.map(({ type }) => type);
 
-const stores = [
-  ['in the process', false],
-  ['in Redis', true],
-] as const;
-
 describe.each(stores)('a confirmation %s', (_name, inRedis) => {
-  let redis: UpstashRest | null = null;
-  beforeAll(async () => {
-    if (inRedis && hasRedisServer) redis = await startUpstashRest();
-  });
-  afterAll(() => redis?.close());
-  const test = inRedis && !hasRedisServer ? it.skip : it;
-  const begin = () => chat.start(redis?.environment ?? {});
+  const store = useStore(chat, inRedis);
+  const { test, begin } = store;
 
   test('that is approved runs the tool, once, with what was shown', async () => {
     const server = await begin();
@@ -104,7 +89,7 @@ describe.each(stores)('a confirmation %s', (_name, inRedis) => {
       content: 'As you say.',
       tool_calls: [{ ...mailed, success: true, decision: 'approved' }],
     });
-    await expectState({ server, redis }, confirm_id, 'approved');
+    await expectState({ server, redis: store.redis }, confirm_id, 'approved');
     expect(chat.mail.received).toHaveLength(1);
   });
 
@@ -129,7 +114,7 @@ describe.each(stores)('a confirmation %s', (_name, inRedis) => {
       status: 'completed',
       tool_calls: [{ ...mailed, success: false, decision: 'rejected' }],
     });
-    await expectState({ server, redis }, confirm_id, 'rejected');
+    await expectState({ server, redis: store.redis }, confirm_id, 'rejected');
     // Our own words, which the model may trust.
     expect(sentTo(chat.gateway, 1).at(-1)?.content).toBe(
       'The person rejected this call. It did not run.',
@@ -145,7 +130,7 @@ describe.each(stores)('a confirmation %s', (_name, inRedis) => {
       success: false,
       error: 'Nobody approved this call in time. It did not run.',
     });
-    await expectState({ server, redis }, confirm_id, 'expired');
+    await expectState({ server, redis: store.redis }, confirm_id, 'expired');
     expect(await storedTurn()).toMatchObject({
       status: 'completed',
       tool_calls: [
@@ -161,7 +146,7 @@ describe.each(stores)('a confirmation %s', (_name, inRedis) => {
     expect((await decide(server, confirm_id, true, 'grace')).status).toBe(404);
     expect((await decide(server, confirm_id, false)).status).toBe(200);
     await advanceUntilSettled(server.deps, client.ended);
-    await expectState({ server, redis }, confirm_id, 'rejected');
+    await expectState({ server, redis: store.redis }, confirm_id, 'rejected');
     expect(await storedTurn()).toMatchObject({
       status: 'completed',
       tool_calls: [{ success: false }],
@@ -179,7 +164,11 @@ describe.each(stores)('a confirmation %s', (_name, inRedis) => {
     const approved = answers[0]?.status === 200 || answers[2]?.status === 200;
     await advanceUntilSettled(server.deps, client.ended);
     expect(chat.mail.received).toHaveLength(approved ? 1 : 0);
-    await expectState({ server, redis }, confirm_id, approved ? 'approved' : 'rejected');
+    await expectState(
+      { server, redis: store.redis },
+      confirm_id,
+      approved ? 'approved' : 'rejected',
+    );
     expect(await storedTurn()).toMatchObject({
       status: 'completed',
       tool_calls: [{ success: approved }],
@@ -192,13 +181,13 @@ describe.each(stores)('a confirmation %s', (_name, inRedis) => {
     await client.leave();
     const turn = await waitFor(async () => (await storedTurn()) ?? null, 'the stored turn');
     expect(turn).toMatchObject({ status: 'failed', tool_calls: [{ success: false }] });
-    await expectState({ server, redis }, confirm_id, 'expired');
+    await expectState({ server, redis: store.redis }, confirm_id, 'expired');
     expect(chat.mail.received).toHaveLength(0);
   });
 
   test('expires with the deadline, which then ends the turn', async () => {
     const server = await chat.start({
-      ...redis?.environment,
+      ...store.redis?.environment,
       HITL_CONFIRMATION_TIMEOUT_SECONDS: '400',
     });
     const { client, confirm_id } = await chat.askForMail(server);
@@ -209,7 +198,7 @@ describe.each(stores)('a confirmation %s', (_name, inRedis) => {
       { type: 'error', code: 'DEADLINE_EXCEEDED' },
       { type: 'done' },
     ]);
-    await expectState({ server, redis }, confirm_id, 'expired');
+    await expectState({ server, redis: store.redis }, confirm_id, 'expired');
     expect(await storedTurn()).toMatchObject({
       status: 'failed',
       tool_calls: [{ success: false }],
@@ -221,7 +210,7 @@ describe.each(stores)('a confirmation %s', (_name, inRedis) => {
     const { client, confirm_id } = await chat.askForMail(server);
     server.stop();
     await client.ended;
-    await expectState({ server, redis }, confirm_id, 'expired');
+    await expectState({ server, redis: store.redis }, confirm_id, 'expired');
     expect(await storedTurn()).toMatchObject({
       status: 'failed',
       tool_calls: [{ success: false }],

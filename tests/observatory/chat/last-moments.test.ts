@@ -1,42 +1,23 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { advanceUntilSettled, readMessages, waitFor } from '../../support/chat.ts';
-import { createPostgres, type TestDatabase } from '../../support/databases.ts';
+import { useDatabase } from '../../support/hooks.ts';
 import { untilAsleep } from '../../support/live.ts';
-import { decide, expectState, type MailChat, startMailChat } from '../../support/mail-chat.ts';
+import { decide, expectState, stores, useMailChat, useStore } from '../../support/mail-chat.ts';
 import { hasRedisServer } from '../../support/redis-server.ts';
 import { startUpstashRest, type UpstashRest } from '../../support/upstash-rest.ts';
 
 // Whoever is told that a call is approved finds that it ran, whatever happens between the decision and the
 // next look of the stream. Nothing runs twice.
 
-let database: TestDatabase;
-let chat: MailChat;
-
-beforeAll(async () => {
-  database = await createPostgres();
-});
-afterAll(() => database.close());
-beforeEach(async () => {
-  chat = await startMailChat(database);
-});
-afterEach(() => chat.close());
+const database = useDatabase();
+const chat = useMailChat(database);
 
 const storedTurn = () =>
   waitFor(async () => (await readMessages(database.db))[1] ?? null, 'a stored turn');
 
-const stores = [
-  ['in the process', false],
-  ['in Redis', true],
-] as const;
-
 describe.each(stores)('an approval %s', (_name, inRedis) => {
-  let redis: UpstashRest | null = null;
-  beforeAll(async () => {
-    if (inRedis && hasRedisServer) redis = await startUpstashRest();
-  });
-  afterAll(() => redis?.close());
-  const test = inRedis && !hasRedisServer ? it.skip : it;
-  const begin = () => chat.start(redis?.environment ?? {});
+  const store = useStore(chat, inRedis);
+  const { test, begin } = store;
 
   test('whose user then goes away is carried out, and stored', async () => {
     const server = await begin();
@@ -48,12 +29,12 @@ describe.each(stores)('an approval %s', (_name, inRedis) => {
       tool_calls: [{ tool_call_id: 'call_mail', success: true }],
     });
     expect(chat.mail.received).toHaveLength(1);
-    await expectState({ server, redis }, confirm_id, 'approved');
+    await expectState({ server, redis: store.redis }, confirm_id, 'approved');
   });
 
   test('just before the deadline is carried out, and the turn then ends', async () => {
     const server = await chat.start({
-      ...redis?.environment,
+      ...store.redis?.environment,
       AGENT_REQUEST_DEADLINE_SECONDS: '0.4',
     });
     const { client, confirm_id } = await chat.askForMail(server);

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hashPassword } from '../../../lib/security/password.ts';
 import { addUser } from '../../../lib/users/users.ts';
 import {
@@ -10,14 +10,15 @@ import {
   scriptChat,
   waitFor,
 } from '../../support/chat.ts';
-import { createPostgres, type TestDatabase } from '../../support/databases.ts';
+import { useDatabase } from '../../support/hooks.ts';
 import {
   decide,
   expectState,
-  type MailChat,
   mailArguments,
   mailCall,
-  startMailChat,
+  stores,
+  useMailChat,
+  useStore,
 } from '../../support/mail-chat.ts';
 import { QUICK_COST } from '../../support/passwords.ts';
 import { sql } from '../../support/records.ts';
@@ -26,20 +27,14 @@ import { startUpstashRest, type UpstashRest } from '../../support/upstash-rest.t
 
 // A turn that is told to survives its client: it goes on to its end, is found again and can be stopped.
 
-let database: TestDatabase;
-let chat: MailChat;
+const database = useDatabase();
+const chat = useMailChat(database);
 
 beforeAll(async () => {
-  database = await createPostgres();
   await addUser(database.db, 'grace', await hashPassword('the password of grace', QUICK_COST));
   // Before the time at which the clock of tests stands, so that her tokens are hers.
   await sql(database.db, "UPDATE users SET created_at = '2026-01-01'");
 });
-afterAll(() => database.close());
-beforeEach(async () => {
-  chat = await startMailChat(database);
-});
-afterEach(() => chat.close());
 
 const storedTurn = () =>
   waitFor(async () => (await readMessages(database.db))[1] ?? null, 'a stored turn');
@@ -60,19 +55,9 @@ async function ask(server: ChatServer) {
   return { client, session_id, request_id };
 }
 
-const stores = [
-  ['in the process', false],
-  ['in Redis', true],
-] as const;
-
 describe.each(stores)('a turn that survives, kept %s', (_name, inRedis) => {
-  let redis: UpstashRest | null = null;
-  beforeAll(async () => {
-    if (inRedis && hasRedisServer) redis = await startUpstashRest();
-  });
-  afterAll(() => redis?.close());
-  const test = inRedis && !hasRedisServer ? it.skip : it;
-  const begin = () => chat.start(redis?.environment ?? {});
+  const store = useStore(chat, inRedis);
+  const { test, begin } = store;
 
   test('goes on to its end when the client leaves, and is listed until then', async () => {
     const server = await begin();
@@ -150,7 +135,7 @@ describe.each(stores)('a turn that survives, kept %s', (_name, inRedis) => {
       status: 'completed',
       tool_calls: [{ success: false, decision: 'expired' }],
     });
-    await expectState({ server, redis }, confirm_id, 'expired');
+    await expectState({ server, redis: store.redis }, confirm_id, 'expired');
     expect(chat.mail.received).toHaveLength(0);
   });
 

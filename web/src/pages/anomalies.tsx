@@ -109,7 +109,7 @@ function Confirm({ anomaly: { id, repository } }: { anomaly: Anomaly }) {
   const confirm = useMutation({
     mutationFn: () => body(api.POST('/api/anomalies/confirm', { body: { ids: [id] } })),
     onSuccess: async () => {
-      notify({ message: 'Confirmed. It holds back nothing from the next run on.' });
+      notify({ message: 'Confirmed. Pruning resumes with the next run.' });
       await Promise.all(
         // The incident of what was confirmed has ended.
         ['anomalies', 'incidents', 'overview'].map((key) =>
@@ -122,8 +122,8 @@ function Confirm({ anomaly: { id, repository } }: { anomaly: Anomaly }) {
     <Stack gap="xs" mt="xs" align="start">
       <Text size="sm">
         {repository === null
-          ? 'Until somebody confirms this, no version of any repository is let go.'
-          : 'Until somebody confirms this, no older version is let go.'}
+          ? 'Until someone confirms this, no version of any repository is pruned.'
+          : 'Until someone confirms this, no older version is pruned.'}
       </Text>
       {confirm.error && <Failure error={confirm.error} />}
       <Button

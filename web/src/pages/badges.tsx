@@ -41,7 +41,7 @@ export function Badges({ repository }: { repository: string | null }) {
       <Loaded query={useQuery(badges(repository, page))} lines={1}>
         {({ data, pagination }) =>
           data.length === 0 ? (
-            <Text c="dimmed">There is none yet.</Text>
+            <Text c="dimmed">There are no badges yet.</Text>
           ) : (
             <>
               {data.map((badge) => (
@@ -67,7 +67,7 @@ export function Badges({ repository }: { repository: string | null }) {
 function Created({ badge: { svg, json } }: { badge: Schemas['CreatedBadge'] }) {
   const { origin } = window.location;
   return (
-    <Alert color="teal" title="Copy it now: its address is shown this once">
+    <Alert color="teal" title="Copy it now: its address is shown only once">
       <Stack gap="xs">
         <div>
           <img src={svg} alt="The new badge" height={20} style={{ maxWidth: '100%' }} />

@@ -211,7 +211,7 @@ function Acknowledge({ id }: { id: number }) {
     mutationFn: () =>
       body(api.POST('/api/incidents/{id}/acknowledge', { params: { path: { id } } })),
     onSuccess: async () => {
-      notify({ message: 'Acknowledged. Nobody is reminded of it, unless a repository joins.' });
+      notify({ message: 'Acknowledged. There are no more reminders unless a repository joins.' });
       await Promise.all([
         client.invalidateQueries({ queryKey: ['incidents'] }),
         client.invalidateQueries({ queryKey: ['overview'] }),

@@ -50,7 +50,9 @@ export function IncidentsPage() {
 
 function Nothing({ state }: { state: IncidentState }) {
   if (state === 'resolved') {
-    return <Empty title="Nothing was resolved yet">Incidents stand here when they are over.</Empty>;
+    return (
+      <Empty title="Nothing resolved yet">Incidents appear here once they are resolved.</Empty>
+    );
   }
   return (
     <Empty title="Nothing is wrong">

@@ -95,7 +95,7 @@ export function LogsPage() {
           }
           onClick={() => setPausedAt(pausedAt === null ? (lines.at(-1)?.id ?? 0) : null)}
         >
-          {pausedAt === null ? 'Pause' : `Go on (${formatCount(held)} new)`}
+          {pausedAt === null ? 'Pause' : `Resume (${formatCount(held)} new)`}
         </Button>
       </Group>
       {error && <Failure error={error} />}
@@ -106,7 +106,7 @@ export function LogsPage() {
           {connection === 'connecting'
             ? 'Reading…'
             : isFiltered
-              ? 'No line fits the filters yet. New ones appear here as they come.'
+              ? 'No lines match the filters yet. New ones appear here as they arrive.'
               : 'There are no logs yet. They appear here while a backup runs.'}
         </Text>
       )}

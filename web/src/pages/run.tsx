@@ -159,7 +159,7 @@ function RunLogs({ id, isRunning }: { id: number; isRunning: boolean }) {
       <Loaded query={query}>
         {({ data }) =>
           data.length === 0 ? (
-            <Text c="dimmed">This run wrote nothing.</Text>
+            <Text c="dimmed">This run wrote no log lines.</Text>
           ) : (
             <LogLines logs={data.toReversed()} />
           )

@@ -20,7 +20,7 @@ export default function DurationChart({
       time: formatTime(started_at),
       Duration: duration_ms,
     }));
-  if (data.length < 2) return <Text c="dimmed">There is a chart from the second run on.</Text>;
+  if (data.length < 2) return <Text c="dimmed">The chart appears after the second run.</Text>;
   return (
     <AreaChart
       h={220}

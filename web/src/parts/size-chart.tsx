@@ -24,7 +24,7 @@ export default function SizeChart() {
 
 /** Sizes as an area, given newest first. */
 export function SizesOverTime({ points }: { points: readonly { at: string; bytes: number }[] }) {
-  if (points.length < 2) return <Text c="dimmed">There is a chart from the second run on.</Text>;
+  if (points.length < 2) return <Text c="dimmed">The chart appears after the second run.</Text>;
   return (
     <AreaChart
       h={220}

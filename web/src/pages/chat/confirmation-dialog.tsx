@@ -98,7 +98,7 @@ function Mail({ args: { subject, recipients, content_markdown } }: { args: MailA
       <Tabs defaultValue="rendered" keepMounted={false}>
         <Tabs.List aria-label="How to show the mail">
           <Tabs.Tab value="rendered">As it looks</Tabs.Tab>
-          <Tabs.Tab value="written">As it is written</Tabs.Tab>
+          <Tabs.Tab value="written">Source</Tabs.Tab>
         </Tabs.List>
         <Tabs.Panel value="rendered" pt="sm">
           <Paper

@@ -127,6 +127,6 @@ async function stop(session_id: string, request_id: string): Promise<void> {
     // It has ended by itself.
     if (error instanceof ApiError && error.status === 404) return;
     const { message } = error as Error;
-    notifications.show({ color: 'red', title: 'The answer goes on', message });
+    notifications.show({ color: 'red', title: 'The answer was not stopped', message });
   }
 }

@@ -7,7 +7,7 @@ import type { Call } from './turn.ts';
 const MAX_SHOWN_CHARS = 20_000;
 
 const states: Record<Call['state'], { word: string; color: string }> = {
-  waiting: { word: 'Waits for you', color: 'orange' },
+  waiting: { word: 'Waiting for you', color: 'orange' },
   running: { word: 'Running', color: 'blue' },
   done: { word: 'Done', color: 'teal' },
   failed: { word: 'Failed', color: 'red' },

@@ -40,7 +40,7 @@ export function ArchiveFiles({ path }: { path: RepositoryPath }) {
         maxLength={1_000}
         query={query}
         pending="Unpacking…"
-        none="No file starts with that."
+        none="No path starts with that."
         name="Files of the archive"
       >
         {files.map((file) => (

@@ -28,7 +28,7 @@ export function RepositoryArchive({ path, wasGood }: { path: RepositoryPath; was
           {error.status === 503
             ? 'The archive is on the machine of the worker, where this server cannot read it.'
             : wasGood
-              ? 'The archive is not in the archive folder: it was moved or deleted. The next good backup makes it anew.'
+              ? 'The archive is not in the archive folder: it was moved or deleted. The next good backup recreates it.'
               : 'There is no archive yet. It appears after the first good backup.'}
         </Text>
       ) : (

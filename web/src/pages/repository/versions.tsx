@@ -30,7 +30,7 @@ export function RepositoryVersions({ path }: { path: RepositoryPath }) {
         </Title>
         {hasVersions && (
           <Switch
-            label="Also those that were let go"
+            label="Include pruned versions"
             checked={pruned}
             onChange={({ currentTarget }) => {
               setPruned(currentTarget.checked);
@@ -112,7 +112,7 @@ function Details({ path, version }: { path: RepositoryPath; version: Version }) 
   return (
     <Stack gap="sm">
       {warning !== null && (
-        <Alert color="orange" title="This version differs much from the one before it">
+        <Alert color="orange" title="This version differs a lot from the previous one">
           <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
             {warning}
           </Text>

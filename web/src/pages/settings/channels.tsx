@@ -56,7 +56,7 @@ function List() {
         {({ channels, may_add, why_not }) => (
           <Stack>
             {channels.length === 0 && (
-              <Empty title="Nobody is told yet">
+              <Empty title="Nobody is notified yet">
                 Add a channel here, or set <Code>ALERT_CHANNELS</Code>.
               </Empty>
             )}

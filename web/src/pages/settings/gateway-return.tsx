@@ -29,13 +29,13 @@ export function GatewayReturnPage() {
           Connect your key
         </Title>
         {code === undefined ? (
-          <Alert color="red" title="The gateway gave no code" role="alert">
+          <Alert color="red" title="The gateway returned no code" role="alert">
             Nothing was connected. Close this window and try again.
           </Alert>
         ) : outcome === null ? (
           <Loader aria-label="Connecting" />
         ) : outcome === 'nobody' ? (
-          <Alert color="red" title="Nobody waits for this" role="alert">
+          <Alert color="red" title="Nothing is waiting for this" role="alert">
             The page that started it is not open any more. Start again there.
           </Alert>
         ) : outcome.error === null ? (

@@ -41,7 +41,7 @@ export function Gateway({ installation }: { installation: Schemas['Installation'
 
 function Connection({ connection }: { connection: Schemas['GatewayConnection'] }) {
   const { source, key_hint, connected_at, last_used_at, invalid } = connection;
-  if (source === 'none') return <Text>No key is connected: the chat has nobody to ask.</Text>;
+  if (source === 'none') return <Text>No key is connected, so the chat has no model.</Text>;
   if (source === 'server') return <Text>Your questions use the server’s key.</Text>;
   return (
     <>

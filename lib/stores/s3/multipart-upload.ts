@@ -144,7 +144,7 @@ async function sendParts(
       const { value: part } = await parts.next();
       if (part === undefined) return false;
       const { number, sha256 } = part;
-      // A file that has changed meanwhile has other parts.
+      // A file that has changed since has other parts.
       if (sent[number]?.sha256 !== sha256) {
         sent[number] = { tag: await sendPart(context, id, part), sha256 };
         await notes.write(upload);

@@ -3,8 +3,8 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Decrypter, Encrypter, generateIdentity, identityToRecipient } from 'age-encryption';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { createCipher, decrypt, encryptFile } from '../../lib/stores/age-cipher.ts';
 import { DecryptionFailed } from '../../lib/stores/age-payload.ts';
-import { createCipher, decrypt, encryptFile } from '../../lib/stores/cipher.ts';
 import { temporaryFolder } from '../support/git.ts';
 
 const identity = await generateIdentity();
