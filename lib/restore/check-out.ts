@@ -25,7 +25,9 @@ const MAX_NAME_BYTES = 255;
 
 const ofName = /unable to create (?:file|symlink)|cannot create directory/i;
 const ofDisk =
-  /no space left|disk quota|permission denied|read-only file system|input\/output error|too many open files/i;
+  /unable to (?:write|stat)|no space left|disk quota|permission denied|read-only file system|input\/output error|too many open files/i;
+/** Longer than what is looked for, which may come in two pieces. */
+const CARRIED_LENGTH = 64;
 
 /**
  * Writes the files of a commit. Names that this file system does not take are left out, and returned; null if all are
@@ -38,22 +40,35 @@ export async function checkOut(
 ): Promise<Unwritten | null> {
   const options = [`--git-dir=${gitDir}`, `--work-tree=${folder}`];
   try {
-    await git.read([...options, 'read-tree', '--reset', '-u', commit]);
-    return null;
+    const isWhole = await writeFiles(git, [...options, 'read-tree', '--reset', '-u', commit]);
+    return isWhole ? null : await checkOutRest(git, options, commit);
   } catch (error) {
-    if (isOfName(error)) return checkOutRest(git, options, commit);
     if (!isRejection(error)) throw error;
     throw refused(error);
   }
 }
 
-function isOfName(error: unknown): error is GitError {
-  return (
-    error instanceof GitError &&
-    error.fault === 'failed' &&
-    ofName.test(error.message) &&
-    !ofDisk.test(error.message)
-  );
+/** False if only names kept git from writing files. A disk that is full would leave half a file, so that throws GitError. */
+async function writeFiles(git: Git, args: readonly string[], stdin?: string): Promise<boolean> {
+  let isOfDisk = false;
+  let end = '';
+  // The message of the error may be cut.
+  const onProgress = (text: string) => {
+    end += text;
+    isOfDisk ||= ofDisk.test(end);
+    end = end.slice(-CARRIED_LENGTH);
+  };
+  try {
+    await git.read(args, { onProgress, ...(stdin === undefined ? {} : { stdin }) });
+    return true;
+  } catch (error) {
+    if (isOfDisk || !isOfName(error)) throw error;
+    return false;
+  }
+}
+
+function isOfName(error: unknown): boolean {
+  return error instanceof GitError && error.fault === 'failed' && ofName.test(error.message);
 }
 
 function refused({ message }: GitError): AppError {
@@ -71,13 +86,9 @@ async function checkOutRest(
   // What can be written comes first, so that the rounds suffice for it.
   left = [...left.filter((path) => !isLong(path)), ...left.filter(isLong)];
   for (let round = 0; round < MAX_ROUNDS && left.length > 0; round++) {
-    try {
-      const stdin = left.map((path) => `${path}\n`).join('');
-      await git.read([...options, 'checkout-index', '--quiet', '--index', '--stdin'], { stdin });
-      break;
-    } catch (error) {
-      if (!isOfName(error)) throw error;
-    }
+    const stdin = left.map((path) => `${path}\n`).join('');
+    const write = [...options, 'checkout-index', '--quiet', '--index', '--stdin'];
+    if (await writeFiles(git, write, stdin)) break;
     const unwritten = new Set(await listUnwritten(git, options));
     // The first was tried in any case.
     left = left.filter((path) => unwritten.has(path)).slice(1);
