@@ -113,7 +113,7 @@ beforeAll(async () => {
   await insert(db, 'incidents', { rule: 'anomaly' });
   await db.query({
     text: `INSERT INTO restore_drills (repository_name, storage, started_at, duration_ms, bytes, outcome, evidence)
-      VALUES ('acme/good', 'folder', now(), 1, 1, 'proven', '{}')`,
+      VALUES ('acme/good', 'folder', '2020-01-01', 1, 1, 'proven', '{}')`,
   });
   const client = createClient({ db });
   // The duration of a request is counted when it has been answered.
