@@ -33,7 +33,7 @@ export const runFailed: Rule = {
   severity: 'critical',
   when: 'The last run failed as a whole: its worker was killed, or it could not do its work. One that was stopped with Ctrl-C or SIGTERM does not count.',
   advice: 'Read the log of the run. Put its reason right, and run `npm run worker -- run`.',
-  resolved: 'The last run did not fail.',
+  resolved: 'The last run did not fail, or only without a login, which has an incident of its own.',
   async find({ db }) {
     const rows = await db.query<FailedRun>(lastRun);
     return rows.map(({ id, started_at, reason }) => ({
