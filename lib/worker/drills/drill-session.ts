@@ -152,10 +152,6 @@ async function drillAll(
     if (next === null) return report;
     const { due, isKnown } = next;
     const { repository } = due;
-    if (left.size === 0) {
-      await unlessAway(() => releaseDrillClaim(deps.db, holder, repository), undefined);
-      return { ...report, stopped: `${gone.join(' and ')} cannot be used` };
-    }
     const place = choosePlace([...left], due.recentStorages);
     const stored = due.storedIn.find(({ store }) => store === place.storage);
     const isStored = place.storage === FOLDER_STORAGE ? isKnown : stored !== undefined;
@@ -172,6 +168,7 @@ async function drillAll(
       selection.onDrill(ended.drill);
       away = ended.fault?.isOfStore ? away + 1 : 0;
       if (ended.fault?.isStoreGone && left.delete(place)) gone.push(place.storage);
+      if (left.size === 0) return { ...report, stopped: `${gone.join(' and ')} cannot be used` };
       if (away >= MAX_AWAY) return { ...report, stopped: `${place.storage} cannot be used` };
     } finally {
       await claim.release();

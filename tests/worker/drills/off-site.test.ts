@@ -81,7 +81,7 @@ describe.each(storeKinds)('a drill from %s', (_name, kind) => {
     await world.store();
     const reason = 'there is no such folder: is it mounted?';
     expect(await drill([], `file://${world.elsewhere}/unmounted`)).toMatchObject({
-      code: 0,
+      code: 1,
       stdout: expect.stringContaining(reason),
     });
     expect(await drills()).toMatchObject([
@@ -181,6 +181,15 @@ describe('drills from a bucket that is gone', () => {
     expect(await drills()).toMatchObject([
       { outcome: 'incomplete', reason: expect.stringContaining('NoSuchBucket') },
     ]);
+  });
+
+  it('fail as a command also if there is only one repository', async () => {
+    await world.store();
+    removeBucket();
+    const { code, stdout } = await drillAll(world.address);
+    world.server.fail(null);
+    expect(code).toBe(1);
+    expect(stdout).toContain(`1 incomplete. Stopped: ${storage()} cannot be used.`);
   });
 
   it('go on from another store', async () => {
