@@ -8,14 +8,13 @@ import {
   readEvidenceRepositories,
 } from '../records/drills/evidence.ts';
 import { cleanText } from '../text/clean-text.ts';
+import { formatMinute } from '../text/format-minute.ts';
 import { formatBytes } from '../text/units.ts';
 import { version } from '../version.ts';
 import { checkLedger } from './check-ledger.ts';
 import type { EvidenceFormat } from './evidence-format.ts';
 
 const ROWS_AT_ONCE = 500;
-/** As far ahead a drill still counts. */
-const AHEAD_MS = 5 * 60_000;
 
 /** What is proven, in words that an auditor can hold us to. */
 const METHOD = [
@@ -37,10 +36,10 @@ export async function* writeEvidence(
   const period = { ...span, now };
   const facts = await readEvidenceFacts(db, period);
   const ledger = await checkLedger(db);
-  const title = `Restore evidence, ${moment(period.from)} to ${moment(period.to)}`;
+  const title = `Restore evidence, ${formatMinute(period.from)} to ${formatMinute(period.to)}`;
   yield format.begin(title);
   yield format.list([
-    `Made: ${moment(now)}, by Backup Observatory ${version}`,
+    `Made: ${formatMinute(now)}, by Backup Observatory ${version}`,
     `Restore drills: ${facts.drills}, proven: ${facts.proven}, failed: ${facts.failed}, incomplete: ${facts.incomplete}`,
     `Repositories that are backed up: ${facts.repositories}, proven restorable in this period: ${facts.proven_repositories}`,
   ]);
@@ -93,9 +92,9 @@ function repositoryRow(one: EvidenceRepository): string[] {
   const failure =
     one.failed_at === null
       ? ''
-      : clean(`FAILED ${moment(one.failed_at)} from ${one.failed_storage}: ${one.reason}`);
+      : clean(`FAILED ${formatMinute(one.failed_at)} from ${one.failed_storage}: ${one.reason}`);
   if (one.proven_at === null) return [clean(one.name), 'not proven', '', '', failure];
-  const proof = [moment(one.proven_at), String(one.version ?? ''), clean(one.storage)];
+  const proof = [formatMinute(one.proven_at), String(one.version ?? ''), clean(one.storage)];
   return [clean(one.name), ...proof, failure];
 }
 
@@ -103,17 +102,17 @@ async function* drillRows(db: Database, period: EvidencePeriod): AsyncGenerator<
   let after: EvidenceDrill | null = null;
   for (;;) {
     const page: EvidenceDrill[] = await readEvidenceDrills(db, period, after, ROWS_AT_ONCE);
-    for (const drill of page) yield drillRow(drill, Date.parse(period.now));
+    for (const drill of page) yield drillRow(drill);
     after = page.at(-1) ?? after;
     if (page.length < ROWS_AT_ONCE) return;
   }
 }
 
-function drillRow(drill: EvidenceDrill, now: number): string[] {
-  const isAhead = Date.parse(drill.started_at) > now + AHEAD_MS;
+function drillRow(drill: EvidenceDrill): string[] {
+  const started = formatMinute(drill.started_at);
   return [
     String(drill.id),
-    isAhead ? `${moment(drill.started_at)}, by a clock that was ahead` : moment(drill.started_at),
+    drill.is_ahead ? `${started}, by a clock that was ahead` : started,
     clean(drill.repository),
     String(drill.version ?? ''),
     clean(drill.storage),
@@ -128,9 +127,4 @@ function drillRow(drill: EvidenceDrill, now: number): string[] {
 
 function clean(text: string | null): string {
   return cleanText(text ?? '', 500);
-}
-
-/** `2026-01-31 08:15 UTC`. */
-function moment(iso: string): string {
-  return `${iso.slice(0, 10)} ${iso.slice(11, 16)} UTC`;
 }

@@ -9,28 +9,23 @@ import { MAX_REPOSITORIES } from './unwell.ts';
 
 const MAX_REASON_LENGTH = 300;
 
-const columns = 'id, repository_name, storage, version, reason, started_at, outcome, evidence';
-
-// The last drill that came to a result decides: one that is incomplete proves nothing, nor does one of a clock that was
-// ahead. If that one failed, what was recorded after it decides. Of one that found no archive, and of which no run has
-// heard since, nothing is kept: it is forgotten once a discovery does not see it, or after a week where there is none.
+// The failure that was recorded last stands until a later drill proves the repository. Proofs from a clock that is ahead
+// do not count, nor does one that was recorded before the failure, though it may bear a later time. A failed drill that
+// found no archive, and whose repository no run has heard of since, is forgotten once a discovery does not see it, or
+// after a week where there is none.
 const failed: Statement = {
   name: 'alert_drill_failed',
   text: `WITH tried AS MATERIALIZED (
-      SELECT DISTINCT lower(repository_name) AS key FROM restore_drills WHERE outcome = 'failed'
+      SELECT lower(repository_name) AS key, max(id) AS id FROM restore_drills WHERE outcome = 'failed' GROUP BY 1
     ), failed AS MATERIALIZED (
-      SELECT key, last.*, evidence @> '{"missing": true}' AS is_missing
-      FROM tried CROSS JOIN LATERAL (
-        SELECT * FROM (
-          (SELECT ${columns} FROM restore_drills AS drill
-            WHERE lower(drill.repository_name) = tried.key AND drill.outcome <> 'incomplete' AND ${hasHappened('$1::timestamptz')}
-            ORDER BY drill.started_at DESC, drill.id DESC LIMIT 1)
-          UNION ALL
-          (SELECT ${columns} FROM restore_drills AS drill
-            WHERE lower(drill.repository_name) = tried.key AND drill.outcome = 'failed' AND NOT ${hasHappened('$1::timestamptz')}
-            ORDER BY drill.started_at DESC, drill.id DESC LIMIT 1)
-        ) AS either ORDER BY id DESC LIMIT 1
-      ) AS last WHERE last.outcome = 'failed'
+      SELECT key, failure.*, failure.evidence @> '{"missing": true}' AS is_missing
+      FROM tried CROSS JOIN LATERAL (SELECT * FROM restore_drills AS drill WHERE drill.id = tried.id LIMIT 1) AS failure
+      WHERE NOT (
+        SELECT count(*) > 0 FROM restore_drills AS drill
+        WHERE lower(drill.repository_name) = key AND drill.outcome = 'proven' AND drill.id > failure.id
+          AND ${hasHappened('$1::timestamptz')}
+          AND (drill.started_at > failure.started_at OR NOT ${hasHappened('$1::timestamptz', 'failure')})
+      )
     ), heard AS MATERIALIZED (
       SELECT key, max(at) AS at FROM (
         SELECT lower(repo_full_name) AS key, checked_at AS at FROM worker_repo_state
@@ -63,7 +58,7 @@ export const drillFailed: Rule = {
   name: 'drill_failed',
   title: 'A backup could not be restored',
   severity: 'critical',
-  when: 'The last restore drill of a repository failed, also of one that is no longer backed up: its versions may be all there is. It ends for one that the last discovery does not see and of which no archive was found.',
+  when: 'A restore drill of a repository failed, and none has proven it since; also of one that is no longer backed up: its versions may be all there is. It ends for one that the last discovery does not see and of which no archive was found.',
   advice:
     'Keep the source. See what is damaged with `npm run worker -- store check`, or verify the archive on the page of the repository. When it is repaired, run `npm run worker -- drill --repo OWNER/NAME`.',
   resolved: 'Each was proven restorable since, or nothing of it is kept any more.',

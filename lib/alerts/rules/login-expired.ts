@@ -35,7 +35,7 @@ export const loginExpired: Rule = {
   when: 'The git host refused the login of the last run, for the whole run or for a repository, or the token is past its end.',
   advice:
     'Run `npm run worker -- login github`, or replace the token, and run `npm run worker -- run`.',
-  resolved: 'The git host accepts the login again.',
+  resolved: 'No login in use is refused any more, and no repository fails because of one.',
   async find({ db, now, unwell }) {
     const logins = await db.query<RefusedLogin>(refused, [new Date(now).toISOString()]);
     const findings: Finding[] = logins.map(({ git_host_url, reason, expires_at }) => ({

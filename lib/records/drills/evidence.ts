@@ -55,6 +55,8 @@ export interface EvidenceDrill {
   version: number | null;
   storage: string;
   started_at: string;
+  /** Whether that is later than the evidence was made. */
+  is_ahead: boolean;
   duration_ms: number;
   bytes: number;
   outcome: string;
@@ -67,8 +69,8 @@ export interface EvidenceDrill {
 const drills: Statement = {
   name: 'drill_evidence_page',
   text: `SELECT ${jsonArray(`
-    SELECT id, repository_name AS repository, version, storage, ${iso('started_at')} AS started_at, duration_ms,
-      bytes, outcome, reason, evidence ->> 'refs_sha256' AS refs_sha256, evidence ->> 'tree_sha' AS tree_sha, sha256
+    SELECT id, repository_name AS repository, version, storage, ${iso('started_at')} AS started_at,
+      NOT ${hasHappened('$6::timestamptz')} AS is_ahead, duration_ms, bytes, outcome, reason, evidence ->> 'refs_sha256' AS refs_sha256, evidence ->> 'tree_sha' AS tree_sha, sha256
     FROM restore_drills AS drill
     WHERE drill.started_at >= $1::timestamptz AND drill.started_at < $2::timestamptz
       AND (drill.started_at, drill.id) > ($3::timestamptz, $4::bigint)
@@ -78,11 +80,11 @@ const drills: Statement = {
 /** The drills of a period after one of them, the oldest first. */
 export async function readEvidenceDrills(
   db: Database,
-  { from, to }: EvidencePeriod,
+  { from, to, now }: EvidencePeriod,
   after: Pick<EvidenceDrill, 'id' | 'started_at'> | null,
   limit: number,
 ): Promise<EvidenceDrill[]> {
-  const values = [from, to, after?.started_at ?? from, after?.id ?? 0, limit];
+  const values = [from, to, after?.started_at ?? from, after?.id ?? 0, limit, now];
   const [row] = await db.query<{ items: string }>(drills, values);
   return JSON.parse(row?.items ?? '[]');
 }

@@ -1,6 +1,7 @@
 import type { Unwritten } from '../../restore/check-out.ts';
 import type { Restored } from '../../restore/restore.ts';
 import { cleanText } from '../../text/clean-text.ts';
+import { shellQuote } from '../../text/shell-quote.ts';
 import { formatBytes } from '../../text/units.ts';
 
 /** As long as a path may be, and quoted. */
@@ -26,11 +27,12 @@ export function describeRestored(restored: Restored, target: string): string {
 function describeUnwritten({ count, paths }: Unwritten, target: string): string[] {
   const files = count === 1 ? '1 file is' : `${count} files are`;
   const others = count - paths.length;
+  const inFolder = `git -C ${shellQuote(target)}`;
   return [
     `  NOT CHECKED OUT: ${files} in the repository, but this file system takes no such name or path:`,
     ...paths.map((path) => `    ${cleanText(path, MAX_PATH_LENGTH)}`),
     ...(others > 0 ? [`    and ${others} more`] : []),
-    `  List them with \`git -C ${target} ls-files --deleted\`, and write one elsewhere with \`git -C ${target} cat-file blob HEAD:PATH > FILE\``,
+    `  List them with \`${inFolder} ls-files --deleted --stage\`, and write one elsewhere with \`${inFolder} cat-file blob HASH > FILE\``,
   ];
 }
 

@@ -11,7 +11,7 @@ import { explainRead } from '../../support/plans.ts';
 import { sql } from '../../support/records.ts';
 
 // What a real Postgres reads for the rules, which are evaluated after each run and every 10 minutes: not more with
-// every result, log line, run and drill that was ever recorded. With a million results it is the same.
+// every result, log line and run that was ever recorded. Of drills, those that failed are read.
 
 const REPOSITORIES = 10_000;
 const RESULTS_OF_EACH = 10;

@@ -349,8 +349,11 @@ describe('drill_failed', () => {
     await drill('o/ahead', -9_000, 'failed');
     await drill('o/mended', -9_000, 'failed');
     await drill('o/mended', 3, 'proven');
+    // Recorded before the failure, by a clock that was ahead, and its time has come.
+    await drill('o/early', 2, 'proven');
+    await drill('o/early', 3, 'failed');
     expect(await opened()).toMatchObject([
-      { rule: 'drill_failed', repositories: ['o/ahead', 'o/bad', 'o/hidden'] },
+      { rule: 'drill_failed', repositories: ['o/ahead', 'o/bad', 'o/early', 'o/hidden'] },
     ]);
   });
 
