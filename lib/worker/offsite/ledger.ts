@@ -13,33 +13,39 @@ const stateFile = z.object({
   stored_bytes: z.int(),
 });
 
-const entry = z.object({
-  format: z.literal(1),
-  /** The file name of the full bundle. */
-  archive: z.string(),
-  /** The name of the archive in the store's keys. */
-  archive_name: z.string(),
-  /** The last state that was stored, with its size; null if none was, or if it is to be stored again. */
-  state: z
-    .object({
-      number: z.int(),
-      key: z.string(),
-      stored_bytes: z.int(),
-      /** Of what is stored; null if an earlier release stored it. */
-      stored_sha256: z.string().nullable().default(null),
-    })
-    .nullable(),
-  /** The SHA-256 of the last states that this machine has stored, the newest last. */
-  own_states: z.array(z.string()).default([]),
-  /** The number of the last state that is known. */
-  last_number: z.int(),
-  /** What identifies the files of that state. */
-  content: z.string().nullable(),
-  /** Objects that are stored. */
-  files: z.array(stateFile),
-  /** Keys of objects that were damaged when they were last read. */
-  damaged: z.array(z.string()).default([]),
-});
+const entry = z
+  .object({
+    format: z.literal(1),
+    /** The file name of the full bundle. */
+    archive: z.string(),
+    /** The name of the archive in the store's keys. */
+    archive_name: z.string(),
+    /** The last state that was stored, with its size; null if none was, or if it is to be stored again. */
+    state: z
+      .object({
+        number: z.int(),
+        key: z.string(),
+        stored_bytes: z.int(),
+        /** Of what is stored; null if an earlier release stored it. */
+        stored_sha256: z.string().nullable().default(null),
+      })
+      .nullable(),
+    /** The SHA-256 of the last states that this machine has stored, the newest last. */
+    own_states: z.array(z.string()).default([]),
+    /** The number of the last state that is known. */
+    last_number: z.int(),
+    /** What identifies the files of that state. */
+    content: z.string().nullable(),
+    /** Objects that are stored. */
+    files: z.array(stateFile),
+    /** Keys of objects that were damaged when they were last read. */
+    damaged: z.array(z.string()).default([]),
+  })
+  // An earlier release noted only the last state.
+  .transform((value) => {
+    const last = value.state?.stored_sha256 ?? null;
+    return value.own_states.length > 0 || last === null ? value : { ...value, own_states: [last] };
+  });
 
 /** What a store has of an archive, as far as this machine has stored it. */
 export type LedgerEntry = z.output<typeof entry>;
