@@ -66,19 +66,19 @@ export async function temporaryFolder(): Promise<{ path: string; remove(): Promi
 }
 
 /**
- * Commits the tree of a git bomb to `main`: nine levels of ten identical trees, so that ten small objects
- * are 10^9 files, or as many folders where there is no file. Returns the commit.
+ * Commits the tree of a git bomb to `main`: levels of ten identical trees, nine of them by default, so that
+ * ten small objects are 10^9 files. Without files the last level has empty folders. Returns the commit.
  */
 export async function plantBomb(
   { git: run, path }: TestRepository,
-  { hasFiles = true } = {},
+  { hasFiles = true, levels = 9 } = {},
 ): Promise<string> {
   const makeTree = (entries: string) => feed(path, ['mktree'], entries);
   const tenOf = (kind: string, id: string) =>
     Array.from({ length: 10 }, (_, name) => `${kind} ${id}\t${name}\n`).join('');
   const blob = await feed(path, ['hash-object', '-w', '--stdin'], 'x');
   let tree = await makeTree(hasFiles ? tenOf('100644 blob', blob) : '');
-  for (let level = 1; level < 9; level++) tree = await makeTree(tenOf('040000 tree', tree));
+  for (let level = 1; level < levels; level++) tree = await makeTree(tenOf('040000 tree', tree));
   const commit = await run('commit-tree', '-m', 'bomb', tree);
   await run('update-ref', 'refs/heads/main', commit);
   return commit;
