@@ -190,6 +190,15 @@ describe.skipIf(!hasChromium)(
       await page.getByRole('alert').getByText(HOSTILE).waitFor();
     });
 
+    it('set the command apart that may mend a failure, on the page of its run', async () => {
+      const { db, open, page } = site;
+      const run = await insertRun(db, { status: 'failed', total_repos: 1, failed: 1 });
+      const error_message = 'fatal: Authentication failed';
+      await insertResult(db, run, 'owner/refused', { status: 'failed', error_message });
+      await open(`/app/runs/${run}`);
+      await page.getByText('npm run worker -- auth status --check', { exact: true }).waitFor();
+    });
+
     it.each(['light', 'dark'] as const)('have no violation that axe finds, %s', async (theme) => {
       const { complaints, open, page } = site;
       await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });

@@ -2,6 +2,7 @@ import { List, Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { toolResult } from '../api/queries.ts';
 import { Loaded } from '../parts/loading.tsx';
+import { WithCommands } from '../parts/with-commands.tsx';
 
 /** What of the diagnosis is shown here; the failures themselves are above it. */
 interface Found {
@@ -44,7 +45,9 @@ export function Diagnosis({ run }: { run: number }) {
                   .map(forPeople)
                   .filter((action) => action !== '')
                   .map((action) => (
-                    <List.Item key={action}>{action}</List.Item>
+                    <List.Item key={action}>
+                      <WithCommands text={action} />
+                    </List.Item>
                   ))}
               </List>
               {similar_past_incidents.length > 0 && (

@@ -1,4 +1,4 @@
-import { Alert, Button, Code, Group, Stack, Table, Text } from '@mantine/core';
+import { Alert, Button, Group, Stack, Table, Text } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
@@ -8,6 +8,7 @@ import { countOf, formatCount } from '../parts/format.ts';
 import { Failure } from '../parts/loading.tsx';
 import { notify } from '../parts/notify.ts';
 import { RepositoryLink } from '../parts/repository-link.tsx';
+import { WithCommands } from '../parts/with-commands.tsx';
 
 type Incident = Schemas['Incident'];
 type Delivery = Schemas['AlertDelivery'];
@@ -54,7 +55,14 @@ function OneIncident({ incident }: { incident: Incident }) {
           )}
         </Text>
         <Concerned incident={incident} />
-        {state !== 'resolved' && incident.advice !== null && <Advice text={incident.advice} />}
+        {state !== 'resolved' && incident.advice !== null && (
+          <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+            <Text span inherit fw={600}>
+              What to do:
+            </Text>{' '}
+            <WithCommands text={incident.advice} />
+          </Text>
+        )}
         <Deliveries deliveries={incident.deliveries} isOver={state === 'resolved'} />
         {state === 'open' && <Acknowledge id={incident.id} />}
         {incident.acknowledged_at !== null && (
@@ -65,20 +73,6 @@ function OneIncident({ incident }: { incident: Incident }) {
         )}
       </Stack>
     </Alert>
-  );
-}
-
-/** What to do, with its commands set apart. */
-function Advice({ text }: { text: string }) {
-  // Every second part stood between backquotes.
-  const parts = text.split('`').map((part, index) => ({ part, index }));
-  return (
-    <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-      <Text span inherit fw={600}>
-        What to do:
-      </Text>{' '}
-      {parts.map(({ part, index }) => (index % 2 === 0 ? part : <Code key={index}>{part}</Code>))}
-    </Text>
   );
 }
 
