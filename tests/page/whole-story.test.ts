@@ -195,8 +195,8 @@ describe.skipIf(!hasChromium)('a whole story (skipped without /usr/bin/chromium)
     const path = join(store, object ?? '');
     const whole = await readFile(path);
     await flipByte(path);
+    // No run comes before it is whole again: it may read the same object, and report the destination too.
     expect((await work('drill', '--repo', 'team/web')).code).not.toBe(0);
-    await work('run');
     expect((await look()).rules).toEqual(['drill_failed']);
     await badgeSays(expect.stringContaining('restore failed'));
     expect(told()).toEqual(['A backup could not be restored']);
