@@ -6,6 +6,7 @@ export * from './schema/archives.ts';
 export * from './schema/backups.ts';
 export * from './schema/badges.ts';
 export * from './schema/fleet.ts';
+export * from './schema/forgotten.ts';
 export * from './schema/observatory.ts';
 export * from './schema/search.ts';
 export * from './schema/summaries.ts';

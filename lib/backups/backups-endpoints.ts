@@ -15,6 +15,7 @@ import { logsEndpoints } from './logs.ts';
 import { metricsEndpoints } from './metrics/prometheus-endpoint.ts';
 import { overviewEndpoints } from './overview.ts';
 import { anomaliesEndpoints } from './repositories/anomalies.ts';
+import { forgetEndpoints } from './repositories/forget.ts';
 import { reposEndpoints } from './repositories/repos.ts';
 import { storesEndpoints } from './repositories/stores.ts';
 import { versionsEndpoints } from './repositories/versions.ts';
@@ -34,6 +35,7 @@ export const backupsEndpoints: readonly Endpoint<BackupsDeps>[] = [
   ...versionsEndpoints,
   ...storesEndpoints,
   ...anomaliesEndpoints,
+  ...forgetEndpoints,
   ...drillsEndpoints,
   ...coverageEndpoints,
   ...incidentsEndpoints,

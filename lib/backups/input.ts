@@ -104,6 +104,9 @@ export const reposInput = pageInput.extend({
     .enum(repositoryStates, `must be one of ${repositoryStates.join(', ')}`)
     .optional()
     .meta({ description: 'Only repositories in this state.' }),
+  forgotten: flag(
+    'true: only those that somebody has forgotten. false, the default: only the others, which are tracked.',
+  ),
   order: z
     .enum(repositoryOrders, `must be one of ${repositoryOrders.join(', ')}`)
     .default('size')

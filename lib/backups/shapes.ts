@@ -259,6 +259,10 @@ export const repositoryDetails = z
         }),
       )
       .meta({ description: 'What would be lost with the source, as far as the worker was told.' }),
+    forgotten: z.object({ at: timestamp, by: z.string() }).nullable().meta({
+      description:
+        'Since when, and by whom, it is forgotten: it is not tracked until a run records something of it. Null for a tracked one.',
+    }),
   })
   .meta({ id: 'RepositoryDetails' });
 

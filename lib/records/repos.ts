@@ -1,9 +1,5 @@
-/**
- * The CTE `newest` with the newest result of each repository, from the summary table newest_results. Where
- * the summary is stale, because a result was changed or deleted, the newest result is looked up.
- */
-export const newestResults = `
-  newest AS (
+const newestAs = (name: string) => `
+  ${name} AS (
     SELECT kept.repo_full_name, found.* FROM (
       SELECT DISTINCT ON (repo_full_name) * FROM newest_results
       ORDER BY repo_full_name, created_at DESC, result_id DESC, stale DESC
@@ -19,3 +15,32 @@ export const newestResults = `
       )
     ) AS found
   )`;
+
+/**
+ * SQL after SELECT for the row of a repository that somebody has forgotten; none for one that is tracked. A newer
+ * result ends it, and so does a run that finds the repository unchanged: both are compared with what was there, because
+ * the clocks of workers may be wrong.
+ */
+export const forgetting = (name: string, newestId: string) => `
+  FROM forgotten_repositories AS forgotten
+  WHERE forgotten.repo_full_name = ${name} AND forgotten.result_id = ${newestId}
+    AND NOT EXISTS (
+      SELECT FROM worker_repo_state AS checked WHERE checked.repo_full_name = forgotten.repo_full_name
+        AND checked.checked_at > coalesce(forgotten.checked_at, '-infinity')
+    )`;
+
+const isForgotten = `EXISTS (SELECT ${forgetting('one.repo_full_name', 'one.result_id')})`;
+
+/**
+ * The CTE `newest` with the newest result of each repository, also of those that are forgotten, from the summary table
+ * newest_results. Where the summary is stale, because a result was changed or deleted, the newest result is looked up.
+ */
+export const newestOfAll = newestAs('newest');
+
+/** The same of tracked repositories: those that nobody has forgotten. */
+export const newestResults = `${newestAs('newest_of_all')},
+  newest AS (SELECT * FROM newest_of_all AS one WHERE NOT ${isForgotten})`;
+
+/** The same of those that are forgotten. */
+export const newestForgotten = `${newestAs('newest_of_all')},
+  newest AS (SELECT * FROM newest_of_all AS one WHERE ${isForgotten})`;

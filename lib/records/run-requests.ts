@@ -10,14 +10,14 @@ import {
   readObject,
   readPage,
 } from './page.ts';
-import { newestResults } from './repos.ts';
+import { newestOfAll } from './repos.ts';
 
 // Pending requests of other writers have no queue_key, so `waiting` looks for them. Of two concurrent calls
 // the index on queue_key admits one, and the other gets the same row. `xmax` is 0 only in a newly inserted
 // row. The target is also compared as given, because lower() may only support ASCII in some databases.
 const queueRequest: Statement = {
   name: 'queue_run_request',
-  text: `WITH ${newestResults}, known AS (
+  text: `WITH ${newestOfAll}, known AS (
       SELECT WHERE $1 = '' OR EXISTS (
         SELECT FROM newest WHERE repo_full_name = $4 OR lower(repo_full_name) = $1
       )
@@ -52,8 +52,8 @@ export interface NewRunRequest {
 
 /**
  * Queues a run, or finds the pending request for the same target, and returns it as JSON. Concurrent callers
- * get the same row, and exactly one of them gets `already_queued: false`. Null when the target is not
- * tracked.
+ * get the same row, and exactly one of them gets `already_queued: false`. Null when there is no
+ * such repository.
  */
 export async function requestRun(db: Database, request: NewRunRequest): Promise<string | null> {
   const { target, requestedBy, reason } = request;

@@ -12,6 +12,7 @@ import {
   type VersionsCommand,
 } from './restoring/restore-commands.ts';
 import { type AnomalyCommand, addAnomalyCommands } from './review/anomaly-commands.ts';
+import { addForgetCommand, type ForgetCommand } from './review/forget-command.ts';
 import { parseSource, type Source } from './source.ts';
 import { addStoreCommands, type StoreCommand } from './stores/store-commands.ts';
 
@@ -50,6 +51,7 @@ export type WorkerCommand =
   | ListStoreCommand
   | StoreCommand
   | AnomalyCommand
+  | ForgetCommand
   | DrillCommand
   | LoginCommand;
 
@@ -65,6 +67,7 @@ export function parseWorkerCommand(args: readonly string[], folder: string): Wor
   addStoreCommands(program, (command) => found.push(command));
   addDrillCommand(program, (command) => found.push(command));
   addAnomalyCommands(program, (command) => found.push(command));
+  addForgetCommand(program, (command) => found.push(command));
   addLogins(program, (command) => found.push(command));
   const text = parseCommandLine(program, args);
   const [command] = found;

@@ -3,7 +3,7 @@ import {
   listPendingRequests,
   type RunRequest,
 } from '../records/recording/requests.ts';
-import { areAllTracked, findUntracked } from '../records/tracked-repos.ts';
+import { areAllTracked, findUnknown } from '../records/tracked-repos.ts';
 import { cleanText } from '../text/clean-text.ts';
 import type { Journal } from './journal.ts';
 import type { LeftOut } from './selection/select.ts';
@@ -57,7 +57,7 @@ export async function claimFulfilled(run: RequestedRun): Promise<RunRequest[]> {
   const unknown =
     run.isDiscovered && targets.length > 0
       ? await store.read(
-          (db) => findUntracked(db, targets),
+          (db) => findUnknown(db, targets),
           () => new Set<string>(),
         )
       : new Set<string>();

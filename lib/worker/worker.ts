@@ -115,6 +115,10 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
       const { runAnomalies } = await import('./review/run-anomalies.ts');
       return await runAnomalies(options, command);
     }
+    if (command.name === 'forget') {
+      const { runForget } = await import('./review/run-forget.ts');
+      return await runForget(options, command);
+    }
     // Loaded only if needed: a run needs neither prompts nor pages.
     const { runLoginCommand } = await import('./logins/commands.ts');
     const config = readConfig(gitHostVariables, environment);

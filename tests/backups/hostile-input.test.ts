@@ -144,6 +144,7 @@ describe('a method that a path does not have', () => {
     '/api/run-requests': 'GET, HEAD, POST',
     '/api/run-requests/1': 'DELETE',
     '/api/repos/1/1/archive/verify': 'POST',
+    '/api/repos/1/1/forget': 'POST, DELETE',
   };
 
   it.each(paths)('is rejected with those that it has: %s', async (path) => {

@@ -126,6 +126,28 @@ describe.skipIf(!hasChromium)(
       expect(await archiveFigure()).toBe('Archivenone');
     });
 
+    it('forget one that is gone on purpose, and take it back', async () => {
+      const { db, open, page } = site;
+      const run = await insertRun(db, { status: 'completed', total_repos: 1, successful: 1 });
+      await insertResult(db, run, 'owner/given-up', { created_at: '2026-01-01T00:00:00Z' });
+      await insertResult(db, run, 'owner/given-up', { status: 'failed', fault: 'missing' });
+      await open('/app/repositories/owner/given-up');
+      await page.getByRole('button', { name: 'Forget this repository' }).click();
+      await page.getByRole('dialog').getByText('What was backed up is kept').waitFor();
+      await page.getByRole('button', { name: 'Forget', exact: true }).click();
+      await page.getByText('Given up').waitFor();
+      expect(await findViolations(page)).toEqual([]);
+      await open('/app/repositories');
+      await heading('Repositories').waitFor();
+      await page.getByRole('link', { name: 'owner/gone' }).waitFor();
+      expect(await page.getByRole('link', { name: 'owner/given-up' }).count()).toBe(0);
+      await page.getByLabel('State').click();
+      await page.getByRole('option', { name: 'Forgotten' }).click();
+      await page.getByRole('link', { name: 'owner/given-up' }).click();
+      await page.getByRole('button', { name: 'Track it again' }).click();
+      await page.getByRole('button', { name: 'Forget this repository' }).waitFor();
+    });
+
     it('show its files as text, and let them be downloaded as they are', async () => {
       const { complaints, open, page } = site;
       await open('/app/repositories/local/widgets');

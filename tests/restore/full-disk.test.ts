@@ -37,7 +37,7 @@ it('fails when a file was cut short beside names that the file system does not t
   const limited = join(folder, 'git');
   await writeFile(limited, `#!/bin/sh\ntrap '' XFSZ\nulimit -f 200\nexec ${real} "$@"\n`);
   await chmod(limited, 0o755);
-  const PATH = [folder, process.env['PATH']].join(delimiter);
+  const PATH = [folder, process.env.PATH].join(delimiter);
   const runner = createGit({ ...process.env, PATH }, new AbortController().signal);
 
   await expect(checkOut(runner, { folder: work, gitDir }, commit)).rejects.toThrow(GitError);

@@ -82,6 +82,14 @@ const requests: Record<string, Make> = {
     path: '/api/incidents/1/acknowledge',
     answers: 200,
   }),
+  'POST /api/repos/:owner/:name/forget': () => ({
+    path: '/api/repos/ada/app/forget',
+    answers: 200,
+  }),
+  'DELETE /api/repos/:owner/:name/forget': () => ({
+    path: '/api/repos/ada/app/forget',
+    answers: 200,
+  }),
   'GET /api/repos/:owner/:name/drills': () => ({
     path: '/api/repos/ada/app/drills',
     answers: 200,

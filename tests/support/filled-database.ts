@@ -111,6 +111,12 @@ export async function fillDatabase(db: Database): Promise<void> {
   );
   await sql(
     db,
+    `INSERT INTO forgotten_repositories VALUES
+       ('Ørg/c', 9007199254740993, 'infinity', '2026-05-01T10:00:00.123456Z', E'it''s\\n🙂'),
+       ('Org/b', 1, NULL, '2026-05-01T10:00:00.123456Z', '')`,
+  );
+  await sql(
+    db,
     `INSERT INTO restore_drills (repository_name, version, storage, started_at, duration_ms, bytes, outcome, reason, evidence)
      SELECT 'Ørg/c', nullif(n, 2), 's3://backups/git', '2026-05-01T10:00:00.123456Z'::timestamptz + n * interval '1 day', 9007199254740993,
        7, (ARRAY['proven', 'failed'])[1 + n % 2], CASE WHEN n % 2 = 1 THEN E'it''s damaged\n🙂' END, '{"refs": 3, "version": "0.1.0"}'

@@ -51,7 +51,7 @@ export const empty = (db: Database) =>
     db,
     `backup_runs, backup_results, execution_logs, analytics_snapshots, backup_fixes, backup_run_fixes,
      backup_run_requests, worker_repo_state, archive_versions, archive_refs, archive_stores, anomalies, coverage,
-     incidents, incident_repositories, alert_deliveries, alert_evaluation, host_logins, archive_disks, badges, run_jobs, run_members`,
+     incidents, incident_repositories, alert_deliveries, alert_evaluation, host_logins, archive_disks, badges, forgotten_repositories, run_jobs, run_members`,
   );
 
 /**

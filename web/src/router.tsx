@@ -104,13 +104,14 @@ const runRoute = createRoute({
   path: '/runs/$id',
   component: lazyRouteComponent(() => import('./pages/run.tsx'), 'RunPage'),
 });
-const states = ['good', 'stale', 'failing', 'never'] as const;
+const states = ['good', 'stale', 'failing', 'lost', 'never'] as const;
 const orders = ['size', 'name', 'newest', 'worst'] as const;
 
 const repositoriesSearch = (search: Record<string, unknown>): RepositoriesQuery => ({
   ...pageSearch(search),
   ...textSearch('text', search.text),
   ...chosen('state', states, search.state),
+  ...(search.forgotten === true ? { forgotten: true } : {}),
   ...chosen('order', orders, search.order),
 });
 

@@ -10,7 +10,7 @@ export const repositoryFailing: Rule = {
   severity: 'critical',
   when: 'A repository failed ALERT_FAILING_AFTER times in a row, or once if its last good backup is out of date already, or if it is gone at its source. Those that the login or the destination fails are in the incident of that.',
   advice:
-    'Read the reason of each, put it right, and run `npm run worker -- run`. Of what is gone on purpose, move the archive away and acknowledge the incident: it stays open, because the repository is no longer backed up.',
+    'Read the reason of each, put it right, and run `npm run worker -- run`. What is gone on purpose can be forgotten: `npm run worker -- forget OWNER/NAME`, or on its page.',
   resolved: 'No repository fails for so long any more, for a reason of its own.',
   async find({ unwell, config }) {
     const repositories = (await unwell()).filter(

@@ -9,7 +9,7 @@ export const repositoryStale: Rule = {
   severity: 'warning',
   when: 'A repository is stale: it does not fail, but was last good longer ago than FRESHNESS_HOURS, or than its schedule implies.',
   advice:
-    'Look whether the runs still cover the repository: its source, BACKUP_ONLY and BACKUP_EXCLUDE.',
+    'Look whether the runs still cover the repository: its source, BACKUP_ONLY and BACKUP_EXCLUDE. One that is left out on purpose can be forgotten: `npm run worker -- forget OWNER/NAME`, or on its page.',
   resolved: 'No repository is stale any more.',
   async find({ unwell }) {
     const stale = (await unwell()).filter(({ state }) => state === 'stale');

@@ -1,5 +1,4 @@
 import * as z from 'zod';
-import { evaluateRules } from '../../alerts/incidents/evaluate.ts';
 import { AppError } from '../../errors.ts';
 import { plainError } from '../../http/error-shapes.ts';
 import { type Endpoint, endpoint } from '../../http/route.ts';
@@ -7,6 +6,7 @@ import { anomalyKinds, MAX_CHANGES } from '../../records/anomalies/kinds.ts';
 import { confirmAnomalies, listAnomalies } from '../../records/anomalies/list.ts';
 import type { BackupsDeps } from '../backups-deps.ts';
 import { callerName } from '../caller-name.ts';
+import { evaluateNow } from '../evaluate-now.ts';
 import { anomaliesInput, repositoryInput } from '../input.ts';
 import { sendPage } from '../json.ts';
 import { listOf, timestamp } from '../shapes.ts';
@@ -102,17 +102,8 @@ export const anomaliesEndpoints: readonly Endpoint<BackupsDeps>[] = [
       const ids = [...new Set(body.ids)];
       const { known, confirmed } = await confirmAnomalies(deps.db, ids, callerName(c));
       if (known < ids.length) throw new AppError('NOT_FOUND', 'anomaly not found');
-      if (confirmed > 0) await endIncidents(deps);
+      if (confirmed > 0) await evaluateNow(deps, ['anomaly']);
       return c.json({ confirmed });
     },
   ),
 ];
-
-/** So that the incidents agree with what was confirmed. The sweep does it too, and tells the channels. */
-async function endIncidents({ db, clock, log, config }: BackupsDeps): Promise<void> {
-  try {
-    await evaluateRules({ db, clock, log, config }, ['anomaly']);
-  } catch (error) {
-    log.error('the incidents of confirmed anomalies are left to the next sweep', { error });
-  }
-}

@@ -1,5 +1,6 @@
 import { MAX_VERSIONS } from '../../archives/note.ts';
 import type { Database, Statement } from '../../database/database.ts';
+import { forgetting } from '../repos.ts';
 import type { ArchiveState } from './results.ts';
 
 /** The recorded archive of a repository, and any other repository that claims its file name. */
@@ -88,16 +89,24 @@ export async function recordArchive(
   await db.query(upsertArchive, [repository, key, sha256]);
 }
 
-/** A repository that has an archive, and the archive's file name. */
+/** A repository that has an archive. */
 export interface TrackedRepository {
   repository: string;
+  /** The file name of the archive. */
   archiveKey: string;
+  /** Whether somebody has forgotten it, so that nobody misses it at its source. */
+  isForgotten: boolean;
 }
+
+const newestId = `(SELECT result_id FROM newest_results AS kept
+  WHERE kept.repo_full_name = state.repo_full_name
+  ORDER BY kept.created_at DESC, kept.result_id DESC LIMIT 1)`;
 
 const selectTracked: Statement = {
   name: 'tracked_repositories',
-  text: `SELECT repo_full_name AS repository, archive_key AS "archiveKey"
-    FROM worker_repo_state WHERE archive_key <> '' ORDER BY repo_full_name`,
+  text: `SELECT repo_full_name AS repository, archive_key AS "archiveKey",
+      EXISTS (SELECT ${forgetting('state.repo_full_name', newestId)}) AS "isForgotten"
+    FROM worker_repo_state AS state WHERE archive_key <> '' ORDER BY repo_full_name`,
 };
 
 /** Every repository with a recorded archive, by name. */

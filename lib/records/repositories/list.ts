@@ -8,7 +8,8 @@ import {
   readObject,
   readPage,
 } from '../page.ts';
-import { newestResults } from '../repos.ts';
+import { newestForgotten, newestOfAll, newestResults } from '../repos.ts';
+import { forgottenColumn } from './forgotten.ts';
 import {
   type Judging,
   judgingBy,
@@ -36,17 +37,19 @@ export interface RepositorySelection extends Judging {
   /** Part of the name, case-insensitive. */
   text?: string | undefined;
   state?: RepositoryState | undefined;
+  /** Those that somebody has forgotten, instead of the tracked ones. */
+  forgotten?: boolean | undefined;
   order: keyof typeof orders;
 }
 
 /**
- * The tracked repositories that match, each with its newest result and its state. Unless the states are needed
+ * The repositories that match, each with its newest result and its state. Unless the states are needed
  * to filter or to order, only those of the page are looked up.
  */
 export function listRepositories(
   db: Database,
   request: PageRequest,
-  { text, state, order, ...judging }: RepositorySelection,
+  { text, state, forgotten = false, order, ...judging }: RepositorySelection,
 ): Promise<Page> {
   const values: SqlValue[] = [request.limit, pageOffset(request), ...judgingValues(judging)];
   const parameter = (value: SqlValue) => `$${values.push(value)}`;
@@ -58,7 +61,7 @@ export function listRepositories(
   const onPage = `AS repository ORDER BY ${orders[order]} LIMIT $1::bigint OFFSET $2::bigint`;
   const needsStates = state !== undefined || order === 'worst';
   const ctes = [
-    `WITH ${newestResults}`,
+    `WITH ${forgotten ? newestForgotten : newestResults}`,
     judgingBy('$3', '$4', '$5'),
     `named AS (SELECT * FROM newest WHERE ${named})`,
     ...(needsStates
@@ -74,6 +77,7 @@ export function listRepositories(
       order,
       text === undefined ? '' : 'text',
       state === undefined ? '' : 'state',
+      forgotten ? 'forgotten' : '',
     ].join('_'),
     text: `${ctes.join(',\n')}
       SELECT ${jsonArray(`SELECT ${repositoryColumns} FROM repository ORDER BY ${orders[order]}`)} AS items,
@@ -88,14 +92,15 @@ const namedExactly = `SELECT * FROM newest WHERE lower(repo_full_name) = lower($
 
 const oneRepository: Statement = {
   name: 'repository',
-  text: `WITH ${newestResults},
+  text: `WITH ${newestOfAll},
     ${judgingBy('$2', '$3', '$4')},
     chosen AS (${namedExactly}),
     repository AS (${withStates('chosen')})
-    SELECT ${jsonObject(`SELECT ${repositoryColumns}, ${wouldLose} AS would_lose FROM repository`)} AS item`,
+    SELECT ${jsonObject(`SELECT ${repositoryColumns}, ${wouldLose} AS would_lose,
+      ${forgottenColumn} FROM repository`)} AS item`,
 };
 
-/** A tracked repository by its name in any letter case; null when there is none. */
+/** A repository by its name in any letter case, also one that is forgotten; null when there is none. */
 export function readRepository(
   db: Database,
   name: string,

@@ -96,7 +96,7 @@ async function discover(options: DiscoveryOptions, tokens: TokenSource): Promise
     const source = sourceOf(listed, options, tokens, clientFor(listed.use));
     found.set(key, source);
   }
-  const known = await tracked();
+  const known = (await tracked()).filter(({ isForgotten }) => !isForgotten);
   const missing = await findMissing({
     tracked: known,
     archiveFolder,
@@ -122,7 +122,11 @@ async function discover(options: DiscoveryOptions, tokens: TokenSource): Promise
 /** A host that lists nothing lists none of those that have an archive from it. */
 async function tellAllMissing({ access, tracked, archiveFolder, missed }: DiscoveryOptions) {
   const { hostUrl } = access.connection;
-  const names = await listArchivedFrom(hostUrl, archiveFolder, await tracked());
+  const names = await listArchivedFrom(
+    hostUrl,
+    archiveFolder,
+    (await tracked()).filter(({ isForgotten }) => !isForgotten),
+  );
   if (names.length > 0) await missed?.(names, 0);
 }
 

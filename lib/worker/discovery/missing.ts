@@ -1,4 +1,5 @@
 import type { TrackedRepository } from '../../records/recording/repo-state.ts';
+import { cleanText } from '../../text/clean-text.ts';
 import { archiveKey, readArchiveRecord } from '../archive/archive.ts';
 import { canonicalAddress } from '../archive/assign-archives.ts';
 import { describeAccess, type LookUp } from './look-up.ts';
@@ -42,7 +43,7 @@ export async function listArchivedFrom(
 
 /**
  * Finds repositories that have an archive from this host (by its note) but are no longer listed, and why.
- * Their archives are kept; moving an archive away makes the worker forget the repository.
+ * Their archives are kept.
  */
 export async function findMissing(options: MissingOptions): Promise<MissingRepository[]> {
   const { tracked, archiveFolder, hostUrl, listed, addresses, lookUp } = options;
@@ -64,7 +65,7 @@ export async function findMissing(options: MissingOptions): Promise<MissingRepos
       : isOther
         ? ', which discovery does not find'
         : '';
-    const kept = `its archive ${key} is kept (move it away to forget the repository)`;
+    const kept = `its archive ${key} is kept. If it is gone on purpose: npm run worker -- forget ${cleanText(repository, 250)}`;
     missing.push({ repository, isRenamed, reason: `${why}${now}; ${kept}` });
   }
   return missing;

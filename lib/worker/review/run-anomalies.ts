@@ -1,4 +1,3 @@
-import { hostname, userInfo } from 'node:os';
 import * as z from 'zod';
 import { readConfig } from '../../config/read.ts';
 import { confirmOpen, listAnomalies } from '../../records/anomalies/list.ts';
@@ -6,6 +5,7 @@ import { cleanText } from '../../text/clean-text.ts';
 import { commandAlertVariables, raiseAfterCommand } from '../alerting/command-alerts.ts';
 import { contextVariables, type WorkerOptions, withDatabase } from '../command-context.ts';
 import type { AnomalyCommand } from './anomaly-commands.ts';
+import { nameOfPerson } from './person.ts';
 
 /** Anomalies that are listed. */
 const MAX_LISTED = 200;
@@ -29,7 +29,7 @@ export function runAnomalies(options: WorkerOptions, command: AnomalyCommand): P
     const { db } = context;
     if (command.name === 'anomalies-confirm') {
       const { repository } = command;
-      const confirmed = await confirmOpen(db, repository, cleanText(nameOfPerson(), 200));
+      const confirmed = await confirmOpen(db, repository, nameOfPerson());
       const what = cleanText(repository ?? 'all repositories', 300);
       const count = confirmed === 1 ? '1 anomaly' : `${confirmed} anomalies`;
       stdout.write(
@@ -51,11 +51,6 @@ export function runAnomalies(options: WorkerOptions, command: AnomalyCommand): P
     );
     return 0;
   });
-}
-
-/** Who confirms: a person is known to the machine, not to the service. */
-function nameOfPerson(): string {
-  return `${userInfo().username} on ${hostname()}`;
 }
 
 function describe({ repository, version, kind, seen_at, ...what }: Listed): string {

@@ -18,7 +18,7 @@ const advice: Record<FaultKind, { what: string; todo: string }> = {
   },
   missing: {
     what: 'not found, or access lost',
-    todo: 'check the address, and that the login or the app may read it; move an archive away to forget its repository',
+    todo: 'check the address, and that the login or the app may read it; what is gone on purpose: npm run worker -- forget OWNER/NAME',
   },
   'rate limit': {
     what: 'the host limits requests',

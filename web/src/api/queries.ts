@@ -51,6 +51,8 @@ export interface RepositoriesQuery {
   page?: number | undefined;
   text?: string | undefined;
   state?: RepositoryState | undefined;
+  /** Those that somebody has forgotten, instead of the tracked ones. */
+  forgotten?: true | undefined;
   order?: 'size' | 'name' | 'newest' | 'worst' | undefined;
 }
 export type RepositoryState = Schemas['TrackedRepository']['state'];

@@ -22,12 +22,16 @@ const Badges = lazy(async () => ({
 
 const TYPING_MS = 250;
 
+/** Not a state: such a repository is not tracked, whatever its state was. */
+const FORGOTTEN = 'forgotten';
+
 const states = [
   { value: 'good', label: 'Good' },
   { value: 'stale', label: 'Stale' },
   { value: 'failing', label: 'Failing' },
   { value: 'lost', label: 'Lost' },
   { value: 'never', label: 'Never backed up' },
+  { value: FORGOTTEN, label: 'Forgotten' },
 ];
 const orders = [
   { value: 'worst', label: 'Worst first' },
@@ -38,14 +42,14 @@ const orders = [
 
 export function RepositoriesPage() {
   const asked = useSearch({ from: '/shell/repositories' });
-  const { page = 1, order = 'worst', text, state } = asked;
+  const { page = 1, order = 'worst', text, state, forgotten } = asked;
   const navigate = useNavigate();
   const filter = (change: RepositoriesQuery) => {
     const { page: _, ...kept } = asked;
     void navigate({ to: '/repositories', search: { ...kept, ...change }, replace: true });
   };
   const filterText = useDebouncedCallback((text: string) => filter({ text }), TYPING_MS);
-  const isFiltered = text !== undefined || state !== undefined;
+  const isFiltered = text !== undefined || state !== undefined || forgotten === true;
   return (
     <Page title="Repositories">
       <Group align="end">
@@ -61,9 +65,16 @@ export function RepositoriesPage() {
           placeholder="All"
           clearable
           data={states}
-          value={state ?? null}
+          value={forgotten ? FORGOTTEN : (state ?? null)}
           onChange={(state) =>
-            filter({ state: (state ?? undefined) as RepositoriesQuery['state'] })
+            filter(
+              state === FORGOTTEN
+                ? { state: undefined, forgotten: true }
+                : {
+                    state: (state ?? undefined) as RepositoriesQuery['state'],
+                    forgotten: undefined,
+                  },
+            )
           }
           w={170}
         />

@@ -20,6 +20,7 @@ import { BackUpNow } from '../back-up-now.tsx';
 import { RepositoryAnomalies } from './anomalies.tsx';
 import { RepositoryArchive } from './archive.tsx';
 import { RepositoryDrills } from './drills.tsx';
+import { Forget, Forgotten } from './forgotten.tsx';
 import { RepositoryHistory } from './history.tsx';
 import { RepositoryIncidents } from './incidents.tsx';
 import { RepositoryLosses } from './losses.tsx';
@@ -66,11 +67,12 @@ function RepositoryDetails({
   repository: Schemas['RepositoryDetails'];
 }) {
   const { state, last_good_at, last_good_version, last_checked_at } = repository;
-  const { failing_since, consecutive_failures } = repository;
+  const { failing_since, consecutive_failures, forgotten } = repository;
   const { error } = useQuery(archiveQuery(path));
   const isGone = error instanceof ApiError && error.status === 404;
   return (
     <Stack gap="lg">
+      {forgotten !== null && <Forgotten path={path} forgotten={forgotten} />}
       {failing_since !== null && (
         <Alert
           color={outcomeOfState(state).color}
@@ -87,6 +89,7 @@ function RepositoryDetails({
           <Text size="sm" mt="xs">
             First failed <Age of={failing_since} />.
           </Text>
+          {forgotten === null && <Forget path={path} />}
         </Alert>
       )}
       {state === 'stale' && (
@@ -98,6 +101,11 @@ function RepositoryDetails({
             </>
           )}
           , which is longer than runs are apart. Is it still among the sources of the worker?
+          {forgotten === null && (
+            <div>
+              <Forget path={path} />
+            </div>
+          )}
         </Alert>
       )}
       <SimpleGrid cols={{ base: 1, xs: 2, md: 4 }}>

@@ -1,0 +1,68 @@
+import type { Database, Statement } from '../../database/database.ts';
+import { iso } from '../page.ts';
+import { forgetting, newestForgotten, newestOfAll } from '../repos.ts';
+
+/** SQL for the column `forgotten` of a row `repository` with its newest result; null for one that is tracked. */
+export const forgottenColumn = `(SELECT row_to_json(item) FROM (
+    SELECT ${iso('forgotten.forgotten_at')} AS at, forgotten.forgotten_by AS by
+    ${forgetting('repository.repo_full_name', 'repository.result_id')}
+  ) AS item) AS forgotten`;
+
+// In every spelling of the name, each with what is known of it now.
+const forget: Statement = {
+  name: 'forget_repository',
+  text: `WITH ${newestOfAll}, forgotten AS (
+      INSERT INTO forgotten_repositories (repo_full_name, result_id, checked_at, forgotten_by)
+      SELECT newest.repo_full_name, newest.result_id, state.checked_at, $2
+      FROM newest LEFT JOIN worker_repo_state AS state USING (repo_full_name)
+      WHERE lower(newest.repo_full_name) = lower($1)
+      ON CONFLICT (repo_full_name) DO UPDATE SET result_id = excluded.result_id,
+        checked_at = excluded.checked_at, forgotten_at = now(), forgotten_by = excluded.forgotten_by
+      RETURNING repo_full_name
+    )
+    SELECT count(*)::int AS number FROM forgotten`,
+};
+
+/**
+ * Forgets a repository, by its name in any letter case, until a run records something of it: it is tracked no more, and
+ * all that was recorded stays. False if there is none of that name.
+ */
+export async function forgetRepository(db: Database, name: string, by: string): Promise<boolean> {
+  const [row] = await db.query<{ number: number }>(forget, [name, by]);
+  return (row?.number ?? 0) > 0;
+}
+
+const remember: Statement = {
+  name: 'remember_repository',
+  text: `WITH remembered AS (
+      DELETE FROM forgotten_repositories WHERE lower(repo_full_name) = lower($1) RETURNING repo_full_name
+    )
+    SELECT count(*)::int AS number FROM remembered`,
+};
+
+/** Tracks a repository again that was forgotten, by its name in any letter case. False if it was not. */
+export async function rememberRepository(db: Database, name: string): Promise<boolean> {
+  const [row] = await db.query<{ number: number }>(remember, [name]);
+  return (row?.number ?? 0) > 0;
+}
+
+/** A repository that somebody has forgotten. */
+export interface Forgotten {
+  name: string;
+  /** ISO 8601. */
+  at: string;
+  by: string;
+}
+
+const list: Statement = {
+  name: 'forgotten_repositories',
+  text: `WITH ${newestForgotten}
+    SELECT repo_full_name AS name, ${iso('forgotten.forgotten_at')} AS at, forgotten.forgotten_by AS by
+    FROM newest JOIN forgotten_repositories AS forgotten USING (repo_full_name)
+    ORDER BY forgotten.forgotten_at DESC, repo_full_name LIMIT $1::int`,
+};
+
+/** The forgotten repositories, the last one first. */
+export function listForgotten(db: Database, limit: number): Promise<Forgotten[]> {
+  return db.query<Forgotten>(list, [limit]);
+}
