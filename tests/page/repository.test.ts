@@ -139,13 +139,16 @@ describe.skipIf(!hasChromium)(
       expect(await findViolations(page)).toEqual([]);
       await open('/app/repositories');
       await heading('Repositories').waitFor();
-      await page.getByRole('link', { name: 'owner/gone' }).waitFor();
+      await page.getByRole('link', { name: 'local/widgets' }).waitFor();
       expect(await page.getByRole('link', { name: 'owner/given-up' }).count()).toBe(0);
-      await page.getByLabel('State').click();
+      await page.getByRole('combobox', { name: 'State' }).click();
       await page.getByRole('option', { name: 'Forgotten' }).click();
       await page.getByRole('link', { name: 'owner/given-up' }).click();
       await page.getByRole('button', { name: 'Track it again' }).click();
       await page.getByRole('button', { name: 'Forget this repository' }).waitFor();
+      await open('/app/repositories?state=lost');
+      await page.getByRole('link', { name: 'owner/given-up' }).waitFor();
+      expect(await page.getByRole('link', { name: 'local/widgets' }).count()).toBe(0);
     });
 
     it('show its files as text, and let them be downloaded as they are', async () => {

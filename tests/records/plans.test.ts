@@ -10,6 +10,7 @@ import { readRepositoryMetrics } from '../../lib/records/metrics/repositories.ts
 import { readMetricsOfRuns } from '../../lib/records/metrics/runs.ts';
 import { readOverview } from '../../lib/records/overview.ts';
 import { readLastDurations } from '../../lib/records/recording/durations.ts';
+import { listTracked } from '../../lib/records/recording/repo-state.ts';
 import { listRepositoryHistory } from '../../lib/records/repositories/history.ts';
 import { listRepositories, readRepository } from '../../lib/records/repositories/list.ts';
 import { listVersions, readVersionRefs } from '../../lib/records/repositories/versions.ts';
@@ -261,6 +262,11 @@ describe.each([
       'anomalies of a repository',
       (db) => listAnomalies(db, page, { repository: 'OWNER/repo-7' }),
       { anomalies: 80 },
+    ],
+    [
+      'the repositories that are tracked, for discovery',
+      listTracked,
+      { newest_results: 250, worker_repo_state: 249 },
     ],
     ['snapshots', (db) => listSnapshots(db, page), { analytics_snapshots: 20_050 }],
     ['the latest snapshot', readLatestSnapshot, { analytics_snapshots: 1 }],

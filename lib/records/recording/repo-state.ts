@@ -1,6 +1,6 @@
 import { MAX_VERSIONS } from '../../archives/note.ts';
 import type { Database, Statement } from '../../database/database.ts';
-import { forgetting } from '../repos.ts';
+import { newestForgotten } from '../repos.ts';
 import type { ArchiveState } from './results.ts';
 
 /** The recorded archive of a repository, and any other repository that claims its file name. */
@@ -98,15 +98,12 @@ export interface TrackedRepository {
   isForgotten: boolean;
 }
 
-const newestId = `(SELECT result_id FROM newest_results AS kept
-  WHERE kept.repo_full_name = state.repo_full_name
-  ORDER BY kept.created_at DESC, kept.result_id DESC LIMIT 1)`;
-
 const selectTracked: Statement = {
   name: 'tracked_repositories',
-  text: `SELECT repo_full_name AS repository, archive_key AS "archiveKey",
-      EXISTS (SELECT ${forgetting('state.repo_full_name', newestId)}) AS "isForgotten"
-    FROM worker_repo_state AS state WHERE archive_key <> '' ORDER BY repo_full_name`,
+  text: `WITH ${newestForgotten}
+    SELECT repo_full_name AS repository, archive_key AS "archiveKey",
+      repo_full_name IN (SELECT repo_full_name FROM newest) AS "isForgotten"
+    FROM worker_repo_state WHERE archive_key <> '' ORDER BY repo_full_name`,
 };
 
 /** Every repository with a recorded archive, by name. */

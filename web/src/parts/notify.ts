@@ -3,5 +3,5 @@ import type { NotificationData } from '@mantine/notifications';
 /** Shows a message in the corner of the page. */
 export async function notify(message: NotificationData): Promise<void> {
   const { notifications } = await import('@mantine/notifications');
-  notifications.show(message);
+  notifications.show({ closeButtonProps: { 'aria-label': 'Close' }, ...message });
 }
