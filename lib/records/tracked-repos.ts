@@ -1,5 +1,5 @@
 import type { Database, Statement } from '../database/database.ts';
-import { newestOfAll, newestResults } from './repos.ts';
+import { newestResults } from './repos.ts';
 
 const selectNames: Statement = {
   name: 'tracked_names',
@@ -28,18 +28,18 @@ export async function areAllTracked(db: Database, names: readonly string[]): Pro
   return row?.covered === 1;
 }
 
-const selectUnknown: Statement = {
-  name: 'unknown_names',
-  text: `WITH ${newestOfAll}
+const selectUntracked: Statement = {
+  name: 'untracked_names',
+  text: `WITH ${newestResults}
     SELECT asked.name FROM unnest($1::text[], $2::text[]) AS asked (name, lowered)
     WHERE NOT EXISTS (
       SELECT FROM newest WHERE repo_full_name = asked.name OR lower(repo_full_name) = asked.lowered
     )`,
 };
 
-/** The `names` that match no repository, tracked or forgotten, case-insensitively. */
-export async function findUnknown(db: Database, names: readonly string[]): Promise<Set<string>> {
+/** The `names` that match no tracked repository, case-insensitively. */
+export async function findUntracked(db: Database, names: readonly string[]): Promise<Set<string>> {
   const values = [names, names.map((name) => name.toLowerCase())];
-  const rows = await db.query<{ name: string }>(selectUnknown, values);
+  const rows = await db.query<{ name: string }>(selectUntracked, values);
   return new Set(rows.map(({ name }) => name));
 }

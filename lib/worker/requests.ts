@@ -3,7 +3,7 @@ import {
   listPendingRequests,
   type RunRequest,
 } from '../records/recording/requests.ts';
-import { areAllTracked, findUnknown } from '../records/tracked-repos.ts';
+import { areAllTracked, findUntracked } from '../records/tracked-repos.ts';
 import { cleanText } from '../text/clean-text.ts';
 import type { Journal } from './journal.ts';
 import type { LeftOut } from './selection/select.ts';
@@ -27,7 +27,7 @@ export interface RequestedRun {
  * Claims and logs the requests that a run fulfils; the others stay pending. A request for a repository is
  * fulfilled if it is among the sources; a request for all repositories is fulfilled if the sources come from
  * discovery or include every tracked repository. A request for a repository that discovery does not find and
- * that was never backed up is claimed and fails, since no run could fulfil it. One for a repository that is left
+ * that is not tracked is claimed and fails, since no run could fulfil it. One for a repository that is left
  * out stays pending. Requests never restrict a run. While the database is away, none is claimed.
  */
 export async function claimFulfilled(run: RequestedRun): Promise<RunRequest[]> {
@@ -57,7 +57,7 @@ export async function claimFulfilled(run: RequestedRun): Promise<RunRequest[]> {
   const unknown =
     run.isDiscovered && targets.length > 0
       ? await store.read(
-          (db) => findUnknown(db, targets),
+          (db) => findUntracked(db, targets),
           () => new Set<string>(),
         )
       : new Set<string>();
@@ -72,7 +72,7 @@ export async function claimFulfilled(run: RequestedRun): Promise<RunRequest[]> {
     const why = reason === '' ? '' : `: ${reason}`;
     await journal.note('info', `claimed ${asked}${why}`);
     if (target !== null && unknown.has(target)) {
-      await journal.note('warn', `${asked} fails: no repository of that name is known`);
+      await journal.note('warn', `${asked} fails: no repository of that name is tracked`);
     }
   }
   if (left.size > 0) {

@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import { expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { useDatabase, useHostedWorker } from '../../support/hooks.ts';
 import { rowsOf } from '../../support/worker.ts';
 
@@ -13,6 +13,8 @@ const results = () =>
     `SELECT repo_full_name AS name, status FROM backup_results
      WHERE run_id = (SELECT max(id) FROM backup_runs) ORDER BY repo_full_name`,
   );
+
+beforeEach(() => database.db.query({ text: 'TRUNCATE backup_run_requests' }));
 
 it('no longer misses a repository that is forgotten, until it is back', async () => {
   for (const fullName of ['team/a', 'team/b', 'team/gone']) await bench.add({ fullName });
@@ -31,8 +33,15 @@ it('no longer misses a repository that is forgotten, until it is back', async ()
   expect((await work('forget')).stdout).toMatch(
     new RegExp(`^team/gone: forgotten 20\\S+Z by .+ on ${hostname()}\n$`),
   );
+  await database.db.query({
+    text: "INSERT INTO backup_run_requests (status, target_repo) VALUES ('pending', 'team/gone')",
+  });
   expect((await work('run')).code).toBe(0);
   expect(await results()).toEqual([]);
+  // Nobody waits for what no run does.
+  expect(await rowsOf(database.db, 'SELECT status FROM backup_run_requests')).toEqual([
+    { status: 'failed' },
+  ]);
 
   if (gone === undefined) throw new Error('the host has no such repository');
   bench.host.state.repositories.set('team/gone', gone);
