@@ -161,6 +161,7 @@ describe('GET /api/repos/:owner/:name', () => {
     expect(await bodyOf('/api/repos/other/failing-longer')).toEqual({
       ...data[0],
       would_lose: [],
+      forgotten: null,
     });
   });
 
