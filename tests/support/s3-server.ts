@@ -78,10 +78,11 @@ export async function startS3Server(): Promise<S3Server> {
   async function handleConditionally(req: IncomingMessage, res: ServerResponse, key: string) {
     if (req.headers['if-none-match'] !== '*' || req.method === 'GET') return handle(req, res);
     // One writer of a key at a time, as the first decides.
-    const isTaken = writing.has(key) || (await app.store.existsObject(BUCKET, key));
-    if (isTaken) return refuse(req, res, { status: 412, code: 'PreconditionFailed' });
+    const taken = { status: 412, code: 'PreconditionFailed' };
+    if (writing.has(key)) return refuse(req, res, taken);
     writing.add(key);
     res.once('close', () => writing.delete(key));
+    if (await app.store.existsObject(BUCKET, key)) return refuse(req, res, taken);
     return handle(req, res);
   }
 

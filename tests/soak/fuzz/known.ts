@@ -61,6 +61,8 @@ const values: Record<string, fc.Arbitrary<unknown>> = {
   rule: fc.constantFrom('run_failed', 'repository_failing'),
   '/api/repos/{owner}/{name}#owner': owner,
   '/api/repos/{owner}/{name}#name': repository,
+  '/api/repos/{owner}/{name}/forget#owner': owner,
+  '/api/repos/{owner}/{name}/forget#name': repository,
   '/api/repos/{owner}/{name}/history#owner': owner,
   '/api/repos/{owner}/{name}/history#name': repository,
   '/api/repos/{owner}/{name}/versions#owner': owner,
