@@ -36,6 +36,7 @@ const sweep = () => client().post('/api/cron/sweep-stale-runs', undefined);
 describe('a repository that is gone on purpose', () => {
   it('is forgotten: neither listed, counted nor in an incident, but read and restorable', async () => {
     await fill();
+    const badge = await client().post('/api/badges', { repository: 'acme/gone' });
     await sweep();
     expect(await openRules()).toEqual(['repository_failing']);
     expect(await forget('ACME/gone')).toMatchObject({
@@ -54,6 +55,9 @@ describe('a repository that is gone on purpose', () => {
     expect((await client().get('/api/overview')).body).toMatchObject({
       repositories: { total: 1, good: 1, lost: 0 },
       worst: [],
+    });
+    expect((await client().get((badge.body as { json: string }).json)).body).toMatchObject({
+      message: 'unknown',
     });
     expect((await client().get('/metrics')).text).not.toContain('acme/Gone');
     expect((await client().get('/api/repos/acme/gone/history')).body).toMatchObject({
