@@ -149,10 +149,10 @@ describe('a claim', () => {
     expect(names).not.toContain(undefined);
   });
 
-  it('tells where it was restored from before, and what has got it, and up to which version', async () => {
+  it('tells where it was restored from before and how that ended, and what has got it, and up to which version', async () => {
     await track('a/app', 60);
     await drill('a/app', 9, { storage: 's3://one' });
-    await drill('a/app', 8, { storage: 's3://two' });
+    await drill('a/app', 8, { storage: 's3://two', ...incomplete });
     await sql(
       database.db,
       `INSERT INTO archive_stores (repo_full_name, store, version, stored_at) VALUES
@@ -160,7 +160,10 @@ describe('a claim', () => {
     );
     expect(await claim('one')).toEqual({
       repository: 'a/app',
-      recentStorages: ['s3://two', 's3://one'],
+      recent: [
+        { storage: 's3://two', outcome: 'incomplete' },
+        { storage: 's3://one', outcome: 'proven' },
+      ],
       storedIn: [{ store: 's3://two', version: 2 }],
     });
   });

@@ -1,6 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type StoreAddress, storeId } from '../../config/stores/store-address.ts';
+import type { DueDrill } from '../../records/drills/due.ts';
 import { FOLDER_STORAGE } from '../../records/drills/new-drill.ts';
 import { FilesLayout } from '../../stores/git/session.ts';
 import { StoreFault } from '../../stores/object-store.ts';
@@ -63,12 +64,18 @@ async function hasFiles({ store }: Awaited<ReturnType<typeof openStoreSource>>):
   }
 }
 
-/** The place whose turn it is: the one that was not drilled for longest, by the storages of the last drills. */
-export function choosePlace(places: readonly DrillPlace[], recent: readonly string[]): DrillPlace {
+/**
+ * The place whose turn it is: the one that was not drilled for longest, by the last drills. One that failed is first
+ * until it proves the repository, because a proof from another place says nothing of what is damaged there.
+ */
+export function choosePlace(places: readonly DrillPlace[], recent: DueDrill['recent']): DrillPlace {
   const [first, ...others] = places;
   if (first === undefined) throw new Error('there is no place to restore from');
+  const settled = recent.find(({ outcome }) => outcome !== 'incomplete');
+  const failed = places.find(({ storage }) => storage === settled?.storage);
+  if (settled?.outcome === 'failed' && failed !== undefined) return failed;
   const age = ({ storage }: DrillPlace) => {
-    const at = recent.indexOf(storage);
+    const at = recent.findIndex((drill) => drill.storage === storage);
     return at < 0 ? Number.POSITIVE_INFINITY : at;
   };
   return others.reduce((oldest, one) => (age(one) > age(oldest) ? one : oldest), first);

@@ -152,7 +152,7 @@ async function drillAll(
     if (next === null) return report;
     const { due, isKnown } = next;
     const { repository } = due;
-    const place = choosePlace([...left], due.recentStorages);
+    const place = choosePlace([...left], due.recent);
     const stored = due.storedIn.find(({ store }) => store === place.storage);
     const isStored = place.storage === FOLDER_STORAGE ? isKnown : stored !== undefined;
     const claim = holdClaim(deps, holder, repository);
@@ -190,7 +190,7 @@ async function choose(
   const due = await unlessAway(() => claimDrill(deps.db, holder, selection), undefined);
   if (due) return { due, isKnown: true };
   const isUnknown = (repository: string) => ({
-    due: { repository, recentStorages: [], storedIn: [] },
+    due: { repository, recent: [], storedIn: [] },
     isKnown: false,
   });
   if (only !== null) return isUnknown(only);

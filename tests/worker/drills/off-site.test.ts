@@ -110,6 +110,20 @@ describe.each(storeKinds)('a drill from %s', (_name, kind) => {
     ]);
   });
 
+  it('goes back to the store from which it failed until that one proves it', async () => {
+    await world.store();
+    const both = `${world.address},${world.other}`;
+    const objects = (await world.objects()).filter(({ parsed }) => parsed?.kind === 'object');
+    for (const { key } of objects) await world.lose(key);
+    for (let turn = 0; turn < 2; turn++) {
+      expect(await drill(world.withIdentity, both)).toMatchObject({
+        code: 1,
+        stdout: expect.stringMatching(/^FAILED/),
+      });
+    }
+    expect(await drills()).toMatchObject([{ storage: storage() }, { storage: storage() }]);
+  });
+
   it('proves nothing of what this worker cannot decrypt', async () => {
     await world.store();
     const { code, stdout } = await drill();
