@@ -30,14 +30,19 @@ const stateCounts = z
 const proofCounts = z
   .object({
     proven: repositories.meta({
-      description: `Proven restorable by a restore drill in the last ${PROOF_DAYS} days.`,
+      description: `Proven restorable by a restore drill in the last ${PROOF_DAYS} days, and none failed since.`,
     }),
-    overdue: repositories.meta({ description: 'Proven once, longer ago than that.' }),
-    never: repositories.meta({ description: 'Never proven.' }),
-    failing: repositories.meta({ description: 'Those whose last drill failed.' }),
+    overdue: repositories.meta({
+      description: 'Proven longer ago than that, and none failed since.',
+    }),
+    never: repositories.meta({ description: 'Never proven, and none failed.' }),
+    failing: repositories.meta({ description: 'A drill failed, and none has proven it since.' }),
     oldest_at: timestamp.nullable().meta({ description: 'The oldest of the last proofs.' }),
   })
-  .meta({ id: 'ProofCounts', description: 'How many repositories are proven restorable.' });
+  .meta({
+    id: 'ProofCounts',
+    description: 'How many repositories are proven restorable; each counts once.',
+  });
 
 export const overview = z
   .object({

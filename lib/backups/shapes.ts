@@ -233,7 +233,8 @@ export const trackedRepository = z
       description: 'The last restore drill that proved it restorable. Null if none did.',
     }),
     last_drill: lastDrill.nullable().meta({
-      description: 'How its last restore drill ended. Null if there was none.',
+      description:
+        'How its last restore drill ended. One that failed stays until a later one proves it. Null if there was none.',
     }),
   })
   .meta({

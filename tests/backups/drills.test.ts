@@ -86,15 +86,15 @@ it('does not count a drill of a clock that was ahead', async () => {
     last_drill: { at: '2026-05-03T10:00:00.000000Z', outcome: 'failed' },
   });
   expect(await read('/api/overview')).toMatchObject({
-    proofs: { proven: 1, overdue: 0, never: 1, failing: 2 },
+    proofs: { proven: 0, overdue: 0, never: 0, failing: 2 },
   });
   expect(await countProofs(database.db, new Date(NOW).toISOString(), 5_000)).toMatchObject({
-    ...{ proven: 1, never: 1, failing: 2 },
+    ...{ proven: 0, never: 0, failing: 2 },
   });
 });
 
 describe('the overview', () => {
-  it('counts repositories by their proofs', async () => {
+  it('counts each repository once by its proofs, and none as proven of which a drill failed', async () => {
     await track('ada/app', 'ada/old', 'ada/never', 'ada/failing');
     await drill(1);
     await drill(2, { repository: 'ada/old', startedAt: '2026-03-01T10:00:00.000Z' });
@@ -102,10 +102,45 @@ describe('the overview', () => {
     await drill(4, { repository: 'ada/failing', ...failed('CORRUPT') });
     expect(await read('/api/overview')).toMatchObject({
       proofs: {
-        ...{ proven: 2, overdue: 1, never: 1, failing: 1 },
+        ...{ proven: 1, overdue: 1, never: 1, failing: 1 },
         oldest_at: '2026-03-01T10:00:00.000000Z',
       },
     });
+  });
+});
+
+it('lets a failed drill stand everywhere until a later one proves the repository', async () => {
+  await track('ada/app');
+  await drill(1);
+  await drill(2, failed('CORRUPT'));
+  await drill(3, { outcome: 'incomplete', reason: 'the store is away' });
+  const made = await client().post('/api/badges', { repository: 'ada/app' });
+  const { json: badge } = made.body as { json: string };
+  const seen = async () => ({
+    last: ((await read('/api/repos/ada/app')).last_drill as { outcome: string }).outcome,
+    counts: (await read('/api/overview')).proofs,
+    metrics: (await client().get('/metrics')).text.match(
+      /^backup_repositor(?:ies_by_drill|y_last_drill)\{.*outcome="\w+"\} 1$/gm,
+    ),
+    badge: ((await read(badge)) as { message: string }).message,
+  });
+  expect(await seen()).toMatchObject({
+    last: 'failed',
+    counts: { proven: 0, failing: 1 },
+    metrics: [
+      'backup_repositories_by_drill{outcome="failed"} 1',
+      'backup_repository_last_drill{repository="ada/app",outcome="failed"} 1',
+    ],
+    badge: expect.stringContaining('restore failed'),
+  });
+  await drill(4);
+  expect(await seen()).toMatchObject({
+    last: 'proven',
+    counts: { proven: 1, failing: 0 },
+    metrics: [
+      'backup_repositories_by_drill{outcome="proven"} 1',
+      'backup_repository_last_drill{repository="ada/app",outcome="proven"} 1',
+    ],
   });
 });
 

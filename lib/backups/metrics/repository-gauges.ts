@@ -57,7 +57,7 @@ export function addRepositoryGauges(
   addGauge(
     registry,
     'backup_repositories_by_drill',
-    'Tracked repositories by the outcome of their last restore drill.',
+    'Tracked repositories by the outcome of their last restore drill; failed until one proves the repository.',
     drillOutcomes.map((outcome) => [metrics?.drills[outcome] ?? null, { outcome }]),
   );
   addGaugesOfEach(registry, metrics?.each ?? []);
@@ -80,7 +80,7 @@ function addGaugesOfEach(
   addGauge(
     registry,
     'backup_repository_last_drill',
-    'Always 1; the label says the outcome of the last restore drill.',
+    'Always 1; the label says the outcome of the last restore drill; failed until one proves the repository.',
     each.map(({ repository, drill }) => [1, { repository, outcome: drill }]),
   );
   const gauges: [name: string, help: string, pick: (one: Each) => number | null][] = [

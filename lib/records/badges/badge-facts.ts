@@ -1,6 +1,6 @@
 import type { Database, Statement } from '../../database/database.ts';
 import { newestResults } from '../repos.ts';
-import { newestDrill } from '../repositories/drills.ts';
+import { lastProof, standingDrill } from '../repositories/drills.ts';
 import {
   type Judging,
   judgingBy,
@@ -14,7 +14,7 @@ import {
 export interface BadgeFacts {
   /** The worst one; null if nothing is tracked. */
   state: RepositoryState | null;
-  /** Whether the last drill of one that came to an end failed. */
+  /** Whether a drill of one failed, and none has proven it since. */
   isDamaged: boolean;
   proven: number;
   unproven: number;
@@ -38,8 +38,8 @@ const badgeFacts: Statement = {
       (count(*) - count(proof.started_at))::int AS unproven,
       greatest(0, extract(epoch FROM ${NOW} - min(proof.started_at)))::float8 AS "proofAgeSeconds"
     FROM repository
-    LEFT JOIN LATERAL (${newestDrill("drill.outcome = 'proven'", NOW)}) AS proof ON true
-    LEFT JOIN LATERAL (${newestDrill("drill.outcome <> 'incomplete'", NOW)}) AS last ON true`,
+    LEFT JOIN LATERAL (${lastProof('drill.started_at', NOW)}) AS proof ON true
+    LEFT JOIN LATERAL (${standingDrill('drill.outcome', NOW)}) AS last ON true`,
 };
 
 /** Reads what the badge of a repository tells; null for all repositories together. */

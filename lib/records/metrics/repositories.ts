@@ -2,7 +2,7 @@ import type { Database, Statement } from '../../database/database.ts';
 import { jsonObject } from '../page.ts';
 import { newestResults } from '../repos.ts';
 import { archiveBytes } from '../repositories/archive-bytes.ts';
-import { newestDrill } from '../repositories/drills.ts';
+import { lastProof, standingDrill } from '../repositories/drills.ts';
 import {
   consecutiveFailures,
   type Judging,
@@ -14,7 +14,7 @@ import {
 } from '../repositories/freshness.ts';
 import { seconds } from './seconds.ts';
 
-/** What drills of repositories came to; `none`: there was none. */
+/** What the last drills of repositories came to; `none`: there was none. One that failed stands until it is proven. */
 export const drillOutcomes = ['proven', 'failed', 'incomplete', 'none'] as const;
 
 /** The metrics of one repository. Times are seconds since 1970; null is what never happened. */
@@ -53,8 +53,8 @@ const repositoryMetrics: Statement = {
       SELECT repository.*, coalesce(${archiveBytes}, 0) AS size_bytes, ${seconds('last_good_at')} AS good_at,
         ${seconds('proof.started_at')} AS proven_at, coalesce(last.outcome, 'none') AS drill
       FROM known AS repository
-      LEFT JOIN LATERAL (${newestDrill("drill.outcome = 'proven'", NOW)}) AS proof ON true
-      LEFT JOIN LATERAL (${newestDrill('true', NOW)}) AS last ON true
+      LEFT JOIN LATERAL (${lastProof('drill.started_at', NOW)}) AS proof ON true
+      LEFT JOIN LATERAL (${standingDrill('drill.outcome', NOW)}) AS last ON true
     )
     SELECT ${jsonObject(`
       SELECT (SELECT row_to_json(counts) FROM (${stateCounts('measured')}) AS counts) AS states,

@@ -6,8 +6,25 @@ export const hasHappened = (now: string, drill = 'drill') =>
   `${drill}.started_at <= ${now} + interval '5 minutes'`;
 
 /** SQL for the newest restore drill of a row `repository` that meets a condition on `drill`, by an index. */
-export const newestDrill = (condition: string, now: string) => `
-  SELECT drill.outcome, drill.started_at FROM restore_drills AS drill
+const newestDrill = (columns: string, condition: string, now: string) => `
+  SELECT ${columns} FROM restore_drills AS drill
   WHERE lower(drill.repository_name) = lower(repository.repo_full_name) AND ${condition}
     AND ${hasHappened(now)}
   ORDER BY drill.started_at DESC, drill.id DESC LIMIT 1`;
+
+/** SQL for `columns` of the restore drill that last proved a row `repository`. */
+export const lastProof = (columns: string, now: string) =>
+  newestDrill(columns, "drill.outcome = 'proven'", now);
+
+/**
+ * SQL for `columns` of the restore drill that says how a row `repository` stands: the last one, except that one that
+ * failed stands until a later one proves the repository. Incomplete ones in between have found out nothing.
+ */
+export const standingDrill = (columns: string, now: string) => `
+  SELECT ${columns} FROM (${newestDrill('drill', 'true', now)}) AS last
+  LEFT JOIN LATERAL (${newestDrill(
+    'drill',
+    "(last.drill).outcome = 'incomplete' AND drill.outcome <> 'incomplete'",
+    now,
+  )}) AS settled ON (settled.drill).outcome = 'failed'
+  CROSS JOIN LATERAL (SELECT (coalesce(settled.drill, last.drill)).*) AS drill`;

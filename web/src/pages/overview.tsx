@@ -196,7 +196,7 @@ function Proofs({ proofs, total }: { proofs: Schemas['Overview']['proofs']; tota
     <Figure
       label="Proven restorable"
       value={`${formatCount(proven)} of ${formatCount(total)}`}
-      note={failing > 0 ? `${formatCount(failing)} failed the last drill` : 'in the last 30 days'}
+      note={failing > 0 ? `${formatCount(failing)} failed a drill` : 'in the last 30 days'}
       bad={failing > 0 || overdue > 0}
     />
   );

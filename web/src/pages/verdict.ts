@@ -37,7 +37,7 @@ function judgeBackups(overview: Schemas['Overview'], runs: readonly Run[], now: 
   const { failing } = overview.proofs;
   if (failing > 0) {
     const them = failing === 1 ? 'one of them' : `${failing} of them`;
-    return bad(`${describeState(overview, now)} The last restore drill of ${them} failed.`);
+    return bad(`${describeState(overview, now)} A restore drill of ${them} failed.`);
   }
   return { state: 'good', sentence: describeState(overview, now), run };
 }

@@ -28,7 +28,7 @@ export function RepositoryDrills({
         Restore drills
       </Title>
       {last_drill?.outcome === 'failed' && (
-        <Alert color="red" title="The last restore drill failed">
+        <Alert color="red" title="A restore drill failed, and none has proven it since">
           <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
             {last_drill.reason || 'No reason was recorded.'}
           </Text>
