@@ -17,7 +17,11 @@ beforeEach(async () => {
 
 const bodyOf = async (path: string) =>
   (await createClient({ db: database.db, clock: createTestClock(NOW) }).get(path)).body;
-const seen = (name: string, plan: 'taken' | 'excluded' | 'suspended' = 'taken', reason = '') => ({
+const seen = (
+  name: string,
+  plan: 'taken' | 'excluded' | 'suspended' | 'lost' = 'taken',
+  reason = '',
+) => ({
   ...{ name, plan, reason },
   facts: {},
 });
@@ -25,7 +29,7 @@ const result = (name: string, row = {}) =>
   insertResult(database.db, run, name, { created_at: RECENT, ...row });
 
 describe('GET /api/coverage', () => {
-  it('says why each repository that the login sees is not backed up', async () => {
+  it('says why each repository that the login sees, or saw before, is not backed up', async () => {
     await result('team/good');
     await result('Team/Spelled');
     await result('team/blank', { status: 'empty' });
@@ -44,6 +48,7 @@ describe('GET /api/coverage', () => {
         ),
         seen('team/left', 'excluded', 'excluded by BACKUP_EXCLUDE left'),
         seen('other/*', 'suspended', 'the app is suspended there'),
+        seen('team/gone', 'lost', 'access lost'),
       ],
       RECENT,
     );
@@ -54,19 +59,20 @@ describe('GET /api/coverage', () => {
     expect(await bodyOf('/api/coverage')).toEqual({
       ...{ run_id: run, seen_at: recent, seen: 9, backed_up: 2 },
       gaps: {
-        ...{ empty: 1, excluded: 1, failing: 1, no_permission: 1 },
+        ...{ empty: 1, excluded: 1, failing: 1, lost: 1, no_permission: 1 },
         ...{ pending: 1, stale: 1, suspended: 1 },
       },
       data: [
         gap('team/blank', 'empty', '', recent),
         gap('team/left', 'excluded', 'excluded by BACKUP_EXCLUDE left'),
         gap('team/failing', 'failing', 'no', '2026-03-09T00:00:00.000000Z'),
+        gap('team/gone', 'lost', 'access lost'),
         gap('team/denied', 'no_permission', 'no'),
         gap('team/new', 'pending'),
         gap('team/old', 'stale', '', '2026-03-01T00:00:00.000000Z'),
         gap('other/*', 'suspended', 'the app is suspended there'),
       ],
-      pagination: { page: 1, limit: 50, total_items: 7, total_pages: 1 },
+      pagination: { page: 1, limit: 50, total_items: 8, total_pages: 1 },
     });
     expect(await bodyOf('/api/coverage?limit=1&page=3')).toMatchObject({
       ...{ seen: 9, data: [{ name: 'team/failing' }] },
