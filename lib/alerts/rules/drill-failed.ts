@@ -60,7 +60,7 @@ export const drillFailed: Rule = {
   severity: 'critical',
   when: 'A restore drill of a repository failed, and none has proven it since; also of one that is no longer backed up: its versions may be all there is. It ends for one that the last discovery does not see and of which no archive was found.',
   advice:
-    'Keep the source. See what is damaged with `npm run worker -- store check`, or verify the archive on the page of the repository. When it is repaired, run `npm run worker -- drill --repo OWNER/NAME`.',
+    'Keep the source. See what is damaged: in a store with `npm run worker -- store check --deep`, in the archive folder with Verify on the page of the repository. Move the damaged files of a store away, and run `npm run worker -- run`: it stores them again, and writes a damaged archive again. Then run `npm run worker -- drill --repo OWNER/NAME`.',
   resolved: 'Each was proven restorable since, or nothing of it is kept any more.',
   async find({ db, now }) {
     const [row] = await db.query<{ items: string }>(failed, [new Date(now).toISOString()]);
