@@ -9,9 +9,9 @@ interface Advice {
 const advices: readonly Advice[] = [
   {
     pattern:
-      /authentication failed|could not read (username|password)|permission denied|bad credentials|invalid username|\b40[13]\b|terminal prompts disabled/i,
+      /authentication failed|could not read (username|password)|permission denied|bad credentials|invalid username|\b40[13]\b|terminal prompts disabled|rejects the token|cannot be used: .*log in again|not logged in/i,
     action:
-      'Check the access of the worker with `npm run worker -- auth status --check`. Log in again if a login has expired or has no access to a repository.',
+      'Check the access of the worker with `npm run worker -- auth status --check`. Log in again, or replace the token, if a login has expired, was revoked or has no access to a repository.',
   },
   {
     pattern:

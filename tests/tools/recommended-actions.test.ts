@@ -29,6 +29,15 @@ const actionsFor = (found: FailureFacts, logs: string[] = []) =>
 describe('recommendActions', () => {
   it.each([
     ["fatal: Authentication failed for 'https://github.com/owner/a'", /auth status --check/],
+    [
+      'discovery failed: the git host rejects the token of GIT_TOKEN_PERSONAL or GIT_TOKEN_PRIVATE: set another one',
+      /auth status --check.* replace the token/,
+    ],
+    [
+      'the source login cannot be used: it has expired. Log in again: npm run worker -- login github',
+      /auth status --check/,
+    ],
+    ['not logged in to the git host: npm run worker -- login github', /auth status --check/],
     ['remote: Repository not found.', /renamed, moved, deleted or hidden/],
     ['there is no folder /srv/app', /renamed, moved, deleted or hidden/],
     ['Could not resolve host: github.com', /network connection/],
