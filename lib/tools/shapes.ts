@@ -257,9 +257,13 @@ export const openIncidents = z
       id: z.number(),
       rule: z.string(),
       subject: z.string(),
+      severity: z.string(),
       summary: z.string(),
+      advice: z.string().nullable(),
       opened_at: z.string(),
       acknowledged: z.boolean(),
+      repository_count: z.number(),
+      repositories: z.array(z.string()),
     }),
   )
   .nullable();

@@ -58,11 +58,22 @@ describe.each(everySource)('from %s', (_name, open) => {
       await insert(source.db, 'incidents', {
         ...{ rule: 'run_failed', summary: 'it failed', opened_at: '2026-03-02T00:00:00Z' },
       });
+      await insert(source.db, 'incident_repositories', {
+        ...{ incident_id: 1, repository_name: 'owner/a', reason: 'it is damaged' },
+      });
       const { note, recommended_actions, ...packet } = await diagnose();
       expect(packet).toEqual({
         open_incidents: [
           {
-            ...{ id: 1, rule: 'run_failed', subject: '', summary: 'it failed' },
+            ...{
+              id: 1,
+              rule: 'run_failed',
+              subject: '',
+              severity: 'critical',
+              summary: 'it failed',
+            },
+            advice: expect.stringContaining('`npm run worker -- run`'),
+            ...{ repository_count: 1, repositories: ['owner/a'] },
             ...{ opened_at: '2026-03-02T00:00:00.000000Z', acknowledged: false },
           },
         ],

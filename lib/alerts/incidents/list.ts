@@ -15,6 +15,8 @@ import { rules } from '../rules/rules.ts';
 
 /** Repositories and deliveries that are listed with an incident. */
 export const MAX_LISTED = 100;
+/** Repositories that are named with an incident in short. */
+export const MAX_NAMED_IN_SHORT = 10;
 
 /** `open`: not resolved, acknowledged or not. */
 export const incidentStates = ['open', 'acknowledged', 'resolved'] as const;
@@ -136,8 +138,12 @@ export function acknowledgeIncident(
 const openOnes: Statement = {
   name: 'open_incidents_of_health',
   text: `SELECT ${jsonArray(`
-    SELECT id, rule, subject, ${cutTextSql('summary', 300)} AS summary, ${iso('opened_at')} AS opened_at,
-      acknowledged_at IS NOT NULL AS acknowledged
+    SELECT id, rule, subject, coalesce(${ofRule('severity')}, 'warning') AS severity,
+      ${cutTextSql('summary', 300)} AS summary, ${ofRule('advice')} AS advice, ${iso('opened_at')} AS opened_at,
+      acknowledged_at IS NOT NULL AS acknowledged, (SELECT count(*) FROM ${concerned}) AS repository_count,
+      (SELECT coalesce(json_agg(repository_name), '[]') FROM (
+        SELECT repository_name FROM ${concerned} ORDER BY concerned.repository_name LIMIT ${MAX_NAMED_IN_SHORT}
+      ) AS named) AS repositories
     FROM incidents AS incident WHERE resolved_at IS NULL
     ORDER BY incident.opened_at DESC, incident.id DESC LIMIT 20`)} AS items`,
 };
@@ -147,9 +153,15 @@ export interface OpenIncident {
   id: number;
   rule: string;
   subject: string;
+  severity: string;
   summary: string;
+  /** What to do; null for a rule of another release. */
+  advice: string | null;
   opened_at: string;
   acknowledged: boolean;
+  repository_count: number;
+  /** Names, at most MAX_NAMED_IN_SHORT. */
+  repositories: string[];
 }
 
 /** The newest open incidents, at most 20. Waits for `timeoutMs` at most. */

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { MAX_NAMED_IN_SHORT } from '../../alerts/incidents/list.ts';
 import type { Clock } from '../../clock.ts';
 import { AppError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
@@ -32,7 +33,10 @@ const incidentsPage = z.object({
     openIncidents
       .unwrap()
       .element.omit({ acknowledged: true })
-      .extend({ acknowledged_at: z.string().nullable() }),
+      .extend({
+        acknowledged_at: z.string().nullable(),
+        repositories: z.array(z.object({ name: z.string() })),
+      }),
   ),
 });
 /** A service API of an earlier release lacks them. */
@@ -99,9 +103,10 @@ export function createRemoteSource({
         const inTime = AbortSignal.any([signal, AbortSignal.timeout(READY_WITHIN_MS)]);
         const query = '/api/incidents?state=open&limit=20';
         const { data } = await api.read(query, incidentsPage, inTime);
-        return data.map(({ acknowledged_at, ...incident }) => ({
+        return data.map(({ acknowledged_at, repositories, ...incident }) => ({
           ...incident,
           acknowledged: acknowledged_at !== null,
+          repositories: repositories.slice(0, MAX_NAMED_IN_SHORT).map(({ name }) => name),
         }));
       } catch (error) {
         serverLog.warn('the service API does not tell the open incidents', { error });
