@@ -3,6 +3,7 @@ import {
   createRootRouteWithContext,
   createRoute,
   createRouter,
+  Link,
   lazyRouteComponent,
   Outlet,
   redirect,
@@ -28,7 +29,11 @@ const rootRoute = createRootRouteWithContext<{ queries: QueryClient }>()({
   errorComponent: ({ error }) => (
     <Failure error={error instanceof Error ? error : new Error(String(error))} />
   ),
-  notFoundComponent: () => <Empty title="Nothing here">There is no such page.</Empty>,
+  notFoundComponent: () => (
+    <Empty title="Nothing here">
+      There is no such page. <Link to="/">Go to the overview.</Link>
+    </Empty>
+  ),
 });
 
 const loginRoute = createRoute({

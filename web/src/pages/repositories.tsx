@@ -7,7 +7,7 @@ import type { Schemas } from '../api/client.ts';
 import { type RepositoriesQuery, repositories } from '../api/queries.ts';
 import { Age } from '../parts/age.tsx';
 import { Empty, NoBackups } from '../parts/empty.tsx';
-import { formatArchiveSize } from '../parts/format.ts';
+import { describeArchiveSize } from '../parts/format.ts';
 import { Loaded } from '../parts/loading.tsx';
 import { Page } from '../parts/page.tsx';
 import { Pages } from '../parts/pages.tsx';
@@ -146,7 +146,7 @@ function RepositoriesTable({
             </Text>
           </Table.Td>
           <Table.Td ta="right" style={{ whiteSpace: 'nowrap' }}>
-            {formatArchiveSize(repository.archive_size_bytes)}
+            {describeArchiveSize(repository)}
           </Table.Td>
         </Table.Tr>
       ))}

@@ -42,6 +42,20 @@ export function formatArchiveSize(bytes: number): string {
   return bytes === 0 ? 'none' : formatBytes(bytes);
 }
 
+/** The size of the newest archive of a repository. That of one that fails since is kept, and its size is not told. */
+export function describeArchiveSize({
+  archive_size_bytes,
+  failing_since,
+  last_good_at,
+}: {
+  archive_size_bytes: number;
+  failing_since: string | null;
+  last_good_at: string | null;
+}): string {
+  const isKept = failing_since !== null && last_good_at !== null;
+  return isKept && archive_size_bytes === 0 ? 'kept' : formatArchiveSize(archive_size_bytes);
+}
+
 export function formatDuration(milliseconds: number): string {
   if (milliseconds < 1_000) return `${milliseconds} ms`;
   const seconds = Math.round(milliseconds / 1_000);

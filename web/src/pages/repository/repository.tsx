@@ -12,7 +12,7 @@ import {
 import { Age } from '../../parts/age.tsx';
 import { DayStrip } from '../../parts/day-strip.tsx';
 import { Figure } from '../../parts/figure.tsx';
-import { formatArchiveSize, formatCount } from '../../parts/format.ts';
+import { describeArchiveSize, formatCount } from '../../parts/format.ts';
 import { Loaded } from '../../parts/loading.tsx';
 import { Page } from '../../parts/page.tsx';
 import { OutcomeBadge, outcomeOfResult, outcomeOfState } from '../../parts/status.tsx';
@@ -120,10 +120,7 @@ function RepositoryDetails({
           value={last_checked_at === null ? '–' : <Age of={last_checked_at} />}
           note="by a run, whatever it found"
         />
-        <Figure
-          label="Archive"
-          value={isGone ? 'none' : formatArchiveSize(repository.archive_size_bytes)}
-        />
+        <Figure label="Archive" value={isGone ? 'none' : describeArchiveSize(repository)} />
         <Figure
           label="Last commit"
           value={repository.last_commit_hash.slice(0, 10) || '–'}
