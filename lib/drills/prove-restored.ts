@@ -10,11 +10,11 @@ import { type RestoreContext, type Restored, restoreVersion } from '../restore/r
 import { cleanText } from '../text/clean-text.ts';
 import { readObjects } from './read-objects.ts';
 
-/** A repository of a few bytes can have a tree of a billion files. */
-const MAX_FILES = 1_000_000;
+/** Files and folders. A repository of a few bytes can have a tree of a billion of them. */
+const MAX_ENTRIES = 1_000_000;
 const LIST_TIMEOUT_MS = 60_000;
-/** Even a small file takes up a whole block. */
-const BYTES_PER_FILE = 4_096;
+/** Even a small file takes up a whole block, and so does a folder. */
+const BYTES_PER_ENTRY = 4_096;
 /** The longest path of the system, less its end. Git can write longer ones, but they could not be removed. */
 const MAX_PATH_BYTES = 4_095;
 /** As for restoring: enough for a slow disk. */
@@ -136,7 +136,7 @@ async function checkOut(
   }
   await mkdir(folder);
   const { bavail, bsize } = await statfs(folder);
-  if (bavail * bsize < listed.bytes + listed.files * BYTES_PER_FILE) {
+  if (bavail * bsize < listed.bytes + listed.entries * BYTES_PER_ENTRY) {
     throw new DrillIncomplete('DATA_DIR has too little space to check out the default branch');
   }
   await mkdir(join(gitDir, 'info'), { recursive: true });
@@ -181,24 +181,27 @@ async function compareFiles(git: Git, options: readonly string[]): Promise<void>
   );
 }
 
-/** How many files a checkout writes, how large they are, and the bytes of the longest path. */
+/** What a checkout writes: files and how large they are, entries with folders too, and the bytes of the longest path. */
 async function listTree(
   git: Git,
   gitDir: string,
   head: string,
-): Promise<{ files: number; bytes: number; longestPath: number }> {
-  const listed = { files: 0, bytes: 0, longestPath: 0 };
-  const args = [`--git-dir=${gitDir}`, 'ls-tree', '-r', '-l', '-z', head];
+): Promise<{ files: number; entries: number; bytes: number; longestPath: number }> {
+  const listed = { files: 0, entries: 0, bytes: 0, longestPath: 0 };
+  const args = [`--git-dir=${gitDir}`, 'ls-tree', '-r', '-t', '-l', '-z', head];
   try {
     for await (const entry of git.stream(args, '\0', { timeoutMs: LIST_TIMEOUT_MS })) {
-      // `<mode> <type> <object> <size>\t<path>`; a submodule has no size and leaves an empty folder.
+      // `<mode> <type> <object> <size>\t<path>`; a folder has no size, nor has a submodule, which leaves an empty one.
       const tab = entry.indexOf('\t');
-      const [, , , size = ''] = entry.slice(0, tab).split(/ +/);
+      const [, type, , size = ''] = entry.slice(0, tab).split(/ +/);
       listed.longestPath = Math.max(listed.longestPath, Buffer.byteLength(entry.slice(tab + 1)));
-      listed.files++;
+      listed.entries++;
+      if (type !== 'tree') listed.files++;
       listed.bytes += Number.parseInt(size, 10) || 0;
-      if (listed.files > MAX_FILES) {
-        throw new DrillIncomplete(`its default branch has more than ${MAX_FILES} files`);
+      if (listed.entries > MAX_ENTRIES) {
+        throw new DrillIncomplete(
+          `its default branch has more than ${MAX_ENTRIES} files and folders`,
+        );
       }
     }
   } catch (error) {

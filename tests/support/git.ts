@@ -96,6 +96,19 @@ export async function plantLongPath({ git: run, path }: TestRepository): Promise
   await run('update-ref', 'refs/heads/main', commit);
 }
 
+/** Moves main to a commit of 62,500 files, each below 20 folders of its own: more than a million of them in some KiB. */
+export async function plantFolders({ git: run, path }: TestRepository): Promise<void> {
+  const makeTree = (entries: string) => feed(path, ['mktree'], entries);
+  const blob = await feed(path, ['hash-object', '-w', '--stdin'], 'x');
+  let tree = await makeTree(`100644 blob ${blob}\tfile\n`);
+  for (let level = 0; level < 20; level++) tree = await makeTree(`040000 tree ${tree}\td\n`);
+  for (let level = 0; level < 2; level++) {
+    const names = Array.from({ length: 250 }, (_, name) => `040000 tree ${tree}\t${name}\n`);
+    tree = await makeTree(names.join(''));
+  }
+  await run('update-ref', 'refs/heads/main', await run('commit-tree', '-m', 'folders', tree));
+}
+
 /** Points `main` to files of which no file system takes two: a path of 4,247 bytes, and a name of 300. */
 export async function plantUnwritable({ git: run, path }: TestRepository): Promise<void> {
   const makeTree = (entries: string) => feed(path, ['mktree'], entries);

@@ -8,7 +8,7 @@ import { type Database, databaseUnavailable } from '../../../lib/database/databa
 import { checkLedger } from '../../../lib/drills/check-ledger.ts';
 import { findClosedPort } from '../../support/down-database.ts';
 import { emptyLedger } from '../../support/drills.ts';
-import { plantBomb, plantLongPath } from '../../support/git.ts';
+import { plantBomb, plantFolders, plantLongPath } from '../../support/git.ts';
 import { useDatabase } from '../../support/hooks.ts';
 import { plantStuckFolder } from '../../support/stuck-folder.ts';
 import { useVersionedApp, withIncrements } from '../../support/versioned-app.ts';
@@ -221,6 +221,16 @@ describe('a restore drill', () => {
     expect(await drills()).toMatchObject([
       { outcome: 'incomplete', evidence: { refs: 2, refs_recorded_in: 'database' } },
     ]);
+    expect(await leftovers()).toEqual([]);
+  });
+
+  it('is incomplete when a few files have too many folders', async () => {
+    await plantFolders(world.app);
+    await world.backUp();
+    expect(await drill()).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^incomplete: .* has more than 1000000 files and folders/),
+    });
     expect(await leftovers()).toEqual([]);
   });
 
