@@ -4,6 +4,9 @@ import { hashRow, NO_ROW_BEFORE } from './ledger-hash.ts';
 
 const ROWS_AT_ONCE = 500;
 
+/** Of a bigint. Ids begin with 1, but whoever adds a row together with its hash chooses its id, too. */
+const [MIN_ID, MAX_ID] = [-(2n ** 63n), 2n ** 63n - 1n];
+
 /** What a check of the ledger found. */
 export interface LedgerCheck {
   /** Rows whose hash is right, and that follow each other. All of them, unless one is broken. */
@@ -16,20 +19,20 @@ export interface LedgerCheck {
 
 /** Computes the hashes of all rows again, a bounded number at a time, up to the first that is wrong. */
 export async function checkLedger(db: Database): Promise<LedgerCheck> {
-  let after = '0';
+  let from = MIN_ID;
   let head = NO_ROW_BEFORE;
   let rows = 0;
   for (;;) {
-    const page = await readLedger(db, after, ROWS_AT_ONCE);
+    const page = await readLedger(db, from, ROWS_AT_ONCE);
     for (const row of page) {
       const reason = findFault(row, head);
       const { id, repository_name: repository, sha256 } = row;
       if (reason !== null) return { rows, head, broken: { id, repository, reason } };
       head = sha256;
-      after = id;
+      from = BigInt(id) + 1n;
       rows++;
     }
-    if (page.length < ROWS_AT_ONCE) return { rows, head, broken: null };
+    if (page.length < ROWS_AT_ONCE || from > MAX_ID) return { rows, head, broken: null };
   }
 }
 

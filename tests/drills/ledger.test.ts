@@ -65,6 +65,15 @@ describe('a check of the ledger', () => {
     expect(await checkLedger(database.db)).toMatchObject({ rows, broken: { id } });
   });
 
+  it('finds a row that was put before the first one, with an id of its own', async () => {
+    await fill(3);
+    await database.db.query({
+      text: `INSERT INTO restore_drills (id, repository_name, storage, started_at, duration_ms, bytes, outcome, evidence, previous_sha256, sha256)
+        VALUES (-5, 'eve/app', 'folder', '2026-05-02', 7, 8, 'proven', '{}', 'forged', 'forged')`,
+    });
+    expect(await checkLedger(database.db)).toMatchObject({ rows: 0, broken: { id: '-5' } });
+  });
+
   it('is made by the doctor', async () => {
     const examine = () =>
       examineWith({ ...deploymentSecrets, DATABASE_URL: database.url }).then((found) => found);

@@ -71,7 +71,7 @@ describe.each([
       1 + 10 + 20,
       (db) => claimDrill(db, 'me', { ...all, only: 'owner/repo-7' }),
     ],
-    ['a page of the ledger', 100, (db) => readLedger(db, '9000', 100)],
+    ['a page of the ledger', 100, (db) => readLedger(db, 9_000n, 100)],
     ['a page of evidence', 100, (db) => readEvidenceDrills(db, period, null, 100)],
     [
       'repositories for evidence',

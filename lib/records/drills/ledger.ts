@@ -5,7 +5,7 @@ const page: Statement = {
   name: 'drill_ledger_page',
   text: `SELECT id::text, repository_name, version::text, storage, ${iso('started_at')} AS started_at,
       duration_ms::text, bytes::text, outcome, reason, evidence::text, previous_sha256, sha256
-    FROM restore_drills AS drill WHERE drill.id > $1::bigint ORDER BY drill.id LIMIT $2::int`,
+    FROM restore_drills AS drill WHERE drill.id >= $1::bigint ORDER BY drill.id LIMIT $2::int`,
 };
 
 /** A row of the ledger, each field as the text that is hashed. */
@@ -24,7 +24,7 @@ export interface LedgerText {
   sha256: string;
 }
 
-/** The rows of the ledger after an id, in their order. */
-export function readLedger(db: Database, after: string, limit: number): Promise<LedgerText[]> {
-  return db.query<LedgerText>(page, [after, limit]);
+/** The rows of the ledger from an id on, in their order. */
+export function readLedger(db: Database, from: bigint, limit: number): Promise<LedgerText[]> {
+  return db.query<LedgerText>(page, [String(from), limit]);
 }
