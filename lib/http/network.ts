@@ -63,7 +63,14 @@ export function isLoopback(address: string): boolean {
 }
 
 /** Addresses of clouds that tell a machine its secrets and are not link-local. */
-const metadata = parseNetworks(['100.100.100.200', '192.0.0.192', 'fd00:ec2::254']);
+const metadata = parseNetworks([
+  // Alibaba, Oracle, Azure.
+  ...['100.100.100.200', '192.0.0.192', '168.63.129.16', 'fd00:c1::a9fe:a9fe'],
+  // All of Amazon's own services, such as the agent that gives a pod its credentials.
+  'fd00:ec2::/32',
+  // Google, Scaleway, Linode.
+  ...['fd20:ce::254', 'fd00:42::42', 'fd00:a9fe:a9fe::1'],
+]);
 
 /**
  * Whether it is an address of the link, as the metadata of a cloud's machine has. Also one in brackets, and an IPv6
@@ -77,7 +84,10 @@ export function isLinkLocal(hostname: string): boolean {
 
 /** The first of the eight parts with the IPv4 address, for IPv6 addresses that gateways translate. */
 const embeddings = [
-  { network: parseNetworks(['64:ff9b::/96', '::/96']), part: 6 },
+  {
+    network: parseNetworks(['64:ff9b::/96', '64:ff9b:1::/48', '::ffff:0:0:0/96', '::/96']),
+    part: 6,
+  },
   { network: parseNetworks(['2002::/16']), part: 1 },
 ];
 

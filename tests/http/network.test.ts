@@ -124,18 +124,21 @@ describe('the host of a URL', () => {
     },
   );
 
-  it.each(['100.100.100.200', '192.0.0.192', '[fd00:ec2::254]'])(
-    '%s tells secrets of a machine as those do',
-    (host) => {
-      expect(isLinkLocal(hostOf(host))).toBe(true);
-    },
-  );
+  it.each([
+    ...['100.100.100.200', '192.0.0.192', '168.63.129.16'],
+    ...['[fd00:ec2::254]', '[fd00:ec2::23]', '[fd20:ce::254]', '[fd00:42::42]'],
+    ...['[fd00:c1::a9fe:a9fe]', '[fd00:a9fe:a9fe::1]'],
+  ])('%s tells secrets of a machine as those do', (host) => {
+    expect(isLinkLocal(hostOf(host))).toBe(true);
+  });
 
   it.each([
     '[64:ff9b::a9fe:a9fe]',
     '[2002:a9fe:a9fe::1]',
     '[::169.254.169.254]',
     '[64:ff9b::6464:64c8]',
+    '[64:ff9b:1::a9fe:a9fe]',
+    '[::ffff:0:a9fe:a9fe]',
   ])('%s stands for one of those', (host) => {
     expect(isLinkLocal(hostOf(host))).toBe(true);
   });

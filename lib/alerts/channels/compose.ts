@@ -64,9 +64,12 @@ export function loudnessOf({ kind, severity }: Pick<AlertMessage, 'kind' | 'seve
   return severity === 'critical' ? 2 : 1;
 }
 
-/** Keeps a name after an @ from mentioning a user, and leaves mail addresses as they are. */
+/**
+ * Keeps a name after an @ from mentioning a user, and leaves mail addresses as they are. Mattermost finds a mention also
+ * behind a dot, a dash or an underscore.
+ */
 export function withoutMentions(text: string): string {
-  return text.replace(/(?<![\w.-])@(?=\w)/g, '@\u200b');
+  return text.replace(/(?<![A-Za-z0-9])@(?=\w)/g, '@\u200b');
 }
 
 /** Keeps an address from becoming a link where the service looks for them itself. */

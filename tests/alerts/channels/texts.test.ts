@@ -59,14 +59,14 @@ describe('foreign text', () => {
 
   it('is no markup, mention, emoji or link for a program like Slack', async () => {
     const lines = [
-      '<!channel> <@U012> @here',
+      '<!channel> <@U012> @here .@all x-@all _@here ada@example.com',
       '*b* __b__ ~~s~~ `c` ```d``` [a](https://evil.example/a_b) www.evil.example :fire:',
       ...['# big', '- item', '1. first', '=== ', '--- '],
     ];
     const { text } = await send('slack', makeMessage({ title: '*b* @all', lines }));
     expect(text.split('\n').slice(0, -1)).toEqual([
       '**🔴 \\*b\\* @\u200ball**',
-      '&lt;!channel&gt; &lt;@\u200bU012&gt; @\u200bhere',
+      '&lt;!channel&gt; &lt;@\u200bU012&gt; @\u200bhere .@\u200ball x-@\u200ball \\_@\u200bhere ada@example.com',
       '\\*b\\* \\_\\_b\\_\\_ \\~\\~s\\~\\~ \\`c\\` \\`\\`\\`d\\`\\`\\` \\[a\\]\\(https:\u200b//evil.example/a\\_b\\) www\u200b.evil.example :\u200bfire:',
       ...['\\# big', '\\- item', '1\\. first', '\u200b===', '\\---'],
     ]);
