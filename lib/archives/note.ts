@@ -1,6 +1,8 @@
 import * as z from 'zod';
 import { parseJson } from '../json.ts';
 
+/** The last moment that a Date can be, in milliseconds since the epoch. */
+const MAX_TIME_MS = 8_640_000_000_000_000;
 /** How many versions a note may list. */
 export const MAX_VERSIONS = 5_000;
 
@@ -39,7 +41,7 @@ export const archiveNote = z.object({
   /** Of the full bundle, as are the size and the time in milliseconds since the epoch. */
   archive_sha256: sha256,
   archive_size_bytes: z.int().optional(),
-  archive_modified_ms: z.int().optional(),
+  archive_modified_ms: z.int().min(-MAX_TIME_MS).max(MAX_TIME_MS).optional(),
   /** What the repository has and the archive has not, such as files in Git LFS; null if nothing is known. */
   incomplete: z.string().max(500).nullable().default(null),
   /** In the order in which they continue the full bundle. */

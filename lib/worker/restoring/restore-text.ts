@@ -1,6 +1,7 @@
 import type { Unwritten } from '../../restore/check-out.ts';
 import type { Restored } from '../../restore/restore.ts';
 import { cleanText } from '../../text/clean-text.ts';
+import { removeDeceptiveCharacters } from '../../text/hidden-text.ts';
 import { shellQuote } from '../../text/shell-quote.ts';
 import { formatBytes } from '../../text/units.ts';
 
@@ -16,7 +17,7 @@ export function describeRestored(restored: Restored, target: string): string {
     : '';
   const unproved = isRecorded ? '' : '; no SHA-256 is recorded';
   return `${[
-    `Restored ${repository}, ${which}, to ${target}`,
+    `Restored ${cleanText(repository, 500)}, ${which}, to ${removeDeceptiveCharacters(target)}`,
     `  Refs: ${countRefs(restored.refs)}; HEAD is ${describeHead(restored)}`,
     `  From: ${files === 1 ? '1 file' : `${files} files`}, ${formatBytes(sizeBytes)}`,
     `  Proved: ${hashes}every object, the whole history, and all refs${unproved}`,

@@ -9,6 +9,7 @@ import { listArchives, listVersions } from '../../restore/list-archives.ts';
 import { isFree } from '../../restore/target.ts';
 import { StoreFault } from '../../stores/object-store.ts';
 import { cleanText } from '../../text/clean-text.ts';
+import { removeDeceptiveCharacters } from '../../text/hidden-text.ts';
 import { formatBytes } from '../../text/units.ts';
 import type { WorkerOptions } from '../command-context.ts';
 import { createDisplay, type Display } from '../display.ts';
@@ -105,6 +106,11 @@ async function openSource(
   return openStoreSource(options, store, display);
 }
 
+/** Whether a file system takes a name for `.git`: some ignore case, invisible characters, or dots and spaces at the end. */
+function isGitFolder(name: string): boolean {
+  return /^(?:\.git|git~1)[. ]*$/i.test(name.replace(/\p{Cf}/gu, ''));
+}
+
 async function restoreAll(
   options: WorkerOptions,
   command: RestoreCommand,
@@ -119,18 +125,26 @@ async function restoreAll(
   const { repositories, faults } = await source.list();
   for (const fault of faults) display.line(`not restored: ${fault}`);
   for (const repository of repositories) {
+    const name = cleanText(repository, 500);
     try {
+      // The folder above it would be a repository to git, with a configuration that runs commands, of whoever wrote its files.
+      if (repository.split('/').some(isGitFolder)) {
+        throw new AppError(
+          'CONFLICT',
+          'git takes a folder of this name for its own: restore it alone, with --to',
+        );
+      }
       const to = join(target, repository);
       // A repository appears whole, so an earlier try has restored it.
       if (command.store !== null && !(await isFree(to))) {
         there++;
-        display.line(`${repository} is left as it is: ${to} is there already`);
+        display.line(`${name} is left as it is: ${removeDeceptiveCharacters(to)} is there already`);
         continue;
       }
       if (away >= MAX_AWAY) throw new AppError('SERVICE_UNAVAILABLE', 'the store is away');
       const one = { ...command, repository, target: to };
       const { unwritten } = await restoreOne(options, one, source, display);
-      if (unwritten !== null) partly.push(repository);
+      if (unwritten !== null) partly.push(name);
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
       const { cause, message } = error;
@@ -138,8 +152,8 @@ async function restoreAll(
       away = isOfStore ? away + 1 : away;
       const reason =
         cause instanceof Error && !isOfStore ? `${message}: ${cause.message}` : message;
-      failed.push(repository);
-      display.line(`${repository} was not restored: ${reason}`);
+      failed.push(name);
+      display.line(`${name} was not restored: ${cleanText(reason)}`);
     }
   }
   const { length: all } = repositories;

@@ -1,11 +1,9 @@
-import { createHash } from 'node:crypto';
-import { mkdir, mkdtemp, readdir, rm, rmdir, statfs } from 'node:fs/promises';
+import { mkdtemp, rm, statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { readConfig } from '../../config/read.ts';
 import { storeVariables } from '../../config/stores/stores.ts';
 import { AppError } from '../../errors.ts';
-import { nullIfMissing } from '../../files.ts';
 import { checkTarget } from '../../restore/target.ts';
 import { createSecretNaming } from '../../stores/layout.ts';
 import { StoreFault } from '../../stores/object-store.ts';
@@ -23,6 +21,7 @@ import type { WorkerOptions } from '../command-context.ts';
 import { openGitAccess } from '../destination/open-git-access.ts';
 import type { Display } from '../display.ts';
 import type { ArchiveSource } from './archive-source.ts';
+import { isKept, makeOwnFolder, nameOfDownload } from './download-folder.ts';
 import type { StoreChoice } from './restore-commands.ts';
 import { showDownload } from './show-download.ts';
 
@@ -94,19 +93,39 @@ export async function openStoreSource(
     const archive = archiveKey(repository);
     const names = known.get(archive);
     if (names !== undefined) {
-      return Promise.all([...names].map((name) => findStates(reading.objects, name)));
+      const found = [...names].map((name) => findStates(reading.objects, name));
+      return trusted(repository, await Promise.all(found));
     }
     if (identities.length > 0 && namesKey === undefined) {
       display.line('BACKUP_NAMES_KEY is not set: the names of all encrypted archives are read');
     }
     const { archives, unread } = await findArchive(reading, archive, secretNaming);
-    if (archives.length > 0) return archives;
+    if (archives.length > 0) return trusted(repository, archives);
     const locked = identities.length === 0 ? '; give --identity to read them' : '';
     const others = `; ${unread} encrypted archives could not be read${locked}`;
     throw new NotInStore(
       `${address.text} has no archive of ${cleanText(repository, 300)}${unread > 0 ? others : ''}`,
       unread > 0,
     );
+  }
+
+  /**
+   * Leaves out what is not encrypted of an archive that is: to put a newer one there, nobody needs to know for whom it is
+   * encrypted. Whoever has turned encryption off restores without the identity.
+   */
+  function trusted(repository: string, archives: StateRef[][]): StateRef[][] {
+    const isEncrypted = archives.flat().some((ref) => ref.isEncrypted);
+    if (identities.length === 0 || !isEncrypted) return archives;
+    const kept = archives
+      .map((refs) => refs.filter((ref) => ref.isEncrypted))
+      .filter(({ length }) => length > 0);
+    if (kept.flat().length < archives.flat().length) {
+      const name = cleanText(repository, 300);
+      display.line(
+        `${name}: what is not encrypted of it is left out, for anybody who may write there can have put it there; restore that without --identity`,
+      );
+    }
+    return kept;
   }
 
   async function eachNewest(work: (name: string, state: ReadState) => void): Promise<string[]> {
@@ -147,6 +166,7 @@ export async function openStoreSource(
           throw new AppError('CONFLICT', `${version.state.ref.key} is of another repository`);
         }
         const folder = join(dirname(target), nameOfDownload(store.id, version.state, target));
+        await makeOwnFolder(folder);
         try {
           await download(version, folder);
           const { entry, state } = version;
@@ -175,9 +195,6 @@ export async function openStoreSource(
 
   async function download(version: StoredVersion, folder: string): Promise<void> {
     const name = cleanText(version.state.repository, 300);
-    await mkdir(dirname(folder), { recursive: true });
-    // What is encrypted in the store is not, here.
-    await mkdir(folder, { recursive: true, mode: 0o700 });
     const missing = await sizeToFetch(version, folder);
     const { bavail, bsize } = await statfs(folder);
     if (bavail * bsize < missing) {
@@ -217,19 +234,6 @@ function repositoryOf({ repository, archive }: ReadState): string | null {
   const parts = name.split('/');
   const isValid = parts.every((part) => /^(?!\.{1,2}$)[^/\\\p{Cc}]{1,200}$/u.test(part));
   return parts.length === 2 && isValid ? name : null;
-}
-
-/** Removes a download with nothing in it. */
-async function isKept(folder: string): Promise<boolean> {
-  const names = await nullIfMissing(readdir(folder));
-  if (names?.length === 0) await rmdir(folder);
-  return names !== null && names.length > 0;
-}
-
-/** The same for each try, so that the next one goes on. */
-function nameOfDownload(storeId: string, { ref }: ReadState, target: string): string {
-  const text = [storeId, ref.archiveName, target].join('\0');
-  return `.download-${createHash('sha256').update(text).digest('hex').slice(0, 16)}`;
 }
 
 /** Turns faults of the store into errors for the person. */

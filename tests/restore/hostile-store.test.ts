@@ -1,0 +1,129 @@
+import {
+  chmod,
+  copyFile,
+  mkdir,
+  readdir,
+  readFile,
+  rename,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { useDatabase } from '../support/hooks.ts';
+import { useStoreWorld } from '../support/store-world.ts';
+import { refsOf } from '../support/versioned-app.ts';
+
+// Whoever can write to a store can put archives of their own beside those of the machine.
+
+const database = useDatabase();
+
+describe('from a store with archives of others', () => {
+  const world = useStoreWorld(database, { place: 'folder', isEncrypted: false });
+  const restore = (...args: string[]) => world.call(['restore', '--from', world.address, ...args]);
+
+  beforeEach(async () => {
+    expect((await world.store()).code).toBe(0);
+  });
+
+  /** Copies the archive of local/app to another name, with a note that says something else. */
+  async function plant(name: string, note: Record<string, unknown> = {}): Promise<void> {
+    const root = new URL(world.address).pathname;
+    for (const { key, path, parsed } of await world.objects()) {
+      if (parsed === null || parsed.archiveName !== 'local__app') continue;
+      const to = join(root, key.replace('local__app', name));
+      await mkdir(dirname(to), { recursive: true });
+      if (parsed.kind === 'object') await copyFile(path, to);
+      else {
+        const text = await readFile(path, 'utf8');
+        const state = JSON.parse(text.replaceAll('local__app', name));
+        const changed = { ...JSON.parse(state.note), ...note };
+        const repository = name.replace('__', '/');
+        await writeFile(
+          to,
+          JSON.stringify({ ...state, repository, note: JSON.stringify(changed) }),
+        );
+      }
+    }
+  }
+
+  it('lists and restores the others when one has a time that no clock can show', async () => {
+    await plant('eve__app', { versions: [], archive_modified_ms: Number.MAX_SAFE_INTEGER });
+    const list = await restore('--list');
+    expect(list).toMatchObject({ code: 1, stdout: expect.stringMatching(/^local\/app +1 /m) });
+    expect(list.stderr).toMatch(/^left out: archives\/eve__app\/states\/\S+ has no note that can/m);
+    const all = await restore('--all', '--bare', '--to', 'all');
+    expect(all).toMatchObject({ code: 1, stdout: expect.stringContaining('Restored 1 of 1 ') });
+  });
+
+  it('makes no folder that git would take for a repository', async () => {
+    for (const name of ['eve__.git', '.GIT__app', 'eve__git~1']) await plant(name);
+    const { code, stdout, stderr } = await restore('--all', '--to', 'all');
+    expect([code, stdout]).toEqual([1, expect.stringContaining('Restored 1 of 4 repositories')]);
+    expect(stderr).toContain('eve/.git was not restored: git takes a folder of this name for its');
+    expect(await readdir(join(world.elsewhere, 'all'))).toEqual(['local']);
+    expect(await restore('eve/.git', '--to', 'alone')).toMatchObject({ code: 0 });
+  });
+
+  it('prints no name that reads in another direction', async () => {
+    await plant('eve__\u202egpj.exe');
+    const { stdout, stderr } = await restore('--all', '--to', 'all');
+    expect(stdout).toContain('Restored eve/gpj.exe, version 1');
+    expect(`${stdout}${stderr}`).not.toContain('\u202e');
+  });
+
+  it('downloads into no folder that is a link', async () => {
+    const [object] = (await world.objects()).filter(({ parsed }) => parsed?.kind === 'object');
+    await world.lose(object?.key ?? '');
+    await expect(restore('local/app', '--to', 'app')).rejects.toMatchObject({ code: 'CONFLICT' });
+    const [kept = ''] = (await readdir(world.elsewhere)).filter((name) => name.startsWith('.'));
+    const path = join(world.elsewhere, kept);
+    expect((await stat(path)).mode & 0o777).toBe(0o700);
+    await rename(path, join(world.elsewhere, 'of-others'));
+    await symlink('of-others', path);
+    await expect(restore('local/app', '--to', 'app')).rejects.toMatchObject({
+      code: 'CONFLICT',
+      message: `${path} is not a folder of this user: remove it`,
+    });
+  });
+
+  it('lets nobody else read what is downloaded on top of an earlier try', async () => {
+    const [object] = (await world.objects()).filter(({ parsed }) => parsed?.kind === 'object');
+    await world.lose(object?.key ?? '');
+    await expect(restore('local/app', '--to', 'app')).rejects.toMatchObject({ code: 'CONFLICT' });
+    const [kept = ''] = (await readdir(world.elsewhere)).filter((name) => name.startsWith('.'));
+    await chmod(join(world.elsewhere, kept), 0o777);
+    await expect(restore('local/app', '--to', 'app')).rejects.toMatchObject({ code: 'CONFLICT' });
+    expect((await stat(join(world.elsewhere, kept))).mode & 0o777).toBe(0o700);
+  });
+});
+
+describe('from an encrypted store', () => {
+  const world = useStoreWorld(database, { place: 'folder', isEncrypted: true });
+
+  it('restores nothing newer that somebody has put there without encryption', async () => {
+    await world.store();
+    const before = await refsOf(world.app.path);
+    await world.loseMachine();
+    await world.app.commit({ 'a.txt': 'of somebody else' });
+    expect((await world.backUp({ BACKUP_STORES: world.address })).code).toBe(0);
+    const after = await refsOf(world.app.path);
+    const env = { BACKUP_NAMES_KEY: world.namesKey };
+    const restore = (to: string, what: string[], identity: string[]) =>
+      world.call(['restore', '--from', world.address, ...identity, ...what, '--bare', '--to', to], {
+        env: what.includes('--all') ? {} : env,
+      });
+    const said = 'local/app: what is not encrypted of it is left out';
+    const one = await restore('one', ['local/app'], world.withIdentity);
+    const all = await restore('all', ['--all'], world.withIdentity);
+    expect([one.code, one.stderr]).toEqual([0, expect.stringContaining(said)]);
+    expect([all.code, all.stderr]).toEqual([0, expect.stringContaining(said)]);
+    for (const target of ['one', 'all/local/app']) {
+      expect(await refsOf(join(world.elsewhere, target))).toEqual(before);
+    }
+    const plain = await world.call(['restore', '--from', world.address, 'local/app', '--to', 'x']);
+    expect(plain).toMatchObject({ code: 0, stderr: expect.not.stringContaining('left out') });
+    expect(await refsOf(join(world.elsewhere, 'x'))).toEqual(after);
+  });
+});
