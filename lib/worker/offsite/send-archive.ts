@@ -169,18 +169,24 @@ async function sendFile(
   return { ...facts, key, stored_bytes: encrypted.sizeBytes };
 }
 
+/**
+ * Null also for several: an encrypted one cannot be read here, and whoever may write there could have put another beside
+ * the right one.
+ */
 async function findObject(
   { objects }: OpenStore,
   archiveName: string,
   content: string,
   isEncrypted: boolean,
 ): Promise<{ key: string; stored_bytes: number } | null> {
+  const candidates: { key: string; stored_bytes: number }[] = [];
   for await (const { key, sizeBytes } of objects.list(objectKey(archiveName, content, null))) {
     const parsed = parseKey(key);
     if (parsed?.kind !== 'object' || parsed.isEncrypted !== isEncrypted) continue;
-    return { key, stored_bytes: sizeBytes };
+    candidates.push({ key, stored_bytes: sizeBytes });
+    if (candidates.length > 1) return null;
   }
-  return null;
+  return candidates[0] ?? null;
 }
 
 /** Stores an object whose name tells its content. If it is there already, its size must be right. */

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { mkdir, readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { generateIdentity, identityToRecipient } from 'age-encryption';
@@ -124,6 +124,33 @@ it('stores nothing after a state that has the last number', async () => {
   const two = await machine('two', address);
   await expect(two.send()).rejects.toThrow(`no state can follow ${key}`);
   expect(await two.states()).toEqual([2, 99_999_999]);
+});
+
+it('takes a large encrypted object as stored only if nobody has put another one beside it', async () => {
+  await world.app.commit({ 'large.txt': randomBytes(9 * 2 ** 20).toString('base64') });
+  await world.backUp();
+  const folder = join(world.folder, 'nas');
+  await mkdir(folder);
+  const cipher = createCipher([await identityToRecipient(await generateIdentity())]);
+  const one = await machine('one', `file://${folder}`, cipher);
+  await one.send();
+  const objects = async () => {
+    const found: string[] = [];
+    for await (const { key, sizeBytes } of one.objects.list(keysOf()))
+      if (parseKey(key)?.kind === 'object' && sizeBytes > 8 * 2 ** 20) found.push(key);
+    return found;
+  };
+  const [large = ''] = await objects();
+  expect(await (await machine('two', `file://${folder}`, cipher)).send()).toBe(2);
+  expect(await objects()).toEqual([large]);
+  const forged = randomBytes(9 * 2 ** 20);
+  const sha256 = createHash('sha256').update(forged).digest('hex');
+  const path = join(world.folder, 'forged');
+  await writeFile(path, forged);
+  const key = large.replace(/-[0-9a-f]{64}/, `-${sha256}`);
+  await one.objects.create(key, { path, sizeBytes: forged.length, sha256 });
+  expect(await (await machine('three', `file://${folder}`, cipher)).send()).toBe(3);
+  expect(await objects()).toHaveLength(3);
 });
 
 const isState = ({ key, method }: S3Request) => method === 'PUT' && key.includes('/states/');
