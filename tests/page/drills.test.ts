@@ -70,12 +70,10 @@ describe.skipIf(!hasChromium)(
       await row('acme/proven').getByText('2 days ago').waitFor();
       await row('acme/new').getByText('never', { exact: true }).waitFor();
       await site.open('/app/');
-      await site.page.getByText('2 of 3').waitFor();
-      await site.page.getByText('1 failed the last drill').waitFor();
+      await site.page.getByText('1 of 3').waitFor();
+      await site.page.getByText('1 failed a drill').waitFor();
       await site.page
-        .getByText(
-          'All 3 repositories are backed up. The last restore drill of one of them failed.',
-        )
+        .getByText('All 3 repositories are backed up. A restore drill of one of them failed.')
         .waitFor();
     });
 
