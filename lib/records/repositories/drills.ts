@@ -21,10 +21,10 @@ export const lastProof = (columns: string, now: string) =>
  * failed stands until a later one proves the repository. Incomplete ones in between have found out nothing.
  */
 export const standingDrill = (columns: string, now: string) => `
-  SELECT ${columns} FROM (${newestDrill('drill', 'true', now)}) AS last
+  SELECT ${columns} FROM (${newestDrill('drill AS whole', 'true', now)}) AS last
   LEFT JOIN LATERAL (${newestDrill(
-    'drill',
-    "(last.drill).outcome = 'incomplete' AND drill.outcome <> 'incomplete'",
+    'drill AS whole',
+    "(last.whole).outcome = 'incomplete' AND drill.outcome <> 'incomplete'",
     now,
-  )}) AS settled ON (settled.drill).outcome = 'failed'
-  CROSS JOIN LATERAL (SELECT (coalesce(settled.drill, last.drill)).*) AS drill`;
+  )}) AS settled ON (settled.whole).outcome = 'failed'
+  CROSS JOIN LATERAL (SELECT (coalesce(settled.whole, last.whole)).*) AS drill`;
