@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { listChannels } from '../lib/alerts/channels/list-channels.ts';
 import { openAlertChannels } from '../lib/alerts/channels/open-channels.ts';
-import { tryChannel } from '../lib/alerts/channels/try-channel.ts';
+import { tryChannel } from '../lib/alerts/deliveries/try-channel.ts';
 import { systemClock } from '../lib/clock.ts';
 import { alertSendingVariables } from '../lib/config/alerts/channels.ts';
 import { databaseVariables } from '../lib/config/database.ts';

@@ -4,7 +4,7 @@ import type { AlertChannel } from '../alerts/channels/channel.ts';
 import { listChannels } from '../alerts/channels/list-channels.ts';
 import { openAlertChannels } from '../alerts/channels/open-channels.ts';
 import { readStoredChannels, storeChannel } from '../alerts/channels/stored-channels.ts';
-import { tryChannel } from '../alerts/channels/try-channel.ts';
+import { tryChannel } from '../alerts/deliveries/try-channel.ts';
 import { findMissing } from '../config/features.ts';
 import { AppError } from '../errors.ts';
 import type { HttpEnv } from '../http/env.ts';

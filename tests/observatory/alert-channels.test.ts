@@ -139,7 +139,7 @@ describe('a test message', () => {
     await add('one');
     answer = () => client.deps.clock.advance(10_000);
     const { body } = await tryOut('one');
-    expect(body.data.reason).toBe('Gotify did not answer in time');
+    expect(body.data.reason).toBe('gotify did not answer within 10 seconds');
   });
 
   it('needs a channel', async () => {

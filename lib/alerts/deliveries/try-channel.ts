@@ -1,0 +1,29 @@
+import { randomUUID } from 'node:crypto';
+import type { Clock } from '../../clock.ts';
+import type { AlertChannel } from '../channels/channel.ts';
+import { linkToIncidents } from '../channels/page-link.ts';
+import { sendOnce } from './send.ts';
+
+interface TryOptions {
+  clock: Clock;
+  /** Where people open the page. Undefined if nobody knows. */
+  publicUrl: string | undefined;
+}
+
+/** Sends a test message, with the same link as an alert. Returns why it failed, or null; never with the address. */
+export async function tryChannel(
+  channel: AlertChannel,
+  { clock, publicUrl }: TryOptions,
+): Promise<string | null> {
+  const message = {
+    id: `test-${randomUUID()}`,
+    kind: 'test',
+    severity: 'info',
+    title: 'Test of Backup Observatory',
+    lines: [`Alerts reach you here, through the channel ${channel.name}.`],
+    at: new Date(clock.now()),
+    ...(publicUrl === undefined ? {} : { link: linkToIncidents(publicUrl) }),
+  } as const;
+  const sent = await sendOnce(channel, message, { attempts: 1, clock });
+  return sent.outcome === 'delivered' ? null : sent.reason;
+}
