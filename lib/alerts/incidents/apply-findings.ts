@@ -72,7 +72,7 @@ const apply: Statement = {
         WHERE open.rule = found.rule AND open.subject = found.subject AND open.resolved_at IS NULL
       )
       ORDER BY array_position($4::text[], rule), subject
-      RETURNING id, rule, subject
+      ON CONFLICT DO NOTHING RETURNING id, rule, subject
     ), listed AS MATERIALIZED (
       SELECT current.id AS incident_id, concerned.*
       FROM (SELECT * FROM seen UNION ALL SELECT * FROM opened) AS current

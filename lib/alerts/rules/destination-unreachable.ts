@@ -2,6 +2,7 @@ import type { Statement } from '../../database/database.ts';
 import { iso, jsonArray } from '../../records/page.ts';
 import { cutTextSql } from '../../text/cut-text.ts';
 import { about, failing } from './concern.ts';
+import { inUseSince } from './in-use.ts';
 import type { ConcernedRepository, Finding, Rule } from './rule.ts';
 import { MAX_REPOSITORIES, type Unwell } from './unwell.ts';
 
@@ -9,7 +10,6 @@ const MAX_REASON_LENGTH = 300;
 /** The subject for a destination that the records do not name. */
 const UNNAMED = 'destination';
 
-// A store that was not tried for a week is no longer configured.
 const failingStores: Statement = {
   name: 'alert_destination_unreachable',
   text: `SELECT ${jsonArray(`
@@ -17,7 +17,7 @@ const failingStores: Statement = {
       ${iso('failing_since')} AS since
     FROM archive_stores AS stored
     WHERE failing_since IS NOT NULL
-      AND coalesce(tried_at, failing_since) > $1::timestamptz - interval '7 days'
+      AND coalesce(tried_at, failing_since) > ${inUseSince('$1::timestamptz')}
     ORDER BY stored.store, stored.repo_full_name LIMIT ${MAX_REPOSITORIES}`)} AS items`,
 };
 
@@ -36,7 +36,7 @@ export const destinationUnreachable: Rule = {
   when: 'A store, or the repository that archives are pushed to, did not take an archive in the last run that tried. An incident for each.',
   advice:
     'Mount or reach the store, or put its credentials or room right, and run `npm run worker -- run`: it stores what is missing. The archive folder has all of it.',
-  resolved: 'Every archive is there again, or the destination was not used for a week.',
+  resolved: 'Every archive is there again, or runs have not used the destination for a week.',
   async find({ db, now, unwell }) {
     const values = [new Date(now).toISOString()];
     const [row] = await db.query<{ items: string }>(failingStores, values);

@@ -3,6 +3,7 @@ import { iso } from '../../records/page.ts';
 import { cutTextSql } from '../../text/cut-text.ts';
 import { formatMinute } from '../../text/format-minute.ts';
 import { about, failing } from './concern.ts';
+import { inUseSince } from './in-use.ts';
 import type { Finding, Rule } from './rule.ts';
 import type { Unwell } from './unwell.ts';
 
@@ -12,7 +13,8 @@ const refused: Statement = {
   name: 'alert_login_expired',
   text: `SELECT git_host_url, ${cutTextSql('reason', 1_000)} AS reason, ${iso('expires_at')} AS expires_at
     FROM host_logins AS login
-    WHERE refused_since IS NOT NULL OR expires_at <= $1::timestamptz
+    WHERE (refused_since IS NOT NULL OR expires_at <= $1::timestamptz)
+      AND seen_at > ${inUseSince('$1::timestamptz')}
     ORDER BY git_host_url LIMIT ${MAX_LOGINS}`,
 };
 

@@ -1,6 +1,7 @@
 import type { Statement } from '../../database/database.ts';
 import { iso } from '../../records/page.ts';
 import { formatMinute } from '../../text/format-minute.ts';
+import { inUseSince } from './in-use.ts';
 import type { Rule } from './rule.ts';
 
 const MAX_LOGINS = 100;
@@ -10,6 +11,7 @@ const expiring: Statement = {
   text: `SELECT git_host_url, ${iso('expires_at')} AS expires_at FROM host_logins AS login
     WHERE refused_since IS NULL AND expires_at > $1::timestamptz
       AND expires_at <= $1::timestamptz + interval '14 days'
+      AND seen_at > ${inUseSince('$1::timestamptz')}
     ORDER BY git_host_url LIMIT ${MAX_LOGINS}`,
 };
 

@@ -68,9 +68,9 @@ const most: Partial<Record<RuleName, Record<string, number>>> = {
   run_failed: { backup_runs: 3 },
   // The last one, and those of the interval.
   run_missed: { backup_runs: 1 + 21 + 2 * 3 },
-  destination_unreachable: { archive_stores: FAILING },
-  login_expired: {},
-  login_expiring: {},
+  destination_unreachable: { archive_stores: FAILING, backup_runs: 1 },
+  login_expired: { backup_runs: 1 },
+  login_expiring: { backup_runs: 1 },
   // One for each day and machine.
   disk_filling: { archive_disks: 2 * DAYS },
   // Those that failed, 10 of each repository, and its last one; because one found no archive, who was heard of.
@@ -103,7 +103,7 @@ describe.each([
       generic,
     );
     expectFew(counted, {
-      ...{ newest_results: REPOSITORIES, worker_repo_state: REPOSITORIES, backup_runs: 20 },
+      ...{ newest_results: REPOSITORIES, worker_repo_state: REPOSITORIES, backup_runs: 20 + 1 },
       // Of each that fails its last good result, its fault, its error, its first failure and two failures.
       backup_results: 6 * FAILING,
     });

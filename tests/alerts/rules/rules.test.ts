@@ -259,9 +259,26 @@ describe('destination_unreachable', () => {
     ]);
   });
 
-  it('forgets a store that was not tried for a week', async () => {
+  it('ends for a store that runs have not used for a week', async () => {
     await store('o/a', 's3://former/x', 24 * 20, 24 * 8);
+    await run(1);
     expect(await opened()).toEqual([]);
+  });
+
+  it('goes on until the next run, although runs are more than a week apart', async () => {
+    await run(24 * 8);
+    await store('o/a', 's3://one/x', 24 * 20, 24 * 8);
+    expect(await opened()).toMatchObject([
+      { rule: 'destination_unreachable', subject: 's3://one/x' },
+    ]);
+  });
+
+  it('is one incident for a store that has the name of the others', async () => {
+    await store('o/a', 'destination', 5);
+    await results('o/c', failed('push'), failed('push'));
+    expect(await opened()).toMatchObject([
+      { rule: 'destination_unreachable', subject: 'destination', repositories: ['o/a', 'o/c'] },
+    ]);
   });
 });
 
@@ -278,6 +295,20 @@ describe('logins', () => {
       { rule: 'login_expired', subject: 'https://-1.example' },
       { rule: 'login_expiring', subject: 'https://13.example' },
     ]);
+  });
+
+  it.each([
+    [1, 0, 'are over'],
+    [8.5 * 24, 3, 'go on, if there was no run since'],
+  ])('that were used 8 days ago, with a run %d hours ago: %d %s', async (hoursAgo, count) => {
+    for (const days of [-1, 13]) await login(days);
+    await sql(
+      database.db,
+      "INSERT INTO host_logins (git_host_url, refused_since, reason) VALUES ('https://former.example', now(), 'no')",
+    );
+    await sql(database.db, 'UPDATE host_logins SET seen_at = $1', [ago(clock, 8 * DAY_MS)]);
+    await run(hoursAgo);
+    expect(await opened()).toHaveLength(count);
   });
 });
 
