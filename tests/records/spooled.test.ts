@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { recordMissing } from '../../lib/records/recording/anomalies.ts';
+import { recordCoverage } from '../../lib/records/recording/coverage.ts';
 import { finishRun, startRun } from '../../lib/records/recording/runs.ts';
 import {
   adoptSpooledRun,
@@ -59,6 +61,28 @@ describe.each(everyDatabase)('a spooled run on %s', (_, create) => {
       await rows(`SELECT last_commit_hash, checked_at = '2026-01-02T03:04:06Z' AS checked
         FROM worker_repo_state`),
     ).toEqual([{ last_commit_hash: 'c', checked: true }]);
+  });
+
+  it('leaves no time that has not come, by a clock that was ahead', async () => {
+    await empty(database.db);
+    const { db } = database;
+    const ahead = '2099-01-02T03:04:05.000006Z';
+    const id = await adoptSpooledRun(db, { spoolId: randomUUID(), started: null, at: ahead });
+    const archive = { key: 'a__b.bundle', sha256: 'a'.repeat(64) };
+    const facts = { commitHash: 'c', archiveSizeBytes: 5, durationMs: 7, errorMessage: '' };
+    const result = { ...facts, repository: 'a/b', status: 'completed' } as const;
+    await deliverResult(db, id, { ...result, archive, at: ahead });
+    await deliverChecked(db, 'a/b', ahead);
+    const seen = { plan: 'taken', reason: '', facts: {} } as const;
+    await recordCoverage(db, id, [{ ...seen, name: 'a/b' }], ahead);
+    await recordMissing(db, id, { names: ['a/c'], listed: 1 }, ahead);
+    await deliverEnd(db, id, { ...ending, at: ahead, metRequests: [] });
+    expect(
+      await rows(`SELECT greatest(started_at, completed_at, result.created_at, checked_at, c.seen_at, a.seen_at) <= now() AS "hasHappened"
+        FROM backup_runs, backup_results AS result, worker_repo_state, coverage AS c, anomalies AS a`),
+    ).toEqual([{ hasHappened: true }]);
+    await recordCoverage(db, id, [{ ...seen, name: 'a/d' }]);
+    expect(await rows('SELECT name FROM coverage')).toEqual([{ name: 'a/d' }]);
   });
 
   it('is the run that began in the database, though it was failed meanwhile', async () => {

@@ -17,7 +17,7 @@ export const insertAnomalies = (at: {
   json: string;
 }) => `INSERT INTO anomalies (repo_full_name, run_id, version, kind, change_count, before, after, seen_at)
   SELECT ${at.repository}, ${at.run}::int, ${at.version}::int, kind, change_count, before, after,
-    coalesce(${at.time}::timestamptz, now())
+    least(${at.time}::timestamptz, now())
   FROM jsonb_to_recordset(${at.json}::jsonb)
     AS given (kind text, change_count int, before jsonb, after jsonb)
   ON CONFLICT DO NOTHING`;
@@ -69,7 +69,7 @@ const insertMissing: Statement = {
     INSERT INTO anomalies (run_id, kind, change_count, before, seen_at)
     SELECT $1::int, 'missing', count(*),
       jsonb_object_agg(name, 'listed') FILTER (WHERE place <= ${MAX_CHANGES}),
-      coalesce($4::timestamptz, now())
+      least($4::timestamptz, now())
     FROM newly WHERE $3::int > 0 OR NOT EXISTS (
       SELECT FROM anomalies AS told WHERE told.repo_full_name IS NULL AND told.kind = 'missing'
         AND told.run_id > (SELECT coalesce(max(run_id), 0) FROM coverage)

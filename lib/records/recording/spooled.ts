@@ -4,7 +4,10 @@ import type { NewResult } from './results.ts';
 import type { RunCounters, RunEnding, StartedRun } from './runs.ts';
 
 // What a run recorded while the database was away. Each statement may be repeated: the run is found by the spool's
-// id, its lines by their times and its results by their repositories, of which a run has one each.
+// id, its lines by their times and its results by their repositories, of which a run has one each. A clock that was
+// ahead meanwhile leaves no time that has not come, which would hide all that is recorded before then.
+
+const happened = (parameter: string) => `least(${parameter}::timestamptz, now())`;
 
 const keyOf = (spoolId: string) => `spool:${spoolId}`;
 
@@ -30,7 +33,7 @@ const adopt: Statement = {
       RETURNING id
     ), added AS (
       INSERT INTO backup_runs (status, started_at, heartbeat_at, exclusive_key)
-      SELECT 'running', $4::timestamptz, now(), $1
+      SELECT 'running', ${happened('$4')}, now(), $1
       WHERE NOT EXISTS (SELECT FROM known) AND (SELECT count(*) FROM begun) = 0
       RETURNING id
     )
@@ -79,7 +82,7 @@ const addResult: Statement = {
   text: `WITH result AS (
       INSERT INTO backup_results (run_id, repo_full_name, status, commit_hash, archive_size_bytes,
         duration_ms, error_message, incomplete, tries, fault, created_at)
-      SELECT $1::int, $2, $3, $4, $5::bigint, $6::bigint, $7, $8, $9::int, $13, $12::timestamptz
+      SELECT $1::int, $2, $3, $4, $5::bigint, $6::bigint, $7, $8, $9::int, $13, ${happened('$12')}
       WHERE NOT EXISTS (
         SELECT FROM backup_results WHERE run_id = $1::int AND repo_full_name = $2
       )
@@ -89,15 +92,15 @@ const addResult: Statement = {
     ), state AS (
       INSERT INTO worker_repo_state
         (repo_full_name, archive_key, archive_sha256, last_commit_hash, updated_at, checked_at)
-      SELECT $2, $10::text, $11::text, $4, $12::timestamptz,
-        CASE WHEN $3 = 'completed' THEN $12::timestamptz END
+      SELECT $2, $10::text, $11::text, $4, ${happened('$12')},
+        CASE WHEN $3 = 'completed' THEN ${happened('$12')} END
       WHERE $10::text IS NOT NULL
       ON CONFLICT (repo_full_name) DO UPDATE SET archive_key = excluded.archive_key,
         archive_sha256 = excluded.archive_sha256, last_commit_hash = excluded.last_commit_hash,
         updated_at = excluded.updated_at,
         checked_at = greatest(excluded.checked_at, worker_repo_state.checked_at)
     ), emptied AS (
-      UPDATE worker_repo_state SET checked_at = greatest(checked_at, $12::timestamptz)
+      UPDATE worker_repo_state SET checked_at = greatest(checked_at, ${happened('$12')})
       WHERE $3 = 'empty' AND $10::text IS NULL AND lower(repo_full_name) = lower($2)
     )
     UPDATE backup_runs SET heartbeat_at = now() WHERE id = $1::int`,
@@ -138,7 +141,7 @@ export async function deliverResult(
 
 const checked: Statement = {
   name: 'deliver_checked',
-  text: `UPDATE worker_repo_state SET checked_at = greatest(checked_at, $2::timestamptz)
+  text: `UPDATE worker_repo_state SET checked_at = greatest(checked_at, ${happened('$2')})
     WHERE repo_full_name = $1`,
 };
 
@@ -154,9 +157,9 @@ const end: Statement = {
         WHEN $2 = 'completed' AND id = ANY ($9::int[]) THEN 'completed' ELSE 'failed' END
       WHERE run_id = $1::int AND status = 'claimed'
     )
-    UPDATE backup_runs SET status = $2, error_message = $3, completed_at = $4::timestamptz,
+    UPDATE backup_runs SET status = $2, error_message = $3, completed_at = ${happened('$4')},
       heartbeat_at = now(), progress = NULL, total_repos = coalesce($8::int, total_repos),
-      duration_ms = greatest(0, extract(epoch FROM $4::timestamptz - started_at) * 1000)::bigint,
+      duration_ms = greatest(0, extract(epoch FROM ${happened('$4')} - started_at) * 1000)::bigint,
       successful = coalesce($5::int, successful), failed = coalesce($6::int, failed),
       skipped = coalesce($7::int, skipped)
     WHERE id = $1::int`,
