@@ -25,6 +25,8 @@ const stateFile = z.object({
   since: z.iso.datetime(),
   /** When the message was made that is sent, once to each channel. */
   at: z.iso.datetime(),
+  /** Channels that an earlier message of this outage has reached, or may have. */
+  told: z.array(z.string()).default([]),
   channels: z.record(
     z.string(),
     z.object({ delivered: z.iso.datetime().nullable(), attempts: z.int(), unclear: z.int() }),
@@ -55,7 +57,9 @@ export async function tellDatabaseAway(
   const now = new Date(clock.now()).toISOString();
   const known = await readState(path);
   const isNew = known === null || clock.now() - Date.parse(known.at) >= REMIND_AFTER_MS;
-  const state: State = isNew ? { since: known?.since ?? now, at: now, channels: {} } : known;
+  const state: State = isNew
+    ? { since: known?.since ?? now, at: now, told: listTold(known), channels: {} }
+    : known;
   const due = channels.slice(0, MAX_CHANNELS).filter(({ name }) => {
     const told = state.channels[name];
     return told === undefined || (told.delivered === null && told.unclear < MAX_UNCLEAR);
@@ -116,12 +120,22 @@ export async function noteDatabaseBack(
     await recordOutage(db, {
       since: state.since,
       summary: `The worker on ${host} could not reach the database`,
-      told: Object.entries(state.channels)
-        .filter(([, { delivered, unclear }]) => delivered !== null || unclear > 0)
-        .map(([channel, { delivered, attempts }]) => ({ channel, delivered, attempts })),
+      told: listTold(state).map((channel) => {
+        const { delivered = null, attempts = 1 } = state.channels[channel] ?? {};
+        return { channel, delivered, attempts };
+      }),
     });
   }
   await rm(path, { force: true });
+}
+
+/** The channels that know of an outage, or may. */
+function listTold(state: State | null): string[] {
+  if (state === null) return [];
+  const now = Object.entries(state.channels).filter(
+    ([, { delivered, unclear }]) => delivered !== null || unclear > 0,
+  );
+  return [...new Set([...state.told, ...now.map(([name]) => name)])];
 }
 
 /** Null if there is none or it cannot be read. The alert is then sent again, which is better than never. */

@@ -5,7 +5,12 @@ import { RunStopped } from '../../../lib/worker/stop.ts';
 import { findClosedPort } from '../../support/down-database.ts';
 import { createRepository } from '../../support/git.ts';
 import { useDatabase, useHostedWorker } from '../../support/hooks.ts';
-import { type AlertReceiver, listStored, startAlertReceiver } from '../../support/incidents.ts';
+import {
+  type AlertReceiver,
+  HOUR_MS,
+  listStored,
+  startAlertReceiver,
+} from '../../support/incidents.ts';
 import { sql } from '../../support/records.ts';
 import type { WorkerCall } from '../../support/worker.ts';
 
@@ -98,6 +103,8 @@ describe('the end of a run', () => {
   });
 
   it('leaves alerts to the server after Ctrl-C', async () => {
+    const gone = ['run', '--source', join(bench.folder, 'nothing')];
+    await run(gone, { env: { ALERT_FAILING_AFTER: '1' } });
     const stopping = new AbortController();
     const running = run(['run', '--source', await repository('app')], { signal: stopping.signal });
     stopping.abort(new RunStopped('interrupted by SIGINT'));
@@ -135,6 +142,13 @@ describe('a command', () => {
 describe('a database that is away', () => {
   const away = async () => `postgres://nobody@127.0.0.1:${await findClosedPort()}/none`;
   const TITLE = 'The database cannot be reached';
+  /** Dates the outage and its message back. */
+  const outageBegan = async (hoursAgo: number) => {
+    const path = join(`${bench.archives}-data`, 'alerts', 'database-away.json');
+    const state = JSON.parse(await readFile(path, 'utf8'));
+    const at = new Date(Date.parse(state.at) - hoursAgo * HOUR_MS).toISOString();
+    await writeFile(path, JSON.stringify({ ...state, since: at, at }));
+  };
 
   it('is told from the machine once, and once that it is back, with the incident', async () => {
     const args = ['run', '--source', await repository('app')];
@@ -168,6 +182,16 @@ describe('a database that is away', () => {
     const databaseUrl = await away();
     for (let n = 0; n < 3; n++) await run(args, { databaseUrl });
     expect(receiver.titles()).toEqual([TITLE, TITLE]);
+  });
+
+  it('is over for a channel that the first message reached, though no reminder did', async () => {
+    const args = ['run', '--source', await repository('app')];
+    await run(args, { databaseUrl: await away() });
+    await outageBegan(25);
+    receiver.answers.push({ status: 403 });
+    await run(args, { databaseUrl: await away() });
+    await run(args);
+    expect(receiver.titles()).toEqual([TITLE, `Still: ${TITLE}`, `Resolved: ${TITLE}`]);
   });
 
   it('is told when there is no run at all', async () => {
