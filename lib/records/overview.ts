@@ -13,6 +13,7 @@ import {
   worstFirst,
 } from './repositories/freshness.ts';
 import { runColumns } from './runs.ts';
+import { lastStartedRun } from './stopped-runs.ts';
 
 /** Repositories that are listed, the worst first. */
 export const MAX_WORST = 20;
@@ -46,10 +47,7 @@ const overview: Statement = {
           SELECT ${runColumns} FROM backup_runs AS run WHERE status = 'running'
           ORDER BY run.started_at DESC, run.id DESC LIMIT 1
         ) AS item) AS running,
-        (SELECT ${iso("(last.started_at + interval_ms * interval '1 ms')")} FROM usual, (
-          SELECT started_at FROM backup_runs AS run WHERE isfinite(run.started_at)
-          ORDER BY run.started_at DESC, run.id DESC LIMIT 1
-        ) AS last) AS next_run_expected_at,
+        (SELECT ${iso("(last.started_at + interval_ms * interval '1 ms')")} FROM usual, (${lastStartedRun}) AS last) AS next_run_expected_at,
         (SELECT interval_ms::bigint FROM usual) AS usual_interval_ms,
         coalesce((SELECT is_declared FROM usual), false) AS is_interval_declared,
         (SELECT fresh_hours FROM judging) AS freshness_hours,

@@ -11,3 +11,8 @@ export function describeInterrupt(signal: string): string {
  */
 export const isStoppedRun = `(run.status = 'failed' AND
   coalesce(run.error_message, '') ~ '^${INTERRUPTED}SIG(INT|TERM)($| \\(on )')`;
+
+/** SQL for the last run that nobody stopped: the next one is due an interval after its start. */
+export const lastStartedRun = `
+  SELECT id, status, started_at FROM backup_runs AS run WHERE isfinite(run.started_at) AND NOT ${isStoppedRun}
+  ORDER BY run.started_at DESC, run.id DESC LIMIT 1`;

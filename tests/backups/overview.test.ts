@@ -139,11 +139,15 @@ describe('GET /api/overview', () => {
     });
   });
 
-  it('expects the next run after the median time between finished runs, from the last start', async () => {
+  it('expects the next run after the median time between finished runs, from the last start, whatever was stopped', async () => {
     for (const hour of [0, 1, 2, 3, 9]) {
       await insertRun(database.db, { status: 'completed', started_at: at(9, hour) });
     }
     await insertRun(database.db, { status: 'running', started_at: at(9, 10, 30) });
+    for (const minute of [31, 32, 33, 34, 35]) {
+      const stopped = { status: 'failed', error_message: 'interrupted by SIGTERM' };
+      await insertRun(database.db, { ...stopped, started_at: at(9, 10, minute) });
+    }
     expect(await read()).toMatchObject({
       usual_interval_ms: 3_600_000,
       next_run_expected_at: at(9, 11, 30),

@@ -1,6 +1,6 @@
 import type { Statement } from '../../database/database.ts';
 import { iso } from '../../records/page.ts';
-import { isStoppedRun } from '../../records/stopped-runs.ts';
+import { isStoppedRun, lastStartedRun } from '../../records/stopped-runs.ts';
 import { formatMinute } from '../../text/format-minute.ts';
 import { formatDuration } from '../../text/units.ts';
 import type { Rule } from './rule.ts';
@@ -16,10 +16,7 @@ const MIN_GRACE_MS = 15 * 60_000;
 // A run that somebody stopped did not do what was due, so that it counts as if it had not started.
 const missed: Statement = {
   name: 'alert_run_missed',
-  text: `WITH last AS (
-      SELECT id, status, started_at FROM backup_runs AS run WHERE isfinite(run.started_at) AND NOT ${isStoppedRun}
-      ORDER BY run.started_at DESC, run.id DESC LIMIT 1
-    ), gaps AS (
+  text: `WITH last AS (${lastStartedRun}), gaps AS (
       SELECT extract(epoch FROM started_at - lag(started_at) OVER (ORDER BY started_at))::float8 * 1000 AS gap_ms
       FROM (
         SELECT started_at FROM backup_runs AS run WHERE isfinite(run.started_at) AND NOT ${isStoppedRun}

@@ -12,7 +12,7 @@ export function addRunGauges(registry: Registry, metrics: RunMetrics | null): vo
   const gauges: [name: string, help: string, value: number | null | undefined][] = [
     [
       'last_run_timestamp_seconds',
-      'When the last run that has ended was started.',
+      'When the last run that has ended was started. One that was stopped on purpose does not count.',
       last?.started_at,
     ],
     ['last_run_duration_seconds', 'How long it took.', last?.duration_seconds],

@@ -2,11 +2,12 @@ import type { Database, Statement } from '../../database/database.ts';
 import { jsonObject } from '../page.ts';
 import { type Judging, judgingBy, judgingValues } from '../repositories/freshness.ts';
 import { runStatus } from '../runs.ts';
+import { isStoppedRun, lastStartedRun } from '../stopped-runs.ts';
 import { seconds } from './seconds.ts';
 
 /** The metrics of runs. Times are seconds since 1970; null is what never happened. */
 export interface RunMetrics {
-  /** The last one that ended. */
+  /** The last one that ended and was not stopped. */
   last: {
     status: 'completed' | 'failed';
     started_at: number;
@@ -32,17 +33,14 @@ const metricsOfRuns: Statement = {
           SELECT ${runStatus} AS status, ${seconds('run.started_at')} AS started_at,
             coalesce(duration_ms, 0) / 1000.0 AS duration_seconds, coalesce(successful, 0) AS successful,
             coalesce(failed, 0) AS failed, coalesce(skipped, 0) AS skipped
-          FROM backup_runs AS run WHERE status <> 'running' AND isfinite(run.started_at)
+          FROM backup_runs AS run WHERE run.status <> 'running' AND isfinite(run.started_at) AND NOT ${isStoppedRun}
           ORDER BY run.started_at DESC, run.id DESC LIMIT 1
         ) AS last) AS last,
         (SELECT ${seconds('run.started_at')} FROM backup_runs AS run
          WHERE status IN ('completed', 'success') AND coalesce(failed, 0) = 0 AND isfinite(run.started_at)
          ORDER BY run.started_at DESC, run.id DESC LIMIT 1) AS good_at,
         EXISTS (SELECT FROM backup_runs WHERE status = 'running') AS is_running,
-        (SELECT ${seconds('last.started_at')} + interval_ms / 1000 FROM usual, (
-          SELECT started_at FROM backup_runs AS run WHERE isfinite(run.started_at)
-          ORDER BY run.started_at DESC, run.id DESC LIMIT 1
-        ) AS last) AS expected_at,
+        (SELECT ${seconds('last.started_at')} + interval_ms / 1000 FROM usual, (${lastStartedRun}) AS last) AS expected_at,
         (SELECT interval_ms / 1000 FROM usual) AS interval_seconds`)} AS item`,
 };
 

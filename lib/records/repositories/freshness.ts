@@ -2,6 +2,7 @@ import type { SqlValue } from '../../database/database.ts';
 import { cutTextSql } from '../../text/cut-text.ts';
 import { proofColumns } from '../drills/states.ts';
 import { iso } from '../page.ts';
+import { isStoppedRun } from '../stopped-runs.ts';
 
 /** How up to date the backup of a repository is, the worst first. */
 export const repositoryStates = ['never', 'lost', 'failing', 'stale', 'good'] as const;
@@ -57,7 +58,7 @@ const newestOf = (repository: string, condition: string) => `
 /**
  * The CTEs `usual`, with `interval_ms`, and `judging`, with `now` and the time before which a repository must not
  * have been good last. The interval is the declared one, else the median time between the starts of the last
- * finished runs; there is no row with fewer than 3 of these. A repository may be as old as FRESHNESS_HOURS, or older
+ * finished runs that nobody stopped; there is no row with fewer than 3 of these. A repository may be as old as FRESHNESS_HOURS, or older
  * where runs are further apart. Takes the parameters of a Judging.
  */
 export const judgingBy = (now: string, freshnessHours: string, scheduleMs: string) => `
@@ -68,7 +69,7 @@ export const judgingBy = (now: string, freshnessHours: string, scheduleMs: strin
       SELECT extract(epoch FROM started_at - lag(started_at) OVER (ORDER BY started_at))::float8 * 1000 AS gap_ms
       FROM (
         SELECT started_at FROM backup_runs AS run
-        WHERE run.status <> 'running' AND isfinite(run.started_at)
+        WHERE run.status <> 'running' AND isfinite(run.started_at) AND NOT ${isStoppedRun}
         ORDER BY run.started_at DESC, run.id DESC LIMIT ${RUNS_OF_INTERVAL}
       ) AS finished
     ) AS gaps HAVING count(*) >= ${MIN_RUNS_OF_INTERVAL} AND ${scheduleMs}::float8 IS NULL
