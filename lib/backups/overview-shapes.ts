@@ -64,7 +64,7 @@ export const overview = z
     }),
     next_run_expected_at: timestamp.nullable().meta({
       description:
-        'The start of the last run plus usual_interval_ms. In the past if a run is overdue.',
+        'The start of the last run that was not stopped on purpose, plus usual_interval_ms. In the past if a run is overdue.',
     }),
     usual_interval_ms: milliseconds.nullable().meta({
       description:

@@ -65,7 +65,8 @@ describe('the badge of a repository', () => {
   it.each([
     [0.5, 'good, proven today', 'brightgreen'],
     [1, 'good, proven 1 day ago', 'brightgreen'],
-    [30.9, 'good, proven 30 days ago', 'brightgreen'],
+    [30, 'good, proven 30 days ago', 'brightgreen'],
+    [30.1, 'good, proven 30 days ago', 'green'],
     [31, 'good, proven 31 days ago', 'green'],
     [-400, 'good, not proven', 'green'],
   ])('tells a proof %d days ago: %s, %s', async (ago, message, color) => {

@@ -107,6 +107,17 @@ describe('the overview', () => {
       },
     });
   });
+
+  it('counts a failed drill until a later one proves the repository, whatever is incomplete since', async () => {
+    await track('ada/app');
+    const failing = async () =>
+      ((await read('/api/overview')).proofs as { failing: number }).failing;
+    await drill(3, failed('CORRUPT'));
+    await drill(4, { outcome: 'incomplete', reason: 'no time' });
+    expect(await failing()).toBe(1);
+    await drill(5);
+    expect(await failing()).toBe(0);
+  });
 });
 
 it('lets a failed drill stand everywhere until a later one proves the repository', async () => {

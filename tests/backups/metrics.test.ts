@@ -64,6 +64,7 @@ describe('the metrics of repositories', () => {
     );
     await drill('ACME/app', moment(5), 'proven');
     await drill('ACME/app', moment(6), 'failed');
+    await drill('ACME/app', moment(7), 'incomplete');
     await drill('acme/web', moment(4), 'proven');
   });
 
@@ -163,6 +164,9 @@ describe('the metrics of runs', () => {
       ...{ successful: 1, failed: 2, skipped: 3 },
     });
     await insertRun(database.db, { status: 'running', started_at: moment(10) });
+    await insertRun(database.db, {
+      ...{ status: 'failed', started_at: moment(10, 1), error_message: 'interrupted by SIGTERM' },
+    });
     const text = await scrape({ BACKUP_EVERY: '2d' });
     const run = (name: string) => valuesOf(text, `backup_${name}`);
     expect(run('last_run_timestamp_seconds')).toEqual([`${at(9)}`]);

@@ -1,7 +1,7 @@
 import type { Statement } from '../../database/database.ts';
 import { FOLDER_STORAGE } from '../../records/drills/new-drill.ts';
+import { standingFailures } from '../../records/drills/newest-drill.ts';
 import { iso, jsonArray } from '../../records/page.ts';
-import { hasHappened } from '../../records/repositories/drills.ts';
 import { cutText, cutTextSql } from '../../text/cut-text.ts';
 import { about } from './concern.ts';
 import type { Rule } from './rule.ts';
@@ -9,23 +9,13 @@ import { MAX_REPOSITORIES } from './unwell.ts';
 
 const MAX_REASON_LENGTH = 300;
 
-// The failure that was recorded last stands until a later drill proves the repository. Proofs from a clock that is ahead
-// do not count, nor does one that was recorded before the failure, though it may bear a later time. A failed drill that
-// found no archive, and whose repository no run has heard of since, is forgotten once a discovery does not see it, or
-// after a week where there is none.
+// A failed drill that found no archive, and whose repository no run has seen since, no longer counts once a discovery
+// does not list the repository, or after a week where there is no discovery.
 const failed: Statement = {
   name: 'alert_drill_failed',
-  text: `WITH tried AS MATERIALIZED (
-      SELECT lower(repository_name) AS key, max(id) AS id FROM restore_drills WHERE outcome = 'failed' GROUP BY 1
-    ), failed AS MATERIALIZED (
-      SELECT key, failure.*, failure.evidence @> '{"missing": true}' AS is_missing
-      FROM tried CROSS JOIN LATERAL (SELECT * FROM restore_drills AS drill WHERE drill.id = tried.id LIMIT 1) AS failure
-      WHERE NOT (
-        SELECT count(*) > 0 FROM restore_drills AS drill
-        WHERE lower(drill.repository_name) = key AND drill.outcome = 'proven' AND drill.id > failure.id
-          AND ${hasHappened('$1::timestamptz')}
-          AND (drill.started_at > failure.started_at OR NOT ${hasHappened('$1::timestamptz', 'failure')})
-      )
+  text: `WITH failed AS MATERIALIZED (
+      SELECT failure.*, evidence @> '{"missing": true}' AS is_missing
+      FROM (${standingFailures('$1::timestamptz')}) AS failure
     ), heard AS MATERIALIZED (
       SELECT key, max(at) AS at FROM (
         SELECT lower(repo_full_name) AS key, checked_at AS at FROM worker_repo_state

@@ -1,4 +1,5 @@
 import type { BadgeFacts } from '../../records/badges/badge-facts.ts';
+import { PROOF_DAYS } from '../../records/drills/states.ts';
 
 /** The endpoint schema of shields.io. */
 export interface Badge {
@@ -19,8 +20,6 @@ export const badgeColors = {
 export type BadgeColor = keyof typeof badgeColors;
 
 const DAY_S = 86_400;
-/** A proof that is older makes a badge less bright. */
-const RECENT_DAYS = 30;
 
 const words = {
   good: 'good',
@@ -51,6 +50,6 @@ function colorOf({ state, isDamaged, unproven, proofAgeSeconds }: BadgeFacts): B
   if (isDamaged) return 'red';
   if (state === 'stale') return 'orange';
   if (state !== 'good') return 'red';
-  const isRecent = proofAgeSeconds !== null && proofAgeSeconds < (RECENT_DAYS + 1) * DAY_S;
+  const isRecent = proofAgeSeconds !== null && proofAgeSeconds <= PROOF_DAYS * DAY_S;
   return isRecent && unproven === 0 ? 'brightgreen' : 'green';
 }

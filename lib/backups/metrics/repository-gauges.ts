@@ -1,5 +1,8 @@
 import type { Registry } from 'prom-client';
-import { type AllRepositoryMetrics, drillOutcomes } from '../../records/metrics/repositories.ts';
+import {
+  type AllRepositoryMetrics,
+  lastDrillOutcomes,
+} from '../../records/metrics/repositories.ts';
 import { repositoryStates } from '../../records/repositories/freshness.ts';
 import { cutText } from '../../text/cut-text.ts';
 import { addGauge, type Sample } from './gauges.ts';
@@ -57,8 +60,8 @@ export function addRepositoryGauges(
   addGauge(
     registry,
     'backup_repositories_by_drill',
-    'Tracked repositories by the outcome of their last restore drill; failed until one proves the repository.',
-    drillOutcomes.map((outcome) => [metrics?.drills[outcome] ?? null, { outcome }]),
+    'Tracked repositories by the outcome of their last restore drill. A failed one counts until a later one succeeds.',
+    lastDrillOutcomes.map((outcome) => [metrics?.drills[outcome] ?? null, { outcome }]),
   );
   addGaugesOfEach(registry, metrics?.each ?? []);
 }
@@ -80,7 +83,7 @@ function addGaugesOfEach(
   addGauge(
     registry,
     'backup_repository_last_drill',
-    'Always 1; the label says the outcome of the last restore drill; failed until one proves the repository.',
+    'Always 1; the label says the outcome of the last restore drill. A failed one counts until a later one succeeds.',
     each.map(({ repository, drill }) => [1, { repository, outcome: drill }]),
   );
   const gauges: [name: string, help: string, pick: (one: Each) => number | null][] = [

@@ -73,5 +73,5 @@ export function describeSummary(facts: SummaryFacts): Content {
 
 function describeProofs({ proofs, repositories }: SummaryFacts): string {
   const { proven, never, failing } = proofs;
-  return `Proven restorable within ${PROOF_DAYS} days: ${proven} of ${repositories} (never: ${never}, last restore drill failed: ${failing})`;
+  return `Proven restorable within ${PROOF_DAYS} days: ${proven} of ${repositories} (never: ${never}, restore drill failed: ${failing})`;
 }

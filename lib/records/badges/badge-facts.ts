@@ -1,6 +1,6 @@
 import type { Database, Statement } from '../../database/database.ts';
+import { lastProof, standingFailures } from '../drills/newest-drill.ts';
 import { newestResults } from '../repos.ts';
-import { lastProof, standingDrill } from '../repositories/drills.ts';
 import {
   type Judging,
   judgingBy,
@@ -33,13 +33,13 @@ const badgeFacts: Statement = {
     chosen AS (SELECT * FROM newest WHERE $4::text IS NULL OR lower(repo_full_name) = lower($4)),
     repository AS (${withStates('chosen')})
     SELECT (${states})[min(array_position(${states}, state))] AS state,
-      coalesce(bool_or(last.outcome = 'failed'), false) AS "isDamaged",
+      count(failure.id) > 0 AS "isDamaged",
       count(proof.started_at)::int AS proven,
       (count(*) - count(proof.started_at))::int AS unproven,
       greatest(0, extract(epoch FROM ${NOW} - min(proof.started_at)))::float8 AS "proofAgeSeconds"
     FROM repository
     LEFT JOIN LATERAL (${lastProof('drill.started_at', NOW)}) AS proof ON true
-    LEFT JOIN LATERAL (${standingDrill('drill.outcome', NOW)}) AS last ON true`,
+    LEFT JOIN (${standingFailures(NOW)}) AS failure ON failure.key = lower(repo_full_name)`,
 };
 
 /** Reads what the badge of a repository tells; null for all repositories together. */

@@ -1,6 +1,6 @@
 import type { Database, Statement } from '../../database/database.ts';
-import { hasHappened } from '../repositories/drills.ts';
 import type { DrillOutcome } from './new-drill.ts';
+import { hasHappened } from './newest-drill.ts';
 
 /** A repository is not drilled again by itself within this time, and one that has not changed since within the longer. */
 const REST_HOURS = 20;

@@ -1,7 +1,7 @@
 import type { Database, Statement } from '../../database/database.ts';
 import { iso, jsonArray, jsonObject } from '../page.ts';
 import { newestResults } from '../repos.ts';
-import { hasHappened } from '../repositories/drills.ts';
+import { hasHappened } from './newest-drill.ts';
 
 /** A time span: from, and before. ISO 8601. */
 export interface EvidencePeriod {

@@ -1,6 +1,6 @@
 import { cutTextSql } from '../../text/cut-text.ts';
 import { iso } from '../page.ts';
-import { lastProof, standingDrill } from '../repositories/drills.ts';
+import { lastProof, standingDrill, standingFailures } from './newest-drill.ts';
 
 /** In how many days each repository should be proven. */
 export const PROOF_DAYS = 30;
@@ -33,7 +33,8 @@ export const proofCounts = (source: string, now: string, until = now) => `
     count(*) FILTER (WHERE failed) AS failing,
     ${iso('min(proven_at)')} AS oldest_at
   FROM (
-    SELECT (${lastProof('drill.started_at', until)}) AS proven_at,
-      coalesce((${standingDrill("drill.outcome = 'failed'", until)}), false) AS failed
+    SELECT proof.started_at AS proven_at, failure.id IS NOT NULL AS failed
     FROM ${source} AS repository
-  ) AS proof`;
+    LEFT JOIN LATERAL (${lastProof('drill.started_at', until)}) AS proof ON true
+    LEFT JOIN (${standingFailures(until)}) AS failure ON failure.key = lower(repository.repo_full_name)
+  ) AS tracked`;

@@ -1,8 +1,9 @@
 import type { Database, Statement } from '../../database/database.ts';
+import { drillOutcomes } from '../drills/new-drill.ts';
+import { lastDrill, lastProof, standingFailures } from '../drills/newest-drill.ts';
 import { jsonObject } from '../page.ts';
 import { newestResults } from '../repos.ts';
 import { archiveBytes } from '../repositories/archive-bytes.ts';
-import { lastProof, standingDrill } from '../repositories/drills.ts';
 import {
   consecutiveFailures,
   type Judging,
@@ -14,8 +15,9 @@ import {
 } from '../repositories/freshness.ts';
 import { seconds } from './seconds.ts';
 
-/** What the last drills of repositories came to; `none`: there was none. One that failed stands until it is proven. */
-export const drillOutcomes = ['proven', 'failed', 'incomplete', 'none'] as const;
+/** How the last drill of a repository ended. A failed one counts until a later one succeeds; `none`: there was none. */
+export const lastDrillOutcomes = [...drillOutcomes, 'none'] as const;
+type LastDrillOutcome = (typeof lastDrillOutcomes)[number];
 
 /** The metrics of one repository. Times are seconds since 1970; null is what never happened. */
 interface RepositoryMetrics {
@@ -27,13 +29,13 @@ interface RepositoryMetrics {
   size_bytes: number;
   failures: number;
   proven_at: number | null;
-  drill: (typeof drillOutcomes)[number];
+  drill: LastDrillOutcome;
 }
 
 /** The metrics of all repositories together, and of each. */
 export interface AllRepositoryMetrics {
   states: Record<RepositoryState | 'total', number>;
-  drills: Record<(typeof drillOutcomes)[number], number>;
+  drills: Record<LastDrillOutcome, number>;
   size_bytes: number;
   oldest_good_at: number | null;
   oldest_proof_at: number | null;
@@ -51,15 +53,16 @@ const repositoryMetrics: Statement = {
     known AS MATERIALIZED (${withStates('newest')}),
     measured AS MATERIALIZED (
       SELECT repository.*, coalesce(${archiveBytes}, 0) AS size_bytes, ${seconds('last_good_at')} AS good_at,
-        ${seconds('proof.started_at')} AS proven_at, coalesce(last.outcome, 'none') AS drill
+        ${seconds('proof.started_at')} AS proven_at, CASE WHEN failure.id IS NOT NULL THEN 'failed' ELSE coalesce(last.outcome, 'none') END AS drill
       FROM known AS repository
       LEFT JOIN LATERAL (${lastProof('drill.started_at', NOW)}) AS proof ON true
-      LEFT JOIN LATERAL (${standingDrill('drill.outcome', NOW)}) AS last ON true
+      LEFT JOIN LATERAL (${lastDrill('drill.outcome', NOW)}) AS last ON true
+      LEFT JOIN (${standingFailures(NOW)}) AS failure ON failure.key = lower(repository.repo_full_name)
     )
     SELECT ${jsonObject(`
       SELECT (SELECT row_to_json(counts) FROM (${stateCounts('measured')}) AS counts) AS states,
         (SELECT row_to_json(counts) FROM (
-          SELECT ${drillOutcomes.map((outcome) => `count(*) FILTER (WHERE drill = '${outcome}') AS ${outcome}`).join(', ')}
+          SELECT ${lastDrillOutcomes.map((outcome) => `count(*) FILTER (WHERE drill = '${outcome}') AS ${outcome}`).join(', ')}
           FROM measured
         ) AS counts) AS drills,
         (SELECT coalesce(sum(size_bytes), 0) FROM measured) AS size_bytes,

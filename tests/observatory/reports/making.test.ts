@@ -152,7 +152,7 @@ describe('executive_summary', () => {
     expect(subject).toBe('Backup summary 2026-02-02 to 2026-03-04: runs 2, with failures 1');
     expect(content_markdown).toContain('- Repositories without failure: 80% (failed: 1 of 5)\n');
     expect(content_markdown).toContain(
-      '- Archives made: 5.0 MiB\n- Kept now: 3.0 MiB, repositories: 2\n- Proven restorable within 30 days: 0 of 2 (never: 2, last restore drill failed: 0)',
+      '- Archives made: 5.0 MiB\n- Kept now: 3.0 MiB, repositories: 2\n- Proven restorable within 30 days: 0 of 2 (never: 2, restore drill failed: 0)',
     );
     expect(content_markdown).toContain(
       '| 2026-03-02 | 1 | 4 | 1 | 75% | 3.0 MiB | 2 s |\n| 2026-03-01 | 1 | 1 | 0 | 100% | 2.0 MiB | 1 min 5 s |',

@@ -1,0 +1,47 @@
+/**
+ * SQL for whether a row `drill` counts at the time `now`. One from further ahead was recorded with a wrong clock, and
+ * would prove its repository forever.
+ */
+export const hasHappened = (now: string, drill = 'drill') =>
+  `${drill}.started_at <= ${now} + interval '5 minutes'`;
+
+/** SQL for columns of the newest drill of a row `repository` that meets a condition on `drill`, by an index. */
+const newestDrill = (columns: string, condition: string, now: string) => `
+  SELECT ${columns} FROM restore_drills AS drill
+  WHERE lower(drill.repository_name) = lower(repository.repo_full_name) AND ${condition}
+    AND ${hasHappened(now)}
+  ORDER BY drill.started_at DESC, drill.id DESC LIMIT 1`;
+
+/** SQL for columns of the last drill of a row `repository`. */
+export const lastDrill = (columns: string, now: string) => newestDrill(columns, 'true', now);
+
+/** SQL for columns of the drill that last proved a row `repository`. */
+export const lastProof = (columns: string, now: string) =>
+  newestDrill(columns, "drill.outcome = 'proven'", now);
+
+/**
+ * SQL for the failed drills that still count: of each repository at most one, with its name in lower case as `key`.
+ * The failure that was recorded last counts until a later drill proves the repository; an incomplete one changes
+ * nothing. Proofs from a clock that is ahead do not end it, nor does one that was recorded before the failure but
+ * has a later time. Reads every failed drill, of which there are few.
+ */
+export const standingFailures = (now: string) => `
+  SELECT tried.key, failure.* FROM (
+    SELECT lower(repository_name) AS key, max(id) AS id
+    FROM restore_drills WHERE outcome = 'failed' GROUP BY 1
+  ) AS tried
+  CROSS JOIN LATERAL (SELECT * FROM restore_drills AS drill WHERE drill.id = tried.id LIMIT 1) AS failure
+  WHERE NOT (
+    SELECT count(*) > 0 FROM restore_drills AS drill
+    WHERE lower(drill.repository_name) = tried.key AND drill.outcome = 'proven' AND drill.id > failure.id
+      AND ${hasHappened(now)}
+      AND (drill.started_at > failure.started_at OR NOT ${hasHappened(now, 'failure')})
+  )`;
+
+/** SQL for columns of the drill by which a row `repository` stands: the failed one that still counts, else the last one. */
+export const standingDrill = (columns: string, now: string) => `
+  SELECT ${columns} FROM restore_drills AS drill WHERE drill.id = coalesce(
+    (SELECT failure.id FROM (${standingFailures(now)}) AS failure
+      WHERE failure.key = lower(repository.repo_full_name)),
+    (${lastDrill('drill.id', now)})
+  )`;
