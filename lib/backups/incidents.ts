@@ -60,7 +60,7 @@ const incident = z
       description: `The messages about it, one for each channel: the newest ${MAX_LISTED}.`,
     }),
   })
-  .meta({ id: 'Incident', description: 'What somebody should know.' });
+  .meta({ id: 'Incident', description: 'A problem that somebody should know about.' });
 
 const acknowledged = z
   .object({
@@ -97,7 +97,7 @@ export const incidentsEndpoints: readonly Endpoint<BackupsDeps>[] = [
       path: '/api/incidents/:id/acknowledge',
       summary: 'Acknowledge an incident',
       description:
-        'It is reminded of no more, unless a repository joins it. Recorded with the name of the caller; the first one counts.',
+        'There are no more reminders, unless a repository joins it. Recorded with the name of the caller; the first one counts.',
       params: incidentIdInput,
       responses: {
         200: { description: 'Who acknowledged it, and when.', schema: acknowledged },

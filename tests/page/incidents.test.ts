@@ -75,7 +75,7 @@ describe.skipIf(!hasChromium)('incidents on the page (skipped without /usr/bin/c
     await page.getByText('Resolved', { exact: true }).click();
     await articles().getByText('it was away').waitFor();
     expect(await articles().getByText('What to do').count()).toBe(0);
-    await articles().getByText('Nobody was told of it.').waitFor();
+    await articles().getByText('Nobody was told about it.').waitFor();
     expect(await page.title()).not.toBe('1');
   });
 
@@ -83,7 +83,7 @@ describe.skipIf(!hasChromium)('incidents on the page (skipped without /usr/bin/c
     await insert(site.db, 'incidents', { rule: 'run_failed', summary: 'Run 1 failed' });
     const { open, page } = site;
     await open('/app/incidents');
-    await articles().getByText('Nobody was told so far').waitFor();
+    await articles().getByText('Nobody has been told yet').waitFor();
     await articles().getByRole('link', { name: 'add one' }).click();
     await page.getByRole('heading', { name: 'Alert channels' }).waitFor();
   });

@@ -110,7 +110,7 @@ it('reports channels of alerts that cannot be used', async () => {
   const mail = await examineDeployment({ ALERT_CHANNELS: 'mailto:ops@example.com' });
   expect(mail.of('alert_channels')).toMatchObject({
     status: 'warning',
-    detail: 'mail-1: no mail can be sent: RESEND_API_KEY and SMTP_FROM must be set',
+    detail: 'mail-1: no mail can be sent: set RESEND_API_KEY and SMTP_FROM',
   });
   const config = readConfig(alertSendingVariables, deploymentSecrets);
   const stored = { name: 'at night', address: 'ntfy://another-topic', createdBy: 'ada' };

@@ -9,7 +9,7 @@ const MAX_CHARS = 20_000;
 /** What mail lacks; null if it can be sent. */
 export function findMailFault({ RESEND_API_KEY, SMTP_FROM }: AlertSendingConfig): string | null {
   if (RESEND_API_KEY !== undefined && SMTP_FROM !== undefined) return null;
-  return 'no mail can be sent: RESEND_API_KEY and SMTP_FROM must be set';
+  return 'no mail can be sent: set RESEND_API_KEY and SMTP_FROM';
 }
 
 /** Mails a message through Resend, once for each message however often it is tried. */

@@ -36,8 +36,8 @@ export async function evaluateRules(
     const evaluated = await evaluateOnce(deps, names);
     if (evaluated !== null) return evaluated;
   }
-  // Each of those that were faster saw what there is now, or nearly so.
-  deps.log.warn('the rules of alerts were not evaluated: other processes were faster each time');
+  // The evaluations that were faster saw nearly the same.
+  deps.log.warn('alert rules were not evaluated: other processes were faster each time');
   return { opened: 0, resolved: 0 };
 }
 
@@ -57,7 +57,7 @@ async function evaluateOnce(
       evaluated.push(name);
     } catch (error) {
       if (isDatabaseUnavailable(error)) throw error;
-      log.error('a rule of alerts could not be evaluated', { rule: name, error });
+      log.error('an alert rule could not be evaluated', { rule: name, error });
     }
   }
   return applyFindings(db, { now, evaluation, evaluated, found });

@@ -124,8 +124,8 @@ const acknowledge: Statement = {
 };
 
 /**
- * Acknowledges an incident, so that it is reminded of no more unless a repository joins. Nothing changes for one that
- * is acknowledged or resolved already. Returns it as JSON; null if there is none. `now` is in milliseconds.
+ * Acknowledges an incident, which ends its reminders unless a repository joins. Nothing changes for one that is
+ * acknowledged or resolved already. Returns it as JSON; null if there is none. `now` is in milliseconds.
  */
 export function acknowledgeIncident(
   db: Database,

@@ -53,7 +53,9 @@ export function composeMessage(facts: MessageFacts, publicUrl?: string | undefin
       ...(more > 0 ? [`and ${more} more`] : []),
       ...(rule === null || kind === 'resolved' ? [] : [`What to do: ${rule.advice}`]),
       ...(kind === 'opened' ? [] : [`Incident ${incidentId}, ${since}`]),
-      ...(kind === 'reminder' ? ['It comes once a day until somebody acknowledges it.'] : []),
+      ...(kind === 'reminder'
+        ? ['This reminder comes once a day until somebody acknowledges the incident.']
+        : []),
     ],
     at: new Date(at),
     ...(publicUrl === undefined ? {} : { link: linkToIncidents(publicUrl) }),

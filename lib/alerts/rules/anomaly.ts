@@ -44,8 +44,8 @@ export const anomaly: Rule = {
   severity: 'warning',
   when: 'An anomaly is not confirmed: a rewritten or deleted branch or tag, a repository that shrank or was emptied, or many that are missing at once. An incident for the repositories, and one with the subject `missing`.',
   advice:
-    'Look at what changed on the page of the repository. If it was meant, confirm it there or with `npm run worker -- anomalies confirm`; if not, restore the version before.',
-  resolved: 'All of it is confirmed.',
+    'Look at what changed on the page of the repository. If it was intended, confirm it there or with `npm run worker -- anomalies confirm`; if not, restore the version before.',
+  resolved: 'Every change is confirmed.',
   async find({ db }) {
     const [row] = await db.query<{ items: string }>(open);
     const found = JSON.parse(row?.items ?? '[]') as OpenAnomalies[];
@@ -60,6 +60,9 @@ export const anomaly: Rule = {
         summary: `${changes} repositories are missing at once: were they deleted, or has the login lost access?`,
         details: { since },
       }));
-    return [...about(repositories, (count) => `${count} changed in a way to look at`), ...missing];
+    return [
+      ...about(repositories, (count) => `${count} changed in a way that needs a look`),
+      ...missing,
+    ];
   },
 };

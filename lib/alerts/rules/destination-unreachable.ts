@@ -35,7 +35,7 @@ export const destinationUnreachable: Rule = {
   severity: 'critical',
   when: 'A store, or the repository that archives are pushed to, did not take an archive in the last run that tried. An incident for each.',
   advice:
-    'Mount or reach the store, or put its credentials or room right, and run `npm run worker -- run`: it stores what is missing. The archive folder has all of it.',
+    'Mount the store, or fix its network, credentials or free space, and run `npm run worker -- run`: it stores what is missing. The archive folder still has everything.',
   resolved: 'Every archive is there again, or runs have not used the destination for a week.',
   async find({ db, now, unwell }) {
     const values = [new Date(now).toISOString()];

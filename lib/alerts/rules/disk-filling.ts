@@ -5,8 +5,8 @@ import type { Rule } from './rule.ts';
 
 const MAX_MACHINES = 100;
 
-// Growth since the oldest measurement of the week before the last one. A machine that was not heard of for a week
-// has no disk of ours any more.
+// Growth since the oldest measurement of the week before the last one. A machine that has not
+// reported for a week is no longer in use.
 const filling: Statement = {
   name: 'alert_disk_filling',
   text: `WITH last AS (
@@ -47,7 +47,7 @@ export const diskFilling: Rule = {
   advice:
     'Make room, move the archive folder to a larger disk, or keep fewer versions (BACKUP_KEEP).',
   resolved:
-    'The disk has room for more than 14 days again, or its worker was not heard of for a week.',
+    'The disk has room for more than 14 days again, or its worker has not reported for a week.',
   async find({ db, now }) {
     const rows = await db.query<FillingDisk>(filling, [new Date(now).toISOString()]);
     return rows.map(({ machine, host_name, measured_at, free_bytes, bytes_a_day, days }) => ({

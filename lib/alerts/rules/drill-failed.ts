@@ -48,10 +48,10 @@ export const drillFailed: Rule = {
   name: 'drill_failed',
   title: 'A backup could not be restored',
   severity: 'critical',
-  when: 'A restore drill of a repository failed, and none has proven it since; also of one that is no longer backed up: its versions may be all there is. It ends for one that the last discovery does not see and of which no archive was found.',
+  when: 'A restore drill of a repository failed, and none has proven it since; even if it is no longer backed up, because its versions may be the only copy. It ends for a repository that the last discovery does not list and that has no archive.',
   advice:
     'Keep the source. See what is damaged: in a store with `npm run worker -- store check --deep`, in the archive folder with Verify on the page of the repository. Move the damaged files of a store away, and run `npm run worker -- run`: it stores them again, and writes a damaged archive again. Then run `npm run worker -- drill --repo OWNER/NAME`.',
-  resolved: 'Each was proven restorable since, or nothing of it is kept any more.',
+  resolved: 'Each was proven restorable since, or no archive of it is kept.',
   async find({ db, now }) {
     const [row] = await db.query<{ items: string }>(failed, [new Date(now).toISOString()]);
     const drills = JSON.parse(row?.items ?? '[]') as FailedDrill[];

@@ -8,10 +8,10 @@ export const repositoryFailing: Rule = {
   name: 'repository_failing',
   title: 'Repositories are not backed up',
   severity: 'critical',
-  when: 'A repository failed ALERT_FAILING_AFTER times in a row, or once if its last good backup is out of date already, or if it is gone at its source. Those that the login or the destination fails are in the incident of that.',
+  when: 'A repository failed ALERT_FAILING_AFTER times in a row, or once if its last good backup is out of date already, or if it is gone at its source. Repositories that fail because of the login or a destination are in the incident of that instead.',
   advice:
-    'Read the reason of each, put it right, and run `npm run worker -- run`. What is gone on purpose can be forgotten: `npm run worker -- forget OWNER/NAME`, or on its page.',
-  resolved: 'No repository fails for so long any more, for a reason of its own.',
+    'Read the reason for each, fix it, and run `npm run worker -- run`. A repository that is gone on purpose can be forgotten: `npm run worker -- forget OWNER/NAME`, or on its page.',
+  resolved: 'No repository has been failing for that long, for a reason of its own.',
   async find({ unwell, config }) {
     const repositories = (await unwell()).filter(
       (one) =>

@@ -2,15 +2,15 @@ import { formatMinute } from '../../text/format-minute.ts';
 import { about } from './concern.ts';
 import type { Rule } from './rule.ts';
 
-/** Repositories that no run has looked at for too long. */
+/** Repositories that no run has checked for too long. */
 export const repositoryStale: Rule = {
   name: 'repository_stale',
   title: 'Backups are out of date',
   severity: 'warning',
   when: 'A repository is stale: it does not fail, but was last good longer ago than FRESHNESS_HOURS, or than its schedule implies.',
   advice:
-    'Look whether the runs still cover the repository: its source, BACKUP_ONLY and BACKUP_EXCLUDE. One that is left out on purpose can be forgotten: `npm run worker -- forget OWNER/NAME`, or on its page.',
-  resolved: 'No repository is stale any more.',
+    'Check whether runs still cover the repository: its source, BACKUP_ONLY and BACKUP_EXCLUDE. One that is left out on purpose can be forgotten: `npm run worker -- forget OWNER/NAME`, or on its page.',
+  resolved: 'No repository is stale.',
   async find({ unwell }) {
     const stale = (await unwell()).filter(({ state }) => state === 'stale');
     const repositories = stale.map(({ name, last_good_at }) => ({

@@ -2,7 +2,7 @@ import type { FreshnessConfig } from '../../config/freshness.ts';
 import type { Database } from '../../database/database.ts';
 import type { Unwell } from './unwell.ts';
 
-/** What incidents are about. */
+/** The names of the rules, in the order of their incidents. */
 export const ruleNames = [
   'run_failed',
   'run_missed',
@@ -66,7 +66,7 @@ export interface Rule {
   when: string;
   /** What to do, for the document and the messages. */
   advice: string;
-  /** What is good again once it finds nothing more, as a sentence. It holds for all reasons to end. */
+  /** What is true once it finds nothing, as a sentence. It must hold whatever ended the incident. */
   resolved: string;
   /** What it finds now, of each subject at most one. A bounded number of statements, each bounded. */
   find(context: RuleContext): Promise<readonly Finding[]>;

@@ -32,13 +32,13 @@ export const runFailed: Rule = {
   title: 'The last backup run failed',
   severity: 'critical',
   when: 'The last run failed as a whole: its worker was killed, or it could not do its work. One that was stopped with Ctrl-C or SIGTERM does not count.',
-  advice: 'Read the log of the run. Put its reason right, and run `npm run worker -- run`.',
+  advice: 'Read the log of the run, fix the cause, and run `npm run worker -- run`.',
   resolved: 'The last run did not fail, or only without a login, which has an incident of its own.',
   async find({ db }) {
     const rows = await db.query<FailedRun>(lastRun);
     return rows.map(({ id, started_at, reason }) => ({
       subject: '',
-      summary: `Run ${id} failed: ${reason === '' ? 'it does not say why' : reason}`,
+      summary: `Run ${id} failed: ${reason === '' ? 'no reason was recorded' : reason}`,
       details: { run_id: id, started_at },
     }));
   },

@@ -56,8 +56,8 @@ export const runMissed: Rule = {
   severity: 'critical',
   when: 'No run has started for longer than BACKUP_EVERY and a twelfth of it (15 minutes at least). One that was stopped with Ctrl-C or SIGTERM does not count. Without BACKUP_EVERY the interval is learnt from the last runs, once six of them were evenly apart.',
   advice:
-    'Look at what starts the worker (cron, a timer, `--every`) and at its output, then run `npm run worker -- run`.',
-  resolved: 'A run has started since, or none is expected so soon any more.',
+    'Check what starts the worker (cron, a timer, `--every`) and its output, then run `npm run worker -- run`.',
+  resolved: 'A run has started since, or the next one is due later.',
   async find({ db, now, config }) {
     const values = [new Date(now).toISOString(), config.BACKUP_EVERY ?? null];
     const rows = await db.query<MissedRun>(missed, values);

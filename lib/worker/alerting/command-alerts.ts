@@ -31,6 +31,6 @@ export async function raiseAfterCommand(
   } catch (error) {
     if (isDatabaseUnavailable(error)) return;
     log.error('alerts could not be raised', { error });
-    display.line('alerts could not be raised: the server does it within 10 minutes');
+    display.line('alerts could not be raised: the server will try within 10 minutes');
   }
 }

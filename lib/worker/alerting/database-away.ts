@@ -44,7 +44,7 @@ export interface AwayDeps {
 const pathOf = (dataFolder: string) => join(dataFolder, 'alerts', 'database-away.json');
 
 /**
- * Tells that the database is away, from this machine: once, and once a day while it stays so. A file in DATA_DIR knows
+ * Tells the channels from this machine that the database is away: once, and then once a day. A file in DATA_DIR records
  * what was told. An attempt is noted before it is made, so that no channel gets a message more than twice.
  */
 export async function tellDatabaseAway(
@@ -99,15 +99,15 @@ function describe({ since, at }: State, reason: string, isReminder: boolean) {
       `The worker on ${cleanText(hostname(), 250)}: ${reason}`,
       ...(isReminder ? [`Since ${formatMinute(since)}, for ${lasts}`] : []),
       `What to do: ${databaseUnreachable.advice}`,
-      'What runs record meanwhile is kept in DATA_DIR, and delivered once the database is back.',
+      'Until then, runs record their results in DATA_DIR, and deliver them once the database is back.',
     ],
     at: new Date(at),
   };
 }
 
 /**
- * Records in the database, which is there again, that it was away, if that was told: the next evaluation tells the
- * same channels that it is over. Throws SERVICE_UNAVAILABLE.
+ * Records in the database that it was away, if anybody was told: the next evaluation tells the same channels that it is
+ * back. Throws SERVICE_UNAVAILABLE.
  */
 export async function noteDatabaseBack(
   db: Database,

@@ -72,7 +72,7 @@ export function openRunAlerts(options: RunAlertsOptions): RunAlerts {
     } catch (error) {
       if (isDatabaseUnavailable(error)) return databaseAway('it did not answer after a run');
       log.error('alerts could not be raised', { error });
-      tell('alerts could not be raised: the server does it within 10 minutes');
+      tell('alerts could not be raised: the server will try within 10 minutes');
     }
   }
 

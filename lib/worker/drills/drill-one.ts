@@ -119,7 +119,7 @@ async function tryOnce(
     if (fault !== null) return { fault, found };
     if (signal.aborted) throw signal.reason;
     log.error('a restore drill ended unexpectedly', { repository, error });
-    const reason = 'it ended unexpectedly, see the output of the worker';
+    const reason = 'it ended unexpectedly: see the output of the worker';
     return {
       found,
       fault: {

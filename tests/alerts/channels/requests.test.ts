@@ -237,7 +237,7 @@ describe('a mail', () => {
     const environment = { ...mail.environment, [name]: undefined };
     const channel = await openChannel('mailto:ops@example.com', { environment });
     await expect(channel.send(makeMessage(), patient)).rejects.toMatchObject({
-      message: 'no mail can be sent: RESEND_API_KEY and SMTP_FROM must be set',
+      message: 'no mail can be sent: set RESEND_API_KEY and SMTP_FROM',
       retryable: true,
       mayHaveArrived: false,
     });

@@ -119,7 +119,7 @@ describe('run_failed', () => {
 
   it('is about one that does not say why', async () => {
     await run(1, { status: 'failed', error_message: null });
-    expect(await opened()).toMatchObject([{ summary: 'Run 1 failed: it does not say why' }]);
+    expect(await opened()).toMatchObject([{ summary: 'Run 1 failed: no reason was recorded' }]);
   });
 
   it('leaves a refused login to its own incident', async () => {

@@ -108,7 +108,7 @@ function Concerned({ incident: { repositories, repository_count } }: { incident:
   );
 }
 
-/** Which channel was told what, and what went wrong. */
+/** The messages to each channel, and what went wrong. */
 function Deliveries({ deliveries, isOver }: { deliveries: readonly Delivery[]; isOver: boolean }) {
   const [isOpen, setOpen] = useState(false);
   if (deliveries.length === 0) return <NobodyTold isOver={isOver} />;
@@ -152,10 +152,10 @@ function Deliveries({ deliveries, isOver }: { deliveries: readonly Delivery[]; i
 
 /** Channels are told a moment after an incident has opened, by the worker or the server. */
 function NobodyTold({ isOver }: { isOver: boolean }) {
-  if (isOver) return <Text size="sm">Nobody was told of it.</Text>;
+  if (isOver) return <Text size="sm">Nobody was told about it.</Text>;
   return (
     <Text size="sm">
-      Nobody was told so far. Channels are told within 10 minutes; if there is none,{' '}
+      Nobody has been told yet. Channels are told within 10 minutes; if you have none,{' '}
       <AddChannelLink>add one</AddChannelLink>.
     </Text>
   );
@@ -185,7 +185,7 @@ function OneDelivery({ delivery }: { delivery: Delivery }) {
           </>
         ) : (
           <>
-            {state === 'given_up' ? 'not delivered' : 'waits'}
+            {state === 'given_up' ? 'not delivered' : 'waiting'}
             {attempts > 0 && ` after ${countOf(attempts, 'try', 'tries')}`}
             {last_error !== null && (
               <>

@@ -13,7 +13,7 @@ const choices = [
   { value: 'resolved', label: 'Resolved' },
 ];
 
-/** What somebody should know, and whom it was told. */
+/** Incidents, and who was told about them. */
 export function IncidentsPage() {
   const { page = 1, state = 'open' } = useSearch({ from: '/shell/incidents' });
   const navigate = useNavigate({ from: '/incidents' });
@@ -56,8 +56,8 @@ function Nothing({ state }: { state: IncidentState }) {
   }
   return (
     <Empty title="Nothing is wrong">
-      Runs, repositories, stores, the login and the disk are looked at after each run and every 10
-      minutes. To be told of what is found, <AddChannelLink>add a channel</AddChannelLink>.
+      Runs, repositories, stores, the login and the disk are checked after each run and every 10
+      minutes. To be told about problems, <AddChannelLink>add a channel</AddChannelLink>.
     </Empty>
   );
 }
