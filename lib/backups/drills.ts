@@ -16,7 +16,7 @@ export const drillsEndpoints: readonly Endpoint<BackupsDeps>[] = [
       path: '/api/repos/:owner/:name/drills',
       summary: 'List the restore drills of one repository, newest first',
       description:
-        'Rows of the ledger. Empty if there was none, also for a repository that nobody knows. The name matches in any letter case.',
+        'Rows of the ledger. Empty if there was none, also for an unknown repository. The name matches in any letter case.',
       params: repositoryInput,
       query: pageInput,
       responses: { 200: { description: 'A page of drills.', schema: listOf(restoreDrill) } },
@@ -30,7 +30,7 @@ export const drillsEndpoints: readonly Endpoint<BackupsDeps>[] = [
       path: '/api/evidence',
       summary: 'Download the evidence of a period for an auditor',
       description:
-        'What was drilled and what that proves, each repository with its last proof, and the state of the ledger with its last hash.',
+        'Every drill and what it proves, each repository with its last proof, and the state of the ledger with its last hash.',
       query: evidenceInput,
       responses: {
         200: {

@@ -36,7 +36,7 @@ const channel = z
     place: z.string().meta({ description: 'The host, or a shortened mail address.' }),
     source: z
       .enum(['variable', 'page'])
-      .meta({ description: 'Whether ALERT_CHANNELS has it, or it was added here.' }),
+      .meta({ description: 'Whether it is set by ALERT_CHANNELS or was added here.' }),
     fault: z.string().nullable().meta({
       description: 'Why nothing can be sent through it, as far as is known; null otherwise.',
     }),
@@ -86,7 +86,7 @@ export const alertChannelsEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       method: 'post',
       path: '/alert-channels',
       summary: 'Add a channel of alerts, as AUTH_USERNAME',
-      description: 'The address is stored encrypted, and no answer has it.',
+      description: 'The address is stored encrypted and never returned.',
       body: {
         encoding: 'json',
         schema: z
@@ -147,7 +147,7 @@ export const alertChannelsEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       method: 'post',
       path: '/alert-channels/:name/test',
       summary: 'Send a test message through a channel of alerts, as AUTH_USERNAME',
-      description: 'What the service answered is not shown, unless it is a public one.',
+      description: 'The answer of a service is shown only if it is a public one, such as Slack.',
       params: z.object({ name: knownName }),
       responses: {
         200: wrapped(

@@ -58,7 +58,7 @@ export function createObservatoryApp(
   const publicPaths = new Set(
     routes.filter(({ access }) => access === 'public').map(({ path }) => path),
   );
-  // Of a public path other methods may be a user's.
+  // Other methods of a public path may need a user.
   const userRoutes = new Set(
     routes
       .filter(({ access }) => access === 'user')

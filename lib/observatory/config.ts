@@ -24,18 +24,24 @@ const installation = z
   .object({
     version: z.string(),
     features: z.object({
-      chat: feature.meta({ description: 'Questions, with the server’s key or one’s own.' }),
+      chat: feature.meta({ description: 'Questions, with the server’s key or your own.' }),
       chat_without_own_key: feature.meta({ description: 'Questions with the server’s key.' }),
-      gateway_login: feature.meta({ description: 'Connecting one’s own key of the gateway.' }),
-      search_semantic: feature.meta({ description: 'Search by similarity, beside full text.' }),
+      gateway_login: feature.meta({ description: 'Connecting your own gateway key.' }),
+      search_semantic: feature.meta({ description: 'Search by similarity as well as by words.' }),
       reports: feature,
       mail: feature.meta({ description: 'Mailing reports.' }),
       archives: feature.meta({ description: 'Reading archives: their files are on this server.' }),
       mcp: feature.meta({ description: 'The MCP server over the network.' }),
     }),
     models: z.object({
-      chat: z.string().nullable().meta({ description: 'The default; null: name one.' }),
-      embedding: z.string().nullable().meta({ description: 'What search uses; null: none.' }),
+      chat: z
+        .string()
+        .nullable()
+        .meta({ description: 'The default. Null if there is none: name one in each question.' }),
+      embedding: z
+        .string()
+        .nullable()
+        .meta({ description: 'The model that search uses. Null if it uses none.' }),
       embedding_default: z.string().meta({ description: 'The built-in model.' }),
     }),
     gateway: z.object({
@@ -52,7 +58,9 @@ const installation = z
       question_chars: z.int(),
       confirmation_timeout_seconds: z.number(),
       chat_deadline_seconds: z.number(),
-      archive_file_bytes: z.int().meta({ description: 'Of a file that is read from an archive.' }),
+      archive_file_bytes: z
+        .int()
+        .meta({ description: 'The largest file that can be read from an archive.' }),
     }),
   })
   .meta({ id: 'Installation' });
@@ -74,8 +82,8 @@ export const configEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       path: '/config',
       tag: 'Installation',
       access: 'user',
-      summary: 'Read what this installation can do, and why not more',
-      description: 'By its configuration: whether a service answers is not tried.',
+      summary: 'Read which features are on, and why the others are off',
+      description: 'Judged by the configuration alone: no other service is asked.',
       responses: { 200: wrapped('The installation.', installation) },
     },
     async (_input, deps: ObservatoryDeps, c) => {

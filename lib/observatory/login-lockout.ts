@@ -137,7 +137,7 @@ function trackAttempts() {
 }
 
 function locked(forMs: number): AppError {
-  return new AppError('LOGIN_LOCKED', 'too many failed logins, try again later', {
+  return new AppError('LOGIN_LOCKED', 'too many failed logins: try again later', {
     headers: { 'Retry-After': String(Math.max(1, Math.ceil(forMs / 1000))) },
   });
 }

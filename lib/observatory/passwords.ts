@@ -48,7 +48,7 @@ export function createPasswords(
   const limit = pLimit(MAX_AT_ONCE);
   const runLimited = async <Value>(work: () => Promise<Value>): Promise<Value> => {
     if (limit.pendingCount < MAX_WAITING) return limit(work);
-    throw new AppError('SERVICE_UNAVAILABLE', 'too many logins at once, try again');
+    throw new AppError('SERVICE_UNAVAILABLE', 'too many logins at once: try again');
   };
   const check: CheckPassword = async (username, password) => {
     const stored = await findPasswordHash(db, username);

@@ -57,7 +57,7 @@ async function askBackend({ config, fetch, clock, askServiceApi }: AskingDeps) {
           fetch(`${config.BACKEND_URL}/health`, { signal, redirect: 'manual' });
   try {
     const response = await within(BACKEND_WITHIN_MS, ask(expired.signal), clock);
-    if (!response.ok) throw new Error(`it answers ${response.status}`);
+    if (!response.ok) throw new Error(`it answered ${response.status}`);
   } finally {
     // Drops the body, which is not read.
     expired.abort();

@@ -78,7 +78,7 @@ function findMissing(config: ObservatoryConfig): string | null {
 }
 
 /**
- * Does the caller have a user's token or the internal secret? A token cannot be checked without the database,
+ * Whether the caller has a user's token or the internal secret. A token cannot be checked without the database,
  * which gets less time here than for a query.
  */
 async function isKnown(

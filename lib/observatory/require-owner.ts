@@ -14,5 +14,5 @@ export function requireOwner(
   what: string,
 ): void {
   if (isConfiguredUser(config, c.get('user'))) return;
-  throw new AppError('FORBIDDEN', `only the user of AUTH_USERNAME manages ${what}`);
+  throw new AppError('FORBIDDEN', `only the AUTH_USERNAME user can manage ${what}: ask them`);
 }

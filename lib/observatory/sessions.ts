@@ -200,7 +200,7 @@ export const sessionsEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
   ),
 ];
 
-/** Stored sources, with their fields in order. Other programs write that table too: what is no source is left out. */
+/** Stored sources, with their fields in order. Other programs write that table too, so anything else is left out. */
 function readSources(stored: unknown): ChatSource[] {
   const list: unknown[] = Array.isArray(stored) ? stored : [];
   return list.flatMap((it) => chatSource.safeParse(it).data ?? []);

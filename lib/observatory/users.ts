@@ -27,7 +27,7 @@ const newName = z
   .string()
   .regex(USERNAME, 'must have 1 to 64 letters, digits or . _ @ + -')
   .meta({ example: 'grace' });
-/** Of a user who may have been stored by another program. Postgres stores no NUL. */
+/** A user may have been stored by another program. Postgres cannot store NUL. */
 const knownName = z
   .string()
   .max(256)

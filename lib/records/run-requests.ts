@@ -112,7 +112,7 @@ const withdraw: Statement = {
 };
 
 /**
- * Withdraws a pending request, which no worker claims any more, and returns it as JSON. `item` is null when it is
+ * Withdraws a pending request, so that no worker claims it, and returns it as JSON. `item` is null when it is
  * not pending, because it was claimed or has ended, or when there is none.
  */
 export async function withdrawRunRequest(

@@ -110,11 +110,11 @@ export interface BackupSource {
   ): Promise<RunRequest>;
   /** Stores a fix. Throws NOT_FOUND and stores nothing if the affected run does not exist. */
   recordFix(fix: NewFix, signal: AbortSignal): Promise<RecordedFix>;
-  /** How many repositories are in each state. Never throws: null if nobody knows. */
+  /** How many repositories are in each state. Never throws: null if unknown. */
   countStates(signal: AbortSignal): Promise<StateCounts | null>;
-  /** The newest open incidents, at most 20. Never throws: null if nobody knows. */
+  /** The newest open incidents, at most 20. Never throws: null if unknown. */
   readIncidents(signal: AbortSignal): Promise<OpenIncident[] | null>;
-  /** How many repositories restore drills have proven. Never throws: null if nobody knows. */
+  /** How many repositories restore drills have proven. Never throws: null if unknown. */
   countProofs(signal: AbortSignal): Promise<ProofCounts | null>;
   /** Never throws: a database that does not answer is `disconnected`. */
   checkDatabase(signal: AbortSignal): Promise<DatabaseHealth>;

@@ -23,7 +23,7 @@ import { latestRun, pageOf, run, trackedRepository } from './shapes.ts';
 import { describeUnknown, MAX_NAMES_COMPARED } from './unknown-names.ts';
 
 const DAY_MS = 86_400_000;
-/** Whether the database answers is told within 3 seconds too. */
+/** The time limit for asking whether the database answers. */
 const COUNTED_WITHIN_MS = 3_000;
 
 /** SQLSTATEs of a missing table and a missing column. */

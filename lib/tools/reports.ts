@@ -29,7 +29,7 @@ export interface ReportSender {
 }
 
 export interface ReportSenderOptions {
-  /** Returns the address of the observatory. Throws AppError that says what to do if there is none. */
+  /** Returns the address of the observatory. Throws an AppError that says what to do if there is none. */
   findUrl(): Promise<string>;
   secret: string | undefined;
   fetch: typeof fetch;

@@ -250,7 +250,7 @@ export const extractedFile = z.object({
   content: z.string(),
 });
 
-/** The open incidents; null if nobody knows. */
+/** The open incidents; null if unknown. */
 export const openIncidents = z
   .array(
     z.object({

@@ -35,7 +35,7 @@ export interface ToolAnnotations {
 
 /** One call of a tool. */
 export interface ToolCall {
-  /** Aborts when nobody is waiting for the answer any more. */
+  /** Aborts when nobody is waiting for the answer. */
   signal: AbortSignal;
   /** The user, session or address that calls, if known. Slow work is shared fairly between callers. */
   caller?: string | undefined;

@@ -68,7 +68,7 @@ describe('the channels', () => {
     expect(body.data.may_add).toBe(false);
     expect(body.data.why_not).toBe('CREDENTIALS_ENCRYPTION_KEY not set');
     expect(body.data.channels.map(({ fault }: { fault: string }) => fault)).toEqual([
-      'no mail can be sent: RESEND_API_KEY and SMTP_FROM must be set',
+      'no mail can be sent: set RESEND_API_KEY and SMTP_FROM',
       'CREDENTIALS_ENCRYPTION_KEY is not set: its address cannot be read',
     ]);
     const attempt = await without.post('/alert-channels', {

@@ -53,7 +53,7 @@ describe.skipIf(!hasChromium)('the alert channels (skipped without /usr/bin/chro
     await add('at night', addressesAt(service).gotify ?? '');
     await page.getByText('at night was added').waitFor();
     await button('Send a test message through at night').click();
-    await page.getByText('The service took the test message').waitFor();
+    await page.getByText('The service accepted the test message').waitFor();
     expect(service.received.map(({ path }) => path)).toEqual(['/base/message']);
     const shown = await page.content();
     for (const secret of SECRETS) expect(shown).not.toContain(secret);
@@ -77,7 +77,7 @@ describe.skipIf(!hasChromium)('the alert channels (skipped without /usr/bin/chro
     await page.getByText('Slack answered 404.').waitFor();
     answer = { status: 200 };
     await button('Send a test message through on-call').click();
-    await page.getByText('The service took the test message').waitFor();
+    await page.getByText('The service accepted the test message').waitFor();
     expect(await page.getByText('Slack answered 404').count()).toBe(0);
   });
 

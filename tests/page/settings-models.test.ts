@@ -80,7 +80,7 @@ describe.skipIf(!hasChromium)('the settings of models (skipped without /usr/bin/
       await forged.goto(`${site.world.server.url}/app/settings/gateway/forged?code=theirs`);
       await forged.getByLabel('Connecting').waitFor();
       await forged.clock.runFor(21_000);
-      await forged.getByText('The page that started it is not open any more').waitFor();
+      await forged.getByText('The page that started it is no longer open').waitFor();
       expect(gateway.requestsTo('/auth/keys')).toEqual([]);
       // The login that was started still works.
       await popup.goto(authorization.answer());

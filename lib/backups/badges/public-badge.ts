@@ -42,7 +42,7 @@ export const publicBadgeEndpoints: readonly Endpoint<BackupsDeps>[] = [
       rateLimited: true,
       summary: 'Get a badge: an image, or JSON for shields.io',
       description:
-        'Whoever knows the address may read it. An address that was revoked is as one that never was.',
+        'Whoever knows the address may read it. A revoked address answers like one that never existed.',
       params: z.object({
         file: z.string().meta({
           description: 'The name from the answer that created the badge, ending in .svg or .json.',

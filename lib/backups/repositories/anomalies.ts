@@ -70,7 +70,7 @@ export const anomaliesEndpoints: readonly Endpoint<BackupsDeps>[] = [
       access: 'reader',
       path: '/api/repos/:owner/:name/anomalies',
       summary: 'List the anomalies of one repository, newest first',
-      description: 'Empty for a repository that nobody knows. The name matches in any letter case.',
+      description: 'Empty for an unknown repository. The name matches in any letter case.',
       params: repositoryInput,
       query: anomaliesInput,
       responses: { 200: { description: 'A page of anomalies.', schema: listOf(anomaly) } },
@@ -88,7 +88,7 @@ export const anomaliesEndpoints: readonly Endpoint<BackupsDeps>[] = [
       path: '/api/anomalies/confirm',
       summary: 'Confirm anomalies',
       description:
-        'They hold back nothing any more from the next run of the worker on, wherever its archives are, and their incident ends. Recorded with the name of the caller.',
+        'From the next run of the worker on, they no longer hold back pruning, and their incident ends. Recorded with the name of the caller.',
       body: { encoding: 'json', schema: confirmation },
       responses: {
         200: {

@@ -39,7 +39,7 @@ export const storesEndpoints: readonly Endpoint<BackupsDeps>[] = [
       path: '/api/repos/:owner/:name/stores',
       summary: 'List the stores of one repository, those that fail first',
       description:
-        'What BACKUP_STORES has of it. Empty if nothing was ever stored, also for a repository that nobody knows. The name matches in any letter case.',
+        'What the stores of BACKUP_STORES hold of it. Empty if nothing was ever stored, also for an unknown repository. The name matches in any letter case.',
       params: repositoryInput,
       responses: { 200: { description: 'At most 100 stores.', schema: repositoryStores } },
     },

@@ -18,7 +18,7 @@ export const readTools: ReadonlyMap<string, Tool> = new Map(
 export const reportEmail = z.strictObject({
   subject: z.string().trim().min(1).max(200).meta({ description: 'Subject, one line.' }),
   recipients: z.array(z.string().trim().min(3).max(320)).min(1).max(50).nullish().meta({
-    description: 'Mail addresses, from those that may receive reports. Left out: all of those.',
+    description: 'Mail addresses that may receive reports. Left out: all of them.',
   }),
   content_markdown: z
     .string()
@@ -44,7 +44,7 @@ const confirmed: ReadonlySet<string> = new Set([
   ...tools.filter((tool) => tool.needsConfirmation).map(({ name }) => name),
 ]);
 
-/** Does the tool with this name need a person's approval, in the chat or over MCP? */
+/** Whether the tool with this name needs a person's approval, in the chat or over MCP. */
 export function needsPerson(name: string): boolean {
   return confirmed.has(name);
 }

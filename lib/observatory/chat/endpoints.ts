@@ -173,7 +173,7 @@ export const chatEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
         throw new AppError('CONFIRMATION_REQUIRED', explainConfirmation(name));
       }
       const tool = readTools.get(name);
-      if (!tool) throw new AppError('NOT_FOUND', 'there is no tool of this name');
+      if (!tool) throw new AppError('NOT_FOUND', 'there is no tool with this name');
       const startedAt = clock.now();
       const { signal } = c.req.raw;
       const caller = c.get('user');

@@ -41,7 +41,7 @@ export const chatSource = source.meta({ id: 'ChatSource' });
 const decision = z
   .enum(['approved', 'rejected', 'expired'])
   .optional()
-  .meta({ description: 'Only of a call that a person was asked about.' });
+  .meta({ description: 'Only for a call that a person was asked about.' });
 
 const outcome = {
   success: z.boolean(),

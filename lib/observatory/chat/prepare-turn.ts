@@ -35,7 +35,7 @@ export const streamedQuestion = chatQuestion
     }),
   })
   .refine(({ survives_disconnect, session_id }) => !survives_disconnect || session_id, {
-    message: 'needs a session_id, under which the answer is found',
+    message: 'needs a session_id, so that the answer can be found later',
     path: ['survives_disconnect'],
   });
 
@@ -59,7 +59,7 @@ export async function prepareTurn(
   try {
     const modelId = model ?? config.GATEWAY_MODEL;
     if (modelId === undefined) {
-      const message = 'no model: name one, or let the operator set GATEWAY_MODEL';
+      const message = 'no model was chosen: name one, or ask the operator to set GATEWAY_MODEL';
       throw new AppError('GATEWAY_NOT_CONFIGURED', message);
     }
     await gateway.registry.requireChatModel(modelId);

@@ -18,7 +18,7 @@ export const runningTurnEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       path: '/chat/turns',
       summary: 'List your running turns of a session that survive a disconnect',
       description:
-        'With what each waits for you to approve. Empty when none runs: the answers are then among the messages of the session.',
+        'Each with what it is waiting for you to approve. Empty when none runs: the answers are then among the messages of the session.',
       idFields: ['session_id'],
       query: z.object({ session_id: uuid }),
       responses: {
@@ -37,7 +37,8 @@ export const runningTurnEndpoints: readonly Endpoint<ObservatoryDeps>[] = [
       method: 'post',
       path: '/chat/stop',
       summary: 'Stop one of your turns that survive a disconnect',
-      description: 'It ends within a second and is stored as failed, with what there is of it.',
+      description:
+        'It ends within a second and is stored as failed, with the part that was written.',
       idFields: ['session_id'],
       body: {
         encoding: 'json',

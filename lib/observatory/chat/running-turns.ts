@@ -12,7 +12,7 @@ export interface NewRunningTurn {
   requestId: string;
 }
 
-/** How a turn says what it does. Never throws: the turn goes on also if its store does not answer. */
+/** How a turn reports its progress. Never throws: the turn goes on even if its store does not answer. */
 export interface FollowedTurn {
   /** Aborts when its user stops it. */
   stopped: AbortSignal;
@@ -38,7 +38,7 @@ interface TurnsDeps {
   redis: Redis | null;
   clock: Clock;
   log: Log;
-  /** After which a turn has ended. */
+  /** When a turn has ended at the latest. */
   deadlineMs: number;
 }
 
@@ -49,7 +49,7 @@ interface Entry extends NewRunningTurn {
 
 /** Maximum number of a user's turns in one process: nobody has to stay connected for them. */
 const MAX_TURNS = 20;
-/** How often a turn looks whether another instance was asked to stop it. */
+/** How often a turn checks whether another instance was asked to stop it. */
 const LOOK_EVERY_MS = 1_000;
 /** An approved mail is still sent after the deadline. */
 const GRACE_MS = 60_000;
@@ -113,7 +113,7 @@ function readConfirmation(event: ChatEvent): RunningTurn['confirmation'] {
   return confirmation;
 }
 
-/** The field of a turn that is to be stopped. A request id has no colon. */
+/** The field that asks a turn to stop. A request id contains no colon. */
 const stopField = (requestId: string) => `${requestId}:stop`;
 
 /** The turns of all instances: a hash for each session of a user. */
@@ -144,7 +144,7 @@ function shareTurns({ redis, clock, log, deadlineMs }: TurnsDeps & { redis: Redi
       const { requestId } = turn;
       await orWarn(turn, redis.hdel(keyOf(turn), requestId, stopField(requestId)));
     },
-    /** Looks for the wish to stop the turn until it ends. */
+    /** Polls for a request to stop the turn until it ends. */
     async watch(entry: Entry, ended: AbortSignal) {
       const rest = () =>
         clock.sleep(LOOK_EVERY_MS, ended).then(

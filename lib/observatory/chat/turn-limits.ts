@@ -62,7 +62,7 @@ function deadlineExceeded(deadlineMs: number): AppError {
 }
 
 function clientGone(): AppError {
-  return new AppError('SERVICE_UNAVAILABLE', 'the client is gone');
+  return new AppError('SERVICE_UNAVAILABLE', 'the client disconnected');
 }
 
 function stoppedByUser(): AppError {

@@ -5,7 +5,7 @@ import { hasSecretHeader } from '../../http/authentication.ts';
 
 export const SEND_PATH = '/reports/send';
 
-/** Is this an allowed report from the MCP server? A request with a token is always a user's. */
+/** Whether this is an allowed report from the MCP server. A request with a token is always a user's. */
 export function isInternalReport(c: Context, config: HttpConfig & MailConfig): boolean {
   return (
     config.REPORTS_ACCEPT_INTERNAL &&

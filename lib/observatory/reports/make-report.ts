@@ -13,7 +13,7 @@ export const reportTypes = ['latest_backup', 'executive_summary', 'failure_inves
 
 export type ReportType = (typeof reportTypes)[number];
 
-/** Is this the type of a report that can be made? */
+/** Whether this type of report can be made. */
 export function isReportType(name: string): name is ReportType {
   return (reportTypes as readonly string[]).includes(name);
 }

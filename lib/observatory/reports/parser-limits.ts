@@ -14,7 +14,7 @@ const MAX_CELLS = 20_000;
 /** The line below the header of a table, which sets the number of columns. */
 const tableLine = /^[ \t>]*[|:-][ \t|:-]*$/gm;
 
-/** Would this markdown keep the parser busy for seconds, or exhaust its memory or stack? */
+/** Whether this markdown would keep the parser busy for seconds, or exhaust its memory or stack. */
 export function isTooMuch(markdown: string): boolean {
   return (
     markdown.length > MAX_CHARS ||

@@ -23,15 +23,15 @@ export interface DueDrill {
   storedIn: { store: string; version: number | null }[];
 }
 
-/** Which repositories are looked at. */
+/** Which repositories may be chosen. */
 export interface DueSelection {
   /** ISO 8601. */
   now: string;
-  /** Also those whose turn has not come. */
+  /** Also those that are not due yet. */
   isForced: boolean;
   /** Only this one, in any letter case; null for all. */
   only: string | null;
-  /** Those that are not taken any more, in lower case. */
+  /** Those to skip, in lower case. */
   without: readonly string[];
 }
 
@@ -80,7 +80,7 @@ const candidates = `
           CASE WHEN changes > 0 THEN interval '${REST_HOURS} hours' ELSE interval '${REST_UNCHANGED_DAYS} days' END
         WHEN 'failed' THEN interval '${REST_HOURS} hours'
         ELSE interval '${REST_HOURS} hours' * 2 ^ least(greatest(tries - 1, 0), ${MAX_DOUBLINGS}) END
-      -- One that was moved away is not looked for again until a run finds its repository good.
+      -- An archive that was moved away is not looked for again until a run finds its repository good.
       AND NOT (is_missing AND coalesce(checked_at, updated_at) < last_at)
     )
   )`;

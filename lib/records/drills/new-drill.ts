@@ -16,7 +16,7 @@ export const drillEvidence = z.strictObject({
   /** Of this software, and of git. */
   version: z.string().max(100),
   git_version: z.string().max(100),
-  /** A digest of all refs as git read them from what was restored, and their number without HEAD. */
+  /** A digest of all refs as git read them from the restored repository, and their number without HEAD. */
   refs_sha256: sha256.optional(),
   refs: count.optional(),
   /** What the digest was compared with: the record of the version, its manifest, or the header of its bundle. */
@@ -45,7 +45,7 @@ export type DrillEvidence = z.output<typeof drillEvidence>;
 export const newDrill = z.strictObject({
   /** `owner/name`. */
   repository: z.string().min(1).max(1_000),
-  /** Null for an archive of an earlier release, and if nobody knows. */
+  /** Null for an archive of an earlier release, and if unknown. */
   version: z.int().min(1).nullable(),
   /** FOLDER_STORAGE, or the address of a store without parameters. */
   storage: z.string().min(1).max(2_000),

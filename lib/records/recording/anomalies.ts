@@ -49,7 +49,7 @@ export async function recordAnomaly(
 
 /** What a discovery no longer found. */
 export interface MissedRepositories {
-  /** Repositories with an archive that are not listed any more. */
+  /** Repositories with an archive that are no longer listed. */
   names: readonly string[];
   /** How many with an archive are still listed. */
   listed: number;

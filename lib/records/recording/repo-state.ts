@@ -9,11 +9,11 @@ export interface RepoState {
   archiveSha256: string | null;
   /** Another repository whose archive has this file name: `a__b/c` conflicts with `a/b__c`. */
   otherOwner: string | null;
-  /** The number of the newest recorded version; null if there is none, undefined if nobody knows. */
+  /** The number of the newest recorded version; null if there is none, undefined if unknown. */
   newestVersion?: number | null;
   /** How many versions are recorded that can be restored. */
   restorableVersions?: number;
-  /** By the versions that have anomalies: whether all of them are confirmed. Undefined if nobody knows. */
+  /** By the versions that have anomalies: whether all of them are confirmed. Undefined if unknown. */
   confirmed?: ReadonlyMap<number, boolean>;
   /** Whether repositories were missing at once, and nobody has confirmed that. */
   hasMissing?: boolean;

@@ -106,7 +106,7 @@ const insertVersion: Statement = {
 
 /**
  * Records a version and where its refs point. Idempotent, also when it is tried again after an interruption at any
- * point; nobody sees half a version. Returns false, and records nothing, when the changes are not relative to
+ * point; no reader sees half a version. Returns false, and records nothing, when the changes are not relative to
  * the recorded version before it: give all refs then.
  *
  * Recorded versions of the same number or above that have other manifests are replaced. To keep those of an
@@ -140,7 +140,7 @@ export async function recordVersion(db: Database, version: NewVersion): Promise<
   return true;
 }
 
-/** What a version warns of, if no more is known. */
+/** The anomaly of a version of which only its warning is known. */
 export function notedAnomaly(warning: string): NewAnomaly {
   return { ...newAnomaly('noted', [['warning', '', cutText(warning, MAX_WARNING)]]), before: {} };
 }

@@ -24,8 +24,8 @@ const forget: Statement = {
 };
 
 /**
- * Forgets a repository, by its name in any letter case, until a run records something of it: it is tracked no more, and
- * all that was recorded stays. False if there is none of that name.
+ * Forgets a repository, by its name in any letter case, until a run records something of it: it is no longer tracked, and
+ * everything recorded stays. False if there is none of that name.
  */
 export async function forgetRepository(db: Database, name: string, by: string): Promise<boolean> {
   const [row] = await db.query<{ number: number }>(forget, [name, by]);

@@ -124,7 +124,7 @@ export const anomaliesOf = (path: RepositoryPath, query: { page: number; limit: 
     refetchInterval: REFRESH_MS,
   });
 
-/** What nobody has confirmed, of all repositories. */
+/** The unconfirmed anomalies of all repositories. */
 export const openAnomalies = (limit: number) =>
   queryOptions({
     queryKey: ['anomalies', 'open', limit],

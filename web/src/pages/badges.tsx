@@ -27,9 +27,9 @@ export function Badges({ repository }: { repository: string | null }) {
         Badges
       </Title>
       <Text size="sm" c="dimmed">
-        A small image for a README or a wall.{' '}
-        {repository === null ? 'One of all repositories' : 'It'} tells whoever knows its address the
-        state and the age of the last proof, without a login, and nothing else.
+        A small image for a README or a dashboard. Whoever knows its address sees the state{' '}
+        {repository === null ? 'of all repositories ' : ''}and the age of the last proof, without a
+        login, and nothing else.
       </Text>
       <Group>
         <Button variant="default" loading={creation.isPending} onClick={() => creation.mutate()}>
@@ -137,8 +137,8 @@ function Revoke({ badge, close, done }: { badge: Badge; close(): void; done(): v
     <Modal opened onClose={close} title="Revoke a badge">
       <Stack>
         <Text>
-          Pages that show badge {badge.id} show a broken image from then on, at the latest after
-          five minutes. This cannot be undone.
+          Pages that show badge {badge.id} will show a broken image, within five minutes. This
+          cannot be undone.
         </Text>
         {revocation.error && <Failure error={revocation.error} />}
         <Group justify="flex-end">

@@ -37,12 +37,12 @@ export function Coverage() {
         {({ seen_at, seen, backed_up, data, pagination }) =>
           seen_at === null ? (
             <Text c="dimmed">
-              No run has listed the repositories of a git host yet: one without --source does.
+              No run has listed the repositories of a git host yet. A run without --source does.
             </Text>
           ) : (
             <>
               <Text size="sm">
-                Of {formatCount(seen)} that the login could see <Age of={seen_at} />,{' '}
+                Of {formatCount(seen)} repositories that the login could see <Age of={seen_at} />,{' '}
                 {formatCount(backed_up)} are backed up.
               </Text>
               {data.length > 0 && <Gaps gaps={data} />}

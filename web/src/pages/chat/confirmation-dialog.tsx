@@ -42,7 +42,7 @@ export function ConfirmationDialog({
         {decision.error && !isOver && <Failure error={decision.error} />}
         {isOver && (
           <Alert color="orange" role="alert">
-            It was decided elsewhere, or its time is over.
+            It was decided elsewhere, or it has expired.
           </Alert>
         )}
         <Group justify="space-between">
@@ -97,7 +97,7 @@ function Mail({ args: { subject, recipients, content_markdown } }: { args: MailA
       <Field label="Subject">{subject}</Field>
       <Tabs defaultValue="rendered" keepMounted={false}>
         <Tabs.List aria-label="How to show the mail">
-          <Tabs.Tab value="rendered">As it looks</Tabs.Tab>
+          <Tabs.Tab value="rendered">Rendered</Tabs.Tab>
           <Tabs.Tab value="written">Source</Tabs.Tab>
         </Tabs.List>
         <Tabs.Panel value="rendered" pt="sm">

@@ -40,7 +40,7 @@ export const TurnView = memo(
         {state === 'lost' && (
           <Alert color="gray" title="There is no answer">
             <Group justify="space-between">
-              <Text size="sm">The server may have been restarted while it answered.</Text>
+              <Text size="sm">The server may have restarted while it was answering.</Text>
               {askAgain && (
                 <Button size="xs" variant="default" onClick={askAgain}>
                   Ask again

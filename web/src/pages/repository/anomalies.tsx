@@ -20,7 +20,7 @@ export function RepositoryAnomalies({ path }: { path: RepositoryPath }) {
         {({ data, pagination }) =>
           data.length === 0 ? (
             <Text c="dimmed">
-              No branch or tag was rewritten or deleted with what no other has, and nothing shrank.
+              No branch or tag with commits of its own was rewritten or deleted, and nothing shrank.
             </Text>
           ) : (
             <>

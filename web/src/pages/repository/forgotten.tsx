@@ -55,8 +55,8 @@ export function Forget({ path }: { path: RepositoryPath }) {
       >
         <Stack>
           <Text size="sm">
-            Do this if it is gone on purpose. No run misses it any more, no alert names it, and it
-            is counted nowhere. It is back as soon as a run backs it up, or fails to.
+            Do this if it is gone on purpose. Runs, alerts and counts leave it out until a run backs
+            it up or fails to.
           </Text>
           <Text size="sm">What was backed up is kept, and can be restored.</Text>
           {forget.error && <Failure error={forget.error} />}

@@ -16,7 +16,7 @@ export function RepositoryLosses({ losses }: { losses: readonly Loss[] }) {
         ))}
       </List>
       <Text size="sm" mt="xs">
-        As far as the git host and the worker tell. The host does not say whether there are
+        As far as the git host and the worker know. The host does not say whether there are
         releases: their tags are in the archive, their notes and files are not.
       </Text>
     </Alert>

@@ -100,7 +100,7 @@ function RepositoryDetails({
               since <Age of={last_good_at} />
             </>
           )}
-          , which is longer than runs are apart. Is it still among the sources of the worker?
+          , longer than the time between runs. Is it still among the sources of the worker?
           {forgotten === null && (
             <div>
               <Forget path={path} />
@@ -116,9 +116,9 @@ function RepositoryDetails({
           bad={state !== 'good'}
         />
         <Figure
-          label="Last looked at"
+          label="Last checked"
           value={last_checked_at === null ? '–' : <Age of={last_checked_at} />}
-          note="by a run, whatever it found"
+          note="by a run, whatever the result"
         />
         <Figure label="Archive" value={isGone ? 'none' : describeArchiveSize(repository)} />
         <Figure

@@ -33,7 +33,7 @@ export function Agents() {
             )}
             {!window.isSecureContext && (
               <Alert color="orange" title="This address is not encrypted">
-                Over plain http anybody on the way can read the token and the answers. Put the
+                Over plain http anybody in between can read the token and the answers. Put the
                 server behind https before you connect from another machine.
               </Alert>
             )}

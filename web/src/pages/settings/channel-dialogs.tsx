@@ -55,7 +55,7 @@ export function AddChannel({ close }: { close(): void }) {
             <Code style={{ overflowWrap: 'anywhere' }}>{example}</Code>
           </div>
         ))}
-        Mail goes only to addresses of SMTP_TO.
+        Mail goes only to addresses in SMTP_TO.
       </Text>
     </Question>
   );
@@ -74,7 +74,7 @@ export function RemoveChannel({ name, close }: { name: string; close(): void }) 
       close={close}
     >
       <Text style={{ overflowWrap: 'anywhere' }}>
-        Remove <bdi>{name}</bdi>? Alerts are not sent there any more.
+        Remove <bdi>{name}</bdi>? Alerts will no longer be sent there.
       </Text>
     </Question>
   );

@@ -36,8 +36,7 @@ export function Channels() {
             <List />
           ) : (
             <Alert color="blue" title="Only the owner sees them">
-              Ask the owner of this installation, who is the user of AUTH_USERNAME, to add a channel
-              for you.
+              Ask the owner of this installation, the AUTH_USERNAME user, to add a channel for you.
             </Alert>
           )
         }
@@ -152,7 +151,7 @@ function Outcome({ reason }: { reason: string | null }) {
   if (reason === null) {
     return (
       <Alert color="teal" role="status">
-        The service took the test message. Look whether it arrived.
+        The service accepted the test message. Check whether it arrived.
       </Alert>
     );
   }

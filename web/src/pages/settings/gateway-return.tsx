@@ -36,7 +36,7 @@ export function GatewayReturnPage() {
           <Loader aria-label="Connecting" />
         ) : outcome === 'nobody' ? (
           <Alert color="red" title="Nothing is waiting for this" role="alert">
-            The page that started it is not open any more. Start again there.
+            The page that started it is no longer open. Start again there.
           </Alert>
         ) : outcome.error === null ? (
           <Text>Your key is connected. You can close this window.</Text>

@@ -64,7 +64,7 @@ export function Vectors() {
                 />
               )}
               {generations.length === 0 ? (
-                <Text>There are no vectors yet: searches find words alone.</Text>
+                <Text>There are no vectors yet: searches find words only.</Text>
               ) : (
                 <List
                   generations={generations}
@@ -148,7 +148,7 @@ function Building({ generation, status, isBuiltHere, build }: BuildingProps) {
         </Text>
         {isBuiltHere ? (
           <Text size="sm" c="dimmed">
-            It goes on while this page is open. Searches use the generation before until you
+            It goes on while this page is open. Searches use the previous generation until you
             activate this one.
           </Text>
         ) : (

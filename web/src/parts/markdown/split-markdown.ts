@@ -3,7 +3,7 @@ const MAX_PART_CHARS = 8_000;
 /** Shorter parts are not worth being apart. */
 const MIN_PART_CHARS = 1_500;
 
-/** Begins or ends a block of code. A longer mark is nobody's, and would be repeated with each part. */
+/** Begins or ends a block of code. Nobody needs a longer mark, and it would be repeated with each part. */
 const fence = /^ {0,3}(?<mark>`{3,20}(?!`)|~{3,20}(?!~))(?<rest>.*)/;
 /** Continues what stands above: an indented line, an item of a list, a quote, a row of a table, a footnote. */
 const continues = /^(?:\s|[-*+>|]|\d{1,9}[.)]|\[\^)/;
