@@ -39,8 +39,6 @@ const archiveRecord = archiveNote.extend({
   next_increment: z.int().min(1).default(1),
   /** Increments that the full bundle has replaced and that are not deleted yet. */
   obsolete: z.array(z.string()).default([]),
-  /** Names of increments that were taken, most likely by runs that were killed before they recorded them. */
-  leftovers: z.array(z.string()).max(1_000).default([]),
   figures: repositoryFigures,
 });
 
@@ -234,22 +232,20 @@ export async function publishBundle(
   await syncFile(place.folder);
 }
 
-/** Puts a sealed increment into place under a name that no other file has. Returns it, and names that were `taken`. */
+/** Puts a sealed increment into place under a name that no other file has. */
 export async function publishIncrement(
   bundle: string,
   { folder, key, checkLease }: Place,
   first: number,
-): Promise<{ name: string; number: number; taken: string[] }> {
+): Promise<{ name: string; number: number }> {
   await checkLease();
-  const taken: string[] = [];
   for (let number = first; ; number++) {
     const name = incrementName(key, number);
-    // An archive of a repository called `<name>.<number>` may be there.
+    // An archive of a repository called `<name>.<number>` may be there, or what a killed run did not record.
     if (await moveNew(bundle, join(folder, name))) {
       await syncFile(folder);
-      return { name, number, taken };
+      return { name, number };
     }
-    taken.push(name);
   }
 }
 

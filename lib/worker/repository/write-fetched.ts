@@ -9,7 +9,6 @@ import { setKeptRefs, sourceRevisions } from '../mirror/mirror-refs.ts';
 import type { Refs } from '../mirror/refs.ts';
 import { findRefAnomalies, shrunkAnomaly } from '../versions/anomalies.ts';
 import { nameVersions } from '../versions/describe-version.ts';
-import { deleteLeftovers } from '../versions/leftovers.ts';
 import { findOverwritten, keepLost } from '../versions/overwritten.ts';
 import { findKept, PruningHeld, PruningRefused, pruneVersions } from '../versions/prune.ts';
 import { warnOfSize } from '../versions/warnings.ts';
@@ -117,16 +116,8 @@ async function finish(
       hold,
     });
     if (pruned.versions.length > 0) await onPruned(pruned.versions.map(({ version }) => version));
-    const { record: left, kept } = await deleteLeftovers(git, {
-      ...{ place, mirror, refs },
-      record: pruned.record,
-    });
-    for (const name of kept) {
-      const text = `${name} was left by a run that was killed, and may hold what no version has: it stays`;
-      await onRemark('warn', text);
-    }
     await joinPacks(git, mirror);
-    return left;
+    return pruned.record;
   } catch (error) {
     if (error instanceof PruningHeld || error instanceof PruningRefused) {
       const level = error instanceof PruningHeld ? 'warn' : 'error';

@@ -2,6 +2,7 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { digestRefs } from '../../archives/manifest.ts';
 import type { Increment } from '../../archives/note.ts';
+import { nullIfMissing } from '../../files.ts';
 import {
   type ArchiveRecord,
   type ArchiveState,
@@ -25,13 +26,10 @@ import {
   type VersionContents,
   type VersionOptions,
 } from './describe-version.ts';
-import { listObsolete } from './leftovers.ts';
 import type { VersionFacts } from './version-facts.ts';
 
 /** An archive is compacted when its increments reach this number, or half the size of its full bundle. */
 const MAX_INCREMENTS = 50;
-/** More names are not looked at again. */
-const MAX_LEFTOVERS = 100;
 /** git packs about 25 MB per second, but folders nested thousands deep can take hours with only a few bytes. */
 const PACK_TIMEOUT_MS = 10 * 60_000;
 const PACK_BYTES_PER_MS = 500;
@@ -82,7 +80,7 @@ async function append(
     timeoutMs,
   );
   const { sha256, sizeBytes, blob } = await sealBundle(path);
-  const { name, number, taken } = await publishIncrement(path, place, record.next_increment);
+  const { name, number } = await publishIncrement(path, place, record.next_increment);
   const files = [...listFiles(before), { name, sha256, size_bytes: sizeBytes }];
   const manifest = await describeManifest(options, contents, { files, prerequisites });
   const text = await publishManifest(place, manifest);
@@ -94,7 +92,6 @@ async function append(
     increments,
     versions: [...versions, entry],
     next_increment: number + 1,
-    leftovers: [...record.leftovers, ...taken].slice(-MAX_LEFTOVERS),
     figures: uncountedFigures(contents.refs),
   };
   await settleNote(place, next);
@@ -164,7 +161,6 @@ async function rewrite(
       ...before.files.slice(1).map(({ name }) => name),
       ...(await listObsolete(place, before)),
     ],
-    leftovers: before.record?.leftovers ?? [],
     checked_at: new Date(now()).toISOString(),
     replacing: null,
     figures: uncountedFigures(contents.refs),
@@ -191,6 +187,16 @@ function listIncrements({ files }: ArchiveState): Increment[] {
     if (sha256 === null) throw new Error('an increment without a recorded SHA-256');
     return { name, sha256, size_bytes: sizeBytes, ...(blob === undefined ? {} : { blob }) };
   });
+}
+
+/** Increments that the note calls obsolete and that are still there, as the run was killed that was to delete them. */
+async function listObsolete({ folder }: Place, { record, files }: ArchiveState): Promise<string[]> {
+  const left: string[] = [];
+  for (const name of record?.obsolete ?? []) {
+    const isUsed = files.some((file) => file.name === name);
+    if (!isUsed && (await nullIfMissing(stat(join(folder, name)))) !== null) left.push(name);
+  }
+  return left;
 }
 
 async function packTimeout(
