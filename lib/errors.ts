@@ -79,3 +79,8 @@ export class AppError extends Error {
     this.fields = options.fields ?? {};
   }
 }
+
+/** The message of whatever was thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -11,6 +11,11 @@ export async function nullIfMissing<Value>(reading: Promise<Value>): Promise<Val
   }
 }
 
+/** Whether an error is one of the file system, such as EACCES or ENOSPC, which the user has to fix. */
+export function isSystemError(error: unknown): error is NodeJS.ErrnoException {
+  return error instanceof Error && 'syscall' in error;
+}
+
 /** Moves the position of an open file, which a child process shares. Throws if the file is shorter. */
 export async function skipBytes(handle: FileHandle, length: number): Promise<void> {
   const buffer = Buffer.allocUnsafe(Math.min(length, 2 ** 20));

@@ -6,7 +6,7 @@ import type { BundleHeader } from './bundle-header.ts';
 import { checkHash, hashWhile } from './chain/hash-while.ts';
 import { proveHistory } from './chain/prove-history.ts';
 import { type Chain, type ChainFile, named, readChain } from './chain/read-chain.ts';
-import { readTips } from './chain/read-tips.ts';
+import { readTips } from './chain/read-manifests.ts';
 import { hashFile } from './file-hash.ts';
 import { isRejection, type Workspace, type Workspaces } from './git-workspace.ts';
 import type { ArchiveLimits } from './limits.ts';

@@ -4,6 +4,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { nullIfMissing } from '../files.ts';
 import { cleanText } from '../text/clean-text.ts';
+import { counted } from '../text/units.ts';
 
 /** How old a folder of another machine must be to be removed. */
 const FOREIGN_LEFTOVER_MS = 24 * 60 * 60_000;
@@ -74,7 +75,7 @@ export async function sweepScratch(folder: string, now: number): Promise<StuckLe
 
 /** Tells a person of leftovers that have to be removed by hand. */
 export function describeStuck({ count, path, reason }: StuckLeftovers): string {
-  const what = count === 1 ? '1 folder' : `${count} folders`;
+  const what = counted(count, 'folder');
   return cleanText(
     `${what} left by a killed process cannot be removed and must be removed by hand, first ${path}: ${cleanText(reason, 300)}`,
   );

@@ -5,13 +5,14 @@ import { corrupt } from '../archives/archive-fault.ts';
 import { hashWhile } from '../archives/chain/hash-while.ts';
 import { proveHistory } from '../archives/chain/prove-history.ts';
 import { type Chain, type ChainFile, named, readChain } from '../archives/chain/read-chain.ts';
-import { readManifest } from '../archives/chain/read-manifest.ts';
+import { readManifest } from '../archives/chain/read-manifests.ts';
 import { createWorkspaces, isRejection, type Workspace } from '../archives/git-workspace.ts';
 import { type OpenArchive, openArchive } from '../archives/open-archive.ts';
 import { describeRejection, unpackBundle } from '../archives/unpack-bundle.ts';
 import type { Clock } from '../clock.ts';
 import type { Environment } from '../config/read.ts';
 import { AppError } from '../errors.ts';
+import { isSystemError } from '../files.ts';
 import { checkOut, type Unwritten } from './check-out.ts';
 import { chooseVersion, type VersionChoice } from './choose-version.ts';
 import { inParent, moveTo } from './target.ts';
@@ -99,8 +100,7 @@ export async function restoreVersion(
     return await named(archive.name, () => inParent(target, () => restore(archive)));
   } catch (error) {
     // Of the file system, such as a full disk.
-    if (error instanceof AppError || !(error instanceof Error) || !('syscall' in error))
-      throw error;
+    if (!isSystemError(error)) throw error;
     throw new AppError('SERVICE_UNAVAILABLE', `${target} cannot be written`, { cause: error });
   } finally {
     await archive.close();

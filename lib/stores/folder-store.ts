@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { FolderAddress } from '../config/stores/store-address.ts';
 import { moveNew, syncFile } from '../durable-files.ts';
-import { nullIfMissing } from '../files.ts';
+import { isSystemError, nullIfMissing } from '../files.ts';
 import { createFaultGuard } from './fault-guard.ts';
 import {
   type ObjectFile,
@@ -152,10 +152,6 @@ export function createFolderStore(
 /** Names of others can be long. */
 function shorten(place: string): string {
   return place.length > 300 ? `${place.slice(0, 300)}…` : place;
-}
-
-function isSystemError(error: unknown): error is NodeJS.ErrnoException {
-  return error instanceof Error && 'syscall' in error;
 }
 
 function kindOf(code: string | undefined): StoreFaultKind {

@@ -1,3 +1,13 @@
+/** `1 file`, `2 files`; with `many` for what has another plural. */
+export function counted(count: number, one: string, many = `${one}s`): string {
+  return `${count} ${count === 1 ? one : many}`;
+}
+
+/** `app` alone, else `app and 2 more`. */
+export function firstOf(names: readonly string[]): string {
+  return `${names[0]}${names.length > 1 ? ` and ${names.length - 1} more` : ''}`;
+}
+
 /** A size for people: `812 B`, `3.4 MiB`. */
 export function formatBytes(bytes: number): string {
   const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];

@@ -8,12 +8,11 @@ import {
   startRun,
 } from '../records/recording/runs.ts';
 import { cleanText } from '../text/clean-text.ts';
-import { openJournal } from './journal.ts';
-import { startHeartbeat } from './lease/heartbeat.ts';
 import { type MachineLease, takeMachineLease } from './lease/machine-lease.ts';
 import { findFailedRequests } from './requests.ts';
-import { backUp, type RunProgress } from './running/back-up.ts';
+import { backUp, newProgress } from './running/back-up.ts';
 import { endRun } from './running/end-run.ts';
+import { followRun } from './running/follow-run.ts';
 import { describeOutcome, type EndedRun, type RunReport } from './running/report.ts';
 import type { RunDeps } from './running/run-deps.ts';
 import { openRunTime } from './schedule/run-time.ts';
@@ -21,8 +20,6 @@ import type { Source } from './source.ts';
 import { type DeliveryRemark, deliverSpools } from './spool/deliver-spools.ts';
 import { openRunStore } from './spool/run-store.ts';
 import { describeStop, RunStopped, stopMessages } from './stop.ts';
-import { createProgressWriter } from './watching/progress-writer.ts';
-import { tellAll } from './watching/run-events.ts';
 
 /**
  * Backs up `given`, or the repositories found by discovery, and records the run. Refused while another run is
@@ -105,34 +102,20 @@ async function recordRun(
   given: readonly Source[] | null,
   { lease, remarks }: { lease: MachineLease; remarks: readonly DeliveryRemark[] },
 ): Promise<EndedRun & { isRecorded: boolean }> {
-  const { clock, log } = deps;
+  const { clock } = deps;
   const began = clock.now();
   const lost = new AbortController();
   const signal = AbortSignal.any([deps.signal, lost.signal]);
-  const activity = createProgressWriter({
-    clock,
-    write: (at) => store.show(at),
-    // The heartbeat notices a database that stays away.
-    onError: (error) => log.debug('the progress of a run could not be stored', { error }),
-  });
-  const events = tellAll([deps.events, activity]);
+  const stop = (error: unknown) => lost.abort(error);
   const { machine } = lease;
-  const store = await openRunStore({ ...deps, events, run, machine, signal });
-  const journal = openJournal({ store, clock, events });
-  const heartbeat = startHeartbeat({
-    clock,
-    beat: () => journal.beat(activity.current()),
-    onTaken: () => lost.abort(new RunStopped(stopMessages.taken)),
-    // Another worker may take the run over soon.
-    onUnreachable: () => store.spool().catch((error) => lost.abort(error)),
-  });
-  const progress: RunProgress = {
-    ...{ requests: [], sources: given ?? [], failed: new Set(), failures: [] },
-    empty: 0,
-  };
-  let stop: { message: string; exitCode: number } | null = null;
+  const { journal, events, end } = await followRun(
+    deps,
+    (watchers) => openRunStore({ ...deps, events: watchers, run, machine, signal }),
+    { stop, taken: stopMessages.taken },
+  );
+  const progress = newProgress(given ?? []);
+  let stopped: { message: string; exitCode: number } | null = null;
   try {
-    const stop = (error: unknown) => lost.abort(error);
     for (const { level, text } of remarks) await journal.note(level, text);
     // The run's heartbeat keeps every other worker away.
     const checkLease = () => Promise.resolve();
@@ -141,21 +124,21 @@ async function recordRun(
     await backUp(context, given, progress);
   } catch (error) {
     const message = describeStop(error, signal, deps.log);
-    stop = { message, exitCode: error instanceof RunStopped ? error.exitCode : 1 };
+    stopped = { message, exitCode: error instanceof RunStopped ? error.exitCode : 1 };
   } finally {
-    await heartbeat.stop();
-    events.closed();
+    await end();
+    deps.events.closed();
   }
   const counters = journal.counters();
   const outcome = describeOutcome(counters, progress.empty);
   const failedRequests = findFailedRequests(progress.requests, progress.sources, progress.failed);
   const ended = await endRun(deps, journal, {
-    status: stop === null ? 'completed' : 'failed',
-    errorMessage: stop?.message ?? outcome.errorMessage,
+    status: stopped === null ? 'completed' : 'failed',
+    errorMessage: stopped?.message ?? outcome.errorMessage,
     counters,
     failedRequests,
     requests: progress.requests.map(({ id }) => id),
-    lastLine: stop?.message ?? outcome.lastLine,
+    lastLine: stopped?.message ?? outcome.lastLine,
   });
   const isGood = ended.status === 'completed' && counters.failed === 0;
   return {
@@ -164,7 +147,7 @@ async function recordRun(
     empty: progress.empty,
     failures: progress.failures,
     durationMs: clock.now() - began,
-    exitCode: stop?.exitCode ?? (isGood ? 0 : 1),
+    exitCode: stopped?.exitCode ?? (isGood ? 0 : 1),
     ...ended,
   };
 }

@@ -1,6 +1,8 @@
+import { counted } from '../text/units.ts';
+
 /** `1 repository`, `2 repositories`. */
 export function countRepositories(count: number): string {
-  return `${count} ${count === 1 ? 'repository' : 'repositories'}`;
+  return counted(count, 'repository', 'repositories');
 }
 
 /** `run 7`; `run` if it has no number yet. */

@@ -16,7 +16,7 @@ import { configuredSecrets } from '../config/secrets.ts';
 import { storeVariables } from '../config/stores/stores.ts';
 import { workerVariables } from '../config/worker.ts';
 import { isDatabaseUnavailable } from '../database/database.ts';
-import { AppError } from '../errors.ts';
+import { AppError, messageOf } from '../errors.ts';
 import { checkGit } from '../git/git-version.ts';
 import { createLog, type Log } from '../log.ts';
 import { createRedactor } from '../security/redaction/redactor.ts';
@@ -28,7 +28,7 @@ import {
   type WorkerOptions,
   withDatabase,
 } from './command-context.ts';
-import { parseWorkerCommand, type RunCommand } from './command-line.ts';
+import { parseWorkerCommand, type RunCommand, type WorkerCommand } from './command-line.ts';
 import { readTarget } from './destination/target.ts';
 import type { Display, OutputStream } from './display.ts';
 import { performSharedRun } from './fleet/perform-shared-run.ts';
@@ -69,64 +69,53 @@ const REFUSED = 75;
  * user can fix: wrong usage, an invalid variable, no database.
  */
 export async function runWorker(options: WorkerOptions): Promise<number> {
-  const { args, folder, environment, io } = options;
+  const { args, folder, io } = options;
   const command = parseWorkerCommand(args, folder);
-  if (command.name === 'help') {
-    io.stdout.write(`${command.text}\n`);
-    return 0;
-  }
   try {
-    if (command.name === 'run') return await runBackups(options, command);
-    if (command.name === 'embed') {
-      const { runEmbed } = await import('./embed.ts');
-      return await runEmbed(options, command);
-    }
-    if (command.name === 'versions' || command.name === 'restore') {
-      const { runRestore, runVersions } = await import('./restoring/run-restore.ts');
-      return command.name === 'restore'
-        ? await runRestore(options, command)
-        : await runVersions(options, command);
-    }
-    if (command.name === 'list-store') {
-      const { runListStore } = await import('./restoring/list-store.ts');
-      return await runListStore(options, command);
-    }
-    if (command.name === 'store-check') {
-      const { checkStores } = await import('./stores/check-store.ts');
-      return await checkStores(options, command);
-    }
-    if (command.name === 'store-copy') {
-      const { copyStore } = await import('./stores/copy-store.ts');
-      return await copyStore(options, command);
-    }
-    if (command.name === 'store-prune') {
-      const { pruneStores } = await import('./stores/prune-store.ts');
-      return await pruneStores(options, command);
-    }
-    if (command.name === 'store-migrate') {
-      const { migrateStore } = await import('./stores/migrate-store.ts');
-      return await migrateStore(options, command);
-    }
-    if (command.name === 'drill') {
-      const { runDrill } = await import('./drills/run-drill.ts');
-      return await runDrill(options, command);
-    }
-    if (command.name === 'anomalies' || command.name === 'anomalies-confirm') {
-      const { runAnomalies } = await import('./review/run-anomalies.ts');
-      return await runAnomalies(options, command);
-    }
-    if (command.name === 'forget') {
-      const { runForget } = await import('./review/run-forget.ts');
-      return await runForget(options, command);
-    }
-    // Loaded only if needed: a run needs neither prompts nor pages.
-    const { runLoginCommand } = await import('./logins/commands.ts');
-    const config = readConfig(gitHostVariables, environment);
-    return await runLoginCommand(openLoginSession({ ...options, config }), command);
+    return await perform(options, command);
   } catch (error) {
     if (!(error instanceof RunStopped)) throw error;
     io.stderr.write(`${error.message}\n`);
     return error.exitCode;
+  }
+}
+
+/** Loads what the command needs, and no other command. */
+async function perform(options: WorkerOptions, command: WorkerCommand): Promise<number> {
+  switch (command.name) {
+    case 'help':
+      options.io.stdout.write(`${command.text}\n`);
+      return 0;
+    case 'run':
+      return runBackups(options, command);
+    case 'embed':
+      return (await import('./embed.ts')).runEmbed(options, command);
+    case 'versions':
+      return (await import('./restoring/run-restore.ts')).runVersions(options, command);
+    case 'restore':
+      return (await import('./restoring/run-restore.ts')).runRestore(options, command);
+    case 'list-store':
+      return (await import('./restoring/list-store.ts')).runListStore(options, command);
+    case 'store-check':
+      return (await import('./stores/check-store.ts')).checkStores(options, command);
+    case 'store-copy':
+      return (await import('./stores/copy-store.ts')).copyStore(options, command);
+    case 'store-prune':
+      return (await import('./stores/prune-store.ts')).pruneStores(options, command);
+    case 'store-migrate':
+      return (await import('./stores/migrate-store.ts')).migrateStore(options, command);
+    case 'drill':
+      return (await import('./drills/run-drill.ts')).runDrill(options, command);
+    case 'anomalies':
+    case 'anomalies-confirm':
+      return (await import('./review/run-anomalies.ts')).runAnomalies(options, command);
+    case 'forget':
+      return (await import('./review/run-forget.ts')).runForget(options, command);
+    default: {
+      const { runLoginCommand } = await import('./logins/commands.ts');
+      const config = readConfig(gitHostVariables, options.environment);
+      return runLoginCommand(openLoginSession({ ...options, config }), command);
+    }
   }
 }
 
@@ -195,7 +184,7 @@ async function runBackups(options: WorkerOptions, command: RunCommand): Promise<
 }
 
 function whyNoRun(error: unknown): string {
-  return `No run: ${error instanceof Error ? error.message : String(error)}`;
+  return `No run: ${messageOf(error)}`;
 }
 
 function isServiceAway(error: unknown): error is AppError {

@@ -1,7 +1,7 @@
 import { cp, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { readTips } from '../../lib/archives/chain/read-tips.ts';
+import { readTips } from '../../lib/archives/chain/read-manifests.ts';
 import { formatManifest, hashText, parseManifest } from '../../lib/archives/manifest.ts';
 import { openArchive } from '../../lib/archives/open-archive.ts';
 import { type ArchiveFolder, anyCall, createArchiveFolder, sha256 } from '../support/archives.ts';

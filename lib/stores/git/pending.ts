@@ -1,3 +1,4 @@
+import { counted } from '../../text/units.ts';
 import { indexObjects, type ObjectIndex, parsePart } from './parts.ts';
 import type { RepositoryClone } from './repository-clone.ts';
 import { type Changes, readFiles } from './tree.ts';
@@ -134,6 +135,5 @@ function describe(changes: Changes): string {
     if (key !== undefined) archives.add(key.split('/', 2).join('/'));
     if (id !== null) added++;
   }
-  const count = archives.size === 1 ? '1 archive' : `${archives.size} archives`;
-  return `${added > 0 ? 'Back up' : 'Prune'} ${count}`;
+  return `${added > 0 ? 'Back up' : 'Prune'} ${counted(archives.size, 'archive')}`;
 }

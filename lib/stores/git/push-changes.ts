@@ -1,13 +1,17 @@
 import type { Clock } from '../../clock.ts';
 import { GitError } from '../../git/git.ts';
-import {
-  MAX_FRUITLESS_PUSHES,
-  MAX_PUSHES,
-  overtaken,
-  PUSH_PAUSE_MS,
-  type RepositoryClone,
-} from './repository-clone.ts';
+import type { RepositoryClone } from './repository-clone.ts';
 import { type Changes, writeTree } from './tree.ts';
+
+/** How often a push is tried that others overtake: with each attempt one of them succeeds. */
+const MAX_PUSHES = 20;
+/** After this many attempts without a new commit there, the push was rejected for another reason. */
+const MAX_FRUITLESS_PUSHES = 4;
+/** The pause after an attempt without a new commit, times their number. */
+const PUSH_PAUSE_MS = 500;
+/** Another push was first. Hooks and protected branches give other messages. */
+const overtaken =
+  /\[rejected\]|fetch first|non-fast-forward|cannot lock ref|failed to update ref|incorrect old value/;
 
 export interface PushOptions {
   clone: RepositoryClone;

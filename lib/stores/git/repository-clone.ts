@@ -10,16 +10,6 @@ export const committer = {
   GIT_COMMITTER_EMAIL: 'backup-observatory@localhost',
 };
 
-/** How often a push is tried that others overtake: with each attempt one of them succeeds. */
-export const MAX_PUSHES = 20;
-/** After this many attempts without a new commit there, the push was rejected for another reason. */
-export const MAX_FRUITLESS_PUSHES = 4;
-/** The pause after an attempt without a new commit, times their number. */
-export const PUSH_PAUSE_MS = 500;
-/** Another push was first. Hooks and protected branches give other messages. */
-export const overtaken =
-  /\[rejected\]|fetch first|non-fast-forward|cannot lock ref|failed to update ref|incorrect old value/;
-
 const TRANSFER_TIMEOUT_MS = 2 * 60 * 60_000;
 
 export interface CloneOptions {
@@ -45,8 +35,6 @@ export interface RepositoryClone {
   transfer(args: readonly string[], options?: GitOptions): Promise<string>;
   /** Pushes a commit to the default branch, once. */
   push(commit: string): Promise<void>;
-  /** Makes a commit that was pushed the tip. */
-  moveTo(commit: string): Promise<void>;
   /** Reads what the default branch is now. */
   fetchTip(): Promise<void>;
 }
@@ -85,10 +73,6 @@ export async function openClone(options: CloneOptions): Promise<RepositoryClone>
       const args = ['push', ...plain, '--recurse-submodules=no', '--', from.location];
       // What has only moved to another path is not sent again.
       await transfer(['-c', 'pack.useSparse=false', ...args, `${commit}:${branch}`]);
-    },
-    async moveTo(commit) {
-      await local(['update-ref', branch, commit]);
-      tip = commit;
     },
     async fetchTip() {
       const filter = from.isLocal ? [] : ['--filter=blob:none'];

@@ -159,22 +159,35 @@ export async function sealBundle(path: string): Promise<SealedBundle> {
   await syncFile(path);
   const { size: sizeBytes, mtimeMs } = await stat(path);
   const blob = createHash('sha1').update(`blob ${sizeBytes}\0`);
-  const sha256 = await hashWith(path, (chunk) => blob.update(chunk));
+  const sha256 = await hashWhole(path, (chunk) => blob.update(chunk));
   return { sha256, blob: blob.digest('hex'), sizeBytes, modifiedMs: Math.floor(mtimeMs) };
 }
 
 /** The SHA-256 of a file, in hexadecimal. */
-export function hashArchiveFile(path: string): Promise<string> {
-  return hashWith(path, null);
-}
-
-async function hashWith(path: string, also: ((chunk: Buffer) => void) | null): Promise<string> {
+async function hashWhole(path: string, also?: (chunk: Buffer) => void): Promise<string> {
   const hash = createHash('sha256');
   for await (const chunk of readChunks(path)) {
     hash.update(chunk);
     also?.(chunk);
   }
   return hash.digest('hex');
+}
+
+/** The bundles of an archive with what was recorded of them. */
+export function bundlesOf({ key, record: { archive_sha256: sha256, increments } }: KeptArchive) {
+  return [{ name: key, sha256 }, ...increments];
+}
+
+/** The first of these files that is missing or not the one that was recorded, and which of both; null if all are good. */
+export async function findBadFile(
+  folder: string,
+  files: Iterable<{ name: string; sha256: string | null }>,
+): Promise<{ name: string; isMissing: boolean } | null> {
+  for (const { name, sha256 } of files) {
+    const found = await nullIfMissing(hashWhole(join(folder, name)));
+    if (found === null || found !== sha256) return { name, isMissing: found === null };
+  }
+  return null;
 }
 
 /** Where an archive is, and a folder beside it for temporary files. */

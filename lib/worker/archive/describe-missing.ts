@@ -1,4 +1,4 @@
-import { formatBytes } from '../../text/units.ts';
+import { counted, formatBytes } from '../../text/units.ts';
 import type { RepositoryFigures } from './figures.ts';
 import type { LfsFiles } from './lfs.ts';
 
@@ -13,12 +13,11 @@ export function describeMissing({
 
 function describeFiles(files: LfsFiles | null): string | null {
   if (files === null || files.count === 0) return null;
-  const what = files.count === 1 ? '1 file' : `${files.count} files`;
   const are = files.count === 1 ? 'is' : 'are';
-  return `Git LFS: ${what} of HEAD, ${formatBytes(files.bytes)}, ${are} not in the archive, only the pointers`;
+  return `Git LFS: ${counted(files.count, 'file')} of HEAD, ${formatBytes(files.bytes)}, ${are} not in the archive, only the pointers`;
 }
 
 function describeSubmodules(count: number): string | null {
   if (count === 0) return null;
-  return `Submodules: ${count} ${count === 1 ? 'is' : 'are'} not in the archive, only the commits that are named`;
+  return `Submodules: ${counted(count, 'is', 'are')} not in the archive, only the commits that are named`;
 }

@@ -2,10 +2,16 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { orAborted } from '../../async.ts';
 import type { Clock } from '../../clock.ts';
-import { nullIfMissing } from '../../files.ts';
 import { makeScratch, removeScratch } from '../../processes/scratch.ts';
 import { readManifest } from '../versions/manifests.ts';
-import { type ArchiveRecord, hashArchiveFile, readArchiveState, settleNote } from './archive.ts';
+import {
+  type ArchiveRecord,
+  bundlesOf,
+  findBadFile,
+  type KeptArchive,
+  readArchiveState,
+  settleNote,
+} from './archive.ts';
 
 /** An archive that was read within this time is not read again: its next turn comes. */
 const FRESH_MS = 20 * 60 * 60_000;
@@ -43,7 +49,7 @@ export async function recheckArchives(options: RecheckOptions): Promise<Recheck>
     for (const { key, record } of due) {
       if (clock.now() >= end) break;
       signal.throwIfAborted();
-      const fault = await findFault(archiveFolder, key, record);
+      const fault = await findFault(archiveFolder, { key, record });
       const altered = await checkManifests(options, { key, record, scratch });
       found.checked++;
       if (fault !== null) found.damaged.set(key, fault);
@@ -62,14 +68,9 @@ export async function recheckArchives(options: RecheckOptions): Promise<Recheck>
   return found;
 }
 
-interface DueArchive {
-  key: string;
-  record: ArchiveRecord;
-}
-
 /** Archives with a note, the one that was checked longest ago first. */
-async function listDue(folder: string, now: number): Promise<DueArchive[]> {
-  const due: DueArchive[] = [];
+async function listDue(folder: string, now: number): Promise<KeptArchive[]> {
+  const due: KeptArchive[] = [];
   for (const name of await readdir(folder)) {
     if (!name.endsWith('.bundle.json')) continue;
     const key = name.slice(0, -'.json'.length);
@@ -93,7 +94,7 @@ function timeOf({ checked_at }: ArchiveRecord, now: number): number {
  */
 export async function checkManifests(
   { archiveFolder: folder, checkLease }: Pick<RecheckOptions, 'archiveFolder' | 'checkLease'>,
-  { key, record, scratch }: DueArchive & { scratch: string },
+  { key, record, scratch }: KeptArchive & { scratch: string },
 ): Promise<string | null> {
   const altered = await findAltered(folder, key, record);
   if (altered !== null && record.checked_at !== null) {
@@ -116,15 +117,7 @@ async function findAltered(
 }
 
 /** Which file is not the recorded one; null if all are. */
-async function findFault(
-  folder: string,
-  key: string,
-  { archive_sha256, increments }: ArchiveRecord,
-): Promise<string | null> {
-  for (const { name, sha256 } of [{ name: key, sha256: archive_sha256 }, ...increments]) {
-    const found = await nullIfMissing(hashArchiveFile(join(folder, name)));
-    if (found === null) return `${name} is missing`;
-    if (found !== sha256) return `${name} was changed since it was written`;
-  }
-  return null;
+async function findFault(folder: string, archive: KeptArchive): Promise<string | null> {
+  const bad = await findBadFile(folder, bundlesOf(archive));
+  return bad && `${bad.name} ${bad.isMissing ? 'is missing' : 'was changed since it was written'}`;
 }

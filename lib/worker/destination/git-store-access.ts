@@ -1,10 +1,13 @@
-import type { Environment } from '../../config/read.ts';
+import { configFolder, gitHostVariables } from '../../config/git-host.ts';
+import { type Environment, readConfig } from '../../config/read.ts';
 import type { GitAddress } from '../../config/stores/store-address.ts';
 import type { GitStoreAccess } from '../../stores/git/git-store-options.ts';
 import { StoreFault, type StoreFaultKind } from '../../stores/object-store.ts';
+import type { WorkerOptions } from '../command-context.ts';
 import { pauseBeforeRetry } from '../faults/backoff.ts';
 import { classifyFault } from '../faults/git-faults.ts';
-import type { HostAccess } from '../host-access.ts';
+import { type HostAccess, openHostAccess } from '../host-access.ts';
+import { openLoginStore } from '../logins/login-store.ts';
 import { destinationCredential, explainRefusal } from './destination-login.ts';
 import { createPrivacyCheck } from './privacy.ts';
 import { targetOf } from './target.ts';
@@ -47,3 +50,15 @@ export function createGitStoreAccess(
 const kinds: Partial<Record<ReturnType<typeof classifyFault>['kind'], StoreFaultKind>> = {
   ...{ disk: 'full', login: 'denied', missing: 'missing', damaged: 'damaged' },
 };
+
+/** How a command without a database uses git repositories as stores. Throws ConfigError. */
+export function openGitAccess(
+  options: WorkerOptions,
+  notify: (text: string) => void,
+): ReturnType<typeof createGitStoreAccess> {
+  const { environment, keychain } = options;
+  const config = readConfig(gitHostVariables, environment);
+  const folder = configFolder(config, environment);
+  const store = openLoginStore({ folder, keychain, notify });
+  return createGitStoreAccess(openHostAccess({ config, store }, options, notify), environment);
+}

@@ -81,21 +81,14 @@ export function openDestination(options: DestinationOptions): Destination {
       const credential = () => destinationCredential(target, access);
       const from = addressOf(target);
       const clone = await openPushClone({ git, clock, signal, from, gitDir, credential });
-      await checkLayout(clone);
+      if ([...clone.files().keys()].some((path) => parsePart(path) !== null)) {
+        throw new GitError(LAYOUT_MISMATCH);
+      }
       opened = clone;
       return clone;
     } catch (error) {
       if (error instanceof GitError) failure = { error, count: (failure?.count ?? 0) + 1 };
       throw error;
-    }
-  }
-
-  async function checkLayout(clone: PushClone): Promise<void> {
-    const commit = clone.tip();
-    if (commit === null) return;
-    const tree = ['ls-tree', '-r', '-z', '--name-only', commit, '--', 'archives'];
-    for await (const path of clone.stream(tree, '\0')) {
-      if (parsePart(path) !== null) throw new GitError(LAYOUT_MISMATCH);
     }
   }
 
@@ -112,7 +105,7 @@ export function openDestination(options: DestinationOptions): Destination {
       const clone = await open();
       let isNew = false;
       for (const { name, blob } of listFiles(key, record)) {
-        if (blob !== null && clone.blobOf(name) === blob) continue;
+        if (blob !== null && clone.files().get(name) === blob) continue;
         const file = join(archiveFolder, name);
         isNew = (await clone.put(name, file, `Back up ${source.name}`)) || isNew;
       }

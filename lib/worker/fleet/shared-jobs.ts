@@ -1,3 +1,4 @@
+import { messageOf } from '../../errors.ts';
 import {
   type ClaimedRunJob,
   claimRunJob,
@@ -62,7 +63,7 @@ export function openSharedJobs(options: SharedJobsOptions): SharedJobs {
       return await builder.build(repository, facts);
     } catch (error) {
       if (error instanceof RunStopped) throw error;
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = messageOf(error);
       const text = onMachine(`${reason}: it was not backed up`, member.hostName);
       await recordLost(journal, repository, text);
       return null;

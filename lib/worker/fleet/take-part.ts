@@ -5,27 +5,24 @@ import { readSharedFigures } from '../../records/fleet/ending.ts';
 import { listRunJobs, publishJobs, readSharedRun } from '../../records/fleet/jobs.ts';
 import { leaveRun } from '../../records/fleet/members.ts';
 import { STALE_RUN_MESSAGE } from '../../records/stale-runs.ts';
-import { openJournal } from '../journal.ts';
-import { startHeartbeat } from '../lease/heartbeat.ts';
 import { retryWhileUnavailable } from '../retry.ts';
 import {
+  newProgress,
   openAccess,
   planRun,
   prepareFolders,
-  type RunContext,
   type RunProgress,
   workOn,
 } from '../running/back-up.ts';
+import { followRun } from '../running/follow-run.ts';
 import { withPlaces } from '../running/places.ts';
 import type { RunReport } from '../running/report.ts';
-import type { RunDeps } from '../running/run-deps.ts';
+import type { RunContext, RunDeps } from '../running/run-deps.ts';
 import type { Job } from '../schedule/attempt.ts';
 import { openRunTime } from '../schedule/run-time.ts';
 import type { Source } from '../source.ts';
 import type { DeliveryRemark } from '../spool/deliver-spools.ts';
 import { describeStop, onMachine, RunStopped } from '../stop.ts';
-import { createProgressWriter } from '../watching/progress-writer.ts';
-import { tellAll } from '../watching/run-events.ts';
 import { concludeJobs, endSharedRun, reportShared } from './end-shared-run.ts';
 import type { EnteredRun } from './enter-run.ts';
 import { hasFolderToken } from './folder-token.ts';
@@ -62,26 +59,12 @@ export async function takePart(
   const stop = (error: unknown) => lost.abort(error);
   const held = new Map<string, string>();
   const watch = watchLease(clock);
-  const store = openMemberStore({ db, clock, run, member, watch, held, signal });
-  const activity = createProgressWriter({
-    clock,
-    write: (at) => store.show(at),
-    // The heartbeat notices a database that stays away.
-    onError: (error) => log.debug('the progress of a run could not be stored', { error }),
-  });
-  const events = tellAll([deps.events, activity]);
-  const journal = openJournal({ store, clock, events });
-  const heartbeat = startHeartbeat({
-    clock,
-    beat: () => journal.beat(activity.current()),
-    onTaken: () => stop(new RunStopped(TAKEN)),
-    // Before the leases end, so that others never work on the same repository.
-    onUnreachable: () => void store.spool().catch(stop),
-  });
-  const progress: RunProgress = {
-    ...{ requests: [], sources: [], failed: new Set(), failures: [] },
-    empty: 0,
-  };
+  const { journal, events, end } = await followRun(
+    deps,
+    () => openMemberStore({ db, clock, run, member, watch, held, signal }),
+    { stop, taken: TAKEN },
+  );
+  const progress = newProgress([]);
   const hasFolder = () =>
     orAborted(signal, () => hasFolderToken(deps.archiveFolder, entered.token));
   const checkLease = async () => {
@@ -108,17 +91,16 @@ export async function takePart(
     const message = reason === STARTER_GONE ? reason : onMachine(reason, member.hostName);
     stopped = { message, exitCode: error instanceof RunStopped ? error.exitCode : 1 };
   } finally {
-    await heartbeat.stop();
-    activity.closed();
+    await end();
   }
   const mine = { counters: journal.counters(), empty: progress.empty, failures: progress.failures };
-  const end = { ...context, signal: deps.signal };
+  const ending = { ...context, signal: deps.signal };
   try {
-    if (stopped === null && part.hasEnd) await endSharedRun(end, entered, null);
+    if (stopped === null && part.hasEnd) await endSharedRun(ending, entered, null);
     else if (stopped !== null && endsUnlisted(part, stopped.message)) {
       // The others wait for the list. It leaves last, so that they do not report it as gone instead.
       const { isActive } = await readSharedRun(db, run.id);
-      if (isActive) await endSharedRun(end, entered, stopped.message);
+      if (isActive) await endSharedRun(ending, entered, stopped.message);
       await leave(deps, entered);
     } else {
       const others = await leave(deps, entered);
@@ -131,7 +113,7 @@ export async function takePart(
           if (isActive) await journal.conclude('warn', text);
           return { status: 'left', id: run.id, ...mine, errorMessage, exitCode };
         }
-        if (isActive) await endSharedRun(end, entered, errorMessage);
+        if (isActive) await endSharedRun(ending, entered, errorMessage);
       }
     }
     const figures = await readSharedFigures(db, run.id);

@@ -1,27 +1,23 @@
 import { AppError } from '../../errors.ts';
 import type { LoginName } from './login.ts';
 
+const logins: Record<LoginName, { words: string; options: string }> = {
+  'github:source': { words: 'source login', options: 'github' },
+  'github:destination': {
+    words: 'destination login',
+    options: 'github --profile destination --import-token',
+  },
+  'gateway:default': { words: 'gateway login', options: 'gateway' },
+};
+
 /** The command for a login. */
 export function loginCommand(name: LoginName): string {
-  switch (name) {
-    case 'github:source':
-      return 'npm run worker -- login github';
-    case 'github:destination':
-      return 'npm run worker -- login github --profile destination --import-token';
-    case 'gateway:default':
-      return 'npm run worker -- login gateway';
-  }
+  return `npm run worker -- login ${logins[name].options}`;
 }
 
+/** What a login is called. */
 export function describeLogin(name: LoginName): string {
-  switch (name) {
-    case 'github:source':
-      return 'source login';
-    case 'github:destination':
-      return 'destination login';
-    case 'gateway:default':
-      return 'gateway login';
-  }
+  return logins[name].words;
 }
 
 /** The error for a login that can no longer be used. Ends a command with exit code 4. */

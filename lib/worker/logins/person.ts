@@ -1,6 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 import { styleText } from 'node:util';
 import { linkSignal } from '../../async.ts';
+import { messageOf } from '../../errors.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import { readFirstLine } from '../../text/first-line.ts';
 import type { OutputStream } from '../display.ts';
@@ -68,7 +69,7 @@ export function createPerson({ io, desktop, signal, cancel }: PersonOptions): Pe
     try {
       await work();
     } catch (error) {
-      say(`${what} (${cleanText(error instanceof Error ? error.message : String(error), 120)})`);
+      say(`${what} (${cleanText(messageOf(error), 120)})`);
     }
   }
 

@@ -2,7 +2,7 @@ import { GitError } from '../../git/git.ts';
 import type { GitCredential } from '../../git/git-credential.ts';
 import type { ArchiveState, Place } from '../archive/archive.ts';
 import type { RepositoryBackup } from '../repository/repository-backup.ts';
-import { readRecordedVersions } from '../versions/recorded-versions.ts';
+import { readRecordedVersions } from '../versions/manifests.ts';
 import { cloneSource } from './clone.ts';
 import { transferChecked } from './fetch.ts';
 import { type Mirror, mirrorPath } from './mirror.ts';

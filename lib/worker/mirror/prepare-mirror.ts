@@ -13,8 +13,11 @@ import {
   DamagedArchive,
   readArchivedRefs,
 } from '../versions/archived-refs.ts';
-import { readManifest } from '../versions/manifests.ts';
-import { type RecordedVersions, readRecordedVersions } from '../versions/recorded-versions.ts';
+import {
+  type RecordedVersions,
+  readManifest,
+  readRecordedVersions,
+} from '../versions/manifests.ts';
 import {
   addBundle,
   hasObjects,

@@ -1,16 +1,17 @@
 import { stat } from 'node:fs/promises';
+import { digestRefs } from '../../archives/manifest.ts';
 import { orAborted } from '../../async.ts';
 import { AppError } from '../../errors.ts';
 import { GitError } from '../../git/git.ts';
 import type { GitCredential } from '../../git/git-credential.ts';
 import { makeScratch, removeScratch } from '../../processes/scratch.ts';
 import { type ArchiveState, archiveKey, readArchiveState } from '../archive/archive.ts';
-import { isUnchanged } from '../archive/change-detection.ts';
 import { checkManifests } from '../archive/recheck.ts';
 import { hasMirror } from '../mirror/mirror.ts';
 import { type RemoteRefs, readRemoteRefs } from '../mirror/refs.ts';
 import type { Source } from '../source.ts';
 import { RunStopped } from '../stop.ts';
+import { DamagedArchive, readArchivedRefs } from '../versions/archived-refs.ts';
 import type { RepositoryBackup, RepositoryOutcome } from './repository-backup.ts';
 import { updateArchive } from './update-archive.ts';
 
@@ -57,6 +58,7 @@ export async function backUpRepository(backup: RepositoryBackup): Promise<Reposi
   }
 }
 
+/** The note of an archive whose newest version has the refs and the HEAD branch of the source; else null. */
 async function findUnchanged(
   { archiveFolder, recordedSha256, isDamaged }: RepositoryBackup,
   before: ArchiveState,
@@ -65,7 +67,19 @@ async function findUnchanged(
   const { record, isSettled } = before;
   if (isDamaged || record === null || !isSettled) return null;
   if (record.archive_sha256 !== recordedSha256) return null;
-  return (await isUnchanged(archiveFolder, { ...before, record }, remote)) ? record : null;
+  if (remote.headBranch !== null && remote.headBranch !== record.head_branch) return null;
+  const archived = record.refs_sha256 ?? (await digestArchived(archiveFolder, before));
+  return archived === digestRefs(remote.refs) ? record : null;
+}
+
+/** Of an archive of an earlier release. Null if it cannot be read, so that it is written again. */
+async function digestArchived(folder: string, archive: ArchiveState): Promise<string | null> {
+  try {
+    return digestRefs((await readArchivedRefs(folder, archive)).refs);
+  } catch (error) {
+    if (error instanceof DamagedArchive) return null;
+    throw error;
+  }
 }
 
 /** A source that had refs and has none now may have been emptied by mistake, or by an attacker. */

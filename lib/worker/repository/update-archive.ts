@@ -1,12 +1,11 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { digestRefs } from '../../archives/manifest.ts';
-import { nullIfMissing } from '../../files.ts';
 import { GitError } from '../../git/git.ts';
 import {
   type ArchiveRecord,
   type ArchiveState,
-  hashArchiveFile,
+  findBadFile,
   type Place,
   readArchiveState,
   settleNote,
@@ -95,7 +94,8 @@ async function writeUpdate(
     sameRefs(refs, archived.refs);
   // Files that the note does not describe exactly are read before they are continued or recorded again.
   const mustRead = before.files.length > 0 && (isSame || !before.isSettled);
-  const isUsable = fetched.isUsable && (!mustRead || (await areFilesGood(place, before)));
+  const isUsable =
+    fetched.isUsable && (!mustRead || (await findBadFile(place.folder, before.files)) === null);
   if (fetched.isUsable && !isUsable && before.record !== null) {
     const text = 'a file of the archive is not the one that was recorded: it is written again';
     await options.onRemark('error', text);
@@ -106,15 +106,6 @@ async function writeUpdate(
       : await writeFetched(options, place, { ...fetched, isUsable }, isSame);
   if (lost === null) return record;
   throw new GitError(`a new archive was made, because ${lost}`);
-}
-
-/** Whether every file of an archive has the SHA-256 that its note records. */
-async function areFilesGood({ folder }: Place, { files }: ArchiveState): Promise<boolean> {
-  for (const { name, sha256 } of files) {
-    const found = await nullIfMissing(hashArchiveFile(join(folder, name)));
-    if (found === null || found !== sha256) return false;
-  }
-  return true;
 }
 
 /** Records again an archive that has the refs of the source already, and whose files were just read. */

@@ -1,5 +1,6 @@
 import { MAX_VERSIONS, type VersionEntry } from '../../archives/note.ts';
 import { GitError } from '../../git/git.ts';
+import { firstOf } from '../../text/units.ts';
 import { type ArchiveRecord, type Place, settleNote } from '../archive/archive.ts';
 import { describeMissing } from '../archive/describe-missing.ts';
 import { measureClone } from '../archive/figures.ts';
@@ -7,11 +8,10 @@ import type { Fetched, UpdateOptions } from '../mirror/fetch-update.ts';
 import { joinPacks } from '../mirror/housekeeping.ts';
 import { setKeptRefs, sourceRevisions } from '../mirror/mirror-refs.ts';
 import type { Refs } from '../mirror/refs.ts';
-import { findRefAnomalies, shrunkAnomaly } from '../versions/anomalies.ts';
+import { findRefAnomalies, shrunkAnomaly, warnOfSize } from '../versions/anomalies.ts';
 import { nameVersions } from '../versions/describe-version.ts';
 import { findOverwritten, keepLost } from '../versions/overwritten.ts';
 import { findKept, PruningHeld, PruningRefused, pruneVersions } from '../versions/prune.ts';
-import { warnOfSize } from '../versions/warnings.ts';
 import { writeVersion } from '../versions/write-version.ts';
 
 /** Writes what was fetched as a new version, or the same version again if only its files are bad. */
@@ -49,7 +49,9 @@ export async function writeFetched(
   if (facts !== null) await onVersion(facts);
   if (warning !== null)
     await onRemark('warn', `${warning}; what was there is kept in version ${previous?.version}`);
-  if (overwritten.deleted.length > 0) await onRemark('info', describeDeleted(overwritten.deleted));
+  if (overwritten.deleted.length > 0) {
+    await onRemark('info', `deleted at the source, kept here: ${firstOf(overwritten.deleted)}`);
+  }
   await onStep('counting');
   const figures = await measureClone(
     git,
@@ -135,10 +137,4 @@ function withWarning(record: ArchiveRecord, warning: string): ArchiveRecord {
     index === record.versions.length - 1 ? { ...entry, warning } : entry,
   );
   return { ...record, versions };
-}
-
-function describeDeleted(names: readonly string[]): string {
-  const [first] = names;
-  const others = names.length === 1 ? '' : ` and ${names.length - 1} more`;
-  return `deleted at the source, kept here: ${first}${others}`;
 }

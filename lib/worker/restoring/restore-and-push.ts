@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { AppError } from '../../errors.ts';
 import { createGit, GitError } from '../../git/git.ts';
 import { cleanText } from '../../text/clean-text.ts';
+import { counted } from '../../text/units.ts';
 import type { WorkerOptions } from '../command-context.ts';
 import type { Display } from '../display.ts';
 import type { ArchiveSource } from './archive-source.ts';
@@ -103,8 +104,4 @@ function countRefs(names: Iterable<string>): string {
     ...(counts.others > 0 ? [counted(counts.others, 'other ref', 'other refs')] : []),
   ];
   return parts.join(', ');
-}
-
-function counted(count: number, one: string, more: string): string {
-  return `${count} ${count === 1 ? one : more}`;
 }

@@ -2,13 +2,10 @@ import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { wrongUsage } from '../../command-line.ts';
-import {
-  parseStoreAddress,
-  type StoreAddress,
-  StoreAddressError,
-} from '../../config/stores/store-address.ts';
+import type { StoreAddress } from '../../config/stores/store-address.ts';
 import type { VersionChoice } from '../../restore/choose-version.ts';
 import { AddressError, parseLocation, type Source } from '../source.ts';
+import { parseStore } from '../stores/store-commands.ts';
 
 /** A store, and the file with the identities that decrypt it. */
 export interface StoreChoice {
@@ -191,15 +188,6 @@ function parsePush(text: string, folder: string): Source {
   } catch (error) {
     if (!(error instanceof AddressError)) throw error;
     throw wrongUsage(`the address of --push ${error.message}`);
-  }
-}
-
-function parseStore(text: string): StoreAddress {
-  try {
-    return parseStoreAddress(text);
-  } catch (error) {
-    if (!(error instanceof StoreAddressError)) throw error;
-    throw new InvalidArgumentError(`It ${error.message}.`);
   }
 }
 

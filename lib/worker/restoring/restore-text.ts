@@ -3,7 +3,7 @@ import type { Restored } from '../../restore/restore.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import { removeDeceptiveCharacters } from '../../text/hidden-text.ts';
 import { shellQuote } from '../../text/shell-quote.ts';
-import { formatBytes } from '../../text/units.ts';
+import { counted, formatBytes } from '../../text/units.ts';
 
 /** As long as a path may be, and quoted. */
 const MAX_PATH_LENGTH = 8_192;
@@ -19,14 +19,14 @@ export function describeRestored(restored: Restored, target: string): string {
   return `${[
     `Restored ${cleanText(repository, 500)}, ${which}, to ${removeDeceptiveCharacters(target)}`,
     `  Refs: ${countRefs(restored.refs)}; HEAD is ${describeHead(restored)}`,
-    `  From: ${files === 1 ? '1 file' : `${files} files`}, ${formatBytes(sizeBytes)}`,
+    `  From: ${counted(files, 'file')}, ${formatBytes(sizeBytes)}`,
     `  Proved: ${hashes}every object, the whole history, and all refs${unproved}`,
     ...(restored.unwritten === null ? [] : describeUnwritten(restored.unwritten, target)),
   ].join('\n')}\n`;
 }
 
 function describeUnwritten({ count, paths }: Unwritten, target: string): string[] {
-  const files = count === 1 ? '1 file is' : `${count} files are`;
+  const files = counted(count, 'file is', 'files are');
   const others = count - paths.length;
   const inFolder = `git -C ${shellQuote(target)}`;
   return [
@@ -54,12 +54,10 @@ function countRefs(names: readonly string[]): string {
   const branches = names.filter((name) => name.startsWith('refs/heads/')).length;
   const tags = names.filter((name) => name.startsWith('refs/tags/')).length;
   const others = names.length - branches - tags;
-  const count = (number: number, one: string, more: string) =>
-    `${number} ${number === 1 ? one : more}`;
   return [
-    count(branches, 'branch', 'branches'),
-    count(tags, 'tag', 'tags'),
-    ...(others > 0 ? [count(others, 'other', 'others')] : []),
+    counted(branches, 'branch', 'branches'),
+    counted(tags, 'tag'),
+    ...(others > 0 ? [counted(others, 'other')] : []),
   ].join(', ');
 }
 

@@ -10,7 +10,7 @@ import { isFree } from '../../restore/target.ts';
 import { StoreFault } from '../../stores/object-store.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import { removeDeceptiveCharacters } from '../../text/hidden-text.ts';
-import { formatBytes } from '../../text/units.ts';
+import { counted, formatBytes } from '../../text/units.ts';
 import type { WorkerOptions } from '../command-context.ts';
 import { createDisplay, type Display } from '../display.ts';
 import { type ArchiveSource, openArchiveFolder } from './archive-source.ts';
@@ -63,7 +63,7 @@ export async function runVersions(
         `${one.version ?? '-'}`,
         one.at,
         `${one.ref_count ?? '-'}`,
-        one.files.length === 1 ? '1 file' : `${one.files.length} files`,
+        counted(one.files.length, 'file'),
         formatBytes(one.size_bytes),
         one.warning ?? '',
       ]),

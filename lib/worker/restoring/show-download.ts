@@ -1,5 +1,5 @@
 import type { FetchProgress } from '../../stores/reading/fetch-archive.ts';
-import { formatBytes } from '../../text/units.ts';
+import { counted, formatBytes } from '../../text/units.ts';
 import type { Display } from '../display.ts';
 
 /** Without a terminal, a larger download tells how far it is, a few times. */
@@ -18,8 +18,7 @@ export function showDownload(
       display.progress(files, allFiles, `${name}: downloading, ${amount}`);
       if (display.isTerminal) return;
       if (isFirst) {
-        const count = allFiles === 1 ? '1 file' : `${allFiles} files`;
-        display.line(`${name}: downloading ${count}, ${formatBytes(allBytes)}`);
+        display.line(`${name}: downloading ${counted(allFiles, 'file')}, ${formatBytes(allBytes)}`);
       } else if (bytes - told >= TELL_EVERY_BYTES) {
         told = bytes;
         display.line(`${name}: downloaded ${amount}`);

@@ -4,6 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import { readConfig } from '../../config/read.ts';
 import { storeVariables } from '../../config/stores/stores.ts';
 import { AppError } from '../../errors.ts';
+import { isSystemError } from '../../files.ts';
 import { checkTarget } from '../../restore/target.ts';
 import { createSecretNaming } from '../../stores/layout.ts';
 import { StoreFault } from '../../stores/object-store.ts';
@@ -16,9 +17,10 @@ import { readIdentities } from '../../stores/reading/identities.ts';
 import { ObjectFault, type ObjectFaultKind } from '../../stores/reading/object-fault.ts';
 import type { ReadState, StateReading } from '../../stores/reading/read-state.ts';
 import { cleanText } from '../../text/clean-text.ts';
+import { counted } from '../../text/units.ts';
 import { archiveKey } from '../archive/archive.ts';
 import type { WorkerOptions } from '../command-context.ts';
-import { openGitAccess } from '../destination/open-git-access.ts';
+import { openGitAccess } from '../destination/git-store-access.ts';
 import type { Display } from '../display.ts';
 import type { ArchiveSource } from './archive-source.ts';
 import { isKept, makeOwnFolder, nameOfDownload } from './download-folder.ts';
@@ -137,7 +139,7 @@ export async function openStoreSource(
       else if (fault?.kind === 'locked' && identities.length === 0) locked++;
       else faults.push(cleanText(fault?.message ?? `${ref.key} has a name that is not valid`));
     }
-    const what = locked === 1 ? '1 archive is' : `${locked} archives are`;
+    const what = counted(locked, 'archive is', 'archives are');
     if (locked > 0) faults.push(`${what} encrypted: give --identity to read them`);
     return faults;
   }
@@ -210,7 +212,7 @@ export async function openStoreSource(
     for (const { name: file, fault } of unfetched) {
       display.line(cleanText(`${name}: ${file}: ${fault.message}`));
     }
-    const count = unfetched.length === 1 ? '1 file is' : `${unfetched.length} files are`;
+    const count = counted(unfetched.length, 'file is', 'files are');
     throw new UnfitObject(
       unfetched[0]?.fault.kind ?? 'damaged',
       cleanText(
@@ -250,7 +252,7 @@ async function explained<Value>(work: () => Promise<Value>): Promise<Value> {
         `${cleanText(error.message)}${error.kind === 'locked' ? '' : '; --at restores from older states'}`,
       );
     }
-    if (!(error instanceof Error && 'syscall' in error)) throw error;
+    if (!isSystemError(error)) throw error;
     // Of the file system, such as a full disk.
     throw new AppError('SERVICE_UNAVAILABLE', 'the download cannot be written', { cause: error });
   }

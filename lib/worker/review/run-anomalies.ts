@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { readConfig } from '../../config/read.ts';
 import { confirmOpen, listAnomalies } from '../../records/anomalies/list.ts';
 import { cleanText } from '../../text/clean-text.ts';
+import { counted } from '../../text/units.ts';
 import { commandAlertVariables, raiseAfterCommand } from '../alerting/command-alerts.ts';
 import { contextVariables, type WorkerOptions, withDatabase } from '../command-context.ts';
 import type { AnomalyCommand } from './anomaly-commands.ts';
@@ -31,7 +32,7 @@ export function runAnomalies(options: WorkerOptions, command: AnomalyCommand): P
       const { repository } = command;
       const confirmed = await confirmOpen(db, repository, nameOfPerson());
       const what = cleanText(repository ?? 'all repositories', 300);
-      const count = confirmed === 1 ? '1 anomaly' : `${confirmed} anomalies`;
+      const count = counted(confirmed, 'anomaly', 'anomalies');
       stdout.write(
         confirmed === 0
           ? `Nothing to confirm of ${what}.\n`

@@ -1,23 +1,23 @@
 import { orAborted } from '../../async.ts';
+import { messageOf } from '../../errors.ts';
 import { describeStuck, sweepScratch } from '../../processes/scratch.ts';
 import type { SeenRepository } from '../../records/coverage/plans.ts';
 import { listTracked } from '../../records/recording/repo-state.ts';
 import type { RunRequest } from '../../records/recording/requests.ts';
 import { cleanText } from '../../text/clean-text.ts';
+import { counted } from '../../text/units.ts';
 import { archiveKey, makeArchiveFolder } from '../archive/archive.ts';
 import { assignArchives } from '../archive/assign-archives.ts';
 import { type Recheck, recheckArchives } from '../archive/recheck.ts';
 import { repositoriesOn } from '../destination/target.ts';
 import { discoverSources } from '../discovery/discover.ts';
 import { type HostAccess, openHostAccess } from '../host-access.ts';
-import type { Journal } from '../journal.ts';
 import { claimFulfilled } from '../requests.ts';
 import type { Job } from '../schedule/attempt.ts';
 import { backUpSources, type JobList, listJobs } from '../schedule/back-up-sources.ts';
 import { type JobSource, jobsOf } from '../schedule/job-source.ts';
 import { hostOf } from '../schedule/order.ts';
 import { isFailure, type Outcome } from '../schedule/outcome.ts';
-import type { RunTime } from '../schedule/run-time.ts';
 import { describeCoverage } from '../selection/coverage.ts';
 import { type Selected, selectSources } from '../selection/select.ts';
 import type { Source } from '../source.ts';
@@ -25,7 +25,7 @@ import { RunStopped } from '../stop.ts';
 import { countRepositories, nameRun } from '../text.ts';
 import type { FailedRepository } from '../watching/failures.ts';
 import { type Places, withPlaces } from './places.ts';
-import type { RunDeps } from './run-deps.ts';
+import type { RunContext, RunDeps } from './run-deps.ts';
 import { storeSnapshot } from './store-snapshot.ts';
 
 /** What a run has done so far. */
@@ -37,16 +37,10 @@ export interface RunProgress {
   empty: number;
 }
 
-/** A run in progress. `stop` ends it for a reason. */
-export type RunContext = RunDeps & {
-  journal: Journal;
-  stop(error: unknown): void;
-  time: RunTime;
-  /** Throws if the archives may be another worker's by now. */
-  checkLease(): Promise<void>;
-  /** The name of this machine, if others work on the run too; else null. */
-  hostName: string | null;
-};
+/** The progress of a run that begins. */
+export function newProgress(sources: readonly Source[]): RunProgress {
+  return { requests: [], sources, failed: new Set(), failures: [], empty: 0 };
+}
 
 /** What a run has to do. */
 export interface RunPlan {
@@ -149,11 +143,8 @@ async function recheck(
   const found = await recheckArchives({ ...deps, budgetMs });
   const { checked, damaged, altered } = found;
   if (checked > 0) {
-    const archives = checked === 1 ? '1 archive' : `${checked} archives`;
-    await journal.note(
-      'info',
-      `${archives} read again, ${new Set([...damaged.keys(), ...altered.keys()]).size} damaged`,
-    );
+    const bad = new Set([...damaged.keys(), ...altered.keys()]).size;
+    await journal.note('info', `${counted(checked, 'archive')} read again, ${bad} damaged`);
   }
   if (damaged.size + altered.size === 0) return found;
   const names = new Map(sources.map(({ name }) => [archiveKey(name), name]));
@@ -246,7 +237,7 @@ async function prepareFolder(
     if (stuck !== null) log.warn(describeStuck(stuck));
   } catch (cause) {
     signal.throwIfAborted();
-    const reason = cause instanceof Error ? cause.message : String(cause);
+    const reason = messageOf(cause);
     throw new RunStopped(cleanText(`${what} cannot be used: ${reason}`), { cause });
   }
 }

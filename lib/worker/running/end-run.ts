@@ -1,5 +1,6 @@
 import type { Clock } from '../../clock.ts';
 import { type Database, isDatabaseUnavailable } from '../../database/database.ts';
+import { messageOf } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import { ping } from '../../records/ping.ts';
 import { finishRun, type RunEnding } from '../../records/recording/runs.ts';
@@ -53,7 +54,7 @@ export async function endRun(
     const { log, display } = context;
     log.error('the end of a run could not be stored', { run_id: run?.id ?? null, error });
     display.line(`the end of ${nameRun(run)} could not be stored: it will count as stale`);
-    const unstored = error instanceof Error ? error.message : String(error);
+    const unstored = messageOf(error);
     return {
       ...{ id: run?.id ?? null, status: 'failed', isRecorded: false, isSpooled: false },
       errorMessage: ending.errorMessage || unstored,

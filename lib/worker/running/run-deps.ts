@@ -6,7 +6,9 @@ import type { Log } from '../../log.ts';
 import type { PushTarget } from '../destination/target.ts';
 import type { Display } from '../display.ts';
 import type { HostAccess } from '../host-access.ts';
+import type { Journal } from '../journal.ts';
 import type { OffsiteConfig } from '../offsite/offsite.ts';
+import type { RunTime } from '../schedule/run-time.ts';
 import type { Selection } from '../selection/select.ts';
 import type { RunEvents } from '../watching/run-events.ts';
 
@@ -47,4 +49,16 @@ export interface RunDeps {
   stores: OffsiteConfig;
   /** Aborts with a RunStopped error as the reason. */
   signal: AbortSignal;
+}
+
+/** A run in progress. */
+export interface RunContext extends RunDeps {
+  journal: Journal;
+  time: RunTime;
+  /** Ends the run for this reason, by aborting the signal. */
+  stop(error: unknown): void;
+  /** Throws if the archives may be another worker's by now. */
+  checkLease(): Promise<void>;
+  /** The name of this machine, if others that may do what it cannot work on the run too; else null. */
+  hostName: string | null;
 }

@@ -1,6 +1,7 @@
 import { GitError } from '../../git/git.ts';
 import type { NewSnapshot } from '../../records/recording/snapshots.ts';
 import { StoreFault } from '../../stores/object-store.ts';
+import { counted, firstOf } from '../../text/units.ts';
 import { takeSnapshot } from '../archive/snapshot.ts';
 import type { Destination } from '../destination/open-destination.ts';
 import type { Journal } from '../journal.ts';
@@ -38,9 +39,7 @@ async function measureSources(
 ): Promise<NewSnapshot> {
   const { snapshot, uncounted } = await takeSnapshot(archiveFolder, repositories);
   if (uncounted.length > 0) {
-    const [first] = uncounted;
-    const others = uncounted.length === 1 ? '' : ` and ${uncounted.length - 1} more`;
-    await journal.note('info', `analytics leave out what was not counted in ${first}${others}`);
+    await journal.note('info', `analytics leave out what was not counted in ${firstOf(uncounted)}`);
   }
   return snapshot;
 }
@@ -51,7 +50,7 @@ async function measureDestination(
 ): Promise<NewSnapshot> {
   const { snapshot, unknownSizes } = await destination.measure();
   if (unknownSizes > 0) {
-    const files = unknownSizes === 1 ? '1 file' : `${unknownSizes} files`;
+    const files = counted(unknownSizes, 'file');
     const text = `analytics leave out ${files} of the destination whose size is unknown here`;
     await journal.note('info', text);
   }

@@ -1,18 +1,17 @@
 import { linkSignal } from '../../async.ts';
-import type { Clock } from '../../clock.ts';
-import type { RetentionPolicy } from '../../config/archives.ts';
-import type { Environment } from '../../config/read.ts';
-import { AppError } from '../../errors.ts';
+import { AppError, messageOf } from '../../errors.ts';
+import { isSystemError } from '../../files.ts';
 import { createGit, GitError } from '../../git/git.ts';
-import type { Log } from '../../log.ts';
 import { newAnomaly } from '../../records/anomalies/new-anomaly.ts';
 import { type RepoState, readRepoState } from '../../records/recording/repo-state.ts';
 import { cleanText } from '../../text/clean-text.ts';
+import { counted } from '../../text/units.ts';
 import { archiveBytes, archiveKey, readArchiveRecord } from '../archive/archive.ts';
 import { classifyFault, type Fault } from '../faults/git-faults.ts';
 import { explainHostError, isLoginRefused } from '../git-host/errors.ts';
 import type { Progress } from '../progress.ts';
 import { backUpRepository } from '../repository/repository.ts';
+import type { RunContext } from '../running/run-deps.ts';
 import type { Source } from '../source.ts';
 import { describeRefusedLogin, RunStopped } from '../stop.ts';
 import { HOLD_ALL, type Hold } from '../versions/hold.ts';
@@ -20,28 +19,16 @@ import { type DeliveryContext, deliver, type Waiting } from './deliver.ts';
 import { DiskFull, type DiskRoom, neededBytes } from './disk-room.ts';
 import type { Failure, Outcome } from './outcome.ts';
 import { reconcileVersions } from './reconcile-versions.ts';
-import type { RunTime } from './run-time.ts';
 import { watchForStall } from './stall.ts';
 
 /** What a try of one repository needs. */
-export interface AttemptContext extends DeliveryContext {
-  clock: Clock;
-  log: Log;
-  /** The process's environment, parts of which are passed to git. */
-  environment: Environment;
+export interface AttemptContext
+  extends Omit<RunContext, 'incrementsFromBytes'>,
+    Omit<DeliveryContext, 'journal'> {
   /** Null if the run has no number yet. */
   runId: number | null;
-  archiveFolder: string;
-  mirrorFolder: string;
-  retention: RetentionPolicy;
   incrementsFromBytes: number;
   room: DiskRoom;
-  signal: AbortSignal;
-  time: RunTime;
-  /** Throws if the archives may be another worker's by now. */
-  checkLease(): Promise<void>;
-  /** The name of this machine, if others that may do what it cannot work on the run too; else null. */
-  hostName: string | null;
 }
 
 /** A repository in a run, with what its tries have in common. */
@@ -128,7 +115,7 @@ export async function attempt(
       },
       onPruned: async (versions) => {
         await store.write({ type: 'pruned', repository: source.name, versions });
-        const count = versions.length === 1 ? '1 version' : `${versions.length} versions`;
+        const count = counted(versions.length, 'version');
         await journal.note('info', `${count} no longer kept, as BACKUP_KEEP says`, source.name);
       },
       onRemark: (level, text) => journal.note(level, text, source.name),
@@ -157,7 +144,7 @@ export async function attempt(
     }
     if (error instanceof DiskFull || isSystemError(error)) return failure(error.message);
     log.error('a repository could not be backed up', { repository: source.name, error });
-    return failure(error instanceof Error ? error.message : String(error));
+    return failure(messageOf(error));
   } finally {
     stall.end();
     own.release();
@@ -231,9 +218,4 @@ function isMachineFault(
   if (!isSystemError(error) || !faultsOfMounts.has(error.code ?? '')) return false;
   const { path = '' } = error;
   return [archiveFolder, mirrorFolder].some((folder) => path.startsWith(folder));
-}
-
-/** A system error, such as EACCES or ENOSPC, which the user has to fix. */
-function isSystemError(error: unknown): error is NodeJS.ErrnoException {
-  return error instanceof Error && 'syscall' in error && 'code' in error;
 }

@@ -6,7 +6,6 @@ import { MAX_TRIES, pauseBeforeRetry } from '../faults/backoff.ts';
 import type { Progress } from '../progress.ts';
 import type { Source } from '../source.ts';
 import type { RunStore } from '../spool/run-store.ts';
-import type { RunEvents } from '../watching/run-events.ts';
 import { type AttemptContext, attempt, type Job } from './attempt.ts';
 import type { Waiting } from './deliver.ts';
 import { createDiskRoom } from './disk-room.ts';
@@ -17,11 +16,6 @@ import { isFailure, type Outcome, withMachine, withTries } from './outcome.ts';
 import { recordOutcome } from './record-outcome.ts';
 
 export interface SourcesContext extends Omit<AttemptContext, 'room'> {
-  events: RunEvents;
-  /** How many repositories are backed up at once. */
-  concurrency: number;
-  /** Ends the run for this reason, by aborting the signal. */
-  stop(error: unknown): void;
   /** Called after an outcome was recorded. */
   onEnded(source: Source, outcome: Outcome): void;
 }

@@ -1,4 +1,4 @@
-import { formatBytes } from '../../text/units.ts';
+import { counted, formatBytes } from '../../text/units.ts';
 import { archiveBytes, type KeptArchive } from '../archive/archive.ts';
 import type { Journal } from '../journal.ts';
 import type { Source } from '../source.ts';
@@ -31,7 +31,7 @@ export async function recordOutcome(
       await journal.record({ ...result, ...factsOf(outcome), status: 'completed' });
       const size = formatBytes(archiveBytes(record));
       const { total_commits: total, uncounted } = record.figures;
-      const commits = `${total} ${total === 1 ? 'commit' : 'commits'}, `;
+      const commits = `${counted(total, 'commit')}, `;
       const archived = `archived ${uncounted.includes('commits') ? '' : commits}${size} in ${key}`;
       await journal.note('info', archived, source.name);
       if (record.incomplete !== null) await journal.note('warn', record.incomplete, source.name);

@@ -2,12 +2,30 @@ import { rm } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { type Database, isDatabaseUnavailable } from '../../database/database.ts';
 import { syncFile } from '../../durable-files.ts';
+import { messageOf } from '../../errors.ts';
+import { isSystemError } from '../../files.ts';
 import type { Log } from '../../log.ts';
+import type { RunCounters } from '../../records/recording/runs.ts';
+import {
+  adoptSpooledRun,
+  deliverChecked,
+  deliverEnd,
+  deliverLogs,
+  deliverResult,
+  type SpooledEnd,
+  type SpooledLog,
+} from '../../records/recording/spooled.ts';
+import { recordVersion } from '../../records/recording/versions.ts';
+import { STALE_RUN_MESSAGE } from '../../records/stale-runs.ts';
 import { cleanText } from '../../text/clean-text.ts';
+import { counted } from '../../text/units.ts';
 import { type DeliveredDrills, deliverDrills } from '../drills/drill-spool.ts';
-import { type DeliveredRun, deliverSpool } from './deliver-spool.ts';
-import { checkSpool, DamagedSpool } from './read-spool.ts';
+import { checkSpool, DamagedSpool, readSpool } from './read-spool.ts';
+import type { SpoolHeader, SpoolLine } from './run-entry.ts';
 import { listSpools } from './spool-file.ts';
+import { writeFact } from './write-entry.ts';
+
+const LOGS_AT_ONCE = 500;
 
 /** A line about a delivery, for the run's log. */
 export interface DeliveryRemark {
@@ -51,10 +69,9 @@ export async function deliverSpools(
     remarks.push(...describeDrills(await deliverDrills(db, dataFolder)));
   } catch (error) {
     if (isDatabaseUnavailable(error)) return { isAway: true, remarks, last: null };
-    const why = error instanceof Error ? error.message : String(error);
-    const isExpected =
-      error instanceof DamagedSpool || (error instanceof Error && 'syscall' in error);
-    if (!isExpected) log.error('a spool could not be delivered', { error });
+    const why = messageOf(error);
+    if (!(error instanceof DamagedSpool || isSystemError(error)))
+      log.error('a spool could not be delivered', { error });
     const text = `DATA_DIR/spool: ${what} cannot be delivered and is kept, with all after it (move it away to go on): ${why}`;
     remarks.push({ level: 'error', text: cleanText(text) });
     return { isAway: false, remarks, last: null };
@@ -63,24 +80,93 @@ export async function deliverSpools(
 }
 
 function describeDrills({ delivered, damaged }: DeliveredDrills): DeliveryRemark[] {
-  const drills = delivered === 1 ? '1 restore drill' : `${delivered} restore drills`;
-  return [
-    ...damaged.map((name) => ({
-      level: 'error' as const,
-      text: cleanText(`DATA_DIR/spool: ${name} cannot be delivered and is kept`),
-    })),
-    ...(delivered === 0
-      ? []
-      : [
-          {
-            level: 'info' as const,
-            text: `delivered ${drills}, spooled while the database was away`,
-          },
-        ]),
-  ];
+  const remarks = damaged.map((name): DeliveryRemark => {
+    const text = cleanText(`DATA_DIR/spool: ${name} cannot be delivered and is kept`);
+    return { level: 'error', text };
+  });
+  if (delivered === 0) return remarks;
+  const drills = counted(delivered, 'restore drill');
+  const text = `delivered ${drills}, spooled while the database was away`;
+  return [...remarks, { level: 'info', text }];
 }
 
 function describe({ id, results }: DeliveredRun): string {
-  const what = results === 1 ? '1 result' : `${results} results`;
-  return `delivered run ${id} with ${what}, which was spooled while the database was away`;
+  return `delivered run ${id} with ${counted(results, 'result')}, which was spooled while the database was away`;
+}
+
+/** A run that was delivered. */
+interface DeliveredRun {
+  id: number;
+  results: number;
+}
+
+/**
+ * Writes a spool to the database, in its order. May be repeated after an interruption at any point. A run without an
+ * end was killed. Throws errors of the database and like `readSpool`.
+ */
+async function deliverSpool(
+  db: Database,
+  path: string,
+  { spool_id: spoolId, run: started, at }: SpoolHeader,
+): Promise<DeliveredRun> {
+  const id = await adoptSpooledRun(db, { spoolId, started, at });
+  const state = {
+    totalRepos: null as number | null,
+    counters: null as RunCounters | null,
+    at,
+    results: 0,
+  };
+  let end: SpooledEnd | null = null;
+  let logs: SpooledLog[] = [];
+  const flush = async () => {
+    if (logs.length > 0) await deliverLogs(db, id, logs);
+    logs = [];
+  };
+  for await (const line of readSpool(path)) {
+    state.at = line.at;
+    if ('counters' in line) state.counters = line.counters;
+    if (line.type === 'total') state.totalRepos = line.totalRepos;
+    if (line.type === 'result') state.results++;
+    const log = logOf(line);
+    if (log !== null) logs.push(log);
+    if (line.type === 'end') end = { ...line, totalRepos: state.totalRepos };
+    else if (line.type !== 'log') await deliverLine(db, id, line);
+    if (logs.length >= LOGS_AT_ONCE) await flush();
+  }
+  await flush();
+  const killed = { status: 'failed', errorMessage: STALE_RUN_MESSAGE, metRequests: [] } as const;
+  await deliverEnd(db, id, end ?? { ...killed, ...state });
+  return { id, results: state.results };
+}
+
+function logOf(line: SpoolLine): SpooledLog | null {
+  if (line.type === 'log') return line;
+  if (line.type !== 'unchanged') return null;
+  const { message, repository, at } = line;
+  return { level: 'info', message, repository, at };
+}
+
+async function deliverLine(
+  db: Database,
+  runId: number,
+  line: Exclude<SpoolLine, { type: 'log' | 'end' }>,
+): Promise<void> {
+  switch (line.type) {
+    case 'result':
+      return deliverResult(db, runId, line);
+    case 'unchanged':
+      return deliverChecked(db, line.repository, line.at);
+    case 'version': {
+      const { refs: all, ...facts } = line.facts;
+      const refs = new Map(Object.entries(all));
+      const { repository } = line;
+      const version = { ...facts, repository, runId, refCount: refs.size };
+      await recordVersion(db, { ...version, changes: { since: null, refs } });
+      return;
+    }
+    case 'total':
+      return;
+    default:
+      return writeFact(db, runId, line, line.at);
+  }
 }

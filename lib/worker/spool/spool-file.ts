@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import pLimit from 'p-limit';
 import type { Clock } from '../../clock.ts';
 import { syncFile } from '../../durable-files.ts';
+import { messageOf } from '../../errors.ts';
 import { nullIfMissing } from '../../files.ts';
 import type { StartedRun } from '../../records/recording/runs.ts';
 import { formatBytes } from '../../text/units.ts';
@@ -100,7 +101,7 @@ export async function createSpool(options: SpoolOptions): Promise<SpoolFile> {
 }
 
 async function cannotWrite(cause: unknown): Promise<never> {
-  const reason = cause instanceof Error ? cause.message : String(cause);
+  const reason = messageOf(cause);
   throw new RunStopped(`the database is away, and DATA_DIR/spool cannot be written: ${reason}`, {
     cause,
   });

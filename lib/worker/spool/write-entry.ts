@@ -27,35 +27,44 @@ export async function writeEntry(
     case 'log':
       await writeLog(db, { ...entry, runId });
       break;
-    case 'archive':
-      await recordArchive(db, entry.repository, entry);
-      break;
     case 'version':
       await writeVersion(db, runId, entry);
-      break;
-    case 'anomaly':
-      await recordAnomaly(db, runId, entry);
-      break;
-    case 'missing':
-      await recordMissing(db, runId, entry);
-      break;
-    case 'coverage':
-      await recordCoverage(db, runId, entry.repositories);
-      break;
-    case 'pruned':
-      await markPruned(db, entry.repository, entry.versions);
-      break;
-    case 'stored':
-      await recordStoring(db, entry);
-      break;
-    case 'snapshot':
-      await writeSnapshot(db, runId, entry.snapshot);
       break;
     case 'total':
       await writeTotal(db, runId, entry.totalRepos);
       break;
+    default:
+      await writeFact(db, runId, entry, null);
   }
   return true;
+}
+
+/** Entries that are stored alike when they come and when they are delivered later. */
+type Fact = Exclude<RunEntry, { type: 'result' | 'unchanged' | 'log' | 'version' | 'total' }>;
+
+/** Stores what was learnt at a time; null for now. */
+export async function writeFact(
+  db: Database,
+  runId: number,
+  fact: Fact,
+  at: string | null,
+): Promise<void> {
+  switch (fact.type) {
+    case 'archive':
+      return recordArchive(db, fact.repository, fact);
+    case 'anomaly':
+      return recordAnomaly(db, runId, fact, at);
+    case 'missing':
+      return recordMissing(db, runId, fact, at);
+    case 'coverage':
+      return recordCoverage(db, runId, fact.repositories, at);
+    case 'pruned':
+      return markPruned(db, fact.repository, fact.versions);
+    case 'stored':
+      return recordStoring(db, fact);
+    case 'snapshot':
+      return writeSnapshot(db, runId, fact.snapshot, at);
+  }
 }
 
 /** Records a version with what changed in it, or with all refs if the one before it was not recorded. */

@@ -7,9 +7,10 @@ import { hashObject } from '../../stores/reading/hash-object.ts';
 import type { ListedArchive } from '../../stores/reading/list-contents.ts';
 import { ObjectFault } from '../../stores/reading/object-fault.ts';
 import type { ReadState } from '../../stores/reading/read-state.ts';
+import { counted } from '../../text/units.ts';
 import { openLedger } from '../offsite/ledger.ts';
 import type { CommandStore } from './open-for-command.ts';
-import { counted, type StoreReport } from './store-report.ts';
+import type { StoreReport } from './store-report.ts';
 
 /** How many objects are read at once. */
 const AT_ONCE = 4;

@@ -1,41 +1,21 @@
 import { README_KEY } from '../../stores/layout.ts';
-import { StoreFault } from '../../stores/object-store.ts';
-import { listContents } from '../../stores/reading/list-contents.ts';
-import { formatBytes } from '../../text/units.ts';
+import { counted, formatBytes } from '../../text/units.ts';
 import type { WorkerOptions } from '../command-context.ts';
 import { createDisplay, type Display } from '../display.ts';
 import { type CheckCounts, createArchiveCheck } from './check-archive.ts';
-import { type CommandStore, openForCommand } from './open-for-command.ts';
+import { type CommandStore, withEachStore } from './open-for-command.ts';
 import type { CheckStoreCommand } from './store-commands.ts';
-import { counted, createStoreReport, type StoreReport } from './store-report.ts';
+import type { StoreReport } from './store-report.ts';
 
 /** How many foreign keys to name. */
 const MAX_NAMED = 20;
 
 /** Checks stores and returns the exit code: 1 if something is wrong. Throws AppError or ConfigError. */
-export async function checkStores(
-  options: WorkerOptions,
-  command: CheckStoreCommand,
-): Promise<number> {
-  const { stdout, stderr, isTerminal } = options.io;
-  const given = command.store === null ? null : [command.store];
-  const stores = await openForCommand(options, given, command.identityFile);
-  const display = createDisplay(stderr, isTerminal);
-  let faults = 0;
-  for (const store of stores) {
-    const report = createStoreReport(stdout, store.store.address.text);
-    try {
-      await checkStore(store, command, report, display);
-    } catch (error) {
-      if (!(error instanceof StoreFault)) throw error;
-      display.clear();
-      report.fault(error.message);
-    } finally {
-      await store.store.objects.close?.();
-    }
-    faults += report.faults();
-  }
-  return faults === 0 ? 0 : 1;
+export function checkStores(options: WorkerOptions, command: CheckStoreCommand): Promise<number> {
+  const display = createDisplay(options.io.stderr, options.io.isTerminal);
+  return withEachStore(options, command, (store, report) =>
+    checkStore(store, command, report, display).finally(display.clear),
+  );
 }
 
 async function checkStore(
@@ -44,18 +24,15 @@ async function checkStore(
   report: StoreReport,
   display: Display,
 ): Promise<void> {
-  const names = repository === null ? [null] : await from.namesOf(repository);
   await checkReadme(from, report);
   const check = createArchiveCheck(from, isDeep, report);
   let strange = 0;
-  for (const name of names) {
-    for await (const listed of listContents(from.store.objects, name)) {
-      if ('archive' in listed) {
-        await check.run(listed.archive);
-        const { archives, objects } = check.counts;
-        display.footer([`${counted(archives, 'archive')}, ${counted(objects, 'object')} checked`]);
-      } else if (++strange <= MAX_NAMED) report.say(`not of a backup: ${listed.strange}`);
-    }
+  for await (const listed of from.list(repository)) {
+    if ('archive' in listed) {
+      await check.run(listed.archive);
+      const { archives, objects } = check.counts;
+      display.footer([`${counted(archives, 'archive')}, ${counted(objects, 'object')} checked`]);
+    } else if (++strange <= MAX_NAMED) report.say(`not of a backup: ${listed.strange}`);
   }
   if (repository === null) await check.findLost();
   if (check.counts.archives === 0) {

@@ -7,12 +7,12 @@ import { type StoredObject, StoreFault } from '../../stores/object-store.ts';
 import { createHashReceiver, fetchObject } from '../../stores/reading/fetch-object.ts';
 import { hashObject } from '../../stores/reading/hash-object.ts';
 import { ObjectFault } from '../../stores/reading/object-fault.ts';
-import { formatBytes } from '../../text/units.ts';
+import { counted, formatBytes } from '../../text/units.ts';
 import type { WorkerOptions } from '../command-context.ts';
 import { createDisplay, type Display } from '../display.ts';
 import { type CommandStore, openForCommand } from './open-for-command.ts';
 import type { CopyStoreCommand } from './store-commands.ts';
-import { counted, createStoreReport, type StoreReport } from './store-report.ts';
+import { createStoreReport, type StoreReport } from './store-report.ts';
 
 const AT_ONCE = 4;
 

@@ -10,8 +10,9 @@ import { checkGit } from '../../git/git-version.ts';
 import { isRootArchive } from '../../stores/git/parts.ts';
 import { StoreFault } from '../../stores/object-store.ts';
 import { openStores } from '../../stores/open-stores.ts';
+import { counted } from '../../text/units.ts';
 import type { WorkerOptions } from '../command-context.ts';
-import { openGitAccess } from '../destination/open-git-access.ts';
+import { openGitAccess } from '../destination/git-store-access.ts';
 import { addressOf, readTarget } from '../destination/target.ts';
 import { takeMachineLease } from '../lease/machine-lease.ts';
 import { openNaming } from '../offsite/offsite.ts';
@@ -24,7 +25,7 @@ import {
   readArchives,
 } from './migrated-archives.ts';
 import type { MigrateStoreCommand } from './store-commands.ts';
-import { counted, createStoreReport, type StoreReport } from './store-report.ts';
+import { createStoreReport, type StoreReport } from './store-report.ts';
 
 const REFUSED = 75;
 

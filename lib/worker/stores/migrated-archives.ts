@@ -4,7 +4,7 @@ import { manifestFolder, manifestName } from '../../archives/manifest.ts';
 import { nullIfMissing } from '../../files.ts';
 import { parsePart } from '../../stores/git/parts.ts';
 import { archiveNameOf, type Naming, parseKey } from '../../stores/layout.ts';
-import { hashArchiveFile, type KeptArchive, readArchiveRecord } from '../archive/archive.ts';
+import { bundlesOf, findBadFile, type KeptArchive, readArchiveRecord } from '../archive/archive.ts';
 
 /** An archive of this machine whose files are those that were recorded. */
 export interface MigratedArchive {
@@ -36,20 +36,14 @@ export async function readArchives(
   return { archives, faults };
 }
 
-async function findFault(folder: string, { key, record }: KeptArchive): Promise<string | null> {
-  const files = [
-    { name: key, sha256: record.archive_sha256 },
-    ...record.increments,
-    ...record.versions.map(({ version, manifest_sha256: sha256 }) => ({
-      name: join(manifestFolder(key), manifestName(version)),
-      sha256,
-    })),
-  ];
-  for (const { name, sha256 } of files) {
-    const found = await nullIfMissing(hashArchiveFile(join(folder, name)));
-    if (found !== sha256) return `${name} is ${found === null ? 'missing' : 'damaged'}: not pushed`;
-  }
-  return null;
+async function findFault(folder: string, archive: KeptArchive): Promise<string | null> {
+  const { key, record } = archive;
+  const manifests = record.versions.map(({ version, manifest_sha256: sha256 }) => ({
+    name: join(manifestFolder(key), manifestName(version)),
+    sha256,
+  }));
+  const bad = await findBadFile(folder, [...bundlesOf(archive), ...manifests]);
+  return bad && `${bad.name} is ${bad.isMissing ? 'missing' : 'damaged'}: not pushed`;
 }
 
 /** Whether the destination has the bundles of an archive at its root already, just as they are. */

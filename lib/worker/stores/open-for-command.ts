@@ -6,14 +6,17 @@ import type { StoreAddress } from '../../config/stores/store-address.ts';
 import { storeVariables } from '../../config/stores/stores.ts';
 import { AppError } from '../../errors.ts';
 import { createSecretNaming } from '../../stores/layout.ts';
+import { StoreFault } from '../../stores/object-store.ts';
 import { type OpenStore, openStores } from '../../stores/open-stores.ts';
 import { findArchive } from '../../stores/reading/find-archives.ts';
 import { readIdentities } from '../../stores/reading/identities.ts';
+import { listContents } from '../../stores/reading/list-contents.ts';
 import type { StateReading } from '../../stores/reading/read-state.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import { archiveKey } from '../archive/archive.ts';
 import type { WorkerOptions } from '../command-context.ts';
-import { openGitAccess } from '../destination/open-git-access.ts';
+import { openGitAccess } from '../destination/git-store-access.ts';
+import { createStoreReport, type StoreReport } from './store-report.ts';
 
 const variables = z.object({
   ...storeVariables.pick({ BACKUP_STORES: true, BACKUP_NAMES_KEY: true }).shape,
@@ -26,6 +29,33 @@ export interface CommandStore {
   reading: StateReading;
   /** The names in keys of a repository's archives. Throws NOT_FOUND. */
   namesOf(repository: string): Promise<string[]>;
+  /** What there is of a repository, or of all for null. Throws NOT_FOUND. */
+  list(repository: string | null): ReturnType<typeof listContents>;
+}
+
+/**
+ * Works on the store that a command names, or on each of BACKUP_STORES, and returns the exit code: 1 if something is
+ * wrong. Throws AppError or ConfigError.
+ */
+export async function withEachStore(
+  options: WorkerOptions,
+  { store: given, identityFile }: { store: StoreAddress | null; identityFile: string | null },
+  work: (store: CommandStore, report: StoreReport) => Promise<void>,
+): Promise<number> {
+  let faults = 0;
+  for (const store of await openForCommand(options, given && [given], identityFile)) {
+    const report = createStoreReport(options.io.stdout, store.store.address.text);
+    try {
+      await work(store, report);
+    } catch (error) {
+      if (!(error instanceof StoreFault)) throw error;
+      report.fault(error.message);
+    } finally {
+      await store.store.objects.close?.();
+    }
+    faults += report.faults();
+  }
+  return faults === 0 ? 0 : 1;
 }
 
 /** Opens stores; null for those of BACKUP_STORES. Throws AppError or ConfigError. */
@@ -52,19 +82,21 @@ export async function openForCommand(
   });
   return stores.map((store) => {
     const reading = { objects: store.objects, clock, signal, identities };
-    return {
-      ...{ store, reading },
-      async namesOf(repository) {
-        const { archives } = await findArchive(reading, archiveKey(repository), naming);
-        const names = archives.flatMap(([first]) => first?.archiveName ?? []);
-        if (names.length > 0) return names;
-        const hint =
-          naming === null && identities.length === 0
-            ? '; if it is encrypted, set BACKUP_NAMES_KEY or give --identity'
-            : '';
-        const shown = cleanText(repository, 300);
-        throw new AppError('NOT_FOUND', `${store.address.text} has no archive of ${shown}${hint}`);
-      },
+    const namesOf = async (repository: string) => {
+      const { archives } = await findArchive(reading, archiveKey(repository), naming);
+      const names = archives.flatMap(([first]) => first?.archiveName ?? []);
+      if (names.length > 0) return names;
+      const hint =
+        naming === null && identities.length === 0
+          ? '; if it is encrypted, set BACKUP_NAMES_KEY or give --identity'
+          : '';
+      const shown = cleanText(repository, 300);
+      throw new AppError('NOT_FOUND', `${store.address.text} has no archive of ${shown}${hint}`);
     };
+    const list = async function* (repository: string | null) {
+      const names = repository === null ? [null] : await namesOf(repository);
+      for (const name of names) yield* listContents(store.objects, name);
+    };
+    return { store, reading, namesOf, list };
   });
 }

@@ -1,17 +1,13 @@
-import { type StoredObject, StoreFault } from '../../stores/object-store.ts';
+import type { StoredObject } from '../../stores/object-store.ts';
 import { readStates } from '../../stores/reading/find-version.ts';
-import {
-  type ListedArchive,
-  type ListedState,
-  listContents,
-} from '../../stores/reading/list-contents.ts';
+import type { ListedArchive, ListedState } from '../../stores/reading/list-contents.ts';
 import type { ObjectFault } from '../../stores/reading/object-fault.ts';
 import type { StateFile } from '../../stores/store-state.ts';
-import { formatBytes } from '../../text/units.ts';
+import { counted, formatBytes } from '../../text/units.ts';
 import type { WorkerOptions } from '../command-context.ts';
-import { type CommandStore, openForCommand } from './open-for-command.ts';
+import { type CommandStore, withEachStore } from './open-for-command.ts';
 import type { PruneStoreCommand } from './store-commands.ts';
-import { counted, createStoreReport, type StoreReport } from './store-report.ts';
+import type { StoreReport } from './store-report.ts';
 
 const DAY_MS = 24 * 60 * 60_000;
 
@@ -19,25 +15,8 @@ const DAY_MS = 24 * 60 * 60_000;
  * Removes old states and the objects that only they use, or says what it would remove. Returns the exit code: 1 if
  * an archive was left alone because something is wrong with it. Throws AppError or ConfigError.
  */
-export async function pruneStores(
-  options: WorkerOptions,
-  command: PruneStoreCommand,
-): Promise<number> {
-  const given = command.store === null ? null : [command.store];
-  let faults = 0;
-  for (const store of await openForCommand(options, given, command.identityFile)) {
-    const report = createStoreReport(options.io.stdout, store.store.address.text);
-    try {
-      await pruneStore(store, command, report);
-    } catch (error) {
-      if (!(error instanceof StoreFault)) throw error;
-      report.fault(error.message);
-    } finally {
-      await store.store.objects.close?.();
-    }
-    faults += report.faults();
-  }
-  return faults === 0 ? 0 : 1;
+export function pruneStores(options: WorkerOptions, command: PruneStoreCommand): Promise<number> {
+  return withEachStore(options, command, (store, report) => pruneStore(store, command, report));
 }
 
 async function pruneStore(
@@ -47,19 +26,15 @@ async function pruneStore(
 ): Promise<void> {
   const { clock } = from.reading;
   const before = clock.now() - olderThanDays * DAY_MS;
-  const names = repository === null ? [null] : await from.namesOf(repository);
   const sum = { states: 0, objects: 0, bytes: 0 };
-  for (const name of names) {
-    for await (const listed of listContents(from.store.objects, name)) {
-      if (!('archive' in listed)) continue;
-      const plan = await planPruning(from, listed.archive, before, report);
-      if (plan === null || !(isDryRun || (await remove(from, listed.archive, plan, report))))
-        continue;
-      const bytes = plan.objects.reduce((total, { sizeBytes }) => total + sizeBytes, 0);
-      sum.states += plan.states.length;
-      sum.objects += plan.objects.length;
-      sum.bytes += bytes;
-    }
+  for await (const listed of from.list(repository)) {
+    if (!('archive' in listed)) continue;
+    const plan = await planPruning(from, listed.archive, before, report);
+    if (plan === null) continue;
+    if (!isDryRun && !(await remove(from, listed.archive, plan, report))) continue;
+    sum.states += plan.states.length;
+    sum.objects += plan.objects.length;
+    sum.bytes += plan.objects.reduce((total, { sizeBytes }) => total + sizeBytes, 0);
   }
   const what = `${counted(sum.states, 'state')} and ${counted(sum.objects, 'object')} of ${formatBytes(sum.bytes)}`;
   await from.store.objects.commit?.();

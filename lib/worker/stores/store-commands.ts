@@ -22,14 +22,10 @@ export interface CheckStoreCommand extends Common {
   isDeep: boolean;
 }
 
-export interface CopyStoreCommand {
+export interface CopyStoreCommand extends Omit<Common, 'store'> {
   name: 'store-copy';
   from: StoreAddress;
   to: StoreAddress;
-  /** Null for all. */
-  repository: string | null;
-  /** As it was given; null for none. */
-  identityFile: string | null;
 }
 
 export interface PruneStoreCommand extends Common {
@@ -148,7 +144,8 @@ function common({ store, repo, identity }: CommonOptions): Common {
   return { store: store ?? null, repository: repo ?? null, identityFile: identity ?? null };
 }
 
-function parseStore(text: string): StoreAddress {
+/** Parses the address of a store on the command line. Throws InvalidArgumentError. */
+export function parseStore(text: string): StoreAddress {
   try {
     return parseStoreAddress(text);
   } catch (error) {

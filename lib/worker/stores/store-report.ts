@@ -23,8 +23,3 @@ export function createStoreReport(stdout: OutputStream, address: string): StoreR
     faults: () => faults,
   };
 }
-
-/** `1 object`, `2 objects`. */
-export function counted(count: number, what: string): string {
-  return `${count} ${what}${count === 1 ? '' : 's'}`;
-}

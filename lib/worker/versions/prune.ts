@@ -4,7 +4,13 @@ import { keptName, manifestFolder, manifestName } from '../../archives/manifest.
 import type { VersionEntry } from '../../archives/note.ts';
 import type { RetentionPolicy } from '../../config/archives.ts';
 import type { Git } from '../../git/git.ts';
-import { type ArchiveRecord, hashArchiveFile, type Place, settleNote } from '../archive/archive.ts';
+import {
+  type ArchiveRecord,
+  bundlesOf,
+  findBadFile,
+  type Place,
+  settleNote,
+} from '../archive/archive.ts';
 import type { Mirror } from '../mirror/mirror.ts';
 import { setKeptRefs } from '../mirror/mirror-refs.ts';
 import type { Refs } from '../mirror/refs.ts';
@@ -48,7 +54,8 @@ export async function pruneVersions(pruning: Pruning): Promise<Pruned> {
   if (doubt !== null) throw new PruningHeld(doubt);
   // The check may have corrected the time.
   const versions = select();
-  await checkFiles(place, record);
+  const bad = await findBadFile(place.folder, bundlesOf({ key: place.key, record }));
+  if (bad !== null) throw new PruningRefused(`${bad.name} is not the file that was recorded`);
   const left = record.versions.filter((entry) => !versions.includes(entry));
   const kept = await findKept(pruning, left.slice(0, -1), refs);
   const next = { ...record, versions: left, checked_at: new Date(now()).toISOString() };
@@ -68,15 +75,6 @@ export class PruningHeld extends Error {
 /** Versions that cannot be pruned now. */
 export class PruningRefused extends Error {
   override readonly name = 'PruningRefused';
-}
-
-async function checkFiles({ folder, key }: Place, record: ArchiveRecord): Promise<void> {
-  const files = [{ name: key, sha256: record.archive_sha256 }, ...record.increments];
-  for (const { name, sha256 } of files) {
-    if ((await hashArchiveFile(join(folder, name))) !== sha256) {
-      throw new PruningRefused(`${name} is not the file that was recorded`);
-    }
-  }
 }
 
 /**

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { createGit } from '../../../lib/git/git.ts';
+import { readClone } from '../../../lib/worker/mirror/clone.ts';
 import { adoptRefs, readSourceRefs } from '../../../lib/worker/mirror/mirror-refs.ts';
-import { readClone } from '../../../lib/worker/mirror/read-clone.ts';
 import { createRepository, git, temporaryFolder } from '../../support/git.ts';
 
 const runner = createGit({ PATH: process.env.PATH }, new AbortController().signal);

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { createGit } from '../../../lib/git/git.ts';
-import { readClone } from '../../../lib/worker/mirror/read-clone.ts';
+import { readClone } from '../../../lib/worker/mirror/clone.ts';
 import { createRepository, git, temporaryFolder } from '../../support/git.ts';
 
 const runner = createGit({ PATH: process.env.PATH }, new AbortController().signal);

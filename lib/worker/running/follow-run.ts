@@ -1,0 +1,47 @@
+import { type Journal, openJournal } from '../journal.ts';
+import { startHeartbeat } from '../lease/heartbeat.ts';
+import type { RunStore } from '../spool/run-store.ts';
+import { RunStopped } from '../stop.ts';
+import { createProgressWriter } from '../watching/progress-writer.ts';
+import { type RunEvents, tellAll } from '../watching/run-events.ts';
+import type { RunDeps } from './run-deps.ts';
+
+/** What keeps the record of a run up to date. */
+export interface FollowedRun {
+  journal: Journal;
+  events: RunEvents;
+  /** Ends the heartbeat and the writing of progress. */
+  end(): Promise<void>;
+}
+
+/**
+ * Keeps the journal of a run, its progress and its heartbeat. `stop` ends the run: with `taken` if it is no longer
+ * ours, and with the store's error if that can go on neither with the database nor without.
+ */
+export async function followRun(
+  { clock, log, events: watchers }: Pick<RunDeps, 'clock' | 'log' | 'events'>,
+  openStore: (events: RunEvents) => RunStore | Promise<RunStore>,
+  { stop, taken }: { stop(error: unknown): void; taken: string },
+): Promise<FollowedRun> {
+  const progress = createProgressWriter({
+    clock,
+    write: (at) => store.show(at),
+    // The heartbeat notices a database that stays away.
+    onError: (error) => log.debug('the progress of a run could not be stored', { error }),
+  });
+  const events = tellAll([watchers, progress]);
+  const store = await openStore(events);
+  const journal = openJournal({ store, clock, events });
+  const heartbeat = startHeartbeat({
+    clock,
+    beat: () => journal.beat(progress.current()),
+    onTaken: () => stop(new RunStopped(taken)),
+    // Before another worker may take over what this one holds.
+    onUnreachable: () => void store.spool().catch(stop),
+  });
+  const end = async () => {
+    await heartbeat.stop();
+    progress.closed();
+  };
+  return { journal, events, end };
+}
