@@ -5,14 +5,14 @@ import {
   createArchiveAccess,
 } from './archive-access.ts';
 import { extractFromBundle, listBundle } from './bundle-contents.ts';
-import { examineArchive, judgeIntact } from './examine-archive.ts';
+import { describeExamination, examineArchive, judgeIntact } from './examine-archive.ts';
 import { checkFilePath, showContent } from './file-content.ts';
 import { checkRange, type FileRange, takeRange } from './file-range.ts';
 import type { ExtractedFile, Listing, Verification } from './results.ts';
 import { extractFromTarball, listTarball } from './tarball/tarball-contents.ts';
 
 /** A call of the reader. */
-export interface ReaderCall extends ArchiveCall {
+interface ReaderCall extends ArchiveCall {
   /** Maximum length of a response with a file, as JSON, if less than the reader's limit. */
   maxChars?: number;
 }
@@ -56,24 +56,12 @@ export function createArchiveReader(options: ArchiveReaderOptions): ArchiveReade
       access.use(repository, call, async (archive, record) => {
         const context = { repository, access, findRecord, call };
         const examination = await examineArchive(archive, record, context);
-        const { fault, proof, refs, refCount, files, remark } = examination;
+        const { fault, proof, refs, refCount, remark } = examination;
         if (fault !== null) throw fault;
         return {
-          repository,
-          archive: archive.name,
-          format: archive.format,
-          resolved_by: archive.resolvedBy,
-          archive_size_bytes: archive.sizeBytes,
-          sha256_checksum: examination.sha256,
-          expected_sha256: examination.expected,
-          expected_by: examination.recordedBy,
-          files,
-          refs,
-          ref_count: refCount,
+          ...describeExamination(repository, examination),
           ...(refs.length < refCount ? { truncated: true as const } : {}),
-          pack_verified: proof.objects === 'passed',
           integrity_status: judgeIntact(proof),
-          proof,
           ...(remark === null ? {} : { remark }),
           ...(archive.note?.incomplete ? { incomplete: archive.note.incomplete } : {}),
         };

@@ -18,7 +18,7 @@ import { makeRepository, unpackBundle, whyNotUnpacked } from './unpack-bundle.ts
 import type { BundleChecks } from './verify-bundle.ts';
 
 /** What reading a tree needs. */
-export type TreeChecks = BundleChecks & { kept: KeptUnpacked };
+type TreeChecks = BundleChecks & { kept: KeptUnpacked };
 
 /** The first files under a prefix, and whether there are more. */
 export function listBundle(

@@ -1,7 +1,7 @@
 import pLimit, { type LimitFunction } from 'p-limit';
 
 /** Runs work within the limits. Rejects with the signal's reason if it aborts before the work starts. */
-export type CallerLimit = <Result>(
+type CallerLimit = <Result>(
   caller: string,
   signal: AbortSignal,
   work: () => Promise<Result>,

@@ -61,6 +61,26 @@ interface ExaminationContext extends Pick<ArchiveAccessOptions, 'findRecord'> {
   call: ArchiveCall;
 }
 
+/** What both readers of archives answer of a whole check. */
+export function describeExamination(repository: string, found: Examination) {
+  const { archive, proof } = found;
+  return {
+    repository,
+    archive: archive.name,
+    format: archive.format,
+    resolved_by: archive.resolvedBy,
+    archive_size_bytes: archive.sizeBytes,
+    sha256_checksum: found.sha256,
+    expected_sha256: found.expected,
+    expected_by: found.recordedBy,
+    files: found.files,
+    refs: found.refs,
+    ref_count: found.refCount,
+    pack_verified: proof.objects === 'passed',
+    proof,
+  };
+}
+
 /** The verdict on an archive without a fault. */
 export function judgeIntact({ checksum }: Proof): Verification['integrity_status'] {
   return checksum === 'passed' ? 'VALID_UNCOMPROMISED' : 'VALID_UNRECORDED';

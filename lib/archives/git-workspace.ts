@@ -14,13 +14,13 @@ export interface Workspace {
 }
 
 /** What is done in a workspace. */
-export interface WorkspaceUse {
+interface WorkspaceUse {
   signal: AbortSignal;
   /** How much git will unpack. */
   sizeBytes: number;
 }
 
-export interface WorkspaceOptions {
+interface WorkspaceOptions {
   /** Where scratch folders are created; needs disk space for unpacked bundles. */
   scratchFolder: string;
   environment: Environment;

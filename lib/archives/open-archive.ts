@@ -23,7 +23,7 @@ export interface RecordedArchive {
 }
 
 /** A bundle that continues an archive. */
-export interface OpenIncrement {
+interface OpenIncrement {
   /** Its path in the archive folder. */
   name: string;
   /** The SHA-256 and the size in the note. */

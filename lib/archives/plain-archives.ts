@@ -8,7 +8,7 @@ import {
 import { ArchiveFault, type FaultKind } from './archive-fault.ts';
 import { extractFromBundle, listBundle } from './bundle-contents.ts';
 import { readChain } from './chain/read-chain.ts';
-import { examineArchive, judgeIntact } from './examine-archive.ts';
+import { describeExamination, examineArchive, judgeIntact } from './examine-archive.ts';
 import { checkFilePath } from './file-content.ts';
 import { streamFile } from './file-stream.ts';
 import type { OpenArchive } from './open-archive.ts';
@@ -18,7 +18,7 @@ import { extractFromTarball, listTarball } from './tarball/tarball-contents.ts';
 import { MAX_LISTED_REFS } from './verify-bundle.ts';
 
 /** What is known about an archive without reading all of it. */
-export interface ArchiveFacts
+interface ArchiveFacts
   extends Pick<
     Verification,
     'repository' | 'archive' | 'format' | 'resolved_by' | 'archive_size_bytes'
@@ -63,7 +63,7 @@ export interface ArchiveCheck
 }
 
 /** Some entries of an archive. */
-export interface ArchivePage {
+interface ArchivePage {
   repository: string;
   archive: string;
   format: Verification['format'];
@@ -137,23 +137,11 @@ export function createPlainArchives(options: ArchiveAccessOptions): PlainArchive
       access.use(repository, call, async (archive, record) => {
         const context = { repository, access, findRecord, call };
         const found = await examineArchive(archive, record, context);
-        const { fault, proof, refs, refCount, files } = found;
+        const { fault, proof, refs, refCount } = found;
         return {
-          repository,
-          archive: archive.name,
-          format: archive.format,
-          resolved_by: archive.resolvedBy,
-          archive_size_bytes: archive.sizeBytes,
-          sha256_checksum: found.sha256,
-          expected_sha256: found.expected,
-          expected_by: found.recordedBy,
-          files,
-          refs,
-          ref_count: refCount,
+          ...describeExamination(repository, found),
           truncated: refs.length < refCount,
-          pack_verified: proof.objects === 'passed',
           integrity_status: fault?.kind ?? judgeIntact(proof),
-          proof,
           remark: found.remark,
           incomplete: archive.note?.incomplete ?? null,
           fault: fault?.reason ?? null,

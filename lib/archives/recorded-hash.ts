@@ -9,7 +9,7 @@ export interface Recorded {
 }
 
 /** How an archive's SHA-256 compares with what is recorded. */
-export interface HashVerdict {
+interface HashVerdict {
   checksum: CheckOutcome & ('passed' | 'failed' | 'not_recorded');
   /** The recorded SHA-256, if any. */
   expected: string | null;

@@ -21,7 +21,7 @@ export interface ListedArchive {
 }
 
 /** A version that can be restored. */
-export interface ListedVersion extends Pick<VersionEntry, 'at' | 'warning'> {
+interface ListedVersion extends Pick<VersionEntry, 'at' | 'warning'> {
   /** Null for an archive of an earlier release, as are the run and the number of refs. */
   version: number | null;
   run_id: number | null;

@@ -20,7 +20,7 @@ import { onlyRef, refsOfBundle, refsOfManifest, type VersionRefs } from './versi
 import { readHeadCommit, writeRefs } from './write-refs.ts';
 
 /** What to restore, and where. */
-export interface RestoreRequest {
+interface RestoreRequest {
   /** The archive folder. */
   root: string;
   /** `owner/name`, as the archive's file is called. */
@@ -70,7 +70,7 @@ export interface Restored {
 }
 
 /** What the manifest of a restored version says. */
-export interface RestoredManifest {
+interface RestoredManifest {
   sha256: string;
   /** Object ids by the names of all refs, with HEAD if it has a commit. */
   refs: ReadonlyMap<string, string>;

@@ -1,6 +1,7 @@
 import { corrupt } from '../archives/archive-fault.ts';
 import { isRejection } from '../archives/git-workspace.ts';
 import { type Git, GitError } from '../git/git.ts';
+import { listRefs } from '../git/list-refs.ts';
 import { writePackedRefs } from '../git/packed-refs.ts';
 import type { VersionRefs } from './version-refs.ts';
 
@@ -11,7 +12,7 @@ import type { VersionRefs } from './version-refs.ts';
 export async function writeRefs(git: Git, gitDir: string, wanted: VersionRefs): Promise<void> {
   if (wanted.refs.size > 0) await writePackedRefs(gitDir, wanted.refs);
   const head = await setHead(git, gitDir, wanted.head);
-  const found = await readRefs(git, gitDir);
+  const found = await listRefs(git, gitDir);
   const isSame =
     found.size === wanted.refs.size &&
     [...wanted.refs].every(([name, id]) => found.get(name) === id);
@@ -38,16 +39,6 @@ async function setHead(git: Git, gitDir: string, head: VersionRefs['head']): Pro
   if (commit === null) return readHead(git, gitDir);
   await git.read([...options, 'update-ref', '--no-deref', 'HEAD', commit]);
   return commit;
-}
-
-async function readRefs(git: Git, gitDir: string): Promise<Map<string, string>> {
-  const found = new Map<string, string>();
-  const args = [`--git-dir=${gitDir}`, 'for-each-ref', '--format=%(objectname) %(refname)'];
-  for await (const line of git.stream(args, '\n')) {
-    const space = line.indexOf(' ');
-    found.set(line.slice(space + 1), line.slice(0, space));
-  }
-  return found;
 }
 
 /** The branch of HEAD, or its commit if it is on none. */

@@ -1,7 +1,7 @@
 import { StoreFault } from './object-store.ts';
 
 /** Has all work of a store fail in one way: with the signal's reason once it is aborted, or with a StoreFault. */
-export interface FaultGuard {
+interface FaultGuard {
   <Value>(work: () => Promise<Value>): Promise<Value>;
   /** The same bytes; each step of their iteration is such work. */
   bytes(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array>;

@@ -12,7 +12,7 @@ import { createPace } from './pace.ts';
 /** How many bytes of parts are held in memory at once, by all stores. */
 const MAX_BYTES_IN_MEMORY = 64 * 2 ** 20;
 
-export interface OpenStoresOptions {
+interface OpenStoresOptions {
   /** Where uploads that were interrupted are noted, in a folder for each store. */
   folder: string;
   /** The limit of all stores; null for none. */

@@ -11,8 +11,12 @@ import {
   type RestoreCommand,
   type VersionsCommand,
 } from './restoring/restore-commands.ts';
-import { type AnomalyCommand, addAnomalyCommands } from './review/anomaly-commands.ts';
-import { addForgetCommand, type ForgetCommand } from './review/forget-command.ts';
+import {
+  type AnomalyCommand,
+  addAnomalyCommands,
+  addForgetCommand,
+  type ForgetCommand,
+} from './review/review-commands.ts';
 import { parseSource, type Source } from './source.ts';
 import { addStoreCommands, type StoreCommand } from './stores/store-commands.ts';
 

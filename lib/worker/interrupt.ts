@@ -6,7 +6,7 @@ import { RunStopped } from './stop.ts';
 /** npm repeats a Ctrl-C that the terminal has already sent us. A second Ctrl-C by the user comes later. */
 const SAME_INTERRUPT_MS = 500;
 
-export interface InterruptOptions {
+interface InterruptOptions {
   /** The process: emits SIGINT, SIGTERM and SIGHUP with their names. */
   signals: Pick<EventEmitter, 'on'>;
   clock: Clock;

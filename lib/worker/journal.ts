@@ -14,7 +14,7 @@ import type { RunEvents } from './watching/run-events.ts';
 const LAST_PATIENCE_MS = 2_000;
 
 /** A result without the fields that the journal adds. */
-export type JournalResult = Omit<NewResult, 'runId' | 'counters' | 'position'>;
+type JournalResult = Omit<NewResult, 'runId' | 'counters' | 'position'>;
 
 /**
  * Records a run in progress: logs (also shown to the user), results and counters. The store takes what the
@@ -36,7 +36,7 @@ export interface Journal {
   store: RunStore;
 }
 
-export interface JournalOptions {
+interface JournalOptions {
   store: RunStore;
   clock: Clock;
   /** Is shown each line. */

@@ -14,7 +14,7 @@ const MAX_LINE = 500;
 const isFor = (source: Source, { target }: RunRequest) =>
   target !== null && source.name.toLowerCase() === target.toLowerCase();
 
-export interface RequestedRun {
+interface RequestedRun {
   journal: Journal;
   sources: readonly Source[];
   /** What the run leaves out. */

@@ -5,7 +5,7 @@ const FIRST_PAUSE_MS = 500;
 /** Short enough to continue soon after the database is back. */
 const MAX_PAUSE_MS = 4_000;
 
-export interface RetryOptions {
+interface RetryOptions {
   clock: Clock;
   forMs: number;
   signal?: AbortSignal;

@@ -9,7 +9,7 @@ import type { ArchiveEntry, EntryType } from '../results.ts';
 /** What to do with an entry: skip its content, read it, or stop. */
 export type Visit = 'next' | 'stop' | { read(chunk: Buffer): void };
 
-export interface TarballReading {
+interface TarballReading {
   limits: ArchiveLimits;
   signal: AbortSignal;
   /** Called for every entry in order. Nothing is ever written or followed. */

@@ -32,7 +32,7 @@ export interface Blobs {
   forget(ids: Iterable<string>): Promise<void>;
 }
 
-export interface BlobsOptions {
+interface BlobsOptions {
   git: Git;
   clone: RepositoryClone;
   /** For temporary files. */

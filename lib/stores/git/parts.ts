@@ -13,7 +13,7 @@ export interface ObjectPart {
 }
 
 /** An object with all its parts. */
-export interface GitObject {
+interface GitObject {
   key: string;
   /** In their order. */
   parts: readonly ObjectPart[];

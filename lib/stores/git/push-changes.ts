@@ -13,7 +13,7 @@ const PUSH_PAUSE_MS = 500;
 const overtaken =
   /\[rejected\]|fetch first|non-fast-forward|cannot lock ref|failed to update ref|incorrect old value/;
 
-export interface PushOptions {
+interface PushOptions {
   clone: RepositoryClone;
   clock: Clock;
   signal: AbortSignal;

@@ -21,7 +21,7 @@ export interface NeededKeys {
   keys: readonly string[];
 }
 
-export interface StartAnewOptions {
+interface StartAnewOptions {
   repository: GitStore;
   address: GitAddress;
   access: GitStoreAccess;

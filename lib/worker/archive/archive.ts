@@ -145,7 +145,7 @@ export function archiveBytes({ archive_size_bytes: bytes, increments }: ArchiveR
 }
 
 /** A bundle that is finished: synced, and read back. */
-export interface SealedBundle {
+interface SealedBundle {
   sha256: string;
   /** Its git blob id. */
   blob: string;

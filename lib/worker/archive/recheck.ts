@@ -16,7 +16,7 @@ import {
 /** An archive that was read within this time is not read again: its next turn comes. */
 const FRESH_MS = 20 * 60 * 60_000;
 
-export interface RecheckOptions {
+interface RecheckOptions {
   archiveFolder: string;
   budgetMs: number;
   clock: Clock;

@@ -11,7 +11,7 @@ const INT4_MAX = 2_147_483_647;
 export const archiveName = /\.(bundle|tar\.gz)$/i;
 
 /** The figures of a run, and what they do not include. */
-export interface SourceFigures {
+interface SourceFigures {
   snapshot: NewSnapshot;
   /** Repositories whose commits or files could not be counted. */
   uncounted: string[];

@@ -18,7 +18,7 @@ export interface DestinationFigures {
   unknownSizes: number;
 }
 
-export interface MeasureOptions {
+interface MeasureOptions {
   git: Git;
   clone: PushClone;
   archiveFolder: string;
@@ -32,7 +32,7 @@ export async function measureDestination(options: MeasureOptions): Promise<Desti
   return { snapshot, unknownSizes: files.filter(({ size }) => size === null).length };
 }
 
-export interface MeasureStoreOptions {
+interface MeasureStoreOptions {
   repository: GitStore;
   environment: Environment;
   signal: AbortSignal;

@@ -33,7 +33,7 @@ export interface Destination {
   close(): Promise<void>;
 }
 
-export interface DestinationOptions {
+interface DestinationOptions {
   target: PushTarget;
   access: HostAccess;
   environment: Environment;

@@ -17,7 +17,7 @@ export interface PushClone extends Pick<RepositoryClone, 'gitDir' | 'tip'> {
   put(name: string, file: string, message: string): Promise<boolean>;
 }
 
-export interface PushCloneOptions extends CloneOptions {
+interface PushCloneOptions extends CloneOptions {
   clock: Clock;
   signal: AbortSignal;
 }

@@ -17,7 +17,7 @@ import { listByAccounts, listByInstallations, NothingListed } from './list-repos
 import { DISABLED, describeAccess, lookUpRepository } from './look-up.ts';
 import { findMissing, listArchivedFrom } from './missing.ts';
 
-export interface DiscoveryOptions {
+interface DiscoveryOptions {
   /** Reads the repositories that have an archive; empty if that is not recorded. */
   tracked(): Promise<TrackedRepository[]>;
   access: HostAccess;

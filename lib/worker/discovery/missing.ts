@@ -5,7 +5,7 @@ import { canonicalAddress } from '../archive/assign-archives.ts';
 import { describeAccess, type LookUp } from './look-up.ts';
 
 /** A repository that was backed up from this host but is no longer listed. */
-export interface MissingRepository {
+interface MissingRepository {
   repository: string;
   /** Why it is not listed. */
   reason: string;
@@ -13,7 +13,7 @@ export interface MissingRepository {
   isRenamed: boolean;
 }
 
-export interface MissingOptions {
+interface MissingOptions {
   /** The repositories that have an archive. */
   tracked: readonly TrackedRepository[];
   archiveFolder: string;

@@ -10,9 +10,9 @@ import { listRunJobs, MAX_CLAIMS } from '../../records/fleet/jobs.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import type { Destination } from '../destination/open-destination.ts';
 import { classifyFault } from '../faults/git-faults.ts';
-import type { Journal } from '../journal.ts';
 import { type EndContext, endRun } from '../running/end-run.ts';
 import { describeOutcome, type EndedRun } from '../running/report.ts';
+import type { RunContext } from '../running/run-deps.ts';
 import { storeSnapshot } from '../running/store-snapshot.ts';
 import type { FailedRepository } from '../watching/failures.ts';
 import type { EnteredRun } from './enter-run.ts';
@@ -20,14 +20,9 @@ import { removeFolderToken } from './folder-token.ts';
 import { noSpool } from './member-store.ts';
 import { recordLost } from './shared-jobs.ts';
 
-export interface SharedEndContext extends EndContext {
-  journal: Journal;
-  archiveFolder: string;
-}
-
 /** Finishes the run once all jobs are done: records the jobs that no member could do, and takes the snapshot. */
 export async function concludeJobs(
-  context: SharedEndContext,
+  context: EndContext & Pick<RunContext, 'journal' | 'archiveFolder'>,
   { member }: EnteredRun,
   held: Map<string, string>,
   destination: Pick<Destination, 'measure'> | null,
@@ -53,7 +48,7 @@ function whyLeft({ tries, isOwn, gitHostUrl }: LeftJob): string {
 
 /** Ends a run for all its members: as they left it, or for the reason why the last of them stopped. */
 export async function endSharedRun(
-  context: SharedEndContext,
+  context: EndContext & Pick<RunContext, 'journal' | 'archiveFolder'>,
   { run, token }: EnteredRun,
   stopped: string | null,
 ): Promise<void> {

@@ -28,7 +28,7 @@ export interface EnteredRun {
 }
 
 /** Why a worker may not take part. */
-export interface RefusedRun {
+interface RefusedRun {
   active: ActiveRun | null;
   why: string;
 }

@@ -21,7 +21,7 @@ export function noSpool(): never {
   throw new Error('a shared run has no spool');
 }
 
-export interface MemberStoreOptions {
+interface MemberStoreOptions {
   db: Database;
   clock: Clock;
   run: StartedRun;

@@ -23,7 +23,7 @@ export const FOLDER_GONE = 'the archive folder is not that of this run any more:
 /** How often a member without a job asks for one: one that was given back, or whose member was killed. */
 const POLL_MS = 2_000;
 
-export interface SharedJobsOptions {
+interface SharedJobsOptions {
   member: Member;
   journal: Journal;
   builder: JobBuilder;

@@ -6,7 +6,7 @@ import { fetchWithin, type GitHostConnection, userAgent } from './connection.ts'
 /** A client of the git host's API: `request('GET /user')`. Throws RequestError. */
 export type GitHostClient = Pick<Octokit, 'request'>;
 
-export interface GitHostClientOptions {
+interface GitHostClientOptions {
   connection: GitHostConnection;
   /** The token for the next request; null for none. Called for each one, because tokens expire. */
   token(): Promise<string | null>;

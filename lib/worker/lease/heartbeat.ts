@@ -4,7 +4,7 @@ export const HEARTBEAT_INTERVAL_MS = 30_000;
 /** Shorter than the lease after which another worker takes over, so that two never work at once. */
 const GIVE_UP_AFTER_MS = 100_000;
 
-export interface HeartbeatOptions {
+interface HeartbeatOptions {
   clock: Clock;
   /** Renews the heartbeat; false if the run is no longer ours. */
   beat(): Promise<boolean>;

@@ -14,7 +14,7 @@ import { hasExpired, whyNotFor } from './refresh.ts';
 import type { LoginSession } from './session.ts';
 
 /** A login without its secrets. */
-export interface LoginStatus extends Omit<LoginFacts, 'client_id'> {
+interface LoginStatus extends Omit<LoginFacts, 'client_id'> {
   login: LoginName;
   store: StoreName;
   /** Why the secret cannot be read now; null if it can. */

@@ -29,7 +29,7 @@ export interface PageUrls {
   state: string;
 }
 
-export interface LocalPageOptions<Value> {
+interface LocalPageOptions<Value> {
   clock: Clock;
   signal: AbortSignal;
   /** Gets an offer to open the address. */

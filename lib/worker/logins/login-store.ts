@@ -40,7 +40,7 @@ export interface LoginStore {
   ): Promise<Value>;
 }
 
-export interface LoginStoreOptions {
+interface LoginStoreOptions {
   /** The configuration folder. */
   folder: string;
   keychain: Keychain;

@@ -43,7 +43,7 @@ export interface Person {
   askSecret(message: string): Promise<string>;
 }
 
-export interface Offer {
+interface Offer {
   message: string;
   address: string;
   /** Copied to the clipboard first. */
@@ -51,7 +51,7 @@ export interface Offer {
   waiting: string;
 }
 
-export interface PersonOptions {
+interface PersonOptions {
   io: CommandIo;
   desktop: Desktop;
   /** Aborts when the command is interrupted. */

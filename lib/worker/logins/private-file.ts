@@ -8,7 +8,7 @@ import { nullIfMissing } from '../../files.ts';
 export type Notify = (text: string) => void;
 
 /** A file that only its owner can read, and that is always replaced as a whole. */
-export interface PrivateFile {
+interface PrivateFile {
   /** Null if it does not exist. Restricts modes that give access to others. */
   read(): Promise<string | null>;
   /** Replaces the file. If that fails, it is unchanged. */

@@ -22,7 +22,7 @@ const RETRY_PAUSES_MS = [1_000, 4_000, 9_000];
 /** No attempt starts later than this, so that the last one ends before other processes stop waiting for the lock. */
 const LAST_ATTEMPT_MS = 20_000;
 
-export interface RefreshOptions {
+interface RefreshOptions {
   store: LoginStore;
   connection: GitHostConnection;
 }

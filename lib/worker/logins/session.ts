@@ -1,25 +1,17 @@
-import type { Clock } from '../../clock.ts';
 import { configFolder, type GitHostConfig } from '../../config/git-host.ts';
-import type { Environment } from '../../config/read.ts';
+import type { WorkerOptions } from '../command-context.ts';
 import { connectGitHost, type GitHostConnection } from '../git-host/connection.ts';
-import type { Keychain } from './keychain.ts';
 import { type LoginStore, openLoginStore } from './login-store.ts';
-import { type CommandIo, createPerson, type Desktop, type Person } from './person.ts';
+import { createPerson, type Person } from './person.ts';
 
-export interface LoginSessionOptions {
+type Shared = Pick<WorkerOptions, 'environment' | 'clock' | 'fetch' | 'keychain' | 'signal'> & {
   config: GitHostConfig;
-  environment: Environment;
-  clock: Clock;
-  fetch: typeof fetch;
-  keychain: Keychain;
-  io: CommandIo;
-  desktop: Desktop;
-  /** Aborts when the process is told to end; in a session, also when the user cancels. */
-  signal: AbortSignal;
-}
+};
 
-/** The context of a login command. */
-export interface LoginSession extends Omit<LoginSessionOptions, 'io' | 'desktop'> {
+type LoginSessionOptions = Shared & Pick<WorkerOptions, 'io' | 'desktop'>;
+
+/** The context of a login command, whose signal aborts also when the user cancels. */
+export interface LoginSession extends Shared {
   person: Person;
   store: LoginStore;
   /** The configuration folder. */

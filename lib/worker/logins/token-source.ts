@@ -23,11 +23,9 @@ export interface TokenSource {
    * the login cannot be read, instead of falling back to a token of the environment.
    */
   source(use: SourceUse): Promise<string>;
-  /** The token of the destination login; null if none is stored. Throws like `source`. */
-  destination(): Promise<string | null>;
 }
 
-export interface TokenSourceOptions {
+interface TokenSourceOptions {
   config: GitHostConfig;
   store: LoginStore;
   connection: GitHostConnection;
@@ -86,13 +84,11 @@ export async function openTokenSource(
 ): Promise<TokenSource> {
   const { config, store } = options;
   const login = await store.find('github:source');
-  const destination = () => logins.read('github:destination');
   if (login !== null) {
     return {
       origin: 'login',
       discovery: login.kind === 'app' ? config.GIT_DISCOVERY : 'accounts',
       source: async () => logins.tokenOf('github:source', login),
-      destination,
     };
   }
   const tokens = environmentTokens(config);
@@ -100,7 +96,6 @@ export async function openTokenSource(
     origin: 'environment',
     discovery: 'accounts',
     source: async (use) => tokens[use],
-    destination,
   };
 }
 

@@ -10,7 +10,7 @@ import { adoptRefs, packRefs } from './mirror-refs.ts';
 import { checkName, firstProtocol, type Refs } from './refs.ts';
 
 /** A mirror that was made by cloning, and the branch of HEAD. */
-export interface Cloned {
+interface Cloned {
   mirror: Mirror;
   /** By their names at the source, with HEAD. */
   refs: Refs;

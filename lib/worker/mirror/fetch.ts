@@ -7,7 +7,7 @@ import type { Source } from '../source.ts';
 const FETCH_TIMEOUT_MS = 12 * 60 * 60_000;
 const MAX_DEFECT_LENGTH = 200;
 
-export interface FetchOptions {
+interface FetchOptions {
   source: Source;
   /** Called for each transfer. */
   credential(): Promise<GitCredential | null>;

@@ -1,6 +1,7 @@
 import { readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Git, GitOptions } from '../../git/git.ts';
+import { listRefs } from '../../git/list-refs.ts';
 import { writePackedRefs } from '../../git/packed-refs.ts';
 import type { Mirror } from './mirror.ts';
 import { firstProtocol, type Refs } from './refs.ts';
@@ -59,24 +60,15 @@ export async function fetchSource(
 /** The refs of the source as they were fetched, under their own names. */
 export async function readSourceRefs(git: Git, mirror: Mirror): Promise<Refs> {
   const refs = new Map<string, string>();
-  for (const [name, id] of await listRefs(git, mirror, ['refs/source', SOURCE_HEAD])) {
+  for (const [name, id] of await listRefs(git, mirror.gitDir, ['refs/source', SOURCE_HEAD])) {
     refs.set(name === SOURCE_HEAD ? 'HEAD' : `refs/${name.slice(SOURCE.length)}`, id);
   }
   return refs;
 }
 
 /** The refs that hold what sources have overwritten or deleted, by their names in the archive. */
-export function readKeptRefs(git: Git, mirror: Mirror): Promise<Refs> {
-  return listRefs(git, mirror, ['refs/kept']);
-}
-
-async function listRefs(git: Git, { gitDir }: Mirror, patterns: readonly string[]): Promise<Refs> {
-  const refs = new Map<string, string>();
-  const args = [`--git-dir=${gitDir}`, 'for-each-ref', '--format=%(objectname) %(refname)'];
-  for await (const line of git.stream([...args, ...patterns], '\n')) {
-    if (line !== '') refs.set(line.slice(line.indexOf(' ') + 1), line.slice(0, line.indexOf(' ')));
-  }
-  return refs;
+export function readKeptRefs(git: Git, { gitDir }: Mirror): Promise<Refs> {
+  return listRefs(git, gitDir, ['refs/kept']);
 }
 
 /** Makes the kept refs exactly these. Their objects must be in the mirror. */
@@ -143,7 +135,7 @@ async function rewriteRefs(
   changes: ReadonlyMap<string, string | null>,
 ): Promise<void> {
   await packRefs(git, mirror);
-  const refs = new Map(await listRefs(git, mirror, []));
+  const refs = await listRefs(git, mirror.gitDir);
   for (const [name, id] of changes) {
     if (id === null) refs.delete(name);
     else refs.set(name, id);

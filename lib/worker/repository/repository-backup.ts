@@ -63,4 +63,4 @@ export interface RepositoryBackup {
   packTimeoutMs?: number;
 }
 
-export type BackupStep = 'reading refs' | 'cloning' | 'writing the archive' | 'counting';
+type BackupStep = 'reading refs' | 'cloning' | 'writing the archive' | 'counting';

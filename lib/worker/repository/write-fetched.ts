@@ -91,7 +91,7 @@ async function withoutPruned(
   const versionOf = (name: string) => Number(/^refs\/kept\/(\d+)/.exec(name)?.[1]);
   if ([...archived.kept.keys()].every((name) => numbers.has(versionOf(name)))) return archived.kept;
   try {
-    return await findKept({ git, mirror, place }, versions, refs);
+    return await findKept(git, { mirror, place }, versions, refs);
   } catch (error) {
     if (error instanceof PruningRefused) return archived.kept;
     throw error;
@@ -100,23 +100,14 @@ async function withoutPruned(
 
 /** Lets go old versions and tidies the mirror. A failure of either leaves the archive as it is. */
 async function finish(
-  { git, retention, now, hold, checkClock, onPruned, onRemark }: UpdateOptions,
+  options: UpdateOptions,
   place: Place,
   { mirror, refs }: Fetched,
   record: ArchiveRecord,
 ): Promise<ArchiveRecord> {
+  const { git, onPruned, onRemark } = options;
   try {
-    const pruned = await pruneVersions({
-      git,
-      mirror,
-      place,
-      record,
-      refs,
-      policy: retention,
-      now,
-      checkClock,
-      hold,
-    });
+    const pruned = await pruneVersions(options, { mirror, place, record, refs });
     if (pruned.versions.length > 0) await onPruned(pruned.versions.map(({ version }) => version));
     await joinPacks(git, mirror);
     return pruned.record;

@@ -1,4 +1,5 @@
 import { type Git, GitError, type GitOptions } from '../../git/git.ts';
+import { listRefs } from '../../git/list-refs.ts';
 import { cleanText } from '../../text/clean-text.ts';
 import type { Source } from '../source.ts';
 
@@ -37,16 +38,9 @@ export interface Remote {
 
 /** The refs of a repository of this machine. */
 export async function readOwnRefs(git: Git, gitDir: string): Promise<PushedRefs> {
-  const wanted = new Map<string, string>();
-  const others: string[] = [];
-  const args = [`--git-dir=${gitDir}`, 'for-each-ref', '--format=%(objectname) %(refname)'];
-  for await (const line of git.stream(args, '\n')) {
-    const space = line.indexOf(' ');
-    const name = line.slice(space + 1);
-    if (pushed.test(name)) wanted.set(name, line.slice(0, space));
-    else others.push(name);
-  }
-  return { wanted, others };
+  const all = [...(await listRefs(git, gitDir))];
+  const wanted = new Map(all.filter(([name]) => pushed.test(name)));
+  return { wanted, others: all.flatMap(([name]) => (wanted.has(name) ? [] : [name])) };
 }
 
 /** Credentials are those of git: its credential helpers, or the ssh agent. */

@@ -5,8 +5,8 @@ import { cleanText } from '../../text/clean-text.ts';
 import { counted } from '../../text/units.ts';
 import { commandAlertVariables, raiseAfterCommand } from '../alerting/command-alerts.ts';
 import { contextVariables, type WorkerOptions, withDatabase } from '../command-context.ts';
-import type { AnomalyCommand } from './anomaly-commands.ts';
 import { nameOfPerson } from './person.ts';
+import type { AnomalyCommand } from './review-commands.ts';
 
 /** Anomalies that are listed. */
 const MAX_LISTED = 200;

@@ -8,8 +8,8 @@ import {
 import { cleanText } from '../../text/clean-text.ts';
 import { commandAlertVariables, raiseAfterCommand } from '../alerting/command-alerts.ts';
 import { contextVariables, type WorkerOptions, withDatabase } from '../command-context.ts';
-import type { ForgetCommand } from './forget-command.ts';
 import { nameOfPerson } from './person.ts';
+import type { ForgetCommand } from './review-commands.ts';
 
 /** Repositories that are listed. */
 const MAX_LISTED = 1_000;

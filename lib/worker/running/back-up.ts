@@ -43,7 +43,7 @@ export function newProgress(sources: readonly Source[]): RunProgress {
 }
 
 /** What a run has to do. */
-export interface RunPlan {
+interface RunPlan {
   /** All sources, with those that are left out: their archives count for the figures. */
   found: readonly Source[];
   list: JobList;

@@ -1,28 +1,23 @@
-import type { Clock } from '../../clock.ts';
 import { type Database, isDatabaseUnavailable } from '../../database/database.ts';
 import { messageOf } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import { ping } from '../../records/ping.ts';
 import { finishRun, type RunEnding } from '../../records/recording/runs.ts';
-import type { Display } from '../display.ts';
 import type { Journal } from '../journal.ts';
 import { retryWhileUnavailable } from '../retry.ts';
 import { deliverSpools } from '../spool/deliver-spools.ts';
 import { stopMessages } from '../stop.ts';
 import { nameRun } from '../text.ts';
+import type { RunDeps } from './run-deps.ts';
 
 /** How long the end of a run waits for the database, even after Ctrl-C. */
 const LAST_PATIENCE_MS = 5_000;
 
-export interface EndContext {
-  db: Database;
-  clock: Clock;
-  display: Display;
-  log: Log;
-  dataFolder: string;
-  /** Has aborted after Ctrl-C. */
-  signal: AbortSignal;
-}
+/** The signal is that of the process: it has aborted after Ctrl-C. */
+export type EndContext = Pick<
+  RunDeps,
+  'db' | 'clock' | 'display' | 'log' | 'dataFolder' | 'signal'
+>;
 
 /** How a run ended, as far as it knows. */
 export interface Ending extends Omit<RunEnding, 'id'> {
@@ -32,7 +27,7 @@ export interface Ending extends Omit<RunEnding, 'id'> {
 }
 
 /** How a run ended, and where its end is recorded: in the database, in a spool, or nowhere. */
-export interface RecordedEnd extends Pick<RunEnding, 'status' | 'errorMessage'> {
+interface RecordedEnd extends Pick<RunEnding, 'status' | 'errorMessage'> {
   /** Null if the run has no row. */
   id: number | null;
   isRecorded: boolean;

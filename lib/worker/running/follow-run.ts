@@ -7,7 +7,7 @@ import { type RunEvents, tellAll } from '../watching/run-events.ts';
 import type { RunDeps } from './run-deps.ts';
 
 /** What keeps the record of a run up to date. */
-export interface FollowedRun {
+interface FollowedRun {
   journal: Journal;
   events: RunEvents;
   /** Ends the heartbeat and the writing of progress. */

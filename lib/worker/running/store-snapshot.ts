@@ -5,16 +5,11 @@ import { counted, firstOf } from '../../text/units.ts';
 import { takeSnapshot } from '../archive/snapshot.ts';
 import type { Destination } from '../destination/open-destination.ts';
 import type { Journal } from '../journal.ts';
-
-export interface SnapshotContext {
-  journal: Journal;
-  archiveFolder: string;
-  signal: AbortSignal;
-}
+import type { RunContext } from './run-deps.ts';
 
 /** Measures the repositories, or the destination if there is one, and stores the figures of the run. */
 export async function storeSnapshot(
-  { journal, archiveFolder, signal }: SnapshotContext,
+  { journal, archiveFolder, signal }: Pick<RunContext, 'journal' | 'archiveFolder' | 'signal'>,
   repositories: readonly string[],
   destination: Pick<Destination, 'measure'> | null,
 ): Promise<void> {

@@ -15,7 +15,7 @@ import { hostOf, longestFirst } from './order.ts';
 import { isFailure, type Outcome, withMachine, withTries } from './outcome.ts';
 import { recordOutcome } from './record-outcome.ts';
 
-export interface SourcesContext extends Omit<AttemptContext, 'room'> {
+interface SourcesContext extends Omit<AttemptContext, 'room'> {
   /** Called after an outcome was recorded. */
   onEnded(source: Source, outcome: Outcome): void;
 }

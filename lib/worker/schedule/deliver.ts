@@ -4,7 +4,7 @@ import type { Destination } from '../destination/open-destination.ts';
 import { classifyFault, type Fault } from '../faults/git-faults.ts';
 import type { Journal } from '../journal.ts';
 import type { Offsite } from '../offsite/offsite.ts';
-import type { SettledStoring } from '../offsite/sender.ts';
+import type { Note, SettledStoring } from '../offsite/sender.ts';
 import type { RepositoryOutcome } from '../repository/repository-backup.ts';
 import type { Source } from '../source.ts';
 import { type Failure, isFailure, type Outcome } from './outcome.ts';
@@ -37,14 +37,13 @@ export async function deliver(
   const { offsite } = context;
   if (offsite === null) return pushed;
   show('storing');
-  const note = (level: 'info' | 'warn' | 'error', text: string) =>
-    context.journal.note(level, text, source.name);
+  const note: Note = (level, text) => context.journal.note(level, text, source.name);
   const storings = await offsite.send(source, outcome, note);
   const conclude = async (): Promise<Outcome> => {
     const settled = await Promise.all(
       storings.map((one) => (one.status === 'waiting' ? one.settled : one)),
     );
-    const failure = await record(context.journal, offsite.needed, source, outcome, settled);
+    const failure = await record(context.journal, note, offsite.needed, source, outcome, settled);
     return join(outcome, pushed, failure);
   };
   const isWaiting = storings.some(({ status }) => status === 'waiting');
@@ -90,13 +89,12 @@ function pushFault(reason: string): Fault {
 /** Null if every store had it already, `new` if one has it now. A failure if too few have it. */
 async function record(
   journal: Journal,
+  note: Note,
   needed: number,
   source: Source,
   { key, record: archived }: KeptArchive,
   storings: readonly SettledStoring[],
 ): Promise<Failure | 'new' | null> {
-  const note = (level: 'info' | 'warn' | 'error', text: string) =>
-    journal.note(level, text, source.name);
   const version = archived.versions.at(-1)?.version ?? null;
   const stored = storings.filter(({ status }) => status === 'stored');
   const failed = storings.filter(({ status }) => status === 'failed');

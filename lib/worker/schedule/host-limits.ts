@@ -2,7 +2,7 @@
 export type Visit = 'good' | 'overloaded' | 'other';
 
 /** How many repositories of each host are worked on at once. */
-export interface HostLimits {
+interface HostLimits {
   /** Whether another repository of the host may be started. Null: no host, always. */
   hasRoom(host: string | null): boolean;
   /** The hosts that have no room. */

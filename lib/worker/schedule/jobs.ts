@@ -9,7 +9,7 @@ export interface Turn {
   restMs: number | null;
 }
 
-export interface JobOptions<Job> {
+interface JobOptions<Job> {
   /** How many jobs are worked on at once. */
   concurrency: number;
   /** The host that a job asks; null if it asks none. */
@@ -65,23 +65,14 @@ export async function runJobs<Job>(
   };
   const rest = async (job: Job, ms: number) => {
     resting++;
-    try {
-      await clock.sleep(ms, signal);
-      rested.unshift(job);
-    } catch (error) {
-      fail(error);
-    }
+    await clock.sleep(ms, signal).then(() => rested.unshift(job), fail);
     resting--;
     void next();
   };
   /** Asks a source again that may have a job later. */
   const wait = async (ms: number) => {
     isWaiting = true;
-    try {
-      await clock.sleep(ms, signal);
-    } catch (error) {
-      fail(error);
-    }
+    await clock.sleep(ms, signal).catch(fail);
     isWaiting = false;
     void next();
   };

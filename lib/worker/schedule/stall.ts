@@ -9,7 +9,7 @@ export const STALL_MS = 5 * 60_000;
 const transfer = /^(?:Enumerating|Counting|Compressing|Receiving|Finding)\b/;
 
 /** Notices that a transfer has stopped. */
-export interface StallWatch {
+interface StallWatch {
   /** Takes git's newest progress. */
   saw(progress: Progress): void;
   /** Ends the watch. */

@@ -14,7 +14,7 @@ import { countRepositories } from '../text.ts';
 import { selectSources } from './select.ts';
 
 /** What a run would do with a repository. */
-export interface PlannedRepository {
+interface PlannedRepository {
   repository: string;
   /** `new`: it has no archive. `check`: its archive is written again if it changed. */
   plan: 'new' | 'check' | 'fail' | 'leave out';
@@ -25,7 +25,7 @@ export interface PlannedRepository {
 type DryRunDeps = Omit<RunDeps, 'events'>;
 
 /** How a dry run is printed. */
-export interface DryRunOutput {
+interface DryRunOutput {
   stdout: OutputStream;
   /** Whether to print JSON, one object a line. */
   isJson: boolean;

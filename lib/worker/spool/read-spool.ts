@@ -17,7 +17,7 @@ export class DamagedSpool extends Error {
 }
 
 /** What a spool begins with. */
-export interface SpoolSummary {
+interface SpoolSummary {
   /** Null if the worker was killed before the first line was on the disk. */
   header: SpoolHeader | null;
   /** Whether the worker was killed in the middle of the last line, which does not count. */

@@ -39,7 +39,7 @@ export interface RunStore {
   end(ending: SpooledEnding): Promise<void>;
 }
 
-export interface RunStoreOptions {
+interface RunStoreOptions {
   db: Database;
   clock: Clock;
   /** Called when the run continues without the database. */

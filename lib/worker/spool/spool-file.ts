@@ -41,7 +41,7 @@ export interface SpoolFile {
   close(): Promise<void>;
 }
 
-export interface SpoolOptions {
+interface SpoolOptions {
   dataFolder: string;
   clock: Pick<Clock, 'now'>;
   /** The run's row, if it began in the database. */

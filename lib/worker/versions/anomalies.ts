@@ -21,7 +21,7 @@ interface Snapshot {
 }
 
 /** What a person should look at, and the worst of it in words for the archive's note; null if there is nothing. */
-export interface RefAnomalies {
+interface RefAnomalies {
   anomalies: NewAnomaly[];
   warning: string | null;
 }

@@ -2,7 +2,6 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { digestRefs, hashText, type VersionManifest } from '../../archives/manifest.ts';
 import type { VersionEntry } from '../../archives/note.ts';
-import type { Git } from '../../git/git.ts';
 import type { NewAnomaly } from '../../records/anomalies/kinds.ts';
 import {
   type ArchiveRecord,
@@ -12,8 +11,8 @@ import {
   publishManifest,
 } from '../archive/archive.ts';
 import type { BundleContents } from '../archive/bundle-file.ts';
-import type { FigureLimits } from '../archive/figures.ts';
 import type { Mirror } from '../mirror/mirror.ts';
+import type { RepositoryBackup } from '../repository/repository-backup.ts';
 import type { Source } from '../source.ts';
 import type { ArchivedRefs } from './archived-refs.ts';
 import { listManifests } from './manifests.ts';
@@ -21,18 +20,17 @@ import type { VersionFacts } from './version-facts.ts';
 import { timeOfNext } from './version-time.ts';
 
 /** What the writing of a version needs to know of its run. */
-export interface VersionOptions {
-  git: Git;
-  source: Source;
-  /** Null if the run has no number yet. */
-  runId: number | null;
-  now(): number;
-  incrementsFromBytes: number;
-  recordedSha256: string | null;
-  recordedVersions: { newest: number };
-  packTimeoutMs?: number | undefined;
-  figureLimits?: FigureLimits | undefined;
-}
+export type VersionOptions = Pick<
+  RepositoryBackup,
+  | 'git'
+  | 'source'
+  | 'runId'
+  | 'now'
+  | 'incrementsFromBytes'
+  | 'recordedSha256'
+  | 'recordedVersions'
+  | 'packTimeoutMs'
+>;
 
 /** What a version is made of. */
 export interface VersionContents extends BundleContents {

@@ -2,7 +2,6 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { keptName, manifestFolder, manifestName } from '../../archives/manifest.ts';
 import type { VersionEntry } from '../../archives/note.ts';
-import type { RetentionPolicy } from '../../config/archives.ts';
 import type { Git } from '../../git/git.ts';
 import {
   type ArchiveRecord,
@@ -14,26 +13,22 @@ import {
 import type { Mirror } from '../mirror/mirror.ts';
 import { setKeptRefs } from '../mirror/mirror-refs.ts';
 import type { Refs } from '../mirror/refs.ts';
-import type { Hold } from './hold.ts';
+import type { RepositoryBackup } from '../repository/repository-backup.ts';
 import { readManifest } from './manifests.ts';
 import { findOverwritten } from './overwritten.ts';
 import { selectPruned } from './retention.ts';
 import { describeFuture } from './version-time.ts';
 
-export interface Pruning {
-  git: Git;
+/** An archive whose files are in place, and the mirror that has all of it. */
+interface MirroredArchive {
   mirror: Mirror;
   place: Place;
-  /** The note of the archive, whose files must be in place. */
   record: ArchiveRecord;
   /** The refs of the newest version. */
   refs: Refs;
-  policy: RetentionPolicy;
-  now(): number;
-  /** Says in which way this machine's clock may be wrong; null if it is not. */
-  checkClock(): Promise<string | null>;
-  hold: Hold;
 }
+
+type PruneOptions = Pick<RepositoryBackup, 'git' | 'retention' | 'now' | 'checkClock' | 'hold'>;
 
 /** The versions that were pruned, and the note without them. */
 export interface Pruned {
@@ -46,18 +41,20 @@ export interface Pruned {
  * recorded SHA-256. Their objects leave the archive when its full bundle is next written. Throws
  * PruningHeld, PruningRefused, GitError and file system errors.
  */
-export async function pruneVersions(pruning: Pruning): Promise<Pruned> {
-  const { git, mirror, place, record, refs, policy, now, hold } = pruning;
-  const select = () => selectPruned(record.versions, policy, now(), hold);
+export async function pruneVersions(
+  { git, retention, now, checkClock, hold }: PruneOptions,
+  { mirror, place, record, refs }: MirroredArchive,
+): Promise<Pruned> {
+  const select = () => selectPruned(record.versions, retention, now(), hold);
   if (select().length === 0) return { record, versions: [] };
-  const doubt = (await pruning.checkClock()) ?? describeFuture(record.versions, now()) ?? hold.all;
+  const doubt = (await checkClock()) ?? describeFuture(record.versions, now()) ?? hold.all;
   if (doubt !== null) throw new PruningHeld(doubt);
   // The check may have corrected the time.
   const versions = select();
   const bad = await findBadFile(place.folder, bundlesOf({ key: place.key, record }));
   if (bad !== null) throw new PruningRefused(`${bad.name} is not the file that was recorded`);
   const left = record.versions.filter((entry) => !versions.includes(entry));
-  const kept = await findKept(pruning, left.slice(0, -1), refs);
+  const kept = await findKept(git, { mirror, place }, left.slice(0, -1), refs);
   const next = { ...record, versions: left, checked_at: new Date(now()).toISOString() };
   await settleNote(place, next);
   await setKeptRefs(git, mirror, kept);
@@ -82,7 +79,8 @@ export class PruningRefused extends Error {
  * cannot be read.
  */
 export async function findKept(
-  { git, mirror, place }: Pick<Pruning, 'git' | 'mirror' | 'place'>,
+  git: Git,
+  { mirror, place }: Pick<MirroredArchive, 'mirror' | 'place'>,
   older: readonly VersionEntry[],
   refs: Refs,
 ): Promise<Map<string, string>> {

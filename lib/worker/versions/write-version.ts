@@ -36,7 +36,7 @@ const PACK_BYTES_PER_MS = 500;
 const MAX_PACK_TIMEOUT_MS = 12 * 60 * 60_000;
 
 /** A version that was written, with the note that still lacks its figures. */
-export interface WrittenVersion {
+interface WrittenVersion {
   record: ArchiveRecord;
   /** Null if the files alone were written again. */
   facts: VersionFacts | null;

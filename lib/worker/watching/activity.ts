@@ -2,7 +2,7 @@ import type { ActiveRepository, RunProgress } from '../../records/recording/prog
 import type { RunEvents } from './run-events.ts';
 
 /** What is being worked on, and how much was received. */
-export interface Activity extends Pick<RunEvents, 'working' | 'rested'> {
+interface Activity extends Pick<RunEvents, 'working' | 'rested'> {
   /** Work on a repository is over. */
   ended(repository: string): void;
   /** In the order in which the work began. */

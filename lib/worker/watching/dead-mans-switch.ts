@@ -18,7 +18,7 @@ const MAX_TEXT_LENGTH = 10_000;
 /** Tells another service how runs end, so that it notices when none does. */
 export interface DeadMansSwitch {
   /** Tells that a run starts, as one of its watchers. */
-  watch(): RunEvents;
+  watch(): Pick<RunEvents, 'began'>;
   /** Tells how a run ended: as a success only if every repository of it is good. */
   ended(report: RunReport): Promise<void>;
   /** Tells why there was no run. */
@@ -89,8 +89,6 @@ export function createDeadMansSwitch(
       began: () => {
         starting = send('/start', '');
       },
-      ...{ logged: ignore, working: ignore, rested: ignore, ended: ignore, counted: ignore },
-      closed: ignore,
     }),
     async ended(report) {
       // The other run, or the other workers of this one, tell theirs.
@@ -100,8 +98,6 @@ export function createDeadMansSwitch(
     failed: (reason) => end('/fail', reason),
   };
 }
-
-const ignore = () => undefined;
 
 /** Never with the address. */
 function describe(error: unknown): string {

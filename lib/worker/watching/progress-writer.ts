@@ -5,7 +5,7 @@ import type { RunEvents } from './run-events.ts';
 
 const WRITE_MS = 1_000;
 
-export interface ProgressWriterOptions {
+interface ProgressWriterOptions {
   clock: Clock;
   /** Stores what the run is at. */
   write(progress: RunProgress): Promise<void>;
@@ -14,7 +14,7 @@ export interface ProgressWriterOptions {
 }
 
 /** Stores what a run is at. */
-export interface ProgressWriter extends RunEvents {
+interface ProgressWriter extends Pick<RunEvents, 'working' | 'rested' | 'ended' | 'closed'> {
   current(): RunProgress;
 }
 
@@ -52,8 +52,6 @@ export function createProgressWriter(options: ProgressWriterOptions): ProgressWr
     void writeChanges();
   };
   return {
-    began: () => undefined,
-    logged: () => undefined,
     working(repository, doing) {
       activity.working(repository, doing);
       change();
@@ -66,7 +64,6 @@ export function createProgressWriter(options: ProgressWriterOptions): ProgressWr
       activity.ended(repository);
       change();
     },
-    counted: () => undefined,
     closed: () => ending.abort(),
     current: activity.current,
   };

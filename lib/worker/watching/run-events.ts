@@ -23,12 +23,14 @@ export interface RunEvents {
   closed(): void;
 }
 
-/** Tells each of the watchers, in their order. */
-export function tellAll(watchers: readonly RunEvents[]): RunEvents {
+/** Tells each of the watchers, in their order, what it wants to know. */
+export function tellAll(watchers: readonly Partial<RunEvents>[]): RunEvents {
   const tell =
     <Name extends keyof RunEvents>(name: Name) =>
     (...args: Parameters<RunEvents[Name]>) => {
-      for (const watcher of watchers) (watcher[name] as (...all: typeof args) => void)(...args);
+      for (const watcher of watchers) {
+        (watcher[name] as ((...all: typeof args) => void) | undefined)?.(...args);
+      }
     };
   return {
     began: tell('began'),

@@ -7,7 +7,7 @@ import { gitHostVariables } from '../../../lib/config/git-host.ts';
 import { readConfig } from '../../../lib/config/read.ts';
 import { loginSecrets } from '../../../lib/worker/logins/login.ts';
 import { openLoginStore } from '../../../lib/worker/logins/login-store.ts';
-import { openTokenSource } from '../../../lib/worker/logins/token-source.ts';
+import { openLoginTokens, openTokenSource } from '../../../lib/worker/logins/token-source.ts';
 import { grantAppToken, makeToken } from '../../support/git-host/state.ts';
 import { useLoginBench } from '../../support/hooks.ts';
 import { factsAt, storeAppLogin, untilSleeping } from '../../support/logins.ts';
@@ -285,9 +285,9 @@ describe('the tokens of a run without a source login', () => {
 
 it('the destination has its own token, or none', async () => {
   await storeAppLogin(bench);
-  const source = await open();
-  expect(await source.destination()).toBeNull();
+  const tokens = openLoginTokens(bench);
+  expect(await tokens.read('github:destination')).toBeNull();
   const { token } = await storeAppLogin(bench, 'github:destination');
-  expect(await source.destination()).toBe(token);
-  expect(await source.source('project')).not.toBe(token);
+  expect(await tokens.read('github:destination')).toBe(token);
+  expect(await (await open()).source('project')).not.toBe(token);
 });
