@@ -6,7 +6,7 @@ import { measureClone } from '../../lib/worker/archive/figures.ts';
 import { readCloneRefs } from '../../lib/worker/mirror/refs.ts';
 import { backUpRepository } from '../../lib/worker/repository/repository.ts';
 import { parseSource } from '../../lib/worker/source.ts';
-import { HOLD_ALL } from '../../lib/worker/versions/hold.ts';
+import { HOLD_ALL } from '../../lib/worker/versions/retention.ts';
 import { createPostgres, type TestDatabase } from '../support/databases.ts';
 import {
   createRepository,

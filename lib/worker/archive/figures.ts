@@ -36,7 +36,7 @@ export interface FigureLimits {
   timeoutMs: number;
 }
 
-export const figureLimits: FigureLimits = { entries: 1_000_000, timeoutMs: 60_000 };
+const figureLimits: FigureLimits = { entries: 1_000_000, timeoutMs: 60_000 };
 
 /** Histories shorter than this are listed rather than counted. */
 const SHORT_HISTORY = 1_000;

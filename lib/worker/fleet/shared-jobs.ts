@@ -8,7 +8,7 @@ import {
 import type { Member } from '../../records/fleet/members.ts';
 import type { Journal } from '../journal.ts';
 import type { Job } from '../schedule/attempt.ts';
-import type { JobSource } from '../schedule/job-source.ts';
+import type { JobSource } from '../schedule/jobs.ts';
 import { onMachine, RunStopped } from '../stop.ts';
 import { noSpool } from './member-store.ts';
 import type { JobBuilder } from './rebuild-source.ts';

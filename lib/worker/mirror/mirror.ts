@@ -14,6 +14,9 @@ export interface Mirror {
 }
 
 const IMPORT_TIMEOUT_MS = 12 * 60 * 60_000;
+/** Each fetch adds a pack, and many packs make every git command slower. */
+const MAX_PACKS = 20;
+const JOIN_TIMEOUT_MS = 10 * 60_000;
 
 /**
  * Opens the mirror in `gitDir`, empty if there is none. One that is damaged or has another object format is set
@@ -142,4 +145,20 @@ export async function readHeader(path: string): Promise<BundleHeader> {
   } finally {
     await handle.close();
   }
+}
+
+/** Joins small packs of a mirror once there are many. Deletes no object. Throws GitError. */
+export async function joinPacks(git: Git, { gitDir }: Mirror): Promise<void> {
+  const entries = await readdir(join(gitDir, 'objects', 'pack'));
+  if (entries.filter((name) => name.endsWith('.pack')).length <= MAX_PACKS) return;
+  const inMirror = (...args: string[]) =>
+    git.read([`--git-dir=${gitDir}`, ...args], { timeoutMs: JOIN_TIMEOUT_MS });
+  await inMirror('repack', '-d', '--geometric=2', '--quiet');
+  await inMirror('pack-refs', '--all');
+  await inMirror('commit-graph', 'write', '--reachable', '--split', '--no-progress');
+}
+
+/** Packs everything that refs reach into one pack, and deletes what no ref reaches. Throws GitError. */
+export async function repack(git: Git, { gitDir }: Mirror, timeoutMs: number): Promise<void> {
+  await git.read([`--git-dir=${gitDir}`, 'repack', '-a', '-d', '--quiet'], { timeoutMs });
 }

@@ -4,7 +4,7 @@ import type { KeptArchive } from '../archive/archive.ts';
 import type { FigureLimits } from '../archive/figures.ts';
 import type { Progress } from '../progress.ts';
 import type { Source } from '../source.ts';
-import type { Hold } from '../versions/hold.ts';
+import type { Hold } from '../versions/retention.ts';
 import type { VersionFacts } from '../versions/version-facts.ts';
 
 /**

@@ -5,7 +5,7 @@ import { type ArchiveRecord, type Place, settleNote } from '../archive/archive.t
 import { describeMissing } from '../archive/describe-missing.ts';
 import { measureClone } from '../archive/figures.ts';
 import type { Fetched, UpdateOptions } from '../mirror/fetch-update.ts';
-import { joinPacks } from '../mirror/housekeeping.ts';
+import { joinPacks } from '../mirror/mirror.ts';
 import { setKeptRefs, sourceRevisions } from '../mirror/mirror-refs.ts';
 import type { Refs } from '../mirror/refs.ts';
 import { findRefAnomalies, shrunkAnomaly, warnOfSize } from '../versions/anomalies.ts';

@@ -15,7 +15,7 @@ import { type HostAccess, openHostAccess } from '../host-access.ts';
 import { claimFulfilled } from '../requests.ts';
 import type { Job } from '../schedule/attempt.ts';
 import { backUpSources, type JobList, listJobs } from '../schedule/back-up-sources.ts';
-import { type JobSource, jobsOf } from '../schedule/job-source.ts';
+import { type JobSource, jobsOf } from '../schedule/jobs.ts';
 import { hostOf } from '../schedule/order.ts';
 import { isFailure, type Outcome } from '../schedule/outcome.ts';
 import { describeCoverage } from '../selection/coverage.ts';

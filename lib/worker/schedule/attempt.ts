@@ -14,7 +14,7 @@ import { backUpRepository } from '../repository/repository.ts';
 import type { RunContext } from '../running/run-deps.ts';
 import type { Source } from '../source.ts';
 import { describeRefusedLogin, RunStopped } from '../stop.ts';
-import { HOLD_ALL, type Hold } from '../versions/hold.ts';
+import { HOLD_ALL, type Hold } from '../versions/retention.ts';
 import { type DeliveryContext, deliver, type Waiting } from './deliver.ts';
 import { DiskFull, type DiskRoom, neededBytes } from './disk-room.ts';
 import type { Failure, Outcome } from './outcome.ts';

@@ -16,8 +16,7 @@ import {
 import { writeFullBundle, writeIncrement } from '../archive/bundle-file.ts';
 import { uncountedFigures } from '../archive/figures.ts';
 import { firstIncrement } from '../archive/set-aside.ts';
-import { repack } from '../mirror/housekeeping.ts';
-import type { Mirror } from '../mirror/mirror.ts';
+import { type Mirror, repack } from '../mirror/mirror.ts';
 import {
   describeFacts,
   describeManifest,

@@ -2,8 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../clock.ts';
 import type { Redactor } from '../../security/redaction/redactor.ts';
 import { cutText } from '../../text/cut-text.ts';
-import type { RunReport } from '../running/report.ts';
-import { describeReport } from '../summary.ts';
+import { describeReport, type RunReport } from '../running/report.ts';
 import type { RunEvents } from './run-events.ts';
 
 // The pings of Healthchecks (https://healthchecks.io/docs/http_api/), which other services understand too: the address
