@@ -1,9 +1,9 @@
 import { createHash, type Hash, randomBytes } from 'node:crypto';
-import { createReadStream, createWriteStream } from 'node:fs';
-import { pipeline } from 'node:stream/promises';
+import { type FileHandle, open } from 'node:fs/promises';
 import { Decrypter, Encrypter } from 'age-encryption';
 import { ConfigError } from '../config/read.ts';
 import { DecryptionFailed, openPayload, PAYLOAD_NONCE_BYTES, sealPayload } from './age-payload.ts';
+import { openGathering } from './gathering-file.ts';
 
 const READ_BYTES = 2 ** 20;
 /** What the library adds to a header for an empty text: a nonce and a tag. */
@@ -13,7 +13,7 @@ const MAX_HEADER_BYTES = 256 * 2 ** 10;
 
 /** Encrypts for some recipients. */
 export interface Cipher {
-  /** Yields the encrypted bytes of a file. */
+  /** Yields the encrypted bytes of a file. Each piece is overwritten by the next. */
   encrypt(bytes: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array>;
 }
 
@@ -78,34 +78,65 @@ export async function encryptFile(
   const plain = createHash('sha256');
   const encrypted = createHash('sha256');
   let sizeBytes = 0;
-  const counted = async function* () {
-    for await (const chunk of cipher.encrypt(readHashed(from, plain, signal))) {
-      encrypted.update(chunk);
-      sizeBytes += chunk.length;
-      yield chunk;
+  const source = await open(from, 'r');
+  try {
+    const { size } = await source.stat();
+    const target = await openGathering(to, 'w', size);
+    try {
+      for await (const chunk of cipher.encrypt(readHashed(source, size, plain, signal))) {
+        encrypted.update(chunk);
+        sizeBytes += chunk.length;
+        await target.write(chunk);
+      }
+    } finally {
+      await target.close();
     }
-  };
-  const target = createWriteStream(to, { mode: 0o600, highWaterMark: 4 * READ_BYTES });
-  await pipeline(counted, target, { signal });
+  } finally {
+    await source.close();
+  }
   return { sha256: encrypted.digest('hex'), sizeBytes, plainSha256: plain.digest('hex') };
 }
 
+/** The bytes of a file, which are hashed. The next are read while some are used, and overwrite those before. */
 async function* readHashed(
-  path: string,
+  handle: FileHandle,
+  sizeBytes: number,
   hash: Hash,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
-  const chunks = createReadStream(path, { highWaterMark: READ_BYTES, signal });
-  for await (const chunk of chunks as AsyncIterable<Buffer>) {
+  const length = Math.max(1, Math.min(sizeBytes, READ_BYTES));
+  let [next, other] = [Buffer.allocUnsafe(length), Buffer.allocUnsafe(length)];
+  const readNext = () => {
+    const reading = handle.read(next, 0, length);
+    // Whoever waits for it is told.
+    reading.catch(() => undefined);
+    return reading;
+  };
+  let reading = readNext();
+  for (;;) {
+    const { bytesRead } = await reading;
+    signal.throwIfAborted();
+    if (bytesRead === 0) return;
+    const chunk = next.subarray(0, bytesRead);
+    [next, other] = [other, next];
+    reading = readNext();
     hash.update(chunk);
     yield chunk;
   }
+}
+
+export interface DecryptOptions {
+  /** The bytes after the header are those of this chunk and of what follows it. Counted from 0. */
+  firstChunk?: number;
+  /** Is told the header, with the nonce after it, once it has come and an identity fits it. */
+  onHeader?(header: Uint8Array): Promise<void>;
 }
 
 /** Decrypts bytes with any of the identities (`AGE-SECRET-KEY-…`). Its iteration throws DecryptionFailed. */
 export async function* decrypt(
   bytes: AsyncIterable<Uint8Array>,
   identities: readonly string[],
+  { firstChunk = 0, onHeader }: DecryptOptions = {},
 ): AsyncGenerator<Uint8Array> {
   const decrypter = new Decrypter();
   for (const identity of identities) decrypter.addIdentity(identity);
@@ -118,7 +149,8 @@ export async function* decrypt(
     } catch (cause) {
       throw new DecryptionFailed((cause as Error).message, { cause });
     }
-    yield* openPayload(fileKey, nonce, followedBy(rest, chunks));
+    await onHeader?.(Buffer.concat([header, nonce]));
+    yield* openPayload(fileKey, nonce, followedBy(rest, chunks), firstChunk);
   } finally {
     await chunks.return?.();
   }

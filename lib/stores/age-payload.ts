@@ -9,9 +9,11 @@ import {
 // The part of an age file after its header: https://age-encryption.org/v1, "Payload". The library's own cipher is
 // JavaScript; the one of OpenSSL is several times as fast.
 
-const CHUNK_BYTES = 64 * 2 ** 10;
+/** How many bytes are encrypted as one. */
+export const CHUNK_BYTES = 64 * 2 ** 10;
 const TAG_BYTES = 16;
-const SEALED_BYTES = CHUNK_BYTES + TAG_BYTES;
+/** A chunk that is not the last, encrypted. */
+export const SEALED_BYTES = CHUNK_BYTES + TAG_BYTES;
 /** The random bytes at the beginning of a payload. */
 export const PAYLOAD_NONCE_BYTES = 16;
 
@@ -23,7 +25,7 @@ export class DecryptionFailed extends Error {
   override readonly name = 'DecryptionFailed';
 }
 
-/** The payload with bytes encrypted, but for the nonce that it begins with. */
+/** The payload with bytes encrypted, but for the nonce that it begins with. What it yields is overwritten by the next. */
 export async function* sealPayload(
   fileKey: Uint8Array,
   nonce: Uint8Array,
@@ -31,22 +33,29 @@ export async function* sealPayload(
 ): AsyncGenerator<Buffer> {
   const key = payloadKey(fileKey, nonce);
   const counter = createCounter();
-  const seal = (chunk: Uint8Array, isLast: boolean) => {
+  const sealed = Buffer.allocUnsafe(SEALED_BYTES);
+  for await (const { chunk, isLast } of inChunks(bytes, CHUNK_BYTES)) {
     const sealing = createCipheriv(cipher, key, counter.next(isLast), options);
-    return Buffer.concat([sealing.update(chunk), sealing.final(), sealing.getAuthTag()]);
-  };
-  for await (const { chunk, isLast } of inChunks(bytes, CHUNK_BYTES)) yield seal(chunk, isLast);
+    sealed.set(sealing.update(chunk));
+    sealing.final();
+    sealed.set(sealing.getAuthTag(), chunk.length);
+    yield sealed.subarray(0, chunk.length + TAG_BYTES);
+  }
 }
 
-/** The bytes of a payload, without the nonce. Throws DecryptionFailed before it yields what was altered. */
+/**
+ * The bytes of a payload, without the nonce, or of its chunks from one on (`firstChunk`, counted from 0). Throws
+ * DecryptionFailed before it yields what was altered.
+ */
 export async function* openPayload(
   fileKey: Uint8Array,
   nonce: Uint8Array,
   bytes: AsyncIterable<Uint8Array>,
+  firstChunk = 0,
 ): AsyncGenerator<Buffer> {
   const key = payloadKey(fileKey, nonce);
-  const counter = createCounter();
-  let isFirst = true;
+  const counter = createCounter(firstChunk);
+  let isFirst = firstChunk === 0;
   for await (const { chunk, isLast } of inChunks(bytes, SEALED_BYTES)) {
     const length = chunk.length - TAG_BYTES;
     if (length < 0 || (length === 0 && !isFirst)) throw new DecryptionFailed('it is cut short');
@@ -69,9 +78,9 @@ function payloadKey(fileKey: Uint8Array, nonce: Uint8Array): KeyObject {
 }
 
 /** Nonces: 11 bytes that count the chunks, and one that marks the last. */
-function createCounter(): { next(isLast: boolean): Buffer } {
+function createCounter(first = 0): { next(isLast: boolean): Buffer } {
   const nonce = Buffer.alloc(12);
-  let count = 0;
+  let count = first;
   return {
     next(isLast) {
       // 2^48 chunks are more than any file has.

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Decrypter, Encrypter, generateIdentity, identityToRecipient } from 'age-encryption';
@@ -93,15 +93,53 @@ it('passes on a failure of where the bytes come from', async () => {
   await expect(collect(decrypt(failing(), [identity]))).rejects.toThrow('the connection was lost');
 });
 
-it('encrypts a file and says what it is', async () => {
+it('is decrypted from a chunk on, which is not taken for another one', async () => {
+  const plain = randomBytes(300_000);
+  const sealed = await collect(createCipher([recipient]).encrypt(inPieces(plain)));
+  let header = Buffer.alloc(0);
+  const onHeader = async (bytes: Uint8Array) => {
+    header = Buffer.from(bytes);
+  };
+  await collect(decrypt(inPieces(sealed), [identity], { onHeader }));
+  const rest = sealed.subarray(header.length + 2 * (65_536 + 16));
+  const open = (firstChunk: number) =>
+    collect(decrypt(inPieces(Buffer.concat([header, rest])), [identity], { firstChunk }));
+  expect((await open(2)).equals(plain.subarray(2 * 65_536))).toBe(true);
+  await expect(open(1)).rejects.toThrow(DecryptionFailed);
+});
+
+it('encrypts a file of many reads and says what it is', async () => {
   const { path: folder, remove } = await temporaryFolder();
   onTestFinished(remove);
-  const plain = randomBytes(200_000);
+  const plain = randomBytes(3_333_333);
   await writeFile(join(folder, 'plain'), plain);
   const to = join(folder, 'sealed');
   const signal = new AbortController().signal;
   const made = await encryptFile(join(folder, 'plain'), to, createCipher([recipient]), signal);
   const sealed = await readFile(to);
-  expect(made.sizeBytes).toBe(sealed.length);
+  const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
+  expect(made).toEqual({
+    sha256: sha256(sealed),
+    sizeBytes: sealed.length,
+    plainSha256: sha256(plain),
+  });
   expect((await collect(decrypt(inPieces(sealed), [identity]))).equals(plain)).toBe(true);
+});
+
+it('stops encrypting a file once it is told to', async () => {
+  const { path: folder, remove } = await temporaryFolder();
+  onTestFinished(remove);
+  await writeFile(join(folder, 'plain'), randomBytes(3_000_000));
+  const stop = new AbortController();
+  const { encrypt } = createCipher([recipient]);
+  const cipher = {
+    async *encrypt(bytes: AsyncIterable<Uint8Array>) {
+      for await (const piece of encrypt(bytes)) {
+        stop.abort(new Error('stopped'));
+        yield piece;
+      }
+    },
+  };
+  const work = encryptFile(join(folder, 'plain'), join(folder, 'sealed'), cipher, stop.signal);
+  await expect(work).rejects.toThrow('stopped');
 });

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { rm, stat } from 'node:fs/promises';
 import { nullIfMissing, readChunks } from '../../files.ts';
+import { openGathering } from '../gathering-file.ts';
 import { StoreFault } from '../object-store.ts';
-import { openGathering } from './gathering-file.ts';
 import { ObjectFault } from './object-fault.ts';
 import { readSteadily, type StoreReading } from './steady-read.ts';
 
@@ -12,70 +12,74 @@ export interface ExpectedObject {
   sizeBytes: number;
 }
 
-/** Receives the bytes of an object while it is downloaded, and proves that they are the right ones. */
-export interface ObjectReceiver {
-  /** What was received before is forgotten: the object comes from its beginning. */
-  begin(): Promise<void>;
-  receive(bytes: Uint8Array): Promise<void>;
-  /** All has come. Throws ObjectFault if it is not what it must be. */
-  end(): Promise<void>;
-}
+/** Is called with how many more bytes have come. */
+export type OnBytes = (bytes: number) => void;
 
 /**
- * Downloads an object as it is stored into a file and checks its size; the receiver gets all of it, and checks the
- * rest. Goes on with what an earlier try has left in the file. `onBytes` is called with what has come. Throws
- * ObjectFault, StoreFault or file system errors.
+ * Downloads an object as it is stored into a file and returns its SHA-256, which must be the one of `expected`. Null:
+ * only the store knows it. Goes on with what an earlier try has left in the file. Throws ObjectFault, StoreFault or
+ * file system errors.
  */
 export async function fetchObject(
   reading: StoreReading,
-  expected: ExpectedObject,
+  expected: ExpectedObject & { sha256: string | null },
   to: string,
-  receiver: ObjectReceiver,
-  onBytes: (bytes: number) => void,
-): Promise<void> {
-  const left = (await nullIfMissing(stat(to)))?.size ?? 0;
-  if (left > 0 && left <= expected.sizeBytes) {
+  onBytes: OnBytes,
+): Promise<string> {
+  const { key, sizeBytes, sha256 } = expected;
+  return goOnWithFile(key, to, sizeBytes, async (left) => {
+    const found = await download(reading, expected, to, left, onBytes);
+    if (sha256 !== null && found !== sha256) throw otherContent(key, found, sha256);
+    return found;
+  });
+}
+
+/**
+ * Downloads the object `key` into a file, which gets at most `maxBytes`. `work` is told how much of it an earlier try
+ * has left, and begins again where that is no good.
+ */
+export async function goOnWithFile<Result>(
+  key: string,
+  path: string,
+  maxBytes: number,
+  work: (left: number) => Promise<Result>,
+): Promise<Result> {
+  const left = (await nullIfMissing(stat(path)))?.size ?? 0;
+  if (left > 0 && left <= maxBytes) {
     try {
-      return await download(reading, expected, to, left, receiver, onBytes);
+      return await work(left);
     } catch (error) {
       // What was left may be damaged, or of an object that has become shorter: from the beginning then.
-      const isOfWhatWasLeft = error instanceof ObjectFault && error.kind === 'damaged';
-      if (!isOfWhatWasLeft && !isRefusal(error)) throw error;
+      if (!isUnfit(error) && !isRefusal(error)) throw error;
     }
   }
-  await rm(to, { force: true });
+  await rm(path, { force: true });
   try {
-    return await download(reading, expected, to, 0, receiver, onBytes);
+    return await work(0);
   } catch (error) {
-    if (error instanceof ObjectFault && error.kind === 'damaged') await rm(to, { force: true });
+    if (isUnfit(error)) await rm(path, { force: true });
     if (!isRefusal(error)) throw error;
     // Of this object, and not of the whole store.
-    throw new ObjectFault('refused', expected.key, `was refused: ${error.message}`, {
-      cause: error,
-    });
+    throw new ObjectFault('refused', key, `was refused: ${error.message}`, { cause: error });
   }
 }
 
-/** Proves an object by the SHA-256 of what is stored, which `sha256` tells afterwards. Null: only the store knows it. */
-export function createHashReceiver(
-  key: string,
-  wanted: string | null,
-): ObjectReceiver & { sha256(): string } {
-  let hash = createHash('sha256');
-  let found = '';
-  return {
-    sha256: () => found,
-    async begin() {
-      hash = createHash('sha256');
-    },
-    async receive(bytes) {
-      hash.update(bytes);
-    },
-    async end() {
-      found = hash.digest('hex');
-      if (wanted !== null && found !== wanted) throw otherContent(key, found, wanted);
-    },
-  };
+/** The bytes of an object from an offset on. Throws ObjectFault if it has not the size it must have, or StoreFault. */
+export async function* readExactly(
+  reading: StoreReading,
+  { key, sizeBytes }: ExpectedObject,
+  from: number,
+  onBytes: OnBytes,
+): AsyncGenerator<Uint8Array> {
+  const damaged = (reason: string) => new ObjectFault('damaged', key, reason);
+  let size = from;
+  for await (const chunk of readSteadily(reading, key, from)) {
+    size += chunk.length;
+    if (size > sizeBytes) throw damaged(`is longer than the ${sizeBytes} bytes it must have`);
+    yield chunk;
+    onBytes(chunk.length);
+  }
+  if (size !== sizeBytes) throw damaged(`has ${size} of the ${sizeBytes} bytes it must have`);
 }
 
 /** The fault of an object that was replaced or altered. */
@@ -84,16 +88,8 @@ export function otherContent(key: string, found: string, wanted: string): Object
   return new ObjectFault('damaged', key, reason);
 }
 
-/** The SHA-256 of a file in hexadecimal, and its size; null if there is none. */
-export async function hashStored(path: string): Promise<{ sha256: string; size: number } | null> {
-  if ((await nullIfMissing(stat(path))) === null) return null;
-  const hash = createHash('sha256');
-  let size = 0;
-  for await (const chunk of readChunks(path)) {
-    hash.update(chunk);
-    size += chunk.length;
-  }
-  return { sha256: hash.digest('hex'), size };
+function isUnfit(error: unknown): boolean {
+  return error instanceof ObjectFault && (error.kind === 'damaged' || error.kind === 'locked');
 }
 
 function isRefusal(error: unknown): error is StoreFault {
@@ -102,32 +98,27 @@ function isRefusal(error: unknown): error is StoreFault {
 
 async function download(
   reading: StoreReading,
-  { key, sizeBytes }: ExpectedObject,
+  expected: ExpectedObject,
   to: string,
   from: number,
-  receiver: ObjectReceiver,
-  onBytes: (bytes: number) => void,
-): Promise<void> {
-  await receiver.begin();
-  const damaged = (reason: string) => new ObjectFault('damaged', key, reason);
+  onBytes: OnBytes,
+): Promise<string> {
+  const { sizeBytes } = expected;
+  const hash = createHash('sha256');
   if (from > 0) {
-    for await (const chunk of readChunks(to)) await receiver.receive(chunk);
+    for await (const chunk of readChunks(to)) hash.update(chunk);
     onBytes(from);
   }
-  let size = from;
   if (from < sizeBytes || from === 0) {
-    const file = await openGathering(to, 'a');
+    const file = await openGathering(to, 'a', sizeBytes - from);
     try {
-      for await (const chunk of readSteadily(reading, key, from)) {
-        size += chunk.length;
-        if (size > sizeBytes) throw damaged(`is longer than the ${sizeBytes} bytes it must have`);
-        await Promise.all([file.write(chunk), receiver.receive(chunk)]);
-        onBytes(chunk.length);
+      for await (const chunk of readExactly(reading, expected, from, onBytes)) {
+        hash.update(chunk);
+        await file.write(chunk);
       }
     } finally {
       await file.close();
     }
   }
-  if (size !== sizeBytes) throw damaged(`has ${size} of the ${sizeBytes} bytes it must have`);
-  await receiver.end();
+  return hash.digest('hex');
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import pLimit from 'p-limit';
 import { keysOf, parseKey, README_KEY } from '../../stores/layout.ts';
 import { type StoredObject, StoreFault } from '../../stores/object-store.ts';
-import { createHashReceiver, fetchObject } from '../../stores/reading/fetch-object.ts';
+import { fetchObject } from '../../stores/reading/fetch-object.ts';
 import { hashObject } from '../../stores/reading/hash-object.ts';
 import { ObjectFault } from '../../stores/reading/object-fault.ts';
 import { counted, formatBytes } from '../../text/units.ts';
@@ -120,9 +120,8 @@ function createCopy(from: CommandStore, to: CommandStore, report: StoreReport, d
     const path = join(folder, createHash('sha256').update(key).digest('hex').slice(0, 32));
     // A state has no hash to check what an earlier try has left against.
     if (expected === null) await rm(path, { force: true });
-    const proving = createHashReceiver(key, expected);
-    await fetchObject(from.reading, { key, sizeBytes }, path, proving, () => undefined);
-    const sha256 = proving.sha256();
+    const object = { key, sizeBytes, sha256: expected };
+    const sha256 = await fetchObject(from.reading, object, path, () => undefined);
     const isNew = await to.store.objects.create(key, { path, sha256, sizeBytes });
     await rm(path, { force: true });
     if (!isNew && (await hashObject(to.reading, { key, sizeBytes })) !== sha256) {

@@ -1,0 +1,98 @@
+import { createHash } from 'node:crypto';
+import { readFile, rm, truncate, writeFile } from 'node:fs/promises';
+import { nullIfMissing, readChunks } from '../../files.ts';
+import { CHUNK_BYTES, DecryptionFailed, SEALED_BYTES } from '../age-payload.ts';
+import { openGathering } from '../gathering-file.ts';
+import type { StateFile } from '../store-state.ts';
+import { goOnWithFile, type OnBytes, otherContent, readExactly } from './fetch-object.ts';
+import { hashObject } from './hash-object.ts';
+import { ObjectFault } from './object-fault.ts';
+import type { StateReading } from './read-state.ts';
+
+/**
+ * Downloads an encrypted object and decrypts it as it comes into the file `to`, which must then be the wanted one.
+ * `storedSha256` is that of the object. Goes on with what an earlier try has left: the file, and beside it the header of
+ * the object. Throws ObjectFault, StoreFault or file system errors.
+ */
+export async function fetchDecrypted(
+  reading: StateReading,
+  file: StateFile,
+  storedSha256: string,
+  to: string,
+  onBytes: OnBytes,
+): Promise<void> {
+  const { key, stored_bytes } = file;
+  await goOnWithFile(key, to, file.size_bytes, async (left) => {
+    const fault = await download(reading, file, to, left, onBytes);
+    if (fault === null) return;
+    // The SHA-256 of the decrypted bytes is the proof. That of the stored ones only explains a failure.
+    const stored = left > 0 ? null : await hashObject(reading, { key, sizeBytes: stored_bytes });
+    if (stored === null || stored === storedSha256) throw fault;
+    throw otherContent(key, stored, storedSha256);
+  });
+  await rm(headerOf(to), { force: true });
+}
+
+function headerOf(path: string): string {
+  return `${path}.header`;
+}
+
+/** Returns what is wrong with what has come, if anything. */
+async function download(
+  reading: StateReading,
+  file: StateFile,
+  to: string,
+  left: number,
+  onBytes: OnBytes,
+): Promise<ObjectFault | null> {
+  const { key, sha256, size_bytes, stored_bytes } = file;
+  const { decrypt } = await import('../age-cipher.ts');
+  const { header, firstChunk, from } = await findStart(file, to, left);
+  const hash = createHash('sha256');
+  let size = firstChunk * CHUNK_BYTES;
+  if (size > 0) {
+    await truncate(to, size);
+    for await (const chunk of readChunks(to)) hash.update(chunk);
+    onBytes(from);
+  }
+  const expected = { key, sizeBytes: stored_bytes };
+  const stored = startWith(header, readExactly(reading, expected, from, onBytes));
+  const keepHeader = (bytes: Uint8Array) => writeFile(headerOf(to), bytes, { mode: 0o600 });
+  const options = size > 0 ? { firstChunk } : { onHeader: keepHeader };
+  const plain = await openGathering(to, size > 0 ? 'a' : 'w', size_bytes - size);
+  try {
+    for await (const chunk of decrypt(stored, reading.identities, options)) {
+      hash.update(chunk);
+      size += chunk.length;
+      await plain.write(chunk);
+    }
+  } catch (cause) {
+    if (!(cause instanceof DecryptionFailed)) throw cause;
+    const reason = 'cannot be decrypted: it is encrypted for others than this identity';
+    return new ObjectFault('locked', key, reason, { cause });
+  } finally {
+    await plain.close();
+  }
+  const found = hash.digest('hex');
+  if (found === sha256 && size === size_bytes) return null;
+  const reason = `holds another file: its SHA-256 is ${found}, not ${sha256}`;
+  return new ObjectFault('damaged', key, reason);
+}
+
+/** Where to go on: with a chunk of the file, and a byte of the object. The header is what comes before them. */
+async function findStart(
+  { size_bytes }: StateFile,
+  to: string,
+  left: number,
+): Promise<{ header: Uint8Array; firstChunk: number; from: number }> {
+  // The last chunk comes again in any case: without it, nothing says that it is the last.
+  const firstChunk = Math.floor(Math.min(left, size_bytes - 1) / CHUNK_BYTES);
+  const header = firstChunk > 0 ? await nullIfMissing(readFile(headerOf(to))) : null;
+  if (header === null) return { header: Buffer.alloc(0), firstChunk: 0, from: 0 };
+  return { header, firstChunk, from: header.length + firstChunk * SEALED_BYTES };
+}
+
+async function* startWith(first: Uint8Array, rest: AsyncIterable<Uint8Array>) {
+  yield first;
+  yield* rest;
+}
