@@ -189,14 +189,19 @@ describe.each(storeKinds)('from %s', (_, kind) => {
     await world.store();
     const states = (await world.objects()).filter(({ parsed }) => parsed?.kind === 'state');
     await writeFile(states.at(-1)?.path ?? '', 'not what it was');
-    const env = { BACKUP_NAMES_KEY: world.namesKey };
-    const args = ['restore', '--from', world.address, ...world.withIdentity, 'local/app'];
-    await expect(world.call([...args, '--to', 'x'], { env })).rejects.toMatchObject({
-      message: expect.stringContaining(states.at(-1)?.key ?? 'none'),
+    const from = ['restore', '--from', world.address, ...world.withIdentity];
+    const args = [...from, 'local/app'];
+    await expect(world.call([...args, '--to', 'x'])).rejects.toMatchObject({
+      message: expect.stringMatching(`^${states.at(-1)?.key} .*; --at restores from older states$`),
     });
-    const older = await world.call([...args, '--bare', '--to', 'x', '--at', version?.at ?? ''], {
-      env,
-    });
+    const listed = await world.call([...from, '--list']);
+    expect([listed.code, listed.stdout]).toEqual([1, expect.stringMatching(/^local\/app +1 /m)]);
+    expect(listed.stderr).toMatch(`left out: ${states.at(-1)?.key} `);
+    const all = await world.call([...from, '--all', '--to', 'all']);
+    expect(all.stderr).toMatch(
+      /^local\/app was not restored: .*; --at restores from older states$/m,
+    );
+    const older = await world.call([...args, '--bare', '--to', 'x', '--at', version?.at ?? '']);
     expect(older.stderr).toContain(`left out: ${states.at(-1)?.key}`);
     expect(await refsOf(pathTo('x'))).toEqual(before);
   });
@@ -269,6 +274,12 @@ describe('an encrypted store', () => {
     expect(other).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('is encrypted for others than this identity'),
+    });
+    const call = world.call([...from, 'local/app', '--to', 'x', '--identity', 'other.txt']);
+    await expect(call).rejects.toMatchObject({
+      message: expect.stringContaining(
+        '1 encrypted archive could not be read: is it the right identity?',
+      ),
     });
   });
 

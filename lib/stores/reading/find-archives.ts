@@ -7,11 +7,13 @@ import { type ReadState, readState, type StateReading } from './read-state.ts';
 const AT_ONCE = 6;
 /** How many states are known before they are read, for stores that fetch many at once. */
 const BATCH = 600;
+/** How many states before a damaged one are tried. With the wrong identity, none of any archive can be read. */
+const MAX_OLDER = 3;
 
-/** The newest state of an archive, or why it cannot be read. */
+/** The newest state of an archive, or why it cannot be read and the newest of those before it that can. */
 export type FoundArchive = { ref: StateRef } & (
   | { state: ReadState; fault: null }
-  | { state: null; fault: ObjectFault }
+  | { state: null; fault: ObjectFault; older: ReadState | null }
 );
 
 /**
@@ -28,7 +30,7 @@ export async function* readNewestStates(
       return { ref, state: await readState(reading, ref), fault: null };
     } catch (error) {
       if (!(error instanceof ObjectFault)) throw error;
-      return { ref, state: null, fault: error };
+      return { ref, state: null, fault: error, older: await readOlder(reading, ref) };
     }
   };
   const { prepare } = reading.objects;
@@ -49,6 +51,21 @@ export async function* readNewestStates(
       yield* await limit.map(refs.slice(at, at + AT_ONCE), read);
     }
   }
+}
+
+/** A state that still tells which archive it is, if its newest one is damaged. */
+async function readOlder(reading: StateReading, newest: StateRef): Promise<ReadState | null> {
+  if (newest.isEncrypted && reading.identities.length === 0) return null;
+  const states = await findStates(reading.objects, newest.archiveName);
+  const before = states.filter(({ number }) => number < newest.number).toReversed();
+  for (const ref of before.slice(0, MAX_OLDER)) {
+    try {
+      return await readState(reading, ref);
+    } catch (error) {
+      if (!(error instanceof ObjectFault)) throw error;
+    }
+  }
+  return null;
 }
 
 /** Where the states of an archive are. */
@@ -84,8 +101,9 @@ export async function findArchive(
   }
   let unread = 0;
   for await (const found of readNewestStates(reading, ({ isEncrypted }) => isEncrypted)) {
-    if (found.state === null) unread++;
-    else if (found.state.archive === archive) {
+    const state = found.state ?? found.older;
+    if (state === null) unread++;
+    else if (state.archive === archive) {
       archives.push(await findStates(objects, found.ref.archiveName));
     }
   }

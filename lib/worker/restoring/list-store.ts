@@ -45,7 +45,8 @@ async function listRepositories(
   tell: (fault: string) => void,
 ): Promise<string[][]> {
   const rows: string[][] = [];
-  const faults = await source.eachNewest((name, state) => {
+  const faults = await source.eachNewest((name, state, fault) => {
+    if (fault !== null) tell(`${fault.message}: what is listed is of an older state`);
     const versions = versionsOf(state);
     rows.push([
       name,

@@ -33,8 +33,13 @@ export interface StoreSource extends ArchiveSource {
   reading: StateReading;
   /** Where the states of a repository are. Throws NOT_FOUND. */
   find(repository: string): Promise<StateRef[][]>;
-  /** Reads the newest state of each archive, and returns why some could not be read. */
-  eachNewest(work: (name: string, state: ReadState) => void): Promise<string[]>;
+  /**
+   * Reads the newest state of each archive, or with its fault the newest of those before it. Returns why nothing of
+   * some could be read.
+   */
+  eachNewest(
+    work: (name: string, state: ReadState, fault: ObjectFault | null) => void,
+  ): Promise<string[]>;
 }
 
 /** An object of a store that is not fit to be restored from. */
@@ -103,8 +108,9 @@ export async function openStoreSource(
     }
     const { archives, unread } = await findArchive(reading, archive, secretNaming);
     if (archives.length > 0) return trusted(repository, archives);
-    const locked = identities.length === 0 ? '; give --identity to read them' : '';
-    const others = `; ${unread} encrypted archives could not be read${locked}`;
+    const locked = identities.length === 0 ? '; give --identity' : ': is it the right identity?';
+    const what = unread === 1 ? '1 encrypted archive' : `${unread} encrypted archives`;
+    const others = `; ${what} could not be read${locked}`;
     throw new NotInStore(
       `${address.text} has no archive of ${cleanText(repository, 300)}${unread > 0 ? others : ''}`,
       unread > 0,
@@ -130,12 +136,14 @@ export async function openStoreSource(
     return kept;
   }
 
-  async function eachNewest(work: (name: string, state: ReadState) => void): Promise<string[]> {
+  async function eachNewest(work: Parameters<StoreSource['eachNewest']>[0]): Promise<string[]> {
     const faults: string[] = [];
     let locked = 0;
-    for await (const { ref, state, fault } of readNewestStates(reading)) {
+    for await (const found of readNewestStates(reading)) {
+      const { ref, fault } = found;
+      const state = found.state ?? found.older;
       const name = state === null ? null : repositoryOf(state);
-      if (state !== null && name !== null) work(name, state);
+      if (state !== null && name !== null) work(name, state, fault);
       else if (fault?.kind === 'locked' && identities.length === 0) locked++;
       else faults.push(cleanText(fault?.message ?? `${ref.key} has a name that is not valid`));
     }
@@ -247,10 +255,9 @@ async function explained<Value>(work: () => Promise<Value>): Promise<Value> {
       throw new AppError('SERVICE_UNAVAILABLE', error.message, { cause: error });
     }
     if (error instanceof ObjectFault) {
-      throw new UnfitObject(
-        error.kind,
-        `${cleanText(error.message)}${error.kind === 'locked' ? '' : '; --at restores from older states'}`,
-      );
+      const lacksIdentity = error.kind === 'locked' && error.cause === undefined;
+      const hint = lacksIdentity ? '' : '; --at restores from older states';
+      throw new UnfitObject(error.kind, `${cleanText(error.message)}${hint}`);
     }
     if (!isSystemError(error)) throw error;
     // Of the file system, such as a full disk.
