@@ -1,27 +1,61 @@
 import { createHash } from 'node:crypto';
+import { DecryptionFailed } from '../age-payload.ts';
 import { ObjectFault } from './object-fault.ts';
+import type { StateReading } from './read-state.ts';
 import { readSteadily, type StoreReading } from './steady-read.ts';
+
+/** An object as it was listed. */
+interface ListedObject {
+  key: string;
+  sizeBytes: number;
+}
 
 /**
  * The SHA-256 of what is stored under a key. Throws ObjectFault if there is nothing, or more than was listed: an answer
  * need not end. Throws StoreFault too.
  */
-export async function hashObject(
-  reading: StoreReading,
-  { key, sizeBytes }: { key: string; sizeBytes: number },
-): Promise<string> {
+export async function hashObject(reading: StoreReading, object: ListedObject): Promise<string> {
   const hash = createHash('sha256');
+  for await (const chunk of readListed(reading, object)) hash.update(chunk);
+  return hash.digest('hex');
+}
+
+/**
+ * The SHA-256 of what is stored under a key, and that of what it decrypts to; null if the identities do not decrypt
+ * it. Throws like `hashObject`.
+ */
+export async function hashDecrypted(
+  reading: StateReading,
+  object: ListedObject,
+): Promise<{ stored: string; plain: string | null }> {
+  const [stored, plain] = [createHash('sha256'), createHash('sha256')];
+  const { decrypt } = await import('../age-cipher.ts');
+  async function* tapped() {
+    for await (const chunk of readListed(reading, object)) {
+      stored.update(chunk);
+      yield chunk;
+    }
+  }
+  try {
+    for await (const chunk of decrypt(tapped(), reading.identities)) plain.update(chunk);
+  } catch (error) {
+    if (!(error instanceof DecryptionFailed)) throw error;
+    return { stored: await hashObject(reading, object), plain: null };
+  }
+  return { stored: stored.digest('hex'), plain: plain.digest('hex') };
+}
+
+async function* readListed(
+  reading: StoreReading,
+  { key, sizeBytes }: ListedObject,
+): AsyncGenerator<Uint8Array> {
   let size = 0;
   for await (const chunk of readSteadily(reading, key)) {
     size += chunk.length;
     if (size > sizeBytes) {
-      throw new ObjectFault(
-        'damaged',
-        key,
-        `is longer than the ${sizeBytes} bytes it is listed with`,
-      );
+      const reason = `is longer than the ${sizeBytes} bytes it is listed with`;
+      throw new ObjectFault('damaged', key, reason);
     }
-    hash.update(chunk);
+    yield chunk;
   }
-  return hash.digest('hex');
 }

@@ -3,7 +3,7 @@ import { loadOnce } from '../../async.ts';
 import { parseKey } from '../../stores/layout.ts';
 import { type StoredObject, StoreFault } from '../../stores/object-store.ts';
 import { readStates, versionsOf } from '../../stores/reading/find-version.ts';
-import { hashObject } from '../../stores/reading/hash-object.ts';
+import { hashDecrypted, hashObject } from '../../stores/reading/hash-object.ts';
 import type { ListedArchive } from '../../stores/reading/list-contents.ts';
 import { ObjectFault } from '../../stores/reading/object-fault.ts';
 import type { ReadState } from '../../stores/reading/read-state.ts';
@@ -33,6 +33,9 @@ export interface ArchiveCheck {
   /** After all archives: finds those that this machine has stored and that are gone. */
   findLost(): Promise<void>;
 }
+
+/** The SHA-256 that states give of files, by the keys of their objects. */
+type Contents = Map<string, Set<string>>;
 
 /** Checks one archive after the other. `run` throws StoreFault if the store cannot be used. */
 export function createArchiveCheck(
@@ -69,9 +72,11 @@ export function createArchiveCheck(
         `archives/${name} has ${counted(objects.size, 'object')} and no state, so that nothing of it can be restored: either its first upload has not ended, and the next run goes on with it, or its states are lost`,
       );
       addUnneeded(objects.values());
-    } else if (isReadable) await compareWithStates(archive);
-    else await compareWithLedger(archive);
-    if (isDeep) await readAll(archive);
+    }
+    let contents: Contents = new Map();
+    if (states.length > 0 && isReadable) contents = await compareWithStates(archive);
+    else if (states.length > 0) await compareWithLedger(archive);
+    if (isDeep) await readAll(archive, contents);
   }
 
   /** The oldest states may be pruned, but none in between. */
@@ -108,15 +113,17 @@ export function createArchiveCheck(
     }
   }
 
-  async function compareWithStates({ states, objects }: ListedArchive): Promise<void> {
+  async function compareWithStates({ states, objects }: ListedArchive): Promise<Contents> {
     const needed = new Map<string, Set<number>>();
+    const contents: Contents = new Map();
     let areAllRead = true;
     let latest = null as ReadState | null;
     let last = null as ReadState | null;
     await readStates(reading, states, {
       found: (state) => {
-        for (const { key, stored_bytes } of state.files) {
+        for (const { key, stored_bytes, sha256 } of state.files) {
           needed.set(key, (needed.get(key) ?? new Set()).add(stored_bytes));
+          contents.set(key, (contents.get(key) ?? new Set()).add(sha256));
         }
         if (latest === null || isLater(state, latest)) latest = state;
         if (state.ref.number === states.at(-1)?.number) last = state;
@@ -132,6 +139,7 @@ export function createArchiveCheck(
     if (latest !== null && last !== null) expectNewest(latest, last);
     // What a state needs that could not be read is not known.
     if (areAllRead) addUnneeded([...objects.values()].filter(({ key }) => !needed.has(key)));
+    return contents;
   }
 
   /**
@@ -179,19 +187,41 @@ export function createArchiveCheck(
     else if (found !== size) report.fault(`${key} has ${found} of the ${size} bytes it must have`);
   }
 
-  async function readAll({ objects }: ListedArchive): Promise<void> {
+  async function readAll({ objects }: ListedArchive, contents: Contents): Promise<void> {
     await pLimit(AT_ONCE).map([...objects.values()], async (object) => {
       const parsed = parseKey(object.key);
-      if (parsed?.kind === 'object') await expectContent(object, parsed.sha256);
+      if (parsed?.kind !== 'object') return;
+      const wanted = parsed.isEncrypted ? contents.get(object.key) : undefined;
+      await expectContent(
+        object,
+        parsed.sha256,
+        reading.identities.length > 0 ? wanted : undefined,
+      );
     });
   }
 
-  async function expectContent(object: StoredObject, expected: string): Promise<void> {
+  /** `files` are the SHA-256 that states give of what it decrypts to; undefined if it is not decrypted. */
+  async function expectContent(
+    object: StoredObject,
+    expected: string,
+    files?: ReadonlySet<string>,
+  ): Promise<void> {
     const { key } = object;
     try {
-      const sha256 = await hashObject(reading, object);
-      if (sha256 === expected) return;
-      report.fault(`${key} has other content than was stored: its SHA-256 is ${sha256}`);
+      const { stored, plain } =
+        files === undefined
+          ? { stored: await hashObject(reading, object), plain: null }
+          : await hashDecrypted(reading, object);
+      if (stored !== expected) {
+        report.fault(`${key} has other content than was stored: its SHA-256 is ${stored}`);
+      } else if (files !== undefined && plain === null) {
+        report.fault(`${key} cannot be decrypted with this identity`);
+      } else {
+        for (const file of files ?? []) {
+          if (file === plain) continue;
+          report.fault(`${key} holds another file: its SHA-256 is ${plain}, not ${file}`);
+        }
+      }
     } catch (error) {
       const isOfObject =
         error instanceof ObjectFault ||

@@ -1,6 +1,7 @@
 import { cpSync } from 'node:fs';
 import { readFile, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { Decrypter, Encrypter, identityToRecipient } from 'age-encryption';
 import { describe, expect, it } from 'vitest';
 import type { Clock } from '../../../lib/clock.ts';
 import { flipByte } from '../../support/chains.ts';
@@ -87,6 +88,35 @@ describe.each(storeKinds)('%s', (_, kind) => {
     const { code, stdout } = await check('--deep');
     expect(code).toBe(1);
     expect(stdout).toContain(`fault: ${flipped?.key} has other content than was stored`);
+  });
+
+  it('check --deep with an identity finds an object that holds another file than its state says', async () => {
+    if (!kind.isEncrypted) return;
+    await world.store();
+    const [state] = await keys('state');
+    const file = await readFile(join(world.elsewhere, 'identity.txt'), 'utf8');
+    const [identity = ''] = /^AGE-SECRET-KEY-.*$/m.exec(file) ?? [];
+    const decrypter = new Decrypter();
+    decrypter.addIdentity(identity);
+    const text = await decrypter.decrypt(await readFile(state?.path ?? ''), 'text');
+    const { files, ...rest } = JSON.parse(text);
+    const [one, other] = files;
+    const places = [one, other].map(({ key, stored_bytes }) => ({ key, stored_bytes }));
+    const swapped = {
+      ...rest,
+      files: [
+        { ...one, ...places[1] },
+        { ...other, ...places[0] },
+      ],
+    };
+    const encrypter = new Encrypter();
+    encrypter.addRecipient(await identityToRecipient(identity));
+    await writeFile(state?.path ?? '', await encrypter.encrypt(JSON.stringify(swapped)));
+    expect((await check()).code).toBe(0);
+    const { code, stdout } = await check('--deep');
+    expect(code).toBe(1);
+    expect(stdout).toContain(`fault: ${one.key} holds another file: its SHA-256 is `);
+    expect(stdout).toMatch(/: 2 faults/);
   });
 
   it('check finds a state that is damaged', async () => {
