@@ -1,11 +1,23 @@
+import * as z from 'zod';
+import { gitHostVariables } from '../../config/git-host.ts';
+import { readConfig } from '../../config/read.ts';
+import { type StoreAddress, storeId } from '../../config/stores/store-address.ts';
+import { storeVariables } from '../../config/stores/stores.ts';
+import { FilesLayout } from '../../stores/git/session.ts';
 import { README_KEY } from '../../stores/layout.ts';
 import { counted, formatBytes } from '../../text/units.ts';
 import type { WorkerOptions } from '../command-context.ts';
+import { addressOf, readTarget } from '../destination/target.ts';
 import { createDisplay, type Display } from '../display.ts';
 import { type CheckCounts, createArchiveCheck } from './check-archive.ts';
 import { type CommandStore, withEachStore } from './open-for-command.ts';
 import type { CheckStoreCommand } from './store-commands.ts';
 import type { StoreReport } from './store-report.ts';
+
+const variables = z.object({
+  ...storeVariables.pick({ BACKUP_STORES: true }).shape,
+  ...gitHostVariables.pick({ BACKUP_REPO_PATH: true, BACKUP_REPO_LAYOUT: true }).shape,
+});
 
 /** How many foreign keys to name. */
 const MAX_NAMED = 20;
@@ -13,9 +25,29 @@ const MAX_NAMED = 20;
 /** Checks stores and returns the exit code: 1 if something is wrong. Throws AppError or ConfigError. */
 export function checkStores(options: WorkerOptions, command: CheckStoreCommand): Promise<number> {
   const display = createDisplay(options.io.stderr, options.io.isTerminal);
-  return withEachStore(options, command, (store, report) =>
-    checkStore(store, command, report, display).finally(display.clear),
-  );
+  const stores = command.store === null ? findStores(options) : [command.store];
+  return withEachStore(options, stores, command.identityFile, async (store, report) => {
+    try {
+      await checkStore(store, command, report, display);
+    } catch (error) {
+      // The layout of earlier releases has nothing to compare with. Whoever names it wants to know.
+      if (!(error instanceof FilesLayout) || command.store !== null) throw error;
+      report.say(error.message);
+    } finally {
+      display.clear();
+    }
+  });
+}
+
+/** Where a run stores archives: BACKUP_STORES, and the git destination. Throws ConfigError. */
+function findStores({ environment, folder }: WorkerOptions): StoreAddress[] {
+  const config = readConfig(variables, environment);
+  const target = readTarget(config.BACKUP_REPO_PATH, folder);
+  const stores = config.BACKUP_STORES;
+  if (target === null || config.BACKUP_REPO_LAYOUT === 'files') return stores;
+  const destination = addressOf(target);
+  const isNamed = stores.some((one) => storeId(one) === storeId(destination));
+  return isNamed ? stores : [...stores, destination];
 }
 
 async function checkStore(

@@ -34,16 +34,17 @@ export interface CommandStore {
 }
 
 /**
- * Works on the store that a command names, or on each of BACKUP_STORES, and returns the exit code: 1 if something is
- * wrong. Throws AppError or ConfigError.
+ * Works on each of some stores, null for those of BACKUP_STORES, and returns the exit code: 1 if something is wrong.
+ * Throws AppError or ConfigError.
  */
 export async function withEachStore(
   options: WorkerOptions,
-  { store: given, identityFile }: { store: StoreAddress | null; identityFile: string | null },
+  given: readonly StoreAddress[] | null,
+  identityFile: string | null,
   work: (store: CommandStore, report: StoreReport) => Promise<void>,
 ): Promise<number> {
   let faults = 0;
-  for (const store of await openForCommand(options, given && [given], identityFile)) {
+  for (const store of await openForCommand(options, given, identityFile)) {
     const report = createStoreReport(options.io.stdout, store.store.address.text);
     try {
       await work(store, report);

@@ -16,7 +16,10 @@ const DAY_MS = 24 * 60 * 60_000;
  * an archive was left alone because something is wrong with it. Throws AppError or ConfigError.
  */
 export function pruneStores(options: WorkerOptions, command: PruneStoreCommand): Promise<number> {
-  return withEachStore(options, command, (store, report) => pruneStore(store, command, report));
+  const { store: given, identityFile } = command;
+  return withEachStore(options, given && [given], identityFile, (store, report) =>
+    pruneStore(store, command, report),
+  );
 }
 
 async function pruneStore(

@@ -68,9 +68,14 @@ export function addStoreCommands(program: Command, found: (command: StoreCommand
     .command('check')
     .summary('check that everything is there')
     .description('Compares what a store has with what its states list.')
-    .addOption(storeOption())
+    .addOption(
+      new Option('--store <url>', `${storeText}, and BACKUP_REPO_PATH`).argParser(parseStore),
+    )
     .option('--repo <name>', 'only this repository, as owner/name')
-    .option('--deep', 'download every object and check its SHA-256; needs no identity')
+    .option(
+      '--deep',
+      'download every object and check its SHA-256; with --identity, that of what it decrypts to, too',
+    )
     .option(
       '--identity <file>',
       `${identityText}; without it, an encrypted store is compared with what this machine has stored`,

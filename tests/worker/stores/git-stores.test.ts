@@ -51,6 +51,17 @@ describe.each([true, false])('a repository as a store, encrypted: %s', (isEncryp
     expect(await restored(world.other, 'from-folder')).toEqual(refs);
   });
 
+  it('is checked as the destination, if no store is named', async () => {
+    await world.store();
+    await copy(world.address, address);
+    const env = { BACKUP_REPO_PATH: target };
+    const args = ['store', 'check', ...world.withIdentity];
+    const { code, stdout } = await world.call(args, { env });
+    expect([code, stdout]).toEqual([0, expect.stringContaining(`${address}: 1 archive, `)]);
+    const both = { ...env, BACKUP_STORES: `${world.address},${address}` };
+    expect((await world.call(args, { env: both })).stdout.match(/: 1 archive, /g)).toHaveLength(2);
+  });
+
   it('cannot be listed or checked without a fault once it is emptied', async () => {
     await world.store();
     await copy(world.address, address);
