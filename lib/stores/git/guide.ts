@@ -37,22 +37,31 @@ A file is kept in parts of at most 95 MiB, mostly in one. A part's name ends in 
 size in bytes. \`cat NAME.part-*\` joins them.
 
 If a name has \`.age\` before \`.part-\`, it is encrypted with age (https://age-encryption.org): archives then have secret names, a
-state tells the real one, and an object's name ends in the SHA-256 of its encrypted bytes. Decrypt what you have joined:
-\`age -d -i identity.txt -o FILE FILE.age\`.
+state tells the real one, and an object's name ends in the SHA-256 of its encrypted bytes. Put your identity into
+\`identity.txt\`.
 
 ## Restore a repository by hand
 
-In a clone of this repository, here for the archive \`acme__api\`:
+In a clone of this repository, in \`bash\`. First the name of each archive:
+
+\`\`\`sh
+get() { case $1 in *.age) cat "$1".part-* | age -d -i identity.txt ;; *) cat "$1".part-* ;; esac; }
+newest() { ls "archives/$1/states" | sed 's/\\.part-.*//' | sort | tail -n 1; }
+for name in $(ls archives); do
+  echo "$name is $(get "archives/$name/states/$(newest "$name")" | sed -nE 's/^ "repository": "(.*)",$/\\1/p')"
+done
+\`\`\`
+
+Then one of them, here \`acme__api\`:
 
 \`\`\`sh
 name=acme__api
-newest=$(ls "archives/$name/states" | sed 's/\\.part-.*//' | sort | tail -n 1)
-cat "archives/$name/states/$newest".part-* >state.json
+get "archives/$name/states/$(newest "$name")" >state.json
 awk -F'"' '$2 == "name" {name = $4} $2 == "key" {key = $4} $2 == "sha256" {sha = $4} /^  }/ {print name, key, sha}' state.json >files
 while read -r file key sha256; do
   case /$file in *//* | */../*) echo "not a name of an archive: $file" && continue ;; esac
   mkdir -p "files.d/$(dirname "$file")"
-  cat "$key".part-* >"files.d/$file"
+  get "$key" >"files.d/$file"
   echo "$sha256  files.d/$file" | sha256sum --check
 done <files
 bundle=$(sed -nE 's/^ "archive": "(.*)",$/\\1/p' state.json)

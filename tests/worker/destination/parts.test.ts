@@ -119,12 +119,14 @@ it('is restored by hand as its README says, and as the documents do', async () =
   await backUp();
   await git(bench.folder, 'clone', '--quiet', '--branch', 'trunk', target, 'by-hand');
   const folder = join(bench.folder, 'by-hand');
-  const [, block = ''] =
-    /```sh\n([\s\S]*?)```/.exec(await readFile(join(folder, 'README.md'), 'utf8')) ?? [];
+  const guide = await readFile(join(folder, 'README.md'), 'utf8');
+  const [names = '', block = ''] = [...guide.matchAll(/```sh\n([\s\S]*?)```/g)].map(
+    ([, text = '']) => text,
+  );
   const script = block.replace('name=acme__api', 'name=local__app');
   expect(script).toContain('local__app');
   const inShell = (commands: string) => execute('bash', ['-euc', commands], { cwd: folder });
-  await inShell(script);
+  expect((await inShell(`${names}\n${script}`)).stdout).toMatch(/^local__app is local\/app\n/);
   const refs = await app.git('for-each-ref');
   expect(await git(join(folder, 'restored.git'), 'for-each-ref')).toBe(refs);
 
