@@ -49,7 +49,7 @@ describe('--push', () => {
       [
         `Pushed to ${remote}`,
         '  There now, as in the backup: 2 branches, 1 tag, 1 ref of notes',
-        '  Not pushed, for only a host makes such refs: 0 branches, 0 tags, 1 other ref',
+        '  Not pushed, being neither branches, tags nor notes: 1 below refs/pull',
         '',
       ].join('\n'),
     );

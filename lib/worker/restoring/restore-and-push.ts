@@ -12,6 +12,9 @@ import { openRemote, type PushedRefs, type RemoteRefs, readOwnRefs } from './pus
 import type { PushChoice, RestoreCommand } from './restore-commands.ts';
 import { restoreOne } from './restore-one.ts';
 
+/** Namespaces of refs that are named. */
+const MAX_SPACES = 10;
+
 /**
  * Restores a repository, pushes its branches, tags and notes to a git host, and reads back what is there. Returns the
  * exit code: 1 if something is not there afterwards. Throws AppError.
@@ -78,7 +81,7 @@ export async function restoreAndPush(
     const foreign = [...after.refs.keys()].filter((name) => !wanted.has(name));
     if (foreign.length > 0) print(`  There besides, left as it was: ${countRefs(foreign)}`);
     if (others.length > 0) {
-      print(`  Not pushed, for only a host makes such refs: ${countRefs(others)}`);
+      print(`  Not pushed, being neither branches, tags nor notes: ${countSpaces(others)}`);
     }
     if (branch !== null && after.headBranch !== branch) {
       const short = cleanText(branch.replace('refs/heads/', ''), 200);
@@ -90,18 +93,29 @@ export async function restoreAndPush(
 }
 
 function countRefs(names: Iterable<string>): string {
-  const counts = { branches: 0, tags: 0, notes: 0, others: 0 };
+  const counts = { branches: 0, tags: 0, notes: 0 };
   for (const name of names) {
     if (name.startsWith('refs/heads/')) counts.branches++;
     else if (name.startsWith('refs/tags/')) counts.tags++;
-    else if (name.startsWith('refs/notes/')) counts.notes++;
-    else counts.others++;
+    else counts.notes++;
   }
   const parts = [
     counted(counts.branches, 'branch', 'branches'),
     counted(counts.tags, 'tag', 'tags'),
     ...(counts.notes > 0 ? [counted(counts.notes, 'ref of notes', 'refs of notes')] : []),
-    ...(counts.others > 0 ? [counted(counts.others, 'other ref', 'other refs')] : []),
   ];
   return parts.join(', ');
+}
+
+/** `251 below refs/pull, 1 below refs/custom`. */
+function countSpaces(names: readonly string[]): string {
+  const counts = new Map<string, number>();
+  for (const name of names) {
+    const space = name.split('/').slice(0, 2).join('/');
+    counts.set(space, (counts.get(space) ?? 0) + 1);
+  }
+  const spaces = [...counts].map(([space, count]) => `${count} below ${cleanText(space, 100)}`);
+  const named = spaces.slice(0, MAX_SPACES);
+  const more = spaces.length - named.length;
+  return `${named.join(', ')}${more > 0 ? ` and others below ${more} more` : ''}`;
 }
