@@ -2,6 +2,7 @@ import { cleanText } from '../../text/clean-text.ts';
 import { StoreFault, type StoreFaultKind } from '../object-store.ts';
 
 const MAX_REASON_LENGTH = 300;
+const NO_REGION = 'Region is missing';
 
 /** What an error of the S3 client is, by the names that stores give. */
 interface S3Error extends Error {
@@ -34,14 +35,21 @@ export function explainS3Error(
 ): StoreFault {
   const { name, message, $metadata, code } = error as S3Error;
   const status = $metadata?.httpStatusCode;
-  const kind = kindOf(name, status, code);
+  const kind = message === NO_REGION ? 'other' : kindOf(name, status, code);
   const answer = status === undefined ? '' : ` (${status})`;
   const text = secrets.reduce(
     (rest, secret) => rest.replaceAll(secret, '…'),
     `${name}: ${message}`,
   );
   const reason = cleanText(text, MAX_REASON_LENGTH);
-  return new StoreFault(kind, `${address}: ${reason}${answer}`);
+  return new StoreFault(kind, `${address}: ${reason}${answer}${adviceOn(name, message)}`);
+}
+
+/** What to do about an error of the client that does not say it. */
+function adviceOn(name: string, message: string): string {
+  if (message === NO_REGION) return '; add `region=…` to the address, or set AWS_REGION';
+  if (name !== 'CredentialsProviderError') return '';
+  return '; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or add `profile=…` to the address';
 }
 
 function kindOf(name: string, status: number | undefined, code?: string): StoreFaultKind {

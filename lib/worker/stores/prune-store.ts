@@ -116,7 +116,14 @@ async function remove(
     return false;
   }
   // States first: one that is there has all its objects.
-  for (const { key } of plan.states) await objects.remove(key);
-  for (const { key } of plan.objects) await objects.remove(key);
+  for (const { key } of [...plan.states, ...plan.objects]) {
+    try {
+      await objects.remove(key);
+    } catch (error) {
+      if (!(error instanceof StoreFault && error.kind === 'denied')) throw error;
+      const reason = `${error.message}; pruning needs credentials that may delete (s3:DeleteObject)`;
+      throw new StoreFault('denied', reason, { cause: error });
+    }
+  }
   return true;
 }
