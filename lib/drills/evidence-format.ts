@@ -1,3 +1,4 @@
+import { escapeHtml } from '../text/escape-html.ts';
 import { quote, tableRow } from '../text/markdown.ts';
 
 type Rows = () => AsyncIterable<readonly string[]>;
@@ -51,12 +52,3 @@ const html: EvidenceFormat = {
 
 /** The formats of evidence by their names. */
 export const evidenceFormats = { markdown, html } as const;
-
-function escapeHtml(text: string): string {
-  return text
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;')
-    .replaceAll('"', '&quot;')
-    .replaceAll("'", '&#39;');
-}

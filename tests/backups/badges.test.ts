@@ -305,6 +305,6 @@ it('escapes whatever text an image has', () => {
     message: '<x>',
     color: 'red',
   });
-  expect(text).toContain('<title>&lt;/title&gt;&lt;script&gt;&quot;&apos;&amp;: &lt;x&gt;</title>');
+  expect(text).toContain('<title>&lt;/title&gt;&lt;script&gt;&quot;&#39;&amp;: &lt;x&gt;</title>');
   expect(text).not.toMatch(/<script|<x>/);
 });

@@ -76,12 +76,3 @@ export function withoutMentions(text: string): string {
 export function withoutLinks(text: string): string {
   return text.replace(/:(?=\/\/)|\bwww(?=\.)/gi, '$&\u200b');
 }
-
-/** Text for HTML. */
-export function escapeHtml(text: string): string {
-  return text
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;')
-    .replaceAll('"', '&quot;');
-}

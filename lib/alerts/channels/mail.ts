@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { AlertSendingConfig } from '../../config/alerts/channels.ts';
+import { escapeHtml } from '../../text/escape-html.ts';
 import { type AlertMessage, ChannelError } from './channel.ts';
-import { escapeHtml, joinFitting, toPlain } from './compose.ts';
+import { joinFitting, toPlain } from './compose.ts';
 import { type PostDeps, post } from './post.ts';
 
 const MAX_CHARS = 20_000;

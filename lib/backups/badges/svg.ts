@@ -1,3 +1,4 @@
+import { escapeHtml } from '../../text/escape-html.ts';
 import { type Badge, badgeColors } from './message.ts';
 
 // Our texts are few and plain, so a template does: badge-maker would bring the widths of all characters. The browser
@@ -6,23 +7,14 @@ import { type Badge, badgeColors } from './message.ts';
 const CHARACTER_WIDTH = 6.5;
 const PADDING = 6;
 
-const entities: Record<string, string> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&apos;',
-};
-const escapeXml = (text: string) => text.replace(/[&<>"']/g, (mark) => entities[mark] ?? mark);
-
 const widthOf = (text: string) => Math.round(text.length * CHARACTER_WIDTH);
 
 /** Draws a badge as the ones of shields.io look. It needs no style, script or font of its own. */
 export function drawBadge({ label, message, color }: Badge): string {
   const [left, right] = [widthOf(label) + 2 * PADDING, widthOf(message) + 2 * PADDING];
-  const title = escapeXml(`${label}: ${message}`);
+  const title = escapeHtml(`${label}: ${message}`);
   const text = (content: string, x: number) =>
-    `<text x="${x + PADDING}" y="14" textLength="${widthOf(content)}" lengthAdjust="spacingAndGlyphs">${escapeXml(content)}</text>`;
+    `<text x="${x + PADDING}" y="14" textLength="${widthOf(content)}" lengthAdjust="spacingAndGlyphs">${escapeHtml(content)}</text>`;
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${left + right}" height="20" role="img" aria-label="${title}">`,
     `<title>${title}</title>`,

@@ -1,4 +1,5 @@
 import type { IOptions } from 'sanitize-html';
+import { escapeHtml } from '../../text/escape-html.ts';
 import { isTooMuch } from './parser-limits.ts';
 
 /**
@@ -67,12 +68,4 @@ export async function renderHtml(blocks: readonly Block[]): Promise<string> {
     return sanitizeHtml(String(marked.parse(joinMarkdown([block]))), allowed);
   };
   return blocks.map(render).join('');
-}
-
-function escapeHtml(text: string): string {
-  return text
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;')
-    .replaceAll('"', '&quot;');
 }
