@@ -1,4 +1,4 @@
-import type { StoredObject } from '../../stores/object-store.ts';
+import { type StoredObject, StoreFault } from '../../stores/object-store.ts';
 import { readStates } from '../../stores/reading/find-version.ts';
 import type { ListedArchive, ListedState } from '../../stores/reading/list-contents.ts';
 import type { ObjectFault } from '../../stores/reading/object-fault.ts';
