@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -15,6 +15,10 @@ const env = {
   GIT_AUTHOR_EMAIL: 'ada@example.org',
   GIT_COMMITTER_NAME: 'Ada',
   GIT_COMMITTER_EMAIL: 'ada@example.org',
+  // Otherwise each commit starts another process, which finds nothing to tidy up.
+  GIT_CONFIG_COUNT: '1',
+  GIT_CONFIG_KEY_0: 'maintenance.auto',
+  GIT_CONFIG_VALUE_0: 'false',
 };
 
 /** Runs git in a folder and returns its output without the last newline. */
@@ -33,9 +37,18 @@ export interface TestRepository {
 
 /** Creates a repository without commits on branch `main`. */
 export async function createRepository(path: string): Promise<TestRepository> {
-  await mkdir(path, { recursive: true });
+  await initialize(path);
+  return openRepository(path);
+}
+
+/** Copies a repository with its work tree. */
+export async function copyRepository(from: TestRepository, path: string): Promise<TestRepository> {
+  await cp(from.path, path, { recursive: true });
+  return openRepository(path);
+}
+
+function openRepository(path: string): TestRepository {
   const run = (...args: string[]) => git(path, ...args);
-  await run('init', '--quiet', '--initial-branch=main');
   return {
     path,
     git: run,
@@ -48,9 +61,33 @@ export async function createRepository(path: string): Promise<TestRepository> {
       const dated = { ...env, GIT_AUTHOR_DATE: at, GIT_COMMITTER_DATE: at };
       const args = ['commit', '--quiet', '--allow-empty', '--message', message];
       await execute('git', args, { cwd: path, env: dated });
-      return run('rev-parse', 'HEAD');
+      return readHead(path);
     },
   };
+}
+
+/** What `git init` makes, without its examples of hooks: starting git takes longer than writing two files. */
+async function initialize(path: string): Promise<void> {
+  const folder = join(path, '.git');
+  await mkdir(join(folder, 'refs/heads'), { recursive: true });
+  await mkdir(join(folder, 'objects'));
+  await writeFile(join(folder, 'HEAD'), 'ref: refs/heads/main\n');
+  const config = '[core]\n\trepositoryformatversion = 0\n\tbare = false\n';
+  await writeFile(join(folder, 'config'), config);
+}
+
+/** What `git clone --bare` makes of a repository with a work tree, without the four processes that it starts. */
+export async function copyBare(from: TestRepository, to: string): Promise<void> {
+  const isHistory = (path: string) => !/\/\.git\/(?:index|logs|[A-Z_]+_(?:MSG|HEAD))$/.test(path);
+  await cp(join(from.path, '.git'), to, { recursive: true, filter: isHistory });
+  await writeFile(join(to, 'config'), '[core]\n\trepositoryformatversion = 0\n\tbare = true\n');
+}
+
+/** The id that HEAD stands for, once it was committed to: git then has it in a file of its own. */
+async function readHead(path: string): Promise<string> {
+  const read = async (file: string) => (await readFile(join(path, '.git', file), 'utf8')).trim();
+  const head = await read('HEAD');
+  return head.startsWith('ref: ') ? read(head.slice('ref: '.length)) : head;
 }
 
 /** All refs of a repository or bundle as `git ls-remote` prints them, without peeled tags. */

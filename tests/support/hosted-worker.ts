@@ -1,8 +1,8 @@
-import { mkdir } from 'node:fs/promises';
+import { appendFile, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { systemClock } from '../../lib/clock.ts';
 import { openLoginStore } from '../../lib/worker/logins/login-store.ts';
-import { createRepository, git, type TestRepository, temporaryFolder } from './git.ts';
+import { copyBare, createRepository, type TestRepository, temporaryFolder } from './git.ts';
 import { type GitHost, startGitHost } from './git-host/server.ts';
 import { type SmartHttp, serveSmartHttp } from './git-host/smart-http.ts';
 import { grantAppToken, type HostRepository, makeToken } from './git-host/state.ts';
@@ -54,8 +54,9 @@ export async function createHostedWorker(): Promise<HostedWorker> {
         await work.commit({ 'a.txt': `${name} ${count}` });
       const bare = join(root, owner, `${name}.git`);
       await mkdir(join(root, owner), { recursive: true });
-      await git(folder, 'clone', '--quiet', '--bare', work.path, bare);
-      await work.git('remote', 'add', 'origin', bare);
+      await copyBare(work, bare);
+      const origin = `[remote "origin"]\n\turl = ${bare}\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n`;
+      await appendFile(join(work.path, '.git/config'), origin);
       host.addRepository(repository);
       if (installed) install(host, owner, repository.fullName);
       return work;

@@ -1,11 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
 import { parseManifest } from '../../lib/archives/manifest.ts';
 import { type ArchiveNote, parseNote } from '../../lib/archives/note.ts';
 import type { TestDatabase } from './databases.ts';
-import { createRepository, git, type TestRepository, temporaryFolder } from './git.ts';
+import {
+  copyRepository,
+  createRepository,
+  git,
+  type TestRepository,
+  temporaryFolder,
+} from './git.ts';
 import { latest } from './hooks.ts';
 import { callWorker } from './worker.ts';
 
@@ -35,22 +41,37 @@ export async function refsOf(path: string): Promise<string[]> {
 
 /** One for each test. */
 export function useVersionedApp(database: TestDatabase): VersionedApp {
+  let first: Awaited<ReturnType<typeof createFirst>>;
   let world: VersionedApp;
+  beforeAll(async () => {
+    first = await createFirst();
+  });
+  afterAll(() => first.remove());
   beforeEach(async () => {
-    world = await createVersionedApp(database);
+    world = await createVersionedApp(database, first.app);
   });
   afterEach(() => world.remove());
   return latest(() => world);
 }
 
-async function createVersionedApp(database: TestDatabase): Promise<VersionedApp> {
-  const { path: folder, remove } = await temporaryFolder();
-  const archives = join(folder, 'archives');
-  const app = await createRepository(join(folder, 'app'));
+/** The repository of which each test gets a copy. */
+async function createFirst() {
+  const { path, remove } = await temporaryFolder();
+  const app = await createRepository(path);
   // Large enough that a few increments do not make a new full bundle due.
   await app.commit({ 'a.txt': 'one', noise: randomBytes(20_000).toString('hex') }, 'one');
   await app.commit({ 'a.txt': 'two' }, 'two');
   await app.git('branch', 'topic');
+  return { app, remove };
+}
+
+async function createVersionedApp(
+  database: TestDatabase,
+  first: TestRepository,
+): Promise<VersionedApp> {
+  const { path: folder, remove } = await temporaryFolder();
+  const archives = join(folder, 'archives');
+  const app = await copyRepository(first, join(folder, 'app'));
 
   const readNote = async () => {
     const note = parseNote(await readFile(join(archives, 'local__app.bundle.json'), 'utf8'));
