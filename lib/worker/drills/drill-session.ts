@@ -40,7 +40,8 @@ const PATIENCE_MS = 5_000;
 export interface DrillDeps extends CommandContext {
   dataFolder: string;
   archiveFolder: string;
-  stores: { addresses: readonly StoreAddress[] };
+  /** With `recipients`, what is stored is encrypted for them. */
+  stores: { addresses: readonly StoreAddress[]; recipients: readonly string[] };
   target: PushTarget | null;
   layout: 'parts' | 'files' | null;
 }
@@ -105,10 +106,16 @@ export async function performDrills(
   }
   let places: DrillPlace[] = [];
   try {
-    const { target, layout, archiveFolder, stores } = deps;
+    const { layout, archiveFolder, stores } = deps;
+    const { identityFile } = selection;
+    // What nobody can decrypt here would be incomplete after each run, and the archive folder never proven.
+    const isLocked = stores.recipients.length > 0 && identityFile === null;
     places = await openDrillPlaces({
-      ...{ options: { ...deps, signal: budget.signal }, archiveFolder, target, layout, display },
-      ...{ stores: stores.addresses, identityFile: selection.identityFile, folder: scratch },
+      ...{ options: { ...deps, signal: budget.signal }, archiveFolder, layout, display },
+      ...{ identityFile, folder: scratch },
+      ...(isLocked
+        ? { stores: [], target: null }
+        : { stores: stores.addresses, target: deps.target }),
     });
     return await drillAll(deps, selection, { context, places, report, signal: budget.signal });
   } catch (error) {

@@ -37,7 +37,7 @@ export async function runDrill(options: WorkerOptions, command: DrillCommand): P
         ...{ target, layout: config.BACKUP_REPO_LAYOUT ?? null },
         archiveFolder: archivePath(config),
         dataFolder: resolve(config.DATA_DIR),
-        stores: { addresses: config.BACKUP_STORES },
+        stores: { addresses: config.BACKUP_STORES, recipients: config.BACKUP_AGE_RECIPIENTS },
       };
       const report = await performDrills(deps, {
         only: command.repository,

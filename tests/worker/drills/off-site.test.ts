@@ -1,5 +1,6 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { generateIdentity, identityToRecipient } from 'age-encryption';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { emptyLedger } from '../../support/drills.ts';
 import { git } from '../../support/git.ts';
@@ -26,11 +27,11 @@ describe.each(storeKinds)('a drill from %s', (_name, kind) => {
   const world = useStoreWorld(database, kind);
   const storage = () => world.address.replace(/\?.*/, '');
 
-  const drill = (args: string[] = [], stores = world.address) =>
+  const drill = (args: string[] = [], stores = world.address, env: Record<string, string> = {}) =>
     callWorker({
       ...{ databaseUrl: database.url, archives: world.archives, folder: world.elsewhere },
       args: ['drill', '--all', ...args],
-      env: { BACKUP_STORES: stores, BACKUP_NAMES_KEY: world.namesKey },
+      env: { BACKUP_STORES: stores, BACKUP_NAMES_KEY: world.namesKey, ...env },
     });
   const leftovers = () => readdir(join(`${world.archives}-data`, 'drills'));
 
@@ -135,6 +136,15 @@ describe.each(storeKinds)('a drill from %s', (_name, kind) => {
       });
     }
     expect(await leftovers()).toEqual([]);
+  });
+
+  it('proves the archive folder on a machine that encrypts what it stores and cannot decrypt it', async () => {
+    await world.store();
+    const BACKUP_AGE_RECIPIENTS = await identityToRecipient(await generateIdentity());
+    await drill([], world.address, { BACKUP_AGE_RECIPIENTS });
+    expect(await drills()).toEqual([
+      { storage: 'folder', outcome: 'proven', version: 1, reason: null },
+    ]);
   });
 });
 
