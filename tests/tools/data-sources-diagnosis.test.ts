@@ -58,9 +58,10 @@ describe.each(everySource)('from %s', (_name, open) => {
       await insert(source.db, 'incidents', {
         ...{ rule: 'run_failed', summary: 'it failed', opened_at: '2026-03-02T00:00:00Z' },
       });
-      await insert(source.db, 'incident_repositories', {
-        ...{ incident_id: 1, repository_name: 'owner/a', reason: 'it is damaged' },
-      });
+      await sql(
+        source.db,
+        "INSERT INTO incident_repositories (incident_id, repository_name) VALUES (1, 'owner/a')",
+      );
       const { note, recommended_actions, ...packet } = await diagnose();
       expect(packet).toEqual({
         open_incidents: [
