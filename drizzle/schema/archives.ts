@@ -215,7 +215,9 @@ export const restoreDrills = pgTable(
     index('restore_drills_proofs')
       .on(sql`lower(repository_name)`, newestFirst(table.startedAt), newestFirst(table.id))
       .where(sql`outcome = 'proven'`),
-    index('restore_drills_failed').on(table.repositoryName).where(sql`outcome = 'failed'`),
+    index('restore_drills_failures')
+      .on(sql`lower(repository_name)`, table.id)
+      .where(sql`outcome = 'failed'`),
     index('restore_drills_newest').on(newestFirst(table.startedAt), newestFirst(table.id)),
   ],
 );

@@ -32,6 +32,12 @@ import { sql } from '../support/records.ts';
 /** Drills that failed; and of each of the 200 repositories the last of these, and the proofs since. */
 const FAILED_DRILLS = 571 + 200 * (1 + 3);
 
+/**
+ * Of a repository: its last drill, its last proof and the drill by which it stands; of those that failed, of which it has
+ * up to 3, the last one; and the proofs since, up to 6.
+ */
+const DRILLS_OF_EACH = 3 + 3 + 1 + 6;
+
 let database: TestDatabase;
 
 beforeAll(async () => {
@@ -155,8 +161,7 @@ describe.each([
       // 200 and 1 results.
       {
         ...{ newest_results: 250, worker_repo_state: 249, ...schedule, ...versionsOfPage },
-        // Of each on the page: its last drill and its last proof.
-        restore_drills: 2 * 50,
+        restore_drills: 50 * DRILLS_OF_EACH,
         backup_results: 3 * 4 + 361,
       },
     ],
@@ -166,7 +171,7 @@ describe.each([
         listRepositories(db, page, { ...states, text: 'REPO', state: 'failing', order: 'name' }),
       {
         ...{ newest_results: 250, worker_repo_state: 249, ...schedule, ...versionsOfPage },
-        restore_drills: 2 * 2,
+        restore_drills: 2 * DRILLS_OF_EACH,
         // A third fails, which was never good.
         backup_results: 1 + 2 * 4 + 162,
       },
@@ -177,7 +182,7 @@ describe.each([
       {
         ...{ newest_results: 250, worker_repo_state: 249, ...schedule, archive_versions: 2 },
         coverage: 1,
-        restore_drills: 2,
+        restore_drills: DRILLS_OF_EACH,
         // With its last archive.
         backup_results: 5 + 160,
       },

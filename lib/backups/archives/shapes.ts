@@ -75,8 +75,15 @@ export const archiveCheck = z
     }),
     refs: z.array(z.object({ name: z.string(), commit: z.string() })).max(100),
     ref_count: z.int(),
-    truncated: z.boolean().meta({ description: 'Whether there are more refs.' }),
     pack_verified: z.boolean(),
+    proof: z.object({
+      checksum: outcome,
+      header: outcome,
+      pack_checksum: outcome,
+      objects: outcome,
+      history: outcome,
+    }),
+    truncated: z.boolean().meta({ description: 'Whether there are more refs.' }),
     integrity_status: z
       .enum([
         'VALID_UNCOMPROMISED',
@@ -86,13 +93,6 @@ export const archiveCheck = z
         'INCOMPLETE_HISTORY',
       ])
       .meta({ description: 'VALID_UNRECORDED: intact, but no SHA-256 is recorded.' }),
-    proof: z.object({
-      checksum: outcome,
-      header: outcome,
-      pack_checksum: outcome,
-      objects: outcome,
-      history: outcome,
-    }),
     remark: z.string().nullable().meta({
       description: 'How the note beside the archive differs from the database.',
     }),

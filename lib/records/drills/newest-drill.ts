@@ -31,12 +31,13 @@ export const standingFailures = (now: string) => `
     FROM restore_drills WHERE outcome = 'failed' GROUP BY 1
   ) AS tried
   CROSS JOIN LATERAL (SELECT * FROM restore_drills AS drill WHERE drill.id = tried.id LIMIT 1) AS failure
-  WHERE NOT (
-    SELECT count(*) > 0 FROM restore_drills AS drill
+  WHERE (
+    SELECT drill.id FROM restore_drills AS drill
     WHERE lower(drill.repository_name) = tried.key AND drill.outcome = 'proven' AND drill.id > failure.id
       AND ${hasHappened(now)}
       AND (drill.started_at > failure.started_at OR NOT ${hasHappened(now, 'failure')})
-  )`;
+    ORDER BY drill.started_at DESC, drill.id DESC LIMIT 1
+  ) IS NULL`;
 
 /** SQL for columns of the drill by which a row `repository` stands: the failed one that still counts, else the last one. */
 export const standingDrill = (columns: string, now: string) => `
