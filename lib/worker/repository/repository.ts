@@ -1,5 +1,4 @@
 import { stat } from 'node:fs/promises';
-import { digestRefs } from '../../archives/manifest.ts';
 import { orAborted } from '../../async.ts';
 import { AppError } from '../../errors.ts';
 import { GitError } from '../../git/git.ts';
@@ -11,7 +10,7 @@ import { hasMirror } from '../mirror/mirror.ts';
 import { type RemoteRefs, readRemoteRefs } from '../mirror/refs.ts';
 import type { Source } from '../source.ts';
 import { RunStopped } from '../stop.ts';
-import { DamagedArchive, readArchivedRefs } from '../versions/archived-refs.ts';
+import { findUnchanged } from './change-detection.ts';
 import type { RepositoryBackup, RepositoryOutcome } from './repository-backup.ts';
 import { updateArchive } from './update-archive.ts';
 
@@ -55,30 +54,6 @@ export async function backUpRepository(backup: RepositoryBackup): Promise<Reposi
     return { status: 'completed', key, record };
   } finally {
     await removeScratch(scratch);
-  }
-}
-
-/** The note of an archive whose newest version has the refs and the HEAD branch of the source; else null. */
-async function findUnchanged(
-  { archiveFolder, recordedSha256, isDamaged }: RepositoryBackup,
-  before: ArchiveState,
-  remote: RemoteRefs,
-) {
-  const { record, isSettled } = before;
-  if (isDamaged || record === null || !isSettled) return null;
-  if (record.archive_sha256 !== recordedSha256) return null;
-  if (remote.headBranch !== null && remote.headBranch !== record.head_branch) return null;
-  const archived = record.refs_sha256 ?? (await digestArchived(archiveFolder, before));
-  return archived === digestRefs(remote.refs) ? record : null;
-}
-
-/** Of an archive of an earlier release. Null if it cannot be read, so that it is written again. */
-async function digestArchived(folder: string, archive: ArchiveState): Promise<string | null> {
-  try {
-    return digestRefs((await readArchivedRefs(folder, archive)).refs);
-  } catch (error) {
-    if (error instanceof DamagedArchive) return null;
-    throw error;
   }
 }
 

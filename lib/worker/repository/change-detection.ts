@@ -1,0 +1,32 @@
+import { digestRefs } from '../../archives/manifest.ts';
+import type { ArchiveRecord, ArchiveState } from '../archive/archive.ts';
+import type { RemoteRefs } from '../mirror/refs.ts';
+import { DamagedArchive, readArchivedRefs } from '../versions/archived-refs.ts';
+import type { RepositoryBackup } from './repository-backup.ts';
+
+/**
+ * The note of an archive whose newest version has the refs and the HEAD branch of the source; else null. Reads neither
+ * objects nor, except for an archive of an earlier release, the archive.
+ */
+export async function findUnchanged(
+  { archiveFolder, recordedSha256, isDamaged }: RepositoryBackup,
+  before: ArchiveState,
+  remote: RemoteRefs,
+): Promise<ArchiveRecord | null> {
+  const { record, isSettled } = before;
+  if (isDamaged || record === null || !isSettled) return null;
+  if (record.archive_sha256 !== recordedSha256) return null;
+  if (remote.headBranch !== null && remote.headBranch !== record.head_branch) return null;
+  const archived = record.refs_sha256 ?? (await digestArchived(archiveFolder, before));
+  return archived === digestRefs(remote.refs) ? record : null;
+}
+
+/** Of an archive of an earlier release. Null if it cannot be read, so that it is written again. */
+async function digestArchived(folder: string, archive: ArchiveState): Promise<string | null> {
+  try {
+    return digestRefs((await readArchivedRefs(folder, archive)).refs);
+  } catch (error) {
+    if (error instanceof DamagedArchive) return null;
+    throw error;
+  }
+}
