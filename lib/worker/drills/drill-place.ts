@@ -64,6 +64,18 @@ async function hasFiles({ store }: Awaited<ReturnType<typeof openStoreSource>>):
   }
 }
 
+/** What a store or the destination is called in the ledger. */
+export function storageOf({ stores, target }: Pick<PlacesOptions, 'stores' | 'target'>): string[] {
+  const addresses = target === null ? stores : [...stores, addressOf(target)];
+  return addresses.map(({ text }) => text);
+}
+
+/** The storage in which a repository failed its last drill that found anything out; null if it did not fail. */
+export function failedStorage(recent: DueDrill['recent']): string | null {
+  const settled = recent.find(({ outcome }) => outcome !== 'incomplete');
+  return settled?.outcome === 'failed' ? settled.storage : null;
+}
+
 /**
  * The place whose turn it is: the one that was not drilled for longest, by the last drills. One that failed is first
  * until it proves the repository, because a proof from another place says nothing of what is damaged there.
@@ -71,9 +83,8 @@ async function hasFiles({ store }: Awaited<ReturnType<typeof openStoreSource>>):
 export function choosePlace(places: readonly DrillPlace[], recent: DueDrill['recent']): DrillPlace {
   const [first, ...others] = places;
   if (first === undefined) throw new Error('there is no place to restore from');
-  const settled = recent.find(({ outcome }) => outcome !== 'incomplete');
-  const failed = places.find(({ storage }) => storage === settled?.storage);
-  if (settled?.outcome === 'failed' && failed !== undefined) return failed;
+  const failed = places.find(({ storage }) => storage === failedStorage(recent));
+  if (failed !== undefined) return failed;
   const age = ({ storage }: DrillPlace) => {
     const at = recent.findIndex((drill) => drill.storage === storage);
     return at < 0 ? Number.POSITIVE_INFINITY : at;

@@ -28,7 +28,13 @@ import { startHeartbeat } from '../lease/heartbeat.ts';
 import { retryWhileUnavailable } from '../retry.ts';
 import { BudgetUsed } from './drill-fault.ts';
 import { type DrillContext, performDrill } from './drill-one.ts';
-import { choosePlace, type DrillPlace, openDrillPlaces } from './drill-place.ts';
+import {
+  choosePlace,
+  type DrillPlace,
+  failedStorage,
+  openDrillPlaces,
+  storageOf,
+} from './drill-place.ts';
 import { deliverDrills, listSpooledDrills, spoolDrill } from './drill-spool.ts';
 
 /** After this many failures of a whole store in a row, the remaining repositories are skipped. */
@@ -152,6 +158,7 @@ async function drillAll(
   const tried: string[] = [];
   const left = new Set(places);
   const gone: string[] = [];
+  const configured = new Set(storageOf({ stores: deps.stores.addresses, target: deps.target }));
   let away = 0;
   for (;;) {
     signal.throwIfAborted();
@@ -160,10 +167,21 @@ async function drillAll(
     const { due, isKnown } = next;
     const { repository } = due;
     const place = choosePlace([...left], due.recent);
+    const failedIn = failedStorage(due.recent);
     const stored = due.storedIn.find(({ store }) => store === place.storage);
     const isStored = place.storage === FOLDER_STORAGE ? isKnown : stored !== undefined;
     const claim = holdClaim(deps, holder, repository);
     try {
+      // A proof from another place would end the failure, and the damage would stay.
+      if (failedIn !== null && failedIn !== place.storage && configured.has(failedIn)) {
+        const name = cleanText(repository);
+        deps.display.line(
+          `${name} failed its drill from ${failedIn}, which cannot be drilled here now: not drilled`,
+        );
+        tried.push(repository.toLowerCase());
+        if (selection.only !== null) return report;
+        continue;
+      }
       const request = { repository, place, isStored, storedVersion: stored?.version ?? null };
       const ended = await performDrill(context, { ...request, signal });
       if (ended.fault?.isMissing && !isKnown) throw new AppError('NOT_FOUND', ended.fault.reason);

@@ -146,6 +146,19 @@ describe.each(storeKinds)('a drill from %s', (_name, kind) => {
       { storage: 'folder', outcome: 'proven', version: 1, reason: null },
     ]);
   });
+
+  it('proves nothing from the archive folder while a drill of a store stands as failed', async () => {
+    await world.store();
+    const objects = (await world.objects()).filter(({ parsed }) => parsed?.kind === 'object');
+    for (const { key } of objects) await world.lose(key);
+    await drill(world.withIdentity);
+    const BACKUP_AGE_RECIPIENTS = await identityToRecipient(await generateIdentity());
+    const { stderr } = await drill([], world.address, { BACKUP_AGE_RECIPIENTS });
+    expect(stderr).toContain(
+      `local/app failed its drill from ${storage()}, which cannot be drilled`,
+    );
+    expect(await drills()).toMatchObject([{ storage: storage(), outcome: 'failed' }]);
+  });
 });
 
 describe('a drill from a store that is away', () => {
