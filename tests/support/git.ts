@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -69,6 +70,8 @@ function openRepository(path: string): TestRepository {
 /** What `git init` makes, without its examples of hooks: starting git takes longer than writing two files. */
 async function initialize(path: string): Promise<void> {
   const folder = join(path, '.git');
+  // One that a test has made in another format stays.
+  if (existsSync(folder)) return;
   await mkdir(join(folder, 'refs/heads'), { recursive: true });
   await mkdir(join(folder, 'objects'));
   await writeFile(join(folder, 'HEAD'), 'ref: refs/heads/main\n');

@@ -1,6 +1,5 @@
 import type { Database, Statement } from '../../database/database.ts';
-import type { DrillOutcome } from './new-drill.ts';
-import { hasHappened } from './newest-drill.ts';
+import { hasHappened, standingFailures } from './newest-drill.ts';
 
 /** A repository is not drilled again by itself within this time, and one that has not changed since within the longer. */
 const REST_HOURS = 20;
@@ -17,8 +16,10 @@ const MAX_VERSIONS_COUNTED = 1_000;
 export interface DueDrill {
   /** `owner/name`. */
   repository: string;
-  /** Where its last drills restored from and how they ended, the newest first. */
-  recent: { storage: string; outcome: DrillOutcome }[];
+  /** Where its last drills restored from, the newest first. */
+  recentStorages: string[];
+  /** Where the drill restored from that failed, if none has proven it since. */
+  failedIn: string | null;
   /** The stores that have got it, each with the newest version that it was given; null for one without versions. */
   storedIn: { store: string; version: number | null }[];
 }
@@ -43,7 +44,7 @@ const candidates = `
     WHERE archive_key LIKE '%.bundle' AND lower(repo_full_name) <> ALL ($3::text[])
       AND ($4::text IS NULL OR lower(repo_full_name) = lower($4))
   ), known AS (
-    SELECT tracked.*, proof.started_at AS proven_at, recent.drills, recent.last_at, recent.last_outcome, recent.is_missing, recent.tries,
+    SELECT tracked.*, proof.started_at AS proven_at, recent.storages, recent.last_at, recent.last_outcome, recent.is_missing, recent.tries,
       (SELECT count(*) FROM (
         SELECT FROM archive_versions AS made WHERE lower(made.repo_full_name) = tracked.key
           AND made.version > coalesce(proof.version, 0) AND made.pruned_at IS NULL LIMIT ${MAX_VERSIONS_COUNTED}
@@ -61,7 +62,7 @@ const candidates = `
       ORDER BY started_at DESC, id DESC LIMIT 1
     ) AS proof ON true
     LEFT JOIN LATERAL (
-      SELECT json_agg(json_build_object('storage', storage, 'outcome', outcome) ORDER BY started_at DESC, id DESC) AS drills,
+      SELECT json_agg(storage ORDER BY started_at DESC, id DESC) AS storages,
         (array_agg(started_at ORDER BY started_at DESC, id DESC))[1] AS last_at,
         (array_agg(outcome ORDER BY started_at DESC, id DESC))[1] AS last_outcome,
         (array_agg(evidence @> '{"missing": true}' ORDER BY started_at DESC, id DESC))[1] AS is_missing,
@@ -105,7 +106,9 @@ const claim: Statement = {
       WHERE claim.until <= now() OR claim.holder = excluded.holder
       RETURNING repository_name
     )
-    SELECT name AS repository, coalesce(drills, '[]')::text AS recent,
+    SELECT name AS repository, coalesce(storages, '[]')::text AS storages,
+      (SELECT failure.storage FROM (${standingFailures('$1::timestamptz')}) AS failure
+        WHERE failure.key = chosen.key) AS failed_in,
       (SELECT coalesce(json_agg(given), '[]')::text FROM (
         SELECT DISTINCT ON (store) store, version FROM archive_stores
         WHERE lower(repo_full_name) = key AND stored_at IS NOT NULL ORDER BY store, stored_at DESC
@@ -117,8 +120,9 @@ const claim: Statement = {
 interface ClaimedRow {
   repository: string;
   /** JSON, like the next. */
-  recent: string;
+  storages: string;
   stored: string;
+  failed_in: string | null;
   claimed: number;
 }
 
@@ -142,8 +146,9 @@ export async function claimDrill(
     const [row] = await db.query<ClaimedRow>(claim, values);
     if (row === undefined) return null;
     if (row.claimed !== 1) continue;
-    const { repository, recent, stored } = row;
-    return { repository, recent: JSON.parse(recent), storedIn: JSON.parse(stored) };
+    const { repository, storages, stored, failed_in: failedIn } = row;
+    const [recentStorages, storedIn] = [JSON.parse(storages), JSON.parse(stored)];
+    return { repository, recentStorages, failedIn, storedIn };
   }
   return null;
 }

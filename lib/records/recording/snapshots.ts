@@ -45,7 +45,7 @@ const names = Object.keys(columns) as (keyof NewSnapshot)[];
 const insertSnapshot: Statement = {
   name: 'write_snapshot',
   text: `INSERT INTO analytics_snapshots (run_id, captured_at, ${names.join(', ')})
-    SELECT $1::int, coalesce($2::timestamptz, now()),
+    SELECT $1::int, coalesce(least($2::timestamptz, now()), now()),
       ${names.map((name, index) => `$${index + 3}::${columns[name]}`).join(', ')}
     WHERE NOT EXISTS (SELECT FROM analytics_snapshots WHERE run_id = $1::int)`,
 };

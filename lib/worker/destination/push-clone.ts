@@ -48,7 +48,7 @@ export async function openPushClone(options: PushCloneOptions): Promise<PushClon
       };
       try {
         await pushChanges(push, { changes: changes(), message });
-        if (isNew) files = await readFiles(clone, tip());
+        files.set(name, id);
         return isNew;
       } finally {
         // Otherwise a run would need disk space for all its archives again.

@@ -64,29 +64,30 @@ async function hasFiles({ store }: Awaited<ReturnType<typeof openStoreSource>>):
   }
 }
 
-/** What a store or the destination is called in the ledger. */
-export function storageOf({ stores, target }: Pick<PlacesOptions, 'stores' | 'target'>): string[] {
-  const addresses = target === null ? stores : [...stores, addressOf(target)];
-  return addresses.map(({ text }) => text);
-}
-
-/** The storage in which a repository failed its last drill that found anything out; null if it did not fail. */
-export function failedStorage(recent: DueDrill['recent']): string | null {
-  const settled = recent.find(({ outcome }) => outcome !== 'incomplete');
-  return settled?.outcome === 'failed' ? settled.storage : null;
+/** What the stores and the destination in the layout `parts` are called in the ledger. */
+export function storagesOf({
+  stores,
+  target,
+  layout,
+}: Pick<PlacesOptions, 'stores' | 'target' | 'layout'>): string[] {
+  const isStore = target !== null && layout === 'parts';
+  return (isStore ? [...stores, addressOf(target)] : stores).map(({ text }) => text);
 }
 
 /**
  * The place whose turn it is: the one that was not drilled for longest, by the last drills. One that failed is first
  * until it proves the repository, because a proof from another place says nothing of what is damaged there.
  */
-export function choosePlace(places: readonly DrillPlace[], recent: DueDrill['recent']): DrillPlace {
+export function choosePlace(
+  places: readonly DrillPlace[],
+  { recentStorages, failedIn }: DueDrill,
+): DrillPlace {
   const [first, ...others] = places;
   if (first === undefined) throw new Error('there is no place to restore from');
-  const failed = places.find(({ storage }) => storage === failedStorage(recent));
+  const failed = places.find(({ storage }) => storage === failedIn);
   if (failed !== undefined) return failed;
   const age = ({ storage }: DrillPlace) => {
-    const at = recent.findIndex((drill) => drill.storage === storage);
+    const at = recentStorages.indexOf(storage);
     return at < 0 ? Number.POSITIVE_INFINITY : at;
   };
   return others.reduce((oldest, one) => (age(one) > age(oldest) ? one : oldest), first);

@@ -28,13 +28,7 @@ import { startHeartbeat } from '../lease/heartbeat.ts';
 import { retryWhileUnavailable } from '../retry.ts';
 import { BudgetUsed } from './drill-fault.ts';
 import { type DrillContext, performDrill } from './drill-one.ts';
-import {
-  choosePlace,
-  type DrillPlace,
-  failedStorage,
-  openDrillPlaces,
-  storageOf,
-} from './drill-place.ts';
+import { choosePlace, type DrillPlace, openDrillPlaces, storagesOf } from './drill-place.ts';
 import { deliverDrills, listSpooledDrills, spoolDrill } from './drill-spool.ts';
 
 /** After this many failures of a whole store in a row, the remaining repositories are skipped. */
@@ -114,12 +108,11 @@ export async function performDrills(
   try {
     const { layout, archiveFolder, stores } = deps;
     const { identityFile } = selection;
-    // What nobody can decrypt here would be incomplete after each run, and the archive folder never proven.
-    const isLocked = stores.recipients.length > 0 && identityFile === null;
     places = await openDrillPlaces({
       ...{ options: { ...deps, signal: budget.signal }, archiveFolder, layout, display },
       ...{ identityFile, folder: scratch },
-      ...(isLocked
+      // They would be incomplete after each run, and the archive folder never proven.
+      ...(isLocked(deps, identityFile)
         ? { stores: [], target: null }
         : { stores: stores.addresses, target: deps.target }),
     });
@@ -134,6 +127,11 @@ export async function performDrills(
     for (const { source } of places) await source.close();
     await removeScratch(scratch);
   }
+}
+
+/** Whether nobody can decrypt here what is stored. */
+function isLocked({ stores }: DrillDeps, identityFile: string | null): boolean {
+  return stores.recipients.length > 0 && identityFile === null;
 }
 
 function describeBudget(minutes: number): string {
@@ -158,28 +156,25 @@ async function drillAll(
   const tried: string[] = [];
   const left = new Set(places);
   const gone: string[] = [];
-  const configured = new Set(storageOf({ stores: deps.stores.addresses, target: deps.target }));
+  const configured = new Set(storagesOf({ ...deps, stores: deps.stores.addresses }));
   let away = 0;
   for (;;) {
     signal.throwIfAborted();
     const next = await choose(deps, selection, holder, tried);
     if (next === null) return report;
     const { due, isKnown } = next;
-    const { repository } = due;
-    const place = choosePlace([...left], due.recent);
-    const failedIn = failedStorage(due.recent);
+    const { repository, failedIn } = due;
+    const place = choosePlace([...left], due);
     const stored = due.storedIn.find(({ store }) => store === place.storage);
     const isStored = place.storage === FOLDER_STORAGE ? isKnown : stored !== undefined;
     const claim = holdClaim(deps, holder, repository);
     try {
       // A proof from another place would end the failure, and the damage would stay.
       if (failedIn !== null && failedIn !== place.storage && configured.has(failedIn)) {
-        const name = cleanText(repository);
-        deps.display.line(
-          `${name} failed its drill from ${failedIn}, which cannot be drilled here now: not drilled`,
-        );
+        const reason = `${cleanText(repository)} failed its drill from ${failedIn}, which cannot be drilled here`;
+        if (selection.only !== null) return { ...report, stopped: reason };
+        deps.display.line(`${reason}: not drilled`);
         tried.push(repository.toLowerCase());
-        if (selection.only !== null) return report;
         continue;
       }
       const request = { repository, place, isStored, storedVersion: stored?.version ?? null };
@@ -206,7 +201,7 @@ async function drillAll(
 /** The next repository, and whether its archive is one that was recorded. */
 async function choose(
   deps: DrillDeps,
-  { only, isForced }: DrillSelection,
+  { only, isForced, identityFile }: DrillSelection,
   holder: string,
   without: readonly string[],
 ): Promise<{ due: DueDrill; isKnown: boolean } | null> {
@@ -215,11 +210,12 @@ async function choose(
   const due = await unlessAway(() => claimDrill(deps.db, holder, selection), undefined);
   if (due) return { due, isKnown: true };
   const isUnknown = (repository: string) => ({
-    due: { repository, recent: [], storedIn: [] },
+    due: { repository, recentStorages: [], failedIn: null, storedIn: [] },
     isKnown: false,
   });
   if (only !== null) return isUnknown(only);
-  if (due === null) return null;
+  // Without the database nobody knows what failed in the stores, and a proof of the folder would end that.
+  if (due === null || isLocked(deps, identityFile)) return null;
   // Without the database nobody knows the proofs: those that wait in the spool are left out.
   const listed = await listRepositories(deps.archiveFolder);
   const left = new Set([...without, ...(await listSpooledDrills(deps.dataFolder))]);

@@ -118,21 +118,22 @@ export async function openStoreSource(
   }
 
   /**
-   * Leaves out what is not encrypted of an archive that is: to put a newer one there, nobody needs to know for whom it is
-   * encrypted. Whoever has turned encryption off restores without the identity.
+   * Of an archive that is there encrypted and unencrypted, takes what is encrypted if there is an identity, else the other:
+   * to put a newer unencrypted one there, nobody needs to know for whom the archive is encrypted. Whoever has turned
+   * encryption off restores without the identity.
    */
   function trusted(repository: string, archives: StateRef[][]): StateRef[][] {
-    const isEncrypted = archives.flat().some((ref) => ref.isEncrypted);
-    if (identities.length === 0 || !isEncrypted) return archives;
+    const wantsEncrypted = identities.length > 0;
     const kept = archives
-      .map((refs) => refs.filter((ref) => ref.isEncrypted))
+      .map((refs) => refs.filter((ref) => ref.isEncrypted === wantsEncrypted))
       .filter(({ length }) => length > 0);
-    if (kept.flat().length < archives.flat().length) {
-      const name = cleanText(repository, 300);
-      display.line(
-        `${name}: what is not encrypted of it is left out, for anybody who may write there can have put it there; restore that without --identity`,
-      );
-    }
+    if (kept.length === 0 || kept.flat().length === archives.flat().length) return archives;
+    const name = cleanText(repository, 300);
+    display.line(
+      wantsEncrypted
+        ? `${name}: what is not encrypted of it is left out, because anybody who may write there can have put it there; restore that without --identity`
+        : `${name}: what is encrypted of it is left out; restore that with --identity`,
+    );
     return kept;
   }
 

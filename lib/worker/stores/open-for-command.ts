@@ -49,7 +49,9 @@ export async function withEachStore(
     try {
       await work(store, report);
     } catch (error) {
-      if (!(error instanceof StoreFault)) throw error;
+      const isMissing = error instanceof AppError && error.code === 'NOT_FOUND';
+      if (!isMissing && !(error instanceof StoreFault)) throw error;
+      // The other stores are still worked on.
       report.fault(error.message);
     } finally {
       await store.store.objects.close?.();
