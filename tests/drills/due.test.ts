@@ -149,10 +149,11 @@ describe('a claim', () => {
     expect(names).not.toContain(undefined);
   });
 
-  it('tells where it was restored from before and how that ended, and what has got it, and up to which version', async () => {
+  it('tells where it was restored from before, where it failed, and which store has which version', async () => {
     await track('a/app', 60);
     await drill('a/app', 9, { storage: 's3://one' });
-    await drill('a/app', 8, { storage: 's3://two', ...incomplete });
+    await drill('a/app', 8, { storage: 's3://two', outcome: 'failed', reason: 'it is damaged' });
+    await drill('a/app', 7, { storage: 's3://two', ...incomplete });
     await sql(
       database.db,
       `INSERT INTO archive_stores (repo_full_name, store, version, stored_at) VALUES
@@ -160,10 +161,8 @@ describe('a claim', () => {
     );
     expect(await claim('one')).toEqual({
       repository: 'a/app',
-      recent: [
-        { storage: 's3://two', outcome: 'incomplete' },
-        { storage: 's3://one', outcome: 'proven' },
-      ],
+      recentStorages: ['s3://two', 's3://two', 's3://one'],
+      failedIn: 's3://two',
       storedIn: [{ store: 's3://two', version: 2 }],
     });
   });

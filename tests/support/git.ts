@@ -74,6 +74,7 @@ async function initialize(path: string): Promise<void> {
   if (existsSync(folder)) return;
   await mkdir(join(folder, 'refs/heads'), { recursive: true });
   await mkdir(join(folder, 'objects'));
+  await mkdir(join(folder, 'hooks'));
   await writeFile(join(folder, 'HEAD'), 'ref: refs/heads/main\n');
   const config = '[core]\n\trepositoryformatversion = 0\n\tbare = false\n';
   await writeFile(join(folder, 'config'), config);
