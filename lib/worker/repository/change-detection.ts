@@ -17,8 +17,9 @@ export async function findUnchanged(
   if (isDamaged || record === null || !isSettled) return null;
   if (record.archive_sha256 !== recordedSha256) return null;
   if (remote.headBranch !== null && remote.headBranch !== record.head_branch) return null;
-  const archived = record.refs_sha256 ?? (await digestArchived(archiveFolder, before));
-  return archived === digestRefs(remote.refs) ? record : null;
+  const archivedRefs = record.refs_sha256 ?? (await digestArchived(archiveFolder, before));
+  const remoteRefs = digestRefs(remote.refs);
+  return archivedRefs === remoteRefs ? record : null;
 }
 
 /** Of an archive of an earlier release. Null if it cannot be read, so that it is written again. */
