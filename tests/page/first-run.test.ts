@@ -8,7 +8,7 @@ import { insertResult, insertRun, sql } from '../support/records.ts';
 const WIDTH = 390;
 
 describe.skipIf(!hasChromium)('the first run (skipped without /usr/bin/chromium)', () => {
-  const site = usePage();
+  const site = usePage({ setsClock: true });
 
   beforeEach(async () => {
     await site.page.setViewportSize({ width: WIDTH, height: 844 });

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { addReport } from '../../lib/records/reports.ts';
 import { type MailService, startMailService } from '../support/mail.ts';
 import { ADA } from '../support/observatory-client.ts';
@@ -14,6 +14,7 @@ describe.skipIf(!hasChromium)('the reports (skipped without /usr/bin/chromium)',
   let mail: MailService;
   let foreign: Foreign;
   let run: number;
+  let windows: number;
 
   beforeAll(async () => {
     [mail, foreign] = await Promise.all([startMailService(), startForeign()]);
@@ -27,6 +28,10 @@ describe.skipIf(!hasChromium)('the reports (skipped without /usr/bin/chromium)',
     await insertResult(db, run, 'acme/web', { status: 'failed', error_message: message });
     await insertResult(db, run, 'acme/api', { status: 'completed' });
     await insertLog(db, { run_id: run, level: 'error', message, repository: 'acme/web' });
+  });
+
+  beforeEach(() => {
+    windows = site.context.pages().length;
   });
 
   const heading = (name: string | RegExp) => site.page.getByRole('heading', { name, level: 1 });
@@ -119,7 +124,7 @@ describe.skipIf(!hasChromium)('the reports (skipped without /usr/bin/chromium)',
     expect(await page.title()).not.toContain('taken');
     expect(await preview().locator('[data-ran]').count()).toBe(0);
     expect(await preview().locator('body').count()).toBe(1);
-    expect(page.context().pages()).toHaveLength(1);
+    expect(page.context().pages()).toHaveLength(windows);
     expect(foreign.requests).toEqual([]);
   }
 

@@ -20,6 +20,7 @@ describe.skipIf(!hasChromium)('the settings of models (skipped without /usr/bin/
       GATEWAY_BASE_URL: gateway.url,
       GATEWAY_AUTHORIZE_URL: authorization.url,
     }),
+    setsClock: true,
   });
 
   const button = (name: string) => site.page.getByRole('button', { name, exact: true });

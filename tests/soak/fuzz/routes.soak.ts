@@ -11,7 +11,7 @@ import { type FuzzRequest, foreignRequests, type RequestSources, requestsTo } fr
 import { createFuzzClient, type FuzzAnswer, type FuzzClient } from './send.ts';
 import { startFuzzWorld } from './world.ts';
 
-const REQUESTS = times(6_000, 1_000_000);
+const REQUESTS = times(4_000, 1_000_000);
 /** Answers that cost a tenth of a second of both cores, or a megabyte of text: asked for less often. */
 const dear = new Set(['POST /auth/login', 'GET /docs', 'GET /openapi.json', 'GET /metrics']);
 
