@@ -20,6 +20,7 @@ const secretVariables = [
   'BACKUP_NAMES_KEY',
   'AWS_SECRET_ACCESS_KEY',
   'AWS_SESSION_TOKEN',
+  'AWS_CONTAINER_AUTHORIZATION_TOKEN',
   'HEARTBEAT_URL',
 ] as const;
 

@@ -17,6 +17,9 @@ describe('the configured secrets', () => {
     'KV_REST_API_TOKEN',
     'GIT_TOKEN_PERSONAL',
     'GIT_TOKEN_PRIVATE',
+    'AWS_SECRET_ACCESS_KEY',
+    'AWS_SESSION_TOKEN',
+    'AWS_CONTAINER_AUTHORIZATION_TOKEN',
   ])('have the value of %s', (name) => {
     expect(configuredSecrets({ [name]: 'the value' })).toEqual(['the value']);
   });
