@@ -93,6 +93,7 @@ function summarize(counts: CheckCounts, isDeep: boolean, faults: number): string
     unneeded === 0
       ? ''
       : `; no state needs ${counted(unneeded, 'object')} of ${formatBytes(unneededBytes)}, see \`store prune\``;
-  const result = faults === 0 ? 'all is there' : counted(faults, 'fault');
+  const whole = isDeep ? 'all is there' : 'all is there by name and size (--deep reads it)';
+  const result = faults === 0 ? whole : counted(faults, 'fault');
   return `${what.join(', ')}, ${stored}${read}: ${result}${spare}`;
 }

@@ -46,7 +46,9 @@ describe.each(storeKinds)('%s', (_, kind) => {
     await storeTwice();
     const { code, stdout } = await check();
     expect(code).toBe(0);
-    expect(stdout).toMatch(/: 1 archive, 2 states, 4 objects of [\d.]+ KiB: all is there\n$/);
+    expect(stdout).toMatch(
+      /: 1 archive, 2 states, 4 objects of [\d.]+ KiB: all is there by name and size \(--deep reads it\)\n$/,
+    );
     world.server.takeRequests();
     const deep = await check('--deep', '--repo', 'Local/App');
     expect(deep.code).toBe(0);
@@ -287,7 +289,7 @@ describe('an encrypted store without its identity', () => {
         env: { BACKUP_STORES: world.address, DATA_DIR: `${world.archives}-data` },
       });
     const good = await here();
-    expect([good.code, good.stdout]).toEqual([0, expect.stringMatching(/all is there\n$/)]);
+    expect([good.code, good.stdout]).toEqual([0, expect.stringMatching(/all is there by name/)]);
     const [lost] = (await world.objects()).filter(({ parsed }) => parsed?.kind === 'object');
     await world.lose(lost?.key ?? '');
     const bad = await here();
@@ -353,14 +355,16 @@ describe('a folder', () => {
     const { code, stdout } = await world.call(['store', 'check', '--store', world.address]);
     expect(code).toBe(0);
     expect(stdout).toContain('not of a backup: holiday.jpg\n');
-    expect(stdout).toContain('all is there; no state needs 1 object of 9 B, see `store prune`\n');
+    expect(stdout).toContain(
+      '--deep reads it); no state needs 1 object of 9 B, see `store prune`\n',
+    );
     // What is left of an upload goes with the next pruning, and the stranger stays.
     const args = ['store', 'prune', '--store', world.address, '--older-than', '30', '--yes'];
     const pruned = await world.call(args, { clock: inDays(40) });
     expect(pruned.stdout).toContain('0 states and 1 object of 9 B removed');
     const after = await world.call(['store', 'check', '--store', world.address]);
     expect(after.stdout).toContain('holiday.jpg');
-    expect(after.stdout).toMatch(/all is there\n$/);
+    expect(after.stdout).toMatch(/all is there by name and size \(--deep reads it\)\n$/);
   });
 
   it('prune removes nothing where an object of the newest state is missing', async () => {
