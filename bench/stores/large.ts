@@ -47,45 +47,83 @@ export async function measureLargeObject(
   const times: Record<'up' | 'plainUp' | 'down' | 'plainDown', number[]> = {
     ...{ up: [], plainUp: [], down: [], plainDown: [] },
   };
+  const peaks: Record<'up' | 'down', number> = { up: 0, down: 0 };
+  const down = join(folder, 'down');
   for (let round = 0; round < rounds; round++) {
     const plainKey = `plain-${round}`;
-    times.plainUp.push(await timed(() => plain.upload(plainKey, path)));
     let stored: StateFile | undefined;
-    const sent = await timed(async () => {
+    const sendPlain = async () => {
+      times.plainUp.push(await timed(() => plain.upload(plainKey, path)));
+    };
+    const send = async () => {
       const to = join(folder, 'sealed');
       const made = await encryptFile(path, to, cipher, signal);
       if (made.plainSha256 !== sha256) throw new Error('another file was encrypted');
       const key = objectKey(naming.archive(`large-${round}`), naming.content(sha256), made.sha256);
       await store.objects.create(key, { path: to, ...made });
+      await rm(to);
       const size_bytes = mebibytes * MIB;
       stored = { name: 'down', key, sha256, size_bytes, stored_bytes: made.sizeBytes };
-    });
-    times.up.push(sent);
-    times.plainDown.push(await timed(() => plain.download(plainKey, join(folder, 'down'))));
-    const received = await timed(async () => {
-      await rm(join(folder, 'down'));
+    };
+    const receivePlain = async () => {
+      times.plainDown.push(await timed(() => plain.download(plainKey, down)));
+    };
+    const receive = async () => {
       const reading = { ...options, objects: store.objects, identities: [identity] };
       if (stored === undefined) throw new Error('nothing was stored');
       // Fails if another file comes back.
       await fetchFile(reading, stored, { path: folder, parts: folder }, () => undefined);
-    });
-    times.down.push(received);
+    };
+    const steps = [
+      [sendPlain, async () => times.up.push(await timed(() => watchMemory(peaks, 'up', send)))],
+      [
+        receivePlain,
+        async () => times.down.push(await timed(() => watchMemory(peaks, 'down', receive))),
+      ],
+    ];
+    // What comes second finds a disk that is still writing.
+    for (const pair of steps) {
+      for (const step of round % 2 === 0 ? pair : pair.toReversed()) {
+        await rm(down, { force: true });
+        await step();
+      }
+    }
   }
   const speed = (values: readonly number[]) =>
     `${((mebibytes * 1_000) / quantile(values, 0.5)).toFixed(0)} MiB/s`;
-  const row = (what: string, ours: number[], base: number[]) => {
+  const row = (what: 'up' | 'down', ours: number[], base: number[]) => {
     const figure = quantile(
       ours.map((value, index) => (base[index] ?? 0) / value),
       0.5,
     );
     const isReached = figure >= GOAL ? 'reached' : 'MISSED';
-    return [what, speed(ours), speed(base), ratio(figure), `at least ${ratio(GOAL)}`, isReached];
+    const memory = `${Math.round(peaks[what] / MIB)} MiB`;
+    const goal = `at least ${ratio(GOAL)}`;
+    return [what, speed(ours), speed(base), ratio(figure), goal, isReached, memory];
   };
   printTable(
     `One file of ${mebibytes} MiB, encrypted and proved, beside the same client's plain stream`,
-    ['case', 'ours', 'plain', 'figure', 'goal', ''],
+    ['case', 'ours', 'plain', 'figure', 'goal', '', 'memory at most'],
     [row('up', times.up, times.plainUp), row('down', times.down, times.plainDown)],
   );
+}
+
+/** Memory of the whole process, with what the plain stream has left. */
+async function watchMemory<What extends string>(
+  peaks: Record<What, number>,
+  what: What,
+  work: () => Promise<unknown>,
+): Promise<void> {
+  const look = () => {
+    peaks[what] = Math.max(peaks[what], process.memoryUsage.rss());
+  };
+  const timer = setInterval(look, 50);
+  try {
+    await work();
+  } finally {
+    look();
+    clearInterval(timer);
+  }
 }
 
 async function timed(work: () => Promise<unknown>): Promise<number> {
