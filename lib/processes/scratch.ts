@@ -9,7 +9,9 @@ import { counted } from '../text/units.ts';
 /** How old a folder of another machine must be to be removed. */
 const FOREIGN_LEFTOVER_MS = 24 * 60 * 60_000;
 const removal = { recursive: true, force: true, maxRetries: 10, retryDelay: 100 };
-const leftover = /^\.scratch-(.+)-(\d+)-[A-Za-z0-9]{6}$/;
+/** What they are called in a folder of ours. */
+const SCRATCH = '.scratch';
+const leftover = /^(.+)-(\d+)-[A-Za-z0-9]{6}$/;
 
 /** The folders of this process. */
 const inUse = new Set<string>();
@@ -20,10 +22,10 @@ function removeAll(): void {
 
 /**
  * Creates a folder for clones and temporary files. Its name identifies its process. It is removed by
- * `removeScratch`, or when this process exits.
+ * `removeScratch`, or when this process exits. In a folder of many programs, it needs a name of its own.
  */
-export async function makeScratch(folder: string): Promise<string> {
-  const path = await mkdtemp(join(folder, `.scratch-${hostname()}-${process.pid}-`));
+export async function makeScratch(folder: string, name = SCRATCH): Promise<string> {
+  const path = await mkdtemp(join(folder, `${name}-${hostname()}-${process.pid}-`));
   // One listener for all, as there may be many.
   if (inUse.size === 0) process.once('exit', removeAll);
   inUse.add(path);
@@ -45,16 +47,21 @@ export interface StuckLeftovers {
 }
 
 /**
- * Removes scratch folders that killed processes of this user left in a folder: of this machine if the process
+ * Removes scratch folders of a name that killed processes of this user left in a folder: of this machine if the process
  * no longer runs, of other machines after a day. What cannot be removed does not keep anybody from working there, and
  * is returned; null if there is nothing of the kind. Throws if the folder cannot be read.
  */
-export async function sweepScratch(folder: string, now: number): Promise<StuckLeftovers | null> {
+export async function sweepScratch(
+  folder: string,
+  now: number,
+  name = SCRATCH,
+): Promise<StuckLeftovers | null> {
   const entries = await readdir(folder, { withFileTypes: true });
   const stuck: { path: string; reason: string }[] = [];
   for (const entry of entries) {
-    const [, host, pid] = leftover.exec(entry.name) ?? [];
-    if (host === undefined || !entry.isDirectory()) continue;
+    if (!entry.isDirectory() || !entry.name.startsWith(`${name}-`)) continue;
+    const [, host, pid] = leftover.exec(entry.name.slice(name.length + 1)) ?? [];
+    if (host === undefined) continue;
     const path = join(folder, entry.name);
     if (inUse.has(path)) continue;
     const found = await nullIfMissing(stat(path));

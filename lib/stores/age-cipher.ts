@@ -140,6 +140,14 @@ export async function* decrypt(
 ): AsyncGenerator<Uint8Array> {
   const decrypter = new Decrypter();
   for (const identity of identities) decrypter.addIdentity(identity);
+  let isLocked = false;
+  // An identity that decrypts nothing, and is asked after all others.
+  decrypter.addIdentity({
+    unwrapFileKey() {
+      isLocked = true;
+      return null;
+    },
+  });
   const chunks = bytes[Symbol.asyncIterator]();
   try {
     const { header, nonce, rest } = await readHeader(chunks);
@@ -147,7 +155,7 @@ export async function* decrypt(
     try {
       fileKey = await decrypter.decryptHeader(header);
     } catch (cause) {
-      throw new DecryptionFailed((cause as Error).message, { cause });
+      throw new DecryptionFailed((cause as Error).message, { cause, isLocked });
     }
     await onHeader?.(Buffer.concat([header, nonce]));
     yield* openPayload(fileKey, nonce, followedBy(rest, chunks), firstChunk);

@@ -20,9 +20,16 @@ export const PAYLOAD_NONCE_BYTES = 16;
 const cipher = 'chacha20-poly1305';
 const options = { authTagLength: TAG_BYTES };
 
-/** Text that cannot be decrypted, or was altered. */
+/** Text that cannot be decrypted: it was altered, or is encrypted for others. */
 export class DecryptionFailed extends Error {
   override readonly name = 'DecryptionFailed';
+  /** Whether no identity fits, so that nothing of it can be decrypted. Its header may be altered. */
+  readonly isLocked: boolean;
+
+  constructor(message: string, options: ErrorOptions & { isLocked?: boolean } = {}) {
+    super(message, options);
+    this.isLocked = options.isLocked ?? false;
+  }
 }
 
 /** The payload with bytes encrypted, but for the nonce that it begins with. What it yields is overwritten by the next. */

@@ -1,7 +1,9 @@
-import { mkdir, readdir, readFile, truncate, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { mkdir, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
+import { hostname, tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
 import { generateIdentity } from 'age-encryption';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { type ErrorCode, errorCodes } from '../../lib/errors.ts';
 import { flipByte } from '../support/chains.ts';
 import { git } from '../support/git.ts';
 import { useDatabase } from '../support/hooks.ts';
@@ -303,6 +305,37 @@ describe('an encrypted store', () => {
     expect(failure).toMatchObject({ code: 'BAD_REQUEST', message: expect.stringContaining(fault) });
     expect(failure.message).not.toContain('NOTAKEY');
     expect(failure.message).not.toContain('nothing here');
+  });
+
+  it.each([
+    ['its content', -20, 'it was altered or cut short'],
+    ['its header', 60, 'or it was altered'],
+  ])('exits with 1 where %s of a state was altered', async (_what, place, reason) => {
+    await world.store();
+    const state = (await world.objects()).find(({ parsed }) => parsed?.kind === 'state');
+    const bytes = await readFile(state?.path ?? '');
+    const at = (bytes.length + place) % bytes.length;
+    bytes[at] = (bytes[at] ?? 0) ^ 1;
+    await writeFile(state?.path ?? '', bytes);
+    const args = ['restore', '--from', world.address, ...world.withIdentity, 'local/app'];
+    const env = { BACKUP_NAMES_KEY: world.namesKey };
+    const failure = await world.call([...args, '--to', 'x'], { env }).catch((error) => error);
+    expect(failure.message).toContain('cannot be decrypted: ');
+    expect(failure.message).toContain(reason);
+    expect(errorCodes[failure.code as ErrorCode].exitCode).toBe(1);
+  });
+
+  it('removes what a killed restore has left in the folder for temporary files', async () => {
+    await world.store();
+    // No process has a number as high.
+    const left = join(tmpdir(), `backup-observatory-restore-${hostname()}-4194304-aaaaaa`);
+    const others = join(tmpdir(), 'backup-observatory-restore-of-somebody');
+    for (const path of [left, others]) await mkdir(join(path, 'repository'), { recursive: true });
+    onTestFinished(() => rm(others, { recursive: true }));
+    await world.call(['restore', '--from', world.address, ...world.withIdentity, '--list']);
+    const names = await readdir(tmpdir());
+    expect(names).not.toContain(basename(left));
+    expect(names).toContain(basename(others));
   });
 
   it('tells neither names nor content to whoever reads the store', async () => {

@@ -123,7 +123,7 @@ describe('a large repository', () => {
 describe('several repositories', () => {
   const world = useStoreWorld(database, { place: 'bucket', isEncrypted: false });
 
-  it('does not wait for every repository where the store stays away', async () => {
+  async function storeFour() {
     await world.store();
     const object = (await world.objects()).at(-1);
     const archive = join((object?.path ?? '').replace(/\/archives\/.*/, ''), 'archives/local__app');
@@ -136,6 +136,30 @@ describe('several repositories', () => {
         (await readFile(state, 'utf8')).replaceAll(/(local[_/]+)app/g, `$1${name}`),
       );
     }
+  }
+
+  it('lists and restores the others where the store refuses a state', async () => {
+    await storeFour();
+    world.server.fail(({ key, method }) =>
+      method === 'GET' && key.endsWith('archives/local__ap2/states/00000001.json')
+        ? { status: 403, code: 'AccessDenied' }
+        : undefined,
+    );
+    const from = ['restore', '--from', world.address];
+    const list = await world.call([...from, '--list']);
+    expect(list).toMatchObject({ code: 1, stdout: expect.stringMatching(/^local\/ap3 +1 /m) });
+    const said = 'archives/local__ap2/states/00000001.json was refused: ';
+    expect(list.stderr).toMatch(new RegExp(`^left out: ${said}.*AccessDenied`, 'm'));
+    const all = await world.call([...from, '--all', '--bare', '--to', 'all']);
+    expect([all.code, all.stdout]).toEqual([1, expect.stringContaining('Restored 3 of 3')]);
+    expect(all.stderr).toContain(`not restored: ${said}`);
+    await expect(world.call([...from, 'local/ap2', '--to', 'x'])).rejects.toMatchObject({
+      message: expect.stringContaining(said),
+    });
+  });
+
+  it('does not wait for every repository where the store stays away', async () => {
+    await storeFour();
     const line = await startCutLine(world.address);
     line.cutAfter = 0;
     const args = ['restore', '--from', line.address, '--all', '--bare', '--to', 'all'];

@@ -119,10 +119,25 @@ it.each<[string, (left: { part: string; header: string }) => Promise<void>, numb
 });
 
 it('says that an object was altered, also if some of it had come before', async () => {
-  const { fetch, object, stored } = await storeFile(300_000);
+  const { fetch, asked, object, stored } = await storeFile(300_000);
   await expect(fetch({ stopAfter: 150_000 })).rejects.toMatchObject({ kind: 'refused' });
   const bytes = await readFile(object);
   bytes[stored - 50] = (bytes[stored - 50] ?? 0) ^ 1;
+  await writeFile(object, bytes);
+  asked.length = 0;
+  const altered = { kind: 'damaged', reason: 'cannot be decrypted: it was altered or cut short' };
+  await expect(fetch()).rejects.toMatchObject(altered);
+  // What had come before may be to blame, so that all of it is asked for, and once.
+  expect(asked).toEqual([expect.any(Number), 0]);
+  asked.length = 0;
+  await expect(fetch()).rejects.toMatchObject(altered);
+  expect(asked).toEqual([0]);
+});
+
+it('says that the header of an object was altered', async () => {
+  const { fetch, object } = await storeFile(1_000);
+  const bytes = await readFile(object);
+  bytes[60] = (bytes[60] ?? 0) ^ 1;
   await writeFile(object, bytes);
   await expect(fetch()).rejects.toMatchObject({
     kind: 'damaged',

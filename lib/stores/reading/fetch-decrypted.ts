@@ -6,7 +6,7 @@ import { openGathering } from '../gathering-file.ts';
 import type { StateFile } from '../store-state.ts';
 import { goOnWithFile, type OnBytes, otherContent, readExactly } from './fetch-object.ts';
 import { hashObject } from './hash-object.ts';
-import { ObjectFault } from './object-fault.ts';
+import { ObjectFault, undecrypted } from './object-fault.ts';
 import type { StateReading } from './read-state.ts';
 
 /**
@@ -25,10 +25,13 @@ export async function fetchDecrypted(
   await goOnWithFile(key, to, file.size_bytes, async (left) => {
     const fault = await download(reading, file, to, left, onBytes);
     if (fault === null) return;
-    // The SHA-256 of the decrypted bytes is the proof. That of the stored ones only explains a failure.
-    const stored = left > 0 ? null : await hashObject(reading, { key, sizeBytes: stored_bytes });
-    if (stored === null || stored === storedSha256) throw fault;
-    throw otherContent(key, stored, storedSha256);
+    // The SHA-256 of the decrypted bytes is the proof. That of the stored ones only tells whether the header was altered,
+    // after which nothing was downloaded.
+    if (left === 0 && fault.kind === 'locked') {
+      const stored = await hashObject(reading, { key, sizeBytes: stored_bytes });
+      if (stored !== storedSha256) throw otherContent(key, stored, storedSha256);
+    }
+    throw fault;
   });
   await rm(headerOf(to), { force: true });
 }
@@ -68,8 +71,7 @@ async function download(
     }
   } catch (cause) {
     if (!(cause instanceof DecryptionFailed)) throw cause;
-    const reason = 'cannot be decrypted: it is encrypted for others than this identity';
-    return new ObjectFault('locked', key, reason, { cause });
+    return undecrypted(key, cause);
   } finally {
     await plain.close();
   }

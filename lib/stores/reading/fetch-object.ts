@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto';
 import { rm, stat } from 'node:fs/promises';
 import { nullIfMissing, readChunks } from '../../files.ts';
 import { openGathering } from '../gathering-file.ts';
-import { StoreFault } from '../object-store.ts';
-import { ObjectFault } from './object-fault.ts';
+import { isRefusal, ObjectFault, withObject } from './object-fault.ts';
 import { readSteadily, type StoreReading } from './steady-read.ts';
 
 /** An object as it must be. */
@@ -55,12 +54,10 @@ export async function goOnWithFile<Result>(
   }
   await rm(path, { force: true });
   try {
-    return await work(0);
+    return await withObject(key, () => work(0));
   } catch (error) {
     if (isUnfit(error)) await rm(path, { force: true });
-    if (!isRefusal(error)) throw error;
-    // Of this object, and not of the whole store.
-    throw new ObjectFault('refused', key, `was refused: ${error.message}`, { cause: error });
+    throw error;
   }
 }
 
@@ -90,10 +87,6 @@ export function otherContent(key: string, found: string, wanted: string): Object
 
 function isUnfit(error: unknown): boolean {
   return error instanceof ObjectFault && (error.kind === 'damaged' || error.kind === 'locked');
-}
-
-function isRefusal(error: unknown): error is StoreFault {
-  return error instanceof StoreFault && (error.kind === 'other' || error.kind === 'denied');
 }
 
 async function download(

@@ -1,7 +1,7 @@
 import pLimit from 'p-limit';
 import { type Naming, plainNaming } from '../layout.ts';
 import { findNewestStates, findStates, type StateRef } from './find-states.ts';
-import { ObjectFault } from './object-fault.ts';
+import { ObjectFault, withObject } from './object-fault.ts';
 import { type ReadState, readState, type StateReading } from './read-state.ts';
 
 const AT_ONCE = 6;
@@ -27,7 +27,8 @@ export async function* readNewestStates(
   const limit = pLimit(AT_ONCE);
   const read = async (ref: StateRef): Promise<FoundArchive> => {
     try {
-      return { ref, state: await readState(reading, ref), fault: null };
+      const state = await withObject(ref.key, () => readState(reading, ref));
+      return { ref, state, fault: null };
     } catch (error) {
       if (!(error instanceof ObjectFault)) throw error;
       return { ref, state: null, fault: error, older: await readOlder(reading, ref) };
@@ -60,7 +61,7 @@ async function readOlder(reading: StateReading, newest: StateRef): Promise<ReadS
   const before = states.filter(({ number }) => number < newest.number).toReversed();
   for (const ref of before.slice(0, MAX_OLDER)) {
     try {
-      return await readState(reading, ref);
+      return await withObject(ref.key, () => readState(reading, ref));
     } catch (error) {
       if (!(error instanceof ObjectFault)) throw error;
     }

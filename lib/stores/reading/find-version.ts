@@ -3,7 +3,7 @@ import type { VersionEntry } from '../../archives/note.ts';
 import { AppError } from '../../errors.ts';
 import type { VersionChoice } from '../../restore/choose-version.ts';
 import type { StateRef } from './find-states.ts';
-import { ObjectFault } from './object-fault.ts';
+import { ObjectFault, withObject } from './object-fault.ts';
 import { type ReadState, readState, type StateReading } from './read-state.ts';
 
 /** How many states are read at once. */
@@ -42,7 +42,7 @@ export async function readStates(
   await reading.objects.prepare?.(newestFirst.map(({ key }) => key));
   await limit.map(newestFirst, async (ref) => {
     try {
-      found(await readState(reading, ref));
+      found(await withObject(ref.key, () => readState(reading, ref)));
     } catch (error) {
       if (!(error instanceof ObjectFault)) throw error;
       onFault(error);
@@ -120,7 +120,8 @@ async function findNewest(
   for (const refs of archives) {
     const ref = refs.at(-1);
     if (ref === undefined) continue;
-    const last = versionsOf(await readState(reading, ref)).at(-1);
+    const state = await withObject(ref.key, () => readState(reading, ref));
+    const last = versionsOf(state).at(-1);
     if (last !== undefined) newest.push(last);
   }
   const [found] = newest.sort((one, other) => other.madeAt - one.madeAt);

@@ -30,19 +30,25 @@ export async function hashDecrypted(
 ): Promise<{ stored: string; plain: string | null }> {
   const [stored, plain] = [createHash('sha256'), createHash('sha256')];
   const { decrypt } = await import('../age-cipher.ts');
-  async function* tapped() {
-    for await (const chunk of readListed(reading, object)) {
-      stored.update(chunk);
-      yield chunk;
-    }
-  }
+  const chunks = readListed(reading, object);
+  const next = async () => {
+    const read = await chunks.next();
+    if (!read.done) stored.update(read.value);
+    return read;
+  };
+  // Not ended with the decryption: after a failure, the rest is still hashed.
+  const tapped = { [Symbol.asyncIterator]: () => ({ next }) };
+  let isDecrypted = true;
   try {
-    for await (const chunk of decrypt(tapped(), reading.identities)) plain.update(chunk);
+    for await (const chunk of decrypt(tapped, reading.identities)) plain.update(chunk);
   } catch (error) {
     if (!(error instanceof DecryptionFailed)) throw error;
-    return { stored: await hashObject(reading, object), plain: null };
+    isDecrypted = false;
+    while (!(await next()).done);
+  } finally {
+    await chunks.return(undefined);
   }
-  return { stored: stored.digest('hex'), plain: plain.digest('hex') };
+  return { stored: stored.digest('hex'), plain: isDecrypted ? plain.digest('hex') : null };
 }
 
 async function* readListed(

@@ -1,3 +1,6 @@
+import type { DecryptionFailed } from '../age-payload.ts';
+import { StoreFault } from '../object-store.ts';
+
 /**
  * What is wrong with an object: it is `missing`, it is `damaged`, it is `locked` (no identity can decrypt it), or the
  * store `refused` it.
@@ -16,5 +19,31 @@ export class ObjectFault extends Error {
     this.kind = kind;
     this.key = key;
     this.reason = reason;
+  }
+}
+
+/** The fault of an object that cannot be decrypted. */
+export function undecrypted(key: string, cause: DecryptionFailed): ObjectFault {
+  const [kind, reason] = cause.isLocked
+    ? (['locked', 'it is encrypted for others than this identity, or it was altered'] as const)
+    : (['damaged', 'it was altered or cut short'] as const);
+  return new ObjectFault(kind, key, `cannot be decrypted: ${reason}`, { cause });
+}
+
+/** Whether a store answers, and refuses. */
+export function isRefusal(error: unknown): error is StoreFault {
+  return error instanceof StoreFault && (error.kind === 'other' || error.kind === 'denied');
+}
+
+/**
+ * Does what needs one object. That the store refuses this one says nothing of the others, so that it is an ObjectFault
+ * then.
+ */
+export async function withObject<Value>(key: string, work: () => Promise<Value>): Promise<Value> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+    throw new ObjectFault('refused', key, `was refused: ${error.message}`, { cause: error });
   }
 }

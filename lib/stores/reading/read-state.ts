@@ -9,7 +9,7 @@ import { DecryptionFailed } from '../age-payload.ts';
 import { parseKey, plainNaming } from '../layout.ts';
 import { MAX_STATE_BYTES, parseState, type StateFile, type StoreState } from '../store-state.ts';
 import type { StateRef } from './find-states.ts';
-import { ObjectFault } from './object-fault.ts';
+import { ObjectFault, undecrypted } from './object-fault.ts';
 import { readSteadily, type StoreReading } from './steady-read.ts';
 
 /** What age adds to a state, for many recipients. */
@@ -102,12 +102,7 @@ async function readText(reading: StateReading, { key, isEncrypted }: StateRef): 
     );
   } catch (cause) {
     if (!(cause instanceof DecryptionFailed)) throw cause;
-    throw new ObjectFault(
-      'locked',
-      key,
-      'cannot be decrypted: it is encrypted for others than this identity, or it was altered',
-      { cause },
-    );
+    throw undecrypted(key, cause);
   }
 }
 

@@ -1,10 +1,16 @@
-import { mkdtemp, rm, statfs } from 'node:fs/promises';
+import { rm, statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { readConfig } from '../../config/read.ts';
 import { storeVariables } from '../../config/stores/stores.ts';
 import { AppError } from '../../errors.ts';
 import { isSystemError } from '../../files.ts';
+import {
+  describeStuck,
+  makeScratch,
+  removeScratch,
+  sweepScratch,
+} from '../../processes/scratch.ts';
 import { checkTarget } from '../../restore/target.ts';
 import { createSecretNaming } from '../../stores/layout.ts';
 import { StoreFault } from '../../stores/object-store.ts';
@@ -46,8 +52,9 @@ export interface StoreSource extends ArchiveSource {
 export class UnfitObject extends AppError {
   readonly kind: ObjectFaultKind;
 
-  constructor(kind: ObjectFaultKind, message: string) {
-    super(kind === 'locked' ? 'BAD_REQUEST' : 'CONFLICT', message);
+  /** `isUsage`: it is whoever gave the command that can do something about it. */
+  constructor(kind: ObjectFaultKind, message: string, isUsage = false) {
+    super(isUsage ? 'BAD_REQUEST' : 'CONFLICT', message);
     this.kind = kind;
   }
 }
@@ -63,6 +70,8 @@ export class NotInStore extends AppError {
   }
 }
 
+/** What folders for temporary files are called. */
+const SCRATCH = 'backup-observatory-restore';
 /** Damaged files that an error names. */
 const MAX_NAMED = 3;
 
@@ -85,7 +94,7 @@ export async function openStoreSource(
     identityFile === null ? [] : await readIdentities(resolve(options.folder, identityFile));
   /** Whether the caller removes everything. */
   const isPassing = folder !== null;
-  const scratch = folder ?? (await mkdtemp(join(tmpdir(), 'backup-observatory-restore-')));
+  const scratch = folder ?? (await makePassing(clock.now(), display));
   const [store] = await openStores([address], {
     ...{ folder: scratch, bytesPerSecond: null, clock, signal, onRemark: display.line },
     git: () => openGitAccess(options, display.line),
@@ -200,7 +209,7 @@ export async function openStoreSource(
       }),
     async close() {
       await reading.objects.close?.();
-      if (!isPassing) await rm(scratch, { recursive: true, force: true });
+      if (!isPassing) await removeScratch(scratch);
     },
   };
 
@@ -231,6 +240,13 @@ export async function openStoreSource(
   }
 }
 
+/** A folder for temporary files. Those that killed processes have left are removed. */
+async function makePassing(now: number, display: Display): Promise<string> {
+  const stuck = await sweepScratch(tmpdir(), now, SCRATCH);
+  if (stuck !== null) display.line(describeStuck(stuck));
+  return makeScratch(tmpdir(), SCRATCH);
+}
+
 /** A reader of the alert or the ledger has not seen the output. */
 function nameSome(files: readonly { name: string }[]): string {
   const named = files.slice(0, MAX_NAMED).map(({ name }) => name);
@@ -258,7 +274,7 @@ async function explained<Value>(work: () => Promise<Value>): Promise<Value> {
     if (error instanceof ObjectFault) {
       const lacksIdentity = error.kind === 'locked' && error.cause === undefined;
       const hint = lacksIdentity ? '' : '; --at restores from older states';
-      throw new UnfitObject(error.kind, `${cleanText(error.message)}${hint}`);
+      throw new UnfitObject(error.kind, `${cleanText(error.message)}${hint}`, lacksIdentity);
     }
     if (!isSystemError(error)) throw error;
     // Of the file system, such as a full disk.

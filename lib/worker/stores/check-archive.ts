@@ -1,11 +1,11 @@
 import pLimit from 'p-limit';
 import { loadOnce } from '../../async.ts';
 import { parseKey } from '../../stores/layout.ts';
-import { type StoredObject, StoreFault } from '../../stores/object-store.ts';
+import type { StoredObject } from '../../stores/object-store.ts';
 import { readStates, versionsOf } from '../../stores/reading/find-version.ts';
 import { hashDecrypted, hashObject } from '../../stores/reading/hash-object.ts';
 import type { ListedArchive } from '../../stores/reading/list-contents.ts';
-import { ObjectFault } from '../../stores/reading/object-fault.ts';
+import { isRefusal, ObjectFault } from '../../stores/reading/object-fault.ts';
 import type { ReadState } from '../../stores/reading/read-state.ts';
 import { counted } from '../../text/units.ts';
 import { openLedger } from '../offsite/ledger.ts';
@@ -223,10 +223,7 @@ export function createArchiveCheck(
         }
       }
     } catch (error) {
-      const isOfObject =
-        error instanceof ObjectFault ||
-        (error instanceof StoreFault && (error.kind === 'denied' || error.kind === 'other'));
-      if (!isOfObject) throw error;
+      if (!(error instanceof ObjectFault) && !isRefusal(error)) throw error;
       report.fault(`${key} cannot be read: ${error.message}`);
     }
   }
