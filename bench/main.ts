@@ -5,6 +5,7 @@ import { runDrillsBenchmark } from './drills/benchmark.ts';
 import { runLiveBenchmark } from './live/benchmark.ts';
 import { runMcpBenchmark } from './mcp/benchmark.ts';
 import { runPageBenchmark } from './page/benchmark.ts';
+import { runListsBenchmark } from './page/lists.ts';
 import { runSearchBenchmark } from './search/benchmark.ts';
 import { runStoresBenchmark } from './stores/benchmark.ts';
 import { runWorkerBenchmark } from './worker/benchmark.ts';
@@ -14,6 +15,7 @@ const benchmarks: Record<string, (options: string[]) => Promise<void>> = {
   chat: runChatBenchmark,
   coldstart: runColdStartBenchmark,
   drills: runDrillsBenchmark,
+  lists: runListsBenchmark,
   live: runLiveBenchmark,
   mcp: runMcpBenchmark,
   page: runPageBenchmark,

@@ -3,14 +3,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { Client } from 'pg';
-import { systemClock } from '../../lib/clock.ts';
-import { migrate } from '../../lib/database/migrate.ts';
-import { openDatabase } from '../../lib/database/open.ts';
-import { createLog } from '../../lib/log.ts';
-import { startPostgres } from '../../tests/support/postgres-server.ts';
+import { connect, scaled, startFilledPostgres } from '../filled-postgres.ts';
 import { type ServerProcess, startServer } from '../servers.ts';
-import { fullScale, generate, type Scale } from './data.ts';
 import { measureLatency } from './latency.ts';
 import { measureThroughput } from './throughput.ts';
 import { measureWrites } from './writes.ts';
@@ -21,13 +15,12 @@ import { measureWrites } from './writes.ts';
  */
 export async function runApiBenchmark(options: string[]): Promise<void> {
   const { values } = parseArgs({ args: options, options: { scale: { type: 'string' } } });
-  const scale = scaled(Number(values.scale ?? 1));
+  const scale = scaled(values.scale);
   const folder = await mkdtemp(join(tmpdir(), 'bench-api-'));
-  const postgres = await startPostgres(serverSettings);
+  const postgres = await startFilledPostgres(scale);
   const servers: ServerProcess[] = [];
   try {
     const { url } = postgres;
-    await prepare(url, scale);
     const secret = randomBytes(32).toString('base64url');
     const environment = {
       DATABASE_URL: url,
@@ -50,37 +43,4 @@ export async function runApiBenchmark(options: string[]): Promise<void> {
     await postgres.stop();
     await rm(folder, { recursive: true, force: true });
   }
-}
-
-/** As a server in use has it, with memory enough that the figures are not of the disk. */
-const serverSettings = {
-  fsync: 'on',
-  synchronous_commit: 'on',
-  full_page_writes: 'on',
-  autovacuum: 'on',
-  shared_buffers: '2GB',
-  max_wal_size: '8GB',
-};
-
-function scaled(share: number): Scale {
-  if (!(share > 0 && share <= 1)) throw new Error('--scale is above 0 and at most 1');
-  return { ...fullScale, runs: Math.max(100, Math.round(fullScale.runs * share)) };
-}
-
-async function prepare(url: string, scale: Scale): Promise<void> {
-  const log = createLog('warn', systemClock);
-  const database = await openDatabase({ url, fetch, log });
-  await migrate(database, 'drizzle');
-  await database.close();
-  const client = await connect(url);
-  await generate(client, scale);
-  await client.end();
-}
-
-async function connect(url: string): Promise<Client> {
-  const client = new Client({ connectionString: url });
-  // A server that stops at the end of a failed run must not hide why it failed.
-  client.on('error', (error) => process.stderr.write(`${error.message}\n`));
-  await client.connect();
-  return client;
 }

@@ -21,6 +21,7 @@ import { createPageApp } from '../../scripts/page/page-app.ts';
 import { observatoryEnvironment } from '../../tests/support/observatory-client.ts';
 import { startPostgres } from '../../tests/support/postgres-server.ts';
 import { ms, printTable, quantile, ratio } from '../report.ts';
+import { drawWhileWriting, FROZEN_MS, LATE_MS, lastLine, TAIL_LINES_PER_SECOND } from './tail.ts';
 
 const CHROMIUM = '/usr/bin/chromium';
 const log = createLog('error', systemClock, (line) => process.stderr.write(`${line}\n`));
@@ -29,11 +30,6 @@ const GOAL = 1.5;
 /** The sentence that says how the backups are. */
 const VERDICT = '[aria-label="State of the backups"]';
 const TAIL_SECONDS = 10;
-const TAIL_LINES_PER_SECOND = 200;
-/** A person notices a page that does not react for this long. */
-const FROZEN_MS = 200;
-/** Three frames. */
-const LATE_MS = 50;
 
 /** `npm run bench -- page`: the page's first useful paint beside that of an empty page, and its live log. */
 export async function runPageBenchmark(): Promise<void> {
@@ -121,20 +117,6 @@ const paintTimes = (last: string) => `new Promise((done) => {
   const look = () => (painted[${JSON.stringify(last)}] ? done(painted) : setTimeout(look, 10));
   look();
 })`;
-const framePauses = `new Promise((done) => {
-  const end = performance.now() + ${TAIL_SECONDS * 1_000};
-  const pauses = [];
-  let last = performance.now();
-  const look = () => {
-    const now = performance.now();
-    pauses.push(now - last);
-    last = now;
-    if (now < end) requestAnimationFrame(look);
-    else done(pauses);
-  };
-  requestAnimationFrame(look);
-})`;
-
 /** How even the frames of the live log are, beside those of a page that does nothing, while the same is written. */
 async function followLog(page: Page, log: string, empty: string, db: Database): Promise<void> {
   const rows: string[][] = [];
@@ -144,9 +126,7 @@ async function followLog(page: Page, log: string, empty: string, db: Database): 
   ] as const) {
     await page.goto(url);
     await page.getByRole('heading', { level: 1 }).waitFor();
-    const frames = page.evaluate<number[]>(framePauses);
-    await writeLogs(db);
-    const pauses = await frames;
+    const pauses = await drawWhileWriting(page, db, TAIL_SECONDS);
     const late = pauses.filter((pause) => pause > LATE_MS).length;
     rows.push([
       name,
@@ -157,25 +137,12 @@ async function followLog(page: Page, log: string, empty: string, db: Database): 
       Math.max(...pauses) <= FROZEN_MS ? 'reached' : 'missed',
     ]);
   }
-  const last = `line ${TAIL_LINES_PER_SECOND} of second ${TAIL_SECONDS - 1}`;
-  await page.getByText(last).first().waitFor();
+  await page.getByText(lastLine(TAIL_SECONDS)).first().waitFor();
   printTable(
     `Live log, ${TAIL_LINES_PER_SECOND} lines a second for ${TAIL_SECONDS} s: pauses between frames`,
     ['page', 'frames', '99 %', `over ${LATE_MS} ms`, 'longest', `goal ${ms(FROZEN_MS)}`],
     rows,
   );
-}
-
-async function writeLogs(db: Database): Promise<void> {
-  for (let second = 0; second < TAIL_SECONDS; second++) {
-    const began = performance.now();
-    await db.query({
-      text: `INSERT INTO execution_logs (level, message, repository)
-        SELECT 'info', 'line ' || n || ' of second ${second}: ' || repeat('x', 80), 'team/app'
-        FROM generate_series(1, ${TAIL_LINES_PER_SECOND}) AS n`,
-    });
-    await new Promise((next) => setTimeout(next, Math.max(0, 1_000 - (performance.now() - began))));
-  }
 }
 
 /** Builds a page of React, Mantine, Router and Query with one text, and serves it as the page is served. */
